@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dyn_nodes.monitor.ground_kernels import compare_kernel, draw_kernel, turn_kernel
+from dyn_nodes.monitor.ground_kernels import compare_kernel, corners_kernel, draw_kernel, feet_kernel, turn_kernel
 
 TURNS = 200
 
@@ -33,9 +33,13 @@ def test_the_normal_is_turned_against_the_base(rng):
 def test_loads_are_compared_along_the_ground_and_by_contact(rng, starts):
     starts, (shift, error) = np.array(starts), np.empty((2, 3))
     for _ in range(TURNS):
-        normal, target, pressure, center, damped = rng.normal(size=(5, 3))
+        normal, target, carried, center, rate = rng.normal(size=(5, 3))
+        press, lag = rng.uniform(1.0, 5.0), rng.uniform(0.0, 0.5)
+        damped, pressure = lag * rate, carried / press
         normal, (loads, balancing) = unit(normal), rng.uniform(0.0, 1e4, (2, 6))
-        found = compare_kernel(normal, target, pressure, center, damped, loads, balancing, starts, shift, error)
+        found = compare_kernel(
+            normal, target, carried, press, center, rate, lag, loads, balancing, starts, shift, error
+        )
         along = (np.eye(3) - np.outer(normal, normal)) @ (pressure - center)
         np.testing.assert_allclose(shift, along, atol=1e-14)
         np.testing.assert_allclose(error, target - normal - damped, atol=1e-14)
@@ -46,6 +50,20 @@ def test_loads_are_compared_along_the_ground_and_by_contact(rng, starts):
             *(np.add.reduceat(each, starts).min() for each in (loads, balancing)),
         ]
         np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+def test_feet_are_below_the_points_of_a_polygon_in_its_order(rng):
+    order = np.array([2, 0, 4, 3])
+    feet, corners = np.empty((6, 3)), np.empty((5, 4, 3))
+    for _ in range(TURNS):
+        points, plane = rng.normal(size=(5, 6, 3)), np.append(unit(rng.normal(size=3)), rng.normal())
+        feet_kernel(points[0], plane, feet)
+        np.testing.assert_allclose(feet @ plane[:3], plane[3], atol=1e-14)
+        np.testing.assert_allclose(np.cross(points[0] - feet, plane[:3]), 0.0, atol=1e-14)
+        corners_kernel(points, order, plane, corners)
+        np.testing.assert_array_equal(corners[0], feet[order])
+        height = points[3, order] @ plane[:3] - plane[3]
+        np.testing.assert_allclose(corners[3], points[3, order] - np.outer(height, plane[:3]), atol=1e-14)
 
 
 def test_direction_and_bias_are_drawn_and_the_moment_is_that_of_the_shifted_push(rng):
