@@ -12,6 +12,7 @@ law in `governor_law`.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -123,7 +124,7 @@ class TipOverGovernor:
             step: time since the last command, s.
         """
         degree = self.stops.degree
-        if not np.isfinite(degree):
+        if not math.isfinite(degree):
             names = tuple(name for name, wanted in zip(self.names, command) if wanted)
             return Verdict(self.neutral(step).copy(), 0.0, names, False, degree)
         output, parts, stop = self.stops.decide(command, self.output, step, self._since)

@@ -63,6 +63,30 @@ class ImuMount:
         return np.add(vector, 0.0) if self._aligned else self.rotation @ vector
 
 
+class MeanRate:
+    """Mean angular velocity between two instants, from samples in between, by the trapezoidal rule."""
+
+    def __init__(self) -> None:
+        self._last = [0.0, 0.0, 0.0]
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin at the last sample."""
+        self._angle, self._time = [0.0, 0.0, 0.0], 0.0
+
+    def add(self, omega: Array, step: float) -> None:
+        """Take a sample (3,), rad/s, a step after the last one, s."""
+        now, half = omega.tolist(), 0.5 * step
+        self._angle = [angle + half * (before + after) for angle, before, after in zip(self._angle, self._last, now)]
+        self._last, self._time = now, self._time + step
+
+    def take(self, present: Array) -> Array:
+        """Return the mean (3,), rad/s, and begin again; the present one where no time has passed."""
+        mean = np.array([angle / self._time for angle in self._angle]) if self._time > 0.0 else present
+        self.restart()
+        return mean
+
+
 def world_up(quaternion: Array) -> Array:
     """Return the world's z axis (3,) in the axes of a body with orientation (x, y, z, w), of any norm but zero."""
     x, y, z, w = unit_quaternion(quaternion)

@@ -21,7 +21,7 @@ from dyn_nodes.monitor.ground_observer import Footing, GroundObserver, ObserverS
 from dyn_nodes.monitor.load_model import Load, LoadModel, axles_of
 from dyn_nodes.monitor.margin_guard import GuardSettings, MarginGuard
 from dyn_nodes.monitor.rocking import RockingModel
-from dyn_nodes.monitor.sensors import ImuMount, SensorNoise, world_up
+from dyn_nodes.monitor.sensors import ImuMount, MeanRate, SensorNoise, world_up
 from dyn_nodes.simulation.assembly import gravity_vector
 from dyn_nodes.stability import PolygonError, Support, margins
 from dyn_nodes.stability.balance import Balance
@@ -140,7 +140,7 @@ class StabilityMonitor:
         self._began = 0.0
         self.imu_time: float | None = None
         self._imu_began = 0.0
-        self._angle, self._spun, self._omega = np.zeros(3), 0.0, np.zeros(3)
+        self._mean_rate = MeanRate()
         self.omega, self.felt = np.zeros(3), np.array([0.0, 0.0, self.machine.gravity])
         self._up: Array | None = None
         self.load: Load | None = None
@@ -165,15 +165,14 @@ class StabilityMonitor:
         step = 0.0 if self.imu_time is None else time - self.imu_time
         if self.imu_time is None or not 0.0 < step <= self._turning.gap:
             self._imu_began = time
-            self._angle, self._spun, step = np.zeros(3), 0.0, 0.0
+            self._mean_rate.restart()
+            step = 0.0
         self.imu_time = time
         self._turning.update(time, omega)
         felt = self._feeling.update(time, self.mount.to_base(specific_force))[0]
         if self._turning.surprise > TURN_GATE or self._feeling.surprise > FELT_SHOCK:
             self._shocked = True
-        self._angle += 0.5 * step * (self._omega + omega)
-        self._omega = omega
-        self._spun += step
+        self._mean_rate.add(omega, step)
         if orientation is not None:
             self._up = self.mount.to_base(world_up(orientation))
             return
@@ -250,8 +249,7 @@ class StabilityMonitor:
             felt = felt - cross(alpha, arm) - cross(omega, cross(omega, arm))
         self.omega, self.felt = omega, felt
         self.load = self.model.evaluate(self.q, self.v, self.a, omega, alpha, felt, self.payload)
-        mean = self._angle / self._spun if self._spun > 0.0 else self._turning.x[0]
-        self._angle, self._spun = np.zeros(3), 0.0
+        mean = self._mean_rate.take(self._turning.x[0])
         if step > 0.0 and _all_below(QUIET, self.v) and _all_below(TURNING, mean - self.ground.bias):
             self.ground.rest(mean, step)
         self.footing = self.ground.follow(self.load, mean, self._turning.x[0], step)

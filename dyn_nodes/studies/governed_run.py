@@ -319,7 +319,7 @@ class Wheels:
     def see(self, time: float, loads: Array, tilt: float) -> None:
         """Take an instant: loads of the contacts, N, and the tilt of the base, rad."""
         self.tilt = max(self.tilt, abs(tilt - self._start))
-        least = float(loads.min())
+        least = min(loads.tolist())
         self.share = min(self.share, least / self._mean)
         if least > 0.0:
             self._up = None
