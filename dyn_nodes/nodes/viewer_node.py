@@ -176,12 +176,13 @@ class ViewerNode(GuardedNode):
             self.inputs.reset = False
             self.cockpit.scene.clear_trace()
         snapshot = self.inputs.snapshot
-        if self.inputs.robot is not None and (self.connection.heard or self.machine is None):
-            snapshot.slope = self._slope()
-            self.cockpit.update(snapshot)
-            self.team.frame()
-        state = self.connection.state(now, self._state_publishers)
-        self.cockpit.show_state(state.kind, state.text, state.details)
+        with self.cockpit.at_once():
+            if self.inputs.robot is not None and (self.connection.heard or self.machine is None):
+                snapshot.slope = self._slope()
+                self.cockpit.update(snapshot)
+                self.team.frame()
+            state = self.connection.state(now, self._state_publishers)
+            self.cockpit.show_state(state.kind, state.text, state.details)
 
     def _slope(self) -> tuple[float, float]:
         known, parameters = self.inputs.snapshot.slope, self.dynamics.parameters

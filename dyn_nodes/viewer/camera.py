@@ -36,7 +36,8 @@ class Follower:
 
     A page reports the place of its eye with a delay, and may still report an earlier one: an eye is moved only
     from the place that its page has reported, when no request is outstanding and no hand is moving it. Where
-    no hand has moved it yet, it also goes back as far as it must to see the whole machine.
+    no hand has moved it yet, it also goes back as far as it must to see the whole machine, and comes nearer again
+    where the picture gets another shape.
 
     Args:
         anchor: (3,) place of the machine for which the eye is where it is.
@@ -55,6 +56,8 @@ class Follower:
         self.ahead = np.zeros(3)
         self.turned = False
         self._placed = expected is None
+        self._home = None if expected is None else np.array(expected)
+        self._aspect = 0.0
         self._reported_at = now
         self._outstanding: Array | None = None
         self._asked = deque([] if expected is None else [np.array(expected)], maxlen=REMEMBERED)
@@ -69,7 +72,8 @@ class Follower:
                 self._outstanding = None  # this is what was asked for, not a hand
             return
         self._reported_at = now
-        if before is not None and self._settled(now) and np.linalg.norm(self.reported - before) > ECHO:
+        settled = self._placed and self._settled(now)  # a page on its way to where it was put is no hand
+        if before is not None and settled and np.linalg.norm(self.reported - before) > ECHO:
             self.turned = True
 
     def _settled(self, now: float) -> bool:
@@ -93,15 +97,21 @@ class Follower:
             self._outstanding = None
         if self._outstanding is not None or now - self._reported_at < HAND:
             return None
-        moved = place - self.anchor
-        wanted = self.reported + moved if np.linalg.norm(moved) >= step else self.reported
+        moved = place - self.anchor if np.linalg.norm(place - self.anchor) >= step else np.zeros(3)
+        wanted = self.reported + moved
         if len(points) and not self.turned and np.linalg.norm(self.ahead[:2]) > 0.0:
+            if aspect != self._aspect and self._placed and self._home is not None:
+                wanted = self._home + moved
             seeing = eye_that_sees(points, wanted, self.ahead, aspect)
             wanted = wanted if seeing is None else seeing
-        if wanted is self.reported:
+            self._aspect = aspect
+        if np.linalg.norm(wanted - self.reported) < ECHO:
             return None
         self.anchor = place.copy()
-        self._asked.append(wanted)
+        if self._home is not None:
+            self._home += moved
+        if all(np.linalg.norm(wanted - asked) >= ECHO for asked in self._asked):
+            self._asked.append(wanted)
         self._outstanding, self._asked_at = wanted, now
         return wanted
 
@@ -154,12 +164,15 @@ class Cameras:
     def choose(self, client: Any, name: str) -> None:
         """Put one eye where a preset says; 'Follow' also moves it with the machine from then on."""
         eye, target = self.preset(name, _aspect(client))
+        there = np.allclose(client.camera.position, eye)  # a page that stays where it is reports nothing
         with client.atomic():
             client.camera.position = eye
             client.camera.look_at = target
             client.camera.up_direction = (0.0, 0.0, 1.0)
         if name == 'Follow':
-            self._followers[client.client_id] = Follower(self._anchor, time.monotonic(), eye)
+            follower = self._followers[client.client_id] = Follower(self._anchor, time.monotonic(), eye)
+            if there:
+                follower.report(eye, target - eye, time.monotonic())
         else:
             self._followers.pop(client.client_id, None)
 
@@ -191,7 +204,8 @@ class Cameras:
                 continue
             eye = follower.shift(self._anchor, points, _aspect(clients[number]), now, FOLLOW_STEP * self.unit)
             if eye is not None:
-                clients[number].camera.position = eye
+                with clients[number].atomic():  # the eye and the point that it looks at
+                    clients[number].camera.position = eye
 
 
 def _aspect(client: Any) -> float:

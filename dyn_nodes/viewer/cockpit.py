@@ -102,6 +102,12 @@ class Cockpit:
         self.scene.set_shadows(cast)
         self.controls.shadows.value = cast
 
+    @contextlib.contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Send what is shown meanwhile as one: gauges and banner of one page are of the same instant."""
+        with self.server.atomic():
+            yield
+
     def update(self, snapshot: Snapshot) -> None:
         """Show an instant: the picture now, the gauges ten times a second, the plots four times."""
         self.scene.update(snapshot)

@@ -3,12 +3,16 @@
 viser's page opens its websocket in a worker, from the page's address without its query. The script puts the token
 there, for this server only. A beat is sent from the page itself, not from the worker: a page that is frozen, hidden or
 left sends none. The server beats as well, by a number in the line that shows the state of the connection. Where that
-number stands still the page hides the line, as time and real-time factor in it are old, and shows for how long.
+number stands still the page hides the line, as time and real-time factor in it are old, and shows for how long: what
+has come is shown where the page draws, so that a browser that is too slow to draw is named, not the viewer.
 
 viser's page sends what is done on it every 50 ms at most, by one timer for all elements of a panel, and of what was
 done in between only the last: a page that stands still for a moment would lose all but the last of what is done
 meanwhile. The script lets that timer run out at once. A browser makes no click of the tap of a second finger: the
 script does, so that levers can be put to neutral while a finger is on one.
+
+viser turns the eye with the arrow keys wherever the focus is: the script keeps those of a lever from it. viser also
+makes a plot before it knows its width, with its words in a narrow column; the style gives them the width of the panel.
 
 On a narrow page the instruments at the left begin folded to a strip, so that the machine has room: the line with the
 state shows the worst of them. Once unfolded they stay so.
@@ -28,9 +32,17 @@ STALE = 3.0
 LOOKING = 'This page only looks on. To drive, open the address with its token, as the terminal printed it.'
 
 SILENT = 'The viewer has sent nothing for %S s: picture, margins and time are old.'
+STUCK = 'This browser has drawn nothing for %S s: picture, margins and time are old.'
+NOTE = (
+    'position:fixed;transform:translateX(-50%);z-index:9999;padding:6px 14px;border-radius:5px;'
+    'color:#fff;font:14px sans-serif;pointer-events:none'
+)
 
 SCRIPT = (
-    """<style>[data-old] [data-connection] { visibility: hidden }</style>
+    """<style>
+[data-old] [data-connection] { visibility: hidden }
+.uplot-container .uplot { width: 100% }
+</style>
 <script>
 (() => {
   const token = new URLSearchParams(location.search).get('token');
@@ -84,8 +96,17 @@ SCRIPT = (
     event.preventDefault();
     tapped = null;
   }, true);
+  document.addEventListener('keydown', (event) => {  // after the lever itself, before the listener of viser
+    const lever = event.target instanceof Element && event.target.closest('[role=slider]') !== null;
+    if (lever && event.key.startsWith('Arrow')) event.stopImmediatePropagation();
+  });
+  const put = (note) => {  // in the middle of the picture, not across the panels beside it
+    const picture = document.querySelector('canvas')?.getBoundingClientRect();
+    note.style.left = picture ? picture.x + picture.width / 2 + 'px' : '50%';
+    note.style.maxWidth = picture ? Math.max(picture.width - 60, 120) + 'px' : '';
+  };
   let beaten = null, since = 0, looked = 0, old = null;
-  const age = () => {
+  const silence = () => {
     const state = document.querySelector('[data-beat]'), now = performance.now();
     const rested = now - looked > %STALE%;  // the page itself stood still: first it takes what has come
     if (rested || (state !== null && state.dataset.beat !== beaten)) since = now;
@@ -93,8 +114,13 @@ SCRIPT = (
     looked = now;
     return beaten === null ? 0 : now - since;
   };
+  let drawn = performance.now(), drawing = false;
   setInterval(() => {
-    const silent = age();
+    if (!drawing) {
+      drawing = true;
+      requestAnimationFrame(() => { drawing = false; drawn = performance.now(); });
+    }
+    const silent = silence(), still = performance.now() - drawn;
     if (silent <= %STALE%) {
       if (old !== null) { old.remove(); old = null; delete document.documentElement.dataset.old; }
       return;
@@ -102,12 +128,13 @@ SCRIPT = (
     if (old === null) {
       old = document.createElement('div');
       old.dataset.silent = 'true';
-      old.style = 'position:fixed;top:12px;left:50%;transform:translateX(-50%);z-index:9999;padding:6px 14px;'
-        + 'border-radius:5px;background:#c0392b;color:#fff;font:14px sans-serif;pointer-events:none';
+      old.style = '%NOTE%;top:12px;background:#c0392b';
       document.body.append(old);
       document.documentElement.dataset.old = 'true';
     }
-    old.textContent = '%SILENT%'.replace('%S', Math.floor(silent / 1000));
+    put(old);
+    const [words, age] = still > %STALE% ? ['%STUCK%', still] : ['%SILENT%', silent];
+    old.textContent = words.replace('%S', Math.floor(age / 1000));
   }, %PERIOD%);
   let folded = false;
   setInterval(() => {
@@ -126,20 +153,22 @@ SCRIPT = (
     const note = document.createElement('div');
     note.dataset.looking = 'true';
     note.textContent = '%LOOKING%';
-    note.style = 'position:fixed;bottom:12px;left:50%;transform:translateX(-50%);z-index:9999;padding:6px 14px;'
-      + 'border-radius:5px;background:#333;color:#fff;font:14px sans-serif;pointer-events:none';
+    note.style = '%NOTE%;bottom:12px;background:#333';
     document.body.append(note);
+    setInterval(() => put(note), %PERIOD%);
   });
 })();
 </script>
 """.replace('%BEAT%', BEAT)
     .replace('%PERIOD%', str(round(1000 * BEAT_PERIOD)))
     .replace('%LOOKING%', LOOKING)
+    .replace('%NOTE%', NOTE)
     .replace('%NARROW%', str(NARROW))
     .replace('%TAP%', str(TAP))
     .replace('%SHARED%', str(SHARED))
     .replace('%STALE%', str(round(1000 * STALE)))
     .replace('%SILENT%', SILENT)
+    .replace('%STUCK%', STUCK)
 )
 
 

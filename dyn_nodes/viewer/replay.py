@@ -166,13 +166,13 @@ class ReplayPage:
             begin = max(time - WINDOW, 0.0)
             self.cockpit.instruments.refill(first.at(t) for t in np.arange(begin, time, SAMPLE).tolist())
         self._shown = time
-        snapshot = first.at(time)
-        self.cockpit.update(snapshot)
-        details, band = first.event(time), OK
-        if self._second is not None:
-            band, words = self._draw_second(time)
-            details = ' · '.join(text for text in (words, details) if text)
-        self.cockpit.show_state(REPLAYED, f'Replay, t = {time:.2f} of {self.duration:.1f} s', details, band)
+        with self.cockpit.at_once():
+            self.cockpit.update(first.at(time))
+            details, band = first.event(time), OK
+            if self._second is not None:
+                band, words = self._draw_second(time)
+                details = ' · '.join(text for text in (words, details) if text)
+            self.cockpit.show_state(REPLAYED, f'Replay, t = {time:.2f} of {self.duration:.1f} s', details, band)
 
     def _draw_second(self, time: float) -> tuple[str, str]:
         """Show the second run; return the band of its worst gauge, and words for it."""

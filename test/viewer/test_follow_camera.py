@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import numpy as np
@@ -146,3 +147,80 @@ def test_a_page_that_is_never_where_it_was_put_is_followed_all_the_same():
     follower.report(EYE + at(1.0), AHEAD, 1.0)
     assert follower.shift(at(3.0), NOTHING, WIDE, LATEST - 0.1, STEP) is None
     assert follower.shift(at(4.0), NOTHING, WIDE, LATEST + 0.1, STEP) == pytest.approx(EYE + at(2.0))
+
+
+def test_a_page_on_its_way_to_where_it_was_put_is_no_hand_however_long_it_takes():
+    """A browser that compiles its first picture stands still for long between two places before that."""
+    follower = Follower(HERE, 0.0, EYE)
+    follower.report(np.array([-5.0, 0.0, 0.0]), AHEAD, 0.1)
+    follower.report(np.array([3.0, 3.0, 3.0]), AHEAD, LATEST + 2.0)
+    assert not follower.turned
+    follower.report(EYE, AHEAD, LATEST + 3.0)
+    assert not follower.turned
+    boom = np.array([[0.0, 0.0, 0.0], [0.0, -9.0, 9.0]])
+    assert follower.shift(HERE, boom, WIDE, LATEST + 4.0, STEP) is not None
+
+
+def test_a_page_that_stands_still_for_long_may_still_report_where_it_was_put_at_first():
+    boom = np.array([[0.0, 0.0, 0.0], [0.0, -9.0, 9.0]])
+    follower = Follower(HERE, 0.0, EYE)
+    follower.report(EYE, AHEAD, 0.1)
+    asked = [follower.shift(HERE, boom, WIDE, 3.0 + 1.1 * k, STEP) for k in range(40)]
+    follower.report(asked[-1], AHEAD, 60.0)
+    follower.report(EYE, AHEAD, 60.1)
+    assert not follower.turned
+
+
+def test_the_eye_comes_nearer_again_where_a_panel_gives_room_to_the_picture():
+    """A narrow page begins with all panels unfolded: its picture is a stripe for some frames."""
+    points = np.array([[0.0, -4.0, 0.0], [0.0, 4.0, 2.0]])
+    follower = Follower(HERE, 0.0, EYE)
+    follower.report(EYE, AHEAD, 0.1)
+    far = follower.shift(HERE, points, 0.13, 3.0, STEP)
+    follower.report(far, AHEAD, 3.2)
+    near = follower.shift(HERE, points, 0.37, 4.0, STEP)
+    assert near == pytest.approx(eye_that_sees(points, EYE, AHEAD, 0.37))
+    assert np.linalg.norm(near) < 0.5 * np.linalg.norm(far)
+    follower.report(near, AHEAD, 4.2)
+    assert follower.shift(HERE, points, 0.37, 5.0, STEP) is None
+    assert follower.shift(HERE, 0.5 * points, 0.37, 5.5, STEP) is None, 'it does not go to and fro with a boom'
+    follower.report(near + at(1.0), AHEAD, 6.0)
+    assert follower.shift(HERE, points, WIDE, 7.0, STEP) is None, 'a hand has its way'
+
+
+def test_the_eye_comes_nearer_to_a_machine_that_has_driven_on():
+    points = np.array([[0.0, -4.0, 0.0], [0.0, 4.0, 2.0]])
+    follower = Follower(HERE, 0.0, EYE)
+    follower.report(EYE, AHEAD, 0.1)
+    follower.shift(HERE, points, 0.13, 3.0, STEP)
+    for second in range(4, 8):
+        follower.report(follower._asked[-1], AHEAD, second - 0.5)
+        driven = at(second - 3.0)
+        assert follower.shift(driven, points + driven, 0.13, second, STEP) is not None
+    follower.report(follower._asked[-1], AHEAD, 8.0)
+    near = follower.shift(driven, points + driven, WIDE, 9.0, STEP)
+    assert near == pytest.approx(EYE + driven)
+
+
+class StillPage:
+    """A page that is where a preset puts it, and so has nothing to report."""
+
+    client_id = 1
+
+    def __init__(self, eye, target):
+        self.camera = SimpleNamespace(
+            position=eye, look_at=target, up_direction=None, update_timestamp=1.0, image_width=1600, image_height=900
+        )
+
+    @contextmanager
+    def atomic(self):
+        yield
+
+
+def test_follow_asked_of_a_page_that_already_stands_there_follows():
+    cameras = Cameras(SimpleNamespace(initial_camera=SimpleNamespace()))
+    page = StillPage(*cameras.preset('Follow'))
+    cameras.choose(page, 'Follow')
+    follower = cameras._followers[1]
+    later = follower.since + 10.0
+    assert follower.shift(at(2.0), NOTHING, WIDE, later, STEP) == pytest.approx(page.camera.position + at(2.0))
