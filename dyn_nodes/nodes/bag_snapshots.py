@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import copy
+import dataclasses
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -163,8 +164,19 @@ def read_replay(
             progress(done, whole)
     if not replay.times:
         raise BagError(f'{path}: expected messages of {joints}, found none')
+    _complete_beginning(replay, 2.0 * period)
     _complete_levels(replay)
     return replay
+
+
+def _complete_beginning(replay: Replay, longest: float) -> None:
+    """Give the first instant what has come with the second, where that is at most `longest` later, s.
+
+    Messages of one instant come one after the other, the joint states first.
+    """
+    if len(replay.times) > 1 and replay.times[1] - replay.times[0] <= longest:
+        first, second = replay.snapshots[:2]
+        replay.snapshots[0] = dataclasses.replace(copy.deepcopy(second), time=first.time, joints=first.joints)
 
 
 def _complete_levels(replay: Replay) -> None:

@@ -67,10 +67,12 @@ class Instruments:
         _set_html(self._gauges, gauges(margins, self.scale) + friction_gauges(friction_use))
 
     def record(self, snapshot: Snapshot) -> None:
-        """Take what the plots show: margins in % of full scale, angles in degrees, pressures in MPa."""
+        """Take what the plots show: margins in % of full scale, as far as the gauges go, angles in degrees, and MPa."""
         margins, time = snapshot.margins, snapshot.time
         roll, pitch = (math.degrees(angle) for angle in roll_pitch(snapshot.base_quaternion))
-        parts = {measure_of(name).label: 100.0 * self.scale.part(name, margins[name]) for name in in_order(margins)}
+        parts = {
+            measure_of(name).label: 100.0 * min(self.scale.part(name, margins[name]), 1.0) for name in in_order(margins)
+        }
         self.margins.history.add(time, parts)
         self.angles.history.add(time, {'roll': roll, 'pitch': pitch})
         self.pressures.history.add(time, {name: value / 1e6 for name, value in snapshot.pressures.items()})

@@ -12,12 +12,12 @@ from patience import patience
 from small_bags import LIFT_OFF, SECONDS, write_bag
 
 pytest.importorskip('viser', reason='the viewer needs viser')
-from dyn_nodes.nodes.bag_snapshots import read_replay
+from dyn_nodes.nodes.bag_snapshots import Replay, _complete_beginning, read_replay
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.viewer.framing import excursion
 from dyn_nodes.viewer.replay import ReplayPage, Run
 from dyn_nodes.viewer.robot import load_robot
-from dyn_nodes.viewer.snapshot import Margin
+from dyn_nodes.viewer.snapshot import Margin, Snapshot
 
 SCREENSHOTS = Path(__file__).resolve().parents[2] / 'build' / 'screenshots'
 PLAIN = "document.querySelector('[data-connection]')"
@@ -109,6 +109,43 @@ def test_the_plots_show_the_seconds_before_wherever_time_is_put(runs):
         assert page.cockpit.instruments.margins.history.names == ['zero moment point']
     finally:
         page.stop()
+
+
+def test_a_plot_of_margins_ends_where_the_gauges_end(runs):
+    page = ReplayPage(runs[:1])
+    try:
+        plot = page.cockpit.instruments.margins
+        for moment, value in ((10.0, 3.0), (11.0, -0.5)):
+            page.cockpit.instruments.record(Snapshot(time=moment, margins={'zmp_degree': Margin(value)}))
+        assert plot.history.arrays()[1][-2:] == pytest.approx([100.0, -50.0])
+    finally:
+        page.stop()
+
+
+def test_gauges_and_banner_of_both_runs_are_sent_as_one(runs):
+    page = ReplayPage(runs)
+    try:
+        cockpit, held = page.cockpit, []
+        buffer = cockpit.server._websock_server.get_message_buffer()
+        for part, name in ((cockpit.instruments, 'show'), (cockpit.controls, 'show_state'), (page, '_compare')):
+            shown = getattr(part, name)
+            setattr(part, name, lambda *given, shown=shown: (held.append(buffer.atomic_counter), shown(*given)))
+        cockpit._gauged = 0.0
+        page.draw()
+        assert held == [1, 1, 1]
+        assert buffer.atomic_counter == 0
+    finally:
+        page.stop()
+
+
+def test_what_comes_right_after_the_first_joint_states_belongs_to_the_first_instant():
+    high = Snapshot(time=0.03, joints={'boom_joint': 2.0}, base_position=(0.0, 0.0, 1.5))
+    for gap, place in ((0.03, high.base_position), (0.3, (0.0, 0.0, 0.0))):
+        replay = Replay(Path(), times=[0.0, gap], snapshots=[Snapshot(joints={'boom_joint': 1.0}), high])
+        _complete_beginning(replay, 0.07)
+        assert replay.at(0.0).base_position == place
+        assert replay.at(0.0).joints == {'boom_joint': 1.0}
+        assert replay.at(0.0).time == 0.0
 
 
 @pytest.mark.skipif(find_chromium() is None, reason='no Chromium')
