@@ -10,6 +10,7 @@ bias nothing that lasts.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.model.rotations import cross
 from dyn_nodes.monitor.ground_kernels import compare_kernel, dot_kernel, draw_kernel, feet_kernel, turn_kernel
 from dyn_nodes.monitor.load_model import Load
 from dyn_nodes.stability import support_order, zmp_degree
@@ -252,8 +252,9 @@ class GroundObserver:
 
 
 def ground_axes(plane: Array) -> Array:
-    """Return (3, 3): columns are heading, left and normal of a plane (4,), in the axes that the plane is given in."""
-    normal = plane[:3]
-    ahead = np.array([1.0, 0.0, 0.0]) - normal[0] * normal
-    ahead = ahead / np.linalg.norm(ahead)
-    return np.column_stack((ahead, cross(normal, ahead), normal))
+    """Return (3, 3): columns are heading, left and normal of a plane (4,), in its axes; NaN where x is the normal."""
+    nx, ny, nz, _ = plane.tolist()
+    x, y, z = 1.0 - nx * nx, 0.0 - nx * ny, 0.0 - nx * nz
+    size = math.sqrt(x * x + y * y + z * z) or math.nan
+    x, y, z = x / size, y / size, z / size
+    return np.array(((x, ny * z - nz * y, nx), (y, nz * x - nx * z, ny), (z, nx * y - ny * x, nz)))

@@ -440,7 +440,8 @@ def contact_frames(axles: Array, rolling: NDArray[np.bool_]) -> Array:
         Columns: where the wheel rolls to, its left on the ground, and the normal.
     """
     frames = np.zeros((len(axles), 3, 3))
-    left = axles[:, :2] / np.maximum(np.linalg.norm(axles[:, :2], axis=1, keepdims=True), 1e-9)
+    size = np.sqrt(axles[:, 0] * axles[:, 0] + axles[:, 1] * axles[:, 1])
+    left = axles[:, :2] / np.maximum(size, 1e-9)[:, None]
     frames[:, 0, 0], frames[:, 1, 0] = left[:, 1], -left[:, 0]
     frames[:, :2, 1], frames[:, 2, 2] = left, 1.0
     frames[~rolling] = np.eye(3)
