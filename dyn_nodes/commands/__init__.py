@@ -86,6 +86,12 @@ def add_command(subparsers: Subparsers, name: str, help: str, example: str) -> a
     return parser
 
 
+def add_machine_and_config(parser: argparse.ArgumentParser) -> None:
+    """Add the machine that a command is about, and --config, '' where it is not given."""
+    parser.add_argument('machine', metavar='MACHINE', help=MACHINE_HELP)
+    parser.add_argument('--config', metavar='YAML', default='', help=CONFIG_HELP)
+
+
 def broken_command(command: str, width: int = WIDTH - 2) -> list[str]:
     """Return a command line as lines of at most `width` characters that a shell reads as one; quotes stay whole."""
     if len(command) <= width:

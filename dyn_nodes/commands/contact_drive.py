@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+from dyn_nodes.commands import CommandError, Subparsers, add_command, add_machine_and_config, tables
 
 if TYPE_CHECKING:
     from dyn_nodes.studies.grip_campaign import GripOutcome
@@ -40,8 +40,7 @@ def add_drive_parser(verbs: Subparsers) -> None:
         'with it, and count the runs in which a wheel slid or lifted for longer than 0.05 s. All wheels\n'
         'are on the ground at the start. The exit status is 1 where a wheel slid or lifted with the governor.'
     )
-    drive.add_argument('machine', metavar='MACHINE', help='name of a machine of this package, or its URDF')
-    drive.add_argument('--config', metavar='YAML', default='', help="machine YAML (the named machine's own)")
+    add_machine_and_config(drive)
     drive.add_argument('--runs', metavar='N', type=int, default=20, help='random sequences (20)')
     drive.add_argument('--seed', metavar='N', type=int, default=1, help='of the random numbers (1)')
     drive.add_argument('--seconds', metavar='S', type=float, default=2.0, help='length of a run (2)')

@@ -13,7 +13,6 @@ from dyn_nodes.viewer.access import TOKEN_VARIABLE, Access
 
 HOST = '127.0.0.1'
 FIRST_PORT, PORTS = 8080, 50
-VIEWER = 'viewer_node'
 
 
 @dataclass

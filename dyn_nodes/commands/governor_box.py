@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dyn_nodes.commands import CommandError
+from dyn_nodes.commands import CommandError, add_machine_and_config
 
 if TYPE_CHECKING:
     from dyn_nodes.control.tip_over_governor import GovernorSettings
@@ -29,8 +29,7 @@ BOUNDS = {
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add machine, box, processes and file to a verb."""
-    parser.add_argument('machine', metavar='MACHINE', help='name of a machine of this package, or its URDF')
-    parser.add_argument('--config', metavar='YAML', default='', help="machine YAML (the named machine's own)")
+    add_machine_and_config(parser)
     parser.add_argument('--seed', metavar='N', type=int, default=1, help='of the random numbers (1)')
     parser.add_argument('--seconds', metavar='S', type=float, default=10.0, help='length of a lever sequence (10)')
     parser.add_argument('--mass-error', metavar='%', type=float, default=10.0, help='of all links (10)')

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dyn_nodes.commands import CommandError, tables
+from dyn_nodes.commands import CommandError, add_machine_and_config, tables
 
 if TYPE_CHECKING:
     from dyn_nodes.studies.work_cycles import Compared
@@ -26,8 +26,7 @@ def add_verb(verbs: Any) -> None:
         'time, or one of them lifts a wheel or does not come to its end with the governor.',
         epilog='example:\n' + '\n'.join(f'  {line}' for line in example.splitlines()),
     )
-    verb.add_argument('machine', metavar='MACHINE', help='name of a machine of this package, or its URDF')
-    verb.add_argument('--config', metavar='YAML', default='', help="machine YAML (the named machine's own)")
+    add_machine_and_config(verb)
     verb.add_argument('--cycles', metavar='YAML', type=Path, help='file of cycles (those of the log-loader)')
     verb.add_argument('--mass-error', metavar='%', type=float, default=10.0, help='that the governor allows for (10)')
     verb.add_argument('--payload-error', metavar='%', type=float, default=20.0, help='the same of the payload (20)')

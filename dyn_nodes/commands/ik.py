@@ -7,7 +7,7 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+from dyn_nodes.commands import CommandError, Subparsers, add_command, add_machine_and_config, tables
 
 if TYPE_CHECKING:
     from dyn_nodes.analysis.closed_hand import ClosedResult
@@ -28,8 +28,7 @@ def add_parser(subparsers: Subparsers) -> None:
         'dyn-nodes ik arm_pa10 --link link_7 --pose 0.4 0.1 0.7 0 1.57 0 --starts 20 --json\n'
         'dyn-nodes ik stewart_platform --link platform --pose 0.1 0.05 1.8 0 0 0.2',
     )
-    parser.add_argument('machine', metavar='MACHINE', help='name of a machine of this package, or its URDF')
-    parser.add_argument('--config', metavar='YAML', default='', help="machine YAML (the named machine's own)")
+    add_machine_and_config(parser)
     parser.add_argument('--link', metavar='LINK', required=True, help='the hand')
     parser.add_argument(
         '--pose',

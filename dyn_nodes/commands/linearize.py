@@ -8,7 +8,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+from dyn_nodes.commands import CommandError, Subparsers, add_command, add_machine_and_config, tables
 
 if TYPE_CHECKING:
     from dyn_nodes.linear import LinearModel
@@ -32,8 +32,7 @@ def add_parser(subparsers: Subparsers) -> None:
         'dyn-nodes linearize arm_a6 --npz arm_a6.npz\n'
         'dyn-nodes linearize log_loader --bag runs/latest/bag --at 6.5 --json',
     )
-    parser.add_argument('machine', metavar='MACHINE', help='name of a machine of this package, or its URDF')
-    parser.add_argument('--config', metavar='YAML', default='', help="machine YAML (the named machine's own)")
+    add_machine_and_config(parser)
     parser.add_argument('--posture', metavar='POSTURE', default='', help="joint=position,... (the machine's)")
     parser.add_argument('--payload', type=float, metavar='KG', help="mass in the implement (the machine's)")
     parser.add_argument('--efforts', action='store_true', help='joint efforts as inputs, without actuators')

@@ -12,7 +12,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dyn_nodes.commands import CommandError, tables
+from dyn_nodes.commands import CONFIG_HELP, CommandError, tables
 
 if TYPE_CHECKING:
     from dyn_nodes.model.machine import Machine
@@ -34,7 +34,7 @@ def add_verb(verbs: Any) -> None:
         'the load is noticed later than after 0.5 s.',
     )
     verb.add_argument('--machine', metavar='MACHINE', default='log_loader', help='its name, or its URDF (log_loader)')
-    verb.add_argument('--config', metavar='YAML', default='', help="machine YAML (the named machine's own)")
+    verb.add_argument('--config', metavar='YAML', default='', help=CONFIG_HELP)
     verb.add_argument('--cases', metavar='N', type=int, default=100, help='(100)')
     verb.add_argument('--seed', metavar='N', type=int, default=1, help='of the random numbers (1)')
     verb.add_argument('--steps', action='store_true', help='the load is dropped, or another taken, during the work')

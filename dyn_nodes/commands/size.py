@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+from dyn_nodes.commands import CONFIG_HELP, CommandError, Subparsers, add_command, tables
 
 if TYPE_CHECKING:
     from dyn_nodes.analysis.bag_reading import BagData
@@ -34,7 +34,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument('bag', metavar='BAG', help='rosbag2 directory or file')
     parser.add_argument('--machine', metavar='MACHINE', help='name of a machine of this package, or its URDF')
-    parser.add_argument('--config', metavar='YAML', default='', help="machine YAML (the named machine's own)")
+    parser.add_argument('--config', metavar='YAML', default='', help=CONFIG_HELP)
     parser.add_argument(
         '--motors',
         metavar='YAML',

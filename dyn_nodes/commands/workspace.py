@@ -7,7 +7,7 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+from dyn_nodes.commands import CommandError, Subparsers, add_command, add_machine_and_config, tables
 
 if TYPE_CHECKING:
     from dyn_nodes.control.hand import HandTask
@@ -31,8 +31,7 @@ def add_parser(subparsers: Subparsers) -> None:
         'dyn-nodes workspace log_loader --link payload_link --stiffness swing_joint=2e7 --json\n'
         'dyn-nodes workspace stewart_platform --link platform --rows x y z rx ry rz',
     )
-    parser.add_argument('machine', metavar='MACHINE', help='name of a machine of this package, or its URDF')
-    parser.add_argument('--config', metavar='YAML', default='', help="machine YAML (the named machine's own)")
+    add_machine_and_config(parser)
     parser.add_argument('--link', metavar='LINK', required=True, help='the hand')
     parser.add_argument('--joints', metavar='JOINT', nargs='+', help='that move (all driven ones to the link)')
     parser.add_argument('--rows', metavar='ROW', nargs='+', help='of the condition number, of x y z rx ry rz')

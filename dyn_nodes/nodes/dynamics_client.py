@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dyn_nodes.middleware import Node, Parameter, message, parameter_value_to_python, service
+from dyn_nodes.middleware import Node, Parameter, parameter_value_to_python, service
 
 GetParameters = service('rcl_interfaces/srv/GetParameters')
 SetParameters = service('rcl_interfaces/srv/SetParameters')
 SetBool = service('std_srvs/srv/SetBool')
 Trigger = service('std_srvs/srv/Trigger')
-ParameterMessage = message('rcl_interfaces/msg/Parameter')
 
 WATCHED = ('slope_roll', 'slope_pitch', 'speed', 'mode')
 

@@ -44,11 +44,6 @@ def set_logger_level(name: str, level: int) -> None:
     _levels[name] = LoggingSeverity(level)
 
 
-def get_logger_level(name: str) -> LoggingSeverity:
-    """Return the level that was set for `name` itself."""
-    return LoggingSeverity(_levels.get(name, LoggingSeverity.UNSET))
-
-
 def get_logger_effective_level(name: str) -> LoggingSeverity:
     """Return the level that counts for `name`: its own, or that of the nearest ancestor, or the default."""
     while name:
@@ -57,18 +52,6 @@ def get_logger_effective_level(name: str) -> LoggingSeverity:
             return LoggingSeverity(level)
         name = name.rpartition('.')[0]
     return _settings['level']
-
-
-def get_logging_severity_from_string(text: str) -> LoggingSeverity:
-    """Return the level called `text`.
-
-    Raises:
-        ValueError: no such level.
-    """
-    try:
-        return LoggingSeverity[text.upper()]
-    except KeyError:
-        raise ValueError(f'unknown log level {text!r}') from None
 
 
 def _use_color() -> bool:

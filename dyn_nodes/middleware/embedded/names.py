@@ -16,7 +16,6 @@ from .exceptions import (
 DISCOVERY_TOPIC = 'ros_discovery_info'
 DISCOVERY_TYPE = 'rmw_dds_common/msg/ParticipantEntitiesInfo'
 
-_TOKEN = re.compile(r'[A-Za-z_][A-Za-z0-9_]*\Z')
 _SUBSTITUTIONS = ('node', 'ns', 'namespace')
 
 
@@ -120,8 +119,3 @@ def is_parameter_name(name: str) -> bool:
 def is_hidden(name: str) -> bool:
     """Return whether a topic or service name is hidden: a token that starts with an underscore."""
     return any(token.startswith('_') for token in name.split('/'))
-
-
-def is_token(text: str) -> bool:
-    """Return whether `text` can be one part of a name."""
-    return bool(_TOKEN.match(text))

@@ -197,13 +197,6 @@ def get_parameter_value(string_value: str) -> Any:
     return value_to_message(ParameterType.from_parameter_value(value), value)
 
 
-def parameter_dict_from_yaml_file(path: str, use_wildcard: bool = False) -> dict[str, Any]:
-    """Return name -> rcl_interfaces/Parameter of a parameter file, whatever the node."""
-    from .arguments import load_parameter_file
-
-    return {name: Parameter(name, value=value).to_parameter_msg() for _, name, value in load_parameter_file(path)}
-
-
 def range_problem(value: Any, descriptor: Any) -> str | None:
     """Return why a value breaks its descriptor's range, or None."""
     if isinstance(value, bool):

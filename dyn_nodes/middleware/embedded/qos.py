@@ -69,12 +69,6 @@ class QoSPolicyKind(IntEnum):
     AVOID_ROS_NAMESPACE_CONVENTIONS = 1 << 9
 
 
-QoSHistoryPolicy = HistoryPolicy
-QoSReliabilityPolicy = ReliabilityPolicy
-QoSDurabilityPolicy = DurabilityPolicy
-QoSLivelinessPolicy = LivelinessPolicy
-
-
 class QoSProfile:
     """A set of policies; the same keyword arguments and defaults as rclpy's.
 
@@ -136,7 +130,6 @@ class QoSProfile:
         return f'QoSProfile({", ".join(f"{name}={getattr(self, name)!s}" for name in self.__slots__)})'
 
 
-qos_profile_default = QoSProfile(depth=10)
 qos_profile_system_default = QoSProfile(
     history=HistoryPolicy.SYSTEM_DEFAULT,
     depth=0,

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
-OUTWARD = np.array([1.0, 0.0])
 
 
 @dataclass(frozen=True)
