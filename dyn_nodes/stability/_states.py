@@ -6,13 +6,15 @@ one state without that dimension and add it here.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.stability._kernels import kernel
 
+Result = TypeVar('Result')
 Array = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 
@@ -108,6 +110,11 @@ def as_states(**inputs: tuple[ArrayLike, tuple[int | str, ...]]) -> tuple[list[A
         listed = ', '.join(f'{name}: {length}' for name, length in lengths.items())
         raise ValueError(f'the numbers of states differ ({listed})')
     return arrays, not lengths
+
+
+def as_result(kind: Callable[..., Result], parts: Sequence[Array], single: bool) -> Result:
+    """Return the result of a measure from what its kernel gives, without the leading dimension for a single state."""
+    return kind(*(part[0] for part in parts)) if single else kind(*parts)
 
 
 @kernel

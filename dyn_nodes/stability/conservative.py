@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dyn_nodes.stability._states import UP, Array, Booleans, Parts, States, as_states, kernel, least, pick
-from dyn_nodes.stability.polygon import check_polygon, chord_inward
+from dyn_nodes.stability._states import UP, Array, Booleans, Parts, States, as_result, kernel, least, pick
+from dyn_nodes.stability.polygon import chord_inward, polygon_states
 
 LEAST_FEET = 5
 
@@ -44,12 +44,8 @@ def conservative_margin(feet: ArrayLike, com: ArrayLike, up: ArrayLike = UP) -> 
     Raises:
         ValueError: wrong shape, or not a convex polygon counter-clockwise seen from above.
     """
-    (feet_, com_, up_), single = as_states(feet=(feet, ('n', 3)), com=(com, (3,)), up=(up, (3,)))
-    check_polygon(feet_, up_)
-    value, distances, valid = conservative_margin_kernel(feet_, com_, up_)
-    if single:
-        return ConservativeMargin(value[0], distances[0], valid[0])
-    return ConservativeMargin(value, distances, valid)
+    (feet_, com_, up_), single = polygon_states(feet, up, com=com)
+    return as_result(ConservativeMargin, conservative_margin_kernel(feet_, com_, up_), single)
 
 
 @kernel

@@ -26,13 +26,14 @@ from dyn_nodes.stability._states import (
     Booleans,
     Parts,
     States,
+    as_result,
     as_states,
     contiguous,
     kernel,
     least,
     pick,
 )
-from dyn_nodes.stability.polygon import check_polygon, edge_direction
+from dyn_nodes.stability.polygon import check_polygon, edge_direction, polygon_states
 
 BALANCED = 0  # an equilibrium plane exists: (2.1) has a solution, rule (i)
 TIPPING = 1  # M >= m g R sin(psi): already tipping, or no equilibrium plane; level 0, rules (ii) and (iii)
@@ -105,10 +106,7 @@ def extended_energy_level(
     Raises:
         ValueError: wrong shape, or not a convex polygon counter-clockwise seen from above.
     """
-    (feet_, com_, force_, moment_, up_), single = as_states(
-        feet=(feet, ('n', 3)), com=(com, (3,)), force=(force, (3,)), moment=(moment, (3,)), up=(up, (3,))
-    )
-    check_polygon(feet_, up_)
+    (feet_, com_, force_, moment_, _), single = polygon_states(feet, up, com=com, force=force, moment=moment)
     return _levels(feet_, com_[:, np.newaxis], force_[:, np.newaxis], moment_, single)
 
 
@@ -146,10 +144,7 @@ def energy_level_of_loads(
 
 
 def _levels(feet: Array, points: Array, forces: Array, moment: Array, single: bool) -> EnergyLevel:
-    value, edges, valid, regime = energy_kernel(feet, points, forces, moment)
-    if single:
-        return EnergyLevel(value[0], edges[0], valid[0], regime[0])
-    return EnergyLevel(value, edges, valid, regime)
+    return as_result(EnergyLevel, energy_kernel(feet, points, forces, moment), single)
 
 
 @kernel

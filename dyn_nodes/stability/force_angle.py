@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dyn_nodes.stability._states import UP, Array, Booleans, Parts, States, as_states, kernel, least, pick
-from dyn_nodes.stability.polygon import check_polygon, edge_direction
+from dyn_nodes.stability._states import UP, Array, Booleans, Parts, States, as_result, kernel, least, pick
+from dyn_nodes.stability.polygon import edge_direction, polygon_states
 
 
 class ForceAngle(NamedTuple):
@@ -48,14 +48,8 @@ def force_angle(
     Raises:
         ValueError: wrong shape, or not a convex polygon counter-clockwise seen from above.
     """
-    (feet_, com_, force_, moment_, up_), single = as_states(
-        feet=(feet, ('n', 3)), com=(com, (3,)), force=(force, (3,)), moment=(moment, (3,)), up=(up, (3,))
-    )
-    check_polygon(feet_, up_)
-    value, edges, valid, angles, distances = force_angle_kernel(feet_, com_, force_, moment_)
-    if single:
-        return ForceAngle(value[0], edges[0], valid[0], angles[0], distances[0])
-    return ForceAngle(value, edges, valid, angles, distances)
+    (feet_, com_, force_, moment_, _), single = polygon_states(feet, up, com=com, force=force, moment=moment)
+    return as_result(ForceAngle, force_angle_kernel(feet_, com_, force_, moment_), single)
 
 
 @kernel

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dyn_nodes.stability._states import UP, Array, Booleans, Parts, States, as_states, kernel, least, pick
+from dyn_nodes.stability._states import UP, Array, Booleans, Parts, States, as_result, as_states, kernel, least, pick
 from dyn_nodes.stability.polygon import check_polygon, edge_direction, edge_moment, plane_normal
 
 
@@ -89,7 +89,7 @@ def moment_height(
     result = moment_height_kernel(
         feet_, com_, force_, moment_, mass_, inertia_, float(reference_inertia), float(reference_height)
     )
-    return MomentHeight(*(part[0] for part in result)) if single else MomentHeight(*result)
+    return as_result(MomentHeight, result, single)
 
 
 @kernel

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dyn_nodes.stability._states import UP, Array, Booleans, Parts, States, as_states, kernel, least, pick
-from dyn_nodes.stability.polygon import check_polygon, edge_moment
+from dyn_nodes.stability._states import UP, Array, Booleans, Parts, States, as_result, kernel, least, pick
+from dyn_nodes.stability.polygon import edge_moment, polygon_states
 
 
 class NetMoment(NamedTuple):
@@ -57,12 +57,8 @@ def net_moment(
     Raises:
         ValueError: wrong shape, or not a convex polygon counter-clockwise seen from above.
     """
-    (feet_, com_, force_, moment_, up_), single = as_states(
-        feet=(feet, ('n', 3)), com=(com, (3,)), force=(force, (3,)), moment=(moment, (3,)), up=(up, (3,))
-    )
-    check_polygon(feet_, up_)
-    value, edges, valid = net_moment_kernel(feet_, com_, force_, moment_)
-    return NetMoment(value[0], edges[0], valid[0]) if single else NetMoment(value, edges, valid)
+    (feet_, com_, force_, moment_, _), single = polygon_states(feet, up, com=com, force=force, moment=moment)
+    return as_result(NetMoment, net_moment_kernel(feet_, com_, force_, moment_), single)
 
 
 @kernel

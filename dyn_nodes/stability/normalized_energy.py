@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dyn_nodes.stability._states import UP, Array, Booleans, Parts, States, as_states, kernel, least, pick
-from dyn_nodes.stability.polygon import check_polygon, edge_direction, edge_inward
+from dyn_nodes.stability._states import UP, Array, Booleans, Parts, States, as_result, kernel, least, pick
+from dyn_nodes.stability.polygon import edge_direction, edge_inward, polygon_states
 
 
 class NormalizedEnergy(NamedTuple):
@@ -44,10 +44,8 @@ def normalized_energy(feet: ArrayLike, com: ArrayLike, up: ArrayLike = UP) -> No
     Raises:
         ValueError: wrong shape, or not a convex polygon counter-clockwise seen from above.
     """
-    (feet_, com_, up_), single = as_states(feet=(feet, ('n', 3)), com=(com, (3,)), up=(up, (3,)))
-    check_polygon(feet_, up_)
-    value, edges, valid = normalized_energy_kernel(feet_, com_, up_)
-    return NormalizedEnergy(value[0], edges[0], valid[0]) if single else NormalizedEnergy(value, edges, valid)
+    (feet_, com_, up_), single = polygon_states(feet, up, com=com)
+    return as_result(NormalizedEnergy, normalized_energy_kernel(feet_, com_, up_), single)
 
 
 @kernel

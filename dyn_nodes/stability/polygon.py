@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.model.rotations import cross, length
-from dyn_nodes.stability._states import UP, Array, contiguous, kernel
+from dyn_nodes.stability._states import UP, Array, as_states, contiguous, kernel
 
 COLLINEAR = 1e-9  # sine of a turn below this is a straight line
 SIDES = ('front', 'left', 'rear', 'right')
@@ -92,6 +92,21 @@ def _half_hull(places: list[list[float]], order: list[int]) -> list[int]:
         if not chain or places[chain[-1]] != places[index]:
             chain.append(index)
     return chain
+
+
+def polygon_states(feet: ArrayLike, up: ArrayLike, **others: ArrayLike) -> tuple[list[Array], bool]:
+    """Give feet, others, each (3,) or (t, 3), and up a leading dimension of 1 or t, and check the polygon.
+
+    Returns:
+        The arrays in this order, and True where no input was a batch.
+
+    Raises:
+        ValueError: wrong shape, or not a convex polygon counter-clockwise seen from above.
+    """
+    vectors: dict[str, tuple[ArrayLike, tuple[int | str, ...]]] = {name: (own, (3,)) for name, own in others.items()}
+    arrays, single = as_states(feet=(feet, ('n', 3)), **vectors, up=(up, (3,)))
+    check_polygon(arrays[0], arrays[-1])
+    return arrays, single
 
 
 def check_polygon(feet: Array, up: Array, first: int = 0) -> None:

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dyn_nodes.stability._states import UP, Array, Booleans, Parts, States, as_states, kernel, least, pick
-from dyn_nodes.stability.polygon import check_polygon, edge_inward
+from dyn_nodes.stability._states import UP, Array, Booleans, Parts, States, as_result, kernel, least, pick
+from dyn_nodes.stability.polygon import edge_inward, polygon_states
 
 
 class StaticMargin(NamedTuple):
@@ -57,10 +57,8 @@ def static_margin(feet: ArrayLike, com: ArrayLike, up: ArrayLike = UP) -> Static
     Raises:
         ValueError: wrong shape, or not a convex polygon counter-clockwise seen from above.
     """
-    (feet_, com_, up_), single = as_states(feet=(feet, ('n', 3)), com=(com, (3,)), up=(up, (3,)))
-    check_polygon(feet_, up_)
-    value, edges, valid = static_margin_kernel(feet_, com_, up_)
-    return StaticMargin(value[0], edges[0], valid[0]) if single else StaticMargin(value, edges, valid)
+    (feet_, com_, up_), single = polygon_states(feet, up, com=com)
+    return as_result(StaticMargin, static_margin_kernel(feet_, com_, up_), single)
 
 
 @kernel
@@ -92,14 +90,8 @@ def longitudinal_margin(
     Raises:
         ValueError: wrong shape, or not a convex polygon counter-clockwise seen from above.
     """
-    (feet_, com_, travel_, up_), single = as_states(
-        feet=(feet, ('n', 3)), com=(com, (3,)), travel=(travel, (3,)), up=(up, (3,))
-    )
-    check_polygon(feet_, up_)
-    value, front, rear, valid = longitudinal_margin_kernel(feet_, com_, travel_, up_)
-    if single:
-        return LongitudinalMargin(value[0], front[0], rear[0], valid[0])
-    return LongitudinalMargin(value, front, rear, valid)
+    (feet_, com_, travel_, up_), single = polygon_states(feet, up, com=com, travel=travel)
+    return as_result(LongitudinalMargin, longitudinal_margin_kernel(feet_, com_, travel_, up_), single)
 
 
 @kernel

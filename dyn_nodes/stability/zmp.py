@@ -7,8 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dyn_nodes.stability._states import UP, Array, Booleans, Parts, States, as_states, kernel, least, pick
-from dyn_nodes.stability.polygon import check_polygon, edge_inward, inradius, plane_normal, polygon_fault_kernel
+from dyn_nodes.stability._states import UP, Array, Booleans, Parts, States, as_result, kernel, least, pick
+from dyn_nodes.stability.polygon import (
+    edge_inward,
+    inradius,
+    plane_normal,
+    polygon_fault_kernel,
+    polygon_states,
+)
 
 
 class ZmpDegree(NamedTuple):
@@ -50,14 +56,8 @@ def zmp_degree(
     Raises:
         ValueError: wrong shape, or not a convex polygon counter-clockwise seen from above.
     """
-    (feet_, com_, force_, moment_, up_), single = as_states(
-        feet=(feet, ('n', 3)), com=(com, (3,)), force=(force, (3,)), moment=(moment, (3,)), up=(up, (3,))
-    )
-    check_polygon(feet_, up_)
-    value, edges, valid, point, radius = zmp_kernel(feet_, com_, force_, moment_)
-    if single:
-        return ZmpDegree(value[0], edges[0], valid[0], point[0], radius[0])
-    return ZmpDegree(value, edges, valid, point, radius)
+    (feet_, com_, force_, moment_, _), single = polygon_states(feet, up, com=com, force=force, moment=moment)
+    return as_result(ZmpDegree, zmp_kernel(feet_, com_, force_, moment_), single)
 
 
 @kernel
