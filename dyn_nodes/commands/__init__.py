@@ -71,7 +71,9 @@ class CommandParser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, f'invalid choice: {value!r} (did you mean {near[0]!r}?)') from None
 
 
-def add_command(subparsers: Subparsers, name: str, help: str, example: str) -> argparse.ArgumentParser:
+def add_command(
+    subparsers: Subparsers, name: str, help: str, example: str, description: str = ''
+) -> argparse.ArgumentParser:
     """Add a parser with the house's look: a line of help, the same as description, and an example below.
 
     Args:
@@ -79,10 +81,13 @@ def add_command(subparsers: Subparsers, name: str, help: str, example: str) -> a
         name: The command.
         help: One sentence, with a capital letter and a full stop.
         example: Command lines, each a line; a long one is broken so that it can be copied.
+        description: What its own help begins with; absent: the sentence.
     """
     lines = [line for command in example.splitlines() for line in broken_command(command)]
     epilog = 'example:\n' + '\n'.join(f'  {line}' for line in lines)
-    parser: argparse.ArgumentParser = subparsers.add_parser(name, help=help, description=help, epilog=epilog)
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        name, help=help, description=description or help, epilog=epilog
+    )
     return parser
 
 

@@ -23,10 +23,8 @@ def add_parser(verbs: Subparsers) -> None:
         'dyn-nodes bag view runs/latest/bag\n'
         'dyn-nodes bag view runs/first/bag runs/second/bag\n'
         'dyn-nodes bag view day_1 --machine my_machine.urdf --config my_machine.yaml',
-    )
-    parser.description = (
         'Replay a bag on the page of the cockpit, on this computer only (127.0.0.1), until Ctrl-C: a time line to '
-        'play, pause and drag, speeds, and the events one by one. A second bag is shown beside the first.'
+        'play, pause and drag, speeds, and the events one by one. A second bag is shown beside the first.',
     )
     parser.add_argument('bags', metavar='BAG', nargs='+', help='one or two: a bag directory, .mcap or .db3 file')
     parser.add_argument('--port', type=int, default=8080, metavar='N', help='of the page; 0: a free one (8080)')

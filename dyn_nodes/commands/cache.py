@@ -26,11 +26,9 @@ def add_parser(subparsers: Subparsers) -> None:
         'cache',
         'Show where machine code and logs are and how large, or clear them.',
         'dyn-nodes cache\ndyn-nodes cache --clear\ndyn-nodes cache --clear logs',
-    )
-    parser.description = (
         'Show where machine code and logs are and how large. Machine code is in dyn_nodes below $XDG_CACHE_HOME or '
         '~/.cache; $DYN_NODES_CACHE names another directory. Logs of launches are in ~/.dyn_nodes/log; $ROS_LOG_DIR '
-        'names another directory.'
+        'names another directory.',
     )
     parser.add_argument(
         '--clear',

@@ -31,11 +31,9 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
         'dyn-nodes check my_machine.urdf my_machine.yaml --assumed\n'
         'dyn-nodes check team_bar\n'
         'dyn-nodes check config/can/log_loader.yaml',
-    )
-    parser.description = (
         'Validate a URDF and a machine YAML, the YAML of a team, or that of a CAN bus. Prints every fault with file '
         'and line, or a table of the machine: joints, masses, actuators, and how it stands; of a team its robots, '
-        'objects and grasps. Exit status 0 where the machine is sound and its plant can be built, else 1.'
+        'objects and grasps. Exit status 0 where the machine is sound and its plant can be built, else 1.',
     )
     parser.add_argument(
         'urdf', metavar='MACHINE', help=f'{MACHINE_HELP}; or a team, by name or YAML, or the YAML of a CAN bus'

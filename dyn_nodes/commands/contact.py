@@ -33,13 +33,11 @@ def add_parser(subparsers: Subparsers) -> None:
         'plan',
         'Find instants of a planned motion without admissible ground reactions.',
         'dyn-nodes contact plan fetch.yaml --margin 20 --json',
-    )
-    plan.description = (
         'Every instant of a motion is checked for ground reactions that can exist: that\n'
         'balance gravity and inertia, pull no wheel down and stay inside the friction\n'
         'cones. Prints where there are none, the tightest wheel there, how much slower the\n'
         'motion would do, and the least change of one joint that would do at the worst\n'
-        'instant. Exit status 0 where the whole motion is admissible, else 1.'
+        'instant. Exit status 0 where the whole motion is admissible, else 1.',
     )
     plan.add_argument('plan', metavar='PLAN', type=Path, help='YAML file: machine and points of the motion')
     plan.add_argument('--payload', type=float, metavar='KG', help="mass in the implement (the plan's)")

@@ -33,12 +33,10 @@ def add_drive_parser(verbs: Subparsers) -> None:
         'Try to make wheels slide or lift by random cmd_vel and arm motions.',
         'dyn-nodes contact drive agv_mecanum_arm --runs 50\n'
         'dyn-nodes contact drive car --speed 12 --turn 1 --acceleration 7 --turn-acceleration 4 --json',
-    )
-    drive.description = (
         'Simulate a vehicle on wheels with springs under random commands, reversals and full speed among\n'
         'them, with random payloads, slopes and motions of its arm, without the grip governor and\n'
         'with it, and count the runs in which a wheel slid or lifted for longer than 0.05 s. All wheels\n'
-        'are on the ground at the start. The exit status is 1 where a wheel slid or lifted with the governor.'
+        'are on the ground at the start. The exit status is 1 where a wheel slid or lifted with the governor.',
     )
     add_machine_and_config(drive)
     drive.add_argument('--runs', metavar='N', type=int, default=20, help='random sequences (20)')

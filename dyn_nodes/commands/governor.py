@@ -46,16 +46,17 @@ def add_parser(subparsers: Subparsers) -> None:
         example,
     )
     verbs = parser.add_subparsers(title='what', metavar='WHAT', dest='verb', required=True)
-    test = verbs.add_parser(
+    test = add_command(
+        verbs,
         'test',
-        help='Run lever sequences that try to tip the machine.',
-        description='Run a simulated machine under random, switching and reaching lever sequences, with the governor\n'
+        'Run lever sequences that try to tip the machine.',
+        example,
+        'Run a simulated machine under random, switching and reaching lever sequences, with the governor\n'
         'and without it, and count the runs in which it overturned or lifted a wheel (off the ground for longer than\n'
         '0.1 s, or by more than 0.5 degrees of the base). Masses, payload, ground and delays are drawn from a box\n'
         'around what the governor knows. Starts in which not even valves at neutral are certified are counted by\n'
         'themselves. The exit status is 1 where a wheel lifted with the governor, or where a machine overturned after\n'
         'such a start.',
-        epilog='example:\n' + '\n'.join(f'  {line}' for line in example.splitlines()),
     )
     test.add_argument('--runs', metavar='N', type=int, default=100, help='random lever sequences (100)')
     test.add_argument(

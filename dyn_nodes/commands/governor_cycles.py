@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dyn_nodes.commands import CommandError, add_machine_and_config, tables
+from dyn_nodes.commands import CommandError, add_command, add_machine_and_config, tables
 
 if TYPE_CHECKING:
     from dyn_nodes.studies.work_cycles import Compared
@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 def add_verb(verbs: Any) -> None:
     """Add the verb to `dyn-nodes governor`."""
     example = 'dyn-nodes governor cycles log_loader\ndyn-nodes governor cycles log_loader --payload-error 3 --json'
-    verb = verbs.add_parser(
+    verb = add_command(
+        verbs,
         'cycles',
-        help='Compare times of working cycles with the governor and without it.',
-        description='Drive a simulated machine through working cycles that keep its wheels down, without the governor\n'
+        'Compare times of working cycles with the governor and without it.',
+        example,
+        'Drive a simulated machine through working cycles that keep its wheels down, without the governor\n'
         'and with it, and compare their times. A cycle that lifts a wheel without the governor, or does not come to\n'
         'its end, does not count. The exit status is 1 where all that count together take more than 1.08 of their\n'
         'time, or one of them lifts a wheel or does not come to its end with the governor.',
-        epilog='example:\n' + '\n'.join(f'  {line}' for line in example.splitlines()),
     )
     add_machine_and_config(verb)
     verb.add_argument('--cycles', metavar='YAML', type=Path, help='file of cycles (those of the log-loader)')

@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dyn_nodes.commands import CommandError, tables
+from dyn_nodes.commands import CommandError, add_command, tables
 from dyn_nodes.printing import printable
 
 if TYPE_CHECKING:
@@ -24,13 +24,14 @@ BEFORE = 5.0
 def add_verb(verbs: Any) -> None:
     """Add the verb to `dyn-nodes governor`."""
     example = 'dyn-nodes governor report shadow\ndyn-nodes governor report shadow --worst 20 --json'
-    verb = verbs.add_parser(
+    verb = add_command(
+        verbs,
         'report',
-        help='List the interventions of the governor in a bag.',
-        description='Count what the governor held back, or in shadow would have: interventions, their time, the share '
+        'List the interventions of the governor in a bag.',
+        example,
+        'Count what the governor held back, or in shadow would have: interventions, their time, the share '
         'of each\nfunction, the least margins, and the worst interventions with a command that plays them. The bag '
         'needs\nvalve_commands_in or can/levers, valve_commands and governor/scale; /diagnostics gives the margins.',
-        epilog='example:\n' + '\n'.join(f'  {line}' for line in example.splitlines()),
     )
     verb.add_argument('bag', metavar='BAG', type=Path, help='a bag directory, MCAP or sqlite3')
     verb.add_argument('--worst', metavar='N', type=int, default=10, help='interventions to list (10)')

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
-from dyn_nodes.commands import CommandError, governor_box, tables
+from dyn_nodes.commands import CommandError, add_command, governor_box, tables
 
 
 def add_verb(verbs: Any) -> None:
@@ -16,14 +16,15 @@ def add_verb(verbs: Any) -> None:
     example = (
         'dyn-nodes governor stops log_loader --runs 200 --out runs/stops\ndyn-nodes governor stops log_loader --json'
     )
-    verb = verbs.add_parser(
+    verb = add_command(
+        verbs,
         'stops',
-        help='Stop the machine at every 50 ms of governed runs.',
-        description='Run the cases of `dyn-nodes governor test` with the governor, and from every instant of each run\n'
+        'Stop the machine at every 50 ms of governed runs.',
+        example,
+        'Run the cases of `dyn-nodes governor test` with the governor, and from every instant of each run\n'
         'lead all valves to neutral, as the governor does when its levers or measurements are gone. The machine is\n'
         'followed to rest. The exit status is 1 where a wheel loses the ground in a stop, however shortly, or the\n'
         'machine does not come to rest.',
-        epilog='example:\n' + '\n'.join(f'  {line}' for line in example.splitlines()),
     )
     verb.add_argument('--runs', metavar='N', type=int, default=20, help='random lever sequences (20)')
     verb.add_argument('--every', metavar='S', type=float, default=0.05, help='from one stop to the next (0.05)')

@@ -25,12 +25,10 @@ def add_parser(subparsers: Subparsers) -> None:
         'Compute what a recorded task asks of the drives, and motors and gears for it.',
         'dyn-nodes size runs/latest/bag\n'
         'dyn-nodes size arm_bag --machine arm_a6 --motors motors.yaml --plot drives.png',
-    )
-    parser.description = (
         'From velocities and efforts of joint_states: greatest and RMS effort, speed,\n'
         'power and work of every joint. With motors, of the machine or of a catalogue:\n'
         'the gear ratios with which each keeps its limits of voltage and current, and\n'
-        'the one that heats its winding least. Gears are taken as rigid and without loss.'
+        'the one that heats its winding least. Gears are taken as rigid and without loss.',
     )
     parser.add_argument('bag', metavar='BAG', help='rosbag2 directory or file')
     parser.add_argument('--machine', metavar='MACHINE', help='name of a machine of this package, or its URDF')

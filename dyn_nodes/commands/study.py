@@ -49,10 +49,8 @@ def add_parser(subparsers: Subparsers) -> None:
         'view',
         'Watch the motion of a study in the browser.',
         'dyn-nodes study view saha-1991/disk --variants F1 F2 D4',
-    )
-    viewing.description = (
         'Watch the motion of a study in the browser, on this machine only (127.0.0.1), until Ctrl-C. '
-        'saha-1991/disk: the rolling disk by up to six of its schemes at once (--variants).'
+        'saha-1991/disk: the rolling disk by up to six of its schemes at once (--variants).',
     )
     viewing.add_argument('name', metavar='STUDY', help='SOURCE/STUDY')
     viewing.add_argument('--variants', nargs='+', default=[], metavar='NAME', help='such as schemes (F1 F2)')
