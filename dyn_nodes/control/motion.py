@@ -106,10 +106,12 @@ class PositionMotion:
         assert self._trajectory is not None
         return self._trajectory.sample(time - self._start)
 
-    def left(self, time: float) -> float:
-        """Return how long the trajectory still lasts, s; 0 without one."""
+    def coming(self, time: float, count: int) -> list[JointReference]:
+        """Return the reference at a time and, while a trajectory lasts, at `count` further ones up to its end."""
         assert self._trajectory is not None
-        return max(0.0, self._start + self._trajectory.duration - time) if self._moving else 0.0
+        left = self._start + self._trajectory.duration - time if self._moving else 0.0
+        ahead = [] if left <= 0.0 else [time + left * (k + 1) / count for k in range(count)]
+        return [self.sample(instant) for instant in (time, *ahead)]
 
     def reference(self, time: float) -> tuple[Array, Array]:
         """Return positions and velocities (n,) at a time. Needs `restart` first."""

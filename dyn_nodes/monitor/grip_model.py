@@ -12,11 +12,13 @@ without a drive take the traction that turns them, and casters none sideways.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.control.trajectory import JointReference
 from dyn_nodes.control.wheel_base import WheelBase
 from dyn_nodes.control.wheel_unit import WheelUnit
 from dyn_nodes.model.machine import Machine
@@ -32,6 +34,8 @@ FIRST, SECOND = (list(places) for places in zip(*PAIRS))
 FEATURES = 13
 FULL = 6
 RANK = 1e-6
+COMING = 8
+"""Postures of a trajectory of the arm, up to its end, in which a motion of the base has to hold, too."""
 
 
 class GripModelError(ValueError):
@@ -54,6 +58,19 @@ def features(twists: Array, accelerations: Array) -> Array:
     found[:, 0], found[:, 1:4], found[:, 4:7] = 1.0, accelerations, twists
     np.multiply(twists[:, FIRST], twists[:, SECOND], out=found[:, 7:])
     return found
+
+
+def joint_states(
+    positions: Array, places: Sequence[int] | NDArray[np.intp], references: Sequence[JointReference]
+) -> tuple[Array, Array, Array]:
+    """Return q, v and a (p, n) of `GripModel.place`: an arm at references, all else at its positions (n,) and still."""
+    count = max(1, len(references))
+    q, v, a = np.tile(positions, (count, 1)), np.zeros((count, len(positions))), np.zeros((count, len(positions)))
+    for k, own in enumerate(references):
+        v[k, places], a[k, places] = own.velocity, own.acceleration
+        if k > 0:
+            q[k, places] = own.position
+    return q, v, a
 
 
 def _samples() -> tuple[Array, Array, Array]:
@@ -114,7 +131,7 @@ class GripModel:
             a: (p, n) accelerations of the same.
             angles: (m,) steering angles of the wheels of the base.
             payload: kg.
-            gravity: (3,) in axes of the base, or (p, 3), m/s2.
+            gravity: (3,) in axes of the base, m/s2.
 
         Raises:
             GripModelError: contacts on a line, or wheels that cannot give every planar motion as they are turned.
@@ -122,8 +139,7 @@ class GripModel:
         count = len(q)
         joints = [np.repeat(part, FEATURES, axis=0) for part in (q, v, a)]
         twists, rates = np.tile(self._twists, (count, 1)), np.tile(self._rates, (count, 1))
-        down = np.repeat(np.broadcast_to(gravity, (count, 3)), FEATURES, axis=0)
-        samples, self._places = self.evaluate(joints[0], joints[1], joints[2], twists, rates, angles, payload, down)
+        samples, self._places = self.evaluate(joints[0], joints[1], joints[2], twists, rates, angles, payload, gravity)
         self._coefficients = self._inverse @ samples.reshape(count, FEATURES, -1)
 
     def lose(self) -> None:

@@ -17,9 +17,8 @@ from dyn_nodes.middleware import QoSProfile, message
 from dyn_nodes.model.equilibrium import gravity_in_ground
 from dyn_nodes.model.machine import Machine, Slope
 from dyn_nodes.monitor.arm_pace import SLOWEST, STILL, pace_of, slowed
-from dyn_nodes.monitor.grip_ahead import states_ahead
 from dyn_nodes.monitor.grip_governor import GripGovernor, GripSettings, Verdict
-from dyn_nodes.monitor.grip_model import GripModel, GripModelError
+from dyn_nodes.monitor.grip_model import COMING, GripModel, GripModelError, joint_states
 from dyn_nodes.monitor.sensors import world_up
 from dyn_nodes.nodes.commands import RefusedError
 from dyn_nodes.nodes.diagnostics import WARN, Health
@@ -100,7 +99,7 @@ class GripLimiting:
         self.limited = self.slowed = 0
         self.restart()
         still = np.zeros(len(self.model.joints))
-        self.update(0.0, (still, still), None)  # compiles now what the first command needs
+        self.update(0.0, still, None)  # compiles now what the first command needs
         self.restart()
 
     def _gravity_on_ground(self) -> Array:
@@ -125,25 +124,19 @@ class GripLimiting:
         self.governor.settings = settings_of(self.values)
         self.governor.refresh()
 
-    def update(self, now: float, joints: tuple[Array, Array], arm: PositionMotion | None) -> None:
-        """Take over the state of all joints, and the motion that the arm has before it.
+    def update(self, now: float, positions: Array, arm: PositionMotion | None) -> None:
+        """Take over the posture of all joints, and the motion that the arm has before it, at an instant, s.
 
         Before a step: what the governor did in the last one is noted.
-
-        Args:
-            now: s.
-            joints: positions and velocities (n,) of all movable joints.
-            arm: its motion, or None.
         """
         self._note()
         self._now = now
         if 0.0 <= now - self._placed < PERIOD:
             return
         self._placed = now
-        turn = float(self.motion.drive.twist[2])
-        q, v, a, gravity = states_ahead(joints, self._arm_places, arm, now, turn, self.gravity())
+        postures = joint_states(positions, self._arm_places, [] if arm is None else arm.coming(now, COMING))
         try:
-            self.model.place(q, v, a, self._angles(joints[0]), self.payload, gravity)
+            self.model.place(*postures, self._angles(positions), self.payload, self.gravity())
         except GripModelError:
             self.model.lose()
         self.governor.refresh()

@@ -23,9 +23,8 @@ from dyn_nodes.control.wheel_motion import JointValues, WheelMotion
 from dyn_nodes.model.equilibrium import gravity_in_ground
 from dyn_nodes.model.machine import Machine, Slope
 from dyn_nodes.monitor.arm_pace import SLOWEST, STILL, pace_of, slowed
-from dyn_nodes.monitor.grip_ahead import states_ahead
 from dyn_nodes.monitor.grip_governor import GripGovernor, GripSettings
-from dyn_nodes.monitor.grip_model import GripModel
+from dyn_nodes.monitor.grip_model import COMING, GripModel, joint_states
 from dyn_nodes.simulation.initial import NoEquilibriumError
 from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.stability.grip import grip_of
@@ -248,10 +247,10 @@ class GripRig:
         plant = self.plant
         reference = None if self.arm is None else self.arm.sample(plant.time)
         if self.governor is not None and refresh:
-            joints, turn = (plant.positions, plant.velocities), float(self.motion.drive.twist[2])
-            q, v, a, gravity = states_ahead(joints, self._arm, self.arm, plant.time, turn, self.gravity())
+            coming = [] if self.arm is None else self.arm.coming(plant.time, COMING)
+            postures = joint_states(plant.positions, self._arm, coming)
             angles = self.motion.steering_angles(plant.positions[self._wheels])
-            self.model.place(q, v, a, angles, self.case.payload, gravity)
+            self.model.place(*postures, angles, self.case.payload, self.gravity())
             self.governor.refresh()
         command = self.motion.step(wanted, self.period, self._state())
         efforts = np.zeros(len(plant.joints))
