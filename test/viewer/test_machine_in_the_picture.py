@@ -26,6 +26,9 @@ ROOT = Path(__file__).resolve().parents[2]
 SIZES = ((1600, 900), (1280, 800), (820, 1180))
 BANNER = "(document.querySelector('[data-connection]') || {dataset: {}}).dataset.band"
 FOLDED = 'document.querySelector(\'[data-dock-region-collapse="left"][aria-expanded="true"]\') === null'
+THUMB = "document.querySelector('.mantine-Slider-thumb').outerHTML"
+TRACK = """(box => [box.x, box.width, box.y, box.height])(
+  document.querySelector('.mantine-Slider-track').getBoundingClientRect())"""
 COMPARED = """(() => {
   const order = ['danger', 'caution', 'ok'];
   window.compared = { equal: 0, different: [] };
@@ -163,8 +166,8 @@ def test_the_whole_machine_is_in_the_free_part_of_the_picture_during_the_whole_d
 @pytest.mark.slow
 @pytest.mark.skipif(find_chromium() is None, reason='no Chromium')
 @pytest.mark.parametrize('size', SIZES, ids=lambda size: f'{size[0]}')
-def test_a_vehicle_that_stands_is_in_the_picture_and_large_and_a_lever_moved_by_keys_leaves_it_there(size):
-    """Fast counterparts: test_follow_camera.py and test_page_script.py."""
+def test_a_vehicle_is_in_the_picture_and_large_and_slider_finger_and_keys_move_a_lever_and_no_eye(size):
+    """Fast counterparts: test_follow_camera.py and test_page_script.py; test_cockpit_in_browser.py drives a machine."""
     vehicle = machine_of('agv_mecanum_arm', '')
     cockpit = opened(vehicle)
     joints = dict(vehicle.initial.joint_positions)
@@ -179,14 +182,27 @@ def test_a_vehicle_that_stands_is_in_the_picture_and_large_and_a_lever_moved_by_
             page.until(still, lambda: page.eye is not None and browser.evaluate(BANNER) is not None)
             page.until(still, lambda: bool(browser.evaluate(FOLDED)) == (size[0] < 1000))
             page.until(still, lambda: 0.7 < page.outside() < 1.0)
-            before = page.eye.reported
             page.until(still, lambda: browser.evaluate("document.querySelector('.mantine-Slider-thumb') !== null"))
+            left, width, top, height = browser.evaluate(TRACK)
+            x, y = left + 0.5 * width, top + 0.5 * height
+            browser.mouse('mousePressed', x, y)
+            browser.mouse('mouseMoved', x - 0.25 * width, y)
+            browser.mouse('mouseReleased', x - 0.25 * width, y)
+            page.until(still, lambda: lever.value == pytest.approx(-4.0, abs=0.5))
+            browser.touch('touchStart', x, y)
+            browser.touch('touchMove', x + 0.1 * width, y)
+            browser.touch('touchMove', x + 0.25 * width, y)
+            browser.touch('touchEnd')
+            page.until(still, lambda: lever.value == pytest.approx(4.0, abs=0.5))
+            lever.value = 0.0
             browser.evaluate("document.querySelector('.mantine-Slider-thumb').focus()")
+            page.until(still, lambda: 'aria-valuenow="0"' in browser.evaluate(THUMB))
             for volts in (0.1, 0.2, 0.3):
                 browser.key('ArrowRight')
                 page.until(still, lambda volts=volts: lever.value == pytest.approx(volts))
             page.until(still, lambda: 0.7 < page.outside() < 1.0)
-            assert page.eye.reported == pytest.approx(before)
+            eye, target = cockpit.cameras.preset('Follow')
+            assert page.eye.ahead == pytest.approx(target - eye)
             assert not page.eye.turned
             browser.screenshot(ROOT / 'build' / 'screenshots' / f'vehicle_stands_{size[0]}.png')
     finally:
