@@ -23,7 +23,7 @@ SHOWN = 0.2
 """A lever that was held back counts as held for so long, s: at the border it gets a part of its way in turns."""
 PARTS = (1.0, 0.75, 0.6)
 """Of a command to a better stand that are tried."""
-PATIENCE, AGAIN = 0.03, 0.1
+PATIENCE, AGAIN = 0.03, 0.05
 """A command that leads to no better stand is looked at in every period for so long, and then less and less often, after
 so long at most, s: a lever that pulls outward at the border does so for seconds, and such looks took most of the
 predictions of a decision."""
