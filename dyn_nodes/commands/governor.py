@@ -59,6 +59,7 @@ def add_parser(subparsers: Subparsers) -> None:
         'such a start.',
     )
     test.add_argument('--runs', metavar='N', type=int, default=100, help='random lever sequences (100)')
+    test.add_argument('--first', metavar='N', type=int, default=0, help='number of the first of them (0)')
     test.add_argument(
         '--search',
         metavar='N',
@@ -87,7 +88,9 @@ def run(args: argparse.Namespace) -> int:
         return {'cycles': governor_cycles.run, 'stops': governor_stops.run, 'report': governor_report.run}[args.verb](
             args
         )
-    governor_box.check(args, {'runs': (0, MOST_RUNS), 'search': (0, MOST_RUNS), 'worst': (0, 1000)})
+    governor_box.check(
+        args, {'runs': (0, MOST_RUNS), 'first': (0, MOST_RUNS), 'search': (0, MOST_RUNS), 'worst': (0, 1000)}
+    )
     if args.runs == args.search == 0 and args.cases is None:
         raise CommandError('--runs 0: expected runs, --search or --cases, found none')
     machine, box = governor_box.machine_and_box(args)
@@ -124,7 +127,7 @@ def _records(
     from dyn_nodes.studies.governor_campaign import Campaign, random_cases
     from dyn_nodes.studies.governor_search import SearchSettings, search
 
-    cases = _given_cases(args, box) + random_cases(box, args.runs, args.seed)
+    cases = _given_cases(args, box) + random_cases(box, args.runs, args.seed, args.first)
     with (
         governor_box.progress() as bar,
         Campaign(machine, path, args.jobs, governor_box.settings(args)) as campaign,
@@ -155,6 +158,7 @@ def _result(args: argparse.Namespace, governed: list[Record], free: list[Record]
     return {
         'machine': args.machine,
         'seed': args.seed,
+        'first': args.first,
         'levers': list(box.levers),
         'box': asdict(box),
         'reserve': args.reserve,

@@ -47,9 +47,9 @@ class Record:
     outcome: Any
 
 
-def random_cases(box: Box, count: int, seed: int) -> list[Case]:
-    """Return random cases; the k-th is the same for every count."""
-    return [random_case(box, np.random.default_rng((seed, number))) for number in range(count)]
+def random_cases(box: Box, count: int, seed: int, first: int = 0) -> list[Case]:
+    """Return random cases, those of the numbers from `first` on; a number has the same case for every count."""
+    return [random_case(box, np.random.default_rng((seed, number))) for number in range(first, first + count)]
 
 
 def read_cases(path: Path, box: Box) -> list[Case]:

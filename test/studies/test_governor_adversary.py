@@ -73,6 +73,7 @@ def test_random_cases_lie_in_the_box(box):
 
 def test_the_kth_random_case_does_not_depend_on_how_many_there_are(box):
     assert random_cases(box, 3, seed=1) == random_cases(box, 9, seed=1)[:3]
+    assert random_cases(box, 3, seed=1, first=6) == random_cases(box, 9, seed=1)[6:]
     assert random_cases(box, 3, seed=1) != random_cases(box, 3, seed=2)
 
 
@@ -510,6 +511,15 @@ def test_the_command_prints_counts_and_worst_cases_and_writes_them(tmp_path, cap
     assert len((tmp_path / 'runs.jsonl').read_text().splitlines()) == 2
 
 
+def test_a_campaign_can_be_divided_over_computers(box, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(Rig, 'run', lambda *_: STOOD)
+    for first in (0, 2):
+        words = ('--runs', '2', '--first', str(first), '--jobs', '1', '--only-governed', '--out', str(tmp_path))
+        assert command('log_loader', *words, '--json') == 0
+        assert json.loads(capsys.readouterr().out)['first'] == first
+    assert read_cases(tmp_path / 'runs.jsonl', box) == random_cases(box, 4, seed=1)
+
+
 def test_the_exit_status_is_1_where_a_given_case_overturns(capsys, monkeypatch):
     monkeypatch.setattr(Rig, 'run', lambda *_: replace(STOOD, overturned=True, lifted=True))
     words = ('--runs', '0', '--cases', str(FAILURES), '--jobs', '1', '--only-governed')
@@ -537,6 +547,7 @@ def test_a_wheel_of_a_refused_start_is_shown_and_only_overturning_is_a_failure(o
     [
         (['log_loader', '--runs', '0'], '--runs 0: expected runs, --search or --cases, found none'),
         (['log_loader', '--slope', 'nan'], '--slope: expected 0 to 30, found nan'),
+        (['log_loader', '--first', '-1'], '--first: expected 0 to .*, found -1'),
         (['log_loader', '--jobs', '0'], '--jobs: expected 1 to 64, found 0'),
         (['log_loader', '--cases', 'nowhere.jsonl'], '--cases: nowhere.jsonl: No such file'),
         (['log_loader_linkage'], 'log_loader_linkage.*expected joints that their actuators move alone, found boom_pin'),
