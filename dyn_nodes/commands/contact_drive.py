@@ -40,6 +40,7 @@ def add_drive_parser(verbs: Subparsers) -> None:
     )
     add_machine_and_config(drive)
     drive.add_argument('--runs', metavar='N', type=int, default=20, help='random sequences (20)')
+    drive.add_argument('--first', metavar='N', type=int, default=0, help='number of the first of them (0)')
     drive.add_argument('--seed', metavar='N', type=int, default=1, help='of the random numbers (1)')
     drive.add_argument('--seconds', metavar='S', type=float, default=2.0, help='length of a run (2)')
     drive.add_argument('--speed', metavar='M/S', type=float, default=1.5, help='greatest speed (1.5)')
@@ -60,7 +61,12 @@ def run_drive(args: argparse.Namespace) -> int:
     without, governed = [pair[0] for pair in outcomes], [pair[1] for pair in outcomes]
     summary = {'without': _summary(without), 'governed': _summary(governed)}
     if args.json:
-        print(json.dumps({'machine': args.machine, 'runs': args.runs, 'seed': args.seed, **summary}, indent=2))
+        print(
+            json.dumps(
+                {'machine': args.machine, 'runs': args.runs, 'first': args.first, 'seed': args.seed, **summary},
+                indent=2,
+            )
+        )
     else:
         _print(summary)
     return int(any(own.slid or own.lifted or own.overturned for own in governed))
@@ -70,6 +76,8 @@ def _check(args: argparse.Namespace) -> None:
     for name in ('runs', 'jobs'):
         if not 1 <= getattr(args, name) <= MOST_RUNS:
             raise CommandError(f'--{name}: expected 1 to {MOST_RUNS}, found {getattr(args, name)}', 2)
+    if not 0 <= args.first <= MOST_RUNS:
+        raise CommandError(f'--first: expected 0 to {MOST_RUNS}, found {args.first}', 2)
     for name in ('seconds', 'speed', 'turn', 'acceleration', 'turn_acceleration'):
         value = getattr(args, name)
         if not (math.isfinite(value) and 0.01 <= value <= 1000.0):
@@ -94,7 +102,7 @@ def _outcomes(args: argparse.Namespace) -> list[tuple[GripOutcome, GripOutcome]]
         machine = machine_of(args.machine, args.config)
         check_machine(machine)
         with _lines(args.out) as keep:
-            return campaign(machine, box, args.runs, args.seed, jobs=args.jobs, keep=keep)
+            return campaign(machine, box, args.runs, args.seed, jobs=args.jobs, keep=keep, first=args.first)
     except OSError as error:
         raise CommandError(f'{error.filename or args.out}: {error.strerror or error}') from None
     except (MachineError, NoVehicleError, GripModelError, ValueError) as error:

@@ -326,6 +326,7 @@ def campaign(
     settings: GripSettings | None = None,
     jobs: int = 1,
     keep: Callable[[int, tuple[GripOutcome, GripOutcome]], None] = lambda number, outcomes: None,
+    first: int = 0,
 ) -> list[tuple[GripOutcome, GripOutcome]]:
     """Return the outcomes of random cases, without the governor and with it.
 
@@ -337,18 +338,20 @@ def campaign(
         settings: of the governor.
         jobs: processes.
         keep: gets the number of each case and its outcomes, in their order.
+        first: number of the first case; with the seed it determines the case.
     """
     job = _Job(machine, box, settings or GripSettings(), seed)
     result = []
-    for number, outcome in enumerate(_outcomes(job, runs, jobs)):
+    numbers = range(first, first + runs)
+    for number, outcome in zip(numbers, _outcomes(job, numbers, jobs)):
         result.append(outcome)
         keep(number, outcome)
     return result
 
 
-def _outcomes(job: _Job, runs: int, jobs: int) -> Iterator[tuple[GripOutcome, GripOutcome]]:
+def _outcomes(job: _Job, numbers: range, jobs: int) -> Iterator[tuple[GripOutcome, GripOutcome]]:
     if jobs == 1:
-        yield from map(job, range(runs))
+        yield from map(job, numbers)
         return
     with ProcessPoolExecutor(jobs, get_context('spawn')) as pool:
-        yield from pool.map(job, range(runs))
+        yield from pool.map(job, numbers)

@@ -15,7 +15,7 @@ from dyn_nodes.monitor.grip_governor import GripSettings
 from dyn_nodes.monitor.grip_model import GripModel
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.studies import grip_campaign
-from dyn_nodes.studies.grip_campaign import GripBox, random_case, run_case
+from dyn_nodes.studies.grip_campaign import GripBox, GripOutcome, random_case, run_case
 
 BOX = GripBox(DriveLimits(1.5, 2.0, 5.0, 10.0), 2.0)
 COMMAND = replace(BOX, slope=math.radians(5.0))
@@ -39,6 +39,7 @@ def test_a_case_is_the_same_for_a_number_and_within_the_limits():
     ('words', 'text'),
     [
         (['agv_mecanum', '--runs', '0'], '--runs: expected 1 to 100000, found 0'),
+        (['agv_mecanum', '--first', '-1'], '--first: expected 0 to 100000, found -1'),
         (['agv_mecanum', '--speed', 'nan'], '--speed: expected 0.01 to 1000, found nan'),
         (['agv_mecanum', '--period', '1'], '--period: expected 0.0005 to 0.1, found 1'),
         (['agv_mecanum', '--slope', '60'], '--slope: expected 0 to 45 degrees, found 60'),
@@ -51,6 +52,16 @@ def test_what_cannot_be_driven_is_one_line(words, text, capsys):
     errors = capsys.readouterr().err
     assert text in errors
     assert len(errors.splitlines()) == 1
+
+
+def test_a_campaign_can_be_divided_over_computers(monkeypatch, tmp_path):
+    stood = GripOutcome(False, False, False, 0.5, 0.5, 1.0, 1.0, 1.0, 0, 1)
+    seen = []
+    monkeypatch.setattr(grip_campaign, 'run_case', lambda machine, case, box, settings: seen.append(case) or stood)
+    assert main(['contact', 'drive', 'agv_mecanum', '--first', '5', '--runs', '2', '--out', str(tmp_path)]) == 0
+    assert [json.loads(line)['number'] for line in (tmp_path / 'drive.jsonl').read_text().splitlines()] == [5, 6]
+    machine = machine_of('agv_mecanum', '')
+    assert seen[::2] == [random_case(machine, COMMAND, 1, number) for number in (5, 6)]
 
 
 def test_a_wheel_slides_where_its_loop_alone_makes_up_for_arm_and_slope_and_not_with_a_known_load(monkeypatch):
