@@ -73,9 +73,10 @@ def test_a_run_has_the_same_bits_in_every_batch(system, starts, reaching):
         assert [own.time for own in run.events] == [own.time for own in reaching[0][k].events]
 
 
-@pytest.mark.skipif(platform.machine() not in ('x86_64', 'AMD64'), reason='measured for vectors of 256 and 512 bits')
-def test_a_run_has_the_same_bits_in_vectors_of_another_width(system, starts, reaching, monkeypatch):
-    monkeypatch.setattr(runs, 'lane_count', lambda: 12 - lane_count())
+@pytest.mark.skipif(platform.machine() not in ('x86_64', 'AMD64'), reason='measured for vectors of 128 to 512 bits')
+def test_a_run_has_the_same_bits_in_narrower_vectors(system, starts, reaching, monkeypatch):
+    """In wider ones than the processor has it need not: they are split, and products and sums are joined otherwise."""
+    monkeypatch.setattr(runs, 'lane_count', lambda: lane_count() // 2)
     p, x = starts
     times = np.linspace(0.0, 12.0, 121)
     other = run_batch(system, x[-3:], times, P3D_FAST_NO_RECOVERY, p[-3:], WATCHING, threads=1)
