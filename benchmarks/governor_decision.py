@@ -15,7 +15,6 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from dyn_nodes.control.governor_law import SINCE
 from dyn_nodes.model import load_machine
 from dyn_nodes.share import find_resource
 from dyn_nodes.studies.governed_run import Rig
@@ -35,7 +34,7 @@ def decisions(runs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
     def noted(*args):
         found = decide(*args)
-        held[-1] = not args[3][SINCE].all()  # time since a lever was held
+        held[-1] = not args[3].all()  # time since a lever was held
         return found
 
     def timed(levers):

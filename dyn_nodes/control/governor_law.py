@@ -23,21 +23,12 @@ SHOWN = 0.2
 """A lever that was held back counts as held for so long, s: at the border it gets a part of its way in turns."""
 PARTS = (1.0, 0.75, 0.6)
 """Of a command to a better stand that are tried."""
-PATIENCE, AGAIN = 0.03, 0.05
-"""A command that leads to no better stand is looked at in every period for so long, and then less and less often, after
-so long at most, s: a lever that pulls outward at the border does so for seconds, and such looks took most of the
-predictions of a decision."""
-SINCE, WAIT, REFUSED, SOUGHT = 0, 1, 2, 3
-"""Rows of what is carried on: s since a lever was held, s until its command is looked at again, s for which it has
-led to no better stand, and the command that did so, V."""
 ROOM = 16
 """Stops that are predicted before the law begins again at most."""
 KNOWN, NOTED, ASKED, OPEN = 0, 1, 2, 3
 """Places in `counts` of a memory: stops that are known; these and those that are noted; questions asked; whether one of
 them had no answer."""
 CONSTANTS = f"""GAIN, SHOWN, PARTS, ROOM = {GAIN!r}, {SHOWN!r}, {PARTS!r}, {ROOM!r}
-PATIENCE, AGAIN = {PATIENCE!r}, {AGAIN!r}
-SINCE, WAIT, REFUSED, SOUGHT = {SINCE!r}, {WAIT!r}, {REFUSED!r}, {SOUGHT!r}
 KNOWN, NOTED, ASKED, OPEN = {KNOWN!r}, {NOTED!r}, {ASKED!r}, {OPEN!r}
 """
 """The same as text, for a module of machine code."""
@@ -65,60 +56,37 @@ def approach(target, before, most, result):
         result[j] = before[j] + min(max(target[j] - before[j], -most), most)
 
 
-def begin(m):
-    """Return what is carried on (4, m) before the first decision over m functions."""
-    carried = np.zeros((4, m))
-    carried[SINCE] = np.inf
-    return carried
-
-
-def decide(command, before, step, law, carried, expected, situation, output, parts, stopped):
+def decide(command, before, step, law, since, expected, situation, output, parts, stopped):
     """Choose outputs (m,) for the next `step`, s.
 
     before (m,) outputs of the last decision; law (5,): reserve, least, slack, rate and halvings of
-    `GovernorSettings`. Carried on are carried (4, m) from `begin`, and expected (`questions`, 4), the answers
+    `GovernorSettings`. Carried on are since (m,), s since a lever was held, and expected (`questions`, 4), the answers
     of the last decision, NaN behind them. Written are output, the stop behind it, stopped (4,), and parts (m,): which
     part of its command a held lever gets; NaN where it is not held.
     """
     m = command.shape[0]
-    follow, brake, looked = np.empty(m), np.empty(m), np.empty(m)
+    follow, brake = np.empty(m), np.empty(m)
     most = law[3] * max(step, 0.0)
     approach(command, before, most, follow)
     approach(np.zeros(m), before, most, brake)
-    for j in range(m):
-        carried[WAIT, j] -= step
-    choose(command, follow, brake, law, carried, expected, situation, output, looked, stopped)
+    choose(command, follow, brake, law, expected, situation, output, stopped)
     for j in range(m):
         slight = 1e-3 * max(abs(command[j]), 1e-3)
-        free = not abs(follow[j] - output[j]) > slight
-        carried[SINCE, j] = carried[SINCE, j] + step if free else 0.0
-        put_off(command[j], step, free, looked[j], carried[:, j])
+        since[j] = 0.0 if abs(follow[j] - output[j]) > slight else since[j] + step
         parts[j] = np.nan
-        if carried[SINCE, j] < SHOWN and abs(command[j] - output[j]) > slight:
+        if since[j] < SHOWN and abs(command[j] - output[j]) > slight:
             parts[j] = min(max(output[j] / command[j], 0.0), 1.0) if command[j] != 0.0 else 0.0
 
 
-def put_off(command, step, free, looked, carried):
-    """Put off the next look at a command that led to no better stand; carried (4,)."""
-    if free or looked > 0.0 or not command * carried[SOUGHT] > 0.0:
-        carried[WAIT] = carried[REFUSED] = 0.0
-    if looked < 0.0:
-        carried[REFUSED] = min(carried[REFUSED] + max(step, 0.0), PATIENCE + AGAIN)
-        carried[WAIT], carried[SOUGHT] = max(carried[REFUSED] - PATIENCE, 0.0), command
-
-
-def choose(command, follow, brake, law, carried, expected, situation, output, looked, stopped):
-    """Write the outputs that pass of a step from `brake` to `follow`, and the stop behind them.
-
-    looked (m,) is 1 for a command that leads to a better stand, -1 for one that does not, 0 for one not looked at.
-    """
+def choose(command, follow, brake, law, expected, situation, output, stopped):
+    """Write the outputs that pass of a step from `brake` to `follow`, and the stop behind them."""
     m = command.shape[0]
     most = ROOM * questions(m, int(law[4]))
     memory = np.empty((most, 2 * m + 2)), np.empty((most, 5)), np.zeros(4, np.int64), expected
     keys, found, counts, _ = memory
     while True:
         counts[ASKED], counts[OPEN] = 0, 0
-        attempt(command, follow, brake, law, carried, memory, output, looked, stopped)
+        attempt(command, follow, brake, law, memory, output, stopped)
         if counts[OPEN] == 0:
             expected[counts[ASKED] :] = np.nan
             return
@@ -126,10 +94,9 @@ def choose(command, follow, brake, law, carried, expected, situation, output, lo
         counts[KNOWN] = counts[NOTED]
 
 
-def attempt(command, follow, brake, law, carried, memory, output, looked, stopped):
+def attempt(command, follow, brake, law, memory, output, stopped):
     """Do what `choose` does, from what is known and, where that is not enough, from what is expected."""
     m, reserve = command.shape[0], law[0]
-    looked[:] = 0.0
     ask(follow, follow, False, reserve, memory, stopped)
     output[:] = follow
     if stopped[0] >= reserve:
@@ -145,7 +112,7 @@ def attempt(command, follow, brake, law, carried, memory, output, looked, stoppe
     if lefts > 0 and stopped[0] >= reserve:
         lefts = share_out(follow, brake, law, memory, output, left, lefts, stopped)
     ask(output, output, False, -np.inf, memory, stopped)
-    if to_safety(command, follow, law, carried, memory, output, left[:lefts], looked, stopped):
+    if to_safety(command, follow, law, memory, output, left, lefts, stopped):
         ask(output, output, False, -np.inf, memory, stopped)
 
 
@@ -186,47 +153,38 @@ def share_out(follow, brake, law, memory, output, left, lefts, stopped):
     return held
 
 
-def to_safety(command, follow, law, carried, memory, output, left, looked, stopped):
+def to_safety(command, follow, law, memory, output, left, lefts, stopped):
     """Let held functions through, in place, that lead to a better stand than the stop behind the output, `stopped`.
 
     Such a command is looked at as a whole, against the same time without it, and taken in the greatest of some `PARTS`
     that does no harm on the way, nor on the stop that is left after a period of it. A function that still works the
-    other way is only braked. One that led to none waits (`put_off`) as long as its lever points the same way
-    and the stop keeps the floor. Return whether any passes.
+    other way is only braked. Return whether any passes.
     """
-    floor, urgent, changed = law[1], False, False
+    floor, changed = law[1], False
     if stopped[0] < floor:
-        floor, urgent = min(stopped[0], stopped[3] - law[2]), True
-    for k in left:
-        waits = carried[WAIT, k] > 1e-9 and command[k] * carried[SOUGHT, k] > 0.0
-        if not follow[k] * command[k] > 0.0 or (waits and not urgent):
+        floor = min(stopped[0], stopped[3] - law[2])
+    way, without = np.empty(4), np.empty(4)
+    for i in range(lefts):
+        k = left[i]
+        if not follow[k] * command[k] > 0.0:
             continue
-        looked[k] = -1.0
         for part in PARTS:
-            if leads_better(k, part * command[k], follow, floor, memory, output):
-                looked[k], changed = 1.0, True
+            wanted = part * command[k]
+            trial, toward = output.copy(), output.copy()
+            trial[k] = min(follow[k], wanted) if wanted > 0.0 else max(follow[k], wanted)
+            toward[k] = wanted
+            ask(trial, trial, False, floor, memory, way)
+            if not way[0] >= floor:
+                continue
+            ask(trial, toward, True, floor, memory, way)
+            if not way[0] >= floor:
+                continue
+            toward[k] = 0.0
+            ask(output, toward, True, -np.inf, memory, without)
+            if way[3] > without[3] + GAIN:
+                output[k], changed = trial[k], True
                 break
     return changed
-
-
-def leads_better(k, wanted, follow, floor, memory, output):
-    """Return whether function k leads to a better stand with so much of its command; the output has it then."""
-    way, without = np.empty(4), np.empty(4)
-    trial, toward = output.copy(), output.copy()
-    trial[k] = min(follow[k], wanted) if wanted > 0.0 else max(follow[k], wanted)
-    toward[k] = wanted
-    ask(trial, trial, False, floor, memory, way)
-    if not way[0] >= floor:
-        return False
-    ask(trial, toward, True, floor, memory, way)
-    if not way[0] >= floor:
-        return False
-    toward[k] = 0.0
-    ask(output, toward, True, -np.inf, memory, without)
-    better: bool = way[3] > without[3] + GAIN
-    if better:
-        output[k] = trial[k]
-    return better
 
 
 def ask(volts, toward, leads, enough, memory, stopped):

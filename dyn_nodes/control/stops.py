@@ -51,7 +51,7 @@ class Stops(Protocol):
     contacts: tuple[str, ...]
     degree: float
 
-    def decide(self, command: Array, before: Array, step: float, carried: Array) -> Decision:
+    def decide(self, command: Array, before: Array, step: float, since: Array) -> Decision:
         """Return what is let through of a command (m,) for a step, s; arguments as in `governor_law.decide`."""
         ...
 

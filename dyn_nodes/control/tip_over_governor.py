@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.control.governor_law import approach, begin
+from dyn_nodes.control.governor_law import approach
 from dyn_nodes.control.stops import Stops
 
 Array = NDArray[np.float64]
@@ -106,7 +106,7 @@ class TipOverGovernor:
     def reset(self) -> None:
         """All outputs at neutral."""
         self.output = np.zeros(len(self.names))
-        self._carried = begin(len(self.names))
+        self._since = np.full(len(self.names), np.inf)
         self.stops.reset()
 
     def neutral(self, step: float) -> Array:
@@ -127,7 +127,7 @@ class TipOverGovernor:
         if not math.isfinite(degree):
             names = tuple(name for name, wanted in zip(self.names, command) if wanted)
             return Verdict(self.neutral(step).copy(), 0.0, names, False, degree)
-        output, parts, stop = self.stops.decide(command, self.output, step, self._carried)
+        output, parts, stop = self.stops.decide(command, self.output, step, self._since)
         self._issue(output, step)
         held = {name: part for name, part in zip(self.names, parts.tolist()) if part == part}
         return Verdict(

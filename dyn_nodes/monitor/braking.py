@@ -170,12 +170,12 @@ class BrakingPredictor:
 
     # -- stops -------------------------------------------------------------------------------------------------------
 
-    def decide(self, command: Array, before: Array, step: float, carried: Array) -> Decision:
+    def decide(self, command: Array, before: Array, step: float, since: Array) -> Decision:
         """Return what is let through; the arguments are those of `Stops`."""
         output, parts = np.empty(len(before)), np.empty(len(before))
         command = np.ascontiguousarray(command, dtype=np.float64)
         self.model.kernels.decide(
-            command, before, step, self._law, carried, self._expected, self._situation, output, parts, self._found
+            command, before, step, self._law, since, self._expected, self._situation, output, parts, self._found
         )
         return Decision(output, parts, self._stop_found)
 

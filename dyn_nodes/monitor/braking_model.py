@@ -62,12 +62,10 @@ LAW = (
     governor_law.place_of,
     governor_law.note,
     governor_law.ask,
-    governor_law.leads_better,
     governor_law.to_safety,
     governor_law.share_out,
     governor_law.attempt,
     governor_law.choose,
-    governor_law.put_off,
     governor_law.decide,
 )
 PREDICTION = (

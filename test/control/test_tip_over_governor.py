@@ -9,12 +9,12 @@ import pytest
 import yaml
 
 from dyn_nodes.control import governor_law
-from dyn_nodes.control.governor_law import AGAIN, GAIN, PARTS, PATIENCE
+from dyn_nodes.control.governor_law import GAIN, PARTS
 from dyn_nodes.control.stops import Decision, Stop
 from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor, Verdict
 from dyn_nodes.nodes.parameters import FOLDER
 
-RESERVE, LEAST, PERIOD, RATE = 0.13, 0.08, 0.01, 15.0
+RESERVE, PERIOD, RATE = 0.13, 0.01, 15.0
 NAMES = ('boom', 'stick', 'swing')
 
 
@@ -41,11 +41,11 @@ class Written:
         led = volts if toward is None else toward
         return Stop(float(self.least(volts)), 1, 0.3, float(self.standing(led)))
 
-    def decide(self, command, before, step, carried):
+    def decide(self, command, before, step, since):
         output, parts, stopped = np.empty(len(before)), np.empty(len(before)), np.empty(4)
         expected = np.full((governor_law.questions(len(before), GovernorSettings().halvings), 4), np.nan)
         law = GovernorSettings().law
-        governor_law.decide(command, before, step, law, carried, expected, self, output, parts, stopped)
+        governor_law.decide(command, before, step, law, since, expected, self, output, parts, stopped)
         least, contact, ahead, standing = stopped.tolist()
         return Decision(output, parts, Stop(least, int(contact), ahead, standing))
 
@@ -165,47 +165,6 @@ def test_what_leads_to_a_better_stand_passes_without_a_certificate(here):
 def test_what_leads_to_no_better_stand_does_not(gain):
     stops = Written(lambda volts: 0.05, lambda toward: 0.05 + gain * np.sign(toward[0]))
     assert govern(stops, [6.0, 0.0, 0.0]).volts == pytest.approx([0.0, 0.0, 0.0])
-
-
-class Outward(Written):
-    """The boom leads to a worse stand; notes how far it is led in a period."""
-
-    def __init__(self, here):
-        super().__init__(lambda volts: here, lambda toward: here - 0.01 * toward[0])
-        self.led = []
-
-    def stop(self, volts, enough=-np.inf, toward=None):
-        self.led[-1] += toward is not None and toward[0] != 0.0
-        return super().stop(volts, enough, toward)
-
-    def looked(self, commands):
-        """Return in which periods commands of the boom were looked at as the way to a better stand."""
-        governor = TipOverGovernor(NAMES, self)
-        for command in commands:
-            self.led.append(False)
-            governor.govern(np.array([command, 0.0, 0.0]), PERIOD)
-        return np.flatnonzero(self.led)
-
-
-def test_a_command_to_no_better_stand_is_looked_at_less_and_less_often():
-    here = 0.5 * (RESERVE + LEAST)
-    periods = Outward(here).looked([6.0] * 300)
-    patient = round(PATIENCE / PERIOD)
-    assert list(periods[: patient + 1]) == list(range(patient + 1))
-    waits = np.diff(periods[patient:])
-    assert (np.diff(waits) >= 0).all()
-    assert waits.max() == round(AGAIN / PERIOD)
-
-
-def test_a_lever_that_turns_round_is_looked_at_at_once():
-    here = 0.5 * (RESERVE + LEAST)
-    periods = Outward(here).looked([6.0] * 198 + [-6.0] * 2)
-    assert 197 not in periods
-    assert 198 in periods
-
-
-def test_below_the_least_share_every_command_is_looked_at():
-    assert len(Outward(0.5 * LEAST).looked([6.0] * 100)) == 100
 
 
 def test_a_stop_that_was_not_predicted_to_its_end_serves_where_it_fails_again():

@@ -47,8 +47,7 @@ def place(governor, recorded, k):
     stops._known, stops._past = recorded['known'][k].copy(), recorded['past'][k].copy()
     stops._state, stops._stand = state_and_stand(stops, {name: recorded[name][k] for name in SITUATION})
     stops.degree = 0.5
-    governor.output, governor._carried = recorded['before'][k].copy(), governor_law.begin(3)
-    governor._carried[governor_law.SINCE] = recorded['since'][k]
+    governor.output, governor._since = recorded['before'][k].copy(), recorded['since'][k].copy()
 
 
 def test_compiled_decisions_are_those_of_the_same_text_as_plain_python(governor, monkeypatch):
@@ -56,15 +55,15 @@ def test_compiled_decisions_are_those_of_the_same_text_as_plain_python(governor,
     monkeypatch.setattr(law, 'predict', stops.model.kernels.predict)  # one at a time
     for k in range(0, len(recorded['command']), 3):
         place(governor, recorded, k)
-        command, before, carried = recorded['command'][k], governor.output, governor._carried.copy()
-        found = stops.decide(command, before, 0.01, governor._carried)
+        command, before, since = recorded['command'][k], governor.output, governor._since.copy()
+        found = stops.decide(command, before, 0.01, governor._since)
         output, parts, stopped = np.empty(3), np.empty(3), np.empty(4)
         expected = np.full_like(stops._expected, np.nan)
-        numbers = governor.settings.law, carried, expected, stops._situation
+        numbers = governor.settings.law, since, expected, stops._situation
         law.decide(command, before, 0.01, *numbers, output, parts, stopped)
         np.testing.assert_allclose(found.output, output, atol=1e-12)
         np.testing.assert_allclose(found.parts, parts, atol=1e-12)
-        np.testing.assert_allclose(governor._carried, carried, atol=1e-12)
+        np.testing.assert_allclose(governor._since, since, atol=1e-12)
         assert found.stop.least == pytest.approx(stopped[0], abs=1e-9)
 
 
@@ -76,7 +75,7 @@ def test_decisions_are_those_of_the_former_law(governor):
         place(governor, recorded, k)
         verdict = governor.govern(recorded['command'][k], float(recorded['step'][k]))
         np.testing.assert_allclose(verdict.volts, recorded['output'][k], atol=1e-9, err_msg=f'decision {k}')
-        np.testing.assert_allclose(governor._carried[governor_law.SINCE], recorded['after'][k], atol=1e-9)
+        np.testing.assert_allclose(governor._since, recorded['after'][k], atol=1e-9)
         assert verdict.certified == recorded['certified'][k]
         assert verdict.margin == pytest.approx(recorded['margin'][k], abs=1e-6)
         assert verdict.ahead == pytest.approx(recorded['ahead'][k], abs=0.011)
@@ -99,7 +98,7 @@ def test_what_was_expected_changes_no_decision(governor):
             elif guess != 'last':
                 expected[:] = guess
             stops._expected[:] = expected
-            decision = stops.decide(recorded['command'][k], governor.output, 0.01, governor._carried)
+            decision = stops.decide(recorded['command'][k], governor.output, 0.01, governor._since)
             found.append((decision.output, decision.parts, decision.stop))
         for output, parts, stop in found[1:]:
             np.testing.assert_array_equal(output, found[0][0])
