@@ -61,23 +61,17 @@ def run_drive(args: argparse.Namespace) -> int:
     without, governed = [pair[0] for pair in outcomes], [pair[1] for pair in outcomes]
     summary = {'without': _summary(without), 'governed': _summary(governed)}
     if args.json:
-        print(
-            json.dumps(
-                {'machine': args.machine, 'runs': args.runs, 'first': args.first, 'seed': args.seed, **summary},
-                indent=2,
-            )
-        )
+        given = {name: getattr(args, name) for name in ('machine', 'runs', 'first', 'seed')}
+        print(json.dumps({**given, **summary}, indent=2))
     else:
         _print(summary)
     return int(any(own.slid or own.lifted or own.overturned for own in governed))
 
 
 def _check(args: argparse.Namespace) -> None:
-    for name in ('runs', 'jobs'):
-        if not 1 <= getattr(args, name) <= MOST_RUNS:
-            raise CommandError(f'--{name}: expected 1 to {MOST_RUNS}, found {getattr(args, name)}', 2)
-    if not 0 <= args.first <= MOST_RUNS:
-        raise CommandError(f'--first: expected 0 to {MOST_RUNS}, found {args.first}', 2)
+    for name, least in (('runs', 1), ('jobs', 1), ('first', 0)):
+        if not least <= getattr(args, name) <= MOST_RUNS:
+            raise CommandError(f'--{name}: expected {least} to {MOST_RUNS}, found {getattr(args, name)}', 2)
     for name in ('seconds', 'speed', 'turn', 'acceleration', 'turn_acceleration'):
         value = getattr(args, name)
         if not (math.isfinite(value) and 0.01 <= value <= 1000.0):

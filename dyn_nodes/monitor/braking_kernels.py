@@ -124,7 +124,7 @@ def predict_all(keys, found, first, last, situation):
                 place += 1
         if leads == 0:
             short = place
-    most = max(situation[0][-1, 0] // delays, 1)
+    most = situation[0][-1, 0] // delays
     apart = turns(short, most) + turns(count - short, most) <= turns(count, most)
     begin = 0
     while begin < count:

@@ -306,9 +306,8 @@ class Plant:
         self._forget()
 
     def _period(self, knots: Array, table: Array) -> Period:
-        drop = self.drop_time, self.drop_tilt
-        if drop != (None, None) and (self._dropped or self.payload == 0.0):
-            drop = None, None
+        kept = self._dropped or self.payload == 0.0
+        drop = (None, None) if kept else (self.drop_time, self.drop_tilt)
         end = (self.ticks + 1) * self.period
         return Period(self.time, end, self.period / self.substeps, self.substeps, knots, table, *drop)
 

@@ -10,6 +10,7 @@ governor gets measurements late, the valves get what it lets through late.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
@@ -224,7 +225,6 @@ class Trial:
         self._tilt = index('output', 'tilt')
         self._states: deque[Sample] = deque()
         self.waiting: deque[Array] = deque([np.zeros(len(names))] * round(case.command_delay / PERIOD))
-        self._wanted: list[Array] = []
         self._given: list[Array] = []
         self.watch = Wheels(*self.stand(plant))
         if partner is not None:
@@ -259,7 +259,7 @@ class Trial:
         )
 
     def _let_through(self) -> float:
-        wanted = travel(self._wanted)
+        wanted = travel(self.levers[: len(self._given)])
         return travel(self._given) / wanted if wanted else 1.0
 
     def step(self, levers: Array) -> None:
@@ -269,7 +269,6 @@ class Trial:
             PlantDivergedError: the numbers run away.
         """
         volts = self._governed(levers)
-        self._wanted.append(levers)
         self._given.append(volts)
         self.give(self.plant, volts)
         self.watch.see(self.plant.time, *self.stand(self.plant))
@@ -291,9 +290,9 @@ class Trial:
         return self.waiting.popleft()
 
 
-def travel(volts: list[Array]) -> float:
+def travel(volts: Sequence[Array] | Array) -> float:
     """Return the sum of the magnitudes of volts (m,) that follow one another."""
-    return float(np.cumsum(np.abs(volts).sum(axis=1))[-1]) if volts else 0.0
+    return float(np.cumsum(np.abs(volts).sum(axis=1))[-1]) if len(volts) else 0.0
 
 
 class Wheels:
