@@ -2,8 +2,10 @@
 
 `predict(volts, toward, leads, enough, situation, stopped)` predicts a stop. It writes to stopped (4,) the
 least share of all wheels on the stop after outputs (m,), which wheel, when, s, and the least share at rest; where
-`leads`, outputs go on to `toward` before they are braked. Below the share `enough` it may end. What it has to know
-is in `situation`, at which the law does not look.
+`leads` is above 0, outputs go on to `toward` for this part of `hold` of the settings before they are braked. Below the
+share `enough` it may end. What it has to know
+is in `situation`, at which the law does not look. `easing(command, situation, eases)` writes which functions lead to a
+better stand at once, eases (m,).
 
 Predictions are made several at a time (`predict_all`). The law asks for one stop after the other (`ask`); for one that
 is not known yet it goes on with what the same question found in the decision before, and notes what else it asks for.
@@ -21,19 +23,21 @@ GAIN = 2e-3
 """By which a command has to lead to a better stand to pass without a certificate."""
 SHOWN = 0.2
 """A lever that was held back counts as held for so long, s: at the border it gets a part of its way in turns."""
-PARTS = (1.0, 0.75, 0.6)
-"""Of a command to a better stand that are tried."""
+WAYS = ((1.0, 1.0), (1.0, 0.5), (0.6, 0.5))
+"""Of a command to a better stand that are tried: parts of it, and of `hold`. A heavy arm moves late, a light one would be
+at its stop by then."""
 ROOM = 16
 """Stops that are predicted before the law begins again at most."""
 KNOWN, NOTED, ASKED, OPEN = 0, 1, 2, 3
 """Places in `counts` of a memory: stops that are known; these and those that are noted; questions asked; whether one of
 them had no answer."""
-CONSTANTS = f"""GAIN, SHOWN, PARTS, ROOM = {GAIN!r}, {SHOWN!r}, {PARTS!r}, {ROOM!r}
+CONSTANTS = f"""GAIN, SHOWN, WAYS, ROOM = {GAIN!r}, {SHOWN!r}, {WAYS!r}, {ROOM!r}
 KNOWN, NOTED, ASKED, OPEN = {KNOWN!r}, {NOTED!r}, {ASKED!r}, {OPEN!r}
 """
 """The same as text, for a module of machine code."""
 
 predict: Any = None
+easing: Any = None
 
 
 def predict_all(keys, found, first, last, situation):
@@ -41,13 +45,13 @@ def predict_all(keys, found, first, last, situation):
     m = (keys.shape[1] - 2) // 2
     for row in range(first, last):
         volts, toward, enough = keys[row, :m], keys[row, m : 2 * m], keys[row, 2 * m + 1]
-        predict(volts, toward, keys[row, 2 * m] > 0.0, enough, situation, found[row, :4])
+        predict(volts, toward, keys[row, 2 * m], enough, situation, found[row, :4])
         found[row, 4] = 1.0 if found[row, 0] >= enough else 0.0
 
 
 def questions(m, halvings):
     """Return how many stops a decision over m functions asks for at most."""
-    return 4 + m * (2 + halvings + 3 * len(PARTS))
+    return 4 + m * (2 + halvings + 3 * len(WAYS))
 
 
 def approach(target, before, most, result):
@@ -65,11 +69,12 @@ def decide(command, before, step, law, since, expected, situation, output, parts
     part of its command a held lever gets; NaN where it is not held.
     """
     m = command.shape[0]
-    follow, brake = np.empty(m), np.empty(m)
+    follow, brake, eases = np.empty(m), np.empty(m), np.empty(m, np.bool_)
     most = law[3] * max(step, 0.0)
     approach(command, before, most, follow)
     approach(np.zeros(m), before, most, brake)
-    choose(command, follow, brake, law, expected, situation, output, stopped)
+    easing(command, situation, eases)
+    choose(command, follow, brake, eases, law, expected, situation, output, stopped)
     for j in range(m):
         slight = 1e-3 * max(abs(command[j]), 1e-3)
         since[j] = 0.0 if abs(follow[j] - output[j]) > slight else since[j] + step
@@ -78,7 +83,7 @@ def decide(command, before, step, law, since, expected, situation, output, parts
             parts[j] = min(max(output[j] / command[j], 0.0), 1.0) if command[j] != 0.0 else 0.0
 
 
-def choose(command, follow, brake, law, expected, situation, output, stopped):
+def choose(command, follow, brake, eases, law, expected, situation, output, stopped):
     """Write the outputs that pass of a step from `brake` to `follow`, and the stop behind them."""
     m = command.shape[0]
     most = ROOM * questions(m, int(law[4]))
@@ -86,7 +91,7 @@ def choose(command, follow, brake, law, expected, situation, output, stopped):
     keys, found, counts, _ = memory
     while True:
         counts[ASKED], counts[OPEN] = 0, 0
-        attempt(command, follow, brake, law, memory, output, stopped)
+        attempt(command, follow, brake, eases, law, memory, output, stopped)
         if counts[OPEN] == 0:
             expected[counts[ASKED] :] = np.nan
             return
@@ -94,10 +99,10 @@ def choose(command, follow, brake, law, expected, situation, output, stopped):
         counts[KNOWN] = counts[NOTED]
 
 
-def attempt(command, follow, brake, law, memory, output, stopped):
+def attempt(command, follow, brake, eases, law, memory, output, stopped):
     """Do what `choose` does, from what is known and, where that is not enough, from what is expected."""
     m, reserve = command.shape[0], law[0]
-    ask(follow, follow, False, reserve, memory, stopped)
+    ask(follow, follow, 0.0, reserve, memory, stopped)
     output[:] = follow
     if stopped[0] >= reserve:
         return
@@ -108,12 +113,12 @@ def attempt(command, follow, brake, law, memory, output, stopped):
             lefts += 1
     output[:] = brake
     if lefts > 0:
-        ask(brake, brake, False, -np.inf, memory, stopped)
+        ask(brake, brake, 0.0, -np.inf, memory, stopped)
     if lefts > 0 and stopped[0] >= reserve:
         lefts = share_out(follow, brake, law, memory, output, left, lefts, stopped)
-    ask(output, output, False, -np.inf, memory, stopped)
-    if to_safety(command, follow, law, memory, output, left, lefts, stopped):
-        ask(output, output, False, -np.inf, memory, stopped)
+    ask(output, output, 0.0, -np.inf, memory, stopped)
+    if to_safety(command, follow, eases, law, memory, output, left, lefts, stopped):
+        ask(output, output, 0.0, -np.inf, memory, stopped)
 
 
 def share_out(follow, brake, law, memory, output, left, lefts, stopped):
@@ -125,7 +130,7 @@ def share_out(follow, brake, law, memory, output, left, lefts, stopped):
     for i in range(lefts if lefts > 1 else 0):
         trial = output.copy()
         trial[left[i]] = follow[left[i]]
-        ask(trial, trial, False, -np.inf, memory, stopped)
+        ask(trial, trial, 0.0, -np.inf, memory, stopped)
         costs[i] = -stopped[0]
     for i in range(1, lefts):  # few: by insertion
         for j in range(i, 0, -1):
@@ -138,7 +143,7 @@ def share_out(follow, brake, law, memory, output, left, lefts, stopped):
         for _ in range(1 + int(law[4])):
             trial = output.copy()
             trial[k] = follow[k] if part == 1.0 else brake[k] + part * (follow[k] - brake[k])
-            ask(trial, trial, False, law[0], memory, stopped)
+            ask(trial, trial, 0.0, law[0], memory, stopped)
             if stopped[0] >= law[0]:
                 low = part
                 output[k] = trial[k]
@@ -153,11 +158,11 @@ def share_out(follow, brake, law, memory, output, left, lefts, stopped):
     return held
 
 
-def to_safety(command, follow, law, memory, output, left, lefts, stopped):
+def to_safety(command, follow, eases, law, memory, output, left, lefts, stopped):
     """Let held functions through, in place, that lead to a better stand than the stop behind the output, `stopped`.
 
-    Such a command is looked at as a whole, against the same time without it, and taken in the greatest of some `PARTS`
-    that does no harm on the way, nor on the stop that is left after a period of it. A function that still works the
+    Such a command is looked at as a whole, against the same time without it, and taken in the first of some `WAYS` that
+    does no harm on the way, nor on the stop that is left after a period of it. A function that still works the
     other way is only braked. Return whether any passes.
     """
     floor, changed = law[1], False
@@ -166,21 +171,21 @@ def to_safety(command, follow, law, memory, output, left, lefts, stopped):
     way, without = np.empty(4), np.empty(4)
     for i in range(lefts):
         k = left[i]
-        if not follow[k] * command[k] > 0.0:
+        if not (eases[k] and follow[k] * command[k] > 0.0):
             continue
-        for part in PARTS:
+        for part, leads in WAYS:
             wanted = part * command[k]
             trial, toward = output.copy(), output.copy()
             trial[k] = min(follow[k], wanted) if wanted > 0.0 else max(follow[k], wanted)
             toward[k] = wanted
-            ask(trial, trial, False, floor, memory, way)
+            ask(trial, trial, 0.0, floor, memory, way)
             if not way[0] >= floor:
                 continue
-            ask(trial, toward, True, floor, memory, way)
+            ask(trial, toward, leads, floor, memory, way)
             if not way[0] >= floor:
                 continue
             toward[k] = 0.0
-            ask(output, toward, True, -np.inf, memory, without)
+            ask(output, toward, leads, -np.inf, memory, without)
             if way[3] > without[3] + GAIN:
                 output[k], changed = trial[k], True
                 break
@@ -218,7 +223,7 @@ def place_of(volts, toward, leads, enough, keys, found, count):
 def is_of(volts, toward, leads, key):
     """Return whether a key is that of a stop."""
     m = volts.shape[0]
-    same = (key[2 * m] > 0.0) == leads
+    same = key[2 * m] == leads
     for j in range(m):
         same = same and key[j] == volts[j] and key[m + j] == toward[j]
     return same
@@ -236,5 +241,5 @@ def note(volts, toward, leads, enough, keys, counts):
         return
     keys[place, :m] = volts
     keys[place, m : 2 * m] = toward
-    keys[place, 2 * m], keys[place, 2 * m + 1] = 1.0 if leads else 0.0, enough
+    keys[place, 2 * m], keys[place, 2 * m + 1] = leads, enough
     counts[NOTED] += 1

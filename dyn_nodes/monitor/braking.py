@@ -79,6 +79,8 @@ class BrakingPredictor:
         self._known, self._stand = np.zeros(KNOWN), np.zeros(stand_size(machine))
         self._state = np.zeros((len(self._waits), state_size(machine)))
         self._state[:, -1 - 2 * wheels : -1 - wheels] = np.inf
+        places = {joint.name: place for place, joint in enumerate(machine.movable_joints)}
+        self._ways = np.array([[places[own.joint] for own in machine.actuators], np.zeros(self._count)])
         self._start, self._found = np.empty(2 * self._count + 36), np.empty(4)
         self._expected = np.empty((questions(len(self._order), self.settings.halvings), 4))
         self.reset()
@@ -156,6 +158,7 @@ class BrakingPredictor:
             self._spool,
             self._known,
             self._stand,
+            self._ways,
             self._start,
         )
         self._seen = True
@@ -188,7 +191,7 @@ class BrakingPredictor:
             toward: outputs (m,) to which these are led first, and kept there, for `hold` of the settings in all.
         """
         led = volts if toward is None else toward
-        self.model.kernels.predict(volts, led, toward is not None, enough, self._situation, self._found)
+        self.model.kernels.predict(volts, led, float(toward is not None), enough, self._situation, self._found)
         return self._stop_found
 
     @property
@@ -204,6 +207,7 @@ class BrakingPredictor:
             self._order,
             self.settings.rate * STEP,
             self._times,
+            self._ways,
         )
 
     @property

@@ -11,6 +11,7 @@ lane k is at i * lanes + k:
 * stand (8 w + 4,): of the springs, y and -x in the axes of the ground, stiffness, damping, squeeze at the start, m,
   (w,) each, and how they share a load of height and two angles (w, 3); box (3,): part by which links may be wrong; kg
   by which the payload may be less and more than known; mean push on a spring, N.
+* ways (2, m): of the actuators, which joint each moves, and its lever, m or 1.
 * enough (lanes,): shares below which a stop need not be known. rows (lanes,) of volts that a lane has. longest: steps
   that are taken at most; fewer where all joints rest after the last row.
 * found (lanes, 3 w): low, when, and share at rest where the machine comes to a stand. whole (lanes,): 1 for a stop that
@@ -73,16 +74,16 @@ def take(k, lanes, places, size, x, after, at, found):
 
 def rows_of(waits, leads, times):
     """Return how many rows of volts a stop has; times (3,): steps of hold, of the horizon and at most."""
-    return waits + 1 + (times[0] if leads else 0) + times[1]
+    return waits + 1 + round(leads * times[0]) + times[1]
 
 
 def table(past, kept, toward, leads, most, times, lane, lanes, volts):
     """Write the volts of a stop to its lane: what waits, what is kept, and neutral at the rate; `most` V a step.
 
-    Where `leads`, kept is led to toward in the steps of hold first. volts (t, m * lanes) goes on as its last row.
+    Kept is led to toward first, in the part `leads` of the steps of hold. volts (t, m * lanes) goes on as its last row.
     """
     waits, m = past.shape
-    steps, total = 1 + (times[0] if leads else 0), volts.shape[0]
+    steps, total = 1 + round(leads * times[0]), volts.shape[0]
     for j in range(m):
         place = j * lanes + lane
         for t in range(waits):
@@ -150,7 +151,7 @@ def width(codes, used):
 
 def predict_these(keys, found, chosen, situation):
     """Predict the stops of some rows of keys, at once: each in a lane for every delay, of which the worst counts."""
-    codes, x, known, stand, past, waits, order, most, times = situation
+    codes, x, known, stand, past, waits, order, most, times, _ = situation
     count, m, w, delays = chosen.shape[0], past.shape[1], (stand.shape[0] - 4) // 8, x.shape[0]
     used = count * delays
     wide = width(codes, used)
@@ -158,7 +159,7 @@ def predict_these(keys, found, chosen, situation):
     rows, enough = np.zeros(lanes, np.int64), np.full(lanes, np.inf)
     for k in range(used):
         key = keys[chosen[k // delays]]
-        rows[k] = rows_of(waits[k % delays], key[2 * order.shape[0]] > 0.0, times)
+        rows[k] = rows_of(waits[k % delays], key[2 * order.shape[0]], times)
         enough[k] = key[2 * order.shape[0] + 1]
     volts = np.zeros((rows.max(), m * lanes))
     kept, led = np.zeros(m), np.zeros(m)
@@ -167,7 +168,7 @@ def predict_these(keys, found, chosen, situation):
         for j in range(order.shape[0]):
             kept[order[j]], led[order[j]] = key[j], key[order.shape[0] + j]
         sent = past[past.shape[0] - waits[k % delays] :]
-        table(sent, kept, led, key[2 * order.shape[0]] > 0.0, most, times, k, lanes, volts)
+        table(sent, kept, led, key[2 * order.shape[0]], most, times, k, lanes, volts)
     ends, whole = np.empty((lanes, 3 * w)), np.empty(lanes)
     brake(
         codes[wide],
@@ -216,9 +217,30 @@ def predict(volts, toward, leads, enough, situation, stopped):
     m = volts.shape[0]
     keys, found = np.empty((1, 2 * m + 2)), np.empty((1, 5))
     keys[0, :m], keys[0, m : 2 * m] = volts, toward
-    keys[0, 2 * m], keys[0, 2 * m + 1] = 1.0 if leads else 0.0, enough
+    keys[0, 2 * m], keys[0, 2 * m + 1] = leads, enough
     predict_all(keys, found, 0, 1, situation)
     stopped[:] = found[0, :4]
+
+
+def easing(command, situation, eases):
+    """Write whether the joint of a function that goes the way of its command (m,), a little, has a better stand."""
+    codes, x, known, stand, _, _, order, _, _, ways = situation
+    at, rest = x[0].copy(), np.empty((stand.shape[0] - 4) // 8)
+    standing_of(codes, at, known, stand, rest)
+    now = rest.min()
+    for j in range(command.shape[0]):
+        joint = int(ways[0, order[j]])
+        here = at[joint]
+        at[joint] += EASE * np.sign(command[j] * ways[1, order[j]])  # type: ignore[name-defined]  # noqa: F821
+        standing_of(codes, at, known, stand, rest)
+        eases[j] = rest.min() > now
+        at[joint] = here
+
+
+def standing_of(codes, at, known, stand, rest):
+    """Write the least pushes on all wheels where the machine comes to rest at the joints of a state."""
+    if call_code(codes[0, 2], at, known, stand, rest) != 0:
+        raise ValueError('standing: an argument of another length')
 
 
 def carry(codes, x, spool, known, stand, past, waits, volts, moves, valves):
@@ -301,13 +323,15 @@ def situate(
     spool,
     known,
     stand,
+    ways,
     room,
 ):
     """Take over what is measured now; return the mean push on a spring, N.
 
     felt (3,) specific force, plane (4,) of the ground and turning (3,) of the base in its axes, attachments (w, 3) and
     springs (3, w) stiffness, damping and free length, box (3,), step, s, chambers (4, m) and drawn as `draw` says. x
-    (h, s) of the delays, known and stand are written; room (2 m + 36,) is for numbers between.
+    (h, s) of the delays, known, stand and the levers of the actuators, ways[1], are written; room (2 m + 36,) is for
+    numbers between.
     """
     n, m, w = q.shape[0], spool.shape[1], springs.shape[1]
     turn = x[0, 2 * n + 3 * m : 2 * n + 3 * m + 3]
@@ -323,7 +347,7 @@ def situate(
     for r in range(2):
         turn[1 + r] = turning[0] * axes[r, 0] + turning[1] * axes[r, 1] + turning[2] * axes[r, 2]
     pressures, base = room[: 2 * m], room[2 * m :]
-    start_at(q, v, a, known, turn, pressures, base)  # type: ignore[name-defined]  # noqa: F821
+    start_at(q, v, a, known, turn, pressures, base, ways[1])  # type: ignore[name-defined]  # noqa: F821
     rows = np.empty((w, 3))
     for i in range(w):
         height, along, aside = -plane[3], 0.0, 0.0

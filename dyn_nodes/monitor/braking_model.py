@@ -26,6 +26,7 @@ from dyn_nodes.monitor.braking_kernels import (
     brake,
     carry,
     draw,
+    easing,
     ground,
     predict,
     predict_all,
@@ -33,6 +34,7 @@ from dyn_nodes.monitor.braking_kernels import (
     rows_of,
     situate,
     spread,
+    standing_of,
     summed,
     table,
     take,
@@ -47,6 +49,8 @@ KNOWN = 17
 """Numbers of a situation: specific force (3,), payload, axes ahead, left and up, foot of the base, (3,) each, step."""
 BETWEEN = 0.55
 """Where between its ends a step takes oil and joints that push each other; at 0.5 nothing is damped by the method."""
+EASE = 0.05
+"""Way of a joint by which it is seen whether it leads to a better stand, rad or m."""
 STILL = 0.05
 """A joint below this speed rests, rad/s or m/s."""
 LEAST_LEVER = 0.05
@@ -80,6 +84,8 @@ PREDICTION = (
     turns,
     predict_all,
     predict,
+    standing_of,
+    easing,
     carry,
     draw,
     ground,
@@ -236,16 +242,24 @@ class _Trace:
                 q[place] -= moved[k]
         return q
 
+    def levers(self) -> Expression:
+        """Levers (m,) of all actuators: efforts of the joints by the force of a positive pressure, m or 1."""
+        records = map(hydraulic, self.machine.actuators)
+        return ca.vertcat(*(actuator_element(own).lever(self.q[self._place(own.joint)]) for own in records))
+
+    def _place(self, joint: str) -> int:
+        return self.state.tree.velocity_index(joint) - 6
+
     def pressures(self) -> Expression:
         """Pressures (2 m,) of all actuators at which the joints accelerate as they do."""
         motion = ca.vertcat(ca.SX(6, 1), self.a)
         needed = inverse_dynamics(self.state, motion, -self.felt) - self._joints()
         pressures = []
         for record in map(hydraulic, self.machine.actuators):
-            own, place = actuator_element(record), self.state.tree.velocity_index(record.joint)
-            arm = own.lever(self.q[place - 6])
+            own, place = actuator_element(record), self._place(record.joint)
+            arm = own.lever(self.q[place])
             arm = ca.if_else(ca.fabs(arm) < LEAST_LEVER, ca.if_else(arm < 0.0, -LEAST_LEVER, LEAST_LEVER), arm)
-            force = needed[place] / arm + record.viscous * arm * self.v[place - 6]
+            force = needed[6 + place] / arm + record.viscous * arm * self.v[place]
             first, second = record.areas
             idle, limit = record.idle_pressure, greatest_pressure(record)
             pressures.append(ca.fmin(ca.fmax(idle, (force + idle * second) / first), limit))
@@ -288,12 +302,12 @@ class BrakingModel:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        constants = f'from dyn_nodes.compile.code import call_code\n\nSTILL = {STILL!r}\n{governor_law.CONSTANTS}'
+        numbers = f'STILL, EASE = {STILL!r}, {EASE!r}\n{governor_law.CONSTANTS}'
         self.kernels = build_module(
             f'{machine.name}: braking',
             [machine_fingerprint(machine)],
             self._functions,
-            drivers=[constants, *PREDICTION, *LAW],
+            drivers=[f'from dyn_nodes.compile.code import call_code\n\n{numbers}', *PREDICTION, *LAW],
         )
         widths = [2**k for k in range(1, lane_count().bit_length())]
         self._wide = [lane_module(self.kernels, ('stride', 'standing'), lanes) for lanes in widths]
@@ -311,6 +325,6 @@ class BrakingModel:
 
         return {
             'stride': ca.Function('stride', before, outputs(*after)),
-            'start': ca.Function('start', [own.q, own.v, own.a, own.known, own.rock], outputs(own.pressures(), base)),
+            'start': ca.Function('start', [own.q, own.v, own.a, own.known, own.rock], outputs(own.pressures(), base, own.levers())),
             'standing': ca.Function('standing', [state, known, stand], outputs(*rest)),
         }, {}

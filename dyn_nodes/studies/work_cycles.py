@@ -4,7 +4,7 @@
 
 The operator is simple: each lever goes at its rate to a part of its way until the joint, at its speed, is about to
 reach its place, and is drawn back or reversed in time. How early he does that with the swing he has learnt for the
-cycle, with the governor and without it: the fastest of some (`COASTING`) counts.
+cycle, with the governor and without it: the fastest of several ways (`COASTING`) counts.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ LONGEST = 30.0
 """Of a phase, s: it counts as not reached."""
 LEVER_RATE = 15.0
 """At which the operator moves a lever, V/s."""
-AHEAD, COASTING = 0.3, (0.6, 0.9, 1.2)
+AHEAD, COASTING = 0.3, (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2)
 """The operator looks so far ahead, s; at a joint that turns about the vertical farther, for its load coasts. What
-suits the cycle best he has found out."""
+suits the cycle best he has found out: with fewer to choose from, a swing that is missed once and comes back costs more
+than what is compared."""
 NEAR, LEAST, NOTHING = np.radians(10.0), 0.9, np.radians(2.0)
 """Within `NEAR` levers are drawn back to `LEAST` of their part, for the open centre passes less; then to neutral."""
 THERE, SLOW = np.radians(3.0), 0.1

@@ -22,15 +22,21 @@ def predict(volts, toward, leads, enough, situation, stopped):
     stopped[:] = situation.stop(volts.copy(), enough, toward.copy() if leads else None)
 
 
+def easing(command, situation, eases):
+    eases[:] = situation.eases
+
+
 @pytest.fixture(autouse=True)
 def _written_stops(monkeypatch):
     monkeypatch.setattr(governor_law, 'predict', predict)
+    monkeypatch.setattr(governor_law, 'easing', easing)
 
 
 class Written:
     """Stops whose least share is a function of the outputs, and whose stand is one of where they lead."""
 
     contacts = ('front', 'rear')
+    eases = True
 
     def __init__(self, least, standing=lambda toward: 0.5, degree=0.5):
         self.least, self.standing, self.degree = least, standing, degree
@@ -159,6 +165,16 @@ def test_what_leads_to_a_better_stand_passes_without_a_certificate(here):
     verdict = govern(stops, [6.0, -5.0, 0.0], 100)
     assert verdict.volts == pytest.approx([6.0, 0.0, 0.0])
     assert verdict.held == ('stick',)
+
+
+def test_what_leads_to_a_worse_stand_at_once_is_not_looked_at():
+    """However good the stand may be where it ends."""
+    stops = Written(lambda volts: 0.05, lambda toward: 0.05 + 0.01 * toward[0])
+    assert govern(stops, [6.0, 0.0, 0.0]).volts[0] == pytest.approx(0.15)
+    looked = len(stops.asked)
+    stops.eases, stops.asked = False, []
+    assert govern(stops, [6.0, 0.0, 0.0]).volts == pytest.approx([0.0, 0.0, 0.0])
+    assert len(stops.asked) < looked
 
 
 @pytest.mark.parametrize('gain', [0.0, 0.9 * GAIN, -0.1])

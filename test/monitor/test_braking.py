@@ -256,3 +256,31 @@ def test_commands_come_in_the_order_of_the_levers(machine, stand):
     toward = np.array([0.0, 5.0, 0.0])
     expected = stand.stops.stop(np.zeros(3), toward=toward)
     assert turned.stop(np.zeros(3), toward=toward[[2, 0, 1]]) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize('swing', [0.0, 0.6, -1.2])
+@pytest.mark.parametrize('function', range(3))
+def test_what_eases_the_stand_takes_the_simulated_machine_to_a_better_one(stand, function, swing):
+    """Each lever both ways until the joint has gone a few degrees; then the loads at rest in that posture."""
+
+    def begin(posture):
+        stand.plant.start = posture
+        try:
+            stand.begin(4000.0)
+        finally:
+            stand.plant.start = {}
+        return stand.share
+
+    found = set()
+    for sign in (-1.0, 1.0):
+        before = begin({'swing_joint': swing})
+        stand.drive((0.0, 0.0, 0.0), 0.6)
+        command, eases = np.zeros(3), np.empty(3, dtype=bool)
+        command[function] = sign * 6.0
+        stand.stops.model.kernels.easing(command, stand.stops._situation, eases)
+        stand.drive(command, 0.5)
+        change = begin(dict(zip(stand.plant.joints, stand.plant.positions.tolist()))) - before
+        assert abs(change) > 1e-3
+        assert eases[function] == (change > 0.0)
+        found.add(bool(eases[function]))
+    assert found == {False, True}

@@ -14,6 +14,7 @@ import pytest
 
 from dyn_nodes.control import governor_law
 from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor
+from dyn_nodes.elements import actuator_element
 from dyn_nodes.monitor.braking import BrakingPredictor
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 
@@ -45,6 +46,9 @@ def place(governor, recorded, k):
     governor.reset()
     stops.monitor.q, stops.monitor.v = recorded['q'][k].copy(), recorded['v'][k].copy()
     stops._known, stops._past = recorded['known'][k].copy(), recorded['past'][k].copy()
+    elements = [actuator_element(own) for own in stops.machine.actuators]
+    joints = stops._ways[0].astype(int)
+    stops._ways[1] = [float(own.lever(stops.monitor.q[joint])) for own, joint in zip(elements, joints)]
     stops._state, stops._stand = state_and_stand(stops, {name: recorded[name][k] for name in SITUATION})
     stops.degree = 0.5
     governor.output, governor._since = recorded['before'][k].copy(), recorded['since'][k].copy()
@@ -53,6 +57,7 @@ def place(governor, recorded, k):
 def test_compiled_decisions_are_those_of_the_same_text_as_plain_python(governor, monkeypatch):
     recorded, stops, law = np.load(RECORDED), governor.stops, governor_law
     monkeypatch.setattr(law, 'predict', stops.model.kernels.predict)  # one at a time
+    monkeypatch.setattr(law, 'easing', stops.model.kernels.easing)
     for k in range(0, len(recorded['command']), 3):
         place(governor, recorded, k)
         command, before, since = recorded['command'][k], governor.output, governor._since.copy()
