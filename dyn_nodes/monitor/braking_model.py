@@ -325,6 +325,8 @@ class BrakingModel:
 
         return {
             'stride': ca.Function('stride', before, outputs(*after)),
-            'start': ca.Function('start', [own.q, own.v, own.a, own.known, own.rock], outputs(own.pressures(), base, own.levers())),
+            'start': ca.Function(
+                'start', [own.q, own.v, own.a, own.known, own.rock], outputs(own.pressures(), base, own.levers())
+            ),
             'standing': ca.Function('standing', [state, known, stand], outputs(*rest)),
         }, {}

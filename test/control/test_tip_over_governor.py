@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from dyn_nodes.control import governor_law
-from dyn_nodes.control.governor_law import GAIN, PARTS
+from dyn_nodes.control.governor_law import GAIN, WAYS
 from dyn_nodes.control.stops import Decision, Stop
 from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor, Verdict
 from dyn_nodes.nodes.parameters import FOLDER
@@ -208,9 +208,9 @@ def test_a_better_stand_is_gone_for_more_slowly_where_full_speed_does_harm():
             return found._replace(least=-0.2 if fast else found.least)
 
     verdict = govern(Hasty(lambda volts: 0.05, lambda toward: 0.05 + 0.01 * toward[0]), [8.0, 0.0, 0.0], 100)
-    assert verdict.volts[0] == pytest.approx(8.0 * PARTS[1])
+    assert verdict.volts[0] == pytest.approx(8.0 * WAYS[-1][0])
     assert verdict.held == ('boom',)
-    assert verdict.scale == pytest.approx(PARTS[1])
+    assert verdict.scale == pytest.approx(WAYS[-1][0])
 
 
 @pytest.mark.parametrize(('way', 'passes'), [(-0.05, True), (-0.2, False)])

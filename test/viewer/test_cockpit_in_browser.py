@@ -2,98 +2,17 @@
 
 from __future__ import annotations
 
-import io
-import os
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
-from chromium import Chromium, find_chromium
-from domains import next_domain
+from chromium import find_chromium
+from driven_page import centre, driven_page
 from patience import patience
 
-from dyn_nodes.middleware import SingleThreadedExecutor, init, shutdown
-
 pytest.importorskip('viser', reason='the viewer needs viser')
-ROOT = Path(__file__).resolve().parents[2]
-SCREENSHOTS = ROOT / 'build' / 'screenshots'
-DOMAIN = next_domain()
 SIZE = (1200, 700)
 LOCAL = ('http://127.0.0.1:', 'ws://127.0.0.1:', 'blob:http://127.0.0.1:', 'data:')
-
-
-class Page:
-    """Viewer node, dynamics node and browser, turned by the test itself: no thread runs behind its back."""
-
-    def __init__(self, browser: Chromium, port: int):
-        from dyn_nodes.nodes.viewer_node import ViewerNode
-
-        self.browser = browser
-        environment = {**os.environ, 'ROS_DOMAIN_ID': str(DOMAIN), 'PYTHONPATH': str(ROOT)}
-        parameters = ('machine:=log_loader', 'mode:=realtime', 'actuation:=monolithic', 'exchange_period:=0.005')
-        arguments = [word for parameter in parameters for word in ('-p', parameter)]
-        command = [sys.executable, '-m', 'dyn_nodes.nodes.dynamics_node', '--ros-args', *arguments]
-        self.dynamics = subprocess.Popen(command, env=environment, start_new_session=True)
-        settings = (
-            'machine:=log_loader',
-            f'port:={port}',
-            'idle_timeout:=60.0',
-            'rate:=12.0',
-            'shadows:=false',
-            'page_timeout:=5.0',
-        )
-        init(args=['--ros-args', *(word for setting in settings for word in ('-p', setting))])
-        self.viewer = ViewerNode()
-        self.executor = SingleThreadedExecutor()
-        self.executor.add_node(self.viewer)
-
-    @property
-    def cockpit(self):
-        return self.viewer.cockpit
-
-    def turn(self, seconds: float) -> None:
-        """Let everything run for a while."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            self.viewer.take(self.executor)
-            self.viewer.frame()
-            time.sleep(0.08)
-
-    def until(self, condition, timeout: float = 90.0):
-        """Let everything run until something holds; its value."""
-        deadline = time.monotonic() + patience(timeout)
-        while True:
-            value = condition()
-            if value:
-                return value
-            assert time.monotonic() < deadline, f'not within {timeout:g} s; page: {self.state()!r}'
-            self.turn(0.1)
-
-    def state(self) -> str:
-        """What the banner says."""
-        return self.browser.evaluate("document.querySelector('[data-connection]')?.textContent") or ''
-
-    def picture(self, name: str = '') -> np.ndarray:
-        """The middle of the page, without panels and labels' neighbourhood: (height, width, 3)."""
-        from PIL import Image
-
-        self.turn(0.3)
-        data = self.browser.screenshot(SCREENSHOTS / f'{name}.png' if name else None)
-        image = np.asarray(Image.open(io.BytesIO(data)).convert('RGB'), dtype=np.int16)
-        height, width, _ = image.shape
-        return image[height // 5 :, width // 4 : 3 * width // 4]
-
-    def joint(self, name: str) -> float:
-        return self.viewer.inputs.snapshot.joints[name]
-
-    def close(self) -> None:
-        self.viewer.destroy_node()
-        shutdown()
-        self.dynamics.kill()
-        self.dynamics.wait(patience(20))
 
 
 @pytest.fixture(scope='module')
@@ -101,20 +20,8 @@ def page():
     program = find_chromium()
     if program is None:
         pytest.skip('no Chromium: install the package chromium, or name one in $CHROMIUM')
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv('ROS_DOMAIN_ID', str(DOMAIN))
-        patch.setenv('DYN_NODES_MIDDLEWARE', 'embedded')
-        with Chromium(program, *SIZE) as browser:
-            opened = Page(browser, 0)
-            try:
-                browser.open(opened.cockpit.address)
-                opened.until(lambda: 'real time' in opened.state(), 240.0)  # the first start compiles
-                opened.until(lambda: browser.evaluate("document.querySelectorAll('[data-margin]').length") >= 6)
-                # in software the page says so; what is tested here is what lies below that note
-                browser.style('.mantine-Notification-root { display: none }')
-                yield opened
-            finally:
-                opened.close()
+    with driven_page(program, SIZE) as opened:
+        yield opened
 
 
 def changed(before: np.ndarray, after: np.ndarray) -> float:
@@ -126,10 +33,6 @@ def yellow(picture: np.ndarray) -> float:
     """Part of the pixels that have the colour of the machine."""
     red, green, blue = np.moveaxis(picture, 2, 0)
     return float(((red > 150) & (green > 100) & (blue < 90)).mean())
-
-
-def centre(box: dict) -> tuple[float, float]:
-    return box['x'] + box['width'] / 2, box['y'] + box['height'] / 2
 
 
 def test_the_page_shows_a_machine_and_its_margins(page):

@@ -1,0 +1,119 @@
+"""A page of the cockpit with what drives a machine: the viewer node, and the real dynamics node in its own process."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from chromium import Chromium
+from domains import next_domain
+from patience import patience
+
+from dyn_nodes.middleware import SingleThreadedExecutor, init, shutdown
+
+ROOT = Path(__file__).resolve().parents[2]
+SCREENSHOTS = ROOT / 'build' / 'screenshots'
+
+
+class Page:
+    """Viewer node, dynamics node and browser, turned by the test itself: no thread runs behind its back."""
+
+    def __init__(self, browser: Chromium, domain: int, page_timeout: float):
+        from dyn_nodes.nodes.viewer_node import ViewerNode
+
+        self.browser = browser
+        environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain), 'PYTHONPATH': str(ROOT)}
+        parameters = ('machine:=log_loader', 'mode:=realtime', 'actuation:=monolithic', 'exchange_period:=0.005')
+        arguments = [word for parameter in parameters for word in ('-p', parameter)]
+        command = [sys.executable, '-m', 'dyn_nodes.nodes.dynamics_node', '--ros-args', *arguments]
+        self.dynamics = subprocess.Popen(command, env=environment, start_new_session=True)
+        settings = (
+            'machine:=log_loader',
+            'port:=0',
+            'idle_timeout:=60.0',
+            'rate:=12.0',
+            'shadows:=false',
+            f'page_timeout:={page_timeout}',
+        )
+        init(args=['--ros-args', *(word for setting in settings for word in ('-p', setting))])
+        self.viewer = ViewerNode()
+        self.executor = SingleThreadedExecutor()
+        self.executor.add_node(self.viewer)
+
+    @property
+    def cockpit(self):
+        return self.viewer.cockpit
+
+    def turn(self, seconds: float) -> None:
+        """Let everything run for a while."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.viewer.take(self.executor)
+            self.viewer.frame()
+            time.sleep(0.08)
+
+    def until(self, condition, timeout: float = 90.0):
+        """Let everything run until something holds; its value."""
+        deadline = time.monotonic() + patience(timeout)
+        while True:
+            value = condition()
+            if value:
+                return value
+            assert time.monotonic() < deadline, f'not within {timeout:g} s; page: {self.state()!r}'
+            self.turn(0.1)
+
+    def state(self) -> str:
+        """What the banner says."""
+        return self.browser.evaluate("document.querySelector('[data-connection]')?.textContent") or ''
+
+    def picture(self, name: str = '') -> np.ndarray:
+        """The middle of the page, without panels and labels' neighbourhood: (height, width, 3)."""
+        from PIL import Image
+
+        self.turn(0.3)
+        data = self.browser.screenshot(SCREENSHOTS / f'{name}.png' if name else None)
+        image = np.asarray(Image.open(io.BytesIO(data)).convert('RGB'), dtype=np.int16)
+        height, width, _ = image.shape
+        return image[height // 5 :, width // 4 : 3 * width // 4]
+
+    def joint(self, name: str) -> float:
+        return self.viewer.inputs.snapshot.joints[name]
+
+    def close(self) -> None:
+        self.viewer.destroy_node()
+        shutdown()
+        self.dynamics.kill()
+        self.dynamics.wait(patience(20))
+
+
+@contextlib.contextmanager
+def driven_page(program: str, size: tuple[int, int], page_timeout: float = 5.0) -> Iterator[Page]:
+    """Open a page of some size in a browser, with all gauges; page_timeout, s, is that of the viewer node."""
+    domain = next_domain()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv('ROS_DOMAIN_ID', str(domain))
+        patch.setenv('DYN_NODES_MIDDLEWARE', 'embedded')
+        with Chromium(program, *size) as browser:
+            opened = Page(browser, domain, page_timeout)
+            try:
+                browser.open(opened.cockpit.address)
+                opened.until(lambda: 'real time' in opened.state(), 240.0)  # the first start compiles
+                opened.until(lambda: browser.evaluate("document.querySelectorAll('[data-margin]').length") >= 6)
+                # in software the page says so; what is tested here is what lies below that note
+                browser.style('.mantine-Notification-root { display: none }')
+                yield opened
+            finally:
+                opened.close()
+
+
+def centre(box: dict) -> tuple[float, float]:
+    """Middle of a box of the page."""
+    return box['x'] + box['width'] / 2, box['y'] + box['height'] / 2
