@@ -24,8 +24,8 @@ GAIN = 2e-3
 SHOWN = 0.2
 """A lever that was held back counts as held for so long, s: at the border it gets a part of its way in turns."""
 WAYS = ((1.0, 1.0), (1.0, 0.5), (0.6, 0.5))
-"""Of a command to a better stand that are tried: parts of it, and of `hold`. A heavy arm moves late, a light one would be
-at its stop by then."""
+"""Of a command to a better stand that are tried: parts of it, and of `hold`. A heavy arm moves late, and a light one
+would be at its joint stop by then."""
 ROOM = 16
 """Stops that are predicted before the law begins again at most."""
 KNOWN, NOTED, ASKED, OPEN = 0, 1, 2, 3
