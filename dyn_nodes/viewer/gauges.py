@@ -85,7 +85,7 @@ def _gauge(name: str, margin: Margin, scale: Scale) -> str:
     if margin.value <= 0.0 or measure.display(margin.value).split()[0] == '0':
         word = measure.at_zero
     where = margin.critical_name.replace('_', ' ')
-    note = ' &middot; '.join(html.escape(text) for text in (where, word) if text)
+    note = ' &middot; '.join(html.escape(text) for text in (word, where) if text)  # the edge is cut first
     low, high = (100.0 * level / scale.full(name, margin) for level in (levels.danger, levels.caution))
     track = _track((RED, AMBER, GREEN), low, high)
     said = ', '.join(text for text in (number(margin.value, measure), where, word or 'in order') if text)
@@ -94,7 +94,8 @@ def _gauge(name: str, margin: Margin, scale: Scale) -> str:
         'style="margin-top:7px;font-size:12.5px;line-height:1.25">'
         '<div style="display:flex;justify-content:space-between;gap:6px">'
         f'<span style="font-weight:600">{html.escape(title)}</span>'
-        f'<span style="flex:1;color:{css(GREY)};white-space:nowrap;overflow:hidden">{note}</span>'
+        f'<span style="flex:1;color:{css(GREY)};white-space:nowrap;overflow:hidden;text-overflow:ellipsis">'
+        f'{note}</span>'
         f'<span style="font-variant-numeric:tabular-nums;color:{BAND_TEXT[band]}">'
         f'{number(margin.value, measure)}</span></div>'
         f'{_bar(track, shown, colour)}</div>'

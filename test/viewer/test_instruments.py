@@ -106,7 +106,7 @@ def test_friction_use_is_not_on_the_page_before_it_is_published():
 def test_admissible_reactions_are_a_gauge_with_the_wheel_and_the_words_of_the_measure():
     page = gauges({'admissible': Margin(0.0, (0.0, 30.0), ('front_left', 'rear_left'))}, Scale())
     assert 'Admissible reactions' in page
-    assert 'front left &middot; sliding or lifted' in page
+    assert 'sliding or lifted &middot; front left' in page
 
 
 @pytest.mark.parametrize(
