@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,7 @@ class ControllerNode(CommandingNode):
         self.trajectories = 0
         self.phase = ''
         self.watch = self._make_watch()
+        self._shape = self._make_shaper()
         self._create_topics()
         self.health = FollowerHealth(self, ('no command is due', 'neutral commands'))
         statuses = {'joint_states': self.health.joint_states, 'commands': self._command_health}
@@ -193,6 +195,20 @@ class ControllerNode(CommandingNode):
             return None
         return RecoveryWatch(self, task, lambda refused: self._refuse(self.refusals, refused), QoSProfile(depth=100))
 
+    def _make_shaper(self) -> Callable[[JointTrajectory], JointTrajectory]:
+        """Return what shapes trajectories."""
+        kind = self.values['anti_sway']
+        if kind == 'none':
+            return lambda trajectory: trajectory
+        from dyn_nodes.control.anti_sway import shaped, shaper_of  # SciPy and the dynamics, which others do without
+
+        try:
+            shaper = shaper_of(self.machine, kind)
+        except ValueError as error:
+            raise ParameterError(f"parameter 'anti_sway': {error}") from None
+        self.get_logger().info(f'anti-sway {kind}: trajectories take {shaper.delay:.2f} s longer')
+        return lambda trajectory: shaped(trajectory, shaper)
+
     def _create_topics(self) -> None:
         states, command = states_qos(self.values), command_qos(self.lockstep)
         kind, topic = (Float64MultiArray, 'valve_commands') if self.valves else (JointState, 'joint_command')
@@ -291,6 +307,7 @@ class ControllerNode(CommandingNode):
             if self.silent:
                 raise commands.RefusedError('no joint_states', 'joint_trajectory: joint_states are silent')
             trajectory = trajectory_of(msg, self.motion.joint_names, self.machine, self.time, self._state)
+            trajectory = self._shape(trajectory)
             self._follow(trajectory)
         except commands.RefusedError as refused:
             self._refuse(self.refusals, refused)

@@ -232,6 +232,22 @@ class TestJointCommand:
             make(output='joint_command', machine=str(urdf), config='')
 
 
+class TestAntiSway:
+    def test_a_trajectory_takes_longer_and_a_held_one_does_not(self, make: Any) -> None:
+        """By half a period of both modes, 1.81 and 1.51 s; joints that are held are held at once."""
+        node = make(machine='log_loader_grapple', anti_sway='zv', mode='realtime', partner='external')
+        play(node, 0.0, 0.1)
+        node._on_trajectory(trajectory((0.0, 1.06, -1.83)))
+        assert node.motion.tracker.trajectory.duration == pytest.approx(1.0 + 0.5 * (1.81 + 1.51), abs=0.01)
+        assert node.phase == 'track'
+        assert node.motion.interrupt(0.2, np.array(POSTURE)[[1, 2, 0]])
+        assert node.motion.tracker.trajectory.duration == 0.0
+
+    def test_a_machine_from_which_nothing_hangs_is_refused(self, make: Any) -> None:
+        with pytest.raises(ParameterError, match="'anti_sway': log_loader: expected passive joints that a load hangs"):
+            make(anti_sway='zv')
+
+
 class TestSilence:
     def test_silent_joint_states_bring_neutral_commands_and_an_error(
         self, make: Any, task: str, monkeypatch: pytest.MonkeyPatch
