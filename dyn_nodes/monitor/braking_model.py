@@ -7,6 +7,7 @@ Loads are split into those of the links and those of a kilogram of payload, in w
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import casadi as ca
@@ -17,7 +18,9 @@ from dyn_nodes.compile.lanes import lane_count
 from dyn_nodes.compile.module import lane_module
 from dyn_nodes.control import governor_law
 from dyn_nodes.elements.actuators import ActuatorForces, actuator_element, actuator_elements
+from dyn_nodes.forces.joint import along_joint, joint_motion
 from dyn_nodes.forces.joint_elements import joint_elements
+from dyn_nodes.forces.joint_stop import JointStop
 from dyn_nodes.model.actuators import OilActuator, hydraulic
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
@@ -53,6 +56,8 @@ EASE = 0.05
 """Way of a joint by which it is seen whether it leads to a better stand, rad or m."""
 STILL = 0.05
 """A joint below this speed rests, rad/s or m/s."""
+EARLY = 0.01
+"""Way before a joint stop at which the prediction has its damper, rad or m."""
 LEAST_LEVER = 0.05
 """Lever of a cylinder that counts for its pressures, m/rad: near a dead centre they do not follow from an effort."""
 
@@ -206,9 +211,20 @@ class _Trace:
         return (carried - _unsure(box, shares, split)) / press
 
     def _joints(self) -> Expression:
-        return sum(
-            (own.generalized_force(self.state, self.symbols) for own in self.passive), ca.SX(self.state.tree.nv, 1)
-        )
+        efforts = [own.generalized_force(self.state, self.symbols) for own in self.passive]
+        return sum([*efforts, *self._early_stops()], ca.SX(self.state.tree.nv, 1))
+
+    def _early_stops(self) -> Iterator[Expression]:
+        """Dampers of the joint stops that begin `EARLY` before them: a joint that may come to its stop does so.
+
+        Whether a joint is braked in time or hits its stop is the difference of a degree, and of a wheel that lifts.
+        """
+        for own in self.passive:
+            if isinstance(own, JointStop):
+                position, rate, place = joint_motion(self.state, own.joint)
+                up = ca.if_else(position > own.upper - EARLY, ca.fmax(rate, 0.0), 0.0)
+                down = ca.if_else(position < own.lower + EARLY, ca.fmax(-rate, 0.0), 0.0)
+                yield along_joint(self.state, place, own.damping * (down - up))
 
     def _split(self, wrench: Expression) -> Expression:
         """Return what the links do, and a kilogram of payload."""

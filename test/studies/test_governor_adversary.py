@@ -159,6 +159,17 @@ def test_valves_that_answer_early_and_booms_that_leave_their_stops_lift_no_wheel
     assert outcome.share > 0.02
 
 
+def test_a_boom_that_may_come_to_its_stop_is_taken_to_do_so(rig, box):
+    """Run 1,926 of seed 2: the boom at full speed to its upper stop, foreseen to rest just before it.
+
+    A wheel was left with a hundredth of its load where the prediction had the stop where it is.
+    """
+    outcome = rig.run(read_cases(FAILURES, box)[3])
+    assert not outcome.lifted
+    assert outcome.share > 0.1
+    assert outcome.let_through > 0.8
+
+
 def test_a_sample_of_the_adversary_lifts_no_wheel(rig, box):
     """The first 24 runs of seed 1; `--runs 500` is the slow one."""
     outcomes = [rig.run(case) for case in random_cases(box, 24, seed=1)]
@@ -174,7 +185,7 @@ def test_500_runs_of_the_adversary_lift_no_wheel(machine, box):
         found = summary(campaign.run(random_cases(box, 500, seed=1)))
     assert (found['overturned'], found['lifted'], found['diverged']) == (0, 0, 0)
     assert found['refused_starts'] == {'runs': 500 - found['runs'], 'overturned': 0, 'lifted': 0}
-    assert found['runs'] >= 495
+    assert found['runs'] >= 470
 
 
 @pytest.mark.parametrize('number', [1, 41])
