@@ -15,6 +15,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.counts import count_of
 from dyn_nodes.model import load_machine
 from dyn_nodes.share import find_resource
 from dyn_nodes.studies.governed_run import Rig
@@ -56,7 +57,7 @@ def decisions(runs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def main() -> int:
     """Print medians and the 99th percentiles."""
-    spent, held, single = decisions(int(sys.argv[1]) if len(sys.argv) > 1 else RUNS)
+    spent, held, single = decisions(count_of(__doc__, 'runs', RUNS))
     rows = {
         'all decisions': spent,
         'nothing held': spent[~held],

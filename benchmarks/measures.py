@@ -16,6 +16,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.counts import count_of
 from dyn_nodes.stability import all_measures
 
 ROUNDS = 3
@@ -61,4 +62,4 @@ def measure(count: int = 1_000_000) -> dict[str, Any]:
 
 
 if __name__ == '__main__':
-    print(json.dumps(measure(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000), indent=2))
+    print(json.dumps(measure(count_of(__doc__, 'states', 1_000_000)), indent=2))

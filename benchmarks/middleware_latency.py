@@ -17,6 +17,7 @@ os.environ['DYN_NODES_MIDDLEWARE'] = 'embedded'
 os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 100))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.counts import count_of
 from dyn_nodes.middleware import (
     ExternalShutdownException,
     Node,
@@ -97,7 +98,7 @@ def main() -> None:
     data = serialize_message(msg)
     encode, decode = per_call(serialize_message, msg), per_call(deserialize_message, data, JointState)
     print(f'encode {encode:.1f} us, decode {decode:.1f} us')
-    hops = ask(int(sys.argv[1]) if len(sys.argv) > 1 else 4000)
+    hops = ask(count_of(__doc__, 'messages', 4000))
     low, high = np.percentile(hops, [90, 99])
     print(f'one way: median {np.median(hops):.0f} us, 90 % {low:.0f} us, 99 % {high:.0f} us ({len(hops)} round trips)')
 

@@ -24,6 +24,7 @@ os.environ['DYN_NODES_MIDDLEWARE'] = 'embedded'
 os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 100))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.counts import count_of
 from dyn_nodes.middleware import ExternalShutdownException, Node, SingleThreadedExecutor, init, message
 from dyn_nodes.model import load_machine
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
@@ -134,7 +135,7 @@ def main() -> int:
         return 0
     machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
     run = measure(machine, work_cycle(machine), 3000.0, SensorModel(rate=100.0))
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    count = count_of(__doc__, 'messages', 1000)
     echo_words = [sys.executable, str(Path(__file__).resolve()), '--echo']
     worst = 0.0
     for name, bounded, measured in (
