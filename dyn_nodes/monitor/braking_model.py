@@ -7,7 +7,6 @@ Loads are split into those of the links and those of a kilogram of payload, in w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import casadi as ca
@@ -48,8 +47,9 @@ from dyn_nodes.multibody import TreeState, build_tree, inverse_dynamics
 from dyn_nodes.multibody.dynamics import mass_matrix
 from dyn_nodes.multibody.spatial import Expression, entries, solve_symmetric
 
-KNOWN = 17
-"""Numbers of a situation: specific force (3,), payload, axes ahead, left and up, foot of the base, (3,) each, step."""
+KNOWN = 18
+"""Numbers of a situation: specific force (3,), payload, axes ahead, left and up, foot of the base, (3,) each, step,
+and how early joint stops begin."""
 BETWEEN = 0.55
 """Where between its ends a step takes oil and joints that push each other; at 0.5 nothing is damped by the method."""
 EASE = 0.05
@@ -148,7 +148,8 @@ class _Trace:
         size, step = self.state.tree.nv, self.known[16]
         basis = ca.diagcat(self.motions, ca.SX.eye(size - 6))
         bias = inverse_dynamics(self.state, ca.SX(size, 1), -self.felt)
-        effort = (self.actuators.generalized_force(self.state, self.symbols) + self._joints())[6:]
+        passive = self._joints() + self._early_stops()
+        effort = (self.actuators.generalized_force(self.state, self.symbols) + passive)[6:]
         flow = ca.vertcat(*self.actuators.rates(self.state, self.symbols))
         lasting = 1.0 / (1.0 + step * ca.fmax(-ca.diag(ca.jacobian(flow, self.oil)), 0.0))
         pushed = ca.jacobian(effort, self.oil)
@@ -211,20 +212,26 @@ class _Trace:
         return (carried - _unsure(box, shares, split)) / press
 
     def _joints(self) -> Expression:
-        efforts = [own.generalized_force(self.state, self.symbols) for own in self.passive]
-        return sum([*efforts, *self._early_stops()], ca.SX(self.state.tree.nv, 1))
+        return sum(
+            (own.generalized_force(self.state, self.symbols) for own in self.passive), ca.SX(self.state.tree.nv, 1)
+        )
 
-    def _early_stops(self) -> Iterator[Expression]:
+    def _early_stops(self) -> Expression:
         """Dampers of the joint stops that begin `EARLY` before them: a joint that may come to its stop does so.
 
         Whether a joint is braked in time or hits its stop is the difference of a degree, and of a wheel that lifts.
+        They are foreseen alone: what is measured has none of their efforts, and `carry` lets no stop begin early.
         """
+        whole, early = ca.SX(self.state.tree.nv, 1), self.known[17]
         for own in self.passive:
             if isinstance(own, JointStop):
                 position, rate, place = joint_motion(self.state, own.joint)
-                up = ca.if_else(position > own.upper - EARLY, ca.fmax(rate, 0.0), 0.0)
-                down = ca.if_else(position < own.lower + EARLY, ca.fmax(-rate, 0.0), 0.0)
-                yield along_joint(self.state, place, own.damping * (down - up))
+                for way, limit in ((1.0, own.upper), (-1.0, own.lower)):
+                    left = way * (limit - position)
+                    inside = ca.logic_and(left < early, left > 0.0)
+                    push = ca.if_else(inside, ca.fmax(way * rate, 0.0), 0.0)
+                    whole -= along_joint(self.state, place, own.damping * way * push)
+        return whole
 
     def _split(self, wrench: Expression) -> Expression:
         """Return what the links do, and a kilogram of payload."""

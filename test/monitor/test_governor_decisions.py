@@ -17,6 +17,7 @@ from dyn_nodes.control import governor_law
 from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.monitor.braking import BrakingPredictor
+from dyn_nodes.monitor.braking_model import EARLY
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 
 RECORDED = Path(__file__).with_name('governor_decisions.npz')
@@ -46,7 +47,7 @@ def place(governor, recorded, k):
     stops = governor.stops
     governor.reset()
     stops.monitor.q, stops.monitor.v = recorded['q'][k].copy(), recorded['v'][k].copy()
-    stops._known, stops._past = recorded['known'][k].copy(), recorded['past'][k].copy()
+    stops._known, stops._past = np.append(recorded['known'][k], EARLY), recorded['past'][k].copy()
     elements = [actuator_element(own) for own in stops.machine.actuators]
     joints = stops._ways[0].astype(int)
     stops._ways[1] = [float(own.lever(stops.monitor.q[joint])) for own, joint in zip(elements, joints)]

@@ -170,6 +170,17 @@ def test_a_boom_that_may_come_to_its_stop_is_taken_to_do_so(rig, box):
     assert outcome.let_through > 0.8
 
 
+def test_what_is_foreseen_of_a_joint_stop_is_not_taken_for_a_pressure(rig, box):
+    """A search found it in 284 evaluations: a boom just before its upper stop, then out, 18 % more payload than known.
+
+    The damper that begins before the stop was taken to be held by the oil, at 31 MPa where there were 10.
+    """
+    outcome = rig.run(read_cases(FAILURES, box)[4])
+    assert not outcome.lifted
+    assert outcome.share > 0.05
+    assert outcome.let_through > 0.5
+
+
 def test_a_sample_of_the_adversary_lifts_no_wheel(rig, box):
     """The first 24 runs of seed 1; `--runs 500` is the slow one."""
     outcomes = [rig.run(case) for case in random_cases(box, 24, seed=1)]
