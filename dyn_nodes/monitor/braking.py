@@ -149,6 +149,7 @@ class BrakingPredictor:
             float(monitor.payload),
             self.ground.plane,
             monitor.turning,
+            self._shaken(),
             load.attachments,
             self._springs,
             self._box,
@@ -163,6 +164,10 @@ class BrakingPredictor:
             self._start,
         )
         self._seen = True
+
+    def _shaken(self) -> Array:
+        """Return how the base accelerates, as `situate` wants it; at rest where nothing measures it."""
+        return np.concatenate([self.monitor.alpha, self.monitor.felt])
 
     def _payload_errors(self) -> tuple[float, float]:
         """Return by how much the payload may be less and more than known, kg."""

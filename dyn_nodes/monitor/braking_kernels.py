@@ -315,6 +315,7 @@ def situate(
     payload,
     plane,
     turning,
+    shake,
     attachments,
     springs,
     box,
@@ -330,7 +331,8 @@ def situate(
 ):
     """Take over what is measured now; return the mean push on a spring, N.
 
-    felt (3,) specific force, plane (4,) of the ground and turning (3,) of the base in its axes, attachments (w, 3) and
+    felt (3,) specific force, plane (4,) of the ground, turning (3,) of the base in its axes
+    and shake (6,), its angular acceleration and the specific force at its origin, attachments (w, 3) and
     springs (3, w) stiffness, damping and free length, box (3,), step, s, chambers (4, m) and drawn as `draw` says. x
     (h, s) of the delays, known, stand and the levers of the actuators, ways[1], are written; room (2 m + 36,) is for
     numbers between.
@@ -349,7 +351,7 @@ def situate(
     for r in range(2):
         turn[1 + r] = turning[0] * axes[r, 0] + turning[1] * axes[r, 1] + turning[2] * axes[r, 2]
     pressures, base = room[: 2 * m], room[2 * m :]
-    start_at(q, v, a, known, turn, pressures, base, ways[1])  # type: ignore[name-defined]  # noqa: F821
+    start_at(q, v, a, known, turn, shake, pressures, base, ways[1])  # type: ignore[name-defined]  # noqa: F821
     rows = np.empty((w, 3))
     for i in range(w):
         height, along, aside = -plane[3], 0.0, 0.0

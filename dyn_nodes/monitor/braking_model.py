@@ -117,6 +117,7 @@ class _Trace:
         n = tree.nv - 6
         self.q, self.v, self.a = (ca.SX.sym(name, n) for name in ('q', 'v', 'a'))
         self.known, self.rock, self.push = ca.SX.sym('known', KNOWN), ca.SX.sym('rock', 3), ca.SX.sym('push', 3)
+        self.shake = ca.SX.sym('shake', 6)
         self.felt, self.payload = self.known[0:3], ca.SX.sym('payload')
         ahead, left, normal, foot = (self.known[4 + 3 * k : 7 + 3 * k] for k in range(4))
         zero = ca.SX(3, 1)
@@ -274,9 +275,9 @@ class _Trace:
         return self.state.tree.velocity_index(joint) - 6
 
     def pressures(self) -> Expression:
-        """Pressures (2 m,) of all actuators at which the joints accelerate as they do."""
-        motion = ca.vertcat(ca.SX(6, 1), self.a)
-        needed = inverse_dynamics(self.state, motion, -self.felt) - self._joints()
+        """Pressures (2 m,) of all actuators at which joints and base accelerate as they do."""
+        motion = ca.vertcat(self.shake[:3], ca.SX(3, 1), self.a)
+        needed = inverse_dynamics(self.state, motion, -self.shake[3:]) - self._joints()
         pressures = []
         for record in map(hydraulic, self.machine.actuators):
             own, place = actuator_element(record), self._place(record.joint)
@@ -342,14 +343,13 @@ class BrakingModel:
         base = ca.vec(mass_matrix(own.state)[:6, :6])
         before, after, rest = own.stride()
         state, _, known, stand = before
+        begin = [own.q, own.v, own.a, own.known, own.rock, own.shake]
 
         def outputs(*expressions: Expression) -> list[Expression]:
             return [ca.densify(ca.substitute(found, own.payload, own.known[3])) for found in expressions]
 
         return {
             'stride': ca.Function('stride', before, outputs(*after)),
-            'start': ca.Function(
-                'start', [own.q, own.v, own.a, own.known, own.rock], outputs(own.pressures(), base, own.levers())
-            ),
+            'start': ca.Function('start', begin, outputs(own.pressures(), base, own.levers())),
             'standing': ca.Function('standing', [state, known, stand], outputs(*rest)),
         }, {}

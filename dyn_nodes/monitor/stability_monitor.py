@@ -71,8 +71,8 @@ class StabilityMonitor:
         imu_time: of the last IMU message, s; None before the first.
         load, footing: of the last joint states.
         q, v, a: (n,) estimates of the joints.
-        omega, felt: (3,) angular velocity of the base link, rad/s, and specific force at its origin, m/s2, in its axes,
-            of the last joint states.
+        omega, alpha, felt: (3,) angular velocity of the base link, rad/s, its angular acceleration, rad/s2, and the
+            specific force at its origin, m/s2, in its axes, of the last joint states.
 
     Raises:
         ValueError: fewer than three corners of the support polygon, or a base that is not free.
@@ -141,7 +141,8 @@ class StabilityMonitor:
         self.imu_time: float | None = None
         self._imu_began = 0.0
         self._mean_rate = MeanRate()
-        self.omega, self.felt = np.zeros(3), np.array([0.0, 0.0, self.machine.gravity])
+        self.omega, self.alpha = np.zeros(3), np.zeros(3)
+        self.felt = np.array([0.0, 0.0, self.machine.gravity])
         self._up: Array | None = None
         self.load: Load | None = None
         self.footing: Footing | None = None
@@ -247,7 +248,7 @@ class StabilityMonitor:
         arm, felt = self.mount.position, self._feeling.x[0]
         if self.mount.away:
             felt = felt - cross(alpha, arm) - cross(omega, cross(omega, arm))
-        self.omega, self.felt = omega, felt
+        self.omega, self.alpha, self.felt = omega, alpha, felt
         self.load = self.model.evaluate(self.q, self.v, self.a, omega, alpha, felt, self.payload)
         mean = self._mean_rate.take(self._turning.x[0])
         if step > 0.0 and _all_below(QUIET, self.v) and _all_below(TURNING, mean - self.ground.bias):
@@ -262,7 +263,7 @@ class StabilityMonitor:
             self._up = -ground_axes(plane) @ self._gravity / self.machine.gravity
             still = np.zeros(3)
             felt = self._up * self.machine.gravity
-            self.omega, self.felt = still, felt
+            self.omega, self.alpha, self.felt = still, still, felt
             self.load = self.model.evaluate(self.q, self.v, self.a, still, still, felt, self.payload)
             self.footing = self.ground.without_gyroscope(self.load)
             plane = self._resting = self.footing.plane
