@@ -19,7 +19,7 @@ from dyn_nodes.control.stops import Decision, Stop
 from dyn_nodes.control.tip_over_governor import GovernorSettings
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.monitor.braking_model import EARLY, KNOWN, BrakingModel, greatest_pressure, stand_size, state_size
+from dyn_nodes.monitor.braking_model import KNOWN, BrakingModel, greatest_pressure, stand_size, state_size
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.monitor.standing import StandingGround
 
@@ -77,7 +77,6 @@ class BrakingPredictor:
         self.payload_bounds: tuple[float, float] | None = None
         wheels = len(self.contacts)
         self._known, self._stand = np.zeros(KNOWN), np.zeros(stand_size(machine))
-        self._known[17] = EARLY
         self._state = np.zeros((len(self._waits), state_size(machine)))
         self._state[:, -1 - 2 * wheels : -1 - wheels] = np.inf
         places = {joint.name: place for place, joint in enumerate(machine.movable_joints)}

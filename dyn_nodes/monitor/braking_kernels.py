@@ -248,12 +248,11 @@ def carry(codes, x, spool, known, stand, past, waits, volts, moves, valves):
 
     x (h, s) and spool (h, m) are those of waits (h,) steps of delay. spool follows by valves (3, m): gain, limit and
     the part of a difference that is left after a step. Where `moves`, the oil of x is carried along; past and spool
-    are changed. Joint stops do not begin early here.
+    are changed.
     """
     most, m = past.shape
     after, w = np.empty(x.shape[1]), (stand.shape[0] - 4) // 8
     first = x.shape[1] - 2 * w - 7 - 3 * m
-    early, known[17] = known[17], 0.0
     for h in range(x.shape[0]):
         given = past[most - waits[h]] if waits[h] > 0 else volts
         if moves:
@@ -264,7 +263,6 @@ def carry(codes, x, spool, known, stand, past, waits, volts, moves, valves):
         for j in range(m):
             target = min(max(valves[0, j] * given[j], -valves[1, j]), valves[1, j])
             spool[h, j] = target + (spool[h, j] - target) * valves[2, j]
-    known[17] = early
     for t in range(most - 1):
         past[t] = past[t + 1]
     if most:

@@ -17,9 +17,7 @@ from dyn_nodes.compile.lanes import lane_count
 from dyn_nodes.compile.module import lane_module
 from dyn_nodes.control import governor_law
 from dyn_nodes.elements.actuators import ActuatorForces, actuator_element, actuator_elements
-from dyn_nodes.forces.joint import along_joint, joint_motion
 from dyn_nodes.forces.joint_elements import joint_elements
-from dyn_nodes.forces.joint_stop import JointStop
 from dyn_nodes.model.actuators import OilActuator, hydraulic
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
@@ -47,17 +45,14 @@ from dyn_nodes.multibody import TreeState, build_tree, inverse_dynamics
 from dyn_nodes.multibody.dynamics import mass_matrix
 from dyn_nodes.multibody.spatial import Expression, entries, solve_symmetric
 
-KNOWN = 18
-"""Numbers of a situation: specific force (3,), payload, axes ahead, left and up, foot of the base, (3,) each, step,
-and how early joint stops begin."""
+KNOWN = 17
+"""Numbers of a situation: specific force (3,), payload, axes ahead, left and up, foot of the base, (3,) each, step."""
 BETWEEN = 0.55
 """Where between its ends a step takes oil and joints that push each other; at 0.5 nothing is damped by the method."""
 EASE = 0.05
 """Way of a joint by which it is seen whether it leads to a better stand, rad or m."""
 STILL = 0.05
 """A joint below this speed rests, rad/s or m/s."""
-EARLY = 0.01
-"""Way before a joint stop at which the prediction has its damper, rad or m."""
 LEAST_LEVER = 0.05
 """Lever of a cylinder that counts for its pressures, m/rad: near a dead centre they do not follow from an effort."""
 
@@ -149,8 +144,7 @@ class _Trace:
         size, step = self.state.tree.nv, self.known[16]
         basis = ca.diagcat(self.motions, ca.SX.eye(size - 6))
         bias = inverse_dynamics(self.state, ca.SX(size, 1), -self.felt)
-        passive = self._joints() + self._early_stops()
-        effort = (self.actuators.generalized_force(self.state, self.symbols) + passive)[6:]
+        effort = (self.actuators.generalized_force(self.state, self.symbols) + self._joints())[6:]
         flow = ca.vertcat(*self.actuators.rates(self.state, self.symbols))
         lasting = 1.0 / (1.0 + step * ca.fmax(-ca.diag(ca.jacobian(flow, self.oil)), 0.0))
         pushed = ca.jacobian(effort, self.oil)
@@ -216,23 +210,6 @@ class _Trace:
         return sum(
             (own.generalized_force(self.state, self.symbols) for own in self.passive), ca.SX(self.state.tree.nv, 1)
         )
-
-    def _early_stops(self) -> Expression:
-        """Dampers of the joint stops that begin `EARLY` before them: a joint that may come to its stop does so.
-
-        Whether a joint is braked in time or hits its stop is the difference of a degree, and of a wheel that lifts.
-        They are foreseen alone: what is measured has none of their efforts, and `carry` lets no stop begin early.
-        """
-        whole, early = ca.SX(self.state.tree.nv, 1), self.known[17]
-        for own in self.passive:
-            if isinstance(own, JointStop):
-                position, rate, place = joint_motion(self.state, own.joint)
-                for way, limit in ((1.0, own.upper), (-1.0, own.lower)):
-                    left = way * (limit - position)
-                    inside = ca.logic_and(left < early, left > 0.0)
-                    push = ca.if_else(inside, ca.fmax(way * rate, 0.0), 0.0)
-                    whole -= along_joint(self.state, place, own.damping * way * push)
-        return whole
 
     def _split(self, wrench: Expression) -> Expression:
         """Return what the links do, and a kilogram of payload."""

@@ -286,22 +286,6 @@ def test_what_eases_the_stand_takes_the_simulated_machine_to_a_better_one(stand,
     assert found == {False, True}
 
 
-def test_a_joint_that_moves_just_before_its_stop_is_braked_as_by_it_and_one_that_leaves_it_is_not(stand):
-    upper, place = stand.plant.machine.joint('boom_joint').upper, stand.plant.joints.index('boom_joint')
-    stand.begin(1000.0)
-    stand.drive((0.0, 0.0, 0.0), 0.6)
-    n, left = len(stand.plant.joints), {}
-    for before in (0.004, 0.03):
-        for speed in (0.2, -0.2):
-            state = stand.stops._placed()[0].copy()
-            state[place], state[n + place] = upper - before, speed
-            after, seen = np.empty_like(state), np.empty(2)
-            stand.stops.model.kernels.stride(state, np.zeros(3), stand.stops._known, stand.stops._stand, after, seen)
-            left[before, speed] = after[n + place] / speed
-    assert left[0.004, 0.2] < 0.75 * left[0.03, 0.2]
-    assert left[0.004, -0.2] == pytest.approx(left[0.03, -0.2], abs=0.05)
-
-
 @pytest.mark.parametrize('seconds', [1.0, 1.15, 1.25, 1.3, 1.35, 1.4, 1.45])
 def test_the_stop_of_a_boom_that_comes_to_its_joint_stop_is_not_foreseen_better_than_it_is(stand, seconds):
     """Braked 0.07 rad before it, some milliradians before it, and too late."""
