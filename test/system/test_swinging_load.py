@@ -140,14 +140,14 @@ def test_the_swing_after_a_stop_is_foreseen(plant):
 
 
 def held_out(plant, governed):
-    """Levers out for 8 s with 4,500 kg, then in for 5 s; return the least share and the angles of boom and stick."""
+    """Levers out for 8 s with 4,500 kg, then in for 7 s; return the least share and the angles of boom and stick."""
     stand = Stand(plant)
     stand.begin(4500.0)
     settings = GovernorSettings()
     stops = BrakingPredictor(plant.machine, range(3), stand.monitor, settings)
     governor = TipOverGovernor(('boom', 'stick', 'swing'), stops, settings)
     least, angles = np.inf, []
-    for number in range(1350):
+    for number in range(1550):
         orientation, turn, felt = read_imu(plant)
         stand.monitor.imu(plant.time, turn, felt, orientation)
         stand.monitor.joints(plant.time, plant.positions.copy(), plant.velocities.copy())
