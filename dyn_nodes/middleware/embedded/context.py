@@ -212,7 +212,7 @@ class Context:
                 self._graph.close()
             participant, self.participant = self.participant, None
             self._topics.clear()
-            dds.delete_entity(participant)
+            dds.delete_participant(participant)
             if self in _contexts:
                 _contexts.remove(self)
             release(shields=not _contexts)

@@ -10,6 +10,7 @@ import os
 import socket
 import sys
 import threading
+import time
 from typing import Any
 
 from cyclonedds.core import DDSException, Entity
@@ -51,12 +52,17 @@ _IDL_BASE: dict[str, Any] = {
 
 #: How long the end of a process waits for Cyclone to say goodbye and stop its threads.
 FAREWELL_SECONDS = 1.0
+#: After a participant of this process has gone, Cyclone's threads still take its types away, and a topic of such a type
+#: can't be made meanwhile (docs/decisions.md): the next participant waits so long, and a topic is tried again so often.
+SETTLE_SECONDS, AGAIN_SECONDS, TRIES = 0.02, 0.05, 6
 
 _domains: dict[int, Any] = {}
 _leave, _left = threading.Event(), threading.Event()
 _wire_types: dict[str, type[IdlStruct]] = {}
 _idl_types: dict[str, type[IdlStruct]] = {}
 _lock = threading.RLock()
+_gone = -float('inf')
+"""When the last participant of this process went, s of `time.monotonic`."""
 
 
 def is_network_wanted(environment: Any = os.environ) -> bool:
@@ -148,6 +154,9 @@ def close_domains() -> None:
 def open_participant(domain_id: int, qos: Any) -> DomainParticipant:
     """Create a participant in a domain that `open_domain` configures first."""
     open_domain(domain_id)
+    left = _gone + SETTLE_SECONDS - time.monotonic()
+    if left > 0.0:
+        time.sleep(left)
     before = _udp_sockets()
     participant = DomainParticipant(domain_id, qos)
     if _domains[domain_id] is not None and not is_network_wanted():
@@ -267,8 +276,20 @@ def make_sample(data_type: Any, cdr: bytes) -> Any:
 
 
 def create_topic(participant: DomainParticipant, name: str, type_name: str) -> Topic:
-    """Create a DDS topic for a ROS type."""
-    return shielded(Topic, participant, name, wire_type(type_name))
+    """Create a DDS topic for a ROS type.
+
+    Raises:
+        DDSException: Cyclone refuses it time and again.
+    """
+    kind = wire_type(type_name)
+    for _ in range(TRIES - 1):
+        try:
+            return shielded(Topic, participant, name, kind)
+        except DDSException as error:
+            if error.code not in (DDSException.DDS_RETCODE_BAD_PARAMETER, DDSException.DDS_RETCODE_ERROR):
+                raise
+        time.sleep(AGAIN_SECONDS)
+    return shielded(Topic, participant, name, kind)
 
 
 def take(reader: DataReader, count: int) -> list[Any]:
@@ -362,6 +383,13 @@ class WaitSet:
         if self._handle > 0:
             _delete(self._handle)
             self._handle = -1
+
+
+def delete_participant(participant: DomainParticipant) -> None:
+    """Delete a participant now, with all that was made of it."""
+    global _gone
+    delete_entity(participant)
+    _gone = time.monotonic()
 
 
 def delete_entity(entity: Entity) -> None:
