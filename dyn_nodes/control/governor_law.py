@@ -69,12 +69,11 @@ def decide(command, before, step, law, since, expected, situation, output, parts
     part of its command a held lever gets; NaN where it is not held.
     """
     m = command.shape[0]
-    follow, brake, eases = np.empty(m), np.empty(m), np.empty(m, np.bool_)
+    follow, brake = np.empty(m), np.empty(m)
     most = law[3] * max(step, 0.0)
     approach(command, before, most, follow)
     approach(np.zeros(m), before, most, brake)
-    easing(command, situation, eases)
-    choose(command, follow, brake, eases, law, expected, situation, output, stopped)
+    choose(command, follow, brake, law, expected, situation, output, stopped)
     for j in range(m):
         slight = 1e-3 * max(abs(command[j]), 1e-3)
         since[j] = 0.0 if abs(follow[j] - output[j]) > slight else since[j] + step
@@ -83,7 +82,7 @@ def decide(command, before, step, law, since, expected, situation, output, parts
             parts[j] = min(max(output[j] / command[j], 0.0), 1.0) if command[j] != 0.0 else 0.0
 
 
-def choose(command, follow, brake, eases, law, expected, situation, output, stopped):
+def choose(command, follow, brake, law, expected, situation, output, stopped):
     """Write the outputs that pass of a step from `brake` to `follow`, and the stop behind them."""
     m = command.shape[0]
     most = ROOM * questions(m, int(law[4]))
@@ -91,7 +90,7 @@ def choose(command, follow, brake, eases, law, expected, situation, output, stop
     keys, found, counts, _ = memory
     while True:
         counts[ASKED], counts[OPEN] = 0, 0
-        attempt(command, follow, brake, eases, law, memory, output, stopped)
+        attempt(command, follow, brake, law, memory, situation, output, stopped)
         if counts[OPEN] == 0:
             expected[counts[ASKED] :] = np.nan
             return
@@ -99,7 +98,7 @@ def choose(command, follow, brake, eases, law, expected, situation, output, stop
         counts[KNOWN] = counts[NOTED]
 
 
-def attempt(command, follow, brake, eases, law, memory, output, stopped):
+def attempt(command, follow, brake, law, memory, situation, output, stopped):
     """Do what `choose` does, from what is known and, where that is not enough, from what is expected."""
     m, reserve = command.shape[0], law[0]
     ask(follow, follow, 0.0, reserve, memory, stopped)
@@ -117,6 +116,8 @@ def attempt(command, follow, brake, eases, law, memory, output, stopped):
     if lefts > 0 and stopped[0] >= reserve:
         lefts = share_out(follow, brake, law, memory, output, left, lefts, stopped)
     ask(output, output, 0.0, -np.inf, memory, stopped)
+    eases = np.empty(m, np.bool_)
+    easing(command, situation, eases)
     if to_safety(command, follow, eases, law, memory, output, left, lefts, stopped):
         ask(output, output, 0.0, -np.inf, memory, stopped)
 
