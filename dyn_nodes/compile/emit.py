@@ -22,6 +22,8 @@ from dyn_nodes.compile.tape import LIBM, SELECT, Tape
 
 DOUBLE, WORD = ir.DoubleType(), ir.IntType(64)
 FLAGS = ('contract', 'nsz')
+LITERAL = (0.0, 1.0, -1.0)
+"""Numbers that need no place in a table: comparisons, selections and signs are made of them."""
 
 _COMPARE = {ca.OP_LT: '<', ca.OP_LE: '<=', ca.OP_EQ: '==', ca.OP_NE: '!='}
 _INTRINSIC = {
@@ -88,11 +90,37 @@ def add_function(tape: Tape, module: ir.Module, symbol: str, lanes: int = 1) -> 
         wrong = builder.icmp_signed('!=', function.args[2 * k + 1], ir.Constant(WORD, size))
         with builder.if_then(wrong, likely=False):
             builder.ret(ir.Constant(WORD, (size << 8) + k + 1))
-    emit(tape, builder, list(function.args[::2]), lanes)
+    numbers = _Numbers(tape, module, f'{symbol}_numbers', lanes) if lanes > 1 else None
+    emit(tape, builder, list(function.args[::2]), lanes, numbers)
     builder.ret(ir.Constant(WORD, 0))
 
 
-def emit(tape: Tape, builder: Any, pointers: list[Any], lanes: int = 1) -> None:
+class _Numbers:
+    """Numbers of a tape as a table of vectors beside its machine code.
+
+    LLVM makes two instructions of a vector of equal numbers, an address and a copy to all lanes; from a table it takes
+    it in the instruction that needs it. What the table holds must not be known to LLVM, which would turn it back: so
+    it could be written, and is seen from outside.
+    """
+
+    def __init__(self, tape: Tape, module: ir.Module, symbol: str, lanes: int) -> None:
+        numbers = tape.constants[tape.code[:, 0] == ca.OP_CONST].tolist()
+        self._places = {number: place for place, number in enumerate(numbers) if number not in LITERAL}
+        vector = ir.VectorType(DOUBLE, lanes)
+        kind = ir.ArrayType(vector, len(numbers))
+        self._table = ir.GlobalVariable(module, kind, symbol)
+        self._table.initializer = ir.Constant(kind, [ir.Constant(vector, [own] * lanes) for own in numbers])
+        self._table.align = 8 * lanes
+
+    def load(self, builder: Any, number: float) -> Any | None:
+        """Return a number as a vector; None for one that machine code has better by itself."""
+        if number not in self._places:
+            return None
+        place = [ir.Constant(WORD, 0), ir.Constant(WORD, self._places[number])]
+        return builder.load(builder.gep(self._table, place, inbounds=True), align=self._table.align)
+
+
+def emit(tape: Tape, builder: Any, pointers: list[Any], lanes: int = 1, numbers: _Numbers | None = None) -> None:
     """Append the tape's instructions to an LLVM builder. `pointers`: one double* per input and output.
 
     With several lanes every value is a vector, branches are selections lane by lane.
@@ -102,7 +130,8 @@ def emit(tape: Tape, builder: Any, pointers: list[Any], lanes: int = 1) -> None:
     n_in = len(tape.inputs)
     for (op, a, b, c), number in zip(tape.code.tolist(), tape.constants.tolist()):
         if op == ca.OP_CONST:
-            values.append(emitter.constant(number))
+            held = numbers.load(builder, number) if numbers else None
+            values.append(emitter.constant(number) if held is None else held)
         elif op == ca.OP_INPUT:
             values.append(builder.load(emitter.element(pointers[a], b), align=8))
         else:
@@ -221,6 +250,13 @@ class _LaneEmitter(_Emitter):
 
     def element(self, pointer: Any, index: int) -> Any:
         return self.builder.bitcast(super().element(pointer, index * self.lanes), self.kind.as_pointer())
+
+    def number(self, index: int) -> Any:
+        value = self.values[index]
+        if value.type != self.truth:
+            return value
+        # of a mask: a conversion would go by way of integers of half the width
+        return self.builder.select(value, self.constant(1.0), self.constant(0.0))
 
     def _intrinsic(self, name: str, operands: list[Any]) -> Any:
         module = self.builder.module

@@ -1,13 +1,14 @@
 """Straight-line code in single-assignment form, read off a CasADi SX function.
 
 CasADi hands out its instruction list over a reused work vector. Here it becomes a list of values, each computed once:
-equal sub-expressions are merged, values that no output needs are dropped, and CasADi's two-armed form of a branch,
-`(c ? x : 0) + (!c ? y : 0)`, becomes one selection.
+equal sub-expressions are merged, values that no output needs are dropped, CasADi's two-armed form of a branch,
+`(c ? x : 0) + (!c ? y : 0)`, becomes one selection, and quotients by the same number become products with its inverse.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -194,7 +195,27 @@ class _Builder:
                 return self.value(SELECT, condition, rows[yes][2], rows[no][2])
         return None
 
+    def invert(self) -> None:
+        """Where several values are divided by the same one, invert it once; they are multiplied by its inverse."""
+        divided = Counter(row[2] for row in self.rows if row[0] == ca.OP_DIV)
+        divided.update(row[1] for row in self.rows if row[0] == ca.OP_INV)
+        rows, numbers, results = self.rows, self.consts, self.results
+        self.rows, self.consts, self.known = [], [], {}
+        moved: list[int] = []
+        for (op, a, b, c), number in zip(rows, numbers):
+            if op == ca.OP_CONST:
+                moved.append(self.constant(number))
+            elif op == ca.OP_INPUT:
+                moved.append(self.value(op, a, b))
+            elif op == ca.OP_DIV and divided[b] > 1:
+                inverse = self.value(ca.OP_INV, moved[b])
+                moved.append(self.operation(ca.OP_MUL, [moved[a], inverse]))
+            else:
+                moved.append(self.value(op, *(NONE if own == NONE else moved[own] for own in (a, b, c))))
+        self.results = [(output, element, moved[value]) for output, element, value in results]
+
     def finish(self, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> Tape:
+        self.invert()
         rows = np.array(self.rows, dtype=np.int32).reshape(-1, 4)
         alive = np.zeros(len(rows), dtype=bool)
         for _, _, value in self.results:

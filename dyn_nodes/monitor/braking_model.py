@@ -13,6 +13,7 @@ import casadi as ca
 import numpy as np
 
 from dyn_nodes.compile import build_module
+from dyn_nodes.compile.elimination import eliminated_jacobian as jacobian
 from dyn_nodes.compile.lanes import lane_count
 from dyn_nodes.compile.module import lane_module
 from dyn_nodes.control import governor_law
@@ -146,10 +147,10 @@ class _Trace:
         bias = inverse_dynamics(self.state, ca.SX(size, 1), -self.felt)
         effort = (self.actuators.generalized_force(self.state, self.symbols) + self._joints())[6:]
         flow = ca.vertcat(*self.actuators.rates(self.state, self.symbols))
-        lasting = 1.0 / (1.0 + step * ca.fmax(-ca.diag(ca.jacobian(flow, self.oil)), 0.0))
-        pushed = ca.jacobian(effort, self.oil)
-        swept = ca.mtimes(ca.diag(lasting), ca.jacobian(flow, self.v))
-        stiff, damped = (ca.fmax(-ca.diag(ca.jacobian(effort, own)), 0.0) for own in (self.q, self.v))
+        lasting = 1.0 / (1.0 + step * ca.fmax(-ca.diag(jacobian(flow, self.oil)), 0.0))
+        pushed = jacobian(effort, self.oil)
+        swept = ca.mtimes(ca.diag(lasting), jacobian(flow, self.v))
+        stiff, damped = (ca.fmax(-ca.diag(jacobian(effort, own)), 0.0) for own in (self.q, self.v))
         locked = -((BETWEEN * step) ** 2) * ca.diag(ca.mtimes(pushed, swept))
         matrix = ca.mtimes([basis.T, mass_matrix(self.state), basis])
         implicit = matrix + ca.diagcat(ca.SX(3, 3), ca.diag(step * (damped + step * stiff) + locked))
@@ -158,9 +159,17 @@ class _Trace:
         order = list(reversed(range(size - 3)))
         rates = solve_symmetric(implicit[order, order], force[order])[order]
         oil = lasting * flow + BETWEEN * step * ca.mtimes(swept, rates[3:])
-        some = ca.SX.sym('rates', size - 3)
-        needed = -(ca.mtimes(basis.T, bias)[:3] + ca.mtimes(matrix[:3, :], some))
-        return rates, oil, ca.substitute(self._split(needed), some, rates)
+        return rates, oil, self._loads(ca.mtimes(basis, rates))
+
+    def _loads(self, motion: Expression) -> Expression:
+        """What links and a kilogram of payload do to the ground (6,) at accelerations (6 + n,) of base and joints.
+
+        At those of `moved` all of it is what the springs push, so that the payload alone is to be known.
+        """
+        some = ca.SX.sym('motion', motion.shape[0])
+        load = -ca.mtimes(self.motions.T, inverse_dynamics(self.state, some, -self.felt)[:6])
+        kilogram = ca.substitute(ca.jacobian(load, self.payload), some, motion)
+        return ca.vertcat(-self.push - self.payload * kilogram, kilogram)
 
     def stride(self) -> tuple[list[Expression], list[Expression], list[Expression]]:
         """Return state, volts and stand as `braking_kernels` says, then what follows, and what is seen (2,).

@@ -332,14 +332,14 @@ def solve_symmetric(A: Expression, b: Expression) -> Expression:
     """Solve A x = b for a symmetric positive definite matrix by L D L^T, unrolled. A (n, n), b (n, m)."""
     n = A.shape[0]
     L = [[ca.SX(0)] * n for _ in range(n)]
-    D: list[Expression] = []
+    LD = [[ca.SX(0)] * n for _ in range(n)]
     inverse: list[Expression] = []
     for j in range(n):
-        d = A[j, j] - sum((L[j][k] * L[j][k] * D[k] for k in range(j)), ca.SX(0))
-        D.append(d)
+        d = A[j, j] - sum((L[j][k] * LD[j][k] for k in range(j)), ca.SX(0))
         inverse.append(1 / d)
         for i in range(j + 1, n):
-            L[i][j] = (A[i, j] - sum((L[i][k] * L[j][k] * D[k] for k in range(j)), ca.SX(0))) * inverse[j]
+            LD[i][j] = A[i, j] - sum((L[j][k] * LD[i][k] for k in range(j)), ca.SX(0))
+            L[i][j] = LD[i][j] * inverse[j]
     columns = []
     for column in range(b.shape[1]):
         y: list[Expression] = []

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 import casadi as ca
 
+from dyn_nodes.compile.elimination import eliminated_jacobian
 from dyn_nodes.multibody.elements import ElementState
 from dyn_nodes.multibody.spatial import Expression
 
@@ -61,7 +62,7 @@ def newton_correction(
     base, reach = ca.SX.sym('base', m), ca.SX.sym('reach')
     own = x[list(places)]
     residual = own - base - reach * rate
-    slopes = ca.jacobian(rate, own)
+    slopes = eliminated_jacobian(rate, own)
     correction = ca.SX(m, 1)
     for block in _blocks(slopes):
         matrix = ca.SX.eye(len(block)) - reach * slopes[block, block]

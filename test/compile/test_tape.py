@@ -67,6 +67,13 @@ def test_every_value_is_needed_by_an_output_or_a_later_value(seed):
     assert used - {-1} == set(range(len(tape.code)))
 
 
+def test_a_number_that_several_are_divided_by_is_inverted_once():
+    divisor = 1 + ca.exp(X[2])
+    tape = tape_of(X[0] / divisor, X[1] / divisor, X[0] / X[1])
+    assert np.count_nonzero(tape.code[:, 0] == ca.OP_INV) == 1
+    assert np.count_nonzero(tape.code[:, 0] == ca.OP_DIV) == 1
+
+
 def test_two_armed_branch_becomes_one_selection():
     tape = tape_of(ca.if_else(X[0] > 0, X[1], X[2]))
     assert np.count_nonzero(tape.code[:, 0] == SELECT) == 1
