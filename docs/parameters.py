@@ -5,7 +5,6 @@ python docs/parameters.py            writes docs/parameters.md
 
 from __future__ import annotations
 
-import math
 import re
 from pathlib import Path
 
@@ -43,28 +42,8 @@ def _row(cells: object) -> str:
 def _cells(declared: Declared) -> list[str]:
     name = re.sub(rf'{MAP}(\w+)s', r'<\1>', declared.name)
     live = '' if declared.read_only else 'live'
-    return [f'`{name}`', declared.type, _value(declared), declared.unit, _range(declared), live, declared.description]
-
-
-def _value(declared: Declared) -> str:
-    default = declared.default
-    if isinstance(default, list):
-        return ', '.join(f'`{item}`' for item in default if item != '') or 'none'
-    if isinstance(default, bool):
-        return str(default).lower()
-    if isinstance(default, str):
-        return f'`{default}`' if default else 'empty'
-    return f'{default:g}'
-
-
-def _range(declared: Declared) -> str:
-    if declared.choices:
-        return ', '.join(f'`{choice}`' for choice in declared.choices)
-    if declared.low is None or declared.high is None:
-        return ''
-    if declared.high in (math.inf, 2**63 - 1):
-        return f'{declared.low:g} or more'
-    return f'{declared.low:g} to {declared.high:g}'
+    default, accepted = declared.default_text('`'), declared.accepted('`')
+    return [f'`{name}`', declared.type, default, declared.unit, accepted, live, declared.description]
 
 
 if __name__ == '__main__':

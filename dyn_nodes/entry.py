@@ -83,4 +83,17 @@ def command(args: list[str] | None = None) -> int:
 def __getattr__(name: str) -> Callable[..., int]:
     if not name.endswith('_node'):
         raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-    return lambda args=None: start(name, f'dyn_nodes.nodes.{name}', args)
+    return lambda args=None: _start_node(name, args)
+
+
+def _start_node(name: str, args: list[str] | None) -> int:
+    """Run a node, or say what it is for where that is asked."""
+    if is_help_wanted(sys.argv[1:] if args is None else args):
+        return start(name, 'dyn_nodes.nodes.node_help', [name])
+    return start(name, f'dyn_nodes.nodes.{name}', args)
+
+
+def is_help_wanted(words: list[str]) -> bool:
+    """Return whether the words of a node's command line ask for help, before those for ROS."""
+    own = words[: words.index('--ros-args')] if '--ros-args' in words else words
+    return '-h' in own or '--help' in own

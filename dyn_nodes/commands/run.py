@@ -30,7 +30,9 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         CommandError: There is no such node.
     """
+    from dyn_nodes.entry import is_help_wanted
     from dyn_nodes.launching.processes import known_nodes
+    from dyn_nodes.nodes.node_help import help_of
     from dyn_nodes.share import PACKAGE
 
     name, arguments = args.node, list(args.arguments)
@@ -41,6 +43,9 @@ def run(args: argparse.Namespace) -> int:
         close = difflib.get_close_matches(name, known, 1)
         hint = f' (did you mean {close[0]}?)' if close else ''
         raise CommandError(f"unknown node '{name}'{hint}; known: {', '.join(known)}")
+    if is_help_wanted(arguments):
+        print(help_of(name))
+        return 0
     sys.argv = [name, *arguments]
     module = importlib.import_module(f'{PACKAGE}.nodes.{name}')
     return int(module.main(sys.argv) or 0)

@@ -1,4 +1,7 @@
-"""Tasks and joint trajectories as a ROS node: joint states in, volts of valves or motors, or joint positions, out."""
+"""Tasks and joint trajectories as a ROS node: joint states in, volts of valves or motors, or joint positions, out.
+
+dyn-nodes run controller_node --ros-args -p machine:=log_loader -p task:=pick_and_place_recovery
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The machine itself as a ROS node: rigid bodies, contacts, payload, stability."""
+"""The machine itself as a ROS node: rigid bodies, contacts, payload, stability.
+
+dyn-nodes run dynamics_node --ros-args -p machine:=log_loader -p actuation:=monolithic
+"""
 
 from __future__ import annotations
 

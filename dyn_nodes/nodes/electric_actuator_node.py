@@ -1,4 +1,7 @@
-"""Electric motors with their gears as a ROS node: joint states and voltages in, joint efforts out."""
+"""Electric motors with their gears as a ROS node: joint states and voltages in, joint efforts out.
+
+dyn-nodes run electric_actuator_node --ros-args -p machine:=stewart_platform
+"""
 
 from __future__ import annotations
 

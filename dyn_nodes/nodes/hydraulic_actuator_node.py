@@ -1,4 +1,7 @@
-"""Valves, cylinders and motors as a ROS node: joint states and valve voltages in, joint efforts out."""
+"""Valves, cylinders and motors as a ROS node: joint states and valve voltages in, joint efforts out.
+
+dyn-nodes run hydraulic_actuator_node --ros-args -p machine:=log_loader
+"""
 
 from __future__ import annotations
 

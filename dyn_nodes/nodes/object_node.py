@@ -1,4 +1,7 @@
-"""An object that several machines hold, as a ROS node: motion and mobility of their hands in, wrenches on these out."""
+"""An object that several machines hold, as a ROS node: motion and mobility of their hands in, wrenches on these out.
+
+dyn-nodes run object_node --ros-args -p team:=team_bar
+"""
 
 from __future__ import annotations
 

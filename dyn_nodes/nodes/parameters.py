@@ -87,6 +87,26 @@ class Declared:
                 descriptor.floating_point_range = [span]
         return descriptor
 
+    def default_text(self, quote: str = '') -> str:
+        """Return the default for people, texts between quotes; 'empty' and 'none' where there is nothing in it."""
+        if isinstance(self.default, list):
+            return ', '.join(f'{quote}{item}{quote}' for item in self.default if item != '') or 'none'
+        if isinstance(self.default, bool):
+            return str(self.default).lower()
+        if isinstance(self.default, str):
+            return f'{quote}{self.default}{quote}' if self.default else 'empty'
+        return f'{self.default:g}'
+
+    def accepted(self, quote: str = '') -> str:
+        """Return the choices, between quotes, or the range; '' where any value is accepted."""
+        if self.choices:
+            return ', '.join(f'{quote}{choice}{quote}' for choice in self.choices)
+        if self.low is None or self.high is None:
+            return ''
+        if self.high in GREATEST.values():
+            return f'{self.low:g} or more'
+        return f'{self.low:g} to {self.high:g}'
+
     def problem(self, value: Any) -> str:
         """Return why a value is none of the choices, or ''. Types and ranges are ROS's to check."""
         if not self.choices or value in self.choices:

@@ -1,4 +1,7 @@
-"""Ground reactions and stability margins of a real machine as a ROS node: joint states, IMU and payload in."""
+"""Ground reactions and stability margins of a real machine as a ROS node: joint states, IMU and payload in.
+
+dyn-nodes run stability_monitor_node --ros-args -p machine:=log_loader
+"""
 
 from __future__ import annotations
 

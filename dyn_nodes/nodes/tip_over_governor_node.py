@@ -1,4 +1,7 @@
-"""A ROS node between levers and valves: lets through what does not tip the machine."""
+"""A ROS node between levers and valves: lets through what does not tip the machine.
+
+dyn-nodes run tip_over_governor_node --ros-args -p machine:=log_loader -r valve_commands_in:=levers
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,48 @@
+"""`--help` of a node: what it is for, how it starts, and its parameters, from the texts that the node itself has."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+from dyn_nodes.nodes.parameters import MAP, Declared, all_parameters, nodes_with_parameters
+
+USAGE = 'usage: {node} [--ros-args [-p PARAMETER:=VALUE] ... [-r FROM:=TO] ... [--params-file FILE]]'
+INDENT = 6
+WIDEST = 110
+
+
+def help_of(node: str, width: int | None = None) -> str:
+    """Return the help of a node, in lines of so many characters; None: as the terminal has, up to `WIDEST`."""
+    width = min(shutil.get_terminal_size().columns, WIDEST) if width is None else width
+    source = (Path(__file__).parent / f'{node}.py').read_text()
+    about = ast.get_docstring(ast.parse(source)) or ''
+    lines = [] if node not in nodes_with_parameters() else ['', 'parameters:', *_parameters(node, width)]
+    usage = [] if node not in nodes_with_parameters() else [USAGE.format(node=node), '']
+    return '\n'.join([*usage, about, *lines])
+
+
+def _parameters(node: str, width: int) -> Iterator[str]:
+    for own in all_parameters(node):
+        name = own.name
+        if MAP in name:
+            group, _, rest = name.removeprefix(MAP).partition('.')
+            name = f'<{group.removesuffix("s")}>.{rest}'
+        yield f'  {name}: {_facts(own)}'
+        yield from textwrap.wrap(own.description, width, initial_indent=' ' * INDENT, subsequent_indent=' ' * INDENT)
+
+
+def _facts(own: Declared) -> str:
+    """Return type, what is accepted, unit, default, and whether it may be set while the node runs."""
+    accepted = f'one of {own.accepted()}' if own.choices else own.accepted()
+    value = ' '.join(part for part in (f'{own.type},' if accepted else own.type, accepted, own.unit) if part)
+    return '; '.join([value, f'default {own.default_text()}', *([] if own.read_only else ['live'])])
+
+
+def main(args: list[str]) -> int:
+    """Print the help of the node that is named."""
+    print(help_of(args[0]))
+    return 0
