@@ -36,7 +36,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--payload-error', metavar='%', type=float, default=20.0, help='of the payload (20)')
     parser.add_argument('--slope', metavar='DEG', type=float, default=5.0, help='steepest ground (5)')
     parser.add_argument('--delay', metavar='MS', type=float, default=100.0, help='from measurement to valve (100)')
-    parser.add_argument('--reserve', metavar='SHARE', type=float, default=0.13, help='of the governor (0.13)')
+    parser.add_argument('--reserve', metavar='SHARE', type=float, default=0.17, help='of the governor (0.17)')
     parser.add_argument(
         '--nominal', action='store_true', help='the governor knows everything: level ground, no errors, no delay'
     )

@@ -23,7 +23,7 @@ GAIN = 2e-3
 """By which a command has to lead to a better stand to pass without a certificate."""
 SHOWN = 0.2
 """A lever that was held back counts as held for so long, s: at the border it gets a part of its way in turns."""
-WAYS = ((1.0, 1.0), (1.0, 0.5), (0.6, 0.5))
+WAYS = ((1.0, 1.0), (1.0, 0.5), (0.3, 0.5))
 """Of a command to a better stand that are tried: parts of it, and of `hold`. A heavy arm moves late, and a light one
 would be at its joint stop by then."""
 ROOM = 16

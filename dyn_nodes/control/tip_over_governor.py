@@ -43,7 +43,7 @@ class GovernorSettings:
         halvings: of the part of a function's step that is let through.
     """
 
-    reserve: float = 0.13
+    reserve: float = 0.17
     least: float = 0.08
     slack: float = 0.08
     hold: float = 0.8

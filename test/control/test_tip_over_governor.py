@@ -14,7 +14,7 @@ from dyn_nodes.control.stops import Decision, Stop
 from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor, Verdict
 from dyn_nodes.nodes.parameters import FOLDER
 
-RESERVE, PERIOD, RATE = 0.13, 0.01, 15.0
+RESERVE, PERIOD, RATE = 0.17, 0.01, 15.0
 NAMES = ('boom', 'stick', 'swing')
 
 
