@@ -161,7 +161,7 @@ def _result(args: argparse.Namespace, governed: list[Record], free: list[Record]
         'first': args.first,
         'levers': list(box.levers),
         'box': asdict(box),
-        'reserve': args.reserve,
+        'reserve': governor_box.settings(args).reserve,
         **summary(governed),
         'search': summary(governed[len(governed) - args.search :]) if args.search else None,
         'without_governor': summary(free) if free else None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +23,9 @@ BOUNDS = {
     'payload_error': (0.0, 100.0),
     'slope': (0.0, 30.0),
     'delay': (0.0, 1000.0),
-    'reserve': (0.0, 0.9),
     'jobs': (1, 64),
 }
+CARE = {'reserve': (0.0, 0.9), 'least': (0.0, 0.9)}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--payload-error', metavar='%', type=float, default=20.0, help='of the payload (20)')
     parser.add_argument('--slope', metavar='DEG', type=float, default=5.0, help='steepest ground (5)')
     parser.add_argument('--delay', metavar='MS', type=float, default=100.0, help='from measurement to valve (100)')
-    parser.add_argument('--reserve', metavar='SHARE', type=float, default=0.17, help='of the governor (0.17)')
+    add_care(parser)
     parser.add_argument(
         '--nominal', action='store_true', help='the governor knows everything: level ground, no errors, no delay'
     )
@@ -48,11 +49,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_care(parser: argparse.ArgumentParser) -> None:
+    """Add how careful the governor is; what is not given is as in `GovernorSettings`."""
+    parser.add_argument('--reserve', metavar='SHARE', type=float, help='least load of a wheel that passes (its own)')
+    parser.add_argument('--least', metavar='SHARE', type=float, help='the same on the way to a better stand (its own)')
+
+
 def check(args: argparse.Namespace, more: dict[str, tuple[float, float]]) -> None:
     """Raise CommandError for an option out of its bounds, `more` with those of the verb."""
-    for name, (least, most) in {**more, **BOUNDS}.items():
+    check_bounds(args, {**more, **BOUNDS, **CARE})
+
+
+def check_bounds(args: argparse.Namespace, bounds: dict[str, tuple[float, float]]) -> None:
+    """Raise CommandError for an option that is given and out of its bounds."""
+    for name, (least, most) in bounds.items():
         value = getattr(args, name)
-        if not least <= value <= most:  # false for NaN too
+        if value is not None and not least <= value <= most:  # false for NaN too
             raise CommandError(f'--{name.replace("_", "-")}: expected {least:g} to {most:g}, found {value:g}')
 
 
@@ -80,11 +92,12 @@ def machine_and_box(args: argparse.Namespace) -> tuple[Machine, Box]:
         raise CommandError(text) from None
 
 
-def settings(args: argparse.Namespace) -> GovernorSettings:
-    """Return the settings of the governor."""
+def settings(args: argparse.Namespace, **more: Any) -> GovernorSettings:
+    """Return the settings of the governor, `more` those of the verb."""
     from dyn_nodes.control.tip_over_governor import GovernorSettings
 
-    return GovernorSettings(reserve=args.reserve)
+    given: dict[str, Any] = {name: value for name in CARE if (value := getattr(args, name)) is not None}
+    return replace(GovernorSettings(), **given, **more)
 
 
 def runs_file(args: argparse.Namespace, name: str = 'runs.jsonl') -> Path | None:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dyn_nodes.commands import CommandError, add_command, add_machine_and_config, tables
+from dyn_nodes.commands import CommandError, add_command, add_machine_and_config, governor_box, tables
 
 if TYPE_CHECKING:
     from dyn_nodes.studies.work_cycles import Compared
@@ -32,14 +32,14 @@ def add_verb(verbs: Any) -> None:
     verb.add_argument('--mass-error', metavar='%', type=float, default=10.0, help='that the governor allows for (10)')
     verb.add_argument('--payload-error', metavar='%', type=float, default=20.0, help='the same of the payload (20)')
     verb.add_argument('--delay', metavar='MS', type=float, default=100.0, help='the same of the valves (100)')
+    governor_box.add_care(verb)
     verb.add_argument('--json', action='store_true', help='print JSON')
 
 
 def run(args: argparse.Namespace) -> int:
     """Drive the cycles; the exit status is 0 where the governor costs no more than it may."""
-    for name, most in (('mass_error', 50.0), ('payload_error', 100.0), ('delay', 500.0)):
-        if not 0.0 <= getattr(args, name) <= most:  # false for NaN too
-            raise CommandError(f'--{name.replace("_", "-")}: expected 0 to {most:g}, found {getattr(args, name):g}')
+    bounds = {'mass_error': (0.0, 50.0), 'payload_error': (0.0, 100.0), 'delay': (0.0, 500.0)}
+    governor_box.check_bounds(args, {**bounds, **governor_box.CARE})
     compared = _compared(args)
     found = _result(compared)
     if args.json:
@@ -50,7 +50,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _compared(args: argparse.Namespace) -> list[Compared]:
-    from dyn_nodes.control.tip_over_governor import GovernorSettings
     from dyn_nodes.model.problems import MachineError
     from dyn_nodes.nodes.machines import machine_of
     from dyn_nodes.simulation.initial import NoEquilibriumError
@@ -69,7 +68,7 @@ def _compared(args: argparse.Namespace) -> list[Compared]:
     except MachineError as error:
         raise CommandError(str(error)) from None
     errors = {'mass_error': 0.01 * args.mass_error, 'payload_error': 0.01 * args.payload_error}
-    work = WorkCycles(Rig(machine, GovernorSettings(delay=1e-3 * args.delay, **errors)))
+    work = WorkCycles(Rig(machine, governor_box.settings(args, delay=1e-3 * args.delay, **errors)))
     result = []
     for cycle in cycles:
         try:

@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
         'share': outcomes[worst].share,
         'longest': max(own.longest for own in outcomes),
         'box': asdict(box),
-        'reserve': args.reserve,
+        'reserve': governor_box.settings(args).reserve,
         'worst': {**outcomes[worst].as_dict(), 'case': records[worst].case.as_dict()},
     }
     if args.json:

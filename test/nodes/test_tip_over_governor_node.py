@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 from node_testing import Outbox, joint_state, statuses
 
+from dyn_nodes.control.tip_over_governor import GovernorSettings
 from dyn_nodes.middleware import HistoryPolicy, Parameter, SingleThreadedExecutor, message
-from dyn_nodes.nodes.parameters import ParameterError
+from dyn_nodes.nodes.parameters import ParameterError, node_parameters
 from dyn_nodes.nodes.stamps import NANO, stamp_of
 from dyn_nodes.nodes.tip_over_governor_node import LONGEST_STEP, MOST_WAITING, TipOverGovernorNode
 
@@ -29,6 +31,16 @@ def make_governor(context):
         return node
 
     return make
+
+
+def test_node_launch_file_and_law_are_equally_careful():
+    settings, root = GovernorSettings(), Path(__file__).resolve().parents[2]
+    declared = {own.name: own.default for own in node_parameters('tip_over_governor_node')}
+    same = [name for name in declared if hasattr(settings, name)]
+    assert {'reserve', 'least', 'delay', 'mass_error', 'payload_error'} <= set(same)
+    assert {name: declared[name] for name in same} == {name: getattr(settings, name) for name in same}
+    text = (root / 'launch' / 'log_loader.launch.xml').read_text()
+    assert f'<arg name="reserve" default="{settings.reserve}"' in text
 
 
 def stand(node, positions, seconds=0.3, start=0.0):

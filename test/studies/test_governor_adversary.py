@@ -533,6 +533,16 @@ def test_the_command_prints_counts_and_worst_cases_and_writes_them(tmp_path, cap
     assert len((tmp_path / 'runs.jsonl').read_text().splitlines()) == 2
 
 
+@pytest.mark.parametrize('word', ['reserve', 'least'])
+def test_how_careful_the_governor_is_comes_from_the_command_where_it_is_given(word, capsys, monkeypatch):
+    seen = []
+    monkeypatch.setattr(Rig, 'run', lambda rig, *_: seen.append(rig.settings) or STOOD)
+    assert command('log_loader', '--runs', '1', '--only-governed', '--jobs', '1', f'--{word}', '0.21') == 0
+    assert seen == [replace(GovernorSettings(), **{word: 0.21})]
+    with pytest.raises(CommandError, match=f'--{word}: expected 0 to 0.9, found 1.5'):
+        command('log_loader', f'--{word}', '1.5')
+
+
 def test_a_campaign_can_be_divided_over_computers(box, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(Rig, 'run', lambda *_: STOOD)
     for first in (0, 2):
