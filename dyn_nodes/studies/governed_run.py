@@ -31,6 +31,8 @@ PERIOD, STEP = 0.01, 5e-4
 """Between two commands, and of the integrator, s."""
 LIFT_TIME, LIFT_TILT = 0.1, np.radians(0.5)
 """A wheel has lifted where it is off the ground for longer than this, or the base turns by more meanwhile."""
+WELL = 0.2
+"""Share of its mean load with which a wheel stands well: more of it is no better."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class Outcome:
         share: least load of a wheel over the mean load of a wheel at the start.
         let_through: travel of the valves over that of the levers.
         refused: the start is beyond what any command could hold (`Rig.refuses`).
+        begin: least load of a wheel where the run begins, over the same mean; None: not noted.
     """
 
     overturned: bool
@@ -58,11 +61,16 @@ class Outcome:
     share: float
     let_through: float
     refused: bool = False
+    begin: float | None = None
 
     @property
     def score(self) -> float:
-        """Least share less tilt: the lower the worse, below 0 where a wheel has lifted and the base turned."""
-        return self.share - self.tilt
+        """How far the least share comes below that of the begin, `WELL` at most, and the tilt: the lower the worse.
+
+        The share alone would lead a search to machines that hardly stand and that nobody moves.
+        """
+        begin = WELL if self.begin is None else min(self.begin, WELL)
+        return self.share - begin - self.tilt
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
@@ -81,8 +89,9 @@ class Outcome:
             raise ValueError('overturned, lifted, diverged or refused that is not true or false')
         for own in (outcome.time, outcome.tilt, outcome.share, outcome.let_through):
             finite(own)
-        if outcome.lift_time is not None:
-            finite(outcome.lift_time)
+        for given in (outcome.lift_time, outcome.begin):
+            if given is not None:
+                finite(given)
         return outcome
 
 
@@ -256,6 +265,7 @@ class Trial:
             tilt=watch.tilt,
             share=watch.share,
             let_through=self._let_through(),
+            begin=watch.begin,
         )
 
     def _let_through(self) -> float:
@@ -307,6 +317,7 @@ class Wheels:
         since: instant from which on a wheel counts as lifted, s.
         tilt: greatest rotation, rad.
         share: least load over the mean at the start.
+        begin: the same where the watch begins.
     """
 
     def __init__(self, loads: Array, tilt: float) -> None:
@@ -314,6 +325,7 @@ class Wheels:
         self._up: tuple[float, float] | None = None
         self.since: float | None = None
         self.tilt, self.share = 0.0, float(loads.min()) / self._mean
+        self.begin = self.share
 
     def see(self, time: float, loads: Array, tilt: float) -> None:
         """Take an instant: loads of the contacts, N, and the tilt of the base, rad."""

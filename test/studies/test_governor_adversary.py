@@ -16,7 +16,7 @@ from dyn_nodes.control.tip_over_governor import GovernorSettings
 from dyn_nodes.model import load_machine
 from dyn_nodes.share import find_resource
 from dyn_nodes.studies import governed_run
-from dyn_nodes.studies.governed_run import Outcome, Rig, heavier
+from dyn_nodes.studies.governed_run import WELL, Outcome, Rig, heavier
 from dyn_nodes.studies.governor_campaign import Campaign, Record, random_cases, read_cases, summary, worst
 from dyn_nodes.studies.governor_cases import SETTLING, Case, box_of, decoded, dimension, lever_profile
 from dyn_nodes.studies.governor_replay import task_text, write_tasks
@@ -472,7 +472,15 @@ def test_a_search_finds_worse_than_chance_with_the_same_number_of_runs(box):
     late = np.mean([record.outcome.score for record in records[-200:]])
     assert late < np.mean([record.outcome.score for record in chance]) - 0.2
     assert found <= least
-    assert found == pytest.approx(1.0 - 0.3 + 0.8 - STOOD.tilt, abs=0.02)
+    assert found == pytest.approx(1.0 - 0.3 + 0.8 - WELL - STOOD.tilt, abs=0.02)
+
+
+def test_a_machine_that_hardly_stands_where_it_begins_is_not_the_worst_one():
+    hardly = replace(STOOD, share=0.1, begin=0.1, tilt=0.0)
+    moved = replace(STOOD, share=0.12, begin=0.5, tilt=0.0)
+    assert moved.score < hardly.score == 0.0
+    assert replace(hardly, share=0.0).score < moved.score, 'it lost its load'
+    assert Outcome.from_dict(hardly.as_dict()) == hardly
 
 
 def test_a_search_does_not_move_to_refused_starts(box):
