@@ -67,7 +67,7 @@ class Outcome:
     def score(self) -> float:
         """How far the least share comes below that of the begin, `WELL` at most, and the tilt: the lower the worse.
 
-        The share alone would lead a search to machines that hardly stand and that nobody moves.
+        The share alone would lead a search to machines that hardly stand and do not move.
         """
         begin = WELL if self.begin is None else min(self.begin, WELL)
         return self.share - begin - self.tilt
