@@ -175,18 +175,6 @@ def test_a_clamp_slips_off_beyond_its_torque_and_its_end_falls():
     assert np.abs(wrenches[0, 4]) > 0.3
 
 
-def test_a_period_of_a_reduced_body_takes_less_than_itself():
-    reduced, middles = plank()
-    balls = Balls(middles)
-    item = HeldObject(reduced, GRAVITY, grips=clamps(reduced, middles))
-    item.begin(balls.hands())
-    item.advance(balls.hands(), 0.005)
-    spent = time.thread_time()
-    for _ in range(20):
-        item.advance(balls.hands(), 0.005)
-    assert (time.thread_time() - spent) / 20 < 0.005
-
-
 def times():
     """Print what a plate of 10,302 nodes in four hands takes before it is held, in a period of 5 ms, and drawn."""
     from dyn_nodes.deformable.deformable_object import DeformableObject
