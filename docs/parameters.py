@@ -5,10 +5,9 @@ python docs/parameters.py            writes docs/parameters.md
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
-from dyn_nodes.nodes.parameters import MAP, Declared, all_parameters, nodes_with_parameters
+from dyn_nodes.nodes.parameters import Declared, all_parameters, nodes_with_parameters
 
 DOCUMENT = Path(__file__).resolve().parent / 'parameters.md'
 HEAD = """# Parameters of the nodes
@@ -40,10 +39,9 @@ def _row(cells: object) -> str:
 
 
 def _cells(declared: Declared) -> list[str]:
-    name = re.sub(rf'{MAP}(\w+)s', r'<\1>', declared.name)
     live = '' if declared.read_only else 'live'
     default, accepted = declared.default_text('`'), declared.accepted('`')
-    return [f'`{name}`', declared.type, default, declared.unit, accepted, live, declared.description]
+    return [f'`{declared.shown_name}`', declared.type, default, declared.unit, accepted, live, declared.description]
 
 
 if __name__ == '__main__':

@@ -1,6 +1,8 @@
 """Tasks and joint trajectories as a ROS node: joint states in, volts of valves or motors, or joint positions, out.
 
-dyn-nodes run controller_node --ros-args -p machine:=log_loader -p task:=pick_and_place_recovery
+    dyn-nodes run controller_node --ros-args -p machine:=log_loader -p task:=pick_and_place_recovery
+
+For vehicles there is vehicle_controller_node.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """The machine itself as a ROS node: rigid bodies, contacts, payload, stability.
 
-dyn-nodes run dynamics_node --ros-args -p machine:=log_loader -p actuation:=monolithic
+    dyn-nodes run dynamics_node --ros-args -p machine:=log_loader -p actuation:=monolithic
+
+Without `actuation:=monolithic` the efforts of the joints come from actuator nodes.
 """
 
 from __future__ import annotations

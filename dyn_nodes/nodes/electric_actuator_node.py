@@ -1,6 +1,8 @@
 """Electric motors with their gears as a ROS node: joint states and voltages in, joint efforts out.
 
-dyn-nodes run electric_actuator_node --ros-args -p machine:=stewart_platform
+    dyn-nodes run electric_actuator_node --ros-args -p machine:=stewart_platform
+
+A machine with valves and motors takes this node or hydraulic_actuator_node.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Valves, cylinders and motors as a ROS node: joint states and valve voltages in, joint efforts out.
 
-dyn-nodes run hydraulic_actuator_node --ros-args -p machine:=log_loader
+    dyn-nodes run hydraulic_actuator_node --ros-args -p machine:=log_loader
+
+A machine with valves and motors takes this node or electric_actuator_node.
 """
 
 from __future__ import annotations

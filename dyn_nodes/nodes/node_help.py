@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from dyn_nodes.nodes.parameters import MAP, Declared, all_parameters, nodes_with_parameters
+from dyn_nodes.nodes.parameters import Declared, all_parameters, nodes_with_parameters
 
 USAGE = 'usage: {node} [--ros-args [-p PARAMETER:=VALUE] ... [-r FROM:=TO] ... [--params-file FILE]]'
 INDENT = 6
@@ -20,18 +20,14 @@ def help_of(node: str, width: int | None = None) -> str:
     width = min(shutil.get_terminal_size().columns, WIDEST) if width is None else width
     source = (Path(__file__).parent / f'{node}.py').read_text()
     about = ast.get_docstring(ast.parse(source)) or ''
-    lines = [] if node not in nodes_with_parameters() else ['', 'parameters:', *_parameters(node, width)]
-    usage = [] if node not in nodes_with_parameters() else [USAGE.format(node=node), '']
-    return '\n'.join([*usage, about, *lines])
+    if node not in nodes_with_parameters():
+        return about
+    return '\n'.join([USAGE.format(node=node), '', about, '', 'parameters:', *_parameters(node, width)])
 
 
 def _parameters(node: str, width: int) -> Iterator[str]:
     for own in all_parameters(node):
-        name = own.name
-        if MAP in name:
-            group, _, rest = name.removeprefix(MAP).partition('.')
-            name = f'<{group.removesuffix("s")}>.{rest}'
-        yield f'  {name}: {_facts(own)}'
+        yield f'  {own.shown_name}: {_facts(own)}'
         yield from textwrap.wrap(own.description, width, initial_indent=' ' * INDENT, subsequent_indent=' ' * INDENT)
 
 

@@ -1,6 +1,8 @@
 """An object that several machines hold, as a ROS node: motion and mobility of their hands in, wrenches on these out.
 
-dyn-nodes run object_node --ros-args -p team:=team_bar
+    dyn-nodes run object_node --ros-args -p team:=team_bar
+
+It is the clock of its team.
 """
 
 from __future__ import annotations

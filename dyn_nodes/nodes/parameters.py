@@ -11,6 +11,7 @@ The files are in the manner of generate_parameter_library: `type`, `default_valu
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -86,6 +87,11 @@ class Declared:
                 span = FloatingPointRange(from_value=float(self.low), to_value=float(self.high), step=0.0)
                 descriptor.floating_point_range = [span]
         return descriptor
+
+    @property
+    def shown_name(self) -> str:
+        """The name for people: what is declared once for every joint is of `<joint>`."""
+        return re.sub(rf'{MAP}(\w+)s', r'<\1>', self.name)
 
     def default_text(self, quote: str = '') -> str:
         """Return the default for people, texts between quotes; 'empty' and 'none' where there is nothing in it."""

@@ -1,6 +1,8 @@
 """Ground reactions and stability margins of a real machine as a ROS node: joint states, IMU and payload in.
 
-dyn-nodes run stability_monitor_node --ros-args -p machine:=log_loader
+    dyn-nodes run stability_monitor_node --ros-args -p machine:=log_loader
+
+It commands nothing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """A ROS node between levers and valves: lets through what does not tip the machine.
 
-dyn-nodes run tip_over_governor_node --ros-args -p machine:=log_loader -r valve_commands_in:=levers
+    dyn-nodes run tip_over_governor_node --ros-args -p machine:=log_loader -r valve_commands_in:=levers
+
+Here what moves the levers publishes on `levers`; `valve_commands` go to the valves.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from patience import patience
 
 from dyn_nodes.commands.plain_messages import service_class
 from dyn_nodes.entry import is_help_wanted
+from dyn_nodes.nodes.node_help import help_of
 from dyn_nodes.nodes.parameters import node_parameters
 
 ListParameters = service_class('rcl_interfaces/srv/ListParameters')
@@ -89,6 +90,10 @@ def test_its_help_names_what_it_is_for_and_every_parameter(name):
     for own in node_parameters(name) if name in PARAMETERS else ():
         assert f'\n  {own.name}: {own.type}' in said
         assert ' '.join(own.description.split()[:3]) in said
+
+
+def test_its_help_names_a_parameter_of_every_joint_by_its_place():
+    assert '\n  gains.<joint>.p: double' in help_of('controller_node')
 
 
 def test_the_word_help_among_words_for_ros_is_none_for_the_node():
