@@ -35,6 +35,15 @@ def yellow(picture: np.ndarray) -> float:
     return float(((red > 150) & (green > 100) & (blue < 90)).mean())
 
 
+def drive(page):
+    """Arm the levers where they are not; a page that drew for longer than `page_timeout` has lost them. Its owner."""
+    if not page.viewer.levers.armed:
+        page.until(lambda: page.cockpit.drivers)
+        page.browser.click(*centre(page.browser.place('Levers on', 'input')))
+    page.until(lambda: page.viewer.levers.armed and not page.cockpit.controls.sliders['boom'].disabled)
+    return page.viewer.levers.owner
+
+
 def test_the_page_shows_a_machine_and_its_margins(page):
     page.until(lambda: page.viewer.inputs.snapshot.polygon is not None)
     page.until(lambda: yellow(page.picture('cockpit')) > 0.02)  # the machine is
@@ -59,9 +68,7 @@ def test_the_pose_on_the_page_is_that_of_the_topics(page):
 
 def test_a_slider_moves_the_boom_once_the_levers_are_on(page):
     start, before = page.joint('boom_joint'), page.picture()
-    page.browser.click(*centre(page.browser.place('Levers on', 'input')))
-    page.until(lambda: page.viewer.levers.armed)
-    page.until(lambda: not page.cockpit.controls.sliders['boom'].disabled)
+    drive(page)
     page.turn(0.3)
     slider = page.browser.place('boom', '.mantine-Slider-track')
     x, y = centre(slider)
@@ -88,6 +95,7 @@ def test_neutral_stops_the_boom(page):
 
 
 def test_the_arrow_keys_move_a_lever_that_has_the_focus(page):
+    drive(page)
     page.browser.evaluate("document.querySelectorAll('.mantine-Slider-thumb')[2].focus()")  # the swing's
     for volts in (0.1, 0.2):
         page.browser.key('ArrowRight')
@@ -98,6 +106,7 @@ def test_the_arrow_keys_move_a_lever_that_has_the_focus(page):
 
 
 def test_a_finger_moves_a_lever(page):
+    drive(page)
     slider = page.browser.place('boom', '.mantine-Slider-track')
     x, y = centre(slider)
     page.browser.touch('touchStart', x, y)
@@ -147,9 +156,7 @@ def test_camera_presets_show_the_machine_from_elsewhere(page, preset):
 
 def test_a_moving_machine_costs_less_than_a_quarter_of_a_core(page):
     """Joint states come 200 times a second here, everything else 50 times; a picture is made 30 times."""
-    owner = page.viewer.levers.owner
-    assert owner is not None
-    page.viewer.levers.move('swing', 1.5, owner, time.monotonic())
+    assert page.viewer.levers.move('swing', 1.5, drive(page), time.monotonic())
     page.turn(0.5)
     swing, cost, began = page.joint('swing_joint'), time.process_time(), time.monotonic()
     while time.monotonic() - began < 4.0:
@@ -169,9 +176,7 @@ def test_nothing_is_fetched_from_elsewhere(page):
 
 
 def test_the_levers_go_off_when_the_page_that_drives_goes(page):
-    if not page.viewer.levers.armed:
-        page.browser.click(*centre(page.browser.place('Levers on', 'input')))
-        page.until(lambda: page.viewer.levers.armed)
+    drive(page)
     page.browser.open('about:blank')
     page.until(lambda: not page.viewer.levers.armed)
     assert page.viewer.levers.reason in ('the page that drove has gone', 'the page that drove is hidden or frozen')
@@ -192,8 +197,7 @@ def test_a_page_without_the_token_says_that_it_only_looks_on(page):
 
 
 def test_a_frozen_page_loses_the_levers(page):
-    page.browser.click(*centre(page.browser.place('Levers on', 'input')))
-    page.until(lambda: page.viewer.levers.armed)
+    drive(page)
     page.browser.evaluate('setTimeout(() => { const end = Date.now() + 9000; while (Date.now() < end); }, 0)')
     page.until(lambda: not page.viewer.levers.armed)
     assert page.viewer.levers.reason == 'the page that drove is hidden or frozen'
