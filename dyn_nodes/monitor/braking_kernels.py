@@ -6,19 +6,21 @@ lane k is at i * lanes + k:
 
 * x (s,) state: q, v (n,) of the joints, oil (3 m,) of all actuators, spool and two pressures each, turn (3,) speeds of
   the base: up, about x and about y, lean (3,) what these have come to, low (w,) least push on every spring over its
-  mean, when (w,), and number of the step.
+  mean, when (w,), and the time, s.
 * known (`KNOWN` of the model,), volts (t, m), of which the last row goes on, one row a step.
 * stand (8 w + 4,): of the springs, y and -x in the axes of the ground, stiffness, damping, squeeze at the start, m,
   (w,) each, and how they share a load of height and two angles (w, 3); box (3,): part by which links may be wrong; kg
   by which the payload may be less and more than known; mean push on a spring, N.
 * ways (2, m): of the actuators, which joint each moves, and its lever, m or 1.
-* enough (lanes,): shares below which a stop need not be known. rows (lanes,) of volts that a lane has. longest: steps
-  that are taken at most; fewer where all joints rest after the last row.
+* enough (lanes,): shares below which a stop need not be known. rows (lanes,) of volts that a lane has. calm (lanes,):
+  row from which its volts have rested for a while; from there on a step is two rows long. longest: rows that are gone
+  at most; fewer where all joints rest after the last of the lane.
 * found (lanes, 3 w): low, when, and share at rest where the machine comes to a stand. whole (lanes,): 1 for a stop that
   was followed to its end.
 
 `start_at` is a kernel of the machine (`BrakingModel`), codes (k, 3) are lanes of its vector kernels, fewest first, and
-addresses of their `stride` and `standing`; `brake` gets one row of them. `STILL` is a constant of it.
+addresses of their `stride` and `standing`; `brake` gets one row of them. `STILL` and `PLACE_OF_STEP`, that of the step
+in known, are constants of it.
 """
 
 from __future__ import annotations
@@ -28,8 +30,8 @@ import numpy as np
 from dyn_nodes.compile.code import call_code
 
 
-def brake(codes, x, known, stand, volts, rows, enough, longest, found, whole):
-    """Integrate stops; x is changed, found and whole are written."""
+def brake(codes, x, known, stand, volts, rows, calm, enough, longest, found, whole):
+    """Integrate stops; x and the steps in known are changed, found and whole are written."""
     lanes, size = rows.shape[0], found.shape[1] // 3
     last, seen, after = volts.shape[0] - 1, np.empty(2 * lanes), np.empty_like(x)
     at, places = np.empty_like(x), x.shape[0] // lanes
@@ -38,12 +40,16 @@ def brake(codes, x, known, stand, volts, rows, enough, longest, found, whole):
     done, settled = np.zeros(lanes, np.bool_), np.zeros(lanes, np.bool_)
     whole[:] = 0.0
     for t in range(longest + 1):
+        for k in range(lanes):
+            if t == calm[k]:
+                known[PLACE_OF_STEP * lanes + k] *= 2.0  # type: ignore[name-defined]  # noqa: F821
         if call_code(codes[1], x, volts[min(t, last)], known, stand, after, seen) != 0:
             raise ValueError('stride: an argument of another length')
         for k in range(lanes):
             if done[k]:
                 continue
-            if t >= longest or (t >= rows[k] and seen[lanes + k] < STILL):  # type: ignore[name-defined]  # noqa: F821
+            row = t + max(t - calm[k], 0)
+            if row >= longest or (row >= rows[k] and seen[lanes + k] < STILL):  # type: ignore[name-defined]  # noqa: F821
                 done[k], whole[k] = True, 1.0
                 take(k, lanes, places, size, x, after, at, found)
             if not settled[k] and (done[k] or not seen[k] >= enough[k]):
@@ -73,7 +79,10 @@ def take(k, lanes, places, size, x, after, at, found):
 
 
 def rows_of(waits, leads, times):
-    """Return how many rows of volts a stop has; times (3,): steps of hold, of the horizon and at most."""
+    """Return how many rows of volts a stop has.
+
+    times (4,): rows of hold, of the horizon, at most, and from neutral on until a step is two rows long.
+    """
     return waits + 1 + round(leads * times[0]) + times[1]
 
 
@@ -81,9 +90,10 @@ def table(past, kept, toward, leads, most, times, lane, lanes, volts):
     """Write the volts of a stop to its lane: what waits, what is kept, and neutral at the rate; `most` V a step.
 
     Kept is led to toward first, in the part `leads` of the steps of hold. volts (t, m * lanes) goes on as its last row.
+    Returns the row from which a step is two rows long: some time after all volts are neutral.
     """
     waits, m = past.shape
-    steps, total = 1 + round(leads * times[0]), volts.shape[0]
+    steps, total, ramp = 1 + round(leads * times[0]), volts.shape[0], 0.0
     for j in range(m):
         place = j * lanes + lane
         for t in range(waits):
@@ -92,11 +102,13 @@ def table(past, kept, toward, leads, most, times, lane, lanes, volts):
             far = most * t
             volts[waits + t, place] = kept[j] + min(max(toward[j] - kept[j], -far), far)
         end, ends = volts[waits + steps - 1, place], waits + steps + times[1]
+        ramp = max(ramp, abs(end) / most)
         for t in range(waits + steps, ends):
             left = abs(end) - most * (t - waits - steps + 1)
             volts[t, place] = np.copysign(max(left, 0.0), end)
         for t in range(ends, total):
             volts[t, place] = volts[ends - 1, place]
+    return waits + steps + int(np.ceil(ramp)) + times[3]
 
 
 def spread(values, lanes):
@@ -161,14 +173,14 @@ def predict_these(keys, found, chosen, situation):
         key = keys[chosen[k // delays]]
         rows[k] = rows_of(waits[k % delays], key[2 * order.shape[0]], times)
         enough[k] = key[2 * order.shape[0] + 1]
-    volts = np.zeros((rows.max(), m * lanes))
+    volts, calm = np.zeros((rows.max(), m * lanes)), np.zeros(lanes, np.int64)
     kept, led = np.zeros(m), np.zeros(m)
     for k in range(lanes):
         key = keys[chosen[min(k // delays, count - 1)]]
         for j in range(order.shape[0]):
             kept[order[j]], led[order[j]] = key[j], key[order.shape[0] + j]
         sent = past[past.shape[0] - waits[k % delays] :]
-        table(sent, kept, led, key[2 * order.shape[0]], most, times, k, lanes, volts)
+        calm[k] = table(sent, kept, led, key[2 * order.shape[0]], most, times, k, lanes, volts)
     ends, whole = np.empty((lanes, 3 * w)), np.empty(lanes)
     brake(
         codes[wide],
@@ -177,6 +189,7 @@ def predict_these(keys, found, chosen, situation):
         spread(stand.reshape(1, -1), lanes),
         volts,
         rows,
+        calm,
         enough,
         times[2],
         ends,

@@ -50,6 +50,7 @@ KNOWN = 17
 """Numbers of a situation: specific force (3,), payload, axes ahead, left and up, foot of the base, (3,) each, step."""
 BETWEEN = 0.55
 """Where between its ends a step takes oil and joints that push each other; at 0.5 nothing is damped by the method."""
+PLACE_OF_STEP = KNOWN - 1
 EASE = 0.05
 """Way of a joint by which it is seen whether it leads to a better stand, rad or m."""
 STILL = 0.05
@@ -60,6 +61,8 @@ LEAST_LEVER = 0.05
 NEWTON, FARTHEST = 4, 0.7
 """Steps to where passive joints hang, and the longest of them, rad."""
 
+NUMBERS = {'STILL': STILL, 'EASE': EASE, 'PLACE_OF_STEP': PLACE_OF_STEP}
+"""Constants of `braking_kernels`."""
 LAW = (
     governor_law.approach,
     governor_law.questions,
@@ -142,7 +145,7 @@ class _Trace:
         Linearly implicit: stops, dampers and what else holds a joint by itself at the end of the step, oil between its
         ends (`BETWEEN`), pressures by what they lose alone at the end.
         """
-        size, step = self.state.tree.nv, self.known[16]
+        size, step = self.state.tree.nv, self.known[PLACE_OF_STEP]
         basis = ca.diagcat(self.motions, ca.SX.eye(size - 6))
         bias = inverse_dynamics(self.state, ca.SX(size, 1), -self.felt)
         effort = (self.actuators.generalized_force(self.state, self.symbols) + self._joints())[6:]
@@ -179,7 +182,7 @@ class _Trace:
         """
         rates, oil, split = self.moved()
         n, w = self.q.shape[0], len(self.machine.supports)
-        lean, number = ca.SX.sym('lean', 3), ca.SX.sym('number')
+        lean, time = ca.SX.sym('lean', 3), ca.SX.sym('time')
         low, when, stand = ca.SX.sym('low', w), ca.SX.sym('when', w), ca.SX.sym('stand', stand_size(self.machine))
         aside, back, stiffness, damping, squeeze = (stand[k * w : (k + 1) * w] for k in range(5))
         shares, box, press = ca.reshape(stand[5 * w : 8 * w], 3, w).T, stand[8 * w : 8 * w + 3], stand[8 * w + 3]
@@ -193,7 +196,7 @@ class _Trace:
         rates, oil, split = found[: 3 + n], found[3 + n : -6], found[-6:]
         margin = (push - _unsure(box, shares, split)) / press
         kept = margin >= low
-        step = self.known[16]
+        step = self.known[PLACE_OF_STEP]
         v, turn = self.v + step * rates[3:], self.rock + step * rates[:3]
         after = ca.vertcat(
             self.q + step * v,
@@ -202,10 +205,10 @@ class _Trace:
             turn,
             lean + step * turn,
             ca.if_else(kept, low, margin),
-            ca.if_else(kept, when, number * step),
-            number + 1.0,
+            ca.if_else(kept, when, time),
+            time + step,
         )
-        state = ca.vertcat(self.q, self.v, self.oil, self.rock, lean, low, when, number)
+        state = ca.vertcat(self.q, self.v, self.oil, self.rock, lean, low, when, time)
         seen = ca.vertcat(_least(margin), ca.mmax(ca.fabs(self.v)))
         return [state, self.volts, self.known, stand], [after, seen], [self._rest(state, shares, box, press)]
 
@@ -312,12 +315,16 @@ class BrakingModel:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        numbers = f'STILL, EASE = {STILL!r}, {EASE!r}\n{governor_law.CONSTANTS}'
+        numbers = '\n'.join(f'{name} = {value!r}' for name, value in NUMBERS.items())
         self.kernels = build_module(
             f'{machine.name}: braking',
             [machine_fingerprint(machine)],
             self._functions,
-            drivers=[f'from dyn_nodes.compile.code import call_code\n\n{numbers}', *PREDICTION, *LAW],
+            drivers=[
+                f'from dyn_nodes.compile.code import call_code\n\n{numbers}\n{governor_law.CONSTANTS}',
+                *PREDICTION,
+                *LAW,
+            ],
         )
         widths = [2**k for k in range(1, lane_count().bit_length())]
         self._wide = [lane_module(self.kernels, ('stride', 'standing'), lanes) for lanes in widths]

@@ -111,6 +111,34 @@ def test_a_stop_out_of_motion_is_foreseen(stand, levers, payload, seconds):
     assert max(stop.least, 0.0) == pytest.approx(least, abs=0.1)
 
 
+@pytest.mark.parametrize('payload', [1000.0, 5100.0])
+@pytest.mark.parametrize('levers', [OUT, SWINGING, IN, (0.0, 0.0, 8.0), (-8.0, 0.0, 0.0)])
+def test_longer_steps_once_the_valves_have_come_to_rest_find_the_same_stop(stand, levers, payload):
+    stand.begin(payload)
+    stand.drive((0.0, 0.0, 0.0), 0.5)
+    for _ in range(4):
+        stand.drive(levers, 0.25)
+        found = stand.stops.stop(stand.volts)
+        usual, stand.stops._times[3] = stand.stops._times[3], stand.stops._times[2]
+        fine = stand.stops.stop(stand.volts)
+        stand.stops._times[3] = usual
+        assert fine != found, 'there are longer steps'
+        assert found.least == pytest.approx(fine.least, abs=0.015)
+        assert found.standing == pytest.approx(fine.standing, abs=0.01)
+
+
+def test_a_base_that_rocks_fast_on_its_springs_has_no_longer_steps(machine):
+    hard = replace(machine, wheels=tuple(replace(own, stiffness=10.0 * own.stiffness) for own in machine.wheels))
+    counts = []
+    for own in (machine, hard):
+        stand = Stand(own)
+        stand.begin(1000.0)
+        stand.drive((0.0, 0.0, 0.0), 0.5)
+        assert np.isfinite(stand.stops.stop(stand.volts).least)
+        counts.append(stand.stops._times[3])
+    assert counts == [10, stand.stops._times[2]]
+
+
 def test_a_stop_that_would_lift_a_wheel_is_foreseen(stand):
     stand.begin(5100.0)
     stand.drive((0.0, 0.0, 0.0), 0.5)
