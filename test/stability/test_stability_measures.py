@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -621,14 +619,3 @@ def test_load_share_without_wheel_loads_is_not_valid():
     margin = margins(support, ['load_share'])['load_share']
     assert not margin.valid
     assert np.isnan(margin.value)
-
-
-def test_a_large_batch_takes_about_a_microsecond_a_state():
-    states = 200_000
-    com = np.array(BASE_COM) + np.random.default_rng(0).normal(size=(states, 3))
-    force = np.tile((0.0, 0.0, -BASE_WEIGHT), (states, 1))
-    for measure in (net_moment, zmp_degree, force_angle, extended_energy_level):
-        measure(WIDE, com[:2], force[:2])
-        start = time.thread_time()
-        assert measure(WIDE, com, force).value.shape == (states,)
-        assert (time.thread_time() - start) / states < 3e-6, measure.__name__
