@@ -25,7 +25,7 @@ BOUNDS = {
     'delay': (0.0, 1000.0),
     'jobs': (1, 64),
 }
-CARE = {'reserve': (0.0, 0.9), 'least': (0.0, 0.9)}
+CARE = {'reserve': (0.0, 0.9), 'rise': (0.0, 0.9), 'least': (0.0, 0.9)}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -52,6 +52,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def add_care(parser: argparse.ArgumentParser) -> None:
     """Add how careful the governor is; what is not given is as in `GovernorSettings`."""
     parser.add_argument('--reserve', metavar='SHARE', type=float, help='least load of a wheel that passes (its own)')
+    parser.add_argument('--rise', metavar='SHARE', type=float, help='by which more is kept where one grows (its own)')
     parser.add_argument('--least', metavar='SHARE', type=float, help='the same on the way to a better stand (its own)')
 
 

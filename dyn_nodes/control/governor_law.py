@@ -63,17 +63,17 @@ def approach(target, before, most, result):
 def decide(command, before, step, law, since, expected, situation, output, parts, stopped):
     """Choose outputs (m,) for the next `step`, s.
 
-    before (m,) outputs of the last decision; law (5,): reserve, least, slack, rate and halvings of
+    before (m,) outputs of the last decision; law (6,): reserve, rise, least, slack, rate and halvings of
     `GovernorSettings`. Carried on are since (m,), s since a lever was held, and expected (`questions`, 4), the answers
     of the last decision, NaN behind them. Written are output, the stop behind it, stopped (4,), and parts (m,): which
     part of its command a held lever gets; NaN where it is not held.
     """
     m = command.shape[0]
     follow, brake = np.empty(m), np.empty(m)
-    most = law[3] * max(step, 0.0)
+    most = law[4] * max(step, 0.0)
     approach(command, before, most, follow)
     approach(np.zeros(m), before, most, brake)
-    choose(command, follow, brake, law, expected, situation, output, stopped)
+    choose(command, before, follow, brake, law, expected, situation, output, stopped)
     for j in range(m):
         slight = 1e-3 * max(abs(command[j]), 1e-3)
         since[j] = 0.0 if abs(follow[j] - output[j]) > slight else since[j] + step
@@ -82,15 +82,15 @@ def decide(command, before, step, law, since, expected, situation, output, parts
             parts[j] = min(max(output[j] / command[j], 0.0), 1.0) if command[j] != 0.0 else 0.0
 
 
-def choose(command, follow, brake, law, expected, situation, output, stopped):
+def choose(command, before, follow, brake, law, expected, situation, output, stopped):
     """Write the outputs that pass of a step from `brake` to `follow`, and the stop behind them."""
     m = command.shape[0]
-    most = ROOM * questions(m, int(law[4]))
+    most = ROOM * questions(m, int(law[5]))
     memory = np.empty((most, 2 * m + 2)), np.empty((most, 5)), np.zeros(4, np.int64), expected
     keys, found, counts, _ = memory
     while True:
         counts[ASKED], counts[OPEN] = 0, 0
-        attempt(command, follow, brake, law, memory, situation, output, stopped)
+        attempt(command, before, follow, brake, law, memory, situation, output, stopped)
         if counts[OPEN] == 0:
             expected[counts[ASKED] :] = np.nan
             return
@@ -98,12 +98,16 @@ def choose(command, follow, brake, law, expected, situation, output, stopped):
         counts[KNOWN] = counts[NOTED]
 
 
-def attempt(command, follow, brake, law, memory, situation, output, stopped):
+def attempt(command, before, follow, brake, law, memory, situation, output, stopped):
     """Do what `choose` does, from what is known and, where that is not enough, from what is expected."""
     m, reserve = command.shape[0], law[0]
     ask(follow, follow, 0.0, reserve, memory, stopped)
     output[:] = follow
-    if stopped[0] >= reserve:
+    if stopped[0] >= reserve + law[1]:
+        return
+    eases = np.empty(m, np.bool_)
+    easing(command, situation, eases)
+    if stopped[0] >= needed_of(follow, before, eases, law):
         return
     left, lefts = np.empty(m, np.int64), 0
     for j in range(m):
@@ -114,15 +118,25 @@ def attempt(command, follow, brake, law, memory, situation, output, stopped):
     if lefts > 0:
         ask(brake, brake, 0.0, -np.inf, memory, stopped)
     if lefts > 0 and stopped[0] >= reserve:
-        lefts = share_out(follow, brake, law, memory, output, left, lefts, stopped)
+        lefts = share_out(before, follow, brake, eases, law, memory, output, left, lefts, stopped)
     ask(output, output, 0.0, -np.inf, memory, stopped)
-    eases = np.empty(m, np.bool_)
-    easing(command, situation, eases)
     if to_safety(command, follow, eases, law, memory, output, left, lefts, stopped):
         ask(output, output, 0.0, -np.inf, memory, stopped)
 
 
-def share_out(follow, brake, law, memory, output, left, lefts, stopped):
+def needed_of(trial, before, eases, law):
+    """Return the share that the stop after outputs (m,) has to keep.
+
+    It is `rise` more where one goes further than before and does not ease the stand: a command that just passed would
+    otherwise be braked by the first measurement that shows a little less.
+    """
+    for j in range(trial.shape[0]):
+        if abs(trial[j]) > abs(before[j]) + 1e-9 and not eases[j]:
+            return law[0] + law[1]
+    return law[0]
+
+
+def share_out(before, follow, brake, eases, law, memory, output, left, lefts, stopped):
     """Give functions as much of their step as is certified, in place; the one that costs least comes first.
 
     Return how many are held back, the first of `left` then.
@@ -141,11 +155,12 @@ def share_out(follow, brake, law, memory, output, left, lefts, stopped):
     for i in range(lefts):
         k = left[i]
         low, high, part = 0.0, 1.0, 1.0
-        for _ in range(1 + int(law[4])):
+        for _ in range(1 + int(law[5])):
             trial = output.copy()
             trial[k] = follow[k] if part == 1.0 else brake[k] + part * (follow[k] - brake[k])
-            ask(trial, trial, 0.0, law[0], memory, stopped)
-            if stopped[0] >= law[0]:
+            needed = needed_of(trial, before, eases, law)
+            ask(trial, trial, 0.0, needed, memory, stopped)
+            if stopped[0] >= needed:
                 low = part
                 output[k] = trial[k]
             else:
@@ -166,9 +181,9 @@ def to_safety(command, follow, eases, law, memory, output, left, lefts, stopped)
     does no harm on the way, nor on the stop that is left after a period of it. A function that still works the
     other way is only braked. Return whether any passes.
     """
-    floor, changed = law[1], False
+    floor, changed = law[2], False
     if stopped[0] < floor:
-        floor = min(stopped[0], stopped[3] - law[2])
+        floor = min(stopped[0], stopped[3] - law[3])
     way, without = np.empty(4), np.empty(4)
     for i in range(lefts):
         k = left[i]

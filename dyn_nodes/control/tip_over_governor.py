@@ -30,6 +30,7 @@ class GovernorSettings:
 
     Attributes:
         reserve: least share of its mean load that every wheel keeps on the way to rest.
+        rise: by which more is kept where an output grows, so that one that just passed is not braked at once.
         least: share that every wheel keeps under a command to a better stand.
         slack: where that is not kept: by which such a command may come below the share at rest, or to that of the stop.
         hold: s for which such a command goes on in the prediction.
@@ -43,7 +44,8 @@ class GovernorSettings:
         halvings: of the part of a function's step that is let through.
     """
 
-    reserve: float = 0.17
+    reserve: float = 0.16
+    rise: float = 0.04
     least: float = 0.08
     slack: float = 0.08
     hold: float = 0.8
@@ -58,8 +60,8 @@ class GovernorSettings:
 
     @property
     def law(self) -> Array:
-        """Numbers (5,) of `governor_law`."""
-        return np.array([self.reserve, self.least, self.slack, self.rate, self.halvings])
+        """Numbers (6,) of `governor_law`."""
+        return np.array([self.reserve, self.rise, self.least, self.slack, self.rate, self.halvings])
 
 
 @dataclass

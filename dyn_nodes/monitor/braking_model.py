@@ -71,6 +71,7 @@ LAW = (
     governor_law.note,
     governor_law.ask,
     governor_law.to_safety,
+    governor_law.needed_of,
     governor_law.share_out,
     governor_law.attempt,
     governor_law.choose,

@@ -14,7 +14,7 @@ from dyn_nodes.control.stops import Decision, Stop
 from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor, Verdict
 from dyn_nodes.nodes.parameters import FOLDER
 
-RESERVE, PERIOD, RATE = 0.17, 0.01, 15.0
+RESERVE, RISE, PERIOD, RATE = 0.16, 0.04, 0.01, 15.0
 NAMES = ('boom', 'stick', 'swing')
 
 
@@ -80,12 +80,27 @@ def test_the_defaults_are_those_of_the_node():
 
 
 def test_a_certified_command_passes_at_its_rate_after_one_prediction():
-    stops = Written(lambda volts: RESERVE)
+    stops = Written(lambda volts: RESERVE + RISE)
     verdict = govern(stops, [-5.0, 2.0, 8.0])
     assert verdict.volts == pytest.approx([-0.15, 0.15, 0.15])
     assert (verdict.scale, verdict.held, verdict.certified) == (1.0, (), True)
     assert len(stops.asked) == 1
     assert govern(stops, [-5.0, 2.0, 8.0], 200).volts == pytest.approx([-5.0, 2.0, 8.0])
+
+
+def test_an_output_grows_where_more_than_the_reserve_is_left_and_stays_where_the_reserve_is():
+    for left, volts in ((RESERVE + RISE, 3.15), (RESERVE, 3.0), (RESERVE - 1e-6, 2.85)):
+        stops = Written(lambda _, left=left: left)
+        stops.eases = False
+        verdict = govern(stops, [8.0, 0.0, 0.0], output=[3.0, 0.0, 0.0])
+        assert verdict.volts == pytest.approx([volts, 0.0, 0.0])
+        assert verdict.certified == (left >= RESERVE)
+    assert govern(stops, [-8.0, 0.0, 0.0], output=[3.0, 0.0, 0.0]).volts == pytest.approx([2.85, 0.0, 0.0])
+
+
+def test_an_output_that_eases_the_stand_grows_where_the_reserve_is_left():
+    verdict = govern(Written(lambda _: RESERVE), [8.0, 0.0, 0.0], output=[3.0, 0.0, 0.0])
+    assert verdict.volts == pytest.approx([3.15, 0.0, 0.0])
 
 
 def test_no_stop_is_predicted_twice_for_a_decision():
@@ -150,7 +165,7 @@ def test_where_no_stop_is_certified_all_functions_are_braked(least):
 
 def test_the_stop_certified_last_is_what_is_left():
     """Recursive feasibility: what follows the certificate is the next stop of the same course."""
-    stops = Written(lambda volts: RESERVE if np.abs(volts).max() <= 2.0 else 0.0)
+    stops = Written(lambda volts: RESERVE + RISE if np.abs(volts).max() <= 2.0 else 0.0)
     governor = TipOverGovernor(NAMES, stops)
     for _ in range(100):
         verdict = governor.govern(np.array([8.0, -8.0, 8.0]), PERIOD)

@@ -76,7 +76,7 @@ def test_the_task_without_recovery_overturns_without_the_governor(machine, reach
 
 
 def test_the_task_without_recovery_does_not_overturn_with_the_governor(machine, reach_out):
-    """No wheel lifts; the stop at the end of the task comes down to about the reserve, 0.17, and not below 0.1."""
+    """No wheel lifts; the stop at the end of the task comes down to about the reserve, 0.16, and not below 0.1."""
     outcome = drive(machine, reach_out, 16.0)
     assert not outcome.overturned
     assert outcome.tilt < 1.5

@@ -25,7 +25,7 @@ SITUATION = ('q', 'v', 'oil', 'turn', 'rows', 'squeeze', 'press', 'box')
 
 @pytest.fixture(scope='module')
 def governor(machine):
-    settings = GovernorSettings(least_delay=0.1, reserve=0.12, least=0.03)  # as that commit had them
+    settings = GovernorSettings(least_delay=0.1, reserve=0.12, rise=0.0, least=0.03)  # as that commit had them
     stops = BrakingPredictor(machine, range(3), StabilityMonitor(machine, ('zmp',)), settings)
     return TipOverGovernor(tuple(own.name for own in machine.actuators), stops, settings)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from node_testing import Outbox, joint_state, statuses
 
 from dyn_nodes.control.tip_over_governor import GovernorSettings
@@ -41,6 +42,10 @@ def test_node_launch_file_and_law_are_equally_careful():
     assert {name: declared[name] for name in same} == {name: getattr(settings, name) for name in same}
     text = (root / 'launch' / 'log_loader.launch.xml').read_text()
     assert f'<arg name="reserve" default="{settings.reserve}"' in text
+    file = yaml.safe_load((root / 'config' / 'stability_monitor.yaml').read_text())
+    given = file['/**/tip_over_governor_node']['ros__parameters']
+    assert 'reserve' in given
+    assert {name: getattr(settings, name) for name in given if name in same}.items() <= given.items()
 
 
 def stand(node, positions, seconds=0.3, start=0.0):

@@ -541,7 +541,7 @@ def test_the_command_prints_counts_and_worst_cases_and_writes_them(tmp_path, cap
     assert len((tmp_path / 'runs.jsonl').read_text().splitlines()) == 2
 
 
-@pytest.mark.parametrize('word', ['reserve', 'least'])
+@pytest.mark.parametrize('word', ['reserve', 'rise', 'least'])
 def test_how_careful_the_governor_is_comes_from_the_command_where_it_is_given(word, capsys, monkeypatch):
     seen = []
     monkeypatch.setattr(Rig, 'run', lambda rig, *_: seen.append(rig.settings) or STOOD)
