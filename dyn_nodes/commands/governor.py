@@ -184,6 +184,7 @@ def _print(found: dict[str, Any]) -> None:
         'lifted a wheel',
         'greatest tilt, deg',
         'let through, %',
+        'changes of it, %',
         'refused starts',
     ):
         table.add_column(heading, justify='left' if not heading else 'right')
@@ -195,7 +196,8 @@ def _print(found: dict[str, Any]) -> None:
     for text, own in rows.items():
         if own is not None:
             counts = [str(own[key]) for key in ('runs', 'overturned', 'lifted')]
-            more = f'{math.degrees(own["tilt"]):.1f}', f'{100.0 * own["let_through"]:.0f}', _refused(own)
+            unrest = '' if own['unrest'] is None else f'{100.0 * own["unrest"]:.0f}'
+            more = f'{math.degrees(own["tilt"]):.1f}', f'{100.0 * own["let_through"]:.0f}', unrest, _refused(own)
             table.add_row(text, *counts, *more)
     console.print(table)
     if not found['worst']:

@@ -10,7 +10,7 @@ governor gets measurements late, the valves get what it lets through late.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
@@ -50,6 +50,7 @@ class Outcome:
         let_through: travel of the valves over that of the levers.
         refused: the start is beyond what any command could hold (`Rig.refuses`).
         begin: least load of a wheel where the run begins, over the same mean; None: not noted.
+        unrest: sum of the changes of the valves' outputs over that of the levers' changes; None: not noted.
     """
 
     overturned: bool
@@ -62,6 +63,7 @@ class Outcome:
     let_through: float
     refused: bool = False
     begin: float | None = None
+    unrest: float | None = None
 
     @property
     def score(self) -> float:
@@ -89,7 +91,7 @@ class Outcome:
             raise ValueError('overturned, lifted, diverged or refused that is not true or false')
         for own in (outcome.time, outcome.tilt, outcome.share, outcome.let_through):
             finite(own)
-        for given in (outcome.lift_time, outcome.begin):
+        for given in (outcome.lift_time, outcome.begin, outcome.unrest):
             if given is not None:
                 finite(given)
         return outcome
@@ -264,13 +266,16 @@ class Trial:
             lift_time=watch.since,
             tilt=watch.tilt,
             share=watch.share,
-            let_through=self._let_through(),
+            let_through=self._part(travel),
             begin=watch.begin,
+            unrest=self._part(lambda volts: travel(np.diff(volts, axis=0))),
         )
 
-    def _let_through(self) -> float:
-        wanted = travel(self.levers[: len(self._given)])
-        return travel(self._given) / wanted if wanted else 1.0
+    def _part(self, measure: Callable[[Array], float]) -> float:
+        """Return what the valves have of something of voltages (t, m) that the levers have; 1 where these have none."""
+        given = np.array(self._given)
+        wanted = measure(self.levers[: len(given)])
+        return measure(given) / wanted if wanted else 1.0
 
     def step(self, levers: Array) -> None:
         """Go on by a period.

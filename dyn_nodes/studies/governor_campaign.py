@@ -235,6 +235,7 @@ def summary(records: Sequence[Record]) -> dict[str, Any]:
     """Return counts and extremes of runs; those with a refused start are counted by themselves."""
     outcomes = [record.outcome for record in records if not record.outcome.refused]
     refused = [record.outcome for record in records if record.outcome.refused]
+    changes = [own.unrest for own in outcomes if own.unrest is not None]
     return {
         'runs': len(outcomes),
         'overturned': sum(own.overturned for own in outcomes),
@@ -242,6 +243,7 @@ def summary(records: Sequence[Record]) -> dict[str, Any]:
         'diverged': sum(own.diverged for own in outcomes),
         'tilt': max((own.tilt for own in outcomes), default=0.0),
         'let_through': float(np.mean([own.let_through for own in outcomes])) if outcomes else 1.0,
+        'unrest': float(np.mean(changes)) if changes else None,
         'refused_starts': {
             'runs': len(refused),
             'overturned': sum(own.overturned for own in refused),
