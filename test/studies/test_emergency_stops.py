@@ -56,7 +56,7 @@ def test_a_plant_that_continues_from_another_goes_the_same_way(rig):
 
 
 def test_without_the_governor_stops_lift_wheels_and_with_it_none(machine):
-    rig = Rig(machine, GovernorSettings(reserve=0.12, least=0.03))
+    rig = Rig(machine, GovernorSettings(reserve=0.12, rise=0.0, least=0.03))
     free, governed = (emergency_stops(rig, out(), own, every=0.2) for own in (False, True))
     assert free.stops == governed.stops == 9
     assert free.lost >= 3

@@ -187,6 +187,9 @@ def test_a_sample_of_the_adversary_lifts_no_wheel(rig, box):
     assert sum(own.overturned for own in outcomes) == sum(own.lifted for own in outcomes) == 0
     assert not any(own.diverged for own in outcomes)
     assert 0.3 < np.mean([own.let_through for own in outcomes]) < 0.6
+    assert np.mean([own.unrest for own in outcomes]) < 0.7, (
+        'at the border outputs do not go up and down: 0.76 without `rise`'
+    )
 
 
 @pytest.mark.slow
@@ -219,7 +222,7 @@ def test_a_load_that_was_reached_out_with_comes_in_again(rig, box):
 
 def test_the_same_sequence_without_governor_and_stops_does_not_overturn(rig, box):
     outcome = rig.run(read_cases(FAILURES, box)[0], governed=False)
-    assert (outcome.overturned, outcome.lifted, outcome.let_through) == (False, True, 1.0)
+    assert (outcome.overturned, outcome.lifted, outcome.let_through, outcome.unrest) == (False, True, 1.0, 1.0)
     assert np.degrees(outcome.tilt) == pytest.approx(4.2, abs=1.0)
 
 

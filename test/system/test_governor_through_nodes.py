@@ -68,14 +68,14 @@ def test_the_task_without_recovery_does_not_overturn_with_the_governor(run_task)
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_with_the_payload_weighed_the_task_reaches_farther_out(run_task):
-    """The reach lasts 3.8 s. Weighed to 160 kg instead of taken for 1,020 kg uncertain, the boom comes 3.9 degrees down
-    in them, not 2.0."""
+    """The reach lasts 3.8 s. Weighed to 160 kg instead of taken for 1,020 kg uncertain, the boom comes 3.0 degrees down
+    in them, not 0.5."""
     governed, text = run_task(compose='true', governor='true', monitor='true', estimated_payload='true')
     assert 'finished' in text, text
     assert tilt(governed).max() < 1.5
     assert governed.table('stability/zmp_degree')['data'].min() > 0.1
     boom = governed.table('joint_states')['boom_joint/position'][-1]
-    assert np.radians(49.0) < boom < np.radians(52.0)
+    assert np.radians(49.0) < boom < np.radians(52.5)
     interval = governed.table('monitor/payload/interval')
     assert ((interval['lower'] < 5100.0) & (interval['upper'] > 5100.0)).all()
 
@@ -120,7 +120,7 @@ def test_the_demo_is_stopped_before_a_wheel_lifts_and_goes_on_as_the_operator_pu
     assert boom[pulled] > boom[stopped] + 1.0
     scale = data.table('governor/scale')
     assert scale['data'][(scale.time > OUT[0] + 0.6) & (scale.time < OUT[1] - 0.6)].mean() < 0.3
-    assert scale['data'][(scale.time > IN[0] + 2.0) & (scale.time < IN[1])].min() > 0.9
+    assert scale['data'][(scale.time > IN[0] + 2.2) & (scale.time < IN[1])].min() > 0.9
 
 
 @pytest.mark.slow
