@@ -184,7 +184,7 @@ def _print(found: dict[str, Any]) -> None:
         'lifted a wheel',
         'greatest tilt, deg',
         'let through, %',
-        'changes of it, %',
+        'changes let through, %',
         'refused starts',
     ):
         table.add_column(heading, justify='left' if not heading else 'right')

@@ -353,7 +353,7 @@ def situate(
     weight = np.sqrt(felt[0] ** 2 + felt[1] ** 2 + felt[2] ** 2)
     axes = np.empty((3, 3))
     ground(plane, axes)
-    known[3], known[16] = payload, step
+    known[3], known[PLACE_OF_STEP] = payload, step  # type: ignore[name-defined]  # noqa: F821
     for r in range(3):
         known[r], known[13 + r] = felt[r], plane[3] * plane[r]
         for c in range(3):
