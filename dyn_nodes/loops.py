@@ -1,7 +1,8 @@
 """The decorator of hand-written array loops: machine code, cached on disk, that never outlives its source text.
 
 Numba compares a cached kernel with the time of the kernel's own file only. A kernel may call helpers in other files of
-its room, so each state of a room's text gets its own directory: a change in any file makes all its kernels anew.
+its room, so each state of a room's text gets its own directory: a change in any file makes all its kernels anew. Where
+it calls kernels of other rooms, it says which, and their text counts too.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -37,10 +38,10 @@ def guarded() -> bool:
     return os.environ.get(GUARD, '') not in ('', '0')
 
 
-def text_digest(room: Path) -> str:
-    """Hash of every source file of a room, of the loops that rooms share, and of the form of the cached files."""
+def text_digest(*rooms: Path) -> str:
+    """Hash of every source file of rooms, of the loops that rooms share, and of the form of the cached files."""
     state = hashlib.sha256(FORMAT)
-    for path in (*sorted(room.glob('*.py')), SHARED):
+    for path in (*(path for room in rooms for path in sorted(room.glob('*.py'))), SHARED):
         text = path.read_bytes()
         state.update(f'{path.name} {len(text)}\n'.encode())
         state.update(text)
@@ -48,10 +49,15 @@ def text_digest(room: Path) -> str:
 
 
 @cache
-def kernel_directory(room: Path) -> Path | None:
-    """Return where the kernels of a room's present text live, or None where nothing can be written."""
-    parent = cache_directory() / (f'{room.name}-guarded' if guarded() else room.name)
-    directory = parent / text_digest(room)
+def kernel_directory(*rooms: Path) -> Path | None:
+    """Return where kernels of a room's present text live, or None where nothing can be written.
+
+    Args:
+        rooms: theirs, and others whose kernels they call.
+    """
+    name = '+'.join(room.name for room in rooms)
+    parent = cache_directory() / (f'{name}-guarded' if guarded() else name)
+    directory = parent / text_digest(*rooms)
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory):
@@ -89,7 +95,9 @@ _ANNOUNCER = _Announcer()
 event.register('numba:compile', _ANNOUNCER)
 
 
-def kernels_of(room_file: str, label: str = '', **options: Any) -> Callable[[Function], Function]:
+def kernels_of(
+    room_file: str, label: str = '', others: Sequence[str] = (), **options: Any
+) -> Callable[[Function], Function]:
     """Return the decorator of a room's kernels.
 
         kernel = kernels_of(__file__)
@@ -100,14 +108,15 @@ def kernels_of(room_file: str, label: str = '', **options: Any) -> Callable[[Fun
     Args:
         room_file: any file of the room.
         label: under which their compilation is announced; '' where it is short.
+        others: any file of each other room whose kernels these call.
         options: further ones of `numba.njit`, such as `fastmath`.
     """
-    room = Path(room_file).resolve().parent
+    rooms = [Path(own).resolve().parent for own in (room_file, *others)]
 
     def kernel(function: Function) -> Function:
         if label:
             _ANNOUNCER.labels[function] = label
-        with cached_in(room) as cached:
+        with cached_in(*rooms) as cached:
             decorate = njit(cache=cached, error_model='numpy', nogil=True, boundscheck=guarded() or None, **options)
             return cast(Function, decorate(function))
 
@@ -139,9 +148,9 @@ def code_of(room_file: str, function: Callable[..., Any], signature: Any, **opti
 
 
 @contextmanager
-def cached_in(room: Path) -> Iterator[bool]:
-    """Let Numba keep what is decorated within where the kernels of a room live; False where nothing can be kept."""
-    directory = kernel_directory(room)
+def cached_in(*rooms: Path) -> Iterator[bool]:
+    """Let Numba keep what is decorated within where `kernel_directory` says; False where nothing can be kept."""
+    directory = kernel_directory(*rooms)
     before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
     try:
         # read by Numba while it decorates, not later

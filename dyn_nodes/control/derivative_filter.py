@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from dyn_nodes.control._kernels import kernel
 
 Array = NDArray[np.float64]
+TIME, SURPRISE, BEGUN = 0, 1, 2
+"""Places in the numbers of a filter's memory."""
 
 
 class DerivativeFilter:
@@ -36,11 +38,8 @@ class DerivativeFilter:
             filter follows at once, and is noisier for some samples.
 
     Attributes:
-        x: (states, n) estimates, of the time of the last update; None before the first.
-        time: s.
-        covariance: (states, states).
-        surprise: how far the last measurements were from what was expected, standard deviations: the greatest; 0
-            without a gate.
+        law: of `filter_kernel`.
+        memory: of `filter_kernel`, made by `prepare`.
     """
 
     def __init__(
@@ -56,24 +55,48 @@ class DerivativeFilter:
             raise ValueError(f'expected {states} start deviations and 1 to {states} of measurements')
         if not all(isfinite(value) and value > 0.0 for value in (density, gap, *deviations, *start)):
             raise ValueError('density, gap and deviations: expected finite numbers above 0')
-        self.states, self.density, self.gap, self.gate = states, density, gap, gate
-        self.variances = np.square(np.asarray(deviations, dtype=np.float64))
-        self._start = np.diag(np.square(np.asarray(start, dtype=np.float64)))
+        self.states, self.gap = states, gap
         order = np.arange(states)
         rise = order[None, :] - order[:, None]
-        self._transition = np.where(rise >= 0, [[1.0 / factorial(max(p, 0)) for p in row] for row in rise], 0.0)
+        transition = np.where(rise >= 0, [[1.0 / factorial(max(p, 0)) for p in row] for row in rise], 0.0)
         up = states - 1 - order
         scale = np.array([factorial(int(k)) for k in up], dtype=np.float64)
-        self._noise = density / ((up[:, None] + up[None, :] + 1) * scale[:, None] * scale[None, :])
-        self._rows, self._values = np.empty(len(self.variances), dtype=np.int64), np.empty((len(self.variances), 0))
-        self.x: Array | None = None
-        self.time = 0.0
-        self.covariance = self._start.copy()
-        self.surprise = 0.0
+        noise = density / ((up[:, None] + up[None, :] + 1) * scale[:, None] * scale[None, :])
+        variances, begin = (np.square(np.asarray(own, dtype=np.float64)) for own in (deviations, start))
+        self.law = transition, noise, variances, np.diag(begin), float(gap), float(gate)
+        self.memory = np.zeros((states, 0)), np.zeros((states, states)), np.zeros(3)
 
     def clear(self) -> None:
         """Forget everything."""
-        self.x = None
+        self.memory[2][BEGUN] = 0.0
+
+    def prepare(self, count: int) -> None:
+        """Make room for so many quantities.
+
+        Raises:
+            ValueError: the filter follows another number of them.
+        """
+        x, covariance, numbers = self.memory
+        if x.shape[1] == count:
+            return
+        if numbers[BEGUN]:
+            raise ValueError(f'expected {x.shape[1]} quantities, found {count}')
+        self.memory = np.zeros((self.states, count)), covariance, numbers
+
+    @property
+    def x(self) -> Array | None:
+        """(states, n) estimates, of the time of the last update; None before the first."""
+        return self.memory[0].copy() if self.memory[2][BEGUN] else None
+
+    @property
+    def covariance(self) -> Array:
+        """(states, states), which all quantities share."""
+        return self.memory[1].copy()
+
+    @property
+    def surprise(self) -> float:
+        """How far the last measurements were from what was expected, standard deviations; 0 without a gate."""
+        return float(self.memory[2][SURPRISE])
 
     def update(self, time: float, *measured: Array | None) -> Array:
         """Take measurements at a time; return the estimates (states, n).
@@ -82,42 +105,39 @@ class DerivativeFilter:
             time: s.
             measured: (n,) value, derivative, ... or None where this message does not hold it.
         """
-        step = time - self.time
-        if self.x is None or not 0.0 < step <= self.gap:
-            return self._begin(time, measured)
-        found = 0
-        for k, values in enumerate(measured):
-            if values is not None:
-                self._rows[found], self._values[found] = k, values
-                found += 1
-        x = np.empty(self.x.shape)
-        self.surprise = update_kernel(
-            step,
-            self.x,
-            self._transition,
-            self._noise,
-            self._rows[:found],
-            self._values,
-            self.variances,
-            self.gate,
-            x,
-            self.covariance,
-        )
-        self.x, self.time = x, time
-        return x
-
-    def _begin(self, time: float, measured: tuple[Array | None, ...]) -> Array:
         rows = [k for k, values in enumerate(measured) if values is not None]
         values = np.array([measured[k] for k in rows], dtype=np.float64)
-        self._values = np.empty((len(self.variances), values.shape[1]))
-        self.x = np.zeros((self.states, values.shape[1]))
-        self.x[rows] = values
-        self.covariance = self._start.copy()
-        for k in rows:
-            self.covariance[k, k] = self.variances[k]
-        self.surprise = 0.0
-        self.time = time
-        return self.x
+        self.prepare(values.shape[1])
+        filter_kernel(time, np.array(rows), values, self.law, self.memory)
+        return self.memory[0].copy()
+
+
+@kernel
+def filter_kernel(time, rows, values, law, memory):
+    """Take measurements at a time, s; the filter starts again after a gap and where time does not rise.
+
+    Args:
+        time: s.
+        rows: (m,) state that each measurement shows.
+        values: (m or more, n) measurements.
+        law: what `update_kernel` calls unit_transition, unit_noise and variances, the covariance before the first
+            measurement, gap, s, and gate.
+        memory: (states, n) estimates, their covariance and numbers (3,): time, surprise, whether it has begun; changed.
+    """
+    transition, noise, variances, start, gap, gate = law
+    x, covariance, numbers = memory
+    step = time - numbers[TIME]
+    numbers[TIME] = time
+    if numbers[BEGUN] > 0.0 and 0.0 < step <= gap:
+        numbers[SURPRISE] = update_kernel(
+            step, x.copy(), transition, noise, rows, values, variances, gate, x, covariance
+        )
+        return
+    x[:], covariance[:] = 0.0, start
+    for m in range(len(rows)):
+        x[rows[m]] = values[m]
+        covariance[rows[m], rows[m]] = variances[rows[m]]
+    numbers[SURPRISE], numbers[BEGUN] = 0.0, 1.0
 
 
 @kernel

@@ -1,14 +1,14 @@
-"""Numbers of `GroundObserver.follow`, and points of the ground: small vectors, compiled. Axes of the base link."""
+"""How the ground is followed, and points of it: small vectors, compiled. Axes of the base link."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from dyn_nodes.loops import kernels_of
+from dyn_nodes.monitor._kernels import fused, kernel
+from dyn_nodes.stability.wheel_loads import loads_on_plane_kernel, start_kernel, wheel_loads_kernel
 
-kernel = kernels_of(__file__)
-fused = kernels_of(__file__, fastmath={'contract'})
-"""The decorator of sums of products that are rounded as in NumPy's products of matrices."""
+AGE, APART, RESTED, STOOD = 0, 1, 2, 3
+"""Places in the times of an observer's memory, s."""
 
 
 @fused
@@ -35,6 +35,95 @@ def corners_kernel(points, order, plane, corners):
 
 
 @kernel
+def follow_kernel(attachments, force, moment, law, memory, omega, smooth, step, found):
+    """Go on by a step, from load and gyroscope; return whether the load is `balanced` and `pressed` (`WheelLoads`).
+
+    Args:
+        attachments: (s, 3) of the springs, m.
+        force: (3,) of the load, N.
+        moment: (3,) of the load, N m.
+        law: `GroundObserver.law`.
+        memory: `GroundObserver.memory`, changed.
+        omega: (3,) mean angular velocity of the base over the step, as measured, rad/s.
+        smooth: (3,) the same now, filtered, rad/s.
+        step: s.
+        found: (4 s + 7,) loads (s,), plane (4,), moment (3,) that these balance, and feet (s, 3), written.
+    """
+    (stiffness, damping, rest, polygon, starts), settings, lag = law
+    time_constant, bias_time, _, patience, lifted, standing, renewal, disagreement, trust = settings
+    bias, direction, balancing_plane, times, resets = memory
+    w = attachments.shape[0]
+    loads, plane, held, feet = found[:w], found[w : w + 4], found[w + 4 : w + 7], found[w + 7 :].reshape((w, 3))
+    balancing, center = np.empty(w), np.empty(3)
+    if np.isnan(balancing_plane[0]):
+        start_kernel(attachments, rest, plane)
+    else:
+        plane[:] = balancing_plane
+    status = wheel_loads_kernel(attachments, stiffness, rest, polygon, force, moment, plane, balancing, feet, center)
+    loads[:], held[:] = balancing, moment
+    if status == 0:
+        balancing_plane[:] = plane
+    if status == 2:
+        direction[:] = np.nan
+        return False, False
+    target, gyroscope, rate, shift, error = plane[:3].copy(), np.empty(4), np.empty(3), np.empty(3), np.empty(3)
+    if np.isnan(direction[0]):
+        direction[:], times[AGE] = target, 0.0
+    normal, pushes = gyroscope[:3], np.empty(w)
+    turn_kernel(direction, omega, smooth, bias, step, normal, rate)
+    press = -dot_kernel(force, target)
+    gyroscope[3] = loads_on_plane_kernel(attachments, stiffness, damping, rest, normal, rate, press, pushes)
+    below = np.empty((w, 3))
+    feet_kernel(attachments, gyroscope, below)
+    # the dampers hold a part of the load's moment: the direction that they and the springs balance together
+    moved, wrong, damped_square, least, stands = compare_kernel(
+        normal, target, _carried(pushes, below), press, center, rate, lag, pushes, balancing, starts, shift, error
+    )
+    times[APART] = times[APART] + step if moved > disagreement else 0.0
+    if times[APART] > patience:
+        resets[0] += 1
+        direction[:], times[APART], times[AGE] = target, 0.0, 0.0
+        return status == 0, True
+    times[STOOD] = times[STOOD] + step if stands >= lifted * press else 0.0
+    part, gain, slow = 0.0, 0.0, 0.0
+    if least <= 0.0 and times[STOOD] < standing:
+        times[AGE] = min(times[AGE], renewal)
+    else:
+        # what the load shows of a machine that rocks hard, or in a shock, counts as far as it is likely
+        likely = trust * press
+        part = min(1.0, likely / max(wrong, 1e-12))
+        step /= 1.0 + damped_square / likely**2
+        # at first as a mean over all that was seen, later with the time constant
+        times[AGE] += step
+        gain = step / min(max(times[AGE], 1e-6), time_constant)
+        slow = step / (time_constant * bias_time)
+    learnt = np.empty(3)
+    draw_kernel(normal, error, part, gain, slow, bias, press, shift, moment, direction, learnt, held)
+    bias[:], loads[:], plane[:], feet[:] = learnt, pushes, gyroscope, below
+    return status == 0 or least > 0.0, True
+
+
+@kernel
+def _carried(pushes, feet):
+    """Sum (3,) of feet (s, 3) times pushes (s,)."""
+    result = np.zeros(3)
+    for i in range(feet.shape[0]):
+        for j in range(3):
+            result[j] += pushes[i] * feet[i, j]
+    return result
+
+
+@kernel
+def rest_kernel(omega, step, law, memory):
+    """Learn the gyroscope's bias from its mean (3,) over a step in which nothing moved, rad/s and s."""
+    rest_time, (bias, _, _, times, _) = law[1][2], memory
+    times[RESTED] += step
+    part = step / max(min(times[RESTED], rest_time), step)
+    for i in range(3):
+        bias[i] += part * (omega[i] - bias[i])
+
+
+@kernel
 def turn_kernel(before, omega, smooth, bias, step, normal, rate):
     """Turn the ground's normal by a gyroscope.
 
@@ -47,11 +136,11 @@ def turn_kernel(before, omega, smooth, bias, step, normal, rate):
         normal: (3,) unit, written.
         rate: (3,) of the normal, 1/s, written.
     """
-    _cross(omega[0] - bias[0], omega[1] - bias[1], omega[2] - bias[2], before, normal)
+    cross_kernel(omega[0] - bias[0], omega[1] - bias[1], omega[2] - bias[2], before, normal)
     for i in range(3):
         normal[i] = before[i] - step * normal[i]
-    _to_unit(normal)
-    _cross(smooth[0] - bias[0], smooth[1] - bias[1], smooth[2] - bias[2], normal, rate)
+    unit_kernel(normal)
+    cross_kernel(smooth[0] - bias[0], smooth[1] - bias[1], smooth[2] - bias[2], normal, rate)
     for i in range(3):
         rate[i] = -rate[i]
 
@@ -113,19 +202,19 @@ def draw_kernel(normal, error, part, gain, slow, bias, press, shift, moment, dra
         drawn[i] = error[i] * part
     for i in range(3):
         normal[i] += gain * drawn[i]
-    _cross(normal[0], normal[1], normal[2], drawn, learnt)
+    cross_kernel(normal[0], normal[1], normal[2], drawn, learnt)
     for i in range(3):
         learnt[i] = bias[i] + slow * learnt[i]
         drawn[i] = -press * normal[i]
-    _cross(shift[0], shift[1], shift[2], drawn, held)
+    cross_kernel(shift[0], shift[1], shift[2], drawn, held)
     for i in range(3):
         held[i] += moment[i]
         drawn[i] = normal[i]
-    _to_unit(drawn)
+    unit_kernel(drawn)
 
 
 @kernel
-def _cross(x, y, z, other, result):
+def cross_kernel(x, y, z, other, result):
     """Fill the cross product of (x, y, z) and a vector (3,)."""
     result[0] = y * other[2] - z * other[1]
     result[1] = z * other[0] - x * other[2]
@@ -139,7 +228,7 @@ def dot_kernel(a, b):
 
 
 @kernel
-def _to_unit(vector):
+def unit_kernel(vector):
     """Scale a vector (3,) to length 1."""
     size = np.sqrt(dot_kernel(vector, vector))
     for i in range(3):
@@ -151,6 +240,12 @@ def _least_sum(values, starts):
     """Least sum over the springs of a contact."""
     least = np.inf
     for c in range(len(starts)):
-        stop = starts[c + 1] if c + 1 < len(starts) else len(values)
-        least = min(least, values[starts[c] : stop].sum())
+        least = min(least, sum_kernel(values, starts, c))
     return least
+
+
+@kernel
+def sum_kernel(values, starts, c):
+    """Sum over the springs of contact c, of values (s,); starts (c,) are the first ones."""
+    stop = starts[c + 1] if c + 1 < len(starts) else len(values)
+    return values[starts[c] : stop].sum()

@@ -12,17 +12,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.monitor.ground_kernels import compare_kernel, dot_kernel, draw_kernel, feet_kernel, turn_kernel
 from dyn_nodes.monitor.load_model import Load
 from dyn_nodes.stability import support_order, zmp_degree
 from dyn_nodes.stability.polygon import polygon_fault
-from dyn_nodes.stability.wheel_loads import WheelLoads, balance_loads, loads_on_plane_kernel
+from dyn_nodes.stability.wheel_loads import WheelLoads, balance_loads
 
 Array = NDArray[np.float64]
 
@@ -108,11 +108,11 @@ class GroundObserver:
         settings: of the filter.
 
     Attributes:
-        bias: (3,) of the gyroscope, as learnt, rad/s.
         contacts: whose springs they are.
         polygon: indices of the springs at the corners of the support polygon, counter-clockwise.
         radius: inradius of that polygon, m.
-        resets: how often the two sources disagreed.
+        memory: of `follow_kernel`: bias (3,) of the gyroscope, rad/s, the ground's normal (3,) as it is followed, plane
+            (4,) at which the springs last balanced the load, times (4,), s, and resets (1,); NaN: unknown.
     """
 
     def __init__(self, machine: Machine, settings: ObserverSettings | None = None) -> None:
@@ -121,33 +121,52 @@ class GroundObserver:
         self.stiffness = np.array([spring.stiffness for spring in springs])
         self.damping = np.array([spring.damping for spring in springs])
         self.free_length = np.array([spring.free_length for spring in springs])
-        self._room = tuple(np.empty((3, 3)))
-        self._stiffness_sum = float(self.stiffness.sum())
-        self._damping_time = float(self.damping.sum() / self.stiffness.sum())
         self.contacts = ContactSprings(machine)
         self._names = tuple(spring.name for spring in springs)
         self.polygon: NDArray[np.intp] | None = None
         self.radius = 1.0
-        self.resets = 0
+        self.memory = np.zeros(3), np.full(3, np.nan), np.full(4, np.nan), np.zeros(4), np.zeros(1, np.int64)
         self.clear()
+
+    @property
+    def bias(self) -> Array:
+        """(3,) of the gyroscope, as learnt, rad/s."""
+        return self.memory[0].copy()
+
+    @property
+    def resets(self) -> int:
+        """How often the two sources disagreed."""
+        return int(self.memory[4][0])
 
     def clear(self) -> None:
         """Forget where the ground is."""
-        self.bias = np.zeros(3)
-        self._age = self._apart = self._rested = self._stood = 0.0
-        self._plane: Array | None = None
-        self._normal: Array | None = None
+        bias, normal, plane, numbers, _ = self.memory
+        bias[:], normal[:], plane[:], numbers[:] = 0.0, np.nan, np.nan, 0.0
+
+    @cached_property
+    def law(self) -> tuple[Any, ...]:
+        """What `follow_kernel` knows of the machine, whose polygon has been learnt: springs, settings and their lag."""
+        assert self.polygon is not None
+        own, stiffness = self.settings, float(self.stiffness.sum())
+        numbers = own.time_constant, own.bias_time, own.rest_time, own.patience, own.lifted, own.standing, own.renewal
+        return (
+            (self.stiffness, self.damping, self.free_length, self.polygon, self.contacts.starts),
+            (*numbers, own.disagreement * self.radius, own.trust / (stiffness * self.radius)),
+            float(self.damping.sum() / stiffness),
+        )
 
     def statics(self, load: Load) -> WheelLoads:
         """Return the wheel loads that balance a load, without the gyroscope."""
         if self.polygon is None:
             self.learn_polygon(load.attachments)
         assert self.polygon is not None
+        plane = self.memory[2]
+        guess = None if np.isnan(plane[0]) else plane
         result = balance_loads(
-            load.attachments, self.stiffness, self.free_length, self.polygon, load.force, load.moment, self._plane
+            load.attachments, self.stiffness, self.free_length, self.polygon, load.force, load.moment, guess
         )
         if result.pressed and result.balanced:
-            self._plane = result.plane
+            plane[:] = result.plane
         return result
 
     def learn_polygon(self, attachments: Array) -> None:
@@ -173,82 +192,11 @@ class GroundObserver:
         found = self.statics(load)
         return Footing(found.normal, found.plane, found.feet, load.force, load.moment, found.balanced, found.pressed)
 
-    def rest(self, omega: Array, step: float) -> None:
-        """Learn the gyroscope's bias from its mean (3,) over a step in which nothing moved."""
-        self._rested += step
-        self.bias = self.bias + step / max(min(self._rested, self.settings.rest_time), step) * (omega - self.bias)
-
-    def follow(self, load: Load, omega: Array, smooth: Array, step: float) -> Footing:
-        """Return the footing from load and gyroscope.
-
-        Args:
-            load: by Newton-Euler.
-            omega: (3,) mean angular velocity of the base over the step, as measured, rad/s.
-            smooth: (3,) the same now, filtered, rad/s.
-            step: time since the call before, s.
-        """
-        found = self.statics(load)
-        if not found.pressed:
-            self._normal = None
-            return self._footing(load, found)
-        target = found.plane[:3]
-        if self._normal is None:
-            self._normal, self._age = target.copy(), 0.0
-        plane, feet = np.empty(4), np.empty(load.attachments.shape)
-        normal, (rate, shift, error) = plane[:3], self._room
-        turn_kernel(self._normal, omega, smooth, self.bias, step, normal, rate)
-        press = -dot_kernel(load.force, target)
-        loads, plane[3] = self._loads_on(load.attachments, normal, rate, press)
-        feet_kernel(load.attachments, plane, feet)
-        # the dampers hold a part of the load's moment: the direction that they and the springs balance together
-        moved, wrong, damped_square, least, stands = compare_kernel(
-            normal,
-            target,
-            loads.dot(feet),
-            press,
-            found.center_of_pressure,
-            rate,
-            self._damping_time,
-            loads,
-            found.normal,
-            self.contacts.starts,
-            shift,
-            error,
-        )
-        self._apart = self._apart + step if moved > self.settings.disagreement * self.radius else 0.0
-        if self._apart > self.settings.patience:
-            self.resets += 1
-            self._apart = 0.0
-            self._normal, self._age = target.copy(), 0.0
-            return self._footing(load, found)
-        self._stood = self._stood + step if stands >= self.settings.lifted * press else 0.0
-        off = least <= 0.0 and self._stood < self.settings.standing
-        part = gain = slow = 0.0
-        if off:
-            self._age = min(self._age, self.settings.renewal)
-        else:
-            # what the load shows of a machine that rocks hard, or in a shock, counts as far as it is likely
-            likely = self.settings.trust * press / (self._stiffness_sum * self.radius)
-            part = min(1.0, likely / max(wrong, 1e-12))
-            step /= 1.0 + damped_square / likely**2
-            # at first as a mean over all that was seen, later with the time constant
-            self._age += step
-            gain = step / min(max(self._age, 1e-6), self.settings.time_constant)
-            slow = step / (self.settings.time_constant * self.settings.bias_time)
-        self._normal, bias, moment = np.empty(3), np.empty(3), np.empty(3)
-        draw_kernel(normal, error, part, gain, slow, self.bias, press, shift, load.moment, self._normal, bias, moment)
-        self.bias = bias
-        return Footing(loads, plane, feet, load.force, moment, found.balanced or least > 0.0, True)
-
-    def _loads_on(self, attachments: Array, normal: Array, rate: Array, press: float) -> tuple[Array, float]:
-        """Return `loads_on_plane` of the springs, without its checks of the input."""
-        loads = np.empty(len(attachments))
-        springs = self.stiffness, self.damping, self.free_length
-        return loads, loads_on_plane_kernel(attachments, *springs, normal, rate, press, loads)
-
-    @staticmethod
-    def _footing(load: Load, found: WheelLoads) -> Footing:
-        return Footing(found.normal, found.plane, found.feet, load.force, load.moment, found.balanced, found.pressed)
+    def followed(self, load: Load, found: Array, balanced: bool, pressed: bool) -> Footing:
+        """Return the footing of what `follow_kernel` found under a load."""
+        w = len(self.stiffness)
+        feet = found[w + 7 :].reshape(w, 3)
+        return Footing(found[:w], found[w : w + 4], feet, load.force, found[w + 4 : w + 7], balanced, pressed)
 
 
 def ground_axes(plane: Array) -> Array:

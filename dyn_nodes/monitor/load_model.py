@@ -66,6 +66,12 @@ class LoadModel:
     Args:
         machine: with a base that is not fixed (`free` or `planar`: the base is a free body here).
 
+    Attributes:
+        joints: names of the movable ones, in their order.
+        size: of what the code writes.
+        code: address of machine code of q, v, a (n,), base (9,) as in `evaluate_batch`, payload (1,), kg, and a result
+            (size,).
+
     Raises:
         ValueError: the base is fixed to the world; loads, whose poses no joint states hold.
     """
@@ -79,12 +85,12 @@ class LoadModel:
         self.machine = machine
         self.joints = tuple(joint.name for joint in machine.movable_joints)
         self._springs = len(machine.supports)
-        self._size = 16 + 6 * self._springs
+        self.size = 16 + 6 * self._springs
         self._base, self._payload_mass = np.empty(9), np.empty(1)
         self._kernel = build_module(
             f'{machine.name}: load', [machine_fingerprint(machine)], self._functions, batch=('load',)
         )
-        self._of_one = self._kernel.load
+        self.code = self._kernel.code('load')
 
     def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:
         tree = build_tree(self.machine)
@@ -132,9 +138,13 @@ class LoadModel:
                 there reads (+g upwards at rest).
             payload: kg.
         """
-        flat, base = np.empty(self._size), self._base
+        flat, base = np.empty(self.size), self._base
         base[0:3], base[3:6], base[6:9], self._payload_mass[0] = omega, alpha, felt, payload
-        self._of_one(q, v, a, base, self._payload_mass, flat)
+        self._kernel.load(q, v, a, base, self._payload_mass, flat)
+        return self.load_of(flat)
+
+    def load_of(self, flat: Array) -> Load:
+        """Return what the code at `code` has written to (size,) numbers, as views of them."""
         middle = 16 + 3 * self._springs
         wheels, axles = flat[16:middle].reshape(-1, 3), flat[middle:].reshape(-1, 3)
         return Load(flat[0], flat[1:4], flat[4:7], flat[7:10], wheels, axles, flat[10:13], flat[13:16])
@@ -149,7 +159,7 @@ class LoadModel:
             base: (t, 9) omega, alpha, felt of each.
             payload: (t,) kg.
         """
-        flat = np.empty((len(q), self._size))
+        flat = np.empty((len(q), self.size))
         self._kernel.load_batch(q, v, a, base, payload.reshape(-1, 1), flat)
         shape, middle = (len(q), self._springs, 3), 16 + 3 * self._springs
         return Load(

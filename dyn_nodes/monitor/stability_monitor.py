@@ -20,8 +20,9 @@ from dyn_nodes.model.rotations import cross
 from dyn_nodes.monitor.ground_observer import Footing, GroundObserver, ObserverSettings, ground_axes
 from dyn_nodes.monitor.load_model import Load, LoadModel, axles_of
 from dyn_nodes.monitor.margin_guard import GuardSettings, MarginGuard
+from dyn_nodes.monitor.measured_kernels import TURNING, imu_kernel, joints_kernel
 from dyn_nodes.monitor.rocking import RockingModel
-from dyn_nodes.monitor.sensors import ImuMount, MeanRate, SensorNoise, world_up
+from dyn_nodes.monitor.sensors import ImuMount, SensorNoise
 from dyn_nodes.simulation.assembly import gravity_vector
 from dyn_nodes.stability import PolygonError, Support, margins
 from dyn_nodes.stability.balance import Balance
@@ -29,10 +30,7 @@ from dyn_nodes.stability.grip import check_points, grip_of
 
 Array = NDArray[np.float64]
 UP = np.array([0.0, 0.0, 1.0])
-QUIET, TURNING = 2e-3, 0.02
-"""Below these speeds of the joints and of the base, rad/s, the mean of the gyroscope is taken for its bias."""
-
-
+UNKNOWN = np.full(4, np.nan)
 JOINT_GATE, TURN_GATE, FELT_GATE = 6.0, 5.0, 6.0
 """Surprises, in standard deviations, from which on joints, gyroscope and accelerometer have jumped: see
 :class:`DerivativeFilter`."""
@@ -107,6 +105,7 @@ class StabilityMonitor:
         self.payload = machine.payload.mass if machine.payload else 0.0
         self._gravity = np.array(gravity_vector(machine.gravity, machine.slope if slope is None else slope))
         self._make_filters()
+        self._rate, self._payload_mass = np.zeros(7), np.empty(1)
         self._edge_names: tuple[str, ...] = ()
         self.guard = MarginGuard(guard or GuardSettings(), {})
         self.clear()
@@ -123,6 +122,8 @@ class StabilityMonitor:
         self._feeling = DerivativeFilter(
             2, noise.felt_density, (noise.accelerometer,), (1.0, 1.0), gap=0.2, gate=FELT_GATE
         )
+        for derivative, count in ((self._joints, len(self.model.joints)), (self._turning, 3), (self._feeling, 3)):
+            derivative.prepare(count)
 
     def clear(self) -> None:
         """Begin again, as after time went back."""
@@ -140,7 +141,7 @@ class StabilityMonitor:
         self._began = 0.0
         self.imu_time: float | None = None
         self._imu_began = 0.0
-        self._mean_rate = MeanRate()
+        self._rate[:] = 0.0
         self.omega, self.alpha = np.zeros(3), np.zeros(3)
         self.felt = np.array([0.0, 0.0, self.machine.gravity])
         self._up: Array | None = None
@@ -162,28 +163,26 @@ class StabilityMonitor:
             specific_force: (3,) in the IMU's axes, m/s2, +g upwards at rest.
             orientation: (4,) quaternion x, y, z, w of the IMU in a world whose z points up, or None.
         """
-        omega = self.mount.to_base(angular_velocity)
         step = 0.0 if self.imu_time is None else time - self.imu_time
         if self.imu_time is None or not 0.0 < step <= self._turning.gap:
             self._imu_began = time
-            self._mean_rate.restart()
             step = 0.0
-        self.imu_time = time
-        self._turning.update(time, omega)
-        felt = self._feeling.update(time, self.mount.to_base(specific_force))[0]
-        if self._turning.surprise > TURN_GATE or self._feeling.surprise > FELT_SHOCK:
-            self._shocked = True
-        self._mean_rate.add(omega, step)
-        if orientation is not None:
-            self._up = self.mount.to_base(world_up(orientation))
-            return
-        direction = felt / max(float(np.linalg.norm(felt)), 1e-9)
-        if self._up is None or step == 0.0:
-            self._up = direction
-            return
-        turned = self._up - step * cross(omega - self.ground.bias, self._up)
-        turned += min(1.0, step / self.mount.up_time) * (direction - turned)
-        self._up = turned / np.linalg.norm(turned)
+        self.imu_time, mount = time, self.mount
+        up = (UNKNOWN[:3] if self._up is None else self._up).copy()
+        turned, felt = imu_kernel(
+            time,
+            step,
+            np.array((angular_velocity, specific_force), dtype=np.float64),
+            UNKNOWN if orientation is None else np.asarray(orientation, dtype=np.float64),
+            mount.rotation,
+            mount.up_time,
+            (self._turning.law, self._turning.memory),
+            (self._feeling.law, self._feeling.memory),
+            self.ground.memory[0],
+            self._rate,
+            up,
+        )
+        self._up, self._shocked = up, self._shocked or turned > TURN_GATE or felt > FELT_SHOCK
 
     def joints(self, time: float, positions: Array, velocities: Array | None) -> None:
         """Take joint states: (n,) positions and, where there are any, velocities, in the machine's order."""
@@ -193,22 +192,23 @@ class StabilityMonitor:
         if self.time is None:
             self._began = time
         self.time = time
-        self.q, self.v, self.a = self._joints.update(time, positions, velocities)
         if self.has_imu:
-            self._follow(step)
+            self._watch(self._follow(step, positions, velocities))
             self._resting = self.rocking.plane = None
         else:
+            self.q, self.v, self.a = self._joints.update(time, positions, velocities)
             self._stand(step)
-        self._watch()
+            assert self.footing is not None
+            self._watch(self.ground.contacts.summed(self.footing.normal) > 0.0)
 
-    def _watch(self) -> None:
-        """Pass the instant to the guard, which needs every one while it is alert."""
+    def _watch(self, touching: NDArray[np.bool_]) -> None:
+        """Pass the instant, and which contacts carry load, to the guard, which needs every one while it is alert."""
         assert self.time is not None
         assert self.footing is not None
         self._balance = None
         shocked = self._shocked or self._joints.surprise > JOINT_GATE
         self._shocked = False
-        self.guard.see(self.time, shocked, self.ground.contacts.summed(self.footing.normal) > 0.0)
+        self.guard.see(self.time, shocked, touching)
         if not self.settled:
             return
         since = self.time - self.guard.span(self.time)
@@ -233,27 +233,46 @@ class StabilityMonitor:
         """(3,) angular velocity of the base in its axes, rad/s; that of the predicted rocking without an IMU."""
         if not self.has_imu:
             return self.rocking.rate
-        assert self._turning.x is not None
-        return np.asarray(self._turning.x[0] - self.ground.bias)
+        return np.asarray(self._turning.memory[0][0] - self.ground.bias)
 
     @property
     def settled(self) -> bool:
         """Return whether the filters have seen enough."""
         return self.time is not None and self.time - max(self._began, self._imu_began) >= self.settling - 1e-9
 
-    def _follow(self, step: float) -> None:
-        assert self._turning.x is not None
-        assert self._feeling.x is not None
-        omega, alpha = self._turning.x[0] - self.ground.bias, self._turning.x[1]
-        arm, felt = self.mount.position, self._feeling.x[0]
-        if self.mount.away:
-            felt = felt - cross(alpha, arm) - cross(omega, cross(omega, arm))
-        self.omega, self.alpha, self.felt = omega, alpha, felt
-        self.load = self.model.evaluate(self.q, self.v, self.a, omega, alpha, felt, self.payload)
-        mean = self._mean_rate.take(self._turning.x[0])
-        if step > 0.0 and _all_below(QUIET, self.v) and _all_below(TURNING, mean - self.ground.bias):
-            self.ground.rest(mean, step)
-        self.footing = self.ground.follow(self.load, mean, self._turning.x[0], step)
+    def _follow(self, step: float, positions: Array, velocities: Array | None) -> NDArray[np.bool_]:
+        """With an IMU: the base moves as it is measured. Return which contacts carry load, (c,)."""
+        n, w, ground = len(self.model.joints), len(self.ground.stiffness), self.ground
+        measured, state, base = np.empty((2, n)), np.empty((3, n)), np.empty(9)
+        flat, found = np.empty(self.model.size), np.empty(4 * w + 7)
+        touching = np.empty(len(ground.contacts.starts), np.bool_)
+        measured[0], self._payload_mass[0] = positions, self.payload
+        if velocities is not None:
+            measured[1] = velocities
+        balanced, pressed = joints_kernel(
+            self.time,
+            step,
+            measured,
+            1 if velocities is None else 2,
+            (self._joints.law, self._joints.memory),
+            (self._turning.law, self._turning.memory),
+            (self._feeling.law, self._feeling.memory),
+            self.mount.position,
+            self._rate,
+            self.model.code,
+            self._payload_mass,
+            (ground.law, ground.memory),
+            state,
+            base,
+            flat,
+            found,
+            touching,
+        )
+        self.q, self.v, self.a = state
+        self.omega, self.alpha, self.felt = base.reshape(3, 3)
+        self.load = self.model.load_of(flat)
+        self.footing = ground.followed(self.load, found, balanced, pressed)
+        return touching
 
     def _stand(self, step: float = 0.0) -> None:
         """Without an IMU: gravity is that of the slope, and the base rocks as its suspension lets it."""
@@ -423,11 +442,6 @@ class StabilityMonitor:
         """
         plane = np.array([0.0, 0.0, 1.0, 0.0]) if self.footing is None else self.footing.plane
         return ground_axes(plane), plane[3] * plane[:3]
-
-
-def _all_below(limit: float, speeds: Array) -> bool:
-    """Return whether the magnitudes of speeds (n,) are all below a limit; not where one is NaN."""
-    return all(abs(speed) < limit for speed in speeds.tolist())
 
 
 def contact_frames(axles: Array, rolling: NDArray[np.bool_]) -> Array:

@@ -89,8 +89,7 @@ def balance_loads(
     """Return `wheel_loads` of contiguous arrays of its shapes, which are not checked."""
     plane = np.empty(4)
     if guess is None:
-        plane[:3] = 0.0, 0.0, 1.0
-        plane[3] = float((attachments[:, 2] - free_length).mean())
+        start_kernel(attachments, free_length, plane)
     else:
         plane[:] = guess
     normal, feet, center = np.empty(len(attachments)), np.empty_like(attachments), np.empty(3)
@@ -98,6 +97,13 @@ def balance_loads(
         attachments, stiffness, free_length, polygon, force, moment, plane, normal, feet, center
     )
     return WheelLoads(normal, plane, feet, center, status == 0, status < 2)
+
+
+@kernel
+def start_kernel(points, rest, plane):
+    """Fill a level plane (4,) that wheels at points (w, 3) just touch in the mean."""
+    plane[:3], plane[3] = 0.0, (points[:, 2] - rest).mean()
+    plane[2] = 1.0
 
 
 @kernel

@@ -131,8 +131,17 @@ def test_its_kernel_agrees_with_the_filter_in_matrices():
         if turn % 3:
             measured[turn % 3 - 1] = None
         earlier, kept = found.x, found.x.copy()
-        x, P = plain_step(x, P, step, 0.5, measured, found.variances)
+        x, P = plain_step(x, P, step, 0.5, measured, found.law[2])
         found.update(time, *measured)
         np.testing.assert_allclose(found.x, x, rtol=1e-9, atol=1e-11)
         np.testing.assert_allclose(found.covariance, P, rtol=1e-9, atol=1e-12)
         np.testing.assert_array_equal(earlier, kept)  # estimates that were given out stay as they were
+
+
+def test_another_number_of_quantities_is_refused_while_the_filter_follows_some():
+    found = tracker()
+    found.update(0.0, np.zeros(3), None)
+    with pytest.raises(ValueError, match='expected 3 quantities, found 2'):
+        found.update(0.01, np.zeros(2), None)
+    found.clear()
+    assert found.update(0.0, np.ones(2), None).shape == (3, 2)

@@ -1,0 +1,176 @@
+"""What a stability monitor with an IMU does with its measurements, compiled: a call for each message.
+
+A filter is (law, memory) of `DerivativeFilter`. The mean rate of the base between two joint states is found by the
+trapezoidal rule from `rate` (7,): angle (3,) since the last ones, rad, last sample (3,), rad/s, and time, s.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dyn_nodes.compile.code import call_code
+from dyn_nodes.control.derivative_filter import SURPRISE, filter_kernel
+from dyn_nodes.monitor._kernels import kernel
+from dyn_nodes.monitor.ground_kernels import (
+    cross_kernel,
+    dot_kernel,
+    follow_kernel,
+    rest_kernel,
+    sum_kernel,
+    unit_kernel,
+)
+
+QUIET, TURNING = 2e-3, 0.02
+"""Below these speeds of the joints and of the base, rad/s, the mean of the gyroscope is taken for its bias."""
+
+
+@kernel
+def imu_kernel(time, step, measured, orientation, axes, up_time, turning, feeling, bias, rate, up):
+    """Take an IMU message; return the surprises of gyroscope and accelerometer.
+
+    Args:
+        time: s.
+        step: time since the last message, s; 0 where the IMU begins.
+        measured: (2, 3) angular velocity and specific force, in the axes of the IMU, rad/s and m/s2.
+        orientation: (4,) quaternion x, y, z, w of the IMU in a world whose z points up; NaN where there is none.
+        axes: (3, 3) of the IMU in those of the base link.
+        up_time: in which the direction against gravity is drawn to the specific force without an orientation, s.
+        turning: filter of the gyroscope.
+        feeling: filter of the accelerometer.
+        bias: (3,) of the gyroscope, rad/s.
+        rate: (7,) changed.
+        up: (3,) against gravity in the axes of the base link, NaN where unknown; changed.
+    """
+    own, rows = np.empty((2, 3)), np.zeros(1, np.int64)
+    for k in range(2):
+        _turned(axes, measured[k], own[k])
+    filter_kernel(time, rows, own[:1], turning[0], turning[1])
+    filter_kernel(time, rows, own[1:], feeling[0], feeling[1])
+    if step == 0.0:
+        rate[:3], rate[6] = 0.0, 0.0
+    for i in range(3):
+        rate[i] += 0.5 * step * (rate[3 + i] + own[0, i])
+        rate[3 + i] = own[0, i]
+    rate[6] += step
+    if np.isnan(orientation[0]):
+        _drawn_up(step, up_time, own[0] - bias, feeling[1][0][0], up)
+    else:
+        shown = np.empty(3)
+        up_kernel(orientation, shown)
+        _turned(axes, shown, up)
+    return turning[1][2][SURPRISE], feeling[1][2][SURPRISE]
+
+
+@kernel
+def _turned(axes, vector, result):
+    """Fill the product (3,) of axes (3, 3) and a vector (3,)."""
+    for i in range(3):
+        result[i] = axes[i, 0] * vector[0] + axes[i, 1] * vector[1] + axes[i, 2] * vector[2]
+
+
+@kernel
+def up_kernel(quaternion, up):
+    """Fill the world's z axis (3,) in the axes of a body with a quaternion x, y, z, w of any norm; NaN at zero."""
+    x, y, z, w = quaternion[0], quaternion[1], quaternion[2], quaternion[3]
+    size = np.sqrt(x * x + y * y + z * z + w * w)
+    x, y, z, w = x / size, y / size, z / size, w / size
+    up[0], up[1], up[2] = 2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)
+
+
+@kernel
+def _drawn_up(step, up_time, omega, felt, up):
+    """Turn the direction against gravity with the base, and draw it to the specific force (3,), in place."""
+    direction, spin = felt / max(np.sqrt(dot_kernel(felt, felt)), 1e-9), np.empty(3)
+    if np.isnan(up[0]) or step == 0.0:
+        up[:] = direction
+        return
+    cross_kernel(omega[0], omega[1], omega[2], up, spin)
+    for i in range(3):
+        turned = up[i] - step * spin[i]
+        up[i] = turned + min(1.0, step / up_time) * (direction[i] - turned)
+    unit_kernel(up)
+
+
+@kernel
+def joints_kernel(
+    time,
+    step,
+    measured,
+    count,
+    joints,
+    turning,
+    feeling,
+    arm,
+    rate,
+    load,
+    payload,
+    observer,
+    state,
+    base,
+    flat,
+    found,
+    touching,
+):
+    """Take joint states of a machine whose base is measured; return whether the load is `balanced` and `pressed`.
+
+    Args:
+        time: s.
+        step: since the last joint states, s; 0 at first.
+        measured: (2, n) positions and velocities of the joints.
+        count: of these that were measured, 1 or 2.
+        joints: filter.
+        turning: filter of the gyroscope.
+        feeling: filter of the accelerometer.
+        arm: (3,) position of the IMU on the base link, m.
+        rate: (7,) changed.
+        load: address of the code of `LoadModel`.
+        payload: (1,) kg.
+        observer: law and memory of `GroundObserver`.
+        state: (3, n) estimates of the joints, written.
+        base: (9,) angular velocity, its rate, and specific force at the base link's origin, written.
+        flat: written: what `LoadModel.load_of` takes.
+        found: written: what `GroundObserver.followed` takes.
+        touching: (c,) whether each contact carries load, written.
+    """
+    filter_kernel(time, np.arange(count), measured, joints[0], joints[1])
+    state[:] = joints[1][0]
+    law, memory = observer
+    bias, smooth = memory[0], turning[1][0][0]
+    for i in range(3):
+        base[i], base[3 + i], base[6 + i] = smooth[i] - bias[i], turning[1][0][1, i], feeling[1][0][0, i]
+    if arm[0] != 0.0 or arm[1] != 0.0 or arm[2] != 0.0:
+        _to_origin(base[:3], base[3:6], arm, base[6:])
+    if call_code(load, state[0], state[1], state[2], base, payload, flat) != 0:
+        raise ValueError('load: an argument of another length')
+    mean = smooth.copy()
+    for i in range(3):
+        if rate[6] > 0.0:
+            mean[i] = rate[i] / rate[6]
+        rate[i] = 0.0
+    rate[6] = 0.0
+    if step > 0.0 and _below(QUIET, state[1]) and _below(TURNING, mean - bias):
+        rest_kernel(mean, step, law, memory)
+    w = law[0][0].shape[0]
+    attachments = flat[16 : 16 + 3 * w].reshape((w, 3))
+    status = follow_kernel(attachments, flat[4:7], flat[7:10], law, memory, mean, smooth, step, found)
+    starts = law[0][4]
+    for c in range(touching.shape[0]):
+        touching[c] = sum_kernel(found[:w], starts, c) > 0.0
+    return status
+
+
+@kernel
+def _below(limit, speeds):
+    """Return whether the magnitudes of speeds (n,) are all below a limit; not where one is NaN."""
+    return (np.abs(speeds) < limit).all()
+
+
+@kernel
+def _to_origin(omega, alpha, arm, felt):
+    """Take the specific force (3,) of a point of the base link, at `arm` (3,), to its origin, in place."""
+    spun, once, twice = np.empty(3), np.empty(3), np.empty(3)
+    cross_kernel(alpha[0], alpha[1], alpha[2], arm, spun)
+    cross_kernel(omega[0], omega[1], omega[2], arm, once)
+    cross_kernel(omega[0], omega[1], omega[2], once, twice)
+    for i in range(3):
+        felt[i] = felt[i] - spun[i] - twice[i]
