@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 from dyn_nodes.control._kernels import kernel
 
 Array = NDArray[np.float64]
-TIME, SURPRISE, BEGUN = 0, 1, 2
-"""Places in the numbers of a filter's memory."""
+TIME, SURPRISE, BEGUN, KEPT = 0, 1, 2, 3
+"""Places in the memory of a filter: s, standard deviations, whether it follows something; covariance and estimates."""
+STATES, GAP, GATE, FIXED = 0, 1, 2, 3
+"""Places in its law: see `DerivativeFilter`; variances, start, transition and noise."""
 
 
 class DerivativeFilter:
@@ -38,8 +40,8 @@ class DerivativeFilter:
             filter follows at once, and is noisier for some samples.
 
     Attributes:
-        law: of `filter_kernel`.
-        memory: of `filter_kernel`, made by `prepare`.
+        law: numbers of `filter_kernel`, which do not change.
+        memory: of `filter_kernel`, which it changes; its size is that of `prepare`.
     """
 
     def __init__(
@@ -62,13 +64,17 @@ class DerivativeFilter:
         up = states - 1 - order
         scale = np.array([factorial(int(k)) for k in up], dtype=np.float64)
         noise = density / ((up[:, None] + up[None, :] + 1) * scale[:, None] * scale[None, :])
-        variances, begin = (np.square(np.asarray(own, dtype=np.float64)) for own in (deviations, start))
-        self.law = transition, noise, variances, np.diag(begin), float(gap), float(gate)
-        self.memory = np.zeros((states, 0)), np.zeros((states, states)), np.zeros(3)
+        variances = np.full(states, inf)
+        variances[: len(deviations)] = np.square(np.asarray(deviations, dtype=np.float64))
+        begin = np.square(np.asarray(start, dtype=np.float64))
+        self.law = np.concatenate(
+            [(states, gap, gate), variances, begin, transition.ravel(), noise.ravel()], dtype=np.float64
+        )
+        self.memory = np.zeros(KEPT + states * states)
 
     def clear(self) -> None:
         """Forget everything."""
-        self.memory[2][BEGUN] = 0.0
+        self.memory[BEGUN] = 0.0
 
     def prepare(self, count: int) -> None:
         """Make room for so many quantities.
@@ -76,27 +82,32 @@ class DerivativeFilter:
         Raises:
             ValueError: the filter follows another number of them.
         """
-        x, covariance, numbers = self.memory
-        if x.shape[1] == count:
+        found = self.estimates.shape[1]
+        if found == count:
             return
-        if numbers[BEGUN]:
-            raise ValueError(f'expected {x.shape[1]} quantities, found {count}')
-        self.memory = np.zeros((self.states, count)), covariance, numbers
+        if self.memory[BEGUN]:
+            raise ValueError(f'expected {found} quantities, found {count}')
+        self.memory = np.zeros(KEPT + self.states * (self.states + count))
+
+    @property
+    def estimates(self) -> Array:
+        """(states, n) as a view of the memory."""
+        return self.memory[KEPT + self.states**2 :].reshape(self.states, -1)
 
     @property
     def x(self) -> Array | None:
         """(states, n) estimates, of the time of the last update; None before the first."""
-        return self.memory[0].copy() if self.memory[2][BEGUN] else None
+        return self.estimates.copy() if self.memory[BEGUN] else None
 
     @property
     def covariance(self) -> Array:
         """(states, states), which all quantities share."""
-        return self.memory[1].copy()
+        return self.memory[KEPT : KEPT + self.states**2].reshape(self.states, -1).copy()
 
     @property
     def surprise(self) -> float:
         """How far the last measurements were from what was expected, standard deviations; 0 without a gate."""
-        return float(self.memory[2][SURPRISE])
+        return float(self.memory[SURPRISE])
 
     def update(self, time: float, *measured: Array | None) -> Array:
         """Take measurements at a time; return the estimates (states, n).
@@ -109,7 +120,7 @@ class DerivativeFilter:
         values = np.array([measured[k] for k in rows], dtype=np.float64)
         self.prepare(values.shape[1])
         filter_kernel(time, np.array(rows), values, self.law, self.memory)
-        return self.memory[0].copy()
+        return self.estimates.copy()
 
 
 @kernel
@@ -120,24 +131,35 @@ def filter_kernel(time, rows, values, law, memory):
         time: s.
         rows: (m,) state that each measurement shows.
         values: (m or more, n) measurements.
-        law: what `update_kernel` calls unit_transition, unit_noise and variances, the covariance before the first
-            measurement, gap, s, and gate.
-        memory: (states, n) estimates, their covariance and numbers (3,): time, surprise, whether it has begun; changed.
+        law: of a `DerivativeFilter`.
+        memory: of the same; changed.
     """
-    transition, noise, variances, start, gap, gate = law
-    x, covariance, numbers = memory
-    step = time - numbers[TIME]
-    numbers[TIME] = time
-    if numbers[BEGUN] > 0.0 and 0.0 < step <= gap:
-        numbers[SURPRISE] = update_kernel(
-            step, x.copy(), transition, noise, rows, values, variances, gate, x, covariance
+    n = int(law[STATES])
+    variances, start = law[FIXED : FIXED + n], law[FIXED + n : FIXED + 2 * n]
+    fixed = law[FIXED + 2 * n :].reshape((2, n, n))
+    covariance, x = memory[KEPT : KEPT + n * n].reshape((n, n)), memory[KEPT + n * n :].reshape((n, values.shape[1]))
+    step = time - memory[TIME]
+    memory[TIME] = time
+    if memory[BEGUN] > 0.0 and 0.0 < step <= law[GAP]:
+        memory[SURPRISE] = update_kernel(
+            step, x.copy(), fixed[0], fixed[1], rows, values, variances, law[GATE], x, covariance
         )
         return
-    x[:], covariance[:] = 0.0, start
+    x[:], covariance[:] = 0.0, 0.0
+    for i in range(n):
+        covariance[i, i] = start[i]
     for m in range(len(rows)):
         x[rows[m]] = values[m]
         covariance[rows[m], rows[m]] = variances[rows[m]]
-    numbers[SURPRISE], numbers[BEGUN] = 0.0, 1.0
+    memory[SURPRISE], memory[BEGUN] = 0.0, 1.0
+
+
+@kernel
+def estimate_kernel(law, memory, place, count):
+    """Return the estimates (count,) of a state of `count` quantities, as a view of the memory."""
+    n = int(law[STATES])
+    first = KEPT + n * n + place * count
+    return memory[first : first + count]
 
 
 @kernel

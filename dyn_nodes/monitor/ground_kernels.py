@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from dyn_nodes.compile.code import call_code
 from dyn_nodes.monitor._kernels import fused, kernel
 from dyn_nodes.stability.wheel_loads import loads_on_plane_kernel, start_kernel, wheel_loads_kernel
+from dyn_nodes.stability.zmp import degree_kernel
 
-AGE, APART, RESTED, STOOD = 0, 1, 2, 3
-"""Places in the times of an observer's memory, s."""
+DIRECTION, BALANCING, AGE, APART, RESTED, STOOD, RESETS, MEMORY = 3, 6, 10, 11, 12, 13, 14, 15
+"""Places in an observer's memory, whose length is the last. They follow the bias (3,) of the gyroscope, rad/s: normal
+(3,) of the ground as it is followed, plane (4,) at which the springs last balanced the load, NaN where unknown; four
+times, s; how often the two sources disagreed."""
 
 
 @fused
@@ -35,23 +39,49 @@ def corners_kernel(points, order, plane, corners):
 
 
 @kernel
-def follow_kernel(attachments, force, moment, law, memory, omega, smooth, step, found):
+def present_kernel(load, size, q, felt, payload, plane, order):
+    """Stability degree at rest on a plane (4,), at positions (n,) of the joints.
+
+    Args:
+        load: address of the code of `LoadModel`.
+        size: of what that writes.
+        q: (n,) rad or m.
+        felt: (3,) specific force at rest, m/s2.
+        payload: kg.
+        plane: (4,) of the ground.
+        order: (c,) of the springs at the corners of the support polygon.
+    """
+    still, base, flat = np.zeros(q.shape[0]), np.zeros(9), np.empty(size)
+    base[6:] = felt
+    if call_code(load, q, still, still, base, np.full(1, payload), flat) != 0:
+        raise ValueError('load: an argument of another length')
+    w = (size - 16) // 6
+    points, corners = flat[16 : 16 + 3 * w].reshape((1, w, 3)), np.empty((1, order.shape[0], 3))
+    corners_kernel(points, order, plane, corners)
+    return degree_kernel(corners[0], flat[4:7], flat[7:10], plane[:3])
+
+
+@kernel
+def follow_kernel(attachments, force, moment, springs, settings, polygon, starts, memory, omega, smooth, step, found):
     """Go on by a step, from load and gyroscope; return whether the load is `balanced` and `pressed` (`WheelLoads`).
 
     Args:
         attachments: (s, 3) of the springs, m.
         force: (3,) of the load, N.
         moment: (3,) of the load, N m.
-        law: `GroundObserver.law`.
+        springs: (3, s) stiffness, N/m, damping, N s/m, and free length, m.
+        settings: of `GroundObserver.law`.
+        polygon: (n,) springs at the corners of the support polygon.
+        starts: (c,) first spring of each contact.
         memory: `GroundObserver.memory`, changed.
         omega: (3,) mean angular velocity of the base over the step, as measured, rad/s.
         smooth: (3,) the same now, filtered, rad/s.
         step: s.
         found: (4 s + 7,) loads (s,), plane (4,), moment (3,) that these balance, and feet (s, 3), written.
     """
-    (stiffness, damping, rest, polygon, starts), settings, lag = law
-    time_constant, bias_time, _, patience, lifted, standing, renewal, disagreement, trust = settings
-    bias, direction, balancing_plane, times, resets = memory
+    stiffness, damping, rest = springs[0], springs[1], springs[2]
+    time_constant, bias_time, _, patience, lifted, standing, renewal, disagreement, trust, lag = settings
+    bias, direction, balancing_plane = memory[:DIRECTION], memory[DIRECTION:BALANCING], memory[BALANCING:AGE]
     w = attachments.shape[0]
     loads, plane, held, feet = found[:w], found[w : w + 4], found[w + 4 : w + 7], found[w + 7 :].reshape((w, 3))
     balancing, center = np.empty(w), np.empty(3)
@@ -68,7 +98,7 @@ def follow_kernel(attachments, force, moment, law, memory, omega, smooth, step, 
         return False, False
     target, gyroscope, rate, shift, error = plane[:3].copy(), np.empty(4), np.empty(3), np.empty(3), np.empty(3)
     if np.isnan(direction[0]):
-        direction[:], times[AGE] = target, 0.0
+        direction[:], memory[AGE] = target, 0.0
     normal, pushes = gyroscope[:3], np.empty(w)
     turn_kernel(direction, omega, smooth, bias, step, normal, rate)
     press = -dot_kernel(force, target)
@@ -79,23 +109,23 @@ def follow_kernel(attachments, force, moment, law, memory, omega, smooth, step, 
     moved, wrong, damped_square, least, stands = compare_kernel(
         normal, target, _carried(pushes, below), press, center, rate, lag, pushes, balancing, starts, shift, error
     )
-    times[APART] = times[APART] + step if moved > disagreement else 0.0
-    if times[APART] > patience:
-        resets[0] += 1
-        direction[:], times[APART], times[AGE] = target, 0.0, 0.0
+    memory[APART] = memory[APART] + step if moved > disagreement else 0.0
+    if memory[APART] > patience:
+        memory[RESETS] += 1.0
+        direction[:], memory[APART], memory[AGE] = target, 0.0, 0.0
         return status == 0, True
-    times[STOOD] = times[STOOD] + step if stands >= lifted * press else 0.0
+    memory[STOOD] = memory[STOOD] + step if stands >= lifted * press else 0.0
     part, gain, slow = 0.0, 0.0, 0.0
-    if least <= 0.0 and times[STOOD] < standing:
-        times[AGE] = min(times[AGE], renewal)
+    if least <= 0.0 and memory[STOOD] < standing:
+        memory[AGE] = min(memory[AGE], renewal)
     else:
         # what the load shows of a machine that rocks hard, or in a shock, counts as far as it is likely
         likely = trust * press
         part = min(1.0, likely / max(wrong, 1e-12))
         step /= 1.0 + damped_square / likely**2
         # at first as a mean over all that was seen, later with the time constant
-        times[AGE] += step
-        gain = step / min(max(times[AGE], 1e-6), time_constant)
+        memory[AGE] += step
+        gain = step / min(max(memory[AGE], 1e-6), time_constant)
         slow = step / (time_constant * bias_time)
     learnt = np.empty(3)
     draw_kernel(normal, error, part, gain, slow, bias, press, shift, moment, direction, learnt, held)
@@ -114,13 +144,12 @@ def _carried(pushes, feet):
 
 
 @kernel
-def rest_kernel(omega, step, law, memory):
+def rest_kernel(omega, step, rest_time, memory):
     """Learn the gyroscope's bias from its mean (3,) over a step in which nothing moved, rad/s and s."""
-    rest_time, (bias, _, _, times, _) = law[1][2], memory
-    times[RESTED] += step
-    part = step / max(min(times[RESTED], rest_time), step)
+    memory[RESTED] += step
+    part = step / max(min(memory[RESTED], rest_time), step)
     for i in range(3):
-        bias[i] += part * (omega[i] - bias[i])
+        memory[i] += part * (omega[i] - memory[i])
 
 
 @kernel

@@ -13,12 +13,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.monitor.ground_kernels import AGE, BALANCING, DIRECTION, MEMORY, RESETS
 from dyn_nodes.monitor.load_model import Load
 from dyn_nodes.stability import support_order, zmp_degree
 from dyn_nodes.stability.polygon import polygon_fault
@@ -111,56 +112,53 @@ class GroundObserver:
         contacts: whose springs they are.
         polygon: indices of the springs at the corners of the support polygon, counter-clockwise.
         radius: inradius of that polygon, m.
-        memory: of `follow_kernel`: bias (3,) of the gyroscope, rad/s, the ground's normal (3,) as it is followed, plane
-            (4,) at which the springs last balanced the load, times (4,), s, and resets (1,); NaN: unknown.
+        memory: of `follow_kernel` (`MEMORY`,).
     """
 
     def __init__(self, machine: Machine, settings: ObserverSettings | None = None) -> None:
         self.settings = settings or ObserverSettings()
         springs = machine.supports
-        self.stiffness = np.array([spring.stiffness for spring in springs])
-        self.damping = np.array([spring.damping for spring in springs])
-        self.free_length = np.array([spring.free_length for spring in springs])
+        numbers = [(spring.stiffness, spring.damping, spring.free_length) for spring in springs]
+        self.springs = np.ascontiguousarray(np.array(numbers).T)
+        self.stiffness, self.damping, self.free_length = self.springs
         self.contacts = ContactSprings(machine)
         self._names = tuple(spring.name for spring in springs)
         self.polygon: NDArray[np.intp] | None = None
         self.radius = 1.0
-        self.memory = np.zeros(3), np.full(3, np.nan), np.full(4, np.nan), np.zeros(4), np.zeros(1, np.int64)
+        self.memory = np.zeros(MEMORY)
         self.clear()
 
     @property
     def bias(self) -> Array:
         """(3,) of the gyroscope, as learnt, rad/s."""
-        return self.memory[0].copy()
+        return self.memory[:DIRECTION].copy()
 
     @property
     def resets(self) -> int:
         """How often the two sources disagreed."""
-        return int(self.memory[4][0])
+        return int(self.memory[RESETS])
 
     def clear(self) -> None:
         """Forget where the ground is."""
-        bias, normal, plane, numbers, _ = self.memory
-        bias[:], normal[:], plane[:], numbers[:] = 0.0, np.nan, np.nan, 0.0
+        self.memory[:RESETS] = 0.0
+        self.memory[DIRECTION:AGE] = np.nan
 
     @cached_property
-    def law(self) -> tuple[Any, ...]:
-        """What `follow_kernel` knows of the machine, whose polygon has been learnt: springs, settings and their lag."""
+    def law(self) -> tuple[Array, tuple[float, ...], NDArray[np.intp], NDArray[np.intp]]:
+        """What `follow_kernel` knows of the machine, whose polygon has been learnt."""
         assert self.polygon is not None
         own, stiffness = self.settings, float(self.stiffness.sum())
         numbers = own.time_constant, own.bias_time, own.rest_time, own.patience, own.lifted, own.standing, own.renewal
-        return (
-            (self.stiffness, self.damping, self.free_length, self.polygon, self.contacts.starts),
-            (*numbers, own.disagreement * self.radius, own.trust / (stiffness * self.radius)),
-            float(self.damping.sum() / stiffness),
-        )
+        trust, lag = own.trust / (stiffness * self.radius), float(self.damping.sum() / stiffness)
+        settings = (*numbers, own.disagreement * self.radius, trust, lag)
+        return self.springs, settings, self.polygon, self.contacts.starts
 
     def statics(self, load: Load) -> WheelLoads:
         """Return the wheel loads that balance a load, without the gyroscope."""
         if self.polygon is None:
             self.learn_polygon(load.attachments)
         assert self.polygon is not None
-        plane = self.memory[2]
+        plane = self.memory[BALANCING:AGE]
         guess = None if np.isnan(plane[0]) else plane
         result = balance_loads(
             load.attachments, self.stiffness, self.free_length, self.polygon, load.force, load.moment, guess

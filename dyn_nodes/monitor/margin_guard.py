@@ -68,9 +68,9 @@ class MarginGuard:
         """
         if shock:
             self._shock = time
-        if self._touching is not None and any((changed := touching != self._touching).tolist()):
+        if self._touching is not None and touching.tobytes() != self._touching.tobytes():
             self._contact = time
-            if (changed & touching).any():
+            if (touching & ~self._touching).any():
                 self._down = time
         self._touching = touching
 

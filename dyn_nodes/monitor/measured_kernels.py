@@ -1,7 +1,7 @@
 """What a stability monitor with an IMU does with its measurements, compiled: a call for each message.
 
-A filter is (law, memory) of `DerivativeFilter`. The mean rate of the base between two joint states is found by the
-trapezoidal rule from `rate` (7,): angle (3,) since the last ones, rad, last sample (3,), rad/s, and time, s.
+Of a filter there are law and memory (`DerivativeFilter`). The mean rate of the base between two joint states is found
+by the trapezoidal rule from `rate` (7,): angle (3,) since the last ones, rad, last sample (3,), rad/s, and time, s.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from dyn_nodes.compile.code import call_code
-from dyn_nodes.control.derivative_filter import SURPRISE, filter_kernel
+from dyn_nodes.control.derivative_filter import SURPRISE, estimate_kernel, filter_kernel
 from dyn_nodes.monitor._kernels import kernel
 from dyn_nodes.monitor.ground_kernels import (
     cross_kernel,
@@ -25,7 +25,9 @@ QUIET, TURNING = 2e-3, 0.02
 
 
 @kernel
-def imu_kernel(time, step, measured, orientation, axes, up_time, turning, feeling, bias, rate, up):
+def imu_kernel(
+    time, step, measured, orientation, axes, up_time, turning_law, turning, feeling_law, feeling, bias, rate, up
+):
     """Take an IMU message; return the surprises of gyroscope and accelerometer.
 
     Args:
@@ -35,17 +37,19 @@ def imu_kernel(time, step, measured, orientation, axes, up_time, turning, feelin
         orientation: (4,) quaternion x, y, z, w of the IMU in a world whose z points up; NaN where there is none.
         axes: (3, 3) of the IMU in those of the base link.
         up_time: in which the direction against gravity is drawn to the specific force without an orientation, s.
-        turning: filter of the gyroscope.
-        feeling: filter of the accelerometer.
-        bias: (3,) of the gyroscope, rad/s.
+        turning_law: of the filter of the gyroscope.
+        turning: its memory.
+        feeling_law: of the filter of the accelerometer.
+        feeling: its memory.
+        bias: (3,) of the gyroscope at least, rad/s.
         rate: (7,) changed.
         up: (3,) against gravity in the axes of the base link, NaN where unknown; changed.
     """
     own, rows = np.empty((2, 3)), np.zeros(1, np.int64)
     for k in range(2):
         _turned(axes, measured[k], own[k])
-    filter_kernel(time, rows, own[:1], turning[0], turning[1])
-    filter_kernel(time, rows, own[1:], feeling[0], feeling[1])
+    filter_kernel(time, rows, own[:1], turning_law, turning)
+    filter_kernel(time, rows, own[1:], feeling_law, feeling)
     if step == 0.0:
         rate[:3], rate[6] = 0.0, 0.0
     for i in range(3):
@@ -53,12 +57,12 @@ def imu_kernel(time, step, measured, orientation, axes, up_time, turning, feelin
         rate[3 + i] = own[0, i]
     rate[6] += step
     if np.isnan(orientation[0]):
-        _drawn_up(step, up_time, own[0] - bias, feeling[1][0][0], up)
+        _drawn_up(step, up_time, own[0] - bias[:3], estimate_kernel(feeling_law, feeling, 0, 3), up)
     else:
         shown = np.empty(3)
         up_kernel(orientation, shown)
         _turned(axes, shown, up)
-    return turning[1][2][SURPRISE], feeling[1][2][SURPRISE]
+    return turning[SURPRISE], feeling[SURPRISE]
 
 
 @kernel
@@ -97,14 +101,21 @@ def joints_kernel(
     step,
     measured,
     count,
+    joints_law,
     joints,
+    turning_law,
     turning,
+    feeling_law,
     feeling,
     arm,
     rate,
     load,
     payload,
-    observer,
+    springs,
+    settings,
+    polygon,
+    starts,
+    memory,
     state,
     base,
     flat,
@@ -118,26 +129,33 @@ def joints_kernel(
         step: since the last joint states, s; 0 at first.
         measured: (2, n) positions and velocities of the joints.
         count: of these that were measured, 1 or 2.
-        joints: filter.
-        turning: filter of the gyroscope.
-        feeling: filter of the accelerometer.
+        joints_law: of the filter of the joints.
+        joints: its memory.
+        turning_law: of the filter of the gyroscope.
+        turning: its memory.
+        feeling_law: of the filter of the accelerometer.
+        feeling: its memory.
         arm: (3,) position of the IMU on the base link, m.
         rate: (7,) changed.
         load: address of the code of `LoadModel`.
         payload: (1,) kg.
-        observer: law and memory of `GroundObserver`.
+        springs: of `follow_kernel`, as all up to memory.
+        settings: of the observer.
+        polygon: of springs.
+        starts: of contacts.
+        memory: of the observer, changed.
         state: (3, n) estimates of the joints, written.
         base: (9,) angular velocity, its rate, and specific force at the base link's origin, written.
         flat: written: what `LoadModel.load_of` takes.
         found: written: what `GroundObserver.followed` takes.
         touching: (c,) whether each contact carries load, written.
     """
-    filter_kernel(time, np.arange(count), measured, joints[0], joints[1])
-    state[:] = joints[1][0]
-    law, memory = observer
-    bias, smooth = memory[0], turning[1][0][0]
-    for i in range(3):
-        base[i], base[3 + i], base[6 + i] = smooth[i] - bias[i], turning[1][0][1, i], feeling[1][0][0, i]
+    filter_kernel(time, np.arange(count), measured, joints_law, joints)
+    for k in range(3):
+        state[k] = estimate_kernel(joints_law, joints, k, state.shape[1])
+    bias, smooth = memory[:3], estimate_kernel(turning_law, turning, 0, 3)
+    base[:3], base[3:6] = smooth - bias, estimate_kernel(turning_law, turning, 1, 3)
+    base[6:] = estimate_kernel(feeling_law, feeling, 0, 3)
     if arm[0] != 0.0 or arm[1] != 0.0 or arm[2] != 0.0:
         _to_origin(base[:3], base[3:6], arm, base[6:])
     if call_code(load, state[0], state[1], state[2], base, payload, flat) != 0:
@@ -149,11 +167,23 @@ def joints_kernel(
         rate[i] = 0.0
     rate[6] = 0.0
     if step > 0.0 and _below(QUIET, state[1]) and _below(TURNING, mean - bias):
-        rest_kernel(mean, step, law, memory)
-    w = law[0][0].shape[0]
+        rest_kernel(mean, step, settings[2], memory)
+    w = springs.shape[1]
     attachments = flat[16 : 16 + 3 * w].reshape((w, 3))
-    status = follow_kernel(attachments, flat[4:7], flat[7:10], law, memory, mean, smooth, step, found)
-    starts = law[0][4]
+    status = follow_kernel(
+        attachments,
+        flat[4:7],
+        flat[7:10],
+        springs,
+        settings,
+        polygon,
+        starts,
+        memory,
+        mean,
+        smooth,
+        step,
+        found,
+    )
     for c in range(touching.shape[0]):
         touching[c] = sum_kernel(found[:w], starts, c) > 0.0
     return status

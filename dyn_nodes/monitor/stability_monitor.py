@@ -176,9 +176,11 @@ class StabilityMonitor:
             UNKNOWN if orientation is None else np.asarray(orientation, dtype=np.float64),
             mount.rotation,
             mount.up_time,
-            (self._turning.law, self._turning.memory),
-            (self._feeling.law, self._feeling.memory),
-            self.ground.memory[0],
+            self._turning.law,
+            self._turning.memory,
+            self._feeling.law,
+            self._feeling.memory,
+            self.ground.memory,
             self._rate,
             up,
         )
@@ -202,25 +204,27 @@ class StabilityMonitor:
             self._watch(self.ground.contacts.summed(self.footing.normal) > 0.0)
 
     def _watch(self, touching: NDArray[np.bool_]) -> None:
-        """Pass the instant, and which contacts carry load, to the guard, which needs every one while it is alert."""
+        """Pass the news of an instant to the guard: which contacts (c,) carry load."""
         assert self.time is not None
         assert self.footing is not None
         self._balance = None
         shocked = self._shocked or self._joints.surprise > JOINT_GATE
         self._shocked = False
         self.guard.see(self.time, shocked, touching)
-        if not self.settled:
-            return
-        since = self.time - self.guard.span(self.time)
-        if since < self.time:
-            while self._recent and self._recent[-1][0] >= since:
-                self._remember(*self._recent.pop())
-        assert self.load is not None
-        self._recent.append((self.time, self.load, self.footing, self.up))
+        if self.settled:
+            assert self.load is not None
+            self._recent.append((self.time, self.load, self.footing, self.up))
 
-    def _remember(self, time: float, load: Load, footing: Footing, up: Array) -> None:
-        with suppress(ValueError):  # a call for the present balance raises it again
-            self.guard.remember(time, self.balance_under(load, footing, up).margins)
+    def _remember(self) -> None:
+        """Let the guard know the instants that count now, and were not asked for."""
+        assert self.time is not None
+        since = self.time - self.guard.span(self.time)
+        if self._recent:
+            self._recent.pop()  # that of now, which `hold` remembers
+        while self._recent and self._recent[-1][0] >= since:
+            time, load, footing, up = self._recent.pop()
+            with suppress(ValueError):  # no polygon then: no margins that could be held
+                self.guard.remember(time, self.balance_under(load, footing, up).margins)
 
     @property
     def has_imu(self) -> bool:
@@ -233,7 +237,7 @@ class StabilityMonitor:
         """(3,) angular velocity of the base in its axes, rad/s; that of the predicted rocking without an IMU."""
         if not self.has_imu:
             return self.rocking.rate
-        return np.asarray(self._turning.memory[0][0] - self.ground.bias)
+        return self._turning.estimates[0] - self.ground.bias
 
     @property
     def settled(self) -> bool:
@@ -254,14 +258,18 @@ class StabilityMonitor:
             step,
             measured,
             1 if velocities is None else 2,
-            (self._joints.law, self._joints.memory),
-            (self._turning.law, self._turning.memory),
-            (self._feeling.law, self._feeling.memory),
+            self._joints.law,
+            self._joints.memory,
+            self._turning.law,
+            self._turning.memory,
+            self._feeling.law,
+            self._feeling.memory,
             self.mount.position,
             self._rate,
             self.model.code,
             self._payload_mass,
-            (ground.law, ground.memory),
+            *ground.law,
+            ground.memory,
             state,
             base,
             flat,
@@ -333,9 +341,8 @@ class StabilityMonitor:
         if self._balance is None:
             estimated = self.estimated_balance()
             assert self.time is not None
+            self._remember()
             self._balance = self._doubted(self.guard.hold(self.time, estimated))
-            if self._recent:
-                self._recent.pop()  # that of now: it is remembered
         return self._balance
 
     def estimated_balance(self) -> Balance:

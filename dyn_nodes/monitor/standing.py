@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.monitor.ground_kernels import corners_kernel
+from dyn_nodes.monitor.ground_kernels import corners_kernel, present_kernel
 from dyn_nodes.monitor.ground_observer import GroundObserver, ground_axes
 from dyn_nodes.monitor.load_model import Load, LoadModel
 from dyn_nodes.stability.polygon import polygon_fault_kernel
-from dyn_nodes.stability.zmp import degree_kernel, zmp_kernel
+from dyn_nodes.stability.zmp import zmp_kernel
 
 Array = NDArray[np.float64]
 ROUNDS = 3
@@ -81,10 +81,13 @@ class StandingGround:
 
     def present_degree(self, q: Array, payload: float) -> float:
         """Return the stability degree at rest on the present plane, at positions (n,) and with a payload, kg."""
-        still, felt = self._still, self.up * self.machine.gravity
-        load = self.model.evaluate(q, still, still, STILL, STILL, felt, payload)
-        corners = self.feet(load.attachments)
-        return float(degree_kernel(corners, load.force, load.moment, self.plane[:3]))
+        model, order = self.model, self._springs.polygon
+        if order is None:
+            still = self._still
+            self._learn_polygon(model.evaluate(q, still, still, STILL, STILL, STILL, 0.0).attachments)
+            order = self._springs.polygon
+        felt = self.up * self.machine.gravity
+        return float(present_kernel(model.code, model.size, q, felt, float(payload), self.plane, order))
 
     def moving_degrees(self, q: Array, v: Array, a: Array, payload: float) -> Array:
         """Return the stability degrees (t,) of t states, the base at rest on the present plane.

@@ -121,7 +121,8 @@ def plain_step(x, P, step, density, measured, variances):
 def test_its_kernel_agrees_with_the_filter_in_matrices():
     """Random measurements at uneven times; now and then one of the two is missing."""
     rng = np.random.default_rng(5)
-    found = tracker(density=0.5, deviations=(0.02, 0.1))
+    deviations = 0.02, 0.1
+    found = tracker(0.5, deviations)
     found.update(0.0, rng.normal(size=4), rng.normal(size=4))
     x, P, time = found.x, found.covariance, 0.0
     for turn in range(60):
@@ -131,7 +132,7 @@ def test_its_kernel_agrees_with_the_filter_in_matrices():
         if turn % 3:
             measured[turn % 3 - 1] = None
         earlier, kept = found.x, found.x.copy()
-        x, P = plain_step(x, P, step, 0.5, measured, found.law[2])
+        x, P = plain_step(x, P, step, 0.5, measured, np.square(deviations))
         found.update(time, *measured)
         np.testing.assert_allclose(found.x, x, rtol=1e-9, atol=1e-11)
         np.testing.assert_allclose(found.covariance, P, rtol=1e-9, atol=1e-12)
