@@ -19,7 +19,7 @@ from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.rotations import cross
 from dyn_nodes.monitor.ground_observer import Footing, GroundObserver, ObserverSettings, ground_axes
 from dyn_nodes.monitor.load_model import Load, LoadModel, axles_of
-from dyn_nodes.monitor.margin_guard import GuardSettings, MarginGuard
+from dyn_nodes.monitor.margin_guard import TICK, GuardSettings, MarginGuard
 from dyn_nodes.monitor.measured_kernels import TURNING, imu_kernel, joints_kernel
 from dyn_nodes.monitor.rocking import RockingModel
 from dyn_nodes.monitor.sensors import ImuMount, SensorNoise
@@ -218,7 +218,7 @@ class StabilityMonitor:
     def _remember(self) -> None:
         """Let the guard know the instants that count now, and were not asked for."""
         assert self.time is not None
-        since = self.time - self.guard.span(self.time)
+        since = self.time - self.guard.span(self.time) - TICK
         if self._recent:
             self._recent.pop()  # that of now, which `hold` remembers
         while self._recent and self._recent[-1][0] >= since:

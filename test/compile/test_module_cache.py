@@ -463,3 +463,35 @@ def test_outside_of_a_notice_compilation_is_silent(place, capfd):
         pass
     build_module('crane: rigid', ['first'], Maker())
     assert capfd.readouterr() == ('', '')
+
+
+CALLING = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from rooms.above.kernels import doubled
+
+print(doubled(1.0), sum(doubled.stats.cache_hits.values()))
+"""
+
+
+def test_a_kernel_that_calls_one_of_another_room_never_outlives_the_text_of_that_room(place, tmp_path):
+    below, above = tmp_path / 'rooms' / 'below' / 'kernels.py', tmp_path / 'rooms' / 'above' / 'kernels.py'
+    for path in (below, above):
+        path.parent.mkdir(parents=True)
+    head = 'from dyn_nodes.loops import kernels_of\n'
+    above.write_text(f"""{head}
+from rooms.below import kernels as below
+
+
+@kernels_of(__file__, others=[below.__file__])
+def doubled(x):
+    return 2.0 * below.shifted(x)
+""")
+    found = []
+    for shift in (1.0, 1.0, 2.0):
+        below.write_text(f'{head}\n\n@kernels_of(__file__)\ndef shifted(x):\n    return x + {shift}\n')
+        ran = subprocess.run(
+            [sys.executable, '-B', '-c', CALLING, str(tmp_path)], capture_output=True, text=True, check=True
+        )
+        found.append(ran.stdout.split())
+    assert found == [['4.0', '0'], ['4.0', '1'], ['6.0', '0']]
