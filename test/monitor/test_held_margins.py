@@ -1,0 +1,41 @@
+"""Margins of a monitor while wheels come and go, asked for at every instant and seldom."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from dyn_nodes.model import load_machine
+from dyn_nodes.monitor.stability_monitor import StabilityMonitor
+from dyn_nodes.share import find_resource
+from dyn_nodes.studies.governed_run import Rig, sample_of
+from dyn_nodes.studies.governor_campaign import read_cases
+from dyn_nodes.studies.governor_cases import box_of
+
+FAILURES = Path(__file__).parents[1] / 'studies' / 'governor_failures.jsonl'
+
+
+def test_margins_that_are_asked_for_seldom_are_held_as_if_they_were_asked_for_always():
+    """A log-loader that tips over: both monitors give the same at every seventh instant, while wheels come and go."""
+    machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
+    trial = Rig(machine).trial(read_cases(FAILURES, box_of(machine))[2], governed=False)
+    often, seldom = (StabilityMonitor(machine, ('zmp',)) for _ in range(2))
+    alert = compared = 0
+    for k, levers in enumerate(trial.levers):
+        trial.step(levers)
+        if trial.plant.overturned:
+            break
+        time, q, v, (orientation, turn, felt) = sample_of(trial.plant, True)
+        for monitor in (often, seldom):
+            monitor.imu(time, turn, felt, orientation)
+            monitor.joints(time, q, v)
+        if not often.settled:
+            continue
+        held = often.balance().margins['zmp'].edges
+        if k % 7 == 0:
+            np.testing.assert_array_equal(seldom.balance().margins['zmp'].edges, held)
+            compared += 1
+            alert += often.guard.span(time) > 0.0
+    assert compared > 50
+    assert alert > 5
