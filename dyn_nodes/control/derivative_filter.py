@@ -15,7 +15,7 @@ from math import factorial, inf, isfinite
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.control._kernels import kernel
+from dyn_nodes.control._kernels import kernel, part
 
 Array = NDArray[np.float64]
 TIME, SURPRISE, BEGUN, KEPT = 0, 1, 2, 3
@@ -141,20 +141,27 @@ def filter_kernel(time, rows, values, law, memory):
     step = time - memory[TIME]
     memory[TIME] = time
     if memory[BEGUN] > 0.0 and 0.0 < step <= law[GAP]:
+        before = np.empty(x.shape)
+        for i in range(n):
+            for j in range(x.shape[1]):
+                before[i, j] = x[i, j]
         memory[SURPRISE] = update_kernel(
-            step, x.copy(), fixed[0], fixed[1], rows, values, variances, law[GATE], x, covariance
+            step, before, fixed[0], fixed[1], rows, values, variances, law[GATE], x, covariance
         )
         return
-    x[:], covariance[:] = 0.0, 0.0
+    for i in range(KEPT, memory.shape[0]):
+        memory[i] = 0.0
     for i in range(n):
         covariance[i, i] = start[i]
     for m in range(len(rows)):
-        x[rows[m]] = values[m]
-        covariance[rows[m], rows[m]] = variances[rows[m]]
+        row = rows[m]
+        covariance[row, row] = variances[row]
+        for j in range(x.shape[1]):
+            x[row, j] = values[m, j]
     memory[SURPRISE], memory[BEGUN] = 0.0, 1.0
 
 
-@kernel
+@part
 def estimate_kernel(law, memory, place, count):
     """Return the estimates (count,) of a state of `count` quantities, as a view of the memory."""
     n = int(law[STATES])
@@ -162,7 +169,7 @@ def estimate_kernel(law, memory, place, count):
     return memory[first : first + count]
 
 
-@kernel
+@part
 def update_kernel(step, before, unit_transition, unit_noise, rows, values, variances, gate, x, covariance):
     """Fill the estimates (states, n), carry their covariance on in place; return the surprise.
 
@@ -181,7 +188,10 @@ def update_kernel(step, before, unit_transition, unit_noise, rows, values, varia
         covariance: (states, states), of `before`, then of `x`.
     """
     states, count = before.shape
-    transition, spread, powers = np.empty((states, states)), covariance.copy(), np.empty(2 * states)
+    transition, spread, powers = np.empty((states, states)), np.empty((states, states)), np.empty(2 * states)
+    for i in range(states):
+        for j in range(states):
+            spread[i, j] = covariance[i, j]
     for k in range(2 * states):
         powers[k] = step ** float(k)
     for i in range(states):

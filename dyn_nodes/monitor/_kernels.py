@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dyn_nodes.control import _kernels as control
-from dyn_nodes.loops import kernels_of
+from dyn_nodes.loops import kernels_of, parts_of
 from dyn_nodes.stability import _kernels as stability
 
 OTHERS = control.__file__, stability.__file__
 kernel = kernels_of(__file__, others=OTHERS)
+part = parts_of(__file__, others=OTHERS)
 fused = kernels_of(__file__, others=OTHERS, fastmath={'contract'})
 """The decorator of sums of products that are rounded as in NumPy's products of matrices."""

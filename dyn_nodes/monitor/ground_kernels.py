@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dyn_nodes.compile.code import call_code
-from dyn_nodes.monitor._kernels import fused, kernel
+from dyn_nodes.monitor._kernels import fused, kernel, part
 from dyn_nodes.stability.wheel_loads import loads_on_plane_kernel, start_kernel, wheel_loads_kernel
 from dyn_nodes.stability.zmp import degree_kernel
 
@@ -51,9 +51,10 @@ def present_kernel(load, size, q, felt, payload, plane, order):
         plane: (4,) of the ground.
         order: (c,) of the springs at the corners of the support polygon.
     """
-    still, base, flat = np.zeros(q.shape[0]), np.zeros(9), np.empty(size)
-    base[6:] = felt
-    if call_code(load, q, still, still, base, np.full(1, payload), flat) != 0:
+    still, base, mass, flat = np.zeros(q.shape[0]), np.zeros(9), np.empty(1), np.empty(size)
+    mass[0] = payload
+    copy_kernel(felt, base[6:])
+    if call_code(load, q, still, still, base, mass, flat) != 0:
         raise ValueError('load: an argument of another length')
     w = (size - 16) // 6
     points, corners = flat[16 : 16 + 3 * w].reshape((1, w, 3)), np.empty((1, order.shape[0], 3))
@@ -61,7 +62,7 @@ def present_kernel(load, size, q, felt, payload, plane, order):
     return degree_kernel(corners[0], flat[4:7], flat[7:10], plane[:3])
 
 
-@kernel
+@part
 def follow_kernel(attachments, force, moment, springs, settings, polygon, starts, memory, omega, smooth, step, found):
     """Go on by a step, from load and gyroscope; return whether the load is `balanced` and `pressed` (`WheelLoads`).
 
@@ -88,17 +89,20 @@ def follow_kernel(attachments, force, moment, springs, settings, polygon, starts
     if np.isnan(balancing_plane[0]):
         start_kernel(attachments, rest, plane)
     else:
-        plane[:] = balancing_plane
+        copy_kernel(balancing_plane, plane)
     status = wheel_loads_kernel(attachments, stiffness, rest, polygon, force, moment, plane, balancing, feet, center)
-    loads[:], held[:] = balancing, moment
+    copy_kernel(balancing, loads)
+    copy_kernel(moment, held)
     if status == 0:
-        balancing_plane[:] = plane
+        copy_kernel(plane, balancing_plane)
     if status == 2:
-        direction[:] = np.nan
+        direction[0] = np.nan
         return False, False
-    target, gyroscope, rate, shift, error = plane[:3].copy(), np.empty(4), np.empty(3), np.empty(3), np.empty(3)
+    target, gyroscope, rate, shift, error = np.empty(3), np.empty(4), np.empty(3), np.empty(3), np.empty(3)
+    copy_kernel(plane[:3], target)
     if np.isnan(direction[0]):
-        direction[:], memory[AGE] = target, 0.0
+        copy_kernel(target, direction)
+        memory[AGE] = 0.0
     normal, pushes = gyroscope[:3], np.empty(w)
     turn_kernel(direction, omega, smooth, bias, step, normal, rate)
     press = -dot_kernel(force, target)
@@ -112,7 +116,8 @@ def follow_kernel(attachments, force, moment, springs, settings, polygon, starts
     memory[APART] = memory[APART] + step if moved > disagreement else 0.0
     if memory[APART] > patience:
         memory[RESETS] += 1.0
-        direction[:], memory[APART], memory[AGE] = target, 0.0, 0.0
+        memory[APART], memory[AGE] = 0.0, 0.0
+        copy_kernel(target, direction)
         return status == 0, True
     memory[STOOD] = memory[STOOD] + step if stands >= lifted * press else 0.0
     part, gain, slow = 0.0, 0.0, 0.0
@@ -129,21 +134,32 @@ def follow_kernel(attachments, force, moment, springs, settings, polygon, starts
         slow = step / (time_constant * bias_time)
     learnt = np.empty(3)
     draw_kernel(normal, error, part, gain, slow, bias, press, shift, moment, direction, learnt, held)
-    bias[:], loads[:], plane[:], feet[:] = learnt, pushes, gyroscope, below
+    copy_kernel(learnt, bias)
+    copy_kernel(pushes, loads)
+    copy_kernel(gyroscope, plane)
+    copy_kernel(below.reshape(3 * w), found[w + 7 :])
     return status == 0 or least > 0.0, True
 
 
-@kernel
+@part
+def copy_kernel(source, target):
+    """Write a vector (n,) to another."""
+    for i in range(source.shape[0]):
+        target[i] = source[i]
+
+
+@part
 def _carried(pushes, feet):
     """Sum (3,) of feet (s, 3) times pushes (s,)."""
-    result = np.zeros(3)
-    for i in range(feet.shape[0]):
-        for j in range(3):
+    result = np.empty(3)
+    for j in range(3):
+        result[j] = 0.0
+        for i in range(feet.shape[0]):
             result[j] += pushes[i] * feet[i, j]
     return result
 
 
-@kernel
+@part
 def rest_kernel(omega, step, rest_time, memory):
     """Learn the gyroscope's bias from its mean (3,) over a step in which nothing moved, rad/s and s."""
     memory[RESTED] += step
@@ -242,7 +258,7 @@ def draw_kernel(normal, error, part, gain, slow, bias, press, shift, moment, dra
     unit_kernel(drawn)
 
 
-@kernel
+@part
 def cross_kernel(x, y, z, other, result):
     """Fill the cross product of (x, y, z) and a vector (3,)."""
     result[0] = y * other[2] - z * other[1]
@@ -256,7 +272,7 @@ def dot_kernel(a, b):
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-@kernel
+@part
 def unit_kernel(vector):
     """Scale a vector (3,) to length 1."""
     size = np.sqrt(dot_kernel(vector, vector))
@@ -264,7 +280,7 @@ def unit_kernel(vector):
         vector[i] /= size
 
 
-@kernel
+@part
 def _least_sum(values, starts):
     """Least sum over the springs of a contact."""
     least = np.inf
@@ -273,8 +289,10 @@ def _least_sum(values, starts):
     return least
 
 
-@kernel
+@part
 def sum_kernel(values, starts, c):
     """Sum over the springs of contact c, of values (s,); starts (c,) are the first ones."""
-    stop = starts[c + 1] if c + 1 < len(starts) else len(values)
-    return values[starts[c] : stop].sum()
+    total, stop = 0.0, starts[c + 1] if c + 1 < len(starts) else len(values)
+    for i in range(starts[c], stop):
+        total += values[i]
+    return total

@@ -10,8 +10,9 @@ import numpy as np
 
 from dyn_nodes.compile.code import call_code
 from dyn_nodes.control.derivative_filter import SURPRISE, estimate_kernel, filter_kernel
-from dyn_nodes.monitor._kernels import kernel
+from dyn_nodes.monitor._kernels import kernel, part
 from dyn_nodes.monitor.ground_kernels import (
+    copy_kernel,
     cross_kernel,
     dot_kernel,
     follow_kernel,
@@ -45,19 +46,20 @@ def imu_kernel(
         rate: (7,) changed.
         up: (3,) against gravity in the axes of the base link, NaN where unknown; changed.
     """
-    own, rows = np.empty((2, 3)), np.zeros(1, np.int64)
+    own, rows, omega = np.empty((2, 3)), np.zeros(1, np.int64), np.empty(3)
     for k in range(2):
         _turned(axes, measured[k], own[k])
     filter_kernel(time, rows, own[:1], turning_law, turning)
     filter_kernel(time, rows, own[1:], feeling_law, feeling)
     if step == 0.0:
-        rate[:3], rate[6] = 0.0, 0.0
+        _restart(rate)
     for i in range(3):
         rate[i] += 0.5 * step * (rate[3 + i] + own[0, i])
         rate[3 + i] = own[0, i]
+        omega[i] = own[0, i] - bias[i]
     rate[6] += step
     if np.isnan(orientation[0]):
-        _drawn_up(step, up_time, own[0] - bias[:3], estimate_kernel(feeling_law, feeling, 0, 3), up)
+        _drawn_up(step, up_time, omega, estimate_kernel(feeling_law, feeling, 0, 3), up)
     else:
         shown = np.empty(3)
         up_kernel(orientation, shown)
@@ -65,7 +67,15 @@ def imu_kernel(
     return turning[SURPRISE], feeling[SURPRISE]
 
 
-@kernel
+@part
+def _restart(rate):
+    """Begin a mean at the last sample."""
+    for i in range(3):
+        rate[i] = 0.0
+    rate[6] = 0.0
+
+
+@part
 def _turned(axes, vector, result):
     """Fill the product (3,) of axes (3, 3) and a vector (3,)."""
     for i in range(3):
@@ -81,12 +91,14 @@ def up_kernel(quaternion, up):
     up[0], up[1], up[2] = 2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)
 
 
-@kernel
+@part
 def _drawn_up(step, up_time, omega, felt, up):
     """Turn the direction against gravity with the base, and draw it to the specific force (3,), in place."""
-    direction, spin = felt / max(np.sqrt(dot_kernel(felt, felt)), 1e-9), np.empty(3)
+    direction, spin, size = np.empty(3), np.empty(3), max(np.sqrt(dot_kernel(felt, felt)), 1e-9)
+    for i in range(3):
+        direction[i] = felt[i] / size
     if np.isnan(up[0]) or step == 0.0:
-        up[:] = direction
+        copy_kernel(direction, up)
         return
     cross_kernel(omega[0], omega[1], omega[2], up, spin)
     for i in range(3):
@@ -150,23 +162,27 @@ def joints_kernel(
         found: written: what `GroundObserver.followed` takes.
         touching: (c,) whether each contact carries load, written.
     """
-    filter_kernel(time, np.arange(count), measured, joints_law, joints)
+    rows = np.empty(count, np.int64)
+    for k in range(count):
+        rows[k] = k
+    filter_kernel(time, rows, measured, joints_law, joints)
     for k in range(3):
-        state[k] = estimate_kernel(joints_law, joints, k, state.shape[1])
+        copy_kernel(estimate_kernel(joints_law, joints, k, state.shape[1]), state[k])
     bias, smooth = memory[:3], estimate_kernel(turning_law, turning, 0, 3)
-    base[:3], base[3:6] = smooth - bias, estimate_kernel(turning_law, turning, 1, 3)
-    base[6:] = estimate_kernel(feeling_law, feeling, 0, 3)
+    for i in range(3):
+        base[i] = smooth[i] - bias[i]
+    copy_kernel(estimate_kernel(turning_law, turning, 1, 3), base[3:6])
+    copy_kernel(estimate_kernel(feeling_law, feeling, 0, 3), base[6:])
     if arm[0] != 0.0 or arm[1] != 0.0 or arm[2] != 0.0:
         _to_origin(base[:3], base[3:6], arm, base[6:])
     if call_code(load, state[0], state[1], state[2], base, payload, flat) != 0:
         raise ValueError('load: an argument of another length')
-    mean = smooth.copy()
+    mean, turned = np.empty(3), np.empty(3)
     for i in range(3):
-        if rate[6] > 0.0:
-            mean[i] = rate[i] / rate[6]
-        rate[i] = 0.0
-    rate[6] = 0.0
-    if step > 0.0 and _below(QUIET, state[1]) and _below(TURNING, mean - bias):
+        mean[i] = rate[i] / rate[6] if rate[6] > 0.0 else smooth[i]
+        turned[i] = mean[i] - bias[i]
+    _restart(rate)
+    if step > 0.0 and _below(QUIET, state[1]) and _below(TURNING, turned):
         rest_kernel(mean, step, settings[2], memory)
     w = springs.shape[1]
     attachments = flat[16 : 16 + 3 * w].reshape((w, 3))
@@ -189,13 +205,16 @@ def joints_kernel(
     return status
 
 
-@kernel
+@part
 def _below(limit, speeds):
     """Return whether the magnitudes of speeds (n,) are all below a limit; not where one is NaN."""
-    return (np.abs(speeds) < limit).all()
+    slow = True
+    for i in range(speeds.shape[0]):
+        slow = slow and abs(speeds[i]) < limit
+    return slow
 
 
-@kernel
+@part
 def _to_origin(omega, alpha, arm, felt):
     """Take the specific force (3,) of a point of the base link, at `arm` (3,), to its origin, in place."""
     spun, once, twice = np.empty(3), np.empty(3), np.empty(3)

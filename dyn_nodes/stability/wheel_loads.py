@@ -102,8 +102,9 @@ def balance_loads(
 @kernel
 def start_kernel(points, rest, plane):
     """Fill a level plane (4,) that wheels at points (w, 3) just touch in the mean."""
-    plane[:3], plane[3] = 0.0, (points[:, 2] - rest).mean()
-    plane[2] = 1.0
+    plane[0], plane[1], plane[2], plane[3] = 0.0, 0.0, 1.0, 0.0
+    for i in range(rest.shape[0]):
+        plane[3] += (points[i, 2] - rest[i]) / rest.shape[0]
 
 
 @kernel
