@@ -27,7 +27,8 @@ Array = NDArray[np.float64]
 STEP = 0.01
 """Of the integration, s."""
 CALM, FASTEST = 0.1, 50.0
-"""s from the neutral of all valves until steps are twice as long; rad/s with which the base rocks then at most."""
+"""s from the neutral of all valves until steps are twice as long; where the frequencies with which the base rocks are a
+vector of this length at most, rad/s."""
 DRAWN = 0.1
 """Part of the way that the forces of the pressures are drawn in a step."""
 
@@ -73,7 +74,7 @@ class BrakingPredictor:
         self._waits = np.array(sorted({round((own + dead) / STEP) for own in delays}))
         springs = [(own.stiffness, own.damping, own.free_length) for own in machine.supports]
         self._springs = np.ascontiguousarray(np.array(springs).T)
-        times = self.settings.hold, self.settings.horizon, self.settings.longest, CALM
+        times = self.settings.hold, self.settings.horizon, self.settings.longest, CALM, self.settings.longest
         self._times = np.array([round(own / STEP) for own in times])
         self._box, self._law = np.array([self.settings.mass_error, 0.0, 0.0]), self.settings.law
         self.payload_bounds: tuple[float, float] | None = None
@@ -165,11 +166,18 @@ class BrakingPredictor:
             self._start,
         )
         if not self._seen:
-            self._times[3] = round(CALM / STEP) if self._rocking() <= FASTEST else self._times[2]
+            self._follow_rocking()
         self._seen = True
 
-    def _rocking(self) -> float:
-        """Return an upper bound of the frequencies with which the base rocks on its springs now, rad/s."""
+    def _follow_rocking(self) -> None:
+        """Set the steps of a stop by how the base rocks: longer ones in the end, and on for a period of rocking."""
+        modes = self._rocking()
+        calm, longest = round(CALM / STEP), self._times[2]
+        self._times[3] = calm if np.linalg.norm(modes) <= FASTEST else longest
+        self._times[4] = min(np.ceil(2.0 * np.pi / modes.min() / STEP), longest)
+
+    def _rocking(self) -> Array:
+        """Return the frequencies (3,) with which the base rocks on its springs now, rad/s."""
         w, foot = len(self.contacts), self._known[13:16]
         ahead, left, normal = self._known[4:13].reshape(3, 3)
         motions = np.zeros((6, 3))
@@ -177,7 +185,8 @@ class BrakingPredictor:
         motions[3:] = np.array([normal, np.cross(foot, ahead), np.cross(foot, left)]).T
         mass = motions.T @ self._start[2 * self._count :].reshape(6, 6) @ motions
         rows = np.stack([np.ones(w), self._stand[:w], self._stand[w : 2 * w]])
-        return float(np.sqrt(np.trace(np.linalg.solve(mass, rows * self._stand[2 * w : 3 * w] @ rows.T))))
+        stiffness = rows * self._stand[2 * w : 3 * w] @ rows.T
+        return np.sqrt(np.linalg.eigvals(np.linalg.solve(mass, stiffness)).real)
 
     def _shaken(self) -> Array:
         """Return how the base accelerates, as `situate` wants it; at rest where nothing measures it."""

@@ -14,13 +14,14 @@ lane k is at i * lanes + k:
 * ways (2, m): of the actuators, which joint each moves, and its lever, m or 1.
 * enough (lanes,): shares below which a stop need not be known. rows (lanes,) of volts that a lane has. calm (lanes,):
   row from which its volts have rested for a while; from there on a step is two rows long. longest: rows that are gone
-  at most; fewer where all joints rest after the last of the lane.
+  at most; fewer where all joints rest after the last of the lane, and none was faster than `SWIFT` for `rocks` rows: so
+  long the base rocks after it.
 * found (lanes, 3 w): low, when, and share at rest where the machine comes to a stand. whole (lanes,): 1 for a stop that
   was followed to its end.
 
 `start_at` is a kernel of the machine (`BrakingModel`), codes (k, 3) are lanes of its vector kernels, fewest first, and
-addresses of their `stride` and `standing`; `brake` gets one row of them. `STILL` and `PLACE_OF_STEP`, that of the step
-in known, are constants of it.
+addresses of their `stride` and `standing`; `brake` gets one row of them. `STILL`, `SWIFT` and `PLACE_OF_STEP`, that of
+the step in known, are constants of it.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ import numpy as np
 from dyn_nodes.compile.code import call_code
 
 
-def brake(codes, x, known, stand, volts, rows, calm, enough, longest, found, whole):
+def brake(codes, x, known, stand, volts, rows, calm, enough, longest, rocks, found, whole):
     """Integrate stops; x and the steps in known are changed, found and whole are written."""
     lanes, size = rows.shape[0], found.shape[1] // 3
     last, seen, after = volts.shape[0] - 1, np.empty(2 * lanes), np.empty_like(x)
     at, places = np.empty_like(x), x.shape[0] // lanes
     rest = np.empty(size * lanes)
     going = lanes
-    done, settled = np.zeros(lanes, np.bool_), np.zeros(lanes, np.bool_)
+    done, settled, swift = np.zeros(lanes, np.bool_), np.zeros(lanes, np.bool_), np.zeros(lanes, np.int64)
     whole[:] = 0.0
     for t in range(longest + 1):
         for k in range(lanes):
@@ -49,7 +50,10 @@ def brake(codes, x, known, stand, volts, rows, calm, enough, longest, found, who
             if done[k]:
                 continue
             row = t + max(t - calm[k], 0)
-            if row >= longest or (row >= rows[k] and seen[lanes + k] < STILL):  # type: ignore[name-defined]  # noqa: F821
+            if seen[lanes + k] >= SWIFT:  # type: ignore[name-defined]  # noqa: F821
+                swift[k] = row
+            rests = seen[lanes + k] < STILL and row >= swift[k] + rocks  # type: ignore[name-defined]  # noqa: F821
+            if row >= longest or (row >= rows[k] and rests):
                 done[k], whole[k] = True, 1.0
                 take(k, lanes, places, size, x, after, at, found)
             if not settled[k] and (done[k] or not seen[k] >= enough[k]):
@@ -81,7 +85,8 @@ def take(k, lanes, places, size, x, after, at, found):
 def rows_of(waits, leads, times):
     """Return how many rows of volts a stop has.
 
-    times (4,): rows of hold, of the horizon, at most, and from neutral on until a step is two rows long.
+    times (5,): rows of hold, of the horizon, at most, from neutral on until a step is two rows long, and of a period in
+    which the base rocks.
     """
     return waits + 1 + round(leads * times[0]) + times[1]
 
@@ -192,6 +197,7 @@ def predict_these(keys, found, chosen, situation):
         calm,
         enough,
         times[2],
+        times[4],
         ends,
         whole,
     )

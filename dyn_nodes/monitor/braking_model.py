@@ -55,13 +55,15 @@ EASE = 0.05
 """Way of a joint by which it is seen whether it leads to a better stand, rad or m."""
 STILL = 0.05
 """A joint below this speed rests, rad/s or m/s."""
+SWIFT = 0.1
+"""A joint above this speed makes the base rock where it stops, as at the end of its way, rad/s or m/s."""
 LEAST_LEVER = 0.05
 """Lever of a cylinder that counts for its pressures, m/rad: near a dead centre they do not follow from an effort."""
 
 NEWTON, FARTHEST = 4, 0.7
 """Steps to where passive joints hang, and the longest of them, rad."""
 
-NUMBERS = {'STILL': STILL, 'EASE': EASE, 'PLACE_OF_STEP': PLACE_OF_STEP}
+NUMBERS = {'STILL': STILL, 'SWIFT': SWIFT, 'EASE': EASE, 'PLACE_OF_STEP': PLACE_OF_STEP}
 """Constants of `braking_kernels`."""
 LAW = (
     governor_law.approach,

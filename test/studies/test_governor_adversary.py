@@ -14,9 +14,10 @@ from dyn_nodes.commands import CommandError, governor
 from dyn_nodes.control import load_voltage_profile
 from dyn_nodes.control.tip_over_governor import GovernorSettings
 from dyn_nodes.model import load_machine
+from dyn_nodes.monitor.braking import BrakingPredictor
 from dyn_nodes.share import find_resource
 from dyn_nodes.studies import governed_run
-from dyn_nodes.studies.governed_run import WELL, Outcome, Rig, heavier
+from dyn_nodes.studies.governed_run import PERIOD, WELL, Outcome, Rig, heavier
 from dyn_nodes.studies.governor_campaign import Campaign, Record, random_cases, read_cases, summary, worst
 from dyn_nodes.studies.governor_cases import SETTLING, Case, box_of, decoded, dimension, lever_profile
 from dyn_nodes.studies.governor_replay import task_text, write_tasks
@@ -25,6 +26,7 @@ from dyn_nodes.studies.governor_search import SearchSettings, search
 FAILURES = Path(__file__).with_name('governor_failures.jsonl')
 DELAYS = Path(__file__).with_name('governor_delays.jsonl')
 WORST = Path(__file__).with_name('governor_worst.jsonl')
+IMPACTS = Path(__file__).with_name('governor_impacts.jsonl')
 STOOD = Outcome(False, False, False, 10.5, None, 0.01, 0.4, 1.0)
 
 
@@ -211,6 +213,40 @@ def test_the_worst_cases_of_earlier_campaigns_leave_a_twentieth_of_its_load_on_e
     assert len(outcomes) == 100
     assert not any(own.lifted or own.refused for own in outcomes)
     assert min(own.share for own in outcomes) > 0.05
+
+
+def test_a_stick_that_meets_its_stop_leaves_its_load_on_every_wheel(rig, box):
+    """The worst of 20,000 evaluations: a wheel came down to 0.007, 0.8 s after the stick met its stop."""
+    outcome = rig.run(read_cases(IMPACTS, box)[0])
+    assert not outcome.lifted
+    assert outcome.share > 0.08
+
+
+@pytest.mark.parametrize('number', [0, 16, 34])
+def test_a_certified_stop_stays_certified_where_it_is_followed_further(rig, box, number):
+    """A stop ends where nothing is left to come, the base's rocking included, and not after some time."""
+    trial, reserve = rig.trial(read_cases(IMPACTS, box)[number]), rig.settings.reserve
+    partner, certified, least = trial.partner, 0, np.inf
+    further = BrakingPredictor(rig.machine, range(3), partner.monitor, replace(rig.settings, horizon=3.5))
+    for k, levers in enumerate(trial.levers):
+        trial.step(levers)
+        output = partner.governor.output
+        further.see()
+        further.issued(output, PERIOD)
+        if k % 4 == 0 and np.isfinite(partner.stops.degree) and partner.stops.stop(output).least >= reserve:
+            certified, least = certified + 1, min(least, further.stop(output).least)
+    assert certified > 20
+    assert least > reserve - 0.02
+
+
+@pytest.mark.slow
+def test_the_worst_cases_of_a_search_leave_a_twelfth_of_its_load_on_every_wheel(machine, box):
+    """The forty worst of 20,000 evaluations, against stops that were not followed until the base had rocked."""
+    with Campaign(machine, jobs=2) as campaign:
+        outcomes = [record.outcome for record in campaign.run(read_cases(IMPACTS, box))]
+    assert len(outcomes) == 40
+    assert not any(own.lifted or own.refused for own in outcomes)
+    assert min(own.share for own in outcomes) > 0.08
 
 
 @pytest.mark.parametrize('number', [1, 41])
