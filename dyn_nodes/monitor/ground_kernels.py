@@ -6,6 +6,7 @@ import numpy as np
 
 from dyn_nodes.compile.code import call_code
 from dyn_nodes.monitor._kernels import fused, kernel, part
+from dyn_nodes.monitor.load_model import ATTACHMENTS, FORCE, MOMENT, POINT
 from dyn_nodes.stability.wheel_loads import loads_on_plane_kernel, start_kernel, wheel_loads_kernel
 from dyn_nodes.stability.zmp import degree_kernel
 
@@ -13,6 +14,8 @@ DIRECTION, BALANCING, AGE, APART, RESTED, STOOD, RESETS, MEMORY = 3, 6, 10, 11, 
 """Places in an observer's memory, whose length is the last. They follow the bias (3,) of the gyroscope, rad/s: normal
 (3,) of the ground as it is followed, plane (4,) at which the springs last balanced the load, NaN where unknown; four
 times, s; how often the two sources disagreed."""
+REST_TIME = 2
+"""Place of this time in the settings of `GroundObserver.law`."""
 
 
 @fused
@@ -56,10 +59,11 @@ def present_kernel(load, size, q, felt, payload, plane, order):
     copy_kernel(felt, base[6:])
     if call_code(load, q, still, still, base, mass, flat) != 0:
         raise ValueError('load: an argument of another length')
-    w = (size - 16) // 6
-    points, corners = flat[16 : 16 + 3 * w].reshape((1, w, 3)), np.empty((1, order.shape[0], 3))
+    w = (size - ATTACHMENTS) // 6
+    points = flat[ATTACHMENTS : ATTACHMENTS + 3 * w].reshape((1, w, 3))
+    corners = np.empty((1, order.shape[0], 3))
     corners_kernel(points, order, plane, corners)
-    return degree_kernel(corners[0], flat[4:7], flat[7:10], plane[:3])
+    return degree_kernel(corners[0], flat[FORCE:MOMENT], flat[MOMENT:POINT], plane[:3])
 
 
 @part
@@ -160,10 +164,10 @@ def _carried(pushes, feet):
 
 
 @part
-def rest_kernel(omega, step, rest_time, memory):
+def rest_kernel(omega, step, settings, memory):
     """Learn the gyroscope's bias from its mean (3,) over a step in which nothing moved, rad/s and s."""
     memory[RESTED] += step
-    part = step / max(min(memory[RESTED], rest_time), step)
+    part = step / max(min(memory[RESTED], settings[REST_TIME]), step)
     for i in range(3):
         memory[i] += part * (omega[i] - memory[i])
 

@@ -23,6 +23,8 @@ from dyn_nodes.multibody.spatial import Expression, Motion, cross
 
 Array = NDArray[np.float64]
 LEFT = (0.0, 1.0, 0.0)
+COM, FORCE, MOMENT, POINT, PULL, ATTACHMENTS = 1, 4, 7, 10, 13, 16
+"""Where the vectors of a `Load` begin in what its code writes, after the mass; attachments and axles (s, 3) are last."""
 
 
 class Load(NamedTuple):
@@ -85,7 +87,7 @@ class LoadModel:
         self.machine = machine
         self.joints = tuple(joint.name for joint in machine.movable_joints)
         self._springs = len(machine.supports)
-        self.size = 16 + 6 * self._springs
+        self.size = ATTACHMENTS + 6 * self._springs
         self._base, self._payload_mass = np.empty(9), np.empty(1)
         self._kernel = build_module(
             f'{machine.name}: load', [machine_fingerprint(machine)], self._functions, batch=('load',)
@@ -145,9 +147,10 @@ class LoadModel:
 
     def load_of(self, flat: Array) -> Load:
         """Return what the code at `code` has written to (size,) numbers, as views of them."""
-        middle = 16 + 3 * self._springs
-        wheels, axles = flat[16:middle].reshape(-1, 3), flat[middle:].reshape(-1, 3)
-        return Load(flat[0], flat[1:4], flat[4:7], flat[7:10], wheels, axles, flat[10:13], flat[13:16])
+        middle = ATTACHMENTS + 3 * self._springs
+        wheels, axles = flat[ATTACHMENTS:middle].reshape(-1, 3), flat[middle:].reshape(-1, 3)
+        com, force, moment = flat[COM:FORCE], flat[FORCE:MOMENT], flat[MOMENT:POINT]
+        return Load(flat[0], com, force, moment, wheels, axles, flat[POINT:PULL], flat[PULL:ATTACHMENTS])
 
     def evaluate_batch(self, q: Array, v: Array, a: Array, base: Array, payload: Array) -> Load:
         """Return the loads of t states.
@@ -161,14 +164,14 @@ class LoadModel:
         """
         flat = np.empty((len(q), self.size))
         self._kernel.load_batch(q, v, a, base, payload.reshape(-1, 1), flat)
-        shape, middle = (len(q), self._springs, 3), 16 + 3 * self._springs
+        shape, middle = (len(q), self._springs, 3), ATTACHMENTS + 3 * self._springs
         return Load(
             flat[:, 0],
-            flat[:, 1:4],
-            flat[:, 4:7],
-            flat[:, 7:10],
-            np.ascontiguousarray(flat[:, 16:middle]).reshape(shape),
+            flat[:, COM:FORCE],
+            flat[:, FORCE:MOMENT],
+            flat[:, MOMENT:POINT],
+            np.ascontiguousarray(flat[:, ATTACHMENTS:middle]).reshape(shape),
             np.ascontiguousarray(flat[:, middle:]).reshape(shape),
-            flat[:, 10:13],
-            flat[:, 13:16],
+            flat[:, POINT:PULL],
+            flat[:, PULL:ATTACHMENTS],
         )

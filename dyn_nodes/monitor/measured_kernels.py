@@ -20,6 +20,7 @@ from dyn_nodes.monitor.ground_kernels import (
     sum_kernel,
     unit_kernel,
 )
+from dyn_nodes.monitor.load_model import ATTACHMENTS, FORCE, MOMENT, POINT
 
 QUIET, TURNING = 2e-3, 0.02
 """Below these speeds of the joints and of the base, rad/s, the mean of the gyroscope is taken for its bias."""
@@ -183,13 +184,13 @@ def joints_kernel(
         turned[i] = mean[i] - bias[i]
     _restart(rate)
     if step > 0.0 and _below(QUIET, state[1]) and _below(TURNING, turned):
-        rest_kernel(mean, step, settings[2], memory)
+        rest_kernel(mean, step, settings, memory)
     w = springs.shape[1]
-    attachments = flat[16 : 16 + 3 * w].reshape((w, 3))
+    attachments = flat[ATTACHMENTS : ATTACHMENTS + 3 * w].reshape((w, 3))
     status = follow_kernel(
         attachments,
-        flat[4:7],
-        flat[7:10],
+        flat[FORCE:MOMENT],
+        flat[MOMENT:POINT],
         springs,
         settings,
         polygon,

@@ -51,6 +51,7 @@ class ImuMount:
 
 def world_up(quaternion: Array) -> Array:
     """Return the world's z axis (3,) in the axes of a body with orientation (x, y, z, w), of any norm but zero."""
-    up = np.empty(3)
-    up_kernel(np.asarray(quaternion, dtype=np.float64), up)
+    up, given = np.empty(3), np.empty(4)
+    given[:] = quaternion
+    up_kernel(given, up)
     return up

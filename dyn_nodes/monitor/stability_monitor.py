@@ -106,6 +106,8 @@ class StabilityMonitor:
         self._gravity = np.array(gravity_vector(machine.gravity, machine.slope if slope is None else slope))
         self._make_filters()
         self._rate, self._payload_mass = np.zeros(7), np.empty(1)
+        own = self.mount
+        self._axes, self._arm = (np.ascontiguousarray(part, dtype=np.float64) for part in (own.rotation, own.position))
         self._edge_names: tuple[str, ...] = ()
         self.guard = MarginGuard(guard or GuardSettings(), {})
         self.clear()
@@ -167,15 +169,19 @@ class StabilityMonitor:
         if self.imu_time is None or not 0.0 < step <= self._turning.gap:
             self._imu_began = time
             step = 0.0
-        self.imu_time, mount = time, self.mount
+        self.imu_time = time
+        measured, shown = np.empty((2, 3)), UNKNOWN.copy()
+        measured[0], measured[1] = angular_velocity, specific_force
+        if orientation is not None:
+            shown[:] = orientation
         up = (UNKNOWN[:3] if self._up is None else self._up).copy()
         turned, felt = imu_kernel(
             time,
             step,
-            np.array((angular_velocity, specific_force), dtype=np.float64),
-            UNKNOWN if orientation is None else np.asarray(orientation, dtype=np.float64),
-            mount.rotation,
-            mount.up_time,
+            measured,
+            shown,
+            self._axes,
+            self.mount.up_time,
             self._turning.law,
             self._turning.memory,
             self._feeling.law,
@@ -264,7 +270,7 @@ class StabilityMonitor:
             self._turning.memory,
             self._feeling.law,
             self._feeling.memory,
-            self.mount.position,
+            self._arm,
             self._rate,
             self.model.code,
             self._payload_mass,

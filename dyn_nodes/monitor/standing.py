@@ -49,10 +49,13 @@ class StandingGround:
 
     def fault(self, q: Array) -> str:
         """Return why the ground points of the wheels are no support polygon at positions (n,); '' where they are."""
-        still = self._still
-        attachments = self.model.evaluate(q, still, still, STILL, STILL, STILL, 0.0).attachments
+        attachments = self._attachments(q)
         self._learn_polygon(attachments)
         return self._springs.fault(attachments, self.plane[:3])
+
+    def _attachments(self, q: Array) -> Array:
+        still = self._still
+        return self.model.evaluate(q, still, still, STILL, STILL, STILL, 0.0).attachments
 
     def standing_degree(self, q: Array, payload: float) -> float:
         """Return the stability degree at rest, the suspension deflected as it will be.
@@ -81,11 +84,9 @@ class StandingGround:
 
     def present_degree(self, q: Array, payload: float) -> float:
         """Return the stability degree at rest on the present plane, at positions (n,) and with a payload, kg."""
+        if self._springs.polygon is None:
+            self._learn_polygon(self._attachments(q))
         model, order = self.model, self._springs.polygon
-        if order is None:
-            still = self._still
-            self._learn_polygon(model.evaluate(q, still, still, STILL, STILL, STILL, 0.0).attachments)
-            order = self._springs.polygon
         felt = self.up * self.machine.gravity
         return float(present_kernel(model.code, model.size, q, felt, float(payload), self.plane, order))
 

@@ -140,7 +140,7 @@ def test_a_trajectory_is_followed_within_the_controllers_own_constraints(side: S
     # the habit of the plug-in's default threshold: nothing is sent while the joints are where they should be
     assert manager.hardware is not None
     manager.hardware.threshold, manager.sent = 0.05, 0
-    side.until(lambda: manager.kept > 0 and 'no command for' in side.health['commands'], 'silence is not told')
+    side.until(lambda: manager.kept > 0 and 'no command for' in side.health['commands'], 'the silence is not reported')
     side.for_seconds(0.5)
     errors = dict(zip(JTC['joints'], np.abs(manager.positions - goal)))
     assert all(error < JTC['constraints'][joint]['goal'] for joint, error in errors.items()), errors
