@@ -24,7 +24,7 @@ from dyn_nodes.multibody.spatial import Expression, Motion, cross
 Array = NDArray[np.float64]
 LEFT = (0.0, 1.0, 0.0)
 COM, FORCE, MOMENT, POINT, PULL, ATTACHMENTS = 1, 4, 7, 10, 13, 16
-"""Where the vectors of a `Load` begin in what its code writes, after the mass; attachments and axles (s, 3) are last."""
+"""Where the vectors of a `Load` begin in what its code writes after the mass; attachments and axles (s, 3) are last."""
 
 
 class Load(NamedTuple):

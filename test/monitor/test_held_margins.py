@@ -1,10 +1,11 @@
-"""Margins of a monitor while wheels come and go, asked for at every instant and seldom."""
+"""What a monitor is given and asked: margins while wheels come and go, always and seldom; messages of a wrong length."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from dyn_nodes.model import load_machine
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
@@ -39,3 +40,10 @@ def test_margins_that_are_asked_for_seldom_are_held_as_if_they_were_asked_for_al
             alert += often.guard.span(time) > 0.0
     assert compared > 50
     assert alert > 5
+
+
+@pytest.mark.parametrize('wrong', [(np.zeros(2), np.zeros(3), None), (np.zeros(3), np.zeros(3), np.ones(3))])
+def test_an_imu_message_of_a_wrong_length_is_refused(wrong):
+    machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
+    with pytest.raises(ValueError, match='could not broadcast'):
+        StabilityMonitor(machine, ('zmp',)).imu(0.0, *wrong)
