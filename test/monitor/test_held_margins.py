@@ -1,4 +1,4 @@
-"""What a monitor is given and asked: margins while wheels come and go, always and seldom; messages of a wrong length."""
+"""What a monitor is given and asked: margins while wheels come and go, and messages of a wrong length."""
 
 from __future__ import annotations
 
