@@ -96,6 +96,7 @@ class CanBridgeNode(OverridableNode):
         self.diagnostics = DiagnosticsPublisher(
             self, {'bus': self._bus_health, 'signals': self._signal_health, 'state': self._state_health}
         )
+        self.bus.start()
         self.create_timer(values['poll_period'], self._turn, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self.get_logger().info(f'{machine.name}: {values["role"]} on {values["interface"]} {values["channel"]}')
 

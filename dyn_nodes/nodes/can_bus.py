@@ -55,7 +55,7 @@ def open_bus(values: dict[str, Any]) -> Any:
 
 
 class CanBus:
-    """Threads that read and write.
+    """An interface that two threads read and write, from `start` on; what they do at a time can be asked for alone.
 
     Args:
         values: the node's parameters.
@@ -79,8 +79,14 @@ class CanBus:
         self.fault = self.send_fault = ''
         self.sent = self.unreadable = self.error_frames = 0
         self._bus: Any = open_bus(values)
+        self._due = dict.fromkeys(range(len(self.frames)), time.monotonic())
         self._ended = threading.Event()
-        self._threads = [threading.Thread(target=run, daemon=True) for run in (self._read, self._write)]
+        self._threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        """Let two threads read and write from now on."""
+        runs = (self._read_on, self._write_on) if self.frames else (self._read_on,)
+        self._threads = [threading.Thread(target=run, daemon=True) for run in runs]
         for thread in self._threads:
             thread.start()
 
@@ -101,28 +107,34 @@ class CanBus:
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
-    def _read(self) -> None:
+    def _read_on(self) -> None:
         while not self._ended.is_set():
-            try:
-                if self._bus is None:
-                    self._bus, self.fault = open_bus(self.values), ''
-                message = self._bus.recv(0.05)
-            except (ValueError, IndexError, KeyError) as error:  # text of a serial adapter that is no frame
-                if isinstance(error, ParameterError):
-                    self.fault = str(error)
-                    self._ended.wait(REOPEN)
-                else:
-                    self._skip()
-            except Exception as error:
-                if isinstance(error.__cause__, ValueError):  # python-can wraps bytes that are no text
-                    self._skip()
-                    continue
+            self.read(0.05)
+
+    def read(self, timeout: float) -> bool:
+        """Take the next frame, or open a bus that is gone; return whether there was a frame within timeout, s."""
+        try:
+            if self._bus is None:
+                self._bus, self.fault = open_bus(self.values), ''
+            message = self._bus.recv(timeout)
+        except (ValueError, IndexError, KeyError) as error:  # text of a serial adapter that is no frame
+            if isinstance(error, ParameterError):
+                self.fault = str(error)
+                self._ended.wait(REOPEN)
+            else:
+                self._skip()
+        except Exception as error:
+            if isinstance(error.__cause__, ValueError):  # python-can wraps bytes that are no text
+                self._skip()
+            else:
                 self.fault = one_line(f'the bus cannot be read: {error}')
                 self._shut()
                 self._ended.wait(REOPEN)
-            else:
-                if message is not None:
-                    self._take(message)
+        else:
+            if message is not None:
+                self._take(message)
+                return True
+        return False
 
     def _skip(self) -> None:
         """Leave out what is no frame: python-can would keep it in its buffer."""
@@ -143,16 +155,18 @@ class CanBus:
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
-    def _write(self) -> None:
-        due = dict.fromkeys(range(len(self.frames)), time.monotonic())
-        while not self._ended.is_set():
-            if not due:
-                return
-            k = min(due, key=lambda place: due[place])
-            if self._ended.wait(max(due[k] - time.monotonic(), 0.0)):
-                return
-            due[k] = max(due[k] + self.frames[k].period, time.monotonic() - self.frames[k].period)
+    def _write_on(self) -> None:
+        while not self._ended.wait(max(self.write(time.monotonic()) - time.monotonic(), 0.0)):
+            pass
+
+    def write(self, now: float) -> float:
+        """Send the frame that is due first, if it is; return when the next one will be, steady time in s."""
+        k = min(self._due, key=lambda place: self._due[place])
+        if self._due[k] <= now:
+            period = self.frames[k].period
+            self._due[k] = max(self._due[k] + period, now - period)
             self._send(self.frames[k])
+        return min(self._due.values())
 
     def _send(self, frame: Frame) -> None:
         bus = self._bus

@@ -45,6 +45,14 @@ def make_node(context: Context) -> Callable[..., Any]:
 
 
 @pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return the steady time of bridges on a CAN bus, which goes on only where the test lets it."""
+    from can_testing import hold_time
+
+    return hold_time(monkeypatch)
+
+
+@pytest.fixture
 def start_node() -> Iterator[Callable[..., NodeProcess]]:
     started: list[NodeProcess] = []
 

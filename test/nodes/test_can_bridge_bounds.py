@@ -11,10 +11,10 @@ from can_testing import Wires, ask, bridge_on, mapping_in, run
 from node_testing import statuses
 
 
-def test_a_command_beyond_the_bounds_of_the_mapping_is_clamped_and_named(context, tmp_path):
-    path, old = mapping_in(tmp_path, timeout='3.0'), 'ValveCommands.BoomVolts'
+def test_a_command_beyond_the_bounds_of_the_mapping_is_clamped_and_named(context, tmp_path, held):
+    path, old = mapping_in(tmp_path), 'ValveCommands.BoomVolts'
     path.write_text(path.read_text().replace(old, f'{old}, lower: -0.5, upper: 1.5'))
-    node, wires = bridge_on(context, 'bounds', path), Wires('bounds', path)
+    node, wires = bridge_on(context, 'bounds', path), Wires('bounds', held, path)
     try:
         run(node, wires)
         assert ask(node, 'arm').success

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-import time
 from pathlib import Path
 
 import numpy as np
@@ -21,11 +20,12 @@ from dyn_nodes.can.sender import Sender
 from dyn_nodes.nodes.can_bus import Received
 
 SWING = 'position', 'swing_joint'
-TIMEOUT = 0.1
+TIMEOUT, TURN = 0.1, 0.005
+"""Of the mapping, and between two turns of a node, s."""
 
 
 @pytest.fixture
-def setup(context, request, tmp_path):
+def setup(context, request, tmp_path, held):
     """An armed bridge with a command; the messages of positions have neither counter nor checksum for swapped bytes."""
     path = mapping_in(tmp_path)
     callspec = getattr(request.node, 'callspec', None)
@@ -33,7 +33,7 @@ def setup(context, request, tmp_path):
         old = '  JointPositions: {counter: PositionsAlive, checksum: PositionsCheck}\n'
         assert old in path.read_text()
         path.write_text(path.read_text().replace(old, ''))
-    wires, node = Wires(request.node.name, path), bridge_on(context, request.node.name, path, 30.0)
+    wires, node = Wires(request.node.name, held, path), bridge_on(context, request.node.name, path, 30.0)
     arm_and_command(node, wires)
     yield node, wires
     node.destroy_node()
@@ -114,7 +114,7 @@ def swapped_bytes(wires):
 
 
 def jump(wires):
-    """To and fro: one jump alone, in a pause of this computer, would look like a motion."""
+    """To and fro: one jump alone looks like a new place after a timeout."""
     start, turns = wires.values[SWING], itertools.count(40)
 
     def send():
@@ -174,59 +174,45 @@ def test_every_fault_of_the_page_is_tried():
 @pytest.mark.parametrize(('fault', 'subject', 'text'), FAULTS)
 def test_a_fault_on_the_bus_disarms_within_its_timeout_and_is_named(setup, fault, subject, text):
     node, wires = setup
-    send, messages = fault(wires), node.diagnostics.publisher.messages
-    before, longest, turned, end = len(messages), 0.0, time.monotonic(), time.monotonic() + 60.0
-    volts, said = [], []
+    send, messages, begin = fault(wires), node.diagnostics.publisher.messages, wires.time.now
+    before, said = len(messages), []
     while node.arming.state != 'shadow' or not any(text in message for message in said):
-        assert time.monotonic() < end, said
-        was_armed = node.arming.state != 'shadow'
+        assert wires.time.now < begin + 3.0, said
         send()
         node._on_commands(Volts(data=[1.0, 0.0, 0.0]))
-        time.sleep(0.005)
+        wires.time.pass_by(TURN, node)
         node._turn()
-        if was_armed:
-            longest = max(longest, time.monotonic() - turned)
-        turned = time.monotonic()
         said = [statuses(array)[subject].message for array in messages[before:]]
-    assert node.arming._left - node.receiver.heard[SWING] <= TIMEOUT + longest, 'no later than the node could look'
+    assert node.arming._left - node.receiver.heard[SWING] <= TIMEOUT + 1.01 * TURN, 'no later than the node could look'
     assert statuses(messages[-1])['state'].message.startswith('shadow: ')
-    while wires.volts() is not None:
-        pass
-    while not volts:
-        assert time.monotonic() < end
-        node._turn()
-        volts = [own for own in (wires.volts(),) if own is not None]
-    assert volts[-1] == 0.0
+    wires.volts()
+    wires.time.pass_by(0.1, node)
+    assert wires.volts() == 0.0
 
 
-def test_of_two_bridges_that_are_armed_at_once_neither_commands_and_one_alone_may_again(context, request, tmp_path):
-    path = mapping_in(tmp_path, timeout='3.0')
-    wires = Wires(request.node.name, path)
-    bridges = [bridge_on(context, request.node.name, path) for _ in range(2)]
-    texts, end = set(), time.monotonic() + 60.0
+def test_of_two_bridges_that_are_armed_at_once_neither_commands_and_one_alone_may_again(context, request, held):
+    wires = Wires(request.node.name, held)
+    first, second = bridges = [bridge_on(context, request.node.name) for _ in range(2)]
 
-    def live():
-        assert time.monotonic() < end, [bridge.state_out.last.data for bridge in bridges]
-        wires.measure()
-        for bridge in bridges:
-            bridge._turn()
-        time.sleep(0.005)
+    def live(seconds):
+        for _ in range(round(seconds / TURN)):
+            wires.measure()
+            held.pass_by(TURN, *bridges)
+            for bridge in bridges:
+                bridge._turn()
 
     try:
-        while any(bridge.fault() for bridge in bridges):
-            live()
+        live(0.25)
         assert all(ask(bridge, 'arm').success for bridge in bridges)
-        while any(bridge.arming.state != 'shadow' for bridge in bridges):
-            live()
+        live(0.1)
         texts = {bridge.state_out.last.data for bridge in bridges}
         assert texts == {'shadow: another control unit sends ValveCommands'}
-        refused = ask(bridges[0], 'arm')
-        assert 'another control unit sends ValveCommands' in refused.message
-        while not ask(bridges[0], 'arm').success:
-            live()
-        assert bridges[0].state_out.last.data == 'limit'
-        while 'another control unit' not in ask(bridges[1], 'arm').message:
-            live()
+        assert 'another control unit sends ValveCommands' in ask(first, 'arm').message
+        live(2.0)
+        assert ask(first, 'arm').success
+        assert first.state_out.last.data == 'limit'
+        live(0.1)
+        assert 'another control unit' in ask(second, 'arm').message
     finally:
         for bridge in bridges:
             bridge.destroy_node()
@@ -250,7 +236,7 @@ def test_a_hundred_thousand_random_frames_end_nothing_and_give_no_value_out_of_b
     dice, fast = random.Random(17), 1e-4
     known = [(own.message.frame_id, own.message.is_extended_frame) for own in wires.mapping.frames]
     bounds = {own.key: own for frame in wires.mapping.measurements for own in frame.channels}
-    start = time.monotonic()
+    start = wires.time.now
     for k in range(100_000):
         identifier, extended = dice.choice(known) if dice.random() < 0.8 else (dice.getrandbits(29), True)
         data = dice.randbytes(dice.choice((8, 8, 8, 6, 0, 3, 64)))

@@ -18,13 +18,13 @@ pytest.importorskip('cantools')
 pytest.importorskip('can')
 
 import can
-from can_testing import POSTURE, SetBool, Volts, Wires, arm_and_command, ask, bridge_on, mapping_in, run
+from can_testing import POSTURE, STEP, SetBool, Volts, Wires, arm_and_command, ask, bridge_on, run
 from node_testing import EFFORTS, JOINTS, NodeProcess, Outbox, endings, imu_message, joint_state, statuses
 
 from dyn_nodes.can.mapping_file import load_mapping
 from dyn_nodes.can.sender import Sender
 from dyn_nodes.middleware import Parameter, message
-from dyn_nodes.nodes.can_bridge_node import CanBridgeNode
+from dyn_nodes.nodes.can_bridge_node import HUNG, CanBridgeNode
 
 FluidPressure, WrenchStamped = message('sensor_msgs/msg/FluidPressure'), message('geometry_msgs/msg/WrenchStamped')
 STEPS = (1.8e-4, 8.4e-5, 3.6e-4)
@@ -32,21 +32,9 @@ STEPS = (1.8e-4, 8.4e-5, 3.6e-4)
 
 
 @pytest.fixture
-def setup(context, request, tmp_path):
-    """A bridge in which signals may be older than in the package's mapping: this computer may be busy."""
-    mapping = mapping_in(tmp_path, timeout='3.0')
-    wires = Wires(request.node.name, mapping)
-    node = bridge_on(context, request.node.name, mapping)
-    yield node, wires
-    node.destroy_node()
-    wires.bus.shutdown()
-
-
-@pytest.fixture
-def quick(context, request):
-    """A bridge with the package's mapping, armed and commanded."""
-    wires, node = Wires(request.node.name), bridge_on(context, request.node.name)
-    arm_and_command(node, wires)
+def setup(context, request, held):
+    wires = Wires(request.node.name, held)
+    node = bridge_on(context, request.node.name)
     yield node, wires
     node.destroy_node()
     wires.bus.shutdown()
@@ -83,7 +71,7 @@ def test_a_bridge_publishes_the_levers_of_the_machine_and_sends_nothing(setup):
     wires.bus.send(can.Message(arbitration_id=raw[0], is_extended_id=raw[1], data=raw[2]))  # frozen counter
     run(node, wires, 0.1)
     assert len(node.levers_out.messages) == count
-    assert not node.arming.sends(time.monotonic())
+    assert not node.arming.sends(wires.time.now)
 
 
 def test_a_simulated_machine_sends_the_levers_of_its_operator_until_they_end(context, request):
@@ -121,8 +109,9 @@ def test_arming_needs_every_signal(setup):
 
 
 @pytest.mark.parametrize('lost', ['JointPositions', 'LinePressures'])
-def test_a_stale_signal_disarms_sends_neutral_then_nothing_and_stays_so(quick, lost):
-    node, wires = quick
+def test_a_stale_signal_disarms_sends_neutral_then_nothing_and_stays_so(setup, lost):
+    node, wires = setup
+    arm_and_command(node, wires)
     seen = run(node, wires, 0.35, command=1.0, skip=lost)
     assert seen[-1] == 0.0
     assert node.arming.state == 'shadow'
@@ -133,9 +122,7 @@ def test_a_stale_signal_disarms_sends_neutral_then_nothing_and_stays_so(quick, l
 
 def test_silent_commands_give_neutral_frames_within_one_timeout(setup):
     node, wires = setup
-    run(node, wires)
-    assert ask(node, 'arm').success
-    assert run(node, wires, 0.3, command=1.0)[-1] == pytest.approx(1.0)
+    arm_and_command(node, wires)
     assert run(node, wires, 0.2 + 0.08)[-1] == 0.0
     assert node.arming.state == 'limit'
 
@@ -143,14 +130,11 @@ def test_silent_commands_give_neutral_frames_within_one_timeout(setup):
 def test_a_node_that_hangs_sends_neutral_although_its_writing_thread_lives(setup):
     node, wires = setup
     node.values['command_timeout'] = 60.0
-    run(node, wires)
-    assert ask(node, 'arm').success
-    assert run(node, wires, 0.3, command=1.0)[-1] == pytest.approx(1.0)
-    end, sent = time.monotonic() + 30.0, None
-    while sent != 0.0 and time.monotonic() < end:  # no turn of the node
-        time.sleep(0.02)
-        sent = wires.volts()
-    assert sent == 0.0
+    arm_and_command(node, wires)
+    wires.time.pass_by(0.95 * HUNG, node)  # no turn of the node
+    assert wires.volts() == pytest.approx(1.0)
+    wires.time.pass_by(0.1 * HUNG, node)
+    assert wires.volts() == 0.0
 
 
 def test_a_command_of_another_size_is_refused_and_the_last_good_one_stays(setup):
@@ -166,9 +150,7 @@ def test_a_command_of_another_size_is_refused_and_the_last_good_one_stays(setup)
 def test_a_command_that_is_no_voltage_leads_to_neutral_at_once(setup, absurd):
     node, wires = setup
     node.values['command_timeout'] = 60.0
-    run(node, wires)
-    assert ask(node, 'arm').success
-    assert run(node, wires, 0.3, command=1.0)[-1] == pytest.approx(1.0)
+    arm_and_command(node, wires)
     assert run(node, wires, 0.3, command=absurd)[-1] == 0.0
     assert list(node.commands_out.last.data) == [0.0, 0.0, 0.0]
     assert 'volts of' in statuses(node.diagnostics.publisher.last)['state'].message
@@ -185,15 +167,13 @@ def test_frames_of_anything_end_nothing(setup):
         data = dice.bytes(int(dice.integers(9)))
         wires.bus.send(can.Message(arbitration_id=identifier, is_extended_id=extended, data=data))
         if k % 100 == 0:
-            time.sleep(0.005)
+            wires.time.pass_by(STEP, node)
             node._turn()
+    found = node.competing.found(wires.time.now)
+    assert 'another control unit sends ValveCommands' in found, 'frames of anything, too'
     run(node, wires, 0.3)
     assert node.fault() == '', 'good frames are used again'
-    assert 'another control unit sends ValveCommands' in ask(node, 'arm').message, 'frames of anything, too'
-    end = time.monotonic() + 60.0
-    while not ask(node, 'arm').success:
-        assert time.monotonic() < end
-        run(node, wires, 0.3)
+    assert ask(node, 'arm').success
 
 
 # -- processes -------------------------------------------------------------------------------------------------------
