@@ -12,6 +12,8 @@ from patience import patience
 
 pytest.importorskip('viser', reason='the viewer needs viser')
 SIZE = (1200, 700)
+STOOD_STILL = ('the page that drove is hidden or frozen', 'no data from the machine')
+"""Why levers go off on a computer that does much else."""
 LOCAL = ('http://127.0.0.1:', 'ws://127.0.0.1:', 'blob:http://127.0.0.1:', 'data:')
 
 
@@ -44,6 +46,28 @@ def drive(page):
     return page.viewer.levers.owner
 
 
+def drive_until(page, act, condition):
+    """Arm the levers, act, and wait for a condition; again where what stood still for a while took the levers off."""
+    for _ in range(5):
+        drive(page)
+        act()
+        if page.until(lambda: 'met' if condition() else 'off' * (not page.viewer.levers.armed)) == 'met':
+            return
+        assert page.viewer.levers.reason in STOOD_STILL
+    raise AssertionError(f'levers off each time: {page.viewer.levers.reason}')
+
+
+def lever_of(page, name):
+    """Volts of a lever, as they are commanded now."""
+    return page.viewer.levers.values(time.monotonic())[name]
+
+
+def to_neutral(page, name):
+    """Press the button and wait until a lever is at neutral, on the page and in what is commanded."""
+    page.browser.click(*centre(page.browser.place('All levers to neutral', 'span')))
+    page.until(lambda: page.cockpit.controls.sliders[name].value == 0.0 == lever_of(page, name))
+
+
 def test_the_page_shows_a_machine_and_its_margins(page):
     page.until(lambda: page.viewer.inputs.snapshot.polygon is not None)
     page.until(lambda: yellow(page.picture('cockpit')) > 0.02)  # the machine is
@@ -68,16 +92,21 @@ def test_the_pose_on_the_page_is_that_of_the_topics(page):
 
 def test_a_slider_moves_the_boom_once_the_levers_are_on(page):
     start, before = page.joint('boom_joint'), page.picture()
-    drive(page)
-    page.turn(0.3)
-    slider = page.browser.place('boom', '.mantine-Slider-track')
-    x, y = centre(slider)
-    page.browser.mouse('mousePressed', x, y)
-    for part in (0.1, 0.2, 0.3):
-        page.browser.mouse('mouseMoved', x - part * slider['width'], y)
-    page.browser.mouse('mouseReleased', x - 0.3 * slider['width'], y)
-    page.until(lambda: page.joint('boom_joint') < start - 0.15)
-    assert page.cockpit.controls.sliders['boom'].value == pytest.approx(-4.8, abs=0.5)
+
+    def drag():
+        page.turn(0.3)
+        slider = page.browser.place('boom', '.mantine-Slider-track')
+        x, y = centre(slider)
+        page.browser.mouse('mousePressed', x, y)
+        for part in (0.1, 0.2, 0.3):
+            page.browser.mouse('mouseMoved', x - part * slider['width'], y)
+        page.browser.mouse('mouseReleased', x - 0.3 * slider['width'], y)
+
+    def has_come_down():
+        lever = page.cockpit.controls.sliders['boom'].value
+        return page.joint('boom_joint') < start - 0.15 and lever == pytest.approx(-4.8, abs=0.5)
+
+    drive_until(page, drag, has_come_down)
     after = page.picture()
     assert changed(before, after) > 0.01
     position, _ = page.cockpit.scene.link_pose('stick_link')
@@ -85,37 +114,38 @@ def test_a_slider_moves_the_boom_once_the_levers_are_on(page):
 
 
 def test_neutral_stops_the_boom(page):
-    page.browser.click(*centre(page.browser.place('All levers to neutral', 'span')))
-    page.until(lambda: page.cockpit.controls.sliders['boom'].value == 0.0)
+    to_neutral(page, 'boom')
     page.turn(1.5)
     rest = page.joint('boom_joint')
     page.turn(1.0)
     assert page.joint('boom_joint') == pytest.approx(rest, abs=0.02)
-    assert page.viewer.levers.armed, 'neutral is no reason to switch off'
+    assert page.viewer.levers.armed or page.viewer.levers.reason in STOOD_STILL, 'neutral is no reason to switch off'
 
 
 def test_the_arrow_keys_move_a_lever_that_has_the_focus(page):
-    drive(page)
-    page.browser.evaluate("document.querySelectorAll('.mantine-Slider-thumb')[2].focus()")  # the swing's
-    for volts in (0.1, 0.2):
+    asked = {}
+
+    def press():
+        asked['swing'] = lever_of(page, 'swing') + 0.1
+        page.browser.evaluate("document.querySelectorAll('.mantine-Slider-thumb')[2].focus()")  # the swing's
         page.browser.key('ArrowRight')
-        page.until(lambda volts=volts: page.viewer.levers.values(time.monotonic())['swing'] == pytest.approx(volts))
-    assert page.viewer.levers.armed
-    page.browser.click(*centre(page.browser.place('All levers to neutral', 'span')))
-    page.until(lambda: page.viewer.levers.values(time.monotonic())['swing'] == 0.0)
+
+    for _ in range(2):
+        drive_until(page, press, lambda: lever_of(page, 'swing') == pytest.approx(asked['swing']))
+    to_neutral(page, 'swing')
 
 
 def test_a_finger_moves_a_lever(page):
-    drive(page)
-    slider = page.browser.place('boom', '.mantine-Slider-track')
-    x, y = centre(slider)
-    page.browser.touch('touchStart', x, y)
-    page.browser.touch('touchMove', x + 0.1 * slider['width'], y)
-    page.browser.touch('touchMove', x + 0.25 * slider['width'], y)
-    page.browser.touch('touchEnd')
-    page.until(lambda: page.viewer.levers.values(time.monotonic())['boom'] == pytest.approx(4.0, abs=0.5))
-    page.browser.click(*centre(page.browser.place('All levers to neutral', 'span')))
-    page.until(lambda: page.viewer.levers.values(time.monotonic())['boom'] == 0.0)
+    def drag():
+        slider = page.browser.place('boom', '.mantine-Slider-track')
+        x, y = centre(slider)
+        page.browser.touch('touchStart', x, y)
+        page.browser.touch('touchMove', x + 0.1 * slider['width'], y)
+        page.browser.touch('touchMove', x + 0.25 * slider['width'], y)
+        page.browser.touch('touchEnd')
+
+    drive_until(page, drag, lambda: lever_of(page, 'boom') == pytest.approx(4.0, abs=0.5))
+    to_neutral(page, 'boom')
 
 
 def test_dropping_the_load_takes_it_off_the_page(page):
@@ -155,9 +185,12 @@ def test_camera_presets_show_the_machine_from_elsewhere(page, preset):
 
 
 def test_a_machine_that_moves_is_seen_to_move(page):
-    assert page.viewer.levers.move('swing', 1.5, drive(page), time.monotonic())
     swing, picture = page.joint('swing_joint'), page.picture()
-    page.until(lambda: abs(page.joint('swing_joint') - swing) > 0.1)
+
+    def move():
+        page.viewer.levers.move('swing', 1.5, page.viewer.levers.owner, time.monotonic())
+
+    drive_until(page, move, lambda: abs(page.joint('swing_joint') - swing) > 0.1)
     page.viewer.levers.neutral()
     assert changed(picture, page.picture()) > 0.01
 
