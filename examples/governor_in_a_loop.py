@@ -21,7 +21,6 @@ def main(duration: float = 5.0, period: float = 0.02) -> tuple[float, float]:
 
     def governed(t: float, x: np.ndarray) -> np.ndarray:
         monitor.joints(t, x[base:nq].copy(), x[nq + 6 : nq + 9].copy())
-        stops.see()
         return governor.govern(LEVERS, period).volts
 
     tilts = []

@@ -1,8 +1,8 @@
 """Interventions of the tip-over governor in a bag: when, how long, of which function, and how much was held back.
 
 The governor answers `valve_commands_in` by `valve_commands` and `governor/scale`, whether its answer moves the machine
-or not (shadow). An answer with a scale below 1 holds something back; answers less than `PAUSE` apart are one
-intervention.
+or not (shadow), and again where commands come seldom. An answer with a scale below 1 holds something back; answers less
+than `PAUSE` apart are one intervention.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ PAUSE = 0.5
 """Time between two interventions, s."""
 LONGEST_ANSWER = 0.2
 """Time for which an answer counts where no other follows, s."""
+LATE = 0.01
+"""Between a command and its answer in a bag, s."""
 PASSED = 0.02
 """Part of its command by which a function that is let through may differ."""
 DIAGNOSTICS_PERIOD = 1.0
@@ -145,15 +147,15 @@ def find_interventions(data: BagData) -> Interventions:
         names,
         scales.time,
         scales.columns['data'],
-        np.column_stack([asked.columns[name][_nearest(asked.time, scales.time)] for name in names]),
+        np.column_stack([asked.columns[name][_last(asked.time, scales.time)] for name in names]),
         np.column_stack([passed.columns[name][_nearest(passed.time, scales.time)] for name in names]),
     )
-    margins = _margins(data)
+    margins, neutral = _margins(data), _unanswered(asked.time, scales.time)
     return Interventions(
         tuple(answers.intervention(part, margins) for part in answers.parts()),
         {name: answers.share(k) for k, name in enumerate(names)},
-        len(scales.time),
-        max(len(asked.time) - len(scales.time), 0),
+        len(asked.time) - neutral,
+        neutral,
         float(asked.time[-1] - asked.time[0]),
         _least(data),
         data.origin,
@@ -224,6 +226,19 @@ def _nearest(known: Array, times: Array) -> NDArray[np.intp]:
     after = np.clip(np.searchsorted(known, times), 0, len(known) - 1)
     before = np.maximum(after - 1, 0)
     return np.where(np.abs(known[before] - times) < np.abs(known[after] - times), before, after)
+
+
+def _last(known: Array, times: Array) -> NDArray[np.intp]:
+    """Places (t,) of the last known times before given ones (t,), or a little after them."""
+    return np.maximum(np.searchsorted(known, times + 0.5 * LATE, side='right') - 1, 0)
+
+
+def _unanswered(asked: Array, answered: Array) -> int:
+    """Return how many commands (t,) have no answer (s,) within their usual distance: times of both, s."""
+    if not len(answered):
+        return len(asked)
+    usual = float(np.median(np.diff(asked))) if len(asked) > 1 else LONGEST_ANSWER
+    return int((np.abs(answered[_nearest(answered, asked)] - asked) > max(usual, LATE)).sum())
 
 
 def _margins(data: BagData) -> list[tuple[float, float, str]]:

@@ -37,12 +37,12 @@ def add_parser(subparsers: Subparsers) -> None:
         'dyn-nodes governor test log_loader --runs 50 --nominal\n'
         'dyn-nodes governor cycles log_loader\n'
         'dyn-nodes governor stops log_loader --runs 20\n'
-        'dyn-nodes governor report shadow'
+        'dyn-nodes governor report shadow_bag'
     )
     parser = add_command(
         subparsers,
         'governor',
-        'Try to tip a machine that the tip-over governor holds; list what it held back.',
+        'Test the tip-over governor: adversary, cost, emergency stops; list what it held back in a bag.',
         example,
     )
     verbs = parser.add_subparsers(title='what', metavar='WHAT', dest='verb', required=True)
@@ -55,8 +55,8 @@ def add_parser(subparsers: Subparsers) -> None:
         'and without it, and count the runs in which it overturned or lifted a wheel (off the ground for longer than\n'
         '0.1 s, or by more than 0.5 degrees of the base). Masses, payload, ground and delays are drawn from a box\n'
         'around what the governor knows. Starts in which not even valves at neutral are certified are counted by\n'
-        'themselves. The exit status is 1 where a wheel lifted with the governor, or where a machine overturned after\n'
-        'such a start.',
+        'themselves. A run takes about a second of a core. The exit status is 1 where, with the governor, a wheel\n'
+        'lifted or the simulation diverged, or where a machine overturned after such a start.',
     )
     test.add_argument('--runs', metavar='N', type=int, default=100, help='random lever sequences (100)')
     test.add_argument('--first', metavar='N', type=int, default=0, help='number of the first of them (0)')
@@ -70,11 +70,13 @@ def add_parser(subparsers: Subparsers) -> None:
         help='search for the worst sequence and machine of the box by cross-entropy, with N runs (0; 2000 without N)',
     )
     test.add_argument(
-        '--cases', metavar='FILE', type=Path, help='cases to run as well: a runs.jsonl, or its lines with a `case`'
+        '--cases', metavar='FILE', type=Path, help='JSON lines with a `case` to run as well, such as a runs.jsonl'
     )
     governor_box.add_options(test)
     test.add_argument('--only-governed', action='store_true', help='leave out the runs without the governor')
-    test.add_argument('--worst', metavar='N', type=int, default=WORST, help='worst cases to show and to write (5)')
+    test.add_argument(
+        '--worst', metavar='N', type=int, default=WORST, help='worst cases to show, and to write to --out (5)'
+    )
     test.add_argument('--json', action='store_true', help='print JSON')
 
     governor_cycles.add_verb(verbs)

@@ -33,27 +33,32 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_machine_and_config(parser)
     parser.add_argument('--seed', metavar='N', type=int, default=1, help='of the random numbers (1)')
     parser.add_argument('--seconds', metavar='S', type=float, default=10.0, help='length of a lever sequence (10)')
-    parser.add_argument('--mass-error', metavar='%', type=float, default=10.0, help='of all links (10)')
-    parser.add_argument('--payload-error', metavar='%', type=float, default=20.0, help='of the payload (20)')
+    parser.add_argument('--mass-error', metavar='%', type=float, default=10.0, help='greatest of all links (10)')
+    parser.add_argument('--payload-error', metavar='%', type=float, default=20.0, help='greatest of the payload (20)')
     parser.add_argument('--slope', metavar='DEG', type=float, default=5.0, help='steepest ground (5)')
-    parser.add_argument('--delay', metavar='MS', type=float, default=100.0, help='from measurement to valve (100)')
-    add_care(parser)
+    parser.add_argument(
+        '--delay', metavar='MS', type=float, default=100.0, help='longest from measurement to valve (100)'
+    )
     parser.add_argument(
         '--nominal', action='store_true', help='the governor knows everything: level ground, no errors, no delay'
     )
-    parser.add_argument('--no-stops', action='store_true', help='joints do not stop at their limits')
+    parser.add_argument(
+        '--unaware', action='store_true', help='the governor allows for its own errors and delay, not for those above'
+    )
+    add_care(parser)
+    parser.add_argument('--no-stops', action='store_true', help='without the end stops of joints')
     parser.add_argument('--no-imu', action='store_true', help='the governor has no IMU and takes the ground for level')
     parser.add_argument('--jobs', metavar='N', type=int, default=os.cpu_count() or 1, help='processes (all processors)')
-    parser.add_argument(
-        '--out', metavar='DIR', type=Path, help='write what was run there, which a later call goes on from'
-    )
+    parser.add_argument('--out', metavar='DIR', type=Path, help='directory of what was run; a later call goes on there')
 
 
 def add_care(parser: argparse.ArgumentParser) -> None:
     """Add how careful the governor is; what is not given is as in `GovernorSettings`."""
-    parser.add_argument('--reserve', metavar='SHARE', type=float, help='least load of a wheel that passes (its own)')
-    parser.add_argument('--rise', metavar='SHARE', type=float, help='by which more is kept where one grows (its own)')
-    parser.add_argument('--least', metavar='SHARE', type=float, help='the same on the way to a better stand (its own)')
+    parser.add_argument(
+        '--reserve', metavar='SHARE', type=float, help='least load of a wheel on a stop, over its mean (0.16)'
+    )
+    parser.add_argument('--rise', metavar='SHARE', type=float, help='that more where an output grows (0.04)')
+    parser.add_argument('--least', metavar='SHARE', type=float, help='the same on the way to a better stand (0.08)')
 
 
 def check(args: argparse.Namespace, more: dict[str, tuple[float, float]]) -> None:
@@ -80,25 +85,28 @@ def machine_and_box(args: argparse.Namespace) -> tuple[Machine, Box]:
 
     try:
         machine = machine_of(args.machine, args.config)
-        errors = {
-            'mass_error': 0.01 * args.mass_error,
-            'payload_error': 0.01 * args.payload_error,
-            'slope': math.radians(args.slope),
-            'delay': 1e-3 * args.delay,
-        }
-        known = dict.fromkeys(errors, 0.0) if args.nominal else errors
-        return machine, box_of(machine, **known, duration=args.seconds, stops=not args.no_stops, imu=not args.no_imu)
+        slope = 0.0 if args.nominal else math.radians(args.slope)
+        more = {'duration': args.seconds, 'stops': not args.no_stops, 'imu': not args.no_imu}
+        return machine, box_of(machine, slope=slope, **_doubts(args), **more)
     except ValueError as error:
         text = str(error).replace("parameter 'config'", '--config').replace("parameter 'machine': ", '')
         raise CommandError(text) from None
 
 
-def settings(args: argparse.Namespace, **more: Any) -> GovernorSettings:
-    """Return the settings of the governor, `more` those of the verb."""
+def _doubts(args: argparse.Namespace) -> dict[str, float]:
+    """Return errors, as parts, and the delay, s."""
+    factors = {'mass_error': 0.01, 'payload_error': 0.01, 'delay': 1e-3}
+    is_known = getattr(args, 'nominal', False)
+    return {name: 0.0 if is_known else factor * getattr(args, name) for name, factor in factors.items()}
+
+
+def settings(args: argparse.Namespace) -> GovernorSettings:
+    """Return the settings of the governor, which allows for the errors and the delay that are given."""
     from dyn_nodes.control.tip_over_governor import GovernorSettings
 
     given: dict[str, Any] = {name: value for name in CARE if (value := getattr(args, name)) is not None}
-    return replace(GovernorSettings(), **given, **more)
+    given |= {} if getattr(args, 'unaware', False) else _doubts(args)
+    return replace(GovernorSettings(), **given)
 
 
 def runs_file(args: argparse.Namespace, name: str = 'runs.jsonl') -> Path | None:

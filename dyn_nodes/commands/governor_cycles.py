@@ -29,9 +29,9 @@ def add_verb(verbs: Any) -> None:
     )
     add_machine_and_config(verb)
     verb.add_argument('--cycles', metavar='YAML', type=Path, help='file of cycles (those of the log-loader)')
-    verb.add_argument('--mass-error', metavar='%', type=float, default=10.0, help='that the governor allows for (10)')
-    verb.add_argument('--payload-error', metavar='%', type=float, default=20.0, help='the same of the payload (20)')
-    verb.add_argument('--delay', metavar='MS', type=float, default=100.0, help='the same of the valves (100)')
+    verb.add_argument('--mass-error', metavar='%', type=float, default=10.0, help='of all links, allowed for (10)')
+    verb.add_argument('--payload-error', metavar='%', type=float, default=20.0, help='of the payload, allowed for (20)')
+    verb.add_argument('--delay', metavar='MS', type=float, default=100.0, help='longest delay allowed for (100)')
     governor_box.add_care(verb)
     verb.add_argument('--json', action='store_true', help='print JSON')
 
@@ -67,8 +67,7 @@ def _compared(args: argparse.Namespace) -> list[Compared]:
         cycles = load_cycles(args.cycles or DEFAULT, machine)
     except MachineError as error:
         raise CommandError(str(error)) from None
-    errors = {'mass_error': 0.01 * args.mass_error, 'payload_error': 0.01 * args.payload_error}
-    work = WorkCycles(Rig(machine, governor_box.settings(args, delay=1e-3 * args.delay, **errors)))
+    work = WorkCycles(Rig(machine, governor_box.settings(args)))
     result = []
     for cycle in cycles:
         try:

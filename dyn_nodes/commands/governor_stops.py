@@ -24,7 +24,7 @@ def add_verb(verbs: Any) -> None:
         'Run the cases of `dyn-nodes governor test` with the governor, and from every instant of each run\n'
         'lead all valves to neutral, as the governor does when its levers or measurements are gone. The machine is\n'
         'followed to rest. The exit status is 1 where a wheel loses the ground in a stop, however shortly, or the\n'
-        'machine does not come to rest.',
+        'machine overturns or does not come to rest.',
     )
     verb.add_argument('--runs', metavar='N', type=int, default=20, help='random lever sequences (20)')
     verb.add_argument('--every', metavar='S', type=float, default=0.05, help='from one stop to the next (0.05)')

@@ -55,8 +55,16 @@ class Stops(Protocol):
         """Return what is let through of a command (m,) for a step, s; arguments as in `governor_law.decide`."""
         ...
 
-    def issued(self, volts: Array, step: float) -> None:
-        """Take outputs (m,) that go to the valves for a step, s."""
+    def pass_by(self, step: float) -> None:
+        """Let a time pass, s, in which the valves got what was issued last."""
+        ...
+
+    def see(self) -> None:
+        """Take over what is known of the machine now."""
+        ...
+
+    def issued(self, volts: Array) -> None:
+        """Take outputs (m,) that go to the valves from now on."""
         ...
 
     def reset(self) -> None:

@@ -22,6 +22,8 @@ from dyn_nodes.control.governor_law import approach
 from dyn_nodes.control.stops import Stops
 
 Array = NDArray[np.float64]
+LONGEST_STEP = 0.1
+"""After a longer pause outputs change as after this one, s."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class GovernorSettings:
         mass_error: part by which all links may be heavier or lighter than known.
         payload_error: the same of the payload.
         horizon: s that are predicted at least.
-        longest: s that are predicted at most while a joint still moves.
+        longest: s that are predicted at most, while a joint moves or the base still rocks.
         halvings: of the part of a function's step that is let through.
     """
 
@@ -112,25 +114,26 @@ class TipOverGovernor:
         self.stops.reset()
 
     def neutral(self, step: float) -> Array:
-        """Lead the outputs to neutral at their rate; return them."""
-        output = np.empty(len(self.names))
-        approach(np.zeros(len(output)), self.output, self.settings.rate * max(step, 0.0), output)
-        self._issue(output, step)
-        return self.output
+        """Lead the outputs to neutral at their rate, step s after they were given last; return them."""
+        self.stops.pass_by(max(step, 0.0))
+        return self._led_to_neutral(step)
 
     def govern(self, command: Array, step: float) -> Verdict:
         """Return what is let through of a command (m,), V; nothing where the machine stands on nothing.
 
         Args:
             command: of all levers.
-            step: time since the last command, s.
+            step: time since the last outputs and until the next ones, s: stops are certified for outputs that last so
+                long.
         """
+        self.stops.pass_by(max(step, 0.0))
+        self.stops.see()
         degree = self.stops.degree
         if not math.isfinite(degree):
             names = tuple(name for name, wanted in zip(self.names, command) if wanted)
-            return Verdict(self.neutral(step).copy(), 0.0, names, False, degree)
-        output, parts, stop = self.stops.decide(command, self.output, step, self._since)
-        self._issue(output, step)
+            return Verdict(self._led_to_neutral(step).copy(), 0.0, names, False, degree)
+        output, parts, stop = self.stops.decide(command, self.output, min(step, LONGEST_STEP), self._since)
+        self._issue(output)
         held = {name: part for name, part in zip(self.names, parts.tolist()) if part == part}
         return Verdict(
             output.copy(),
@@ -143,6 +146,12 @@ class TipOverGovernor:
             stop.ahead,
         )
 
-    def _issue(self, output: Array, step: float) -> None:
+    def _led_to_neutral(self, step: float) -> Array:
+        output, most = np.empty(len(self.names)), self.settings.rate * min(max(step, 0.0), LONGEST_STEP)
+        approach(np.zeros(len(output)), self.output, most, output)
+        self._issue(output)
+        return output
+
+    def _issue(self, output: Array) -> None:
         self.output = output
-        self.stops.issued(output, max(step, 0.0))
+        self.stops.issued(output)

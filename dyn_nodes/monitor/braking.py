@@ -8,6 +8,7 @@ once: stops are predicted for both, each with its spools and pressures, and the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,7 +31,9 @@ CALM, FASTEST = 0.1, 50.0
 """s from the neutral of all valves until steps are twice as long; where the frequencies with which the base rocks are a
 vector of this length at most, rad/s."""
 DRAWN = 0.1
-"""Part of the way that the forces of the pressures are drawn in a step."""
+"""Part of the way that the forces of the pressures are drawn in the time of a step."""
+LONGEST = 1.0
+"""Time that spools and pressures are carried on by at most, s: by then they are where they go to."""
 
 
 class BrakingPredictor:
@@ -74,8 +77,9 @@ class BrakingPredictor:
         self._waits = np.array(sorted({round((own + dead) / STEP) for own in delays}))
         springs = [(own.stiffness, own.damping, own.free_length) for own in machine.supports]
         self._springs = np.ascontiguousarray(np.array(springs).T)
-        times = self.settings.hold, self.settings.horizon, self.settings.longest, CALM, self.settings.longest
+        times = self.settings.hold, self.settings.horizon, self.settings.longest, CALM, self.settings.longest, STEP
         self._times = np.array([round(own / STEP) for own in times])
+        self._rocking = np.empty(2)
         self._box, self._law = np.array([self.settings.mass_error, 0.0, 0.0]), self.settings.law
         self.payload_bounds: tuple[float, float] | None = None
         wheels = len(self.contacts)
@@ -90,24 +94,29 @@ class BrakingPredictor:
 
     def reset(self) -> None:
         """Take all valves to be at neutral, with nothing on its way to them."""
-        self._seen, self.degree, self.press, self._elapsed = False, np.nan, np.nan, 0.0
+        self._seen, self.degree, self.press, self._elapsed, self._unseen = False, np.nan, np.nan, 0.0, 0.0
+        self._times[5] = 1
         self._spool, self._latest = np.zeros((len(self._waits), self._count)), np.zeros(self._count)
         self._past = np.zeros((self._waits[-1], self._count))
         self._expected[:] = np.nan
 
-    def issued(self, volts: Array, step: float) -> None:
-        """Take outputs (m,) that go to the valves for a step, s."""
+    def issued(self, volts: Array) -> None:
+        """Take outputs (m,) that go to the valves from now on."""
         self._latest = self._of_all(volts)
-        self._elapsed = min(self._elapsed + step, 1.0)
+
+    def pass_by(self, step: float) -> None:
+        """Carry spools and pressures on by a time, s, in which the valves got what was issued last."""
+        self._unseen += step
+        self._elapsed = min(self._elapsed + step, LONGEST)
         while self._elapsed >= STEP - 1e-9:
             self._elapsed -= STEP
             self._carry()
 
     def _carry(self) -> None:
-        """Carry spools and pressures on by a step."""
+        """Carry spools and pressures on by a step, from the joints that were seen last."""
         self.model.kernels.carry(
             self.model.codes,
-            self._placed(),
+            self._state,
             self._spool,
             self._known,
             self._stand,
@@ -117,12 +126,6 @@ class BrakingPredictor:
             self._seen,
             self._valves,
         )
-
-    def _placed(self) -> Array:
-        """Return the state (h, s) for each delay, joints as the monitor knows them now."""
-        n = len(self.monitor.q)
-        self._state[:, :n], self._state[:, n : 2 * n] = self.monitor.q, self.monitor.v
-        return self._state
 
     def _of_all(self, volts: Array) -> Array:
         result = np.zeros(self._count)
@@ -157,36 +160,30 @@ class BrakingPredictor:
             self._box,
             STEP,
             self._chambers,
-            DRAWN if self._seen else 1.0,
+            self._drawn(),
             self._state,
             self._spool,
             self._known,
             self._stand,
             self._ways,
             self._start,
+            self._rocking,
         )
-        if not self._seen:
-            self._follow_rocking()
-        self._seen = True
+        n = len(monitor.q)
+        self._state[:, :n], self._state[:, n : 2 * n] = monitor.q, monitor.v
+        self._follow_rocking()
+        self._seen, self._unseen = True, 0.0
+
+    def _drawn(self) -> float:
+        """Return the part of the way that the forces are drawn after the time since the last look: all at first."""
+        return -math.expm1(math.log1p(-DRAWN) * self._unseen / STEP) if self._seen else 1.0
 
     def _follow_rocking(self) -> None:
-        """Set the steps of a stop by how the base rocks: longer ones in the end, and on for a period of rocking."""
-        modes = self._rocking()
-        calm, longest = round(CALM / STEP), self._times[2]
-        self._times[3] = calm if np.linalg.norm(modes) <= FASTEST else longest
-        self._times[4] = min(np.ceil(2.0 * np.pi / modes.min() / STEP), longest)
-
-    def _rocking(self) -> Array:
-        """Return the frequencies (3,) with which the base rocks on its springs now, rad/s."""
-        w, foot = len(self.contacts), self._known[13:16]
-        ahead, left, normal = self._known[4:13].reshape(3, 3)
-        motions = np.zeros((6, 3))
-        motions[:3, 1:] = np.array([ahead, left]).T
-        motions[3:] = np.array([normal, np.cross(foot, ahead), np.cross(foot, left)]).T
-        mass = motions.T @ self._start[2 * self._count :].reshape(6, 6) @ motions
-        rows = np.stack([np.ones(w), self._stand[:w], self._stand[w : 2 * w]])
-        stiffness = rows * self._stand[2 * w : 3 * w] @ rows.T
-        return np.sqrt(np.linalg.eigvals(np.linalg.solve(mass, stiffness)).real)
+        """Set the steps of a stop by how the base rocks now: longer ones in the end, and on for a period of rocking."""
+        whole, least = self._rocking.tolist()
+        longest = self._times[2]
+        self._times[3] = round(CALM / STEP) if whole <= FASTEST else longest
+        self._times[4] = min(math.ceil(2.0 * math.pi / (least * STEP)), longest) if least > 0.0 else longest
 
     def _shaken(self) -> Array:
         """Return how the base accelerates, as `situate` wants it; at rest where nothing measures it."""
@@ -205,6 +202,7 @@ class BrakingPredictor:
     def decide(self, command: Array, before: Array, step: float, since: Array) -> Decision:
         """Return what is let through; the arguments are those of `Stops`."""
         output, parts = np.empty(len(before)), np.empty(len(before))
+        self._times[5] = max(math.ceil(step / STEP - 1e-6), 1)
         command = np.ascontiguousarray(command, dtype=np.float64)
         self.model.kernels.decide(
             command, before, step, self._law, since, self._expected, self._situation, output, parts, self._found
@@ -212,7 +210,7 @@ class BrakingPredictor:
         return Decision(output, parts, self._stop_found)
 
     def stop(self, volts: Array, enough: float = -np.inf, toward: Array | None = None) -> Stop:
-        """Return the stop after outputs (m,) that are kept for a period.
+        """Return the stop after outputs (m,) that are kept for the step of the last decision, 10 ms before one.
 
         Args:
             volts: outputs.
@@ -228,7 +226,7 @@ class BrakingPredictor:
         """What `predict` looks at."""
         return (
             self.model.codes,
-            self._placed(),
+            self._state,
             self._known,
             self._stand,
             self._past,

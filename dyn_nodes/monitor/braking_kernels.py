@@ -85,10 +85,10 @@ def take(k, lanes, places, size, x, after, at, found):
 def rows_of(waits, leads, times):
     """Return how many rows of volts a stop has.
 
-    times (5,): rows of hold, of the horizon, at most, from neutral on until a step is two rows long, and of a period in
-    which the base rocks.
+    times (6,): rows of hold, of the horizon, at most, from neutral on until a step is two rows long, of a period in
+    which the base rocks, and for which an output lasts before it is led to neutral.
     """
-    return waits + 1 + round(leads * times[0]) + times[1]
+    return waits + times[5] + round(leads * times[0]) + times[1]
 
 
 def table(past, kept, toward, leads, most, times, lane, lanes, volts):
@@ -98,7 +98,7 @@ def table(past, kept, toward, leads, most, times, lane, lanes, volts):
     Returns the row from which a step is two rows long: some time after all volts are neutral.
     """
     waits, m = past.shape
-    steps, total, ramp = 1 + round(leads * times[0]), volts.shape[0], 0.0
+    steps, total, ramp = times[5] + round(leads * times[0]), volts.shape[0], 0.0
     for j in range(m):
         place = j * lanes + lane
         for t in range(waits):
@@ -324,6 +324,51 @@ def draw(oil, shown, chamber, drawn):
     oil[0] = min(max(oil[0] + missing / first, least), most)
 
 
+def rocks(base, axes, foot, gram, rocking):
+    """Write how the base rocks on its springs: the length of its three frequencies as a vector, and the least, rad/s.
+
+    base (36,) spatial inertia of the whole machine, axes (3, 3) ahead, left and up, foot (3,) as in known, gram (3, 3)
+    stiffness of height and two angles. The squares are the roots of the characteristic polynomial of mass^-1 gram.
+    Newton's method finds the least of three positive ones from 0, without passing it.
+    """
+    motions, mass = np.zeros((6, 3)), np.zeros((3, 3))
+    for r in range(3):
+        x, y = (r + 1) % 3, (r + 2) % 3
+        motions[3 + r, 0] = axes[2, r]
+        for c in range(2):
+            motions[r, 1 + c] = axes[c, r]
+            motions[3 + r, 1 + c] = foot[x] * axes[c, y] - foot[y] * axes[c, x]
+    for r in range(3):
+        for c in range(3):
+            for i in range(6):
+                for j in range(6):
+                    mass[r, c] += motions[i, r] * base[6 * i + j] * motions[j, c]
+    square = np.linalg.inv(mass)
+    whole = np.zeros((3, 3))
+    for r in range(3):
+        for c in range(3):
+            for i in range(3):
+                whole[r, c] += square[r, i] * gram[i, c]
+    total = whole[0, 0] + whole[1, 1] + whole[2, 2]
+    pairs = (
+        whole[0, 0] * whole[1, 1]
+        - whole[0, 1] * whole[1, 0]
+        + whole[0, 0] * whole[2, 2]
+        - whole[0, 2] * whole[2, 0]
+        + whole[1, 1] * whole[2, 2]
+        - whole[1, 2] * whole[2, 1]
+    )
+    product = (
+        whole[0, 0] * (whole[1, 1] * whole[2, 2] - whole[1, 2] * whole[2, 1])
+        - whole[0, 1] * (whole[1, 0] * whole[2, 2] - whole[1, 2] * whole[2, 0])
+        + whole[0, 2] * (whole[1, 0] * whole[2, 1] - whole[1, 1] * whole[2, 0])
+    )
+    least = 0.0
+    for _ in range(12):
+        least -= (((least - total) * least + pairs) * least - product) / ((3.0 * least - 2.0 * total) * least + pairs)
+    rocking[0], rocking[1] = np.sqrt(total), np.sqrt(least)
+
+
 def situate(
     q,
     v,
@@ -345,14 +390,15 @@ def situate(
     stand,
     ways,
     room,
+    rocking,
 ):
     """Take over what is measured now; return the mean push on a spring, N.
 
     felt (3,) specific force, plane (4,) of the ground, turning (3,) of the base in its axes
     and shake (6,), its angular acceleration and the specific force at its origin, attachments (w, 3) and
     springs (3, w) stiffness, damping and free length, box (3,), step, s, chambers (4, m) and drawn as `draw` says. x
-    (h, s) of the delays, known, stand and the levers of the actuators, ways[1], are written; room (2 m + 36,) is for
-    numbers between.
+    (h, s) of the delays, known, stand, the levers of the actuators, ways[1], and rocking (2,), as `rocks` has it, are
+    written; room (2 m + 36,) is for numbers between.
     """
     n, m, w = q.shape[0], spool.shape[1], springs.shape[1]
     turn = x[0, 2 * n + 3 * m : 2 * n + 3 * m + 3]
@@ -384,6 +430,7 @@ def situate(
         for r in range(3):
             for c in range(3):
                 gram[r, c] += springs[0, i] * rows[i, r] * rows[i, c]
+    rocks(base, axes, known[13:16], gram, rocking)
     flexibility = np.linalg.inv(gram)
     for i in range(w):
         for c in range(3):

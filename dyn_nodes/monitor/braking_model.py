@@ -32,6 +32,7 @@ from dyn_nodes.monitor.braking_kernels import (
     predict,
     predict_all,
     predict_these,
+    rocks,
     rows_of,
     situate,
     spread,
@@ -96,6 +97,7 @@ PREDICTION = (
     carry,
     draw,
     ground,
+    rocks,
     situate,
 )
 

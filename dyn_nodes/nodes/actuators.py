@@ -269,9 +269,11 @@ class ActuatorNode(FollowerNode):
         return True
 
     def _repeat(self) -> None:
-        """The same instant once more: the answer may have been lost."""
+        """The same instant once more: in lockstep the answer may have been lost, in real time it is no news."""
+        if not self.lockstep:
+            return
         self.heard = time.monotonic()
-        if self.lockstep and self.waiting is None and self.answered:
+        if self.waiting is None and self.answered:
             self.commands_out.publish(self._reply)
 
     def _awaits_command(self) -> bool:

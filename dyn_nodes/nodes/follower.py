@@ -97,7 +97,7 @@ class CommandingNode(FollowerNode):
     Attributes:
         received, sent: joint states taken, commands given.
         silent: joint states have stopped.
-        heard: time at which the newest came, steady clock, s.
+        heard: time at which the newest stamp came, steady clock, s.
         refusals, state_refusals: of commands to it, of joint states.
         reader, health: set by the node before time begins.
     """
@@ -146,8 +146,9 @@ class CommandingNode(FollowerNode):
             if self.silent and since > self.health.patience:
                 self._resume(further, since)
                 since = 0.0
-        self.heard = time.monotonic()
-        self.silent = self.silent and self.lockstep  # in lockstep the watch reports it
+        if stamp != before or self.lockstep:  # in real time an old message again is no news of the machine
+            self.heard = time.monotonic()
+            self.silent = self.silent and self.lockstep  # in lockstep the watch reports it
         if stamp == before:
             self._repeat()
         else:

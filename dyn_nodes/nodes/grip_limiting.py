@@ -111,6 +111,7 @@ class GripLimiting:
         """Forget what was measured and reported: time starts again."""
         self._placed = -np.inf
         self._up: Array | None = None
+        self._up_heading = 0.0
         self._imu_at = -np.inf
         self._now = 0.0
         self._last: tuple[float, Verdict] = (-np.inf, Verdict())
@@ -146,12 +147,23 @@ class GripLimiting:
         return self.motion.steering_angles(joints)
 
     def gravity(self) -> Array:
-        """Return gravity (3,) in axes of the base, m/s2: as measured, or on the slope that is given."""
+        """Return gravity (3,) in axes of the base, m/s2: as measured, or on the slope that is given.
+
+        Where it was measured at another heading, it is turned by the odometry since then.
+        """
         if self._up is not None:
-            return -self.machine.gravity * self._up
-        turned = float(self.motion.odometry.pose[2]) - self.machine.initial.base_yaw
-        c, s = math.cos(turned), math.sin(turned)
-        x, y, z = self._ground
+            return -self.machine.gravity * self._turned(self._up, self._heading - self._up_heading)
+        return self._turned(self._ground, self._heading - self.machine.initial.base_yaw)
+
+    @property
+    def _heading(self) -> float:
+        return float(self.motion.odometry.pose[2])
+
+    @staticmethod
+    def _turned(vector: Array, heading: float) -> Array:
+        """Return a vector (3,) of the ground in the axes of a base that has turned by a heading since."""
+        c, s = math.cos(heading), math.sin(heading)
+        x, y, z = vector
         return np.array([c * x + s * y, c * y - s * x, z])
 
     def _note(self) -> None:
@@ -206,15 +218,16 @@ class GripLimiting:
             self._up = world_up(quaternion)
         else:
             rates = self.motion.reference.acceleration if self.motion.reference else np.zeros(3)
-            force = force - np.array([rates[0], rates[1], 0.0])
+            ahead, aside, turning = self.motion.odometry.twist
+            force = force - np.array([rates[0] - turning * aside, rates[1] + turning * ahead, 0.0])
             size = float(np.linalg.norm(force))
             if not 0.0 < size < 1e4:
                 return
-            before = force / size if self._up is None else self._up
+            before = force / size if self._up is None else self._turned(self._up, self._heading - self._up_heading)
             part = min(1.0, max(0.0, stamp - self._imu_at) / UP_TIME)
             mixed = before + part * (force / size - before)
             self._up = mixed / np.linalg.norm(mixed)
-        self._imu_at = stamp
+        self._up_heading, self._imu_at = self._heading, stamp
 
     def publish_twist(self, now: float) -> None:
         """Publish the twist that the wheels are led by: what limits and governor have left of `cmd_vel`."""
@@ -267,5 +280,6 @@ class GripLimiting:
         if now - since < REMEMBERED:
             health.worse(WARN, verdict.text)
         if self._imu and now - self._imu_at > IMU_TIMEOUT:
-            health.worse(WARN, 'imu is silent: the slope is the last one' if self._up is not None else 'no imu')
+            last = 'imu is silent: the slope is the last one, turned by the odometry'
+            health.worse(WARN, 'no imu' if self._up is None else last)
         return health

@@ -16,8 +16,8 @@ from dyn_nodes.middleware import QoSProfile, message
 from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.parameters import declare
 from dyn_nodes.nodes.teleop_node import PARAMETERS, valves_of
+from dyn_nodes.nodes.valve_outlet import ValveOutlet
 
-Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 Twist, TwistStamped = message('geometry_msgs/msg/Twist'), message('geometry_msgs/msg/TwistStamped')
 QUIT = ('q', '\x03', '\x04')
 
@@ -79,11 +79,11 @@ class KeyboardTeleop(KeyboardNode):
         self.rate = self.values['rate']
         self.names, pattern = valves_of(self.values)
         self.keyboard = Keyboard(self.names, dict(pattern.levers), throw)
-        self.valve_commands = self.create_publisher(Float64MultiArray, 'valve_commands', QoSProfile(depth=10))
+        self.outlet = ValveOutlet(self)
 
     def send(self, values: list[float]) -> None:
         """Publish volts."""
-        self.valve_commands.publish(Float64MultiArray(data=values))
+        self.outlet.publish(values)
 
 
 class KeyboardTwist(KeyboardNode):

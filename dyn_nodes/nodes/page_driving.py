@@ -21,8 +21,6 @@ JointTrajectory = message('trajectory_msgs/msg/JointTrajectory')
 JointTrajectoryPoint = message('trajectory_msgs/msg/JointTrajectoryPoint')
 Twist, TwistStamped = message('geometry_msgs/msg/Twist'), message('geometry_msgs/msg/TwistStamped')
 
-RECORDERS = ('recorder_node', 'rosbag2_recorder')
-"""Nodes that subscribe to every topic and drive nothing."""
 SLOWED, LEAST_TIME, FASTEST = 2.5, 0.5, 1.0
 """A joint goes to its slider in this many times what its greatest speed would take, in s at least; greatest speed of a
 joint without a limit, rad/s or m/s."""
@@ -55,16 +53,6 @@ class Driving(Protocol):
 
     def show(self, controls: Controls, snapshot: Snapshot, note: str) -> None:
         """Show how it is."""
-
-
-def is_listened_to(node: Node, topic: str) -> bool:
-    """Return whether another node than this one, and no recorder, subscribes to a topic."""
-    own = node.get_fully_qualified_name()
-    for info in node.get_subscriptions_info_by_topic(node.resolve_topic_name(topic)):
-        name = f'{info.node_namespace.rstrip("/")}/{info.node_name}'
-        if name != own and info.node_name not in RECORDERS:
-            return True
-    return False
 
 
 class ValveDriving:

@@ -161,7 +161,7 @@ class PayloadSensing:
                 self._stepped = now
             if renewed:
                 self._silent = False
-                self._publish(self.estimator.estimate)
+                self._publish(self.estimator.estimate, now)
 
     def _judge_silence(self) -> None:
         """Return to the rated payload: without pressures or motion of the base no change of the load is seen."""
@@ -170,18 +170,18 @@ class PayloadSensing:
             self._silent = True
             self.estimator.forget_payload()
             self._waiting.clear()
-            self._publish(self.estimator.estimate)
+            self._publish(self.estimator.estimate, self._time)
 
     def _set(self, estimate: PayloadEstimate) -> None:
         self.estimate = estimate
         self.monitor.payload = estimate.mass
 
-    def _publish(self, estimate: PayloadEstimate) -> None:
-        """Publish mass and interval; the mass is one that the mount may carry, so that every node takes it."""
+    def _publish(self, estimate: PayloadEstimate, at: float) -> None:
+        """Publish mass and interval of an instant, s; the mass is one that the mount may carry: every node takes it."""
         self._set(estimate)
         self.mass_out.publish(Float64(data=min(estimate.mass, self.estimator.limit)))
         self._interval.data = [estimate.lower, estimate.upper, float(estimate.state == 'observed')]
-        stamp_volts(self._interval, round(self._time * NANO) if math.isfinite(self._time) else None)
+        stamp_volts(self._interval, round(at * NANO) if math.isfinite(at) else None)
         self.interval_out.publish(self._interval)
 
     def _on_tare(self, _: Any, response: Any) -> Any:
@@ -190,7 +190,7 @@ class PayloadSensing:
         response.success = observed
         if observed:
             self.estimator.tare(0.0)
-            self._publish(self.estimator.estimate)
+            self._publish(self.estimator.estimate, self._time)
             response.message = 'the implement counts as empty'
         else:
             response.message = f'no tare: {self._why_rated()}'

@@ -62,7 +62,8 @@ class Sensing:
         monitor: fed with everything.
         refusals: of all topics.
         stamp: of the newest joint states, ns; None before the first.
-        received: joint states used.  heard: steady time of the newest, s.
+        received: joint states used.  heard: steady time at which the newest stamp came, s; an old one again is none.
+        had_imu: the IMU has been used; it has gone where the monitor has none then.
 
     Raises:
         ParameterError: a parameter that does not fit the machine.
@@ -85,7 +86,8 @@ class Sensing:
         self.refusals = Refusals()
         self.stamp: int | None = None
         self.received = self.imu_received = self.restarts = 0
-        self.heard = self.imu_heard = -np.inf
+        self.heard = self.imu_heard = self.arrived = -np.inf
+        self.had_imu, self._newest = False, -1
         self._waiting: list[tuple[float, Any, Any, Any]] = []
         self._held: tuple[int, Any, Any] | None = None
         self._imu_newest, self._imu_period, self._state_period = -np.inf, 0.0, 0.0
@@ -146,7 +148,9 @@ class Sensing:
         except RefusedError as refused:
             self.refuse(refused)
             return
-        self.heard = time.monotonic()
+        self.arrived = time.monotonic()
+        if stamp != self._newest:
+            self.heard, self._newest = self.arrived, stamp
         state = stamp, positions, velocities if self.values['use_velocities'] else None
         if self.lockstep:
             self._take(*state)
@@ -184,8 +188,14 @@ class Sensing:
         if step <= 0.0:
             self.restarts += 1
             self._waiting = [entry for entry in self._waiting if entry[0] <= now]
+            self.had_imu = self.had_imu and not self.lockstep
             self.node.get_logger().info(f'time went back by {-step:.3f} s: the filters start again')
-        monitor.joints(now, positions, velocities)
+        try:
+            monitor.joints(now, positions, velocities)
+        except Exception:  # whatever it is: the posture is not known
+            self.heard = -np.inf
+            raise
+        self.had_imu = self.had_imu or monitor.has_imu
         self._state_period = step if 0.0 < step < np.inf else 0.0
         self.received += 1
         return True
@@ -282,10 +292,19 @@ class Sensing:
         return time.monotonic() - heard > (max(timeout, SIMULATED_TIMEOUT) if simulated else timeout)
 
     @property
+    def lacks_imu(self) -> bool:
+        """Return whether an IMU is required and not there."""
+        return self.values['imu'] == 'required' and not self.monitor.has_imu
+
+    @property
+    def lost_imu(self) -> bool:
+        """Return whether an IMU is required, or has been there, and is not: what it knew of the slope has gone."""
+        return self.lacks_imu or (self.had_imu and not self.monitor.has_imu)
+
+    @property
     def trustworthy(self) -> bool:
         """Return whether the results of the monitor may be acted upon."""
-        lost = self.values['imu'] == 'required' and not self.monitor.has_imu
-        return self.monitor.settled and not lost and (self.lockstep or not self.stale)
+        return self.monitor.settled and not self.lacks_imu and (self.lockstep or not self.stale)
 
     def joint_health(self) -> Health:
         """The status `joint_states`."""
@@ -294,9 +313,9 @@ class Sensing:
         if not self.received:
             health.worse(WARN, 'no joint_states yet')
         elif self.stale and not self.lockstep:
-            health.worse(
-                ERROR, f'no joint_states for {self.values["state_timeout"]:g} s: nothing is known of the machine'
-            )
+            timeout = self.values['state_timeout']
+            lacking = 'joint_states with a new stamp' if self.arrived > self.heard + timeout else 'joint_states'
+            health.worse(ERROR, f'no {lacking} for {timeout:g} s: nothing is known of the machine')
         elif not self.monitor.settled:
             health.worse(WARN, f'settling: {self.values["settling"]:g} s of joint states are needed')
         if self.refusals.recent(time.monotonic()):

@@ -4,7 +4,7 @@
     dyn-nodes run teleop_node --ros-args -p machine:=log_loader
 
 What the levers do is in `config/teleop.yaml`. Nothing is sent unless the dead-man button is held; then neutral for half
-a second. No other node may command the valves meanwhile.
+a second. No other node may command the valves meanwhile, but a governor: then the commands go to it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.running import run_node
+from dyn_nodes.nodes.valve_outlet import ValveOutlet
 from dyn_nodes.share import find_resource
 
-Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 Joy = message('sensor_msgs/msg/Joy')
 
 PARAMETERS = node_parameters('teleop_node')
@@ -58,7 +58,7 @@ class TeleopNode(OverridableNode):
         self.values = declare(self, PARAMETERS)
         self.names, self.pattern = valves_of(self.values)
         self.joystick = Joystick(self.names, self.pattern)
-        self.valve_commands = self.create_publisher(Float64MultiArray, 'valve_commands', QoSProfile(depth=10))
+        self.outlet = ValveOutlet(self)
         self.create_subscription(Joy, 'joy', self._on_joy, QoSProfile(depth=10))
         self.health = DiagnosticsPublisher(self, {'gamepad': self._health})
         self.create_timer(1.0 / self.values['rate'], self._send, clock=Clock(clock_type=ClockType.STEADY_TIME))
@@ -74,7 +74,7 @@ class TeleopNode(OverridableNode):
         now = time.monotonic()
         volts = self.joystick.command(now)
         if volts is not None:
-            self.valve_commands.publish(Float64MultiArray(data=volts))
+            self.outlet.publish(volts)
         if self.joystick.held != self._was_held:
             self._was_held = self.joystick.held
             self.get_logger().info('driving' if self._was_held else 'neutral')

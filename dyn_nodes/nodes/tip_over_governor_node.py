@@ -43,8 +43,10 @@ Float64 = message('std_msgs/msg/Float64')
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 
 PARAMETERS = node_parameters('tip_over_governor_node')
-LONGEST_STEP = 0.1
-"""A command after a longer pause is led on as after this one, s."""
+AGAIN = 0.015
+"""Joint states that come so long after the last outputs, s, decide anew on the levers as they were."""
+COMPARABLE = 60.0
+"""Joint states that seem older than this have another clock than the node, s."""
 MOST_WAITING = 1000
 """Commands kept that came before the joint states that they belong to."""
 
@@ -73,15 +75,17 @@ class TipOverGovernorNode(OverridableNode):
     """Answers every `valve_commands_in` with one `valve_commands`.
 
     In lockstep a command waits for the joint states of its instant. The commands of a person (`command_source`
-    asynchronous) are answered at once; when they or joint states stop, the outputs go to neutral, and stay there until
-    both are back.
+    asynchronous) are answered at once, and again by the joint states where they come seldom, so that no output lasts
+    longer than its stop is certified for; when they or joint states stop, the outputs go to neutral, and stay there
+    until both are back.
 
     Attributes:
         sensing: what is measured.
         weighed: the payload that a monitor estimates; None where it is given.
         governor: the law.
         verdict: the last one.
-        received, sent: commands taken, commands given.
+        received, sent: commands taken, outputs given.
+        age: of the newest joint states when they came, by the clock of the node, s.
         refusals: of commands.
     """
 
@@ -108,8 +112,11 @@ class TipOverGovernorNode(OverridableNode):
         self.refusals = commands.Refusals()
         self.verdict = Verdict(np.zeros(len(order)))
         self.received = self.sent = 0
+        self.age = 0.0
         self.heard = -np.inf
         self._last: float | None = None
+        self._given: float | None = None
+        self._wanted: np.ndarray | None = None
         self._due_states = self._paired = 0
         self._waiting: list[tuple[np.ndarray, int | None]] = []
         self._due_stamp: int | None = None
@@ -139,28 +146,44 @@ class TipOverGovernorNode(OverridableNode):
 
     def _warm_up(self, _: np.ndarray) -> None:
         """Do once all that is done with a command."""
-        self.stops.see()
         self.governor.govern(np.ones(len(self._limits)), 0.01)
         self.governor.reset()
 
     # -- time --------------------------------------------------------------------------------------------------------
 
     def _on_state(self, stamp: int) -> None:
-        if not self.lockstep or not self._command_due.at(stamp) or stamp == self._due_stamp:
+        if not self.lockstep:
+            self.age = (self.get_clock().now().nanoseconds - stamp) / NANO
+            self._decide_again()
+            return
+        if not self._command_due.at(stamp) or stamp == self._due_stamp:
             return
         if self._due_stamp is not None and stamp < self._due_stamp:
             self.governor.reset()
             self._last = None
+            self._waiting = [(volts, own) for volts, own in self._waiting if own is None or own <= stamp]
         self._due_stamp = stamp
         self._due_states += 1
         self._answer_waiting()
 
+    def _decide_again(self) -> None:
+        """Decide on the levers as they were where no command has come for a while, until they are silent."""
+        if self._wanted is not None and self._last is not None and not self.silent:
+            now = self._time()
+            if not 0.0 <= now - self._last < AGAIN:
+                self._answer(self._wanted, now)
+
     def _answer_waiting(self) -> None:
-        """Lockstep: the k-th command belongs to the k-th instant that asks for one."""
-        while self._waiting and self._paired < self._due_states:
-            self._paired += 1
+        """Lockstep: a command belongs to the instant that it is stamped with; else the k-th to the k-th instant."""
+        while self._waiting and self._has_come(self._waiting[0][1]):
             volts, stamp = self._waiting.pop(0)
+            self._paired = self._paired + 1 if stamp is None else self._due_states
             self._answer(volts, (self.sensing.stamp or 0) / NANO, stamp)
+
+    def _has_come(self, stamp: int | None) -> bool:
+        if stamp is None:
+            return self._paired < self._due_states
+        return self._due_stamp is not None and stamp <= self._due_stamp
 
     def _on_command(self, msg: Any) -> None:
         try:
@@ -181,18 +204,21 @@ class TipOverGovernorNode(OverridableNode):
                 self._paired += 1
             self._answer_waiting()
         else:
+            self._wanted = volts
             self._answer(volts, self._time())
 
     def _answer(self, volts: np.ndarray, now: float, stamp: int | None = None) -> None:
-        step = self.values['command_period'] if self._last is None else now - self._last
+        step = self.values['command_period'] if self._last is None else max(now - self._last, 0.0)
         self._last = now
-        step = min(max(step, 0.0), LONGEST_STEP)
         if not self._may_move():
             self._publish(self.governor.neutral(step), stamp)
             return
-        self._take_weighed()
-        self.stops.see()
-        self.verdict = self.governor.govern(np.clip(volts, -self._limits, self._limits), step)
+        try:
+            self._take_weighed()
+            self.verdict = self.governor.govern(np.clip(volts, -self._limits, self._limits), step)
+        except Exception:  # whatever it is: no output stays where it was
+            self._publish(self.governor.neutral(step), stamp)
+            raise
         self._publish(self.verdict.volts, stamp)
         self.scale_out.publish(Float64(data=self.verdict.scale))
         if self.lockstep:
@@ -209,14 +235,14 @@ class TipOverGovernorNode(OverridableNode):
 
     def _may_move(self) -> bool:
         """Return whether enough is known. A lockstep run begins at rest, before the filters could settle."""
-        if self.lockstep:
-            return self.sensing.monitor.footing is not None
-        return self.sensing.trustworthy
+        known = self.sensing.monitor.footing is not None if self.lockstep else self.sensing.trustworthy
+        return known and not self.sensing.lost_imu
 
     def _publish(self, volts: np.ndarray, stamp: int | None = None) -> None:
         self._out.data = volts.tolist()
         stamp_volts(self._out, stamp)
         self.commands_out.publish(self._out)
+        self._given = time.monotonic()
         self.sent += 1
 
     @property
@@ -228,7 +254,8 @@ class TipOverGovernorNode(OverridableNode):
         """Realtime: neutral while commands or joint states are silent."""
         if not self.lockstep and self.received and (self.silent or self.sensing.stale):
             self._last = None
-            self._publish(self.governor.neutral(self._watch_period))
+            step = self._watch_period if self._given is None else time.monotonic() - self._given
+            self._publish(self.governor.neutral(step))
         self._update_diagnostics()
 
     # -- health ------------------------------------------------------------------------------------------------------
@@ -260,11 +287,15 @@ class TipOverGovernorNode(OverridableNode):
             self._tell_held(health)
             return health
         if self.received and not self._may_move():
-            health.worse(ERROR, 'nothing certain is known of the machine: valves at neutral')
+            why = 'the IMU has gone' if self.sensing.lost_imu else 'nothing certain is known of the machine'
+            health.worse(ERROR, f'{why}: valves at neutral')
         elif self.silent:
             health.worse(WARN, f'no valve_commands_in for {self.values["command_timeout"]:g} s: valves at neutral')
         else:
             self._tell_held(health)
+        age, delay = self.age, self.values['delay']
+        if delay < age < COMPARABLE:
+            health.worse(WARN, f'joint_states are {age:.2f} s old when they come: expected {delay:g} s (delay) at most')
         if self.refusals.recent(time.monotonic()):
             health.worse(WARN, f'refused: {self.refusals.last}')
         return health

@@ -23,8 +23,9 @@ from dyn_nodes.model import Machine
 from dyn_nodes.nodes.dynamics_client import DynamicsClient
 from dyn_nodes.nodes.exchange import valve_order
 from dyn_nodes.nodes.guarded import GuardedNode
+from dyn_nodes.nodes.listeners import is_listened_to
 from dyn_nodes.nodes.machines import machine_of
-from dyn_nodes.nodes.page_driving import Driving, JointDriving, TwistDriving, ValveDriving, is_listened_to
+from dyn_nodes.nodes.page_driving import Driving, JointDriving, TwistDriving, ValveDriving
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.pose_driving import PoseDriving
 from dyn_nodes.nodes.running import run_node

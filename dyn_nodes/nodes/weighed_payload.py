@@ -50,7 +50,8 @@ class WeighedPayload:
         try:
             if stamp is None:
                 raise RefusedError('no instant', f'{TOPIC}: expected the instant of the estimate, found none')
-            if len(data) != 3 or not -LARGEST <= data[0] <= data[1] <= LARGEST:  # false for NaN too
+            is_interval = len(data) == 3 and -LARGEST <= data[0] <= data[1] <= LARGEST  # false for NaN too
+            if not (is_interval and data[2] in (0.0, 1.0)):
                 text = f'{TOPIC}: expected lower and upper end, kg, and 0 or 1, found {data[:5]}'
                 raise RefusedError('no interval', text)
         except RefusedError as refused:

@@ -48,6 +48,21 @@ def write(path, skip=(), levers='/valve_commands_in', start=0.0):
                 bag.write('/diagnostics', 'diagnostic_msgs/msg/DiagnosticArray', time + 0.004, **status(time, margin))
 
 
+def test_decisions_between_commands_are_no_further_answers_and_belong_to_the_command_before(tmp_path):
+    with BagOfRun(tmp_path / 'bag', stamped_log=True) as bag:
+        for k in range(40):
+            time, wanted = k * STEP, [-2.0, 4.0 if k < 20 else -1.0]
+            bag.write('/valve_commands_in', 'std_msgs/msg/Float64MultiArray', time, **volts(wanted))
+            for late in (0.002, 0.022, 0.042):
+                given = [wanted[0], 0.5 * wanted[1]]
+                bag.write('/valve_commands', 'std_msgs/msg/Float64MultiArray', time + late, **volts(given))
+                bag.write('/governor/scale', 'std_msgs/msg/Float64', time + late, data=0.5)
+    found = find_interventions(read_bag(tmp_path / 'bag'))
+    assert (found.answers, found.neutral) == (40, 0)
+    assert found.functions['boom'].share == pytest.approx(0.5)
+    assert found.functions['swing'].held == 0.0
+
+
 def joints(time):
     return {
         'header': header(time, ''), 'name': ['boom_joint'], 'position': np.zeros(1), 'velocity': np.zeros(1),

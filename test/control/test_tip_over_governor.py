@@ -40,7 +40,7 @@ class Written:
 
     def __init__(self, least, standing=lambda toward: 0.5, degree=0.5):
         self.least, self.standing, self.degree = least, standing, degree
-        self.given, self.asked, self.resets = [], [], 0
+        self.given, self.asked, self.resets, self.passed = [], [], 0, 0.0
 
     def stop(self, volts, enough=-np.inf, toward=None):
         self.asked.append(volts.copy())
@@ -55,8 +55,14 @@ class Written:
         least, contact, ahead, standing = stopped.tolist()
         return Decision(output, parts, Stop(least, int(contact), ahead, standing))
 
-    def issued(self, volts, step):
-        self.given.append((volts.copy(), step))
+    def pass_by(self, step):
+        self.passed += step
+
+    def see(self):
+        pass
+
+    def issued(self, volts):
+        self.given.append((volts.copy(), self.passed))
 
     def reset(self):
         self.resets += 1
@@ -125,7 +131,7 @@ def test_every_output_is_made_known_to_the_prediction():
     governor.govern(np.array([5.0, 0.0, 0.0]), PERIOD)
     governor.neutral(PERIOD)
     assert np.array([volts for volts, _ in stops.given]) == pytest.approx(np.array([[0.15, 0.0, 0.0], [0.0, 0.0, 0.0]]))
-    assert [step for _, step in stops.given] == [PERIOD, PERIOD]
+    assert [passed for _, passed in stops.given] == pytest.approx([PERIOD, 2.0 * PERIOD])
 
 
 def test_only_the_function_that_costs_the_reserve_is_held():

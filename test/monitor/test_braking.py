@@ -53,7 +53,8 @@ class Stand:
     def give(self, target):
         self.volts = self.volts + np.clip(np.asarray(target) - self.volts, -RATE * PERIOD, RATE * PERIOD)
         self.plant.u[self.places] = self.volts
-        self.stops.issued(self.volts, PERIOD)
+        self.stops.issued(self.volts)
+        self.stops.pass_by(PERIOD)
         self.plant.advance()
 
     def drive(self, levers, seconds):
@@ -139,6 +140,65 @@ def test_a_base_that_rocks_fast_on_its_springs_has_no_longer_steps(machine):
     assert counts == [10, stand.stops._times[2]]
 
 
+@pytest.mark.parametrize(
+    ('payload', 'posture', 'period'),
+    [
+        (0.0, (0.0, 0.96, -1.83), 0.61),
+        (5100.0, (0.0, 0.96, -1.83), 0.91),
+        (5100.0, (np.pi / 2, 0.4, -1.0), 1.34),
+    ],
+)
+def test_stops_are_followed_for_a_period_of_the_present_rocking(stand, payload, posture, period):
+    """An arm at the side and a load that came later make it longer; the frequencies are those of NumPy."""
+    stand.begin(0.0)
+    stand.drive((0.0, 0.0, 0.0), 0.1)
+    monitor, stops = stand.monitor, stand.stops
+    monitor.payload = payload
+    for k in range(30):
+        monitor.imu(100.0 + 0.01 * k, np.zeros(3), np.array([0.0, 0.0, 9.81]), np.array([0.0, 0.0, 0.0, 1.0]))
+        monitor.joints(100.0 + 0.01 * k, np.array(posture), np.zeros(3))
+    stops.see()
+    w, (ahead, left, normal), foot = len(stops.contacts), stops._known[4:13].reshape(3, 3), stops._known[13:16]
+    motions = np.zeros((6, 3))
+    motions[:3, 1:] = np.array([ahead, left]).T
+    motions[3:] = np.array([normal, np.cross(foot, ahead), np.cross(foot, left)]).T
+    mass = motions.T @ stops._start[6:].reshape(6, 6) @ motions
+    rows = np.stack([np.ones(w), stops._stand[:w], stops._stand[w : 2 * w]])
+    squares = np.linalg.eigvals(np.linalg.solve(mass, rows * stops._stand[2 * w : 3 * w] @ rows.T)).real
+    assert stops._rocking == pytest.approx([np.sqrt(squares.sum()), np.sqrt(squares.min())], rel=1e-9)
+    assert 2.0 * np.pi / stops._rocking[1] == pytest.approx(period, abs=0.02)
+    assert stops._times[4] == np.ceil(200.0 * np.pi / stops._rocking[1])
+
+
+def test_outputs_on_their_way_are_those_that_were_given_however_uneven_the_time(machine):
+    """After a pause the valves have had what was given before it, and what is given now has not come yet."""
+    own = Stand(machine, replace(EXACT, delay=0.1))
+    own.begin(1000.0)
+    own.drive((0.0, 0.0, 0.0), 0.5)
+    stops = own.stops
+    stops.issued(np.array([-3.0, 0.0, 0.0]))
+    stops.pass_by(0.15)
+    stops.issued(np.array([-1.0, 0.0, 0.0]))
+    assert stops._past[:, 0] == pytest.approx(-3.0)
+    gain = machine.actuators[0].valve.gain
+    assert stops._spool[-1, 0] / gain < -1.0, 'the spool has followed for a part of the pause'
+    stops.pass_by(0.02)
+    assert stops._past[:, 0] == pytest.approx([-3.0] * (len(stops._past) - 2) + [-1.0] * 2)
+
+
+def test_an_output_that_lasts_longer_is_certified_for_longer(stand, machine):
+    stand.begin(5100.0)
+    stand.drive((0.0, 0.0, 0.0), 0.5)
+    stand.drive(OUT, 0.3)
+    found, stops = [], stand.stops
+    for step in (0.01, 0.02, 0.1):
+        since = np.full(3, np.inf)
+        stops.decide(stand.volts, stand.volts, step, since)
+        found.append(stops.stop(stand.volts).least)
+    assert found[0] > found[1] > found[2]
+    assert found[2] < found[0] - 0.02
+
+
 def test_a_stop_that_would_lift_a_wheel_is_foreseen(stand):
     stand.begin(5100.0)
     stand.drive((0.0, 0.0, 0.0), 0.5)
@@ -183,7 +243,8 @@ def test_what_was_given_within_the_delay_comes_first(stand, machine):
         own.begin(1000.0)
         own.drive((0.0, 0.0, 0.0), 0.5)
         for _ in range(10):
-            own.stops.issued(np.array([-8.0, 0.0, 0.0]), STEP)
+            own.stops.issued(np.array([-8.0, 0.0, 0.0]))
+            own.stops.pass_by(STEP)
         ends.append(own.stops.stop(np.zeros(3)).standing)
     assert ends[1] < ends[0] - 1e-4
 

@@ -46,7 +46,6 @@ def drive(machine, levers, duration, payload=PAYLOAD, governed=True, settings=EX
         volts = np.asarray(levers(plant.time), dtype=float)
         if governed:
             monitor.joints(plant.time, plant.positions.copy(), plant.velocities.copy())
-            stops.see()
             if plant.time >= stop_at:
                 volts = governor.neutral(PERIOD)
             else:

@@ -54,11 +54,19 @@ def hold_time(monkeypatch: pytest.MonkeyPatch) -> HeldTime:
     return time
 
 
-def mapping_in(folder: Path) -> Path:
-    """Copy the mapping of the log-loader and its DBC into a folder."""
-    for name in ('log_loader.dbc', 'log_loader.yaml'):
-        (folder / name).write_text((CONFIG / name).read_text())
-    return folder / 'log_loader.yaml'
+def mapping_in(folder: Path, **replaced: str) -> Path:
+    """Copy the mapping of the log-loader and its DBC into a folder.
+
+    `timeout='3.0'` suits processes on a computer that is busy.
+    """
+    text = (CONFIG / 'log_loader.yaml').read_text()
+    for key, value in replaced.items():
+        assert f'{key}: 0.1\n' in text
+        text = text.replace(f'{key}: 0.1\n', f'{key}: {value}\n')
+    (folder / 'log_loader.dbc').write_text((CONFIG / 'log_loader.dbc').read_text())
+    path = folder / 'log_loader.yaml'
+    path.write_text(text)
+    return path
 
 
 class Wires:

@@ -120,6 +120,15 @@ class TestTask:
             node._on_joint_states(joint_state(stamp))
         assert len(sent(node)) == 4
 
+    def test_in_realtime_a_stamp_that_stands_still_is_silence(self, make: Any, task: str) -> None:
+        node = make(task=task, mode='realtime', partner='external')
+        node._on_joint_states(joint_state(0.01))
+        node.heard -= 100.0
+        node._on_joint_states(joint_state(0.01))
+        assert node.health.states_silent()
+        node._on_joint_states(joint_state(0.02))
+        assert not node.health.states_silent()
+
     def test_a_task_of_the_package_is_found_by_its_name(self, make: Any) -> None:
         assert make(task='pick_and_place_recovery').motion.profile.duration > 11.8
 

@@ -172,6 +172,32 @@ def test_the_slope_is_that_of_the_parameters_turned_with_the_heading_or_that_of_
     assert 'measured' in values_of(health(other))['slope']
 
 
+def test_a_curve_is_no_slope_to_an_imu_without_orientation(make):
+    """What pushes to the outside of a steady circle would be taken for ground that falls to it, by 8.7 degrees here."""
+    node = make(**{'grip.mode': 'limit', 'grip.imu': True})
+    drive(node, 0.0, 0.05)
+    node.motion.odometry.twist = np.array([1.0, 0.0, 1.5])
+    for k in range(100):
+        message_ = imu_message(0.1 + 0.05 * k, (0.0, 0.0, 1.5), (0.0, 1.5, 9.81))
+        message_.orientation_covariance[0] = -1.0
+        node.grip._on_imu(message_)
+    assert node.grip.gravity() == pytest.approx([0.0, 0.0, -9.81], abs=1e-6)
+
+
+def test_a_slope_that_was_measured_stays_where_it_is_when_the_imu_is_silent_and_the_vehicle_turns(make):
+    node = make(**{'grip.mode': 'limit', 'grip.imu': True})
+    drive(node, 0.0, 0.05)
+    message_ = imu_message(0.05, (0.0, 0.0, 0.0), (-9.81 * np.sin(0.09), 0.0, 9.81 * np.cos(0.09)))
+    message_.orientation_covariance[0] = -1.0
+    node.grip._on_imu(message_)
+    before = node.grip.gravity()
+    assert before == pytest.approx([9.81 * np.sin(0.09), 0.0, -9.81 * np.cos(0.09)])
+    node.motion.odometry.pose[2] += np.pi
+    assert node.grip.gravity() == pytest.approx(before * [-1.0, -1.0, 1.0], abs=1e-9)
+    node.motion.odometry.pose[2] -= 0.5 * np.pi
+    assert node.grip.gravity() == pytest.approx([0.0, -before[0], before[2]], abs=1e-9)
+
+
 def test_a_trajectory_that_would_slide_the_wheels_is_slowed(make):
     node, free = make(**{'grip.mode': 'limit', 'payload': 3.0}), make(payload=3.0)
     for own in (node, free):

@@ -444,6 +444,9 @@ def test_health_of_the_joint_states(make):
     assert sensing.joint_health().level == WARN
     sensing.heard -= 100.0
     health = sensing.joint_health()
+    assert health.text == 'no joint_states with a new stamp for 9 s: nothing is known of the machine'
+    sensing.arrived -= 100.0
+    health = sensing.joint_health()
     assert (health.level, health.text) == (ERROR, 'no joint_states for 9 s: nothing is known of the machine')
     sensing.lockstep = sensing.monitor.settled = True
     assert sensing.joint_health().level == OK

@@ -51,6 +51,37 @@ def test_gamepad_to_valves_and_back_to_neutral_when_it_falls_silent(start_node, 
     assert 'Traceback' not in errors
 
 
+def test_a_governor_between_levers_and_valves_is_not_passed_by_also_when_it_has_gone(start_node, tester):
+    commands = tester.listen('std_msgs/msg/Float64MultiArray', 'valve_commands')
+    gamepad = tester.speak('sensor_msgs/msg/Joy', 'joy', 10)
+    process = start_node('teleop_node', machine='log_loader')
+    tester.until(lambda: gamepad.get_subscription_count() > 0)
+
+    def drive_until(condition):
+        end = time.monotonic() + patience(20.0)
+        while not condition():
+            assert time.monotonic() < end
+            gamepad.publish(joy(right_y=-1.0 if commands else 0.0))
+            tester.for_seconds(0.05)
+
+    drive_until(lambda: commands)
+    governed = []
+    governor = tester.node.create_subscription(
+        message('std_msgs/msg/Float64MultiArray'), 'valve_commands_in', governed.append, 10
+    )
+    drive_until(lambda: governed)
+    count = len(commands)
+    drive_until(lambda: volts(governed)[-1][0] == pytest.approx(6.0))
+    tester.node.destroy_subscription(governor)
+    for _ in range(20):
+        gamepad.publish(joy(right_y=-1.0))
+        tester.for_seconds(0.05)
+    assert len(commands) == count, 'nothing reaches the valves past a governor'
+    assert tester.node.count_publishers('valve_commands') == 0
+    _, errors = process.stop()
+    assert 'valve_commands_in' in errors
+
+
 WRONG = [
     ({}, "parameter 'machine': expected"),
     ({'machine': 'log_loader', 'levers': 'nothing'}, "parameter 'levers': config/nothing.yaml was not found"),

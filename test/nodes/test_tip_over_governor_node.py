@@ -10,11 +10,12 @@ import pytest
 import yaml
 from node_testing import Outbox, joint_state, statuses
 
-from dyn_nodes.control.tip_over_governor import GovernorSettings
+from dyn_nodes.control.tip_over_governor import LONGEST_STEP, GovernorSettings
 from dyn_nodes.middleware import HistoryPolicy, Parameter, SingleThreadedExecutor, message
+from dyn_nodes.nodes.arrays import stamp_volts, volts_message
 from dyn_nodes.nodes.parameters import ParameterError, node_parameters
 from dyn_nodes.nodes.stamps import NANO, stamp_of
-from dyn_nodes.nodes.tip_over_governor_node import LONGEST_STEP, MOST_WAITING, TipOverGovernorNode
+from dyn_nodes.nodes.tip_over_governor_node import MOST_WAITING, TipOverGovernorNode
 
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 CLOSE, FAR = (0.0, 0.96, -1.83), (0.0, 0.6, -1.4)
@@ -59,6 +60,13 @@ def push(node, volts, count=60):
         node._last = (node.sensing.stamp or 0) / NANO - 0.02
         node._on_command(Float64MultiArray(data=list(volts)))
     return node.commands_out.last.data
+
+
+def watch(node, count):
+    """Let the watch look every 50 ms."""
+    for _ in range(count):
+        node._given = time.monotonic() - 0.05
+        node._watch()
 
 
 def level(node):
@@ -134,10 +142,114 @@ def test_stale_joint_states_and_silent_levers_lead_to_neutral(make_governor):
     node._on_command(Float64MultiArray(data=[-3.0, 0.0, 0.0]))
     assert node.commands_out.last.data[0] < -1.0
     node.heard = node.sensing.heard = time.monotonic() - 9.1
-    for _ in range(20):
-        node._watch()
+    watch(node, 20)
     assert list(node.commands_out.last.data) == [0.0, 0.0, 0.0]
     assert level(node)[0] == ERROR
+
+
+def test_joint_states_whose_stamp_stands_still_are_no_news_of_the_machine(make_governor):
+    """A driver that repeats its last message: levers that are let go would reach no valve."""
+    node = make_governor(payload=0.0, state_timeout=0.2)
+    stand(node, CLOSE)
+    push(node, [-3.0, 0.0, 0.0])
+    before = node.commands_out.last.data[0]
+    assert before < -1.0
+    node.sensing.heard -= 0.3
+    stand(node, CLOSE, seconds=0.0, start=node.sensing.stamp / NANO)
+    assert command(node, -3.0, 0.0, 0.0)[0] == pytest.approx(before)
+    watch(node, 20)
+    assert list(node.commands_out.last.data) == [0.0, 0.0, 0.0]
+    assert level(node)[0] == ERROR
+    text = statuses(node.diagnostics.publisher.last)['joint_states'].message
+    assert text.startswith('no joint_states with a new stamp for 0.2 s')
+
+
+def imu_at(time_, pitch=0.0):
+    imu = message('sensor_msgs/msg/Imu')()
+    imu.header.stamp = stamp_of(time_)
+    imu.orientation.y, imu.orientation.w = np.sin(0.5 * pitch), np.cos(0.5 * pitch)
+    imu.linear_acceleration.x, imu.linear_acceleration.z = -9.81 * np.sin(pitch), 9.81 * np.cos(pitch)
+    return imu
+
+
+def test_an_imu_that_goes_takes_the_slope_with_it_and_nothing_passes_until_it_is_back(make_governor):
+    """Level ground instead of a slope of 5 degrees would certify what takes more than the whole reserve."""
+    node = make_governor(payload=0.0)
+
+    def live(start, seconds, with_imu):
+        for k in range(round(seconds / 0.01)):
+            if with_imu:
+                node.sensing._on_imu(imu_at(start + 0.01 * k, 0.08))
+            node.sensing._on_joint_states(joint_state(start + 0.01 * k, CLOSE))
+
+    live(0.0, 0.5, True)
+    assert push(node, [-2.0, 0.0, 0.0])[0] == pytest.approx(-2.0)
+    live(0.5, 0.3, False)
+    assert push(node, [-2.0, 0.0, 0.0])[0] == 0.0
+    assert level(node) == (ERROR, 'the IMU has gone: valves at neutral')
+    live(0.8, 0.3, True)
+    assert push(node, [-2.0, 0.0, 0.0])[0] == pytest.approx(-2.0)
+
+
+def test_levers_that_come_seldom_are_decided_on_by_the_joint_states(make_governor):
+    """So that an output lasts no longer than its stop is certified for."""
+    node = make_governor(payload=0.0)
+    stand(node, CLOSE)
+    command(node, -5.0, 0.0, 0.0)
+    stand(node, CLOSE, seconds=0.2, start=node.sensing.stamp / NANO + 0.01)
+    given = [msg.data[0] for msg in node.commands_out.messages]
+    assert len(given) == 11, 'every second joint states'
+    assert np.diff(given) == pytest.approx(-0.3)
+    node.heard = time.monotonic() - 9.1
+    stand(node, CLOSE, seconds=0.2, start=node.sensing.stamp / NANO + 0.01)
+    assert len(node.commands_out.messages) == 11, 'silent levers are for the watch'
+
+
+def test_a_decision_that_fails_leads_to_neutral(make_governor, monkeypatch):
+    node = make_governor(payload=0.0)
+    stand(node, CLOSE)
+    push(node, [-3.0, 0.0, 0.0])
+
+    def fail(*_):
+        raise ZeroDivisionError('no such thing')
+
+    monkeypatch.setattr(node.stops, 'decide', fail)
+    for _ in range(20):
+        with pytest.raises(ZeroDivisionError):
+            push(node, [-3.0, 0.0, 0.0], 1)
+    assert list(node.commands_out.last.data) == [0.0, 0.0, 0.0]
+
+
+def test_joint_states_that_come_later_than_the_delay_are_named(make_governor):
+    node = make_governor(payload=0.0)
+    stand(node, CLOSE, start=time.time() - 1.3)
+    assert 1.0 <= node.age < 60.0
+    command(node, 0.0, 0.0, 0.0)
+    for age, expected in ((0.41, WARN), (0.05, OK), (1.7e9, OK)):  # the last by another clock, as of a simulation
+        node.age = age
+        found, text = level(node)
+        assert found == expected
+        assert text.startswith(f'joint_states are {age:.2f} s old') == (expected == WARN)
+
+
+def test_in_lockstep_a_command_keeps_its_instant_after_one_was_refused(make_governor):
+    node = make_governor(mode='lockstep', payload=0.0, exchange_period=0.01, command_period=0.01)
+
+    def send(k, volts):
+        msg = volts_message(node.governor.names)
+        msg.data = volts
+        stamp_volts(msg, round(0.01 * k * NANO))
+        node._on_command(msg)
+
+    node.sensing._on_joint_states(joint_state(0.0, CLOSE))
+    send(0, [np.nan, 0.0, 0.0])
+    node.sensing._on_joint_states(joint_state(0.01, CLOSE))
+    send(1, [-1.0, 0.0, 0.0])
+    assert len(node.commands_out.messages) == 1
+    send(2, [-1.0, 0.0, 0.0])
+    assert len(node.commands_out.messages) == 1, 'its joint states have not come'
+    node.sensing._on_joint_states(joint_state(0.02, CLOSE))
+    assert len(node.commands_out.messages) == 2
 
 
 def test_a_required_imu_that_is_missing_keeps_the_valves_at_neutral(make_governor):
@@ -261,8 +373,7 @@ def test_after_silence_the_first_command_counts_from_itself(make_governor):
     stand(node, CLOSE)
     command(node, -5.0, 0.0, 0.0)
     node.heard -= 100.0
-    for _ in range(5):
-        node._watch()
+    watch(node, 5)
     assert list(node.commands_out.last.data) == [0.0, 0.0, 0.0]
     assert command(node, -5.0, 0.0, 0.0)[0] == pytest.approx(-0.15)
     count = len(node.commands_out.messages)

@@ -90,7 +90,11 @@ def test_an_interval_counts_for_a_time_and_not_when_time_went_back(weighed, now,
 
 
 @pytest.mark.parametrize(
-    'values', [(), (1.0, 2.0), (np.nan, 1.0, 1.0), (2.0, 1.0, 1.0), (1.0, np.inf, 1.0), (0.0, 2e6, 1.0), (0.0,) * 9]
+    'values',
+    [
+        *((), (1.0, 2.0), (np.nan, 1.0, 1.0), (2.0, 1.0, 1.0), (1.0, np.inf, 1.0), (0.0, 2e6, 1.0), (0.0,) * 9),
+        *((1.0, 2.0, np.nan), (1.0, 2.0, 0.5)),
+    ],
 )
 def test_what_is_no_interval_is_refused_in_one_line(weighed, values):
     weighed.take(interval(3.0, 2900.0, 3100.0, 1))

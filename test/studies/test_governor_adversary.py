@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -232,9 +232,10 @@ def test_a_certified_stop_stays_certified_where_it_is_followed_further(rig, box,
         trial.step(levers)
         output = partner.governor.output
         further.see()
-        further.issued(output, PERIOD)
         if k % 4 == 0 and np.isfinite(partner.stops.degree) and partner.stops.stop(output).least >= reserve:
             certified, least = certified + 1, min(least, further.stop(output).least)
+        further.issued(output)
+        further.pass_by(PERIOD)
     assert certified > 20
     assert least > reserve - 0.02
 
@@ -599,6 +600,25 @@ def test_how_careful_the_governor_is_comes_from_the_command_where_it_is_given(wo
     assert seen == [replace(GovernorSettings(), **{word: 0.21})]
     with pytest.raises(CommandError, match=f'--{word}: expected 0 to 0.9, found 1.5'):
         command('log_loader', f'--{word}', '1.5')
+
+
+@pytest.mark.parametrize(
+    ('words', 'known'),
+    [
+        ([], {}),
+        (
+            ['--mass-error', '5', '--payload-error', '30', '--delay', '150'],
+            {'mass_error': 0.05, 'payload_error': 0.3, 'delay': 0.15},
+        ),
+        (['--mass-error', '5', '--unaware'], {}),
+        (['--nominal'], {'mass_error': 0.0, 'payload_error': 0.0, 'delay': 0.0}),
+    ],
+)
+def test_the_governor_allows_for_the_errors_that_machines_are_drawn_with(words, known, monkeypatch):
+    seen = []
+    monkeypatch.setattr(Rig, 'run', lambda rig, *_: seen.append(rig.settings) or STOOD)
+    assert command('log_loader', '--runs', '1', '--only-governed', '--jobs', '1', *words) == 0
+    assert asdict(seen[0]) == pytest.approx(asdict(replace(GovernorSettings(), **known)))
 
 
 def test_a_campaign_can_be_divided_over_computers(box, tmp_path, capsys, monkeypatch):

@@ -116,7 +116,8 @@ class Stand:
         self.stops.see()
         self.volts = self.volts + np.clip(np.asarray(target) - self.volts, -0.15, 0.15)
         plant.u[self.places] = self.volts
-        self.stops.issued(self.volts, PERIOD)
+        self.stops.issued(self.volts)
+        self.stops.pass_by(PERIOD)
         plant.advance()
 
 
@@ -151,7 +152,6 @@ def held_out(plant, governed):
         orientation, turn, felt = read_imu(plant)
         stand.monitor.imu(plant.time, turn, felt, orientation)
         stand.monitor.joints(plant.time, plant.positions.copy(), plant.velocities.copy())
-        stops.see()
         levers = np.zeros(3) if number < 50 else np.array([-6.0, -6.0, 0.0] if number < 850 else [6.0, 6.0, 0.0])
         plant.u[stand.places] = governor.govern(levers, PERIOD).volts if governed else levers
         plant.advance()

@@ -9,7 +9,7 @@ pytest.importorskip('viser', reason='the viewer needs viser')
 from websocket_page import BEAT_MESSAGE, Page, turn, until, update
 
 from dyn_nodes.middleware import Node, Parameter, SingleThreadedExecutor, message
-from dyn_nodes.nodes.page_driving import is_listened_to
+from dyn_nodes.nodes.listeners import is_listened_to
 from dyn_nodes.nodes.viewer_node import ViewerNode
 from dyn_nodes.viewer.gauges import dead_parts
 
