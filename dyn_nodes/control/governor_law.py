@@ -31,7 +31,10 @@ ROOM = 16
 KNOWN, NOTED, ASKED, OPEN = 0, 1, 2, 3
 """Places in `counts` of a memory: stops that are known; these and those that are noted; questions asked; whether one of
 them had no answer."""
-CONSTANTS = f"""GAIN, SHOWN, WAYS, ROOM = {GAIN!r}, {SHOWN!r}, {WAYS!r}, {ROOM!r}
+RESERVE, RISE, LEAST, SLACK, RATE, HALVINGS = range(6)
+"""Places in the numbers of a law."""
+CONSTANTS = f"""RESERVE, RISE, LEAST, SLACK, RATE, HALVINGS = range(6)
+GAIN, SHOWN, WAYS, ROOM = {GAIN!r}, {SHOWN!r}, {WAYS!r}, {ROOM!r}
 KNOWN, NOTED, ASKED, OPEN = {KNOWN!r}, {NOTED!r}, {ASKED!r}, {OPEN!r}
 """
 """The same as text, for a module of machine code."""
@@ -63,14 +66,14 @@ def approach(target, before, most, result):
 def decide(command, before, step, law, since, expected, situation, output, parts, stopped):
     """Choose outputs (m,) for the next `step`, s.
 
-    before (m,) outputs of the last decision; law (6,): reserve, rise, least, slack, rate and halvings of
-    `GovernorSettings`. Carried on are since (m,), s since a lever was held, and expected (`questions`, 4), the answers
-    of the last decision, NaN behind them. Written are output, the stop behind it, stopped (4,), and parts (m,): which
-    part of its command a held lever gets; NaN where it is not held.
+    before (m,) outputs of the last decision; law (6,) of `GovernorSettings`, its places `RESERVE` and so on. Carried on
+    are since (m,), s since a lever was held, and expected (`questions`, 4), the answers of the last decision, NaN where
+    there were none. Written are output, the stop behind it, stopped (4,), and parts (m,): which part of its command a
+    held lever gets; NaN where it is not held.
     """
     m = command.shape[0]
     follow, brake = np.empty(m), np.empty(m)
-    most = law[4] * max(step, 0.0)
+    most = law[RATE] * max(step, 0.0)
     approach(command, before, most, follow)
     approach(np.zeros(m), before, most, brake)
     choose(command, before, follow, brake, law, expected, situation, output, stopped)
@@ -85,7 +88,7 @@ def decide(command, before, step, law, since, expected, situation, output, parts
 def choose(command, before, follow, brake, law, expected, situation, output, stopped):
     """Write the outputs that pass of a step from `brake` to `follow`, and the stop behind them."""
     m = command.shape[0]
-    most = ROOM * questions(m, int(law[5]))
+    most = ROOM * questions(m, int(law[HALVINGS]))
     memory = np.empty((most, 2 * m + 2)), np.empty((most, 5)), np.zeros(4, np.int64), expected
     keys, found, counts, _ = memory
     while True:
@@ -100,10 +103,10 @@ def choose(command, before, follow, brake, law, expected, situation, output, sto
 
 def attempt(command, before, follow, brake, law, memory, situation, output, stopped):
     """Do what `choose` does, from what is known and, where that is not enough, from what is expected."""
-    m, reserve = command.shape[0], law[0]
+    m, reserve = command.shape[0], law[RESERVE]
     ask(follow, follow, 0.0, reserve, memory, stopped)
     output[:] = follow
-    if stopped[0] >= reserve + law[1]:
+    if stopped[0] >= reserve + law[RISE]:
         return
     eases = np.empty(m, np.bool_)
     easing(command, situation, eases)
@@ -132,8 +135,8 @@ def needed_of(trial, before, eases, law):
     """
     for j in range(trial.shape[0]):
         if abs(trial[j]) > abs(before[j]) + 1e-9 and not eases[j]:
-            return law[0] + law[1]
-    return law[0]
+            return law[RESERVE] + law[RISE]
+    return law[RESERVE]
 
 
 def share_out(before, follow, brake, eases, law, memory, output, left, lefts, stopped):
@@ -155,7 +158,7 @@ def share_out(before, follow, brake, eases, law, memory, output, left, lefts, st
     for i in range(lefts):
         k = left[i]
         low, high, part = 0.0, 1.0, 1.0
-        for _ in range(1 + int(law[5])):
+        for _ in range(1 + int(law[HALVINGS])):
             trial = output.copy()
             trial[k] = follow[k] if part == 1.0 else brake[k] + part * (follow[k] - brake[k])
             needed = needed_of(trial, before, eases, law)
@@ -181,9 +184,9 @@ def to_safety(command, follow, eases, law, memory, output, left, lefts, stopped)
     does no harm on the way, nor on the stop that is left after a period of it. A function that still works the
     other way is only braked. Return whether any passes.
     """
-    floor, changed = law[2], False
+    floor, changed = law[LEAST], False
     if stopped[0] < floor:
-        floor = min(stopped[0], stopped[3] - law[3])
+        floor = min(stopped[0], stopped[3] - law[SLACK])
     way, without = np.empty(4), np.empty(4)
     for i in range(lefts):
         k = left[i]

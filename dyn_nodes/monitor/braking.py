@@ -20,6 +20,7 @@ from dyn_nodes.control.stops import Decision, Stop
 from dyn_nodes.control.tip_over_governor import GovernorSettings
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.monitor.braking_kernels import AT_MOST, TO_CALM, TO_LAST, TO_ROCK
 from dyn_nodes.monitor.braking_model import KNOWN, BrakingModel, greatest_pressure, stand_size, state_size
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.monitor.standing import StandingGround
@@ -95,7 +96,7 @@ class BrakingPredictor:
     def reset(self) -> None:
         """Take all valves to be at neutral, with nothing on its way to them."""
         self._seen, self.degree, self.press, self._elapsed, self._unseen = False, np.nan, np.nan, 0.0, 0.0
-        self._times[5] = 1
+        self._times[TO_LAST] = 1
         self._spool, self._latest = np.zeros((len(self._waits), self._count)), np.zeros(self._count)
         self._past = np.zeros((self._waits[-1], self._count))
         self._expected[:] = np.nan
@@ -181,9 +182,9 @@ class BrakingPredictor:
     def _follow_rocking(self) -> None:
         """Set the steps of a stop by how the base rocks now: longer ones in the end, and on for a period of rocking."""
         whole, least = self._rocking.tolist()
-        longest = self._times[2]
-        self._times[3] = round(CALM / STEP) if whole <= FASTEST else longest
-        self._times[4] = min(math.ceil(2.0 * math.pi / (least * STEP)), longest) if least > 0.0 else longest
+        longest = self._times[AT_MOST]
+        self._times[TO_CALM] = round(CALM / STEP) if whole <= FASTEST else longest
+        self._times[TO_ROCK] = min(math.ceil(2.0 * math.pi / (least * STEP)), longest) if least > 0.0 else longest
 
     def _shaken(self) -> Array:
         """Return how the base accelerates, as `situate` wants it; at rest where nothing measures it."""
@@ -202,7 +203,7 @@ class BrakingPredictor:
     def decide(self, command: Array, before: Array, step: float, since: Array) -> Decision:
         """Return what is let through; the arguments are those of `Stops`."""
         output, parts = np.empty(len(before)), np.empty(len(before))
-        self._times[5] = max(math.ceil(step / STEP - 1e-6), 1)
+        self._times[TO_LAST] = max(math.ceil(step / STEP - 1e-6), 1)
         command = np.ascontiguousarray(command, dtype=np.float64)
         self.model.kernels.decide(
             command, before, step, self._law, since, self._expected, self._situation, output, parts, self._found

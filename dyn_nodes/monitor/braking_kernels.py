@@ -30,6 +30,12 @@ import numpy as np
 
 from dyn_nodes.compile.code import call_code
 
+TO_HOLD, TO_PREDICT, AT_MOST, TO_CALM, TO_ROCK, TO_LAST = range(6)
+"""Places in times (6,): rows of hold, of the horizon, at most, from neutral on until a step is two rows long, of a
+period in which the base rocks, and for which an output lasts before it is led to neutral."""
+CONSTANTS = 'TO_HOLD, TO_PREDICT, AT_MOST, TO_CALM, TO_ROCK, TO_LAST = range(6)'
+"""The same as text, for a module of machine code."""
+
 
 def brake(codes, x, known, stand, volts, rows, calm, enough, longest, rocks, found, whole):
     """Integrate stops; x and the steps in known are changed, found and whole are written."""
@@ -83,12 +89,8 @@ def take(k, lanes, places, size, x, after, at, found):
 
 
 def rows_of(waits, leads, times):
-    """Return how many rows of volts a stop has.
-
-    times (6,): rows of hold, of the horizon, at most, from neutral on until a step is two rows long, of a period in
-    which the base rocks, and for which an output lasts before it is led to neutral.
-    """
-    return waits + times[5] + round(leads * times[0]) + times[1]
+    """Return how many rows of volts a stop has."""
+    return waits + times[TO_LAST] + round(leads * times[TO_HOLD]) + times[TO_PREDICT]
 
 
 def table(past, kept, toward, leads, most, times, lane, lanes, volts):
@@ -98,7 +100,7 @@ def table(past, kept, toward, leads, most, times, lane, lanes, volts):
     Returns the row from which a step is two rows long: some time after all volts are neutral.
     """
     waits, m = past.shape
-    steps, total, ramp = times[5] + round(leads * times[0]), volts.shape[0], 0.0
+    steps, total, ramp = times[TO_LAST] + round(leads * times[TO_HOLD]), volts.shape[0], 0.0
     for j in range(m):
         place = j * lanes + lane
         for t in range(waits):
@@ -106,14 +108,14 @@ def table(past, kept, toward, leads, most, times, lane, lanes, volts):
         for t in range(steps):
             far = most * t
             volts[waits + t, place] = kept[j] + min(max(toward[j] - kept[j], -far), far)
-        end, ends = volts[waits + steps - 1, place], waits + steps + times[1]
+        end, ends = volts[waits + steps - 1, place], waits + steps + times[TO_PREDICT]
         ramp = max(ramp, abs(end) / most)
         for t in range(waits + steps, ends):
             left = abs(end) - most * (t - waits - steps + 1)
             volts[t, place] = np.copysign(max(left, 0.0), end)
         for t in range(ends, total):
             volts[t, place] = volts[ends - 1, place]
-    return waits + steps + int(np.ceil(ramp)) + times[3]
+    return waits + steps + int(np.ceil(ramp)) + times[TO_CALM]
 
 
 def spread(values, lanes):
@@ -196,8 +198,8 @@ def predict_these(keys, found, chosen, situation):
         rows,
         calm,
         enough,
-        times[2],
-        times[4],
+        times[AT_MOST],
+        times[TO_ROCK],
         ends,
         whole,
     )

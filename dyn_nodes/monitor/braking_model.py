@@ -24,6 +24,7 @@ from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import hanging_joints
 from dyn_nodes.monitor.braking_kernels import (
+    CONSTANTS,
     brake,
     carry,
     draw,
@@ -326,7 +327,7 @@ class BrakingModel:
             [machine_fingerprint(machine)],
             self._functions,
             drivers=[
-                f'from dyn_nodes.compile.code import call_code\n\n{numbers}\n{governor_law.CONSTANTS}',
+                f'from dyn_nodes.compile.code import call_code\n\n{numbers}\n{CONSTANTS}\n{governor_law.CONSTANTS}',
                 *PREDICTION,
                 *LAW,
             ],

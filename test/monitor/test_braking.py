@@ -9,7 +9,7 @@ import pytest
 
 from dyn_nodes.control.tip_over_governor import GovernorSettings
 from dyn_nodes.monitor.braking import STEP, BrakingPredictor
-from dyn_nodes.monitor.braking_kernels import draw
+from dyn_nodes.monitor.braking_kernels import AT_MOST, TO_CALM, TO_ROCK, draw
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.multibody.inertial_sensor import read_imu
 from dyn_nodes.simulation.plant import Plant
@@ -120,9 +120,9 @@ def test_longer_steps_once_the_valves_have_come_to_rest_find_the_same_stop(stand
     for _ in range(4):
         stand.drive(levers, 0.25)
         found = stand.stops.stop(stand.volts)
-        usual, stand.stops._times[3] = stand.stops._times[3], stand.stops._times[2]
+        usual, stand.stops._times[TO_CALM] = stand.stops._times[TO_CALM], stand.stops._times[AT_MOST]
         fine = stand.stops.stop(stand.volts)
-        stand.stops._times[3] = usual
+        stand.stops._times[TO_CALM] = usual
         assert fine != found, 'there are longer steps'
         assert found.least == pytest.approx(fine.least, abs=0.015)
         assert found.standing == pytest.approx(fine.standing, abs=0.01)
@@ -136,8 +136,8 @@ def test_a_base_that_rocks_fast_on_its_springs_has_no_longer_steps(machine):
         stand.begin(1000.0)
         stand.drive((0.0, 0.0, 0.0), 0.5)
         assert np.isfinite(stand.stops.stop(stand.volts).least)
-        counts.append(stand.stops._times[3])
-    assert counts == [10, stand.stops._times[2]]
+        counts.append(stand.stops._times[TO_CALM])
+    assert counts == [10, stand.stops._times[AT_MOST]]
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_stops_are_followed_for_a_period_of_the_present_rocking(stand, payload, 
     squares = np.linalg.eigvals(np.linalg.solve(mass, rows * stops._stand[2 * w : 3 * w] @ rows.T)).real
     assert stops._rocking == pytest.approx([np.sqrt(squares.sum()), np.sqrt(squares.min())], rel=1e-9)
     assert 2.0 * np.pi / stops._rocking[1] == pytest.approx(period, abs=0.02)
-    assert stops._times[4] == np.ceil(200.0 * np.pi / stops._rocking[1])
+    assert stops._times[TO_ROCK] == np.ceil(200.0 * np.pi / stops._rocking[1])
 
 
 def test_outputs_on_their_way_are_those_that_were_given_however_uneven_the_time(machine):

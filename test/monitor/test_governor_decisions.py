@@ -17,6 +17,7 @@ from dyn_nodes.control import governor_law
 from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.monitor.braking import BrakingPredictor
+from dyn_nodes.monitor.braking_kernels import TO_ROCK
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 
 RECORDED = Path(__file__).with_name('governor_decisions.npz')
@@ -27,7 +28,9 @@ SITUATION = ('q', 'v', 'oil', 'turn', 'rows', 'squeeze', 'press', 'box')
 def governor(machine):
     settings = GovernorSettings(least_delay=0.1, reserve=0.12, rise=0.0, least=0.03)  # as that commit had them
     stops = BrakingPredictor(machine, range(3), StabilityMonitor(machine, ('zmp',)), settings)
-    stops._times[4] = 91  # steps of a period in which the base rocks, which is found where the machine is measured
+    stops._times[TO_ROCK] = (
+        91  # of the base, found where the machine is measured
+    )
     stops.see = lambda: None  # what is known comes from the file
     stops.pass_by = lambda step: None
     return TipOverGovernor(tuple(own.name for own in machine.actuators), stops, settings)
