@@ -71,6 +71,15 @@ class Arming:
         self.reason, self._left, self.state = reason, now, 'shadow'
         return True
 
+    @property
+    def was_armed(self) -> bool:
+        """Return whether it has been left for shadow."""
+        return self._left > -math.inf
+
+    def prolong(self, now: float) -> None:
+        """Send neutral commands for the whole time from now on, s: those before have reached nothing."""
+        self._left = now
+
     def sends(self, now: float) -> bool:
         """Return whether frames are sent at a time, s."""
         return self.state != 'shadow' or now - self._left <= self.neutral_time

@@ -17,6 +17,8 @@ from dyn_nodes.model.machine import Actuator
 
 Array = NDArray[np.float64]
 
+LONGEST_STEP = 0.1
+"""Longer ones, in which nothing was measured, integrate no more than this, s."""
 _LEAST_LEVER = 1e-3  # m/rad; nearer to a dead centre the load is not divided by the lever
 
 
@@ -142,7 +144,7 @@ class TrajectoryTracker:
         if self.trajectory is None:
             self._last = time
             return np.zeros(len(self.actuators))
-        step, self._last = max(time - self._last, 0.0), time
+        step, self._last = min(max(time - self._last, 0.0), LONGEST_STEP), time
         self._filter(loads, step)
         now = self.trajectory.sample(time - self._start)
         error = now.position - measured

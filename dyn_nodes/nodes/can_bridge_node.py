@@ -40,6 +40,8 @@ SetBool = service('std_srvs/srv/SetBool')
 PARAMETERS = node_parameters('can_bridge_node')
 HUNG = 0.2
 """Time without a turn of the node's timer after which its writing thread sends nothing but neutral, s."""
+STUCK = 0.5
+"""Time without a turn of the writing thread after which the bus counts as one that takes no frames, s."""
 NEUTRAL = 1e-9
 """Volts."""
 
@@ -87,6 +89,7 @@ class CanBridgeNode(OverridableNode):
         self.arming = Arming(values['limit_share'], values['neutral_time'])
         self.refusals = commands.Refusals()
         self._command = -math.inf, np.zeros(len(order))
+        self._waits_for_neutral = True
         self._turned = time.monotonic()
         self._moved = False
         self._out = volts_message(self.names)
@@ -118,9 +121,11 @@ class CanBridgeNode(OverridableNode):
         self.create_service(SetBool, '~/activate', self._on_activate)
 
     def destroy_node(self) -> None:
-        """Close the bus, then end the node."""
+        """Command neutral where the machine was commanded, close the bus, then end the node."""
         bus = getattr(self, 'bus', None)
         if bus is not None:
+            if self.is_bridge and self.arming.disarm('the bridge ends', time.monotonic()):
+                bus.wait_sent(2 * len(bus.frames))
             bus.close()
         super().destroy_node()
 
@@ -128,7 +133,9 @@ class CanBridgeNode(OverridableNode):
 
     def _turn(self) -> None:
         """Use the frames that have come, and watch."""
-        self._turned = now = time.monotonic()
+        now = time.monotonic()
+        self._waits_for_neutral = self._waits_for_neutral or now - self._turned > HUNG
+        self._turned = now
         clock = self.get_clock().now().nanoseconds
         for _ in range(len(self.bus.received)):
             received = self.bus.received.popleft()
@@ -161,7 +168,9 @@ class CanBridgeNode(OverridableNode):
 
     def fault(self) -> str:
         """Return why the machine on the bus must not be commanded, or ''."""
-        return self.bus.fault or self.bus.send_fault or self.receiver.fault(time.monotonic())
+        now = time.monotonic()
+        stuck = f'the bus takes no frames for {STUCK:g} s' if now - self.bus.written > STUCK else ''
+        return self.bus.fault or self.bus.send_fault or stuck or self.receiver.fault(now)
 
     def _publish_received(self) -> None:
         """Machine: give the commands of the bus to the valves once all are known and fresh, and no lever is moved."""
@@ -188,14 +197,20 @@ class CanBridgeNode(OverridableNode):
         except commands.RefusedError as refused:
             self.refusals.add(refused, time.monotonic())
             self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
-            if refused.kind == 'wrong size':  # of another machine's controller; else this one's has lost its way
+            if refused.kind in ('wrong size', 'other actuators'):  # of another machine's controller; else this one's has lost its way
                 return
             volts = np.zeros(len(self.names))
         now = time.monotonic()
         self.bounds.note(volts, now)
-        self._command = now, volts
+        self._note_command(volts, now)
         share = 1.0 if self.arming.state == 'shadow' else self.arming.greatest_share()
         self._publish(self._volts(now, share))
+
+    def _note_command(self, volts: np.ndarray, now: float) -> None:
+        """Take a command; after silence, and at first, a neutral one has to come before any other moves the machine."""
+        is_late = now - self._command[0] > self.values['command_timeout']
+        self._waits_for_neutral = not _are_neutral(volts) and (self._waits_for_neutral or is_late)
+        self._command = now, volts
 
     def _on_levers(self, msg: Any) -> None:
         """Machine: give the levers of its operator to the valves, and to the bus."""
@@ -211,9 +226,12 @@ class CanBridgeNode(OverridableNode):
         return now - self._command[0] <= self.values['command_timeout']
 
     def _volts(self, now: float, share: float) -> np.ndarray:
-        """Return the volts of a share of the limits; neutral where commands are silent or the node hangs."""
+        """Return the volts of a share of the limits; neutral where commands are silent or the node hangs.
+
+        And until one of them has been neutral since: a machine does not begin to move by itself.
+        """
         heard, volts = self._command
-        if now - heard > self.values['command_timeout'] or now - self._turned > HUNG:
+        if self._waits_for_neutral or now - heard > self.values['command_timeout'] or now - self._turned > HUNG:
             return np.zeros(len(self.names))
         return self.bounds.applied(volts, share)
 
@@ -222,6 +240,8 @@ class CanBridgeNode(OverridableNode):
         now = time.monotonic()
         if not self.is_bridge and not frame.is_command:
             return self.sender.encode(frame, self.simulated.known(now))
+        if self.is_bridge and self.bus.send_fault and self.arming.was_armed and self.arming.state == 'shadow':
+            self.arming.prolong(now)  # until the bus takes neutral commands again
         if not (self.arming.sends(now) if self.is_bridge else self._has_levers(now)):
             return None
         volts = self._volts(now, self.arming.greatest_share()) if self.is_bridge else self._command[1]
@@ -231,11 +251,23 @@ class CanBridgeNode(OverridableNode):
     # -- arming ------------------------------------------------------------------------------------------------------
 
     def _is_neutral(self) -> bool:
-        return bool(np.abs(self._volts(time.monotonic(), 1.0)).max(initial=0.0) <= NEUTRAL)
+        """Return whether the last command was neutral, however long ago; or an old one whose source has gone."""
+        heard, volts = self._command
+        is_old = time.monotonic() - heard > self.values['command_timeout']
+        return _are_neutral(volts) or (is_old and not self.count_publishers(self._topic))
+
+    @property
+    def _topic(self) -> str:
+        return self.resolve_topic_name('valve_commands')
+
+    def _several(self) -> str:
+        """Return which nodes offer commands, where it is more than one; ''."""
+        names = sorted({info.node_name for info in self.get_publishers_info_by_topic(self._topic)})
+        return f'several nodes offer valve_commands: {", ".join(names)}' if len(names) > 1 else ''
 
     def _on_arm(self, request: Any, response: Any) -> Any:
         now = time.monotonic()
-        fault = self.fault() or self.competing.found(now)
+        fault = self.fault() or self.competing.found(now) or self._several()
         return self._change(response, lambda: self.arming.arm(request.data, fault, self._is_neutral(), now))
 
     def _on_activate(self, request: Any, response: Any) -> Any:
@@ -287,6 +319,8 @@ class CanBridgeNode(OverridableNode):
         health = Health(text=self.arming.state, values=self.refusals.values() | clamped)
         if self.arming.reason:
             health.worse(ERROR, one_line(f'{self.arming.state}: {self.arming.reason}'))
+        elif self.arming.state != 'shadow' and self._waits_for_neutral:
+            health.worse(WARN, f'{self.arming.state}: neutral frames until valve_commands have been neutral')
         elif self.arming.state != 'shadow' and time.monotonic() - self._command[0] > self.values['command_timeout']:
             health.worse(WARN, f'{self.arming.state}: no valve_commands, neutral frames')
         if self.refusals.recent(time.monotonic()):
@@ -294,6 +328,10 @@ class CanBridgeNode(OverridableNode):
         if self.bounds.recent(time.monotonic()):
             health.worse(WARN, f'clamped: {self.bounds.last}')
         return health
+
+
+def _are_neutral(volts: np.ndarray) -> bool:
+    return bool(np.abs(volts).max(initial=0.0) <= NEUTRAL)
 
 
 def main(args: list[str] | None = None) -> int:

@@ -66,6 +66,7 @@ class CanBus:
         received: frames since they were taken last, oldest first.
         fault: why the bus cannot be used, or ''.
         sent, unreadable, error_frames: counts.
+        written: steady time of the last turn of writing that came to its end, s.
 
     Raises:
         ParameterError: as `open_bus`.
@@ -79,7 +80,8 @@ class CanBus:
         self.fault = self.send_fault = ''
         self.sent = self.unreadable = self.error_frames = 0
         self._bus: Any = open_bus(values)
-        self._due = dict.fromkeys(range(len(self.frames)), time.monotonic())
+        self.written = time.monotonic()
+        self._due = dict.fromkeys(range(len(self.frames)), self.written)
         self._ended = threading.Event()
         self._threads: list[threading.Thread] = []
 
@@ -89,6 +91,13 @@ class CanBus:
         self._threads = [threading.Thread(target=run, daemon=True) for run in runs]
         for thread in self._threads:
             thread.start()
+
+    def wait_sent(self, count: int) -> None:
+        """Let the writing thread send so many frames more, for a quarter of a second at most."""
+        until = self.sent + count
+        for _ in range(25 if self._threads else 0):
+            if self.sent >= until or self._ended.wait(0.01):
+                return
 
     def close(self) -> None:
         """End the threads and close the interface."""
@@ -116,6 +125,7 @@ class CanBus:
         try:
             if self._bus is None:
                 self._bus, self.fault = open_bus(self.values), ''
+                self.send_fault = ''
             message = self._bus.recv(timeout)
         except (ValueError, IndexError, KeyError) as error:  # text of a serial adapter that is no frame
             if isinstance(error, ParameterError):
@@ -166,6 +176,7 @@ class CanBus:
             period = self.frames[k].period
             self._due[k] = max(self._due[k] + period, now - period)
             self._send(self.frames[k])
+        self.written = now
         return min(self._due.values())
 
     def _send(self, frame: Frame) -> None:

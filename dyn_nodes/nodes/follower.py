@@ -143,7 +143,8 @@ class CommandingNode(FollowerNode):
             self._restart(before, further)
         else:
             since = (stamp - before) / NANO
-            if self.silent and since > self.health.patience:
+            # in real time also where the clock of the stamps was set: a trajectory must not jump with it
+            if since > self.health.patience and (self.silent or not self.lockstep):
                 self._resume(further, since)
                 since = 0.0
         if stamp != before or self.lockstep:  # in real time an old message again is no news of the machine

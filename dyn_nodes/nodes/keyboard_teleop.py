@@ -79,7 +79,8 @@ class KeyboardTeleop(KeyboardNode):
         self.rate = self.values['rate']
         self.names, pattern = valves_of(self.values)
         self.keyboard = Keyboard(self.names, dict(pattern.levers), throw)
-        self.outlet = ValveOutlet(self)
+        self.outlet = ValveOutlet(self, self.names)
+        self.outlet.open()
 
     def send(self, values: list[float]) -> None:
         """Publish volts."""

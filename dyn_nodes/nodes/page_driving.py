@@ -11,6 +11,7 @@ from dyn_nodes.control.dead_part import beyond, dead_part, resting_load
 from dyn_nodes.middleware import Node, QoSProfile, message
 from dyn_nodes.model import Machine
 from dyn_nodes.model.actuators import hydraulic
+from dyn_nodes.nodes.valve_outlet import ValveOutlet
 from dyn_nodes.viewer.held_sliders import HeldSliders
 from dyn_nodes.viewer.levers import Levers
 from dyn_nodes.viewer.panel import Controls
@@ -64,18 +65,26 @@ class ValveDriving:
         machine: for the dead parts of the levers; None: they are not known.
     """
 
-    topic = 'valve_commands'
     unknown = ''
 
     def __init__(self, node: Node, levers: Levers, machine: Machine | None) -> None:
-        self.levers, self._node = levers, node
-        self._out: Any = None
+        self.levers, self._outlet = levers, ValveOutlet(node, levers.names)
         actuators = machine.actuators if machine is not None else ()
         self._oil = {own.name: hydraulic(own) for own in actuators if own.takes_oil and own.name in levers.names}
         self.dead = {name: dead_part(own) for name, own in self._oil.items()}
         self.skips = False
         self._loaded: set[str] = set()
         self._computed = -1e9
+
+    @property
+    def topic(self) -> str:
+        """Topic on which volts go out now: to the valves, or to a governor before them."""
+        return self._outlet.topic
+
+    @property
+    def is_governed(self) -> bool:
+        """Return whether a governor stands before the valves."""
+        return self._outlet.is_governed
 
     def set_up(self, controls: Controls) -> None:
         """Offer a lever for each valve."""
@@ -84,13 +93,11 @@ class ValveDriving:
             controls.offer_skipping()
 
     def publish(self, values: Sequence[float]) -> None:
-        """Send volts, beyond the dead parts where that is wanted."""
-        if self._out is None:  # made when a page drives: a node that only looks on offers no commands
-            self._out = self._node.create_publisher(Float64MultiArray, self.topic, QoSProfile(depth=10))
+        """Send volts, beyond the dead parts where that is wanted; a page that only looks on offers no commands."""
         named = dict(zip(self.levers.names, values))
         if self.skips:
             named |= {name: beyond(named[name], dead, self.levers.limits[name]) for name, dead in self.dead.items()}
-        self._out.publish(Float64MultiArray(data=list(named.values())))
+        self._outlet.publish(list(named.values()))
 
     def show(self, controls: Controls, snapshot: Snapshot, note: str) -> None:
         """Show switch, levers, and where these do nothing."""

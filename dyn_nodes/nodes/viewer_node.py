@@ -260,7 +260,7 @@ class ViewerNode(GuardedNode):
             refusal = '' if self.driving is None else self.driving.unknown
         elif self._by_valves() and self.dynamics.parameters.get('mode') == 'lockstep' and self._other_publishers():
             refusal = f'In lockstep {self._others()} commands every instant. Start with drive:=true to drive.'
-        elif self._by_valves() and not self.levers.armed and self._foreign_commands(now):
+        elif self._by_valves() and not self.levers.armed and not self._is_governed() and self._foreign_commands(now):
             refusal = f'{self._others()} commands the valves now. Stop it first.'
         elif client not in self.cockpit.drivers:
             refusal = 'This page may not drive: open the address with its token, as the terminal printed it.'
@@ -273,6 +273,9 @@ class ViewerNode(GuardedNode):
 
     def _by_valves(self) -> bool:
         return isinstance(self.driving, ValveDriving)
+
+    def _is_governed(self) -> bool:
+        return isinstance(self.driving, ValveDriving) and self.driving.is_governed
 
     def _is_held(self) -> bool:
         return isinstance(self.levers, HeldSliders)

@@ -28,9 +28,7 @@ SITUATION = ('q', 'v', 'oil', 'turn', 'rows', 'squeeze', 'press', 'box')
 def governor(machine):
     settings = GovernorSettings(least_delay=0.1, reserve=0.12, rise=0.0, least=0.03)  # as that commit had them
     stops = BrakingPredictor(machine, range(3), StabilityMonitor(machine, ('zmp',)), settings)
-    stops._times[TO_ROCK] = (
-        91  # of the base, found where the machine is measured
-    )
+    stops._times[TO_ROCK] = 91  # of the base, found where the machine is measured
     stops.see = lambda: None  # what is known comes from the file
     stops.pass_by = lambda step: None
     return TipOverGovernor(tuple(own.name for own in machine.actuators), stops, settings)

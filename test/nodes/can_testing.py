@@ -133,6 +133,6 @@ def ask(node, what, data=True):
 
 def arm_and_command(node, wires):
     """Arm a bridge and command 1 V."""
-    run(node, wires, 0.25)
+    run(node, wires, 0.25, command=0.0)
     assert ask(node, 'arm').success, node.fault()
     assert run(node, wires, 0.3, command=1.0)[-1] == pytest.approx(1.0)

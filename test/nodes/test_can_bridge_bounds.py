@@ -16,7 +16,7 @@ def test_a_command_beyond_the_bounds_of_the_mapping_is_clamped_and_named(context
     path.write_text(path.read_text().replace(old, f'{old}, lower: -0.5, upper: 1.5'))
     node, wires = bridge_on(context, 'bounds', path), Wires('bounds', held, path)
     try:
-        run(node, wires)
+        run(node, wires, command=0.0)
         assert ask(node, 'arm').success
         assert run(node, wires, 0.3, command=2.0)[-1] == pytest.approx(1.5)
         assert list(node.commands_out.last.data) == [1.5, 0.0, 0.0]

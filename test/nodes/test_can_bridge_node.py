@@ -18,12 +18,25 @@ pytest.importorskip('cantools')
 pytest.importorskip('can')
 
 import can
-from can_testing import POSTURE, STEP, SetBool, Volts, Wires, arm_and_command, ask, bridge_on, run
+from can_testing import (
+    POSTURE,
+    STEP,
+    HeldTime,
+    SetBool,
+    Volts,
+    Wires,
+    arm_and_command,
+    ask,
+    bridge_on,
+    mapping_in,
+    run,
+)
 from node_testing import EFFORTS, JOINTS, NodeProcess, Outbox, endings, imu_message, joint_state, statuses
 
 from dyn_nodes.can.mapping_file import load_mapping
 from dyn_nodes.can.sender import Sender
-from dyn_nodes.middleware import Parameter, message
+from dyn_nodes.middleware import Node, Parameter, message
+from dyn_nodes.nodes.arrays import volts_message
 from dyn_nodes.nodes.can_bridge_node import HUNG, CanBridgeNode
 
 FluidPressure, WrenchStamped = message('sensor_msgs/msg/FluidPressure'), message('geometry_msgs/msg/WrenchStamped')
@@ -40,8 +53,16 @@ def setup(context, request, held):
     wires.bus.shutdown()
 
 
+def wait_for(condition):
+    end = time.monotonic() + patience(20.0)
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 def test_a_bridge_only_listens_until_it_is_armed_then_limits_then_commands(setup):
     node, wires = setup
+    run(node, wires, command=0.0)
     assert run(node, wires, command=6.0) == [], 'nothing is sent in shadow'
     assert node.commands_out.last.data[0] == pytest.approx(6.0), 'what active would send is published'
     assert not ask(node, 'arm').success, 'a command is there'
@@ -139,11 +160,108 @@ def test_a_node_that_hangs_sends_neutral_although_its_writing_thread_lives(setup
 
 def test_a_command_of_another_size_is_refused_and_the_last_good_one_stays(setup):
     node, _ = setup
+    node._on_commands(Volts(data=[0.0, 0.0, 0.0]))
     node._on_commands(Volts(data=[1.0, 0.0, 0.0]))
     node._on_commands(Volts(data=[1.0]))
-    assert node.refusals.counts == {'wrong size': 1}
+    other = volts_message(('stick', 'boom', 'swing'))
+    other.data = [2.0, 0.0, 0.0]
+    node._on_commands(other)
+    assert node.refusals.counts == {'wrong size': 1, 'other actuators': 1}
     assert list(node.commands_out.last.data) == [1.0, 0.0, 0.0]
     assert node._command[1][0] == 1.0
+
+
+def test_after_silence_a_machine_begins_to_move_only_from_neutral(setup):
+    """A lever that is held while the network or the node stands still would move it the moment that this ends."""
+    node, wires = setup
+    arm_and_command(node, wires)
+    assert run(node, wires, 0.3)[-1] == 0.0
+    assert run(node, wires, 1.5, command=1.0)[-1] == 0.0
+    assert 'until valve_commands have been neutral' in statuses(node.diagnostics.publisher.last)['state'].message
+    run(node, wires, 0.02, command=0.0)
+    assert run(node, wires, 0.3, command=1.0)[-1] == pytest.approx(1.0)
+    wires.time.pass_by(1.5 * HUNG, node)
+    assert run(node, wires, 0.1, command=1.0)[-1] == 0.0, 'the node stood still'
+
+
+def test_between_two_commands_of_a_slow_source_nothing_can_be_armed(setup, context):
+    node, wires = setup
+    source = Node('source', context=context)
+    offered = source.create_publisher(Volts, 'valve_commands', 10)
+    try:
+        run(node, wires, 0.1, command=0.0)
+        run(node, wires, 0.02, command=5.0)
+        run(node, wires, 0.5)
+        wait_for(lambda: node.count_publishers(node._topic) == 1)
+        assert 'found commands that would move the machine' in ask(node, 'arm').message
+        second = source.create_publisher(Volts, 'valve_commands', 10)
+        other = Node('other', context=context)
+        third = other.create_publisher(Volts, 'valve_commands', 10)
+        wait_for(lambda: node.count_publishers(node._topic) == 3)
+        run(node, wires, 0.1, command=0.0)
+        assert 'several nodes offer valve_commands: other, source' in ask(node, 'arm').message
+        other.destroy_publisher(third)
+        other.destroy_node()
+        source.destroy_publisher(second)
+        wait_for(lambda: node.count_publishers(node._topic) == 1)
+        run(node, wires, 0.1, command=0.0)
+        assert ask(node, 'arm').success
+    finally:
+        source.destroy_publisher(offered)
+        source.destroy_node()
+
+
+def test_a_bus_that_took_no_frames_gets_neutral_ones_when_it_does_again_and_can_be_armed(setup, monkeypatch):
+    """A connector that is pulled: frames of before may wait in the controller, and no neutral one behind them."""
+    node, wires = setup
+    arm_and_command(node, wires)
+
+    def fail(*_, **__):
+        raise OSError('no buffer space available')
+
+    with monkeypatch.context() as patch:
+        patch.setattr(node.bus._bus, 'send', fail)
+        run(node, wires, 5.0, command=0.0)
+        assert node.arming.state == 'shadow'
+        assert 'no buffer space' in ask(node, 'arm').message
+    assert run(node, wires, 0.1, command=0.0)[-1] == 0.0
+    assert node.fault() == ''
+    run(node, wires, 2.0, command=0.0)
+    assert run(node, wires, 0.1, command=0.0) == [], 'then none'
+    assert ask(node, 'arm').success
+
+
+def test_a_writing_thread_that_is_held_up_is_a_fault(setup):
+    node, wires = setup
+    arm_and_command(node, wires)
+    node.bus.written -= 1.0
+    node._turn()
+    assert node.state_out.last.data == 'shadow: the bus takes no frames for 0.5 s'
+
+
+def test_a_bridge_that_ends_leaves_neutral_behind(context, request, tmp_path):
+    """With its threads: the last frame that the machine gets is not that of a deflected lever."""
+    mapping = mapping_in(tmp_path, timeout='9.0')
+    wires, node = Wires(request.node.name, HeldTime(), mapping), bridge_on(context, request.node.name, mapping)
+    node.values['command_timeout'] = 60.0
+
+    def live(command, until):
+        def turned():
+            wires.time.now += 0.01
+            wires.measure()
+            node._on_commands(Volts(data=[command, 0.0, 0.0]))
+            node._turn()
+            return until()
+
+        wait_for(turned)
+
+    try:
+        live(0.0, lambda: ask(node, 'arm').success)
+        live(1.0, lambda: wires.volts() == pytest.approx(1.0))
+        node.destroy_node()
+        assert wires.volts() == 0.0
+    finally:
+        wires.bus.shutdown()
 
 
 @pytest.mark.parametrize('absurd', [np.nan, np.inf, -np.inf, 99.0])
