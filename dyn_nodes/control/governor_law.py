@@ -123,7 +123,7 @@ def attempt(command, before, follow, brake, law, memory, situation, output, stop
     if lefts > 0 and stopped[0] >= reserve:
         lefts = share_out(before, follow, brake, eases, law, memory, output, left, lefts, stopped)
     ask(output, output, 0.0, -np.inf, memory, stopped)
-    if to_safety(command, follow, eases, law, memory, output, left, lefts, stopped):
+    if to_safety(command, follow, brake, eases, law, memory, output, left, lefts, stopped):
         ask(output, output, 0.0, -np.inf, memory, stopped)
 
 
@@ -177,7 +177,7 @@ def share_out(before, follow, brake, eases, law, memory, output, left, lefts, st
     return held
 
 
-def to_safety(command, follow, eases, law, memory, output, left, lefts, stopped):
+def to_safety(command, follow, brake, eases, law, memory, output, left, lefts, stopped):
     """Let held functions through, in place, that lead to a better stand than the stop behind the output, `stopped`.
 
     Such a command is looked at as a whole, against the same time without it, and taken in the first of some `WAYS` that
@@ -195,7 +195,8 @@ def to_safety(command, follow, eases, law, memory, output, left, lefts, stopped)
         for part, leads in WAYS:
             wanted = part * command[k]
             trial, toward = output.copy(), output.copy()
-            trial[k] = min(follow[k], wanted) if wanted > 0.0 else max(follow[k], wanted)
+            gentle = min(follow[k], wanted) if wanted > 0.0 else max(follow[k], wanted)
+            trial[k] = max(gentle, brake[k]) if wanted > 0.0 else min(gentle, brake[k])  # no faster than the rate
             toward[k] = wanted
             ask(trial, trial, 0.0, floor, memory, way)
             if not way[0] >= floor:

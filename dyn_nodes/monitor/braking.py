@@ -78,7 +78,9 @@ class BrakingPredictor:
         self._waits = np.array(sorted({round((own + dead) / STEP) for own in delays}))
         springs = [(own.stiffness, own.damping, own.free_length) for own in machine.supports]
         self._springs = np.ascontiguousarray(np.array(springs).T)
-        times = self.settings.hold, self.settings.horizon, self.settings.longest, CALM, self.settings.longest, STEP
+        greatest = max(own.command_limit for own in machine.actuators) / self.settings.rate
+        horizon = max(self.settings.horizon, greatest + CALM)  # a stop ends with all valves at neutral
+        times = self.settings.hold, horizon, self.settings.longest, CALM, self.settings.longest, STEP
         self._times = np.array([round(own / STEP) for own in times])
         self._rocking = np.empty(2)
         self._box, self._law = np.array([self.settings.mass_error, 0.0, 0.0]), self.settings.law

@@ -133,6 +133,10 @@ class GroundObserver:
         """(3,) of the gyroscope, as learnt, rad/s."""
         return self.memory[:DIRECTION].copy()
 
+    def forget(self) -> None:
+        """Forget how the ground lay; the bias of the gyroscope stays."""
+        self.memory[DIRECTION:AGE] = np.nan
+
     @property
     def resets(self) -> int:
         """How often the two sources disagreed."""

@@ -79,6 +79,12 @@ class PayloadEstimator:
         self._test.clear()
         self._block, self._fresh = None, True
 
+    def begin_again(self) -> None:
+        """Forget the payload and the time; what is known of the machine stays."""
+        self.forget_payload()
+        self._stepped.clear()
+        self.steps, self.time = 0, None
+
     def tare(self, mass: float, deviation: float = 1.0) -> None:
         """Take a payload that is known, kg: what the pressures say beside it teaches masses and friction.
 
@@ -256,7 +262,7 @@ class PayloadEstimator:
         """The payload as it is known now."""
         mass, half = float(self.x[0]), QUANTILE * self.deviation
         observed = half <= self.settings.tolerance * self.limit and not self.doubted
-        used = max(mass, 0.0) if observed else self.rated
+        used = max(mass, 0.0) if observed else max(self.rated, min(mass - half, self.limit))
         center = self.x[1:PAYLOAD_COLUMNS].copy()
         state = 'observed' if observed else 'rated'
         return PayloadEstimate(state, used, mass - half, mass + half, mass, center, self.steps)

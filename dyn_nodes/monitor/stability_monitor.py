@@ -137,6 +137,7 @@ class StabilityMonitor:
         self._resting: Array | None = None
         self.rocking.plane = None
         self._moved = self._lifted = -np.inf
+        self._had_imu = False
         self._balance: Balance | None = None
         self._recent: deque[tuple[float, Load, Footing, Array]] = deque(maxlen=RECENT)
         self.time: float | None = None
@@ -168,6 +169,7 @@ class StabilityMonitor:
         step = 0.0 if self.imu_time is None else time - self.imu_time
         if self.imu_time is None or not 0.0 < step <= self._turning.gap:
             self._imu_began = time
+            self.ground.forget()  # the machine may stand otherwise by now
             step = 0.0
         self.imu_time = time
         measured, shown = np.empty((2, 3)), UNKNOWN.copy()
@@ -203,11 +205,25 @@ class StabilityMonitor:
         if self.has_imu:
             self._watch(self._follow(step, positions, velocities))
             self._resting = self.rocking.plane = None
+            self._had_imu = True
         else:
+            if self._had_imu:
+                self._lose_imu(time)
             self.q, self.v, self.a = self._joints.update(time, positions, velocities)
             self._stand(step)
             assert self.footing is not None
             self._watch(self.ground.contacts.summed(self.footing.normal) > 0.0)
+
+    def _lose_imu(self, time: float) -> None:
+        """The motion of the base is not seen from now on: a machine that was about to tip may go on tipping."""
+        self._had_imu, self._moved = False, time
+        footing = self.footing
+        if (
+            footing is None
+            or not footing.balanced
+            or self.ground.contacts.summed(footing.normal).min() < LIFTING * footing.normal.sum()
+        ):
+            self._lifted = time
 
     def _watch(self, touching: NDArray[np.bool_]) -> None:
         """Pass the news of an instant to the guard: which contacts (c,) carry load."""

@@ -197,8 +197,8 @@ class CanBridgeNode(OverridableNode):
         except commands.RefusedError as refused:
             self.refusals.add(refused, time.monotonic())
             self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
-            if refused.kind in ('wrong size', 'other actuators'):  # of another machine's controller; else this one's has lost its way
-                return
+            if refused.kind in ('wrong size', 'other actuators'):  # of another machine's controller
+                return  # else this one's has lost its way
             volts = np.zeros(len(self.names))
         now = time.monotonic()
         self.bounds.note(volts, now)

@@ -39,6 +39,8 @@ SETTINGS = (
     'tolerance',
 )
 LARGEST_PRESSURE = 1e9
+TARED = 0.05
+"""Part of the mount's limit that a tare may take away at most: more than that is a load, not a wrong mass."""
 """A sensor that gives more, in Pa, or less than this below zero, is broken."""
 MOST_WAITING = 400
 """Samples of the motion that wait for pressures of their time."""
@@ -140,8 +142,8 @@ class PayloadSensing:
         self._judge_silence()
 
     def restart(self) -> None:
-        """Forget everything, as after time went back."""
-        self.estimator.clear()
+        """Forget the payload, as after time went back; what a tare has taught of the machine stays."""
+        self.estimator.begin_again()
         self._waiting.clear()
         for name in self._lines:
             self._lines[name] = PressureLine()
@@ -186,9 +188,12 @@ class PayloadSensing:
 
     def _on_tare(self, _: Any, response: Any) -> Any:
         """The implement is empty: what the pressures say beyond that is the machine's."""
-        observed = self.estimate.state == 'observed'
-        response.success = observed
-        if observed:
+        observed, found = self.estimate.state == 'observed', abs(self.estimate.mass)
+        most = TARED * self.estimator.limit
+        response.success = observed and found <= most
+        if observed and found > most:
+            response.message = f'no tare: expected an empty implement, {most:.0f} kg at most, found {found:.0f} kg'
+        elif observed:
             self.estimator.tare(0.0)
             self._publish(self.estimator.estimate, self._time)
             response.message = 'the implement counts as empty'

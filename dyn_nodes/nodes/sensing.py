@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable
 from math import hypot, isfinite
 from typing import Any
@@ -28,6 +29,9 @@ Imu = message('sensor_msgs/msg/Imu')
 Float64 = message('std_msgs/msg/Float64')
 
 NO_ORIENTATION = -1.0
+DEFAULT_ORIENTATION = 0.0, 0.0, 0.0, 1.0
+DISAGREEMENTS, DISAGREEMENT_TIME = 3, 5.0
+"""So many resets of the ground within this time, s, come from a gyroscope whose bias was not learnt."""
 """First element of a covariance whose quantity the message does not hold (REP-145)."""
 LEAST_STEP = 1e-9
 UNSEEN_BASE = (
@@ -87,7 +91,8 @@ class Sensing:
         self.stamp: int | None = None
         self.received = self.imu_received = self.restarts = 0
         self.heard = self.imu_heard = self.arrived = -np.inf
-        self.had_imu, self._newest = False, -1
+        self.had_imu, self._newest, self._oriented = False, -1, False
+        self._disagreed: deque[float] = deque(maxlen=DISAGREEMENTS)
         self._waiting: list[tuple[float, Any, Any, Any]] = []
         self._held: tuple[int, Any, Any] | None = None
         self._imu_newest, self._imu_period, self._state_period = -np.inf, 0.0, 0.0
@@ -190,12 +195,15 @@ class Sensing:
             self._waiting = [entry for entry in self._waiting if entry[0] <= now]
             self.had_imu = self.had_imu and not self.lockstep
             self.node.get_logger().info(f'time went back by {-step:.3f} s: the filters start again')
+        resets = monitor.ground.resets
         try:
             monitor.joints(now, positions, velocities)
         except Exception:  # whatever it is: the posture is not known
             self.heard = -np.inf
             raise
         self.had_imu = self.had_imu or monitor.has_imu
+        if monitor.ground.resets > resets:
+            self._disagreed.append(now)
         self._state_period = step if 0.0 < step < np.inf else 0.0
         self.received += 1
         return True
@@ -204,8 +212,11 @@ class Sensing:
         now = nanoseconds_of_stamp(msg.header.stamp) / NANO
         turn, felt, o = msg.angular_velocity, msg.linear_acceleration, msg.orientation
         omega, force, orientation = (turn.x, turn.y, turn.z), (felt.x, felt.y, felt.z), None
-        if msg.orientation_covariance[0] != NO_ORIENTATION:
-            orientation = (o.x, o.y, o.z, o.w)
+        given = o.x, o.y, o.z, o.w
+        # a driver that knows none may leave the message's default, which says level whatever the slope
+        self._oriented = self._oriented or given != DEFAULT_ORIENTATION or any(msg.orientation_covariance)
+        if msg.orientation_covariance[0] != NO_ORIENTATION and self._oriented:
+            orientation = given
         try:
             self._check_imu(msg, omega, force, orientation)
         except RefusedError as refused:
@@ -333,7 +344,9 @@ class Sensing:
             'payload': f'{self.monitor.payload:.6g}',
         }
         health = Health(text='receiving imu', values=values)
-        kind = self.values['imu']
+        kind, times = self.values['imu'], self._disagreed
+        if len(times) == DISAGREEMENTS and 0.0 <= (self.monitor.time or 0.0) - times[0] <= DISAGREEMENT_TIME:
+            health.worse(ERROR, 'gyroscope and joints disagree again and again: is its bias beyond 0.02 rad/s?')
         if kind == 'off':
             health.text = f'off: {UNSEEN_BASE}'
         elif not self.imu_received:

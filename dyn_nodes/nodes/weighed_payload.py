@@ -41,7 +41,9 @@ class WeighedPayload:
         self.rated, self._most = monitor.payload, (1.0 + error) * monitor.payload
         self.bounds, self.observed = (0.0, self._most), False
         self.refusals = Refusals()
-        self._newest: tuple[float, float, float] | None = None
+        self._newest: tuple[float, float, float, bool] | None = None
+        mount = monitor.machine.payload
+        self._limit = self._most if mount is None else mount.limit
         node.create_subscription(Float64MultiArray, TOPIC, self.take, QoSProfile(depth=10))
 
     def take(self, msg: Any) -> None:
@@ -58,17 +60,29 @@ class WeighedPayload:
             self.refusals.add(refused, time.monotonic())
             self.node.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
             return
-        self._newest = (stamp / NANO, float(data[0]), float(data[1])) if data[2] else None
+        self._newest = stamp / NANO, float(data[0]), float(data[1]), bool(data[2])
 
     def update(self, now: float) -> None:
         """Find what holds at the time of joint states, s, and give it to the monitor."""
         newest = self._newest
-        self.observed = newest is not None and abs(now - newest[0]) <= self.timeout
+        is_fresh = newest is not None and abs(now - newest[0]) <= self.timeout
+        self.observed = newest is not None and is_fresh and newest[3]
         if newest is None or not self.observed:
             self.bounds, self.monitor.payload = (0.0, self._most), self.rated
+            if newest is not None and is_fresh:
+                self._widen(newest[1], newest[2])
             return
         least, most = max(newest[1], 0.0), max(newest[2], 0.0)
         self.bounds, self.monitor.payload = (least, most), 0.5 * (least + most)
+
+    def _widen(self, lower: float, upper: float) -> None:
+        """Allow for more than the rated payload where what was weighed, though not well, says so."""
+        most = self._most
+        if upper <= self._limit:
+            most = max(most, upper)
+        elif lower > self.rated:
+            most = max(most, self._limit)
+        self.bounds, self.monitor.payload = (0.0, most), min(max(self.rated, lower), most)
 
     def health(self) -> Health:
         """The status `payload`."""

@@ -169,6 +169,22 @@ def test_where_no_stop_is_certified_all_functions_are_braked(least):
     assert verdict.held == NAMES
 
 
+def test_no_output_changes_faster_than_its_rate_whatever_is_predicted():
+    """Also where only the gentle way to a better stand keeps the floor: it would have taken 5 V off in a period."""
+    rng = np.random.default_rng(4)
+    for _ in range(300):
+        levels = rng.uniform(-0.2, 0.4, 3)
+        stops = Written(
+            lambda volts, levels=levels: float(np.interp(np.abs(volts).max(), (0.0, 3.0, 8.0), levels)),
+            lambda toward: float(np.abs(toward).sum()),
+        )
+        before, levers = rng.uniform(-8.0, 8.0, (2, 3)) * rng.integers(0, 2, (2, 3))
+        verdict = govern(stops, levers, output=before)
+        assert np.abs(verdict.volts - before).max() <= RATE * PERIOD + 1e-12
+    stops = Written(lambda volts: 0.05 if abs(volts[0]) < 8.0 else 0.02, lambda toward: float(toward[0]))
+    assert govern(stops, [10.0, 0.0, 0.0], output=[8.0, 0.0, 0.0]).volts[0] == pytest.approx(7.85)
+
+
 def test_the_stop_certified_last_is_what_is_left():
     """Recursive feasibility: what follows the certificate is the next stop of the same course."""
     stops = Written(lambda volts: RESERVE + RISE if np.abs(volts).max() <= 2.0 else 0.0)

@@ -9,7 +9,7 @@ import pytest
 
 from dyn_nodes.control.tip_over_governor import GovernorSettings
 from dyn_nodes.monitor.braking import STEP, BrakingPredictor
-from dyn_nodes.monitor.braking_kernels import AT_MOST, TO_CALM, TO_ROCK, draw
+from dyn_nodes.monitor.braking_kernels import AT_MOST, TO_CALM, TO_PREDICT, TO_ROCK, draw
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.multibody.inertial_sensor import read_imu
 from dyn_nodes.simulation.plant import Plant
@@ -329,6 +329,13 @@ def test_a_command_that_goes_on_leads_further(stand):
     short, on = stand.stops.stop(volts), stand.stops.stop(volts, toward=np.array([0.0, 8.0, 0.0]))
     assert short.standing == pytest.approx(stand.share, abs=2e-3)
     assert on.standing > short.standing + 0.02
+
+
+def test_a_stop_is_predicted_until_all_valves_are_at_neutral_however_slow_the_rate(machine):
+    slow = BrakingPredictor(machine, range(3), StabilityMonitor(machine, ('zmp',)), replace(EXACT, rate=2.0))
+    assert slow._times[TO_PREDICT] * STEP >= machine.actuators[0].command_limit / 2.0
+    usual = BrakingPredictor(machine, range(3), StabilityMonitor(machine, ('zmp',)), EXACT)
+    assert usual._times[TO_PREDICT] * STEP == pytest.approx(EXACT.horizon)
 
 
 def test_without_a_footing_nothing_is_known(machine):

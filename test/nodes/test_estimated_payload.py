@@ -212,6 +212,18 @@ def test_an_empty_implement_is_told_by_the_service(make_monitor, dropped):
     assert node.sensing.monitor.payload == pytest.approx(0.0, abs=3.0)
 
 
+def test_a_load_is_no_empty_implement(make_monitor, dropped):
+    """A tare with a load would take it off every estimate to come, and off what the governor allows for."""
+    node = make_monitor()
+    play(node, dropped, until(dropped, 1.9))
+    before = node.payload.estimate
+    assert before.state == 'observed'
+    refused = node.payload._on_tare(Trigger.Request(), Trigger.Response())
+    assert not refused.success
+    assert refused.message.startswith('no tare: expected an empty implement, 300 kg at most, found 2')
+    assert node.payload.estimate == before
+
+
 def test_more_than_the_mount_carries_is_an_error_and_is_published_as_its_limit(make_monitor, rig):
     node = make_monitor()
     case = random_case(rig, np.random.default_rng(4))

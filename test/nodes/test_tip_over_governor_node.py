@@ -191,6 +191,17 @@ def test_an_imu_that_goes_takes_the_slope_with_it_and_nothing_passes_until_it_is
     assert push(node, [-2.0, 0.0, 0.0])[0] == pytest.approx(-2.0)
 
 
+def test_the_default_of_a_message_is_no_orientation(make_governor):
+    """A driver that fills rates and accelerations alone would say level on any slope."""
+    node, up = make_governor(payload=0.0), (np.sin(-0.08), 0.0, np.cos(0.08))
+    for k in range(400):
+        imu = imu_at(0.01 * k, 0.08)
+        imu.orientation.y, imu.orientation.w = 0.0, 1.0
+        node.sensing._on_imu(imu)
+        node.sensing._on_joint_states(joint_state(0.01 * k, CLOSE))
+    assert node.sensing.monitor.up == pytest.approx(up, abs=1e-3)
+
+
 def test_levers_that_come_seldom_are_decided_on_by_the_joint_states(make_governor):
     """So that an output lasts no longer than its stop is certified for."""
     node = make_governor(payload=0.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from node_testing import joint_state
@@ -11,7 +13,7 @@ from dyn_nodes.nodes.arrays import labelled_array, stamp_volts, volts_message
 from dyn_nodes.nodes.tip_over_governor_node import TipOverGovernorNode
 from dyn_nodes.nodes.weighed_payload import WeighedPayload
 
-RATED, ERROR, TIMEOUT = 5100.0, 0.2, 0.5
+RATED, ERROR, TIMEOUT, LIMIT = 5100.0, 0.2, 0.5, 9000.0
 CLOSE = (0.0, 0.96, -1.83)
 
 
@@ -30,6 +32,7 @@ class Node:
 
 class Monitor:
     payload = RATED
+    machine = SimpleNamespace(payload=SimpleNamespace(limit=LIMIT))
 
 
 @pytest.fixture
@@ -81,6 +84,23 @@ def test_a_payload_that_is_no_longer_observed_is_the_rated_one_at_once(weighed):
     weighed.take(interval(3.0, 2900.0, 3100.0, 1))
     weighed.take(interval(3.1, -9000.0, 15000.0, 0))
     assert known(weighed, 3.1) == RATED_HOLDS
+
+
+@pytest.mark.parametrize(
+    ('lower', 'upper', 'payload', 'most'),
+    [
+        (5500.0, 7500.0, 5500.0, 7500.0),  # not known well, but surely more than the rated one may be
+        (5500.0, 9500.0, 5500.0, LIMIT),
+        (1000.0, 6500.0, RATED, 6500.0),
+        (1000.0, 4000.0, RATED, 6120.0),
+        (-9000.0, 15000.0, RATED, 6120.0),
+    ],
+)
+def test_what_was_weighed_badly_widens_what_the_rated_payload_allows_for(weighed, lower, upper, payload, most):
+    weighed.take(interval(3.0, lower, upper, 0))
+    assert known(weighed, 3.1) == (payload, (0.0, most))
+    assert not weighed.observed
+    assert known(weighed, 9.0) == RATED_HOLDS
 
 
 @pytest.mark.parametrize(('now', 'holds'), [(3.49, True), (3.51, False), (2.4, False)])
