@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +28,8 @@ SLOWEST = 0.02
 """Pace below which a trajectory is refused."""
 STILL = 0.05
 """Joint speed up to which a trajectory may begin at another pace, rad/s."""
-INSTANTS = 100
+INSTANTS, MOST = 100, 800
+"""That are looked at in a segment of a trajectory at most, and in all of them, about."""
 HALVINGS = 9
 ALIKE = 1e-6
 """Difference of margins that is none, N."""
@@ -73,15 +75,16 @@ def pace_of(
         payload: kg.
         gravity: (3,) in axes of the base, m/s2.
     """
-    times = np.linspace(0.0, trajectory.duration, INSTANTS)
+    times = _instants(trajectory)
     places = [model.joints.index(name) for name in names]
-    q, v, a = (np.zeros((INSTANTS, len(positions))) for _ in range(3))
+    count = len(times)
+    q, v, a = (np.zeros((count, len(positions))) for _ in range(3))
     q[:] = positions
     for k, time in enumerate(times):
         q[k, places], v[k, places], a[k, places] = trajectory.sample(float(time))
     twists, rates = _motions(model, angles, governor, twist)
     q, v, a = (np.tile(part, (len(rates), 1)) for part in (q, v, a))
-    twists, rates = (np.repeat(part, INSTANTS, axis=0) for part in (twists, rates))
+    twists, rates = (np.repeat(part, count, axis=0) for part in (twists, rates))
 
     over = governor.settings.overshoot
 
@@ -91,9 +94,20 @@ def pace_of(
 
     found, still = margins(1.0), margins(0.0)
     row, _, wheel = (int(place) for place in np.unravel_index(int(np.argmin(found)), found.shape))
-    floor = min(0.0, float(still[::INSTANTS].min()) - ALIKE)
+    floor = min(0.0, float(still[::count].min()) - ALIKE)
     factor = 1.0 if found.min() >= floor else _greatest(margins, floor)
-    return Pace(factor, model.names[wheel], float(times[row % INSTANTS]), bool(found[row, 1, wheel] < 0.0))
+    return Pace(factor, model.names[wheel], float(times[row % count]), bool(found[row, 1, wheel] < 0.0))
+
+
+def _instants(trajectory: JointTrajectory) -> Array:
+    """Return the times (t,) to look at: within every segment, just behind its begin and just before its end.
+
+    A short stroke in a long trajectory is a segment, too; its greatest accelerations are at the ends.
+    """
+    knots = np.unique(np.concatenate(([0.0], trajectory.times)))
+    count = max(min(INSTANTS, MOST // max(len(knots) - 1, 1)), 2)
+    parts = [np.linspace(start, np.nextafter(end, start), count) for start, end in pairwise(knots)]
+    return np.concatenate([*parts, knots[-1:]])
 
 
 def slowed(trajectory: JointTrajectory, factor: float) -> JointTrajectory:

@@ -132,6 +132,22 @@ def test_an_arm_that_swings_too_fast_is_slowed_until_the_wheels_hold(vehicle):
     assert pace(model, slowed(fast, 1.05 * found.factor)).factor < 1.0
 
 
+def test_a_short_stroke_in_a_long_trajectory_is_seen(vehicle):
+    """Hundred instants of ninety seconds would all miss a stroke of half a second."""
+    still, out = np.zeros(4), np.array([1.5, 0.4, 1.2, 0.5])
+
+    def stroke(before):
+        times = [before, before + 0.25, before + 0.5, 2.0 * before + 0.5]
+        rows = zip(times, (still, out, still, still))
+        points = [TrajectoryPoint(time, place, np.zeros(4), np.zeros(4)) for time, place in rows]
+        return JointTrajectory.from_points(ARM, points).starting_from(still)
+
+    short, long = pace(vehicle[0], stroke(0.5)), pace(vehicle[0], stroke(45.0))
+    assert short.factor < 0.9
+    assert long.factor == pytest.approx(short.factor, abs=0.01)
+    assert 45.0 <= long.time <= 45.5
+
+
 def test_an_arm_on_a_vehicle_that_turns_is_slowed_more(vehicle):
     own = trajectory(0.4, np.array([1.5, 0.4, 1.2, 0.5]))
     assert pace(vehicle[0], own, (1.0, 0.0, 1.0)).factor < pace(vehicle[0], own).factor
