@@ -90,6 +90,7 @@ class CanBridgeNode(OverridableNode):
         self.refusals = commands.Refusals()
         self._command = -math.inf, np.zeros(len(order))
         self._waits_for_neutral = True
+        self._stamped = 0
         self._turned = time.monotonic()
         self._moved = False
         self._out = volts_message(self.names)
@@ -142,7 +143,7 @@ class CanBridgeNode(OverridableNode):
             at = received.time
             frame = self.receiver.take(*received)
             if frame is not None and self.is_bridge:
-                self.topics.take(frame, at, clock - round((now - at) * NANO))
+                self.topics.take(frame, at, self._stamp_of(clock - round((now - at) * NANO)))
             elif self.is_bridge:
                 self._take_other(received, now)
             elif frame is not None:
@@ -156,6 +157,16 @@ class CanBridgeNode(OverridableNode):
             self._moved = False
             self._publish(np.zeros(len(self.names)))
         self.diagnostics.update(now, clock / NANO)
+
+    def _stamp_of(self, wall: int) -> int:
+        """Return a stamp, ns, for a wall time: never before the last one, unless the clock was set back.
+
+        Between the readings of two clocks the node may stand still, and time must not go back for that.
+        """
+        if 0 <= self._stamped - wall < NANO // 10:
+            wall = self._stamped + 1_000
+        self._stamped = wall
+        return wall
 
     def _take_other(self, received: Received, now: float) -> None:
         """Bridge: note who else commands; publish these commands once all are known and fresh."""

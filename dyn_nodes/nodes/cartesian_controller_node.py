@@ -8,7 +8,9 @@ lags the hand is slowed, which `hand_state` and the diagnostics report.
 
 from __future__ import annotations
 
+import math
 import sys
+import time
 from typing import Any
 
 from dyn_nodes.control.drive_dynamics import OpenLoopError
@@ -32,7 +34,7 @@ from dyn_nodes.control.hand.reference import SLOWED, STILL, STOPPED, twist_rows
 from dyn_nodes.middleware import DurabilityPolicy, QoSProfile, SetParametersResult, message
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.nodes import commands
-from dyn_nodes.nodes.diagnostics import WARN, DiagnosticsPublisher, Health
+from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health
 from dyn_nodes.nodes.exchange import (
     Every,
     announce_partner,
@@ -84,6 +86,7 @@ class CartesianControllerNode(CommandingNode):
         self.frame = values['world_frame'] if self.in_world else self.machine.base.link
         self.targets = self.timeouts = 0
         self._base: HandPose | None = None if self.in_world else STILL
+        self._base_heard, self._lost_base = -math.inf, False
         self._twist_at: float | None = None
         self._told = ''
         self._open = False  # loops of the machine did not close at the last joint states: the target is given up
@@ -196,6 +199,15 @@ class CartesianControllerNode(CommandingNode):
             self.get_logger().warn('joint_states are back: the target is given up, the joints are held')
         self._hold()
 
+    def _check_base(self) -> None:
+        """Hold the joints where nothing says any more where the base is in the world, in which the hand is led."""
+        if not self.in_world or self.lockstep or self._base is None:
+            return
+        if time.monotonic() - self._base_heard > self.health.patience:
+            self._base, self._lost_base = None, True
+            self.get_logger().error(f'no odom for {self.health.patience:g} s: the joints are held')
+            self._hold()
+
     def _repeat(self) -> None:
         """The same instant once more. Each period takes exactly one command of volts, and the last one is kept."""
         if self.lockstep and self.output.every_exchange and self.sent:
@@ -208,6 +220,7 @@ class CartesianControllerNode(CommandingNode):
             if self._open:
                 self._hold()
             self._check_timeout()
+            self._check_base()
             self.follower.advance(self.time, self._state[0], self._base or STILL)
         if due or (self.lockstep and self.output.every_exchange):
             self._command(efforts)
@@ -338,7 +351,7 @@ class CartesianControllerNode(CommandingNode):
         except commands.RefusedError as refused:
             self._refuse(self.state_refusals, refused)
             return
-        first, self._base = self._base is None, base
+        first, self._base, self._base_heard, self._lost_base = self._base is None, base, time.monotonic(), False
         if first and self._state is not None:
             self._hold()
 
@@ -352,6 +365,8 @@ class CartesianControllerNode(CommandingNode):
             health.worse(WARN, f'{reference.state}: {reference.reason}')
         if self.refusals.recent(self.now()):
             health.worse(WARN, f'refused: {self.refusals.last}')
+        if self._lost_base:
+            health.worse(ERROR, 'no odom: where the base is in the world is not known, the joints are held')
         return health
 
     def _hand_values(self) -> dict[str, str]:

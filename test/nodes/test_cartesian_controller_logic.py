@@ -154,6 +154,29 @@ def test_in_the_world_the_pose_of_the_base_is_taken_off(make):
     np.testing.assert_allclose(place(node, follow(node, 0.2, 4.0, posture)[-1]), goal, atol=1e-4)
 
 
+def test_a_hand_in_the_world_is_held_where_the_pose_of_the_base_is_lost(make):
+    """A vehicle that goes on would take a hand that is led by its last pose anywhere."""
+    node = make(target_frame='world', mode='realtime', partner='external')
+    node.health.patience = 60.0
+    odom = Odometry()
+    odom.pose.pose.position.z, odom.pose.pose.orientation.w = 1.5, 1.0
+    node._on_odometry(odom)
+    posture = follow(node, 0.0, 0.2)[-1]
+    goal = place(node, posture) + np.array([0.2, 0.0, 1.3])
+    node._on_pose(pose(*goal, 'odom'))
+    assert follow(node, 0.2, 0.4, posture) is not None
+    assert node.follower.reference.moving
+    node._base_heard -= 100.0
+    follow(node, 0.4, 0.5, posture)
+    assert not node.follower.reference.moving
+    assert node._hand_health().text.startswith('no odom')
+    node._on_pose(pose(*goal, 'odom'))
+    assert node.refusals.counts == {'no odom': 1}
+    node._on_odometry(odom)
+    node._on_pose(pose(*goal, 'odom'))
+    assert node.follower.reference.moving
+
+
 def test_positions_of_the_hands_joints_are_commanded_where_valves_are_not(make):
     node = make(machine='arm_pa10', output='joint_command', link='link_7', exchange_period=0.005)
     names = node.hand.names
