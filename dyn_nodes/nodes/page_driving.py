@@ -25,8 +25,8 @@ Twist, TwistStamped = message('geometry_msgs/msg/Twist'), message('geometry_msgs
 SLOWED, LEAST_TIME, FASTEST = 2.5, 0.5, 1.0
 """A joint goes to its slider in this many times what its greatest speed would take, in s at least; greatest speed of a
 joint without a limit, rad/s or m/s."""
-TRAJECTORY_PERIOD = 0.2
-"""Least time between two goals of joints, s."""
+TRAJECTORY_PERIOD, TRAJECTORY_TIME = 0.2, 0.6
+"""Least time between two trajectories of joints, and of each, s: where page or node go, the joints stop soon."""
 DEAD_PERIOD = 0.5
 """Time after which the dead parts of the levers are computed again, s."""
 
@@ -192,16 +192,23 @@ class JointDriving:
         controls.set_held(self.levers.ranges, self.units)
 
     def publish(self, values: Sequence[float]) -> None:
-        """Take a goal; it is sent when the last one is old enough."""
+        """Take a goal; the way to it is sent piece by piece."""
         self._goal = [float(value) for value in values]
 
     def _send(self, goal: Sequence[float]) -> None:
+        """Send the way to a goal, or its begin, and forget a goal to which all of it was sent."""
         if self._out is None:
             self._out = self._node.create_publisher(JointTrajectory, self.topic, QoSProfile(depth=10))
-        positions = [value / self._factor[own.name] for own, value in zip(self._joints, goal)]
-        positions = [min(max(value, own.lower), own.upper) for own, value in zip(self._joints, positions)]
-        point = JointTrajectoryPoint(positions=positions)
         seconds = self.time_to(goal)
+        part = min(1.0, TRAJECTORY_TIME / seconds)
+        self._goal = list(goal) if part < 1.0 else None
+        positions = []
+        for own, value in zip(self._joints, goal):
+            here = self.levers.present.get(own.name, value)
+            position = (here + part * (value - here)) / self._factor[own.name]
+            positions.append(min(max(position, own.lower), own.upper))
+        point = JointTrajectoryPoint(positions=positions)
+        seconds *= part
         point.time_from_start.sec = int(seconds)
         point.time_from_start.nanosec = int(1e9 * (seconds - int(seconds)))
         self._out.publish(JointTrajectory(joint_names=[own.name for own in self._joints], points=[point]))
@@ -223,5 +230,4 @@ class JointDriving:
         now = time.monotonic()
         if self._goal is not None and now - self._published >= TRAJECTORY_PERIOD:
             self._published = now
-            goal, self._goal = self._goal, None
-            self._send(goal)
+            self._send(self._goal)
