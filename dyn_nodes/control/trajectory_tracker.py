@@ -18,7 +18,7 @@ from dyn_nodes.model.machine import Actuator
 Array = NDArray[np.float64]
 
 LONGEST_STEP = 0.1
-"""Longer ones, in which nothing was measured, integrate no more than this, s."""
+"""An error is integrated over no more than this, s: in a longer one nothing was measured."""
 _LEAST_LEVER = 1e-3  # m/rad; nearer to a dead centre the load is not divided by the lever
 
 
@@ -144,8 +144,9 @@ class TrajectoryTracker:
         if self.trajectory is None:
             self._last = time
             return np.zeros(len(self.actuators))
-        step, self._last = min(max(time - self._last, 0.0), LONGEST_STEP), time
+        step, self._last = max(time - self._last, 0.0), time
         self._filter(loads, step)
+        step = min(step, LONGEST_STEP)
         now = self.trajectory.sample(time - self._start)
         error = now.position - measured
         volts = np.empty(len(self.actuators))

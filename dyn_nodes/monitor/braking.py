@@ -31,6 +31,9 @@ STEP = 0.01
 CALM, FASTEST = 0.1, 50.0
 """s from the neutral of all valves until steps are twice as long; where the frequencies with which the base rocks are a
 vector of this length at most, rad/s."""
+FOLLOWED = 1.5
+"""Periods of the slowest rocking for which a stop is followed after a joint was last fast: with an arm that swings on
+its oil the base rocks slower than alone."""
 DRAWN = 0.1
 """Part of the way that the forces of the pressures are drawn in the time of a step."""
 LONGEST = 1.0
@@ -182,11 +185,12 @@ class BrakingPredictor:
         return -math.expm1(math.log1p(-DRAWN) * self._unseen / STEP) if self._seen else 1.0
 
     def _follow_rocking(self) -> None:
-        """Set the steps of a stop by how the base rocks now: longer ones in the end, and on for a period of rocking."""
+        """Set the steps of a stop by how the base rocks now: longer ones in the end, and on while it rocks."""
         whole, least = self._rocking.tolist()
         longest = self._times[AT_MOST]
         self._times[TO_CALM] = round(CALM / STEP) if whole <= FASTEST else longest
-        self._times[TO_ROCK] = min(math.ceil(2.0 * math.pi / (least * STEP)), longest) if least > 0.0 else longest
+        period = 2.0 * math.pi / least if least > 0.0 else np.inf
+        self._times[TO_ROCK] = math.ceil(min(FOLLOWED * period / STEP, longest))
 
     def _shaken(self) -> Array:
         """Return how the base accelerates, as `situate` wants it; at rest where nothing measures it."""

@@ -31,8 +31,8 @@ import numpy as np
 from dyn_nodes.compile.code import call_code
 
 TO_HOLD, TO_PREDICT, AT_MOST, TO_CALM, TO_ROCK, TO_LAST = range(6)
-"""Places in times (6,): rows of hold, of the horizon, at most, from neutral on until a step is two rows long, of a
-period in which the base rocks, and for which an output lasts before it is led to neutral."""
+"""Places in times (6,): rows of hold, of the horizon, at most, from neutral on until a step is two rows long, for
+which the base rocks, and for which an output lasts before it is led to neutral."""
 CONSTANTS = 'TO_HOLD, TO_PREDICT, AT_MOST, TO_CALM, TO_ROCK, TO_LAST = range(6)'
 """The same as text, for a module of machine code."""
 
