@@ -135,6 +135,7 @@ def test_an_arm_gets_sliders_of_its_joints(made, context):
         viewer.inputs.snapshot.joints = dict.fromkeys(names, 0.1) | {names[0]: np.radians(19.0)}
         assert turn(viewer, lambda: listener.take()[-1].points[0].positions[0] == pytest.approx(np.radians(20.0)))
         viewer.inputs.snapshot.joints = dict.fromkeys(names, 0.1)
+        assert turn(viewer, lambda: viewer.levers.present[names[0]] == pytest.approx(np.degrees(0.1)))
         page.send(update(viewer.cockpit.controls.armed, False))
         held = pytest.approx(0.1, abs=1e-6)
         assert turn(viewer, lambda: listener.take()[-1].points[0].positions[0] == held), 'it is held where it is'
