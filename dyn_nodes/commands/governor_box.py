@@ -57,8 +57,10 @@ def add_care(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--reserve', metavar='SHARE', type=float, help='least load of a wheel on a stop, over its mean (0.16)'
     )
-    parser.add_argument('--rise', metavar='SHARE', type=float, help='that more where an output grows (0.04)')
-    parser.add_argument('--least', metavar='SHARE', type=float, help='the same on the way to a better stand (0.08)')
+    parser.add_argument('--rise', metavar='SHARE', type=float, help='how much more where an output grows (0.04)')
+    parser.add_argument(
+        '--least', metavar='SHARE', type=float, help='least load of a wheel on the way to a better stand (0.08)'
+    )
 
 
 def check(args: argparse.Namespace, more: dict[str, tuple[float, float]]) -> None:

@@ -29,6 +29,7 @@ from dyn_nodes.nodes.can_bus import CanBus, Received
 from dyn_nodes.nodes.can_topics import MeasurementTopics, SimulatedMeasurements
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health, one_line
 from dyn_nodes.nodes.exchange import valve_order
+from dyn_nodes.nodes.listeners import publishers_of
 from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.running import run_node
@@ -186,7 +187,7 @@ class CanBridgeNode(OverridableNode):
     def _publish_received(self) -> None:
         """Machine: give the commands of the bus to the valves once all are known and fresh, and no lever is moved."""
         now = time.monotonic()
-        if not self.receiver.fault(now) and not self._has_levers(now):
+        if not self.receiver.fault(now) and not self._has_command(now):
             self._moved = True
             self._publish(self._commanded(self.receiver))
 
@@ -219,8 +220,8 @@ class CanBridgeNode(OverridableNode):
 
     def _note_command(self, volts: np.ndarray, now: float) -> None:
         """Take a command; after silence, and at first, a neutral one has to come before any other moves the machine."""
-        is_late = now - self._command[0] > self.values['command_timeout']
-        self._waits_for_neutral = not _are_neutral(volts) and (self._waits_for_neutral or is_late)
+        was_silent = not self._has_command(now)
+        self._waits_for_neutral = not _are_neutral(volts) and (self._waits_for_neutral or was_silent)
         self._command = now, volts
 
     def _on_levers(self, msg: Any) -> None:
@@ -233,7 +234,7 @@ class CanBridgeNode(OverridableNode):
         self._command = time.monotonic(), self.bounds.applied(volts, 1.0)
         self._publish(self._command[1])
 
-    def _has_levers(self, now: float) -> bool:
+    def _has_command(self, now: float) -> bool:
         return now - self._command[0] <= self.values['command_timeout']
 
     def _volts(self, now: float, share: float) -> np.ndarray:
@@ -241,8 +242,8 @@ class CanBridgeNode(OverridableNode):
 
         And until one of them has been neutral since: a machine does not begin to move by itself.
         """
-        heard, volts = self._command
-        if self._waits_for_neutral or now - heard > self.values['command_timeout'] or now - self._turned > HUNG:
+        at, volts = self._command  # read once: the writing thread asks, too
+        if self._waits_for_neutral or now - at > self.values['command_timeout'] or now - self._turned > HUNG:
             return np.zeros(len(self.names))
         return self.bounds.applied(volts, share)
 
@@ -253,7 +254,7 @@ class CanBridgeNode(OverridableNode):
             return self.sender.encode(frame, self.simulated.known(now))
         if self.is_bridge and self.bus.send_fault and self.arming.was_armed and self.arming.state == 'shadow':
             self.arming.prolong(now)  # until the bus takes neutral commands again
-        if not (self.arming.sends(now) if self.is_bridge else self._has_levers(now)):
+        if not (self.arming.sends(now) if self.is_bridge else self._has_command(now)):
             return None
         volts = self._volts(now, self.arming.greatest_share()) if self.is_bridge else self._command[1]
         values: dict[Key, float] = {('command', name): float(value) for name, value in zip(self.names, volts)}
@@ -263,17 +264,13 @@ class CanBridgeNode(OverridableNode):
 
     def _is_neutral(self) -> bool:
         """Return whether the last command was neutral, however long ago; or an old one whose source has gone."""
-        heard, volts = self._command
-        is_old = time.monotonic() - heard > self.values['command_timeout']
-        return _are_neutral(volts) or (is_old and not self.count_publishers(self._topic))
-
-    @property
-    def _topic(self) -> str:
-        return self.resolve_topic_name('valve_commands')
+        if _are_neutral(self._command[1]):
+            return True
+        return not self._has_command(time.monotonic()) and not publishers_of(self, 'valve_commands')
 
     def _several(self) -> str:
         """Return which nodes offer commands, where it is more than one; ''."""
-        names = sorted({info.node_name for info in self.get_publishers_info_by_topic(self._topic)})
+        names = publishers_of(self, 'valve_commands')
         return f'several nodes offer valve_commands: {", ".join(names)}' if len(names) > 1 else ''
 
     def _on_arm(self, request: Any, response: Any) -> Any:
@@ -332,7 +329,7 @@ class CanBridgeNode(OverridableNode):
             health.worse(ERROR, one_line(f'{self.arming.state}: {self.arming.reason}'))
         elif self.arming.state != 'shadow' and self._waits_for_neutral:
             health.worse(WARN, f'{self.arming.state}: neutral frames until valve_commands have been neutral')
-        elif self.arming.state != 'shadow' and time.monotonic() - self._command[0] > self.values['command_timeout']:
+        elif self.arming.state != 'shadow' and not self._has_command(time.monotonic()):
             health.worse(WARN, f'{self.arming.state}: no valve_commands, neutral frames')
         if self.refusals.recent(time.monotonic()):
             health.worse(WARN, f'refused: {self.refusals.last}')

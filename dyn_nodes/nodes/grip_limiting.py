@@ -152,8 +152,12 @@ class GripLimiting:
         Where it was measured at another heading, it is turned by the odometry since then.
         """
         if self._up is not None:
-            return -self.machine.gravity * self._turned(self._up, self._heading - self._up_heading)
+            return -self.machine.gravity * self._up_now(self._up)
         return self._turned(self._ground, self._heading - self.machine.initial.base_yaw)
+
+    def _up_now(self, up: Array) -> Array:
+        """Return the direction against gravity that was measured last in the present axes of the base."""
+        return self._turned(up, self._heading - self._up_heading)
 
     @property
     def _heading(self) -> float:
@@ -223,7 +227,7 @@ class GripLimiting:
             size = float(np.linalg.norm(force))
             if not 0.0 < size < 1e4:
                 return
-            before = force / size if self._up is None else self._turned(self._up, self._heading - self._up_heading)
+            before = force / size if self._up is None else self._up_now(self._up)
             part = min(1.0, max(0.0, stamp - self._imu_at) / UP_TIME)
             mixed = before + part * (force / size - before)
             self._up = mixed / np.linalg.norm(mixed)

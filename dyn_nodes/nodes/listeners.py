@@ -1,4 +1,4 @@
-"""Who listens to a topic in the graph."""
+"""Who listens to a topic in the graph, and who publishes on it."""
 
 from __future__ import annotations
 
@@ -16,3 +16,8 @@ def is_listened_to(node: Node, topic: str) -> bool:
         if name != own and info.node_name not in RECORDERS:
             return True
     return False
+
+
+def publishers_of(node: Node, topic: str) -> list[str]:
+    """Return the names of the nodes that publish on a topic."""
+    return sorted({info.node_name for info in node.get_publishers_info_by_topic(node.resolve_topic_name(topic))})

@@ -39,9 +39,9 @@ SETTINGS = (
     'tolerance',
 )
 LARGEST_PRESSURE = 1e9
+"""A sensor that gives more, in Pa, or less than this below zero, is broken."""
 TARED = 0.05
 """Part of the mount's limit that a tare may take away at most: more than that is a load, not a wrong mass."""
-"""A sensor that gives more, in Pa, or less than this below zero, is broken."""
 MOST_WAITING = 400
 """Samples of the motion that wait for pressures of their time."""
 STEPPED = 2.0

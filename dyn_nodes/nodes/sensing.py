@@ -29,10 +29,11 @@ Imu = message('sensor_msgs/msg/Imu')
 Float64 = message('std_msgs/msg/Float64')
 
 NO_ORIENTATION = -1.0
+"""First element of a covariance whose quantity the message does not hold (REP-145)."""
 DEFAULT_ORIENTATION = 0.0, 0.0, 0.0, 1.0
+"""Quaternion of a message in which none was set."""
 DISAGREEMENTS, DISAGREEMENT_TIME = 3, 5.0
 """So many resets of the ground within this time, s, come from a gyroscope whose bias was not learnt."""
-"""First element of a covariance whose quantity the message does not hold (REP-145)."""
 LEAST_STEP = 1e-9
 UNSEEN_BASE = (
     'the motion of the base is not measured but predicted on the given slope; margins are 5 % of their full scale '

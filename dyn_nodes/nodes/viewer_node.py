@@ -23,7 +23,7 @@ from dyn_nodes.model import Machine
 from dyn_nodes.nodes.dynamics_client import DynamicsClient
 from dyn_nodes.nodes.exchange import valve_order
 from dyn_nodes.nodes.guarded import GuardedNode
-from dyn_nodes.nodes.listeners import is_listened_to
+from dyn_nodes.nodes.listeners import is_listened_to, publishers_of
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.page_driving import Driving, JointDriving, TwistDriving, ValveDriving
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
@@ -298,8 +298,7 @@ class ViewerNode(GuardedNode):
 
     def _other_publishers(self) -> list[str]:
         """Return the names of the nodes that offer valve commands, without this one."""
-        publishers = self.get_publishers_info_by_topic(self.resolve_topic_name('valve_commands'))
-        return sorted({info.node_name for info in publishers} - {self.get_name()})
+        return [name for name in publishers_of(self, 'valve_commands') if name != self.get_name()]
 
     def _ran(self, what: str) -> None:
         if what == 'pause':

@@ -65,14 +65,15 @@ class WeighedPayload:
     def update(self, now: float) -> None:
         """Find what holds at the time of joint states, s, and give it to the monitor."""
         newest = self._newest
-        is_fresh = newest is not None and abs(now - newest[0]) <= self.timeout
-        self.observed = newest is not None and is_fresh and newest[3]
-        if newest is None or not self.observed:
+        if newest is None or not abs(now - newest[0]) <= self.timeout:
+            self.observed = False
             self.bounds, self.monitor.payload = (0.0, self._most), self.rated
-            if newest is not None and is_fresh:
-                self._widen(newest[1], newest[2])
             return
-        least, most = max(newest[1], 0.0), max(newest[2], 0.0)
+        _, lower, upper, self.observed = newest
+        if not self.observed:
+            self._widen(lower, upper)
+            return
+        least, most = max(lower, 0.0), max(upper, 0.0)
         self.bounds, self.monitor.payload = (least, most), 0.5 * (least + most)
 
     def _widen(self, lower: float, upper: float) -> None:

@@ -192,18 +192,18 @@ def test_between_two_commands_of_a_slow_source_nothing_can_be_armed(setup, conte
         run(node, wires, 0.1, command=0.0)
         run(node, wires, 0.02, command=5.0)
         run(node, wires, 0.5)
-        wait_for(lambda: node.count_publishers(node._topic) == 1)
+        wait_for(lambda: node.count_publishers(node.resolve_topic_name('valve_commands')) == 1)
         assert 'found commands that would move the machine' in ask(node, 'arm').message
         second = source.create_publisher(Volts, 'valve_commands', 10)
         other = Node('other', context=context)
         third = other.create_publisher(Volts, 'valve_commands', 10)
-        wait_for(lambda: node.count_publishers(node._topic) == 3)
+        wait_for(lambda: node.count_publishers(node.resolve_topic_name('valve_commands')) == 3)
         run(node, wires, 0.1, command=0.0)
         assert 'several nodes offer valve_commands: other, source' in ask(node, 'arm').message
         other.destroy_publisher(third)
         other.destroy_node()
         source.destroy_publisher(second)
-        wait_for(lambda: node.count_publishers(node._topic) == 1)
+        wait_for(lambda: node.count_publishers(node.resolve_topic_name('valve_commands')) == 1)
         run(node, wires, 0.1, command=0.0)
         assert ask(node, 'arm').success
     finally:
