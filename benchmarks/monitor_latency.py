@@ -31,7 +31,8 @@ from dyn_nodes.model import load_machine
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.nodes.stamps import stamp_of
 from dyn_nodes.share import find_resource
-from dyn_nodes.studies.measured_run import MeasuredRun, SensorModel, measure, work_cycle
+from dyn_nodes.studies.measured_run import MeasuredRun, measure, work_cycle
+from dyn_nodes.studies.measured_samples import SensorModel
 
 JointState, Imu = message('sensor_msgs/msg/JointState'), message('sensor_msgs/msg/Imu')
 Float64 = message('std_msgs/msg/Float64')

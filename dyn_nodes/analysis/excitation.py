@@ -21,8 +21,9 @@ from dyn_nodes.analysis.simulated_log import PERIOD, LogSensors, Recorder, TrueR
 from dyn_nodes.control import Segment, VoltageProfile
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.inertial_sensor import read_imu
-from dyn_nodes.studies.governed_run import Rig, Sample
+from dyn_nodes.studies.governed_run import Rig
 from dyn_nodes.studies.governor_cases import box_of
+from dyn_nodes.studies.measured_samples import Sample
 
 Array = NDArray[np.float64]
 Criterion = Literal['determinant', 'worst']

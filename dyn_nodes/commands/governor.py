@@ -73,6 +73,9 @@ def add_parser(subparsers: Subparsers) -> None:
         '--cases', metavar='FILE', type=Path, help='JSON lines with a `case` to run as well, such as a runs.jsonl'
     )
     governor_box.add_options(test)
+    test.add_argument(
+        '--drop', action='store_true', help='drop the load at any time; the governor knows of it after 0.5 s'
+    )
     test.add_argument('--only-governed', action='store_true', help='leave out the runs without the governor')
     test.add_argument(
         '--worst', metavar='N', type=int, default=WORST, help='worst cases to show, and to write to --out (5)'

@@ -23,6 +23,7 @@ BOUNDS = {
     'payload_error': (0.0, 100.0),
     'slope': (0.0, 30.0),
     'delay': (0.0, 1000.0),
+    'noise': (0.0, 100.0),
     'jobs': (1, 64),
 }
 CARE = {'reserve': (0.0, 0.9), 'rise': (0.0, 0.9), 'least': (0.0, 0.9)}
@@ -38,6 +39,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--slope', metavar='DEG', type=float, default=5.0, help='steepest ground (5)')
     parser.add_argument(
         '--delay', metavar='MS', type=float, default=100.0, help='longest from measurement to valve (100)'
+    )
+    parser.add_argument(
+        '--noise',
+        metavar='X',
+        type=float,
+        default=0.0,
+        help='errors of sensors; 1: those of dyn-nodes monitor check (0)',
     )
     parser.add_argument(
         '--nominal', action='store_true', help='the governor knows everything: level ground, no errors, no delay'
@@ -88,7 +96,8 @@ def machine_and_box(args: argparse.Namespace) -> tuple[Machine, Box]:
     try:
         machine = machine_of(args.machine, args.config)
         slope = 0.0 if args.nominal else math.radians(args.slope)
-        more = {'duration': args.seconds, 'stops': not args.no_stops, 'imu': not args.no_imu}
+        more: dict[str, Any] = {'duration': args.seconds, 'stops': not args.no_stops, 'imu': not args.no_imu}
+        more |= {'noise': args.noise, 'drops': getattr(args, 'drop', False)}
         return machine, box_of(machine, slope=slope, **_doubts(args), **more)
     except ValueError as error:
         text = str(error).replace("parameter 'config'", '--config').replace("parameter 'machine': ", '')

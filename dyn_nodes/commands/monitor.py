@@ -111,7 +111,8 @@ def run(args: argparse.Namespace) -> int:
 def _measured(name: str, payload: float | None, seed: int, rate: float) -> MeasuredRun:
     from dyn_nodes.model import load_machine
     from dyn_nodes.share import find_resource
-    from dyn_nodes.studies.measured_run import SensorModel, measure, reference_task, thrown_levers, work_cycle
+    from dyn_nodes.studies.measured_run import measure, reference_task, thrown_levers, work_cycle
+    from dyn_nodes.studies.measured_samples import SensorModel
 
     if not 20.0 <= rate <= 1000.0:
         raise CommandError(f'--rate: expected 20 to 1000 Hz, found {rate:g}')

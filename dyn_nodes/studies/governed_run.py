@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +21,18 @@ from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGoverno
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.monitor.braking import BrakingPredictor
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
-from dyn_nodes.multibody.inertial_sensor import read_imu
 from dyn_nodes.simulation.period import PlantDivergedError
 from dyn_nodes.simulation.plant import Plant
-from dyn_nodes.studies.governor_cases import Case, finite, lever_profile
+from dyn_nodes.studies.governor_cases import SETTLING, Case, finite, lever_profile
+from dyn_nodes.studies.measured_samples import Sample, Sensors, sample_of
 
 Array = NDArray[np.float64]
 PERIOD, STEP = 0.01, 5e-4
 """Between two commands, and of the integrator, s."""
 LIFT_TIME, LIFT_TILT = 0.1, np.radians(0.5)
 """A wheel has lifted where it is off the ground for longer than this, or the base turns by more meanwhile."""
+NOTICED = 0.5
+"""After a load is dropped the governor knows of it, s."""
 WELL = 0.2
 """Share of its mean load with which a wheel stands well: more of it is no better."""
 
@@ -126,9 +128,7 @@ class Rig:
     def trial(self, case: Case, governed: bool = True) -> Trial:
         """Return a run of a case before its first step; the next one takes its plant and its governor."""
         plant = self.plant(case.mass)
-        plant.p[:] = plant.system.parameters(
-            {'payload_mass': case.payload, 'joint_stop_scale': float(case.stops)}, (case.roll, case.pitch)
-        )
+        load(plant, case, case.payload)
         plant.reset()
         return Trial(plant, case, self.partner(case.imu) if governed else None)
 
@@ -157,6 +157,12 @@ class Rig:
         if not np.isfinite(partner.stops.degree):
             return -np.inf
         return partner.stops.stop(np.zeros(len(self.machine.actuators))).least
+
+
+def load(plant: Plant, case: Case, payload: float) -> None:
+    """Give a plant the slope and the stops of a case, and a payload, kg."""
+    values = {'payload_mass': payload, 'joint_stop_scale': float(case.stops)}
+    plant.p[:] = plant.system.parameters(values, (case.roll, case.pitch))
 
 
 def heavier(machine: Machine, factor: float) -> Machine:
@@ -194,21 +200,6 @@ class _Partner:
         return self.governor.govern(levers, PERIOD).volts
 
 
-class Sample(NamedTuple):
-    """Measurements of an instant, s: joints, and (orientation, turning, specific force) or None."""
-
-    time: float
-    q: Array
-    v: Array
-    imu: Any
-
-
-def sample_of(plant: Plant, imu: bool) -> Sample:
-    """Return the measurements of a plant now, with those of an IMU or without."""
-    felt = tuple(read_imu(plant)) if imu else None
-    return Sample(plant.time, plant.positions, plant.velocities, felt)
-
-
 class Trial:
     """One run.
 
@@ -233,6 +224,8 @@ class Trial:
         self.levers = self.profile.evaluate(times + 0.5 * PERIOD, names)
         self._loads = np.array([index('output', f'{own.name}/normal_force') for own in plant.machine.ground_contacts])
         self._tilt = index('output', 'tilt')
+        self._sensors = Sensors(case.noise, case.seed) if case.noise else None
+        self._drops = [] if case.drop is None else [SETTLING + case.drop, SETTLING + case.drop + NOTICED]
         self._states: deque[Sample] = deque()
         self.waiting: deque[Array] = deque([np.zeros(len(names))] * round(case.command_delay / PERIOD))
         self._given: list[Array] = []
@@ -282,10 +275,20 @@ class Trial:
         Raises:
             PlantDivergedError: the numbers run away.
         """
+        if self._drops and self.plant.time > self._drops[0] - 0.5 * PERIOD:
+            self._lose()
         volts = self._governed(levers)
         self._given.append(volts)
         self.give(self.plant, volts)
         self.watch.see(self.plant.time, *self.stand(self.plant))
+
+    def _lose(self) -> None:
+        """Drop the load, or let the governor know of it."""
+        self._drops.pop(0)
+        if self._drops:
+            load(self.plant, self.case, 0.0)
+        elif self.partner is not None:
+            self.partner.monitor.payload = 0.0
 
     def give(self, plant: Plant, volts: Array) -> None:
         """Advance a plant of this machine by a period with these voltages (m,) at its valves."""
@@ -297,7 +300,8 @@ class Trial:
         if self.partner is None:
             return levers
         plant = self.plant
-        self._states.append(sample_of(plant, self.case.imu))
+        sample = sample_of(plant, self.case.imu)
+        self._states.append(sample if self._sensors is None else self._sensors.read(sample))
         while self._states and self._states[0].time <= plant.time - self.case.state_delay + 0.5 * PERIOD:
             self.partner.measure(self._states.popleft())
         self.waiting.append(self.partner.command(levers))

@@ -10,7 +10,7 @@ within -1 and 1 (`decoded`), one machine of the box and one lever sequence each.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -30,7 +30,17 @@ SEGMENTS = 8
 SHORTEST, LONGEST = 0.3, 5.0
 """Of a segment, s."""
 KINDS = ('steps', 'switching', 'reach')
-MOST = {'mass': 10.0, 'roll': 1.0, 'pitch': 1.0, 'state_delay': 1.0, 'command_delay': 1.0, 'duration': 120.0}
+MOST = {
+    'mass': 10.0,
+    'roll': 1.0,
+    'pitch': 1.0,
+    'state_delay': 1.0,
+    'command_delay': 1.0,
+    'duration': 120.0,
+    'noise': 100.0,
+    'seed': 2**32,
+    'drop': 120.0,
+}
 """Of the fields of a case that comes from a file."""
 
 
@@ -50,6 +60,8 @@ class Box:
         duration: of the lever sequence, s.
         stops: joints stop at their limits.
         imu: the governor gets an IMU, as in the chain of nodes; else it takes the ground for level.
+        noise: errors of the sensors, times those of `SensorModel`; 0: exact.
+        drops: the load is dropped at any time.
     """
 
     levers: tuple[str, ...]
@@ -63,6 +75,8 @@ class Box:
     duration: float = 10.0
     stops: bool = True
     imu: bool = True
+    noise: float = 0.0
+    drops: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,7 +90,9 @@ class Case:
         roll, pitch: of the ground, rad.
         state_delay, command_delay: of measurements to the governor and from it to the valves, s.
         duration: of the levers, s.
-        stops, imu: as in `Box`.
+        stops, imu, noise: as in `Box`.
+        seed: of the noise.
+        drop: instant at which the load is gone, s after the levers begin; None: it stays.
     """
 
     segments: tuple[tuple[float, tuple[float, ...]], ...]
@@ -90,6 +106,9 @@ class Case:
     duration: float = 10.0
     stops: bool = True
     imu: bool = True
+    noise: float = 0.0
+    seed: int = 0
+    drop: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
@@ -108,13 +127,17 @@ class Case:
         case = cls(**{**data, 'segments': segments})
         if not (isinstance(case.stops, bool) and isinstance(case.imu, bool)):
             raise ValueError('stops or imu that is not true or false')
-        for name in data.keys() - {'segments', 'stops', 'imu'}:
+        if not isinstance(case.seed, int):
+            raise ValueError('a seed that is no integer')
+        for name in data.keys() - {'segments', 'stops', 'imu'} - ({'drop'} if case.drop is None else set()):
             if abs(finite(data[name])) > MOST.get(name, np.inf):
                 raise ValueError(f'{name} beyond {MOST[name]:g}')
         if min([case.mass, case.duration, *(span for span, _ in segments)]) <= 0.0:
             raise ValueError('a mass, a duration or a segment of 0 or less')
         if min(case.payload, case.known_payload, case.state_delay, case.command_delay) < 0.0:
             raise ValueError('a negative payload or delay')
+        if min(case.noise, case.seed, case.drop or 0.0) < 0.0:
+            raise ValueError('a negative noise, seed or time of a drop')
         return case
 
 
@@ -183,7 +206,9 @@ def random_case(box: Box, rng: np.random.Generator) -> Case:
     mass = 1.0 + box.mass_error * float(rng.integers(-1, 2))
     delay, share = box.delay * rng.random(), rng.random()
     error = box.payload_error * rng.uniform(-1.0, 1.0)
-    return _case(box, sequence, known, error, mass, slope, delay, share)
+    case = _case(box, sequence, known, error, mass, slope, delay, share)
+    drop = round(float(rng.uniform(0.0, box.duration)), 2) if box.drops else None
+    return replace(case, drop=drop, noise=box.noise, seed=int(rng.integers(2**32)) if box.noise else 0)
 
 
 def _case(
@@ -262,7 +287,7 @@ def _reach(box: Box, rng: np.random.Generator) -> list[tuple[float, Array]]:
 
 def dimension(box: Box) -> int:
     """Return how many numbers a case of a search has."""
-    return SEGMENTS * (1 + len(box.levers)) + 6
+    return SEGMENTS * (1 + len(box.levers)) + 6 + int(box.drops)
 
 
 def decoded(box: Box, vector: Array) -> Case:
@@ -271,10 +296,10 @@ def decoded(box: Box, vector: Array) -> Case:
     m = len(box.levers)
     spans = SHORTEST * (LONGEST / SHORTEST) ** (0.5 * (z[:SEGMENTS] + 1.0))
     volts = z[SEGMENTS : SEGMENTS * (1 + m)].reshape(SEGMENTS, m) * np.array(box.limits)
-    error, mass, roll, pitch, delay, share = z[SEGMENTS * (1 + m) :]
+    error, mass, roll, pitch, delay, share, *drop = z[SEGMENTS * (1 + m) :].tolist()
     slope = box.slope * np.array([roll, pitch])
     slope /= max(1.0, float(np.hypot(roll, pitch)))
-    return _case(
+    case = _case(
         box,
         [(float(span), row) for span, row in zip(spans, volts)],
         box.payload,
@@ -284,3 +309,4 @@ def decoded(box: Box, vector: Array) -> Case:
         box.delay * 0.5 * (delay + 1.0),
         0.5 * (share + 1.0),
     )
+    return replace(case, noise=box.noise, drop=round(0.5 * box.duration * (drop[0] + 1.0), 2) if drop else None)

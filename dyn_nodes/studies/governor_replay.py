@@ -11,7 +11,7 @@ from dyn_nodes.studies.governor_cases import lever_profile
 def launch_command(machine: str, record: Record, task: Path) -> str:
     """Return the command that replays a run: levers, true payload and slope.
 
-    Mass, delays and a wrong payload of a case have no launch arguments; `runs.jsonl` has them.
+    Mass, delays, a wrong or dropped payload and the errors of sensors have no launch arguments; `runs.jsonl` has them.
     """
     case = record.case
     words = [
@@ -32,6 +32,8 @@ def task_text(machine: str, record: Record, levers: tuple[str, ...], task: Path)
         f'# {machine} {with_or_without} the governor: {what}; ended at {outcome.time:g} s.',
         f'# mass {case.mass:g} of the known one; payload {case.payload:g} kg, known as {case.known_payload:g} kg;',
         f'# delays of {case.state_delay:g} s and {case.command_delay:g} s; stops {"on" if case.stops else "off"}.',
+        *([] if case.drop is None else [f'# the load is dropped {case.drop:g} s after the levers begin.']),
+        *([f'# errors of the sensors: {case.noise:g} times those of `dyn-nodes monitor check`.'] if case.noise else []),
         f'# {launch_command(machine, record, task)}',
         f'name: {profile.name}',
         f'duration: {profile.duration:.6g}',

@@ -22,6 +22,7 @@ from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
 from dyn_nodes.simulation.run import Run
 from dyn_nodes.stability.balance import BalanceObserver
+from dyn_nodes.studies.measured_samples import SensorModel
 
 Array = NDArray[np.float64]
 MEASURES = ('force_angle', 'load_share', 'zmp', 'net_moment')
@@ -30,32 +31,6 @@ STEADY_TIME = 0.5
 BEFORE_IMPACT, IMPACT_TIME = 0.02, 0.3
 """An impact lasts from so long before a wheel comes down to so long after, s."""
 PHASES = ('steady', 'motion', 'impact')
-
-
-@dataclass(frozen=True)
-class SensorModel:
-    """Errors of the sensors; deviations are of white noise in every sample.
-
-    Attributes:
-        rate: of joint states and IMU, Hz.
-        position_noise: rad.  position_step: of the encoder, rad (17 bits a turn).
-        velocity_noise: rad/s.
-        gyroscope_noise: rad/s.  gyroscope_bias: deviation of a constant bias, rad/s.
-        accelerometer_noise: m/s2.  accelerometer_bias: deviation of a constant bias, m/s2.
-        orientation_error: deviation of a constant misalignment, rad.
-        seed: of the random numbers.
-    """
-
-    rate: float = 200.0
-    position_noise: float = 2e-5
-    position_step: float = 4.8e-5
-    velocity_noise: float = 1e-3
-    gyroscope_noise: float = 1e-3
-    gyroscope_bias: float = 5e-4
-    accelerometer_noise: float = 0.01
-    accelerometer_bias: float = 0.02
-    orientation_error: float = 2e-3
-    seed: int = 1
 
 
 @dataclass(frozen=True, eq=False)

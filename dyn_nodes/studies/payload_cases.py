@@ -22,7 +22,7 @@ from dyn_nodes.monitor.payload_settings import PayloadSettings, capacities
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
 from dyn_nodes.simulation.initial import NoEquilibriumError
 from dyn_nodes.simulation.run import Run
-from dyn_nodes.studies.measured_run import SensorModel
+from dyn_nodes.studies.measured_samples import SensorModel
 
 Array = NDArray[np.float64]
 DRY_FRICTION = 0.01

@@ -12,7 +12,7 @@ from dyn_nodes.control.derivative_filter import DerivativeFilter
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.monitor.payload_estimator import PayloadEstimator
 from dyn_nodes.monitor.sensors import SensorNoise
-from dyn_nodes.studies.measured_run import SensorModel
+from dyn_nodes.studies.measured_samples import SensorModel
 from dyn_nodes.studies.payload_cases import CaseRig, PayloadCase, PayloadRun, measure_case, random_case, rough_machine
 
 FULL_SCALE_PART = 0.01

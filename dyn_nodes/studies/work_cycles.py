@@ -19,7 +19,8 @@ from dyn_nodes.elements import actuator_element
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.multibody.inertial_sensor import read_imu
 from dyn_nodes.studies.cycles_file import Cycle
-from dyn_nodes.studies.governed_run import PERIOD, Rig, Sample, Wheels
+from dyn_nodes.studies.governed_run import PERIOD, Rig, Wheels
+from dyn_nodes.studies.measured_samples import Sample
 
 Array = NDArray[np.float64]
 DEFAULT = Path(__file__).with_suffix('.yaml')

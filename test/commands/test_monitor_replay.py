@@ -25,7 +25,8 @@ from dyn_nodes.monitor.stability_monitor import StabilityMonitor  # noqa: E402
 from dyn_nodes.nodes.monitor_replay import replay_bag  # noqa: E402
 from dyn_nodes.recording import bag_summary  # noqa: E402
 from dyn_nodes.recording.reading import BagReader  # noqa: E402
-from dyn_nodes.studies.measured_run import SensorModel, full_scale, measure  # noqa: E402
+from dyn_nodes.studies.measured_run import full_scale, measure  # noqa: E402
+from dyn_nodes.studies.measured_samples import SensorModel  # noqa: E402
 
 PAYLOAD = 2000.0
 RATE = 100.0

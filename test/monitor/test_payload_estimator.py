@@ -13,7 +13,7 @@ from dyn_nodes.monitor.payload_model import PayloadModel, UnobservableError
 from dyn_nodes.monitor.payload_settings import PayloadSettings, capacities
 from dyn_nodes.monitor.payload_steps import StepTest
 from dyn_nodes.share import find_resource
-from dyn_nodes.studies.measured_run import SensorModel
+from dyn_nodes.studies.measured_samples import SensorModel
 from dyn_nodes.studies.payload_cases import CaseRig, measure_case, random_case, rough_machine
 from dyn_nodes.studies.payload_check import FULL_SCALE_PART, NOTICED_WITHIN, check_number, follow, summary
 from dyn_nodes.studies.payload_errors import WRONG, check_wrong

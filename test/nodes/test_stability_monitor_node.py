@@ -20,7 +20,8 @@ from dyn_nodes.nodes.transforms import TFMessage
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import System, initial_state
 from dyn_nodes.stability.balance import BalanceObserver
-from dyn_nodes.studies.measured_run import SensorModel, measure, work_cycle
+from dyn_nodes.studies.measured_run import measure, work_cycle
+from dyn_nodes.studies.measured_samples import SensorModel
 
 Float64 = message('std_msgs/msg/Float64')
 OK, WARN, ERROR = 0, 1, 2

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from dyn_nodes.commands import CommandError, governor
 from dyn_nodes.control import load_voltage_profile
@@ -22,6 +23,7 @@ from dyn_nodes.studies.governor_campaign import Campaign, Record, random_cases, 
 from dyn_nodes.studies.governor_cases import SETTLING, Case, box_of, decoded, dimension, lever_profile
 from dyn_nodes.studies.governor_replay import task_text, write_tasks
 from dyn_nodes.studies.governor_search import SearchSettings, search
+from dyn_nodes.studies.measured_samples import Sample, SensorModel, Sensors
 
 FAILURES = Path(__file__).with_name('governor_failures.jsonl')
 DELAYS = Path(__file__).with_name('governor_delays.jsonl')
@@ -91,8 +93,25 @@ def test_vectors_of_a_search_reach_the_corners_of_the_box_and_not_beyond(box):
     assert lower.state_delay + lower.command_delay == 0.0
 
 
+def test_noise_and_drops_change_nothing_else_in_a_case(box):
+    exact = random_cases(box, 20, seed=1)
+    noisy = random_cases(replace(box, noise=2.0, drops=True), 20, seed=1)
+    assert [replace(case, noise=0.0, seed=0, drop=None) for case in noisy] == exact
+    assert {case.noise for case in noisy} == {2.0}
+    assert len({case.seed for case in noisy}) == len({case.drop for case in noisy}) == 20
+    assert all(0.0 <= case.drop <= box.duration for case in noisy)
+
+
+def test_a_search_chooses_when_the_load_is_dropped(box):
+    with_drops = replace(box, drops=True)
+    assert dimension(with_drops) == dimension(box) + 1
+    drops = [decoded(with_drops, np.full(dimension(with_drops), value)).drop for value in (-1.0, 0.2, 1.0)]
+    assert drops == [0.0, 6.0, 10.0]
+    assert decoded(box, np.zeros(dimension(box))).drop is None
+
+
 def test_a_case_is_the_same_from_its_json(box):
-    for case in random_cases(box, 5, seed=1):
+    for case in random_cases(box, 5, seed=1) + random_cases(replace(box, noise=1.0, drops=True), 5, seed=1):
         assert Case.from_dict(json.loads(json.dumps(case.as_dict()))) == case
 
 
@@ -112,6 +131,12 @@ def test_a_case_is_the_same_from_its_json(box):
         ({'stops': 1}, 'not true or false'),
         ({'duration': 1e9}, 'duration beyond 120'),
         ({'state_delay': 3.0}, 'state_delay beyond 1'),
+        ({'noise': -1.0}, 'negative noise'),
+        ({'noise': 1e3}, 'noise beyond 100'),
+        ({'seed': 1.5}, 'seed that is no integer'),
+        ({'seed': True}, 'not finite'),
+        ({'drop': -0.1}, 'negative .* time of a drop'),
+        ({'drop': 'soon'}, 'no number'),
     ],
 )
 def test_a_file_with_a_wrong_case_is_refused_by_line(box, tmp_path, change, problem):
@@ -319,6 +344,62 @@ def test_measurements_reach_the_governor_and_commands_the_valves_late(rig):
     assert [now - then for now, then in seen] == pytest.approx([0.05] * len(seen))
     first = next(time for time, volts in arrived if volts > 0.0)
     assert first == pytest.approx(SETTLING + 0.08, abs=1e-9)
+
+
+def test_sensors_show_the_errors_of_their_model_times_their_level():
+    model = SensorModel()
+    still = np.array([0.0, 0.0, 0.0, 1.0]), np.zeros(3), np.array([0.0, 0.0, 9.81])
+    exact = Sample(0.0, np.zeros(3), np.zeros(3), still)
+    sensors = Sensors(2.0, seed=5)
+    seen = [sensors.read(exact) for _ in range(2000)]
+    own = Sensors(2.0, seed=5).read(exact)
+    np.testing.assert_array_equal(own.v, seen[0].v)
+    assert np.std([sample.v for sample in seen]) == pytest.approx(2.0 * model.velocity_noise, rel=0.05)
+    steps = np.array([sample.q for sample in seen]) / (2.0 * model.position_step)
+    np.testing.assert_allclose(steps, np.round(steps), atol=1e-9)
+    assert 0.3 < np.std(steps) < 0.8
+    orientation, turning, force = (np.array([sample.imu[k] for sample in seen]) for k in range(3))
+    assert np.ptp(orientation, axis=0).max() == 0.0
+    assert 0.0 < Rotation.from_quat(orientation[0]).magnitude() < 6.0 * model.orientation_error
+    for found, truth, noise, bias in (
+        (turning, 0.0, model.gyroscope_noise, model.gyroscope_bias),
+        (force, still[2], model.accelerometer_noise, model.accelerometer_bias),
+    ):
+        assert found.std(axis=0) == pytest.approx(2.0 * noise, rel=0.1)
+        assert 0.0 < np.abs(found.mean(axis=0) - truth).max() < 2.0 * (3.5 * bias + noise)
+
+
+def test_sensors_err_for_the_governor_and_not_for_the_machine(rig, monkeypatch):
+    seen = []
+    measure = governed_run._Partner.measure
+    monkeypatch.setattr(governed_run._Partner, 'measure', lambda own, s: (seen.append(s), measure(own, s)))
+    still = short(1000.0, (0.0, 0.0, 0.0))
+    assert rig.run(replace(still, noise=1.0, seed=4)).share == rig.run(still).share
+    noisy, exact = seen[1 : len(seen) // 2], seen[len(seen) // 2 + 1 :]  # each begins with that of the start
+    assert len(noisy) == len(exact) > 50
+    off = np.array([own.v - other.v for own, other in zip(noisy, exact)])
+    assert np.std(off) == pytest.approx(SensorModel().velocity_noise, rel=0.2)
+
+
+def test_a_load_that_is_dropped_is_gone_and_the_governor_knows_it_half_a_second_later(rig):
+    case = short(3000.0, (0.0, 0.0, 0.0), duration=2.0, drop=0.7)
+    trial = rig.trial(case)
+    payload = trial.plant.system.index('parameter', 'payload_mass')
+    carried, known = [], []
+    for levers in trial.levers:
+        trial.step(levers)
+        carried.append(trial.plant.p[payload])
+        known.append(trial.partner.monitor.payload)
+    assert set(carried) == set(known) == {0.0, 3000.0}
+    assert carried.count(3000.0) == pytest.approx((SETTLING + 0.7) / PERIOD, abs=1)
+    assert known.count(3000.0) - carried.count(3000.0) == 50
+    assert rig.trial(case).plant.p[payload] == 3000.0
+
+
+def test_a_sample_of_the_adversary_with_sensors_that_err_lifts_no_wheel(rig, box):
+    outcomes = [rig.run(case) for case in random_cases(replace(box, noise=1.0), 8, seed=1)]
+    assert not any(outcome.lifted for outcome in outcomes if not outcome.refused)
+    assert min(outcome.share for outcome in outcomes if not outcome.refused) > 0.1
 
 
 def test_a_heavier_machine_has_heavier_links_and_the_same_payload(machine):
@@ -566,6 +647,11 @@ def test_a_worst_case_is_written_as_a_task_with_the_same_levers(box, tmp_path):
     assert f'governor:=true task:={path} payload:={case.payload:g}' in text
     assert f'slope:={case.pitch:g} cross_slope:={case.roll:g}' in text
     assert 'lifted a wheel' in text
+    assert 'dropped' not in text
+    record = replace(record, case=replace(case, drop=3.2, noise=1.5))
+    text = task_text('log_loader', record, box.levers, path)
+    assert '# the load is dropped 3.2 s after the levers begin.' in text
+    assert '# errors of the sensors: 1.5 times' in text
 
 
 # -- command ---------------------------------------------------------------------------------------------------------
@@ -619,6 +705,17 @@ def test_the_governor_allows_for_the_errors_that_machines_are_drawn_with(words, 
     monkeypatch.setattr(Rig, 'run', lambda rig, *_: seen.append(rig.settings) or STOOD)
     assert command('log_loader', '--runs', '1', '--only-governed', '--jobs', '1', *words) == 0
     assert asdict(seen[0]) == pytest.approx(asdict(replace(GovernorSettings(), **known)))
+
+
+def test_noise_and_drops_come_from_the_command(box, monkeypatch):
+    seen = []
+    monkeypatch.setattr(Rig, 'run', lambda rig, case, _: seen.append(case) or STOOD)
+    words = ('--runs', '2', '--only-governed', '--jobs', '1')
+    for more in ((), ('--noise', '1.5', '--drop')):
+        assert command('log_loader', *words, *more) == 0
+    assert seen == random_cases(box, 2, seed=1) + random_cases(replace(box, noise=1.5, drops=True), 2, seed=1)
+    with pytest.raises(CommandError, match='--noise: expected 0 to 100, found -1'):
+        command('log_loader', '--noise', '-1')
 
 
 def test_a_campaign_can_be_divided_over_computers(box, tmp_path, capsys, monkeypatch):
