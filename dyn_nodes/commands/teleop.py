@@ -30,6 +30,9 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument('--linear', type=float, default=1.0, help='its greatest speed, m/s; default: %(default)s')
     parser.add_argument('--angular', type=float, default=1.5, help='its greatest yaw rate, rad/s; default: %(default)s')
     parser.add_argument('--unstamped', action='store_true', help='cmd_vel is a Twist, not a TwistStamped')
+    parser.add_argument(
+        '--governed', action='store_true', help='volts go to a governor, never to the valves themselves'
+    )
     parser.add_argument('--namespace', default='', help='of the machine')
 
 
@@ -53,7 +56,8 @@ def run(args: argparse.Namespace) -> int:
         if args.cmd_vel:
             stamped = not args.unstamped
             return KeyboardTwist(args.linear, args.angular, stamped, args.throw, namespace=args.namespace)
-        values = {'machine': args.machine, 'config': args.config, 'levers': args.levers}
+        names = 'machine', 'config', 'levers', 'governed'
+        values = {name: getattr(args, name) for name in names}
         overrides = [Parameter(name, value=value) for name, value in values.items()]
         return KeyboardTeleop(args.throw, namespace=args.namespace, parameter_overrides=overrides)
 

@@ -13,12 +13,44 @@ FIRST_PRESS, REPEAT = 0.6, 0.18
 """A key acts for so long, s: a terminal reports when it is pressed and that it is held, but not that it is released.
 The first time spans the pause before a keyboard begins to repeat."""
 
+ESCAPE = '\x1b'
+
+
+class KeyReader:
+    """Takes single keys out of what a terminal sends: the letters of an arrow's or a function key's sequence are none.
+
+    A sequence may come in parts. Blank and control characters always come through.
+    """
+
+    def __init__(self) -> None:
+        self._begun = ''
+
+    def keys(self, typed: str) -> str:
+        """Return the single keys of what was read next."""
+        return ''.join(key for key in typed if self._is_single(key))
+
+    def _is_single(self, key: str) -> bool:
+        begun, self._begun = self._begun, ''
+        if key == ESCAPE:
+            self._begun = ESCAPE
+            return False
+        if key <= ' ' or not begun:
+            return True
+        if begun == ESCAPE:
+            self._begun = {'[': '[', 'O': 'O'}.get(key, '')  # else a key with Alt
+        elif begun == '[':
+            self._begun = 'O' if key == '[' else '1' if key < '@' else ''  # [[: one more, as after O
+        elif begun == '1':
+            self._begun = '1' if key < '@' else ''
+        return False
+
 
 class Joystick:
     """A gamepad with a dead-man button.
 
     A lever acts only while the button is held, only while messages come, and only after it has once been in its middle
-    since the button was pressed: a lever that is already deflected can't set the machine in motion.
+    since the button was pressed: a lever that is already deflected can't set the machine in motion. The button has to
+    be seen up first, at the beginning, after silence and after a fault: one that is stuck is no one who holds it.
 
     Args:
         names: of the valves, in the order of the command.
@@ -27,12 +59,14 @@ class Joystick:
     Attributes:
         held: the dead-man button is held and messages come.
         fault: what is wrong with the last message, or ''.
+        stuck: the button is down and does not count, as it has not been seen up.
     """
 
     def __init__(self, names: Sequence[str], pattern: LeverPattern) -> None:
         self.names, self.pattern = tuple(names), pattern
-        self.held = False
+        self.held = self.stuck = False
         self.fault = ''
+        self._was_up = False
         self._values = dict.fromkeys(self.names, 0.0)
         self._blocked: set[str] = set()
         self._heard = -math.inf
@@ -40,10 +74,17 @@ class Joystick:
 
     def message(self, axes: Sequence[float], buttons: Sequence[int], now: float) -> None:
         """Take a message at a wall time, s. One that does not make sense ends driving."""
+        if self.silent(now):
+            self._lose(now)
         self._heard = now
         self.fault = self._fault_of(axes, buttons)
-        held = not self.fault and bool(buttons[self.pattern.dead_man_button])
-        if not held:
+        if self.fault:
+            self._lose(now)
+            return
+        is_down = bool(buttons[self.pattern.dead_man_button])
+        self._was_up = self._was_up or not is_down
+        self.stuck = not self._was_up
+        if not is_down or self.stuck:
             self._release(now)
             return
         if not self.held:
@@ -73,6 +114,11 @@ class Joystick:
         self.held = False
         self._values = dict.fromkeys(self.names, 0.0)
 
+    def _lose(self, now: float) -> None:
+        """Release, until the button is seen up."""
+        self._release(now)
+        self._was_up = self.stuck = False
+
     def waiting(self) -> list[str]:
         """Return the levers that do not act yet, as they have not been in their middle."""
         return sorted(self._blocked) if self.held else []
@@ -83,8 +129,8 @@ class Joystick:
 
     def command(self, now: float) -> list[float] | None:
         """Return the voltages to send now, None where nothing is to be sent."""
-        if self.held and self.silent(now):
-            self._release(now)
+        if self.silent(now):
+            self._lose(now)
         if self.held or now - self._ended <= FAREWELL:
             return [self._values[name] for name in self.names]
         return None
@@ -107,6 +153,7 @@ class Keyboard:
                 self._keys[key] = (name, sign)
         self._active: dict[str, tuple[float, float]] = {}
         self._pressed = -math.inf
+        self._sends = False
 
     def press(self, key: str, now: float) -> bool:
         """Take a key. Returns False where it means nothing here."""
@@ -134,10 +181,14 @@ class Keyboard:
         return result
 
     def command(self, now: float) -> list[float] | None:
-        """Return the voltages to send now, None where nothing was pressed for a while."""
-        if now - self._pressed > FIRST_PRESS + FAREWELL:
+        """Return the voltages to send now, None where nothing was pressed for a while.
+
+        The first ones after that are neutral: who takes them lets nothing begin to move otherwise.
+        """
+        began, self._sends = not self._sends, now - self._pressed <= FIRST_PRESS + FAREWELL
+        if not self._sends:
             return None
-        values = self.values(now)
+        values = dict.fromkeys(self.names, 0.0) if began else self.values(now)
         return [values[name] for name in self.names]
 
     def help(self) -> list[str]:

@@ -43,8 +43,6 @@ HUNG = 0.2
 """Time without a turn of the node's timer after which its writing thread sends nothing but neutral, s."""
 STUCK = 0.5
 """Time without a turn of the writing thread after which the bus counts as one that takes no frames, s."""
-NEUTRAL = 1e-9
-"""Volts."""
 
 
 def mapping_of(given: str) -> CanMapping:
@@ -221,7 +219,7 @@ class CanBridgeNode(OverridableNode):
     def _note_command(self, volts: np.ndarray, now: float) -> None:
         """Take a command; after silence, and at first, a neutral one has to come before any other moves the machine."""
         was_silent = not self._has_command(now)
-        self._waits_for_neutral = not _are_neutral(volts) and (self._waits_for_neutral or was_silent)
+        self._waits_for_neutral = not commands.are_neutral(volts) and (self._waits_for_neutral or was_silent)
         self._command = now, volts
 
     def _on_levers(self, msg: Any) -> None:
@@ -264,7 +262,7 @@ class CanBridgeNode(OverridableNode):
 
     def _is_neutral(self) -> bool:
         """Return whether the last command was neutral, however long ago; or an old one whose source has gone."""
-        if _are_neutral(self._command[1]):
+        if commands.are_neutral(self._command[1]):
             return True
         return not self._has_command(time.monotonic()) and not publishers_of(self, 'valve_commands')
 
@@ -336,10 +334,6 @@ class CanBridgeNode(OverridableNode):
         if self.bounds.recent(time.monotonic()):
             health.worse(WARN, f'clamped: {self.bounds.last}')
         return health
-
-
-def _are_neutral(volts: np.ndarray) -> bool:
-    return bool(np.abs(volts).max(initial=0.0) <= NEUTRAL)
 
 
 def main(args: list[str] | None = None) -> int:

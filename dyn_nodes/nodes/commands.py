@@ -13,6 +13,13 @@ from numpy.typing import NDArray
 from dyn_nodes.nodes.diagnostics import one_line
 
 Array = NDArray[np.float64]
+NEUTRAL = 1e-9
+"""Volts within which a valve is at neutral."""
+
+
+def are_neutral(volts: Array) -> bool:
+    """Return whether all volts (m,) are those of valves at neutral."""
+    return bool(np.abs(volts).max(initial=0.0) <= NEUTRAL)
 
 
 class RefusedError(ValueError):

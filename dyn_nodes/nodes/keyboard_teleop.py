@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from dyn_nodes.control.hand_levers import Keyboard
+from dyn_nodes.control.hand_levers import Keyboard, KeyReader
 from dyn_nodes.control.lever_pattern import Lever
 from dyn_nodes.middleware import QoSProfile, message
 from dyn_nodes.nodes.overridable import OverridableNode
@@ -27,7 +27,7 @@ class KeyboardNode(OverridableNode):
 
     Attributes:
         names: of the levers, in the order of a command.
-        keyboard: what the keys do.
+        keyboard: what the keys do.  reader: of what is typed.
         unit, digits: of a command, as it is shown.
         rate: of commands, Hz.
     """
@@ -38,13 +38,17 @@ class KeyboardNode(OverridableNode):
     digits = 1
     rate = 20.0
 
+    def __init__(self, name: str, **options: Any) -> None:
+        super().__init__(name, **options)
+        self.reader = KeyReader()
+
     def send(self, values: list[float]) -> None:
         """Publish a command."""
         raise NotImplementedError
 
     def turn(self, keys: str, now: float) -> bool:
         """Take what was typed, send what follows. Returns False where the user wants to leave."""
-        for key in keys:
+        for key in self.reader.keys(keys):
             if key in QUIT:
                 return False
             self.keyboard.press(key, now)
@@ -79,7 +83,7 @@ class KeyboardTeleop(KeyboardNode):
         self.rate = self.values['rate']
         self.names, pattern = valves_of(self.values)
         self.keyboard = Keyboard(self.names, dict(pattern.levers), throw)
-        self.outlet = ValveOutlet(self, self.names)
+        self.outlet = ValveOutlet(self, self.names, self.values['governed'])
         self.outlet.open()
 
     def send(self, values: list[float]) -> None:

@@ -4,7 +4,8 @@
     dyn-nodes run teleop_node --ros-args -p machine:=log_loader
 
 What the levers do is in `config/teleop.yaml`. Nothing is sent unless the dead-man button is held; then neutral for half
-a second. No other node may command the valves meanwhile, but a governor: then the commands go to it.
+a second. No other node may command the valves meanwhile, but a governor: then the commands go to it. With
+`governed` they go to nothing else.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 from dyn_nodes.control.hand_levers import Joystick
 from dyn_nodes.control.lever_pattern import LeverPattern, load_lever_pattern
 from dyn_nodes.middleware import Clock, ClockType, QoSProfile, message
-from dyn_nodes.nodes.diagnostics import WARN, DiagnosticsPublisher, Health
+from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health
 from dyn_nodes.nodes.exchange import valve_order
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.overridable import OverridableNode
@@ -58,7 +59,7 @@ class TeleopNode(OverridableNode):
         self.values = declare(self, PARAMETERS)
         self.names, self.pattern = valves_of(self.values)
         self.joystick = Joystick(self.names, self.pattern)
-        self.outlet = ValveOutlet(self, self.names)
+        self.outlet = ValveOutlet(self, self.names, self.values['governed'])
         self.outlet.open()
         self.create_subscription(Joy, 'joy', self._on_joy, QoSProfile(depth=10))
         self.health = DiagnosticsPublisher(self, {'gamepad': self._health})
@@ -86,10 +87,14 @@ class TeleopNode(OverridableNode):
         health = Health(text='driving' if joystick.held else 'dead-man button is not held')
         if joystick.waiting():
             health.text = f'waiting for {", ".join(joystick.waiting())} to be in the middle'
+        if joystick.stuck:
+            health.worse(WARN, f'release the dead-man button (button {self.pattern.dead_man_button}) first')
         if joystick.silent(now):
             health.worse(WARN, f'no joy message for {self.pattern.timeout:g} s: neutral')
         if joystick.fault:
             health.worse(WARN, joystick.fault)
+        if why := self.outlet.blocked:
+            health.worse(ERROR, f'nothing is sent: {why}')
         return health
 
 

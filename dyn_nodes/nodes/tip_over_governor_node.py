@@ -1,8 +1,9 @@
 """A ROS node between levers and valves: lets through what does not tip the machine.
 
-    dyn-nodes run tip_over_governor_node --ros-args -p machine:=log_loader -r valve_commands_in:=levers
+    dyn-nodes run tip_over_governor_node --ros-args -p machine:=log_loader
 
-Here what moves the levers publishes on `levers`; `valve_commands` go to the valves.
+What moves the levers publishes on `valve_commands_in`; `valve_commands` go to the valves. Gamepad, keyboard and cockpit
+find the topic by its name.
 """
 
 from __future__ import annotations
@@ -76,14 +77,16 @@ class TipOverGovernorNode(OverridableNode):
 
     In lockstep a command waits for the joint states of its instant. The commands of a person (`command_source`
     asynchronous) are answered at once, and again by the joint states where they come seldom, so that no output lasts
-    longer than its stop is certified for; when they or joint states stop, the outputs go to neutral, and stay there
-    until both are back.
+    longer than its stop is certified for; when they, joint states or the IMU stop, the outputs go to neutral, and stay
+    there until all are back and, with `neutral_first`, the levers have been neutral since: a machine does not begin to
+    move by itself.
 
     Attributes:
         sensing: what is measured.
         weighed: the payload that a monitor estimates; None where it is given.
         governor: the law.
         verdict: the last one.
+        waits: for levers at neutral.
         received, sent: commands taken, outputs given.
         age: of the newest joint states when they came, by the clock of the node, s.
         refusals: of commands.
@@ -112,6 +115,7 @@ class TipOverGovernorNode(OverridableNode):
         self.refusals = commands.Refusals()
         self.verdict = Verdict(np.zeros(len(order)))
         self.received = self.sent = 0
+        self.waits = False
         self.age = 0.0
         self.heard = -np.inf
         self._last: float | None = None
@@ -210,7 +214,7 @@ class TipOverGovernorNode(OverridableNode):
     def _answer(self, volts: np.ndarray, now: float, stamp: int | None = None) -> None:
         step = self.values['command_period'] if self._last is None else max(now - self._last, 0.0)
         self._last = now
-        if not self._may_move():
+        if self._stays(volts):
             self._publish(self.governor.neutral(step), stamp)
             return
         try:
@@ -223,6 +227,20 @@ class TipOverGovernorNode(OverridableNode):
         self.scale_out.publish(Float64(data=self.verdict.scale))
         if self.lockstep:
             self._update_diagnostics()
+
+    def _stays(self, volts: np.ndarray) -> bool:
+        """Return whether the outputs stay at neutral, whatever the levers (m,), V, want."""
+        if self.lockstep:
+            return not self._may_move()
+        if commands.are_neutral(volts):
+            self.waits = False
+        elif not self._may_move():
+            self._wait()
+        return self.waits or not self._may_move()
+
+    def _wait(self) -> None:
+        """Move nothing until the levers have been neutral."""
+        self.waits = self.values['neutral_first']
 
     def _take_weighed(self) -> None:
         if self.weighed is not None and self.sensing.stamp is not None:
@@ -254,6 +272,7 @@ class TipOverGovernorNode(OverridableNode):
         """Realtime: neutral while commands or joint states are silent."""
         if not self.lockstep and self.received and (self.silent or self.sensing.stale):
             self._last = None
+            self._wait()
             step = self._watch_period if self._given is None else time.monotonic() - self._given
             self._publish(self.governor.neutral(step))
         self._update_diagnostics()
@@ -291,6 +310,8 @@ class TipOverGovernorNode(OverridableNode):
             health.worse(ERROR, f'{why}: valves at neutral')
         elif self.silent:
             health.worse(WARN, f'no valve_commands_in for {self.values["command_timeout"]:g} s: valves at neutral')
+        elif self.waits:
+            health.worse(WARN, 'waiting for levers at neutral: they were out when commands or measurements came back')
         else:
             self._tell_held(health)
         age, delay = self.age, self.values['delay']

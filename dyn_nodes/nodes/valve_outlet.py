@@ -10,31 +10,37 @@ from dyn_nodes.nodes.arrays import volts_message
 from dyn_nodes.nodes.listeners import is_listened_to
 
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
-VALVES, BEFORE_VALVES = 'valve_commands', 'valve_commands_in'
+VALVES, BEFORE_VALVES, OF_GOVERNOR = 'valve_commands', 'valve_commands_in', 'governor/scale'
 
 
 class ValveOutlet:
-    """Publishes volts to the valves, or to the governor where one listens on `valve_commands_in`.
+    """Publishes volts to the valves, or to the governor where one listens on `valve_commands_in` beside them.
 
     A governor that was seen once is never passed by: where it ends, the volts reach no valve, and the machine stops.
-    Where `valve_commands` are remapped they go there.
+    One that takes its commands from another topic keeps everything from the valves until `valve_commands` are remapped
+    there; where they are, by whatever name, they go there and nowhere else.
 
     Args:
         node: that publishes.
         names: of the actuators, in the order of the volts.
+        governed: never publish to the valves themselves, whether a governor is seen or not.
     """
 
-    def __init__(self, node: Any, names: Sequence[str]) -> None:
-        self._node, self._topic = node, VALVES
+    def __init__(self, node: Any, names: Sequence[str], governed: bool = False) -> None:
+        self._node = node
         self._out: Any = None
         self._message = volts_message(names)
-        self._is_free = node.resolve_topic_name(VALVES).rpartition('/')[2] == VALVES
+        full = node.resolve_topic_name(VALVES)
+        self._is_free = full.rpartition('/')[2] == VALVES
+        self._beside = full.removesuffix(VALVES)
+        self._topic = f'{self._beside}{BEFORE_VALVES}' if self._is_free and governed else full
 
     @property
     def topic(self) -> str:
-        """Topic on which volts go out now."""
-        if self._is_free and self._topic == VALVES and is_listened_to(self._node, BEFORE_VALVES):
-            self._topic = BEFORE_VALVES
+        """Topic on which volts go out now, with its namespace."""
+        before = f'{self._beside}{BEFORE_VALVES}'
+        if self._is_free and self._topic != before and is_listened_to(self._node, before):
+            self._topic = before
             if self._out is not None:
                 self._node.destroy_publisher(self._out)
                 self._out = None
@@ -44,7 +50,15 @@ class ValveOutlet:
     @property
     def is_governed(self) -> bool:
         """Return whether they go to a node that stands before the valves."""
-        return self.topic == BEFORE_VALVES
+        return self._is_free and self.topic != f'{self._beside}{VALVES}'
+
+    @property
+    def blocked(self) -> str:
+        """Why nothing is sent, or ''."""
+        scale = f'{self._beside}{OF_GOVERNOR}'
+        if not self._is_free or self.is_governed or not self._node.count_publishers(scale):
+            return ''
+        return f'a governor runs that does not listen on {BEFORE_VALVES}: remap {VALVES} to the topic that it takes'
 
     def open(self) -> None:
         """Offer commands before the first one."""
@@ -53,7 +67,10 @@ class ValveOutlet:
             self._out = self._node.create_publisher(Float64MultiArray, topic, QoSProfile(depth=10))
 
     def publish(self, volts: Sequence[float]) -> None:
-        """Send volts."""
+        """Send volts, unless the outlet is blocked."""
+        if why := self.blocked:
+            self._node.get_logger().error(f'nothing is sent: {why}', throttle_duration_sec=5.0)
+            return
         self.open()
         self._message.data = list(volts)
         self._out.publish(self._message)

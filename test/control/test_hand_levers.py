@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dyn_nodes.control.hand_levers import FAREWELL, FIRST_PRESS, REPEAT, Joystick, Keyboard
+from dyn_nodes.control.hand_levers import FAREWELL, FIRST_PRESS, REPEAT, Joystick, Keyboard, KeyReader
 from dyn_nodes.control.lever_pattern import LeverPatternError, load_lever_pattern, shape
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,7 +40,8 @@ def buttons(held: bool) -> list[int]:
 
 
 def pressed(joystick: Joystick, now: float = 0.0, **moved: float) -> list[float]:
-    """The button is pressed with the levers in the middle, then the levers are moved."""
+    """The button is up, is pressed with the levers in the middle, then the levers are moved."""
+    joystick.message(REST, buttons(False), now)
     joystick.message(REST, buttons(True), now)
     joystick.message(axes(**moved), buttons(True), now)
     return joystick.command(now)
@@ -82,6 +83,7 @@ def test_silence_ends_driving(joystick, pattern):
 
 
 def test_a_lever_deflected_when_the_button_is_pressed_waits_for_its_middle(joystick):
+    joystick.message(REST, buttons(False), 0.0)
     joystick.message(axes(right_y=1.0, left_x=0.0), buttons(True), 0.0)
     joystick.message(axes(right_y=1.0, left_x=1.0), buttons(True), 0.1)
     assert joystick.command(0.1) == pytest.approx([0.0, 0.0, 5.0])
@@ -95,8 +97,40 @@ def test_a_lever_deflected_when_the_button_is_pressed_waits_for_its_middle(joyst
 def test_after_a_silence_the_levers_have_to_pass_their_middle_again(joystick):
     pressed(joystick, right_y=1.0)
     joystick.command(2.0)
-    joystick.message(axes(right_y=1.0), buttons(True), 2.0)
-    assert joystick.command(2.0) == [0.0, 0.0, 0.0]
+    joystick.message(axes(right_y=1.0), buttons(False), 2.0)
+    joystick.message(axes(right_y=1.0), buttons(True), 2.1)
+    assert joystick.command(2.1) == [0.0, 0.0, 0.0]
+    assert joystick.waiting() == ['boom']
+
+
+def first_message(joystick):
+    """No message has come before."""
+
+
+def silence(joystick):
+    pressed(joystick, right_y=1.0)
+    joystick.command(9.0)
+
+
+def silence_in_which_no_command_was_asked_for(joystick):
+    pressed(joystick, right_y=1.0)
+
+
+def fault(joystick):
+    pressed(joystick, right_y=1.0)
+    joystick.message(REST, [1, 1], 9.9)
+
+
+@pytest.mark.parametrize('before', [first_message, silence, silence_in_which_no_command_was_asked_for, fault])
+def test_a_dead_man_button_that_was_not_seen_up_does_not_count(joystick, before):
+    before(joystick)
+    for lever in (0.0, 1.0):
+        joystick.message(axes(right_y=lever), buttons(True), 10.0)
+    assert joystick.command(10.0) in (None, [0.0, 0.0, 0.0])
+    assert not joystick.held
+    assert joystick.stuck
+    assert pressed(joystick, 10.1, right_y=1.0)[0] == pytest.approx(-6.0)
+    assert not joystick.stuck
 
 
 @pytest.mark.parametrize(
@@ -143,6 +177,7 @@ def test_expo_makes_the_middle_finer():
 def test_no_message_ever_commands_more_than_the_volts_of_the_file(values, keys):
     pattern = load_lever_pattern(ROOT / 'config' / 'teleop.yaml', NAMES)
     joystick = Joystick(NAMES, pattern)
+    joystick.message(REST, buttons(False), 0.0)
     for now in (0.0, 0.1):
         joystick.message(values, keys, now)
         volts = joystick.command(now)
@@ -153,8 +188,25 @@ def test_no_message_ever_commands_more_than_the_volts_of_the_file(values, keys):
 
 
 @pytest.fixture
-def keyboard(pattern):
+def resting(pattern):
     return Keyboard(NAMES, dict(pattern.levers), throw=0.5)
+
+
+@pytest.fixture
+def keyboard(resting):
+    """One that has begun to send."""
+    resting.press('k', 0.0)
+    resting.command(0.0)
+    resting.press(' ', 0.0)
+    return resting
+
+
+def test_what_is_sent_first_is_neutral_also_after_a_pause(resting):
+    for begin in (0.0, 10.0):
+        resting.press('k', begin)
+        assert resting.command(begin) == [0.0, 0.0, 0.0]
+        assert resting.command(begin + 0.05) == [3.0, 0.0, 0.0]
+        assert resting.command(begin + 5.0) is None
 
 
 def test_a_key_moves_its_valve_until_it_is_no_longer_repeated(keyboard):
@@ -189,12 +241,37 @@ def test_blank_is_neutral_and_digits_set_the_throw(keyboard):
     assert keyboard.command(0.4) == pytest.approx([1.2, 0.0, 0.0])
 
 
-def test_without_keys_nothing_is_sent_after_a_while(keyboard):
+def test_without_keys_nothing_is_sent_after_a_while(resting):
+    keyboard = resting
     assert keyboard.command(0.0) is None
     keyboard.press('k', 0.0)
     assert keyboard.command(FIRST_PRESS + 0.9 * FAREWELL) == [0.0, 0.0, 0.0]
     assert keyboard.command(FIRST_PRESS + 1.1 * FAREWELL) is None
     assert not keyboard.press('x', 5.0)
+
+
+ARROW_LEFT, CONTROL_LEFT, F1_CONSOLE, F4, F9, DELETE = '\x1b[D', '\x1b[1;5D', '\x1b[[A', '\x1bOS', '\x1b[20~', '\x1b[3~'
+
+
+@pytest.mark.parametrize('sequence', [ARROW_LEFT, CONTROL_LEFT, F1_CONSOLE, F4, F9, DELETE, '\x1bk', '\x1b\x1b[D'])
+@pytest.mark.parametrize('split', range(6))
+def test_no_other_key_is_taken_for_the_letters_of_its_sequence(sequence, split):
+    reader = KeyReader()
+    assert reader.keys(sequence[:split]) + reader.keys(sequence[split:]) == ''
+    assert reader.keys('k') == 'k'
+
+
+@pytest.mark.parametrize(
+    ('typed', 'keys'), [('\x1b ', ' '), ('\x1b\x03', '\x03'), ('a\x1b[Dw', 'aw'), ('ki q', 'ki q')]
+)
+def test_single_keys_come_through_beside_others(typed, keys):
+    assert KeyReader().keys(typed) == keys
+
+
+@given(st.text(st.sampled_from('\x1b[O;15~ADSk '), max_size=12), st.integers(0, 12))
+def test_keys_do_not_depend_on_how_the_terminal_was_read(typed, split):
+    whole, parts = KeyReader(), KeyReader()
+    assert whole.keys(typed) == parts.keys(typed[:split]) + parts.keys(typed[split:])
 
 
 def test_the_help_names_every_key(keyboard):

@@ -35,6 +35,10 @@ def test_gamepad_to_valves_and_back_to_neutral_when_it_falls_silent(start_node, 
     tester.until(lambda: gamepad.get_subscription_count() > 0 and health)
     assert commands == [], 'nothing is sent before the button is held'
     gamepad.publish(joy())
+    tester.until(lambda: any('release the dead-man button' in s.message for array in health for s in array.status))
+    assert commands == [], 'a button that was down from the beginning is one that is stuck'
+    gamepad.publish(joy(held=False))
+    gamepad.publish(joy())
     tester.until(lambda: commands)
     for _ in range(10):
         gamepad.publish(joy(right_y=-1.0))
@@ -56,6 +60,8 @@ def test_a_governor_between_levers_and_valves_is_not_passed_by_also_when_it_has_
     gamepad = tester.speak('sensor_msgs/msg/Joy', 'joy', 10)
     process = start_node('teleop_node', machine='log_loader')
     tester.until(lambda: gamepad.get_subscription_count() > 0)
+
+    gamepad.publish(joy(held=False))
 
     def drive_until(condition):
         end = time.monotonic() + patience(20.0)

@@ -188,7 +188,55 @@ def test_an_imu_that_goes_takes_the_slope_with_it_and_nothing_passes_until_it_is
     assert push(node, [-2.0, 0.0, 0.0])[0] == 0.0
     assert level(node) == (ERROR, 'the IMU has gone: valves at neutral')
     live(0.8, 0.3, True)
+    assert push(node, [-2.0, 0.0, 0.0])[0] == 0.0
+    assert level(node)[1].startswith('waiting for levers at neutral')
+    command(node, 0.0, 0.0, 0.0)
     assert push(node, [-2.0, 0.0, 0.0])[0] == pytest.approx(-2.0)
+
+
+def silent_levers(node):
+    node.heard -= 10.0
+    watch(node, 20)
+
+
+def stale_states(node):
+    node.sensing.heard -= 10.0
+    watch(node, 20)
+    command(node, -3.0, 0.0, 0.0)
+    stand(node, CLOSE, start=node.sensing.stamp / NANO + 0.01)
+
+
+@pytest.mark.parametrize('gap', [silent_levers, stale_states])
+def test_a_machine_does_not_begin_to_move_by_itself_after_a_gap_while_a_lever_is_out(make_governor, gap):
+    node = make_governor(payload=0.0)
+    stand(node, CLOSE)
+    assert push(node, [-3.0, 0.0, 0.0])[0] == pytest.approx(-3.0)
+    gap(node)
+    assert list(push(node, [-3.0, 0.0, 0.0])) == [0.0, 0.0, 0.0]
+    assert level(node)[0] == WARN
+    stand(node, CLOSE, start=node.sensing.stamp / NANO + 0.1)
+    assert list(node.commands_out.last.data) == [0.0, 0.0, 0.0], 'nor by joint states'
+    command(node, 0.0, 0.0, 0.0)
+    assert push(node, [-3.0, 0.0, 0.0])[0] == pytest.approx(-3.0)
+    assert level(node)[0] == OK
+
+
+@pytest.mark.parametrize('gap', [silent_levers, stale_states])
+def test_without_neutral_first_a_busy_computer_stops_no_task(make_governor, gap):
+    node = make_governor(payload=0.0, neutral_first=False)
+    stand(node, CLOSE)
+    push(node, [-3.0, 0.0, 0.0])
+    gap(node)
+    assert push(node, [-3.0, 0.0, 0.0])[0] == pytest.approx(-3.0)
+
+
+def test_a_lever_that_is_out_at_the_begin_waits_for_neutral(make_governor):
+    node = make_governor(payload=0.0)
+    assert list(push(node, [-3.0, 0.0, 0.0])) == [0.0, 0.0, 0.0]
+    stand(node, CLOSE)
+    assert list(push(node, [-3.0, 0.0, 0.0])) == [0.0, 0.0, 0.0]
+    command(node, 0.0, 0.0, 0.0)
+    assert push(node, [-3.0, 0.0, 0.0])[0] == pytest.approx(-3.0)
 
 
 def test_the_default_of_a_message_is_no_orientation(make_governor):
@@ -380,7 +428,7 @@ def test_the_way_to_neutral_keeps_the_rate_however_often_it_looks(make_governor)
 
 
 def test_after_silence_the_first_command_counts_from_itself(make_governor):
-    node = make_governor(payload=0.0, command_period=0.01)
+    node = make_governor(payload=0.0, command_period=0.01, neutral_first=False)
     stand(node, CLOSE)
     command(node, -5.0, 0.0, 0.0)
     node.heard -= 100.0

@@ -50,7 +50,9 @@ def machine(processes, probe, tmp_path):
         if monitor:
             processes.start('stability_monitor_node', machine='log_loader', **estimated, prefix='monitor')
         remapped = {'payload/interval': 'monitor/payload/interval'}
-        processes.start('tip_over_governor_node', remapped, **COMMON, **SILENT, **estimated, state_timeout=1.0)
+        processes.start(
+            'tip_over_governor_node', remapped, **COMMON, **SILENT, **estimated, state_timeout=1.0, neutral_first=False
+        )
         processes.start('hydraulic_actuator_node', **COMMON, **SILENT, payload=PAYLOAD)
         processes.start('dynamics_node', **COMMON, **SILENT, payload=PAYLOAD)
         if controller:
