@@ -32,6 +32,8 @@ NO_ORIENTATION = -1.0
 """First element of a covariance whose quantity the message does not hold (REP-145)."""
 DEFAULT_ORIENTATION = 0.0, 0.0, 0.0, 1.0
 """Quaternion of a message in which none was set."""
+INTERVALS = 5
+"""The shortest of so many last ones is the period of the joint states."""
 DISAGREEMENTS, DISAGREEMENT_TIME = 3, 5.0
 """So many resets of the ground within this time, s, come from a gyroscope whose bias was not learnt."""
 LEAST_STEP = 1e-9
@@ -68,6 +70,7 @@ class Sensing:
         refusals: of all topics.
         stamp: of the newest joint states, ns; None before the first.
         received: joint states used.  heard: steady time at which the newest stamp came, s; an old one again is none.
+        intervals: between the last joint states by steady time, s.
         had_imu: the IMU has been used; it has gone where the monitor has none then.
 
     Raises:
@@ -93,6 +96,7 @@ class Sensing:
         self.received = self.imu_received = self.restarts = 0
         self.heard = self.imu_heard = self.arrived = -np.inf
         self.had_imu, self._newest, self._oriented = False, -1, False
+        self.intervals: deque[float] = deque(maxlen=INTERVALS)
         self._disagreed: deque[float] = deque(maxlen=DISAGREEMENTS)
         self._waiting: list[tuple[float, Any, Any, Any]] = []
         self._held: tuple[int, Any, Any] | None = None
@@ -156,6 +160,7 @@ class Sensing:
             return
         self.arrived = time.monotonic()
         if stamp != self._newest:
+            self.intervals.append(self.arrived - self.heard)
             self.heard, self._newest = self.arrived, stamp
         state = stamp, positions, velocities if self.values['use_velocities'] else None
         if self.lockstep:
@@ -288,6 +293,16 @@ class Sensing:
     def stale(self) -> bool:
         """Return whether joint states have not come for too long, or never."""
         return self._silent_since(self.heard, self.values['state_timeout'])
+
+    def overdue(self, lateness: float) -> bool:
+        """Return whether the next joint states are late: by more than `lateness`, s, or a period where that is longer.
+
+        Those of a simulation are late where they are stale: it may need any time for an instant.
+        """
+        if self.node.get_parameter('use_sim_time').value:
+            return self.stale
+        period = min(self.intervals, default=0.0)
+        return time.monotonic() - self.heard > max(lateness, 2.0 * period)
 
     @property
     def imu_stale(self) -> bool:

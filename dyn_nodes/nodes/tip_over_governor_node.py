@@ -46,6 +46,8 @@ Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 PARAMETERS = node_parameters('tip_over_governor_node')
 AGAIN = 0.015
 """Joint states that come so long after the last outputs, s, decide anew on the levers as they were."""
+LOOK = 0.01
+"""Between two looks at whether commands and joint states still come, s."""
 COMPARABLE = 60.0
 """Joint states that seem older than this have another clock than the node, s."""
 MOST_WAITING = 1000
@@ -77,7 +79,8 @@ class TipOverGovernorNode(OverridableNode):
 
     In lockstep a command waits for the joint states of its instant. The commands of a person (`command_source`
     asynchronous) are answered at once, and again by the joint states where they come seldom, so that no output lasts
-    longer than its stop is certified for; when they, joint states or the IMU stop, the outputs go to neutral, and stay
+    longer than its stop is certified for. From joint states that are `lateness` late on the outputs are led to neutral,
+    and go on where they come again. When they, commands or the IMU stop for longer, the outputs go to neutral, and stay
     there until all are back and, with `neutral_first`, the levers have been neutral since: a machine does not begin to
     move by itself.
 
@@ -134,8 +137,7 @@ class TipOverGovernorNode(OverridableNode):
         if self.weighed is not None:
             sources['payload'] = self.weighed.health
         self.diagnostics = DiagnosticsPublisher(self, sources)
-        self._watch_period = min(WATCH_PERIOD, 0.5 * values['command_timeout'])
-        self.create_timer(self._watch_period, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.create_timer(LOOK, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self.get_logger().info(f'{self.machine.name}: {", ".join(self.governor.names)}; {values["mode"]}')
 
     def _create_topics(self) -> None:
@@ -214,7 +216,11 @@ class TipOverGovernorNode(OverridableNode):
     def _answer(self, volts: np.ndarray, now: float, stamp: int | None = None) -> None:
         step = self.values['command_period'] if self._last is None else max(now - self._last, 0.0)
         self._last = now
-        if self._stays(volts):
+        stays = self._stays(volts)
+        if self._are_overdue():
+            self._lead_to_neutral()
+            return
+        if stays:
             self._publish(self.governor.neutral(step), stamp)
             return
         try:
@@ -227,6 +233,16 @@ class TipOverGovernorNode(OverridableNode):
         self.scale_out.publish(Float64(data=self.verdict.scale))
         if self.lockstep:
             self._update_diagnostics()
+
+    def _are_overdue(self) -> bool:
+        """Return whether nothing new of the machine has come for so long that no stop is certified any more."""
+        return not self.lockstep and self.sensing.overdue(self.values['lateness'])
+
+    def _lead_to_neutral(self) -> None:
+        """Realtime: lead the outputs on, by the time of the wall."""
+        self._last = None
+        step = LOOK if self._given is None else time.monotonic() - self._given
+        self._publish(self.governor.neutral(step))
 
     def _stays(self, volts: np.ndarray) -> bool:
         """Return whether the outputs stay at neutral, whatever the levers (m,), V, want."""
@@ -269,12 +285,15 @@ class TipOverGovernorNode(OverridableNode):
         return bool(np.isfinite(self.heard)) and time.monotonic() - self.heard > self.values['command_timeout']
 
     def _watch(self) -> None:
-        """Realtime: neutral while commands or joint states are silent."""
-        if not self.lockstep and self.received and (self.silent or self.sensing.stale):
-            self._last = None
-            self._wait()
-            step = self._watch_period if self._given is None else time.monotonic() - self._given
-            self._publish(self.governor.neutral(step))
+        """Realtime: neutral while commands or joint states are silent or late."""
+        if not self.lockstep and self.received:
+            gone = self.silent or self.sensing.stale
+            if gone:
+                self._wait()
+            if gone or self._are_overdue():
+                moving = bool(self.governor.output.any())
+                if moving or self._given is None or time.monotonic() - self._given >= WATCH_PERIOD:
+                    self._lead_to_neutral()
         self._update_diagnostics()
 
     # -- health ------------------------------------------------------------------------------------------------------
