@@ -101,15 +101,16 @@ def run(args: argparse.Namespace) -> int:
     machine, box = governor_box.machine_and_box(args)
     path = governor_box.runs_file(args)
     try:
-        governed, free = _records(args, machine, box, path)
-        found = _result(args, governed, free, box)
+        governed, free, repeated = _records(args, machine, box, path)
+        found = _result(args, governed, free, box, repeated)
     except OSError as error:
         raise CommandError(f'{error.filename or args.out}: {error.strerror or error}') from None
     if args.json:
         print(json.dumps(found, indent=2))
     else:
         _print(found)
-    return 1 if found['lifted'] or found['diverged'] or found['refused_starts']['overturned'] else 0
+    refused = found['refused_starts']
+    return 1 if any((found['lifted'], found['diverged'], refused['overturned'], refused['diverged'])) else 0
 
 
 def _given_cases(args: argparse.Namespace, box: Box) -> list[Case]:
@@ -127,8 +128,8 @@ def _given_cases(args: argparse.Namespace, box: Box) -> list[Case]:
 
 def _records(
     args: argparse.Namespace, machine: Machine, box: Box, path: Path | None
-) -> tuple[list[Record], list[Record]]:
-    """Return the runs with the governor and those without it."""
+) -> tuple[list[Record], list[Record], int]:
+    """Return the runs with the governor, those without it, and how many of all the file had."""
     from dyn_nodes.studies.governor_campaign import Campaign, random_cases
     from dyn_nodes.studies.governor_search import SearchSettings, search
 
@@ -151,10 +152,13 @@ def _records(
         if args.search:
             stage('search', args.search)
             governed += search(campaign, box, args.search, SearchSettings(seed=args.seed))
-    return governed, free
+        repeated = campaign.repeated
+    return governed, free, repeated
 
 
-def _result(args: argparse.Namespace, governed: list[Record], free: list[Record], box: Box) -> dict[str, Any]:
+def _result(
+    args: argparse.Namespace, governed: list[Record], free: list[Record], box: Box, repeated: int
+) -> dict[str, Any]:
     from dyn_nodes.studies.governor_campaign import summary, worst
     from dyn_nodes.studies.governor_replay import write_tasks
 
@@ -167,6 +171,7 @@ def _result(args: argparse.Namespace, governed: list[Record], free: list[Record]
         'levers': list(box.levers),
         'box': asdict(box),
         'reserve': governor_box.settings(args).reserve,
+        'repeated': repeated,
         **summary(governed),
         'search': summary(governed[len(governed) - args.search :]) if args.search else None,
         'without_governor': summary(free) if free else None,
@@ -187,7 +192,9 @@ def _print(found: dict[str, Any]) -> None:
         'runs',
         'overturned',
         'lifted a wheel',
-        'greatest tilt, deg',
+        'a wheel without load',
+        'least load share',
+        'greatest turn, deg',
         'let through, %',
         'changes let through, %',
         'refused starts',
@@ -200,7 +207,9 @@ def _print(found: dict[str, Any]) -> None:
     }
     for text, own in rows.items():
         if own is not None:
-            counts = [str(own[key]) for key in ('runs', 'overturned', 'lifted')]
+            counts = [str(own[key]) for key in ('runs', 'overturned', 'lifted', 'lost')]
+            counts[1] += f' ({own["diverged"]} diverged)' if own['diverged'] else ''
+            counts.append(f'{own["share"]:.3f}')
             unrest = '' if own['unrest'] is None else f'{100.0 * own["unrest"]:.0f}'
             more = f'{math.degrees(own["tilt"]):.1f}', f'{100.0 * own["let_through"]:.0f}', unrest, _refused(own)
             table.add_row(text, *counts, *more)
@@ -226,12 +235,16 @@ def _refused(own: dict[str, Any]) -> str:
     return f'{refused["runs"]} ({refused["lifted"]} lifted, {refused["overturned"]} overturned)'
 
 
+def _end(own: dict[str, Any]) -> str:
+    return next((name for name in ('overturned', 'diverged', 'lifted') if own[name]), 'stood')
+
+
 def _row(own: dict[str, Any]) -> list[str]:
     case = own['case']
     lifted = '' if own['lift_time'] is None else f'{own["lift_time"]:.2f}'
     slope = f'{math.degrees(case["roll"]):.1f} / {math.degrees(case["pitch"]):.1f}'
     return [
-        'overturned' if own['overturned'] else 'lifted' if own['lifted'] else 'stood',
+        _end(own),
         f'{own["time"]:.2f}',
         lifted,
         f'{math.degrees(own["tilt"]):.2f}',

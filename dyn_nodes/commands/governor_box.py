@@ -24,6 +24,8 @@ BOUNDS = {
     'slope': (0.0, 30.0),
     'delay': (0.0, 1000.0),
     'noise': (0.0, 100.0),
+    'oil_error': (0.0, 90.0),
+    'suspension_error': (0.0, 90.0),
     'jobs': (1, 64),
 }
 CARE = {'reserve': (0.0, 0.9), 'rise': (0.0, 0.9), 'least': (0.0, 0.9)}
@@ -46,6 +48,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=0.0,
         help='errors of sensors; 1: those of dyn-nodes monitor check (0)',
+    )
+    unknown = ', which the governor does not allow for (0)'
+    parser.add_argument(
+        '--oil-error', metavar='%', type=float, default=0.0, help=f"greatest of the oil's bulk modulus{unknown}"
+    )
+    parser.add_argument(
+        '--suspension-error',
+        metavar='%',
+        type=float,
+        default=0.0,
+        help=f"greatest of the wheels' stiffness and damping{unknown}",
     )
     parser.add_argument(
         '--nominal', action='store_true', help='the governor knows everything: level ground, no errors, no delay'
@@ -98,6 +111,7 @@ def machine_and_box(args: argparse.Namespace) -> tuple[Machine, Box]:
         slope = 0.0 if args.nominal else math.radians(args.slope)
         more: dict[str, Any] = {'duration': args.seconds, 'stops': not args.no_stops, 'imu': not args.no_imu}
         more |= {'noise': args.noise, 'drops': getattr(args, 'drop', False)}
+        more |= {name: 0.01 * getattr(args, name) for name in ('oil_error', 'suspension_error')}
         return machine, box_of(machine, slope=slope, **_doubts(args), **more)
     except ValueError as error:
         text = str(error).replace("parameter 'config'", '--config').replace("parameter 'machine': ", '')

@@ -22,12 +22,13 @@ def add_verb(verbs: Any) -> None:
         'Stop the machine at every 50 ms of governed runs.',
         example,
         'Run the cases of `dyn-nodes governor test` with the governor, and from every instant of each run\n'
-        'lead all valves to neutral, as the governor does when its levers or measurements are gone. The machine is\n'
-        'followed to rest. The exit status is 1 where a wheel loses the ground in a stop, however shortly, or the\n'
-        'machine overturns or does not come to rest.',
+        'lead all valves to neutral, as the governor does when measurements are gone: --kept ms after the last ones.\n'
+        'The machine is followed to rest. The exit status is 1 where a wheel loses the ground in a stop, however\n'
+        'shortly, the machine overturns or does not come to rest, or a run ended before its time.',
     )
     verb.add_argument('--runs', metavar='N', type=int, default=20, help='random lever sequences (20)')
     verb.add_argument('--every', metavar='S', type=float, default=0.05, help='from one stop to the next (0.05)')
+    verb.add_argument('--kept', metavar='MS', type=float, default=40.0, help='outputs stay for so long before (40)')
     verb.add_argument('--free', action='store_true', help='without the governor, at the same rate')
     governor_box.add_options(verb)
     verb.add_argument('--json', action='store_true', help='print JSON')
@@ -35,7 +36,7 @@ def add_verb(verbs: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Make the stops; the exit status is 0 where all wheels stay down in all of them."""
-    governor_box.check(args, {'runs': (1, 100_000), 'every': (0.01, 60.0)})
+    governor_box.check(args, {'runs': (1, 100_000), 'every': (0.01, 60.0), 'kept': (0.0, 1000.0)})
     machine, box = governor_box.machine_and_box(args)
     path = governor_box.runs_file(args, 'stops.jsonl')
 
@@ -43,7 +44,8 @@ def run(args: argparse.Namespace) -> int:
     from dyn_nodes.studies.governor_campaign import Campaign, random_cases
 
     every = round(max(round(args.every / 0.01), 1) * 0.01, 2)
-    kind = replace(STOPS, name=f'{STOPS.name} {every:g}', run=partial(emergency_stops, every=every))
+    kept = round(1e-3 * args.kept, 3)
+    kind = replace(STOPS, name=f'{STOPS.name} {every:g} {kept:g}', run=partial(emergency_stops, every=every, kept=kept))
     cases = random_cases(box, args.runs, args.seed)
     try:
         settings = governor_box.settings(args)
@@ -54,16 +56,19 @@ def run(args: argparse.Namespace) -> int:
     except OSError as error:
         raise CommandError(f'{error.filename or args.out}: {error.strerror or error}') from None
     outcomes = [record.outcome for record in records]
-    worst = min(range(len(outcomes)), key=lambda k: outcomes[k].share)
+    worst = min(range(len(outcomes)), key=lambda k: (outcomes[k].refused, outcomes[k].share))
+    refused = [own for own in outcomes if own.refused]
     counts = {name: sum(getattr(own, name) for own in outcomes) for name in ('stops', *BAD)}
     found = {
         'machine': args.machine,
         'seed': args.seed,
         'governed': not args.free,
         'every': every,
+        'kept': kept,
         'runs': len(outcomes),
         **counts,
         'share': outcomes[worst].share,
+        'refused_starts': {'runs': len(refused), 'share': min((own.share for own in refused), default=1.0)},
         'longest': max(own.longest for own in outcomes),
         'box': asdict(box),
         'reserve': governor_box.settings(args).reserve,
@@ -76,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     return 1 if any(counts[name] for name in BAD) else 0
 
 
-BAD = ('lost', 'lifted', 'overturned', 'unfinished')
+BAD = ('lost', 'lifted', 'overturned', 'unfinished', 'ended')
 
 
 def _print(found: dict[str, Any]) -> None:
@@ -84,9 +89,12 @@ def _print(found: dict[str, Any]) -> None:
 
     console = tables.console()
     table = Table()
-    headings = ('runs', 'stops', 'a wheel without load', 'lifted', 'overturned', 'not at rest')
+    headings = ('runs', 'stops', 'a wheel without load', 'lifted', 'overturned', 'not at rest', 'runs ended early')
     for heading in (*headings, 'least load share', 'longest, s'):
         table.add_column(heading, justify='right')
     counts = (str(found[name]) for name in ('runs', 'stops', *BAD))
     table.add_row(*counts, f'{found["share"]:.3f}', f'{found["longest"]:.2f}')
     console.print(table)
+    refused = found['refused_starts']
+    if refused['runs']:
+        console.print(f'{refused["runs"]} of the starts are refused: least load share {refused["share"]:.3f} there')

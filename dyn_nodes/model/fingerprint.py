@@ -1,10 +1,12 @@
-"""A machine as a string: equal strings mean equal machine code."""
+"""A machine as a string: equal strings mean equal machine code. And the package itself as one."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
 import json
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,15 @@ from dyn_nodes.model.machine import Machine
 
 TEXT_ONLY = {'urdf', 'sources', 'assumed', 'reactions', 'locked'}
 """Fields that no compiled code depends on."""
+
+
+@cache
+def code_fingerprint() -> str:
+    """Return a hash of all Python files of this package: results that are kept are those of one version of it."""
+    root, state = Path(__file__).resolve().parents[1], hashlib.sha256()
+    for path in sorted(root.rglob('*.py')):
+        state.update(f'{path.relative_to(root)}\0'.encode() + path.read_bytes())
+    return state.hexdigest()
 
 
 def machine_fingerprint(machine: Machine) -> str:

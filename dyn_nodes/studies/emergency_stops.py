@@ -2,6 +2,7 @@
 
     outcome = emergency_stops(rig, case)
 
+They begin a little late: a governor without measurements keeps its outputs until these are late enough to be missed.
 The run itself goes on as if there were no stop: each stop is made by a second plant, from where the first one is, with
 what is on its way to the valves.
 """
@@ -25,6 +26,8 @@ from dyn_nodes.studies.governor_cases import Case, finite
 Array = NDArray[np.float64]
 EVERY = 0.05
 """Between two stops, s."""
+KEPT = 0.04
+"""Outputs stay for so long before they are led to neutral, s: `lateness` of the governor's node, and its look."""
 LEAST_TIME, LONGEST, STILL = 1.5, 6.0, 0.02
 """A stop is followed for so long at least, until all joints are slower, rad/s or m/s, and for so long at most, s."""
 
@@ -43,6 +46,8 @@ class Stopped:
         share: least load of a wheel in any of them, over the mean load of a wheel at the start of the run.
         worst: instant at which that stop began, s.
         longest: time to rest, s: the longest.
+        ended: the run itself overturned or diverged before its end.
+        refused: its start is beyond what any command could hold.
     """
 
     stops: int
@@ -53,6 +58,8 @@ class Stopped:
     share: float
     worst: float
     longest: float
+    ended: bool
+    refused: bool
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
@@ -69,30 +76,35 @@ class Stopped:
         for own in (outcome.stops, outcome.lost, outcome.lifted, outcome.overturned, outcome.unfinished):
             if not isinstance(own, int) or isinstance(own, bool):
                 raise ValueError('a count that is no integer')
+        if not (isinstance(outcome.ended, bool) and isinstance(outcome.refused, bool)):
+            raise ValueError('ended or refused that is not true or false')
         for number in (outcome.share, outcome.worst, outcome.longest):
             finite(number)
         return outcome
 
 
-def emergency_stops(rig: Rig, case: Case, governed: bool = True, every: float = EVERY) -> Stopped:
+def emergency_stops(rig: Rig, case: Case, governed: bool = True, every: float = EVERY, kept: float = KEPT) -> Stopped:
     """Run a case and make a stop at every instant that is a multiple of `every`, s, while the machine stands.
 
-    Without the governor a stop leads the valves to neutral at the same rate.
+    Outputs stay for `kept`, s, before. Without the governor a stop leads the valves to neutral at the same rate.
     """
+    refused = rig.refuses(case)
     trial, stopper = rig.trial(case, governed), Plant(heavier(rig.machine, case.mass), 'hydraulic', PERIOD, STEP, ())
-    rate, found = rig.settings.rate, []
+    rate, found, ended = rig.settings.rate, [], False
     for number, levers in enumerate(trial.levers):
         try:
             trial.step(levers)
         except PlantDivergedError:
+            ended = True
             break
         if trial.plant.overturned:
+            ended = True
             break
         if number % round(every / PERIOD) == 0:
             continue_from(stopper, trial.plant)
             output = levers if trial.partner is None else trial.partner.governor.output
-            found.append((trial.plant.time, *_stop(trial, stopper, output, rate * PERIOD)))
-    return _summed(found)
+            found.append((trial.plant.time, *_stop(trial, stopper, output, rate * PERIOD, kept)))
+    return _summed(found, ended, refused)
 
 
 def continue_from(plant: Plant, other: Plant) -> None:
@@ -105,14 +117,15 @@ def continue_from(plant: Plant, other: Plant) -> None:
     plant.set_inputs({})  # what was computed of another state is forgotten
 
 
-def _stop(trial: Trial, plant: Plant, output: Array, most: float) -> tuple[Wheels, bool, bool, float]:
+def _stop(trial: Trial, plant: Plant, output: Array, most: float, kept: float) -> tuple[Wheels, bool, bool, float]:
     """Bring a plant to rest; return its wheels, whether it overturned, whether it came to rest, and when."""
     began, waiting, rest = plant.time, deque(trial.waiting), trial.watch.rest
     watch = Wheels(rest, trial.stand(plant)[1])
     watch.share = np.inf
     goal, output = np.zeros(len(output)), output.copy()
     while (spent := plant.time - began) < LONGEST:
-        approach(goal, output, most, output)
+        if spent > kept - 0.5 * PERIOD:
+            approach(goal, output, most, output)
         waiting.append(output.copy())
         try:
             trial.give(plant, waiting.popleft())
@@ -126,7 +139,7 @@ def _stop(trial: Trial, plant: Plant, output: Array, most: float) -> tuple[Wheel
     return watch, False, False, spent
 
 
-def _summed(found: list[tuple[float, Wheels, bool, bool, float]]) -> Stopped:
+def _summed(found: list[tuple[float, Wheels, bool, bool, float]], ended: bool, refused: bool) -> Stopped:
     worst = min(found, key=lambda own: own[1].share, default=None)
     return Stopped(
         stops=len(found),
@@ -137,6 +150,8 @@ def _summed(found: list[tuple[float, Wheels, bool, bool, float]]) -> Stopped:
         share=1.0 if worst is None else worst[1].share,
         worst=0.0 if worst is None else round(worst[0], 6),
         longest=round(max((own[4] for own in found), default=0.0), 6),
+        ended=ended,
+        refused=refused,
     )
 
 

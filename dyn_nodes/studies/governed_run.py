@@ -9,6 +9,7 @@ governor gets measurements late, the valves get what it lets through late.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -21,12 +22,15 @@ from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGoverno
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.monitor.braking import BrakingPredictor
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
+from dyn_nodes.simulation.assembly import DAMPING_SCALE, STIFFNESS_SCALE
 from dyn_nodes.simulation.period import PlantDivergedError
 from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.studies.governor_cases import SETTLING, Case, finite, lever_profile
 from dyn_nodes.studies.measured_samples import Sample, Sensors, sample_of
 
 Array = NDArray[np.float64]
+Attitude = tuple[float, float]
+"""Roll and pitch of a base, rad."""
 PERIOD, STEP = 0.01, 5e-4
 """Between two commands, and of the integrator, s."""
 LIFT_TIME, LIFT_TILT = 0.1, np.radians(0.5)
@@ -71,10 +75,16 @@ class Outcome:
     def score(self) -> float:
         """How far the least share comes below that of the begin, `WELL` at most, and the tilt: the lower the worse.
 
-        The share alone would lead a search to machines that hardly stand and do not move.
+        The share alone would lead a search to machines that hardly stand and do not move. A wheel that lost its load is
+        worse than any that did not, wherever it began.
         """
         begin = WELL if self.begin is None else min(self.begin, WELL)
-        return self.share - begin - self.tilt
+        return self.share - begin - self.tilt - float(self.lost)
+
+    @property
+    def lost(self) -> bool:
+        """Whether a wheel came to no load, however shortly."""
+        return self.share <= 0.0
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
@@ -160,8 +170,14 @@ class Rig:
 
 
 def load(plant: Plant, case: Case, payload: float) -> None:
-    """Give a plant the slope and the stops of a case, and a payload, kg."""
-    values = {'payload_mass': payload, 'joint_stop_scale': float(case.stops)}
+    """Give a plant what a case says of ground, stops, oil and wheels, and a payload, kg."""
+    values = {
+        'payload_mass': payload,
+        'joint_stop_scale': float(case.stops),
+        'bulk_modulus_scale': case.oil,
+        STIFFNESS_SCALE: case.stiffness,
+        DAMPING_SCALE: case.damping,
+    }
     plant.p[:] = plant.system.parameters(values, (case.roll, case.pitch))
 
 
@@ -223,7 +239,7 @@ class Trial:
         times = PERIOD * np.arange(round(self.profile.duration / PERIOD))
         self.levers = self.profile.evaluate(times + 0.5 * PERIOD, names)
         self._loads = np.array([index('output', f'{own.name}/normal_force') for own in plant.machine.ground_contacts])
-        self._tilt = index('output', 'tilt')
+        self._attitude = index('output', 'roll'), index('output', 'pitch')
         self._sensors = Sensors(case.noise, case.seed) if case.noise else None
         self._drops = [] if case.drop is None else [SETTLING + case.drop, SETTLING + case.drop + NOTICED]
         self._states: deque[Sample] = deque()
@@ -233,10 +249,11 @@ class Trial:
         if partner is not None:
             partner.begin(case.known_payload)
 
-    def stand(self, plant: Plant) -> tuple[Array, float]:
-        """Return the loads of the contacts, N, and the tilt of the base, rad, of a plant of this machine."""
+    def stand(self, plant: Plant) -> tuple[Array, Attitude]:
+        """Return the loads of the contacts, N, and roll and pitch of the base, rad, of a plant of this machine."""
         outputs = plant.outputs()
-        return outputs[self._loads], float(outputs[self._tilt])
+        roll, pitch = self._attitude
+        return outputs[self._loads], (float(outputs[roll]), float(outputs[pitch]))
 
     def run(self) -> Outcome:
         """Run to the end."""
@@ -313,12 +330,23 @@ def travel(volts: Sequence[Array] | Array) -> float:
     return float(np.cumsum(np.abs(volts).sum(axis=1))[-1]) if len(volts) else 0.0
 
 
+def turned(before: Attitude, now: Attitude) -> float:
+    """Return the angle between the verticals of a base at two instants, rad: its yaw does not count."""
+    a, b = (_vertical(*own) for own in (before, now))
+    across = a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+    return math.atan2(math.hypot(*across), a[0] * b[0] + a[1] * b[1] + a[2] * b[2])
+
+
+def _vertical(roll: float, pitch: float) -> tuple[float, float, float]:
+    return -math.sin(pitch), math.sin(roll) * math.cos(pitch), math.cos(roll) * math.cos(pitch)
+
+
 class Wheels:
     """Watches wheels and base.
 
     Args:
         loads: of the contacts at rest, N.
-        tilt: of the base now, rad.
+        attitude: of the base now.
 
     Attributes:
         rest: the loads at rest.
@@ -328,21 +356,21 @@ class Wheels:
         begin: the same where the watch begins.
     """
 
-    def __init__(self, loads: Array, tilt: float) -> None:
-        self.rest, self._mean, self._start = loads, float(loads.mean()), tilt
-        self._up: tuple[float, float] | None = None
+    def __init__(self, loads: Array, attitude: Attitude) -> None:
+        self.rest, self._mean, self._start = loads, float(loads.mean()), attitude
+        self._up: tuple[float, Attitude] | None = None
         self.since: float | None = None
         self.tilt, self.share = 0.0, float(loads.min()) / self._mean
         self.begin = self.share
 
-    def see(self, time: float, loads: Array, tilt: float) -> None:
-        """Take an instant: loads of the contacts, N, and the tilt of the base, rad."""
-        self.tilt = max(self.tilt, abs(tilt - self._start))
+    def see(self, time: float, loads: Array, attitude: Attitude) -> None:
+        """Take an instant, s: loads of the contacts, N, and the attitude of the base."""
+        self.tilt = max(self.tilt, turned(self._start, attitude))
         least = min(loads.tolist())
         self.share = min(self.share, least / self._mean)
         if least > 0.0:
             self._up = None
             return
-        self._up = self._up or (time, tilt)
-        if self.since is None and (time - self._up[0] > LIFT_TIME or abs(tilt - self._up[1]) > LIFT_TILT):
+        self._up = self._up or (time, attitude)
+        if self.since is None and (time - self._up[0] > LIFT_TIME or turned(self._up[1], attitude) > LIFT_TILT):
             self.since = round(time, 6)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from dyn_nodes.control.tip_over_governor import GovernorSettings
-from dyn_nodes.model.fingerprint import machine_fingerprint
+from dyn_nodes.model.fingerprint import code_fingerprint, machine_fingerprint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.printing import printable
 from dyn_nodes.studies.governed_run import Outcome, Rig
@@ -101,7 +101,7 @@ RUNS = Kind('', _whole, Outcome.from_dict)
 
 
 class Campaign:
-    """Runs cases and keeps their outcomes.
+    """Runs cases and keeps their outcomes. What was run by another version of the package is run again.
 
     Args:
         machine: as the governor knows it.
@@ -110,6 +110,9 @@ class Campaign:
         settings: of the governor.
         progress: called after every run, also after one that the file has.
         kind: what is done with a case.
+
+    Attributes:
+        repeated: runs that the file had.
 
     Raises:
         OSError: the file cannot be read or written.
@@ -130,7 +133,8 @@ class Campaign:
         self._jobs = jobs
         self._pool: ProcessPoolExecutor | None = None
         self._rig: Rig | None = None
-        self._salt = machine_fingerprint(machine) + json.dumps(asdict(self.settings), sort_keys=True) + kind.name
+        known = json.dumps(asdict(self.settings), sort_keys=True)
+        self._salt = code_fingerprint() + machine_fingerprint(machine) + known + kind.name
         self._known = dict(_read(path, kind)) if path is not None else {}
         self.repeated = 0
 
@@ -221,14 +225,15 @@ def _run(case: Case, governed: bool) -> Any:
 def worst(records: Iterable[Record], count: int) -> list[Record]:
     """Return the runs that went worst, the worst first: overturned ones by their time, the others by their score.
 
-    Those with a refused start come last.
+    Those that lifted a wheel, or lost its load, come before those that did not, and those with a refused start last.
     """
     return sorted(records, key=_badness)[:count]
 
 
-def _badness(record: Record) -> tuple[bool, bool, float]:
+def _badness(record: Record) -> tuple[bool | float, ...]:
     outcome = record.outcome
-    return outcome.refused, not outcome.overturned, outcome.time if outcome.overturned else outcome.score
+    score = outcome.time if outcome.overturned else outcome.score
+    return outcome.refused, not outcome.overturned, not (outcome.lifted or outcome.diverged), score
 
 
 def summary(records: Sequence[Record]) -> dict[str, Any]:
@@ -240,7 +245,9 @@ def summary(records: Sequence[Record]) -> dict[str, Any]:
         'runs': len(outcomes),
         'overturned': sum(own.overturned for own in outcomes),
         'lifted': sum(own.lifted for own in outcomes),
+        'lost': sum(own.lost for own in outcomes),
         'diverged': sum(own.diverged for own in outcomes),
+        'share': min((own.share for own in outcomes), default=1.0),
         'tilt': max((own.tilt for own in outcomes), default=0.0),
         'let_through': float(np.mean([own.let_through for own in outcomes])) if outcomes else 1.0,
         'unrest': float(np.mean(changes)) if changes else None,
@@ -248,5 +255,6 @@ def summary(records: Sequence[Record]) -> dict[str, Any]:
             'runs': len(refused),
             'overturned': sum(own.overturned for own in refused),
             'lifted': sum(own.lifted for own in refused),
+            'diverged': sum(own.diverged for own in refused),
         },
     }

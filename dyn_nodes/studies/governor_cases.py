@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,9 @@ MOST = {
     'state_delay': 1.0,
     'command_delay': 1.0,
     'duration': 120.0,
+    'oil': 10.0,
+    'damping': 10.0,
+    'stiffness': 10.0,
     'noise': 100.0,
     'seed': 2**32,
     'drop': 120.0,
@@ -60,6 +64,8 @@ class Box:
         duration: of the lever sequence, s.
         stops: joints stop at their limits.
         imu: the governor gets an IMU, as in the chain of nodes; else it takes the ground for level.
+        oil_error: part by which the bulk modulus of the oil may differ from what the governor predicts with.
+        suspension_error: the same of stiffness and damping of the wheels, each.
         noise: errors of the sensors, times those of `SensorModel`; 0: exact.
         drops: the load is dropped at any time.
     """
@@ -75,6 +81,8 @@ class Box:
     duration: float = 10.0
     stops: bool = True
     imu: bool = True
+    oil_error: float = 0.0
+    suspension_error: float = 0.0
     noise: float = 0.0
     drops: bool = False
 
@@ -87,6 +95,7 @@ class Case:
         segments: (duration, s; volts of every lever) one after the other.
         payload, known_payload: the true one and that of the governor, kg.
         mass: of the links, times that which the governor knows.
+        oil, stiffness, damping: bulk modulus, and of the wheels, times those that it predicts with.
         roll, pitch: of the ground, rad.
         state_delay, command_delay: of measurements to the governor and from it to the valves, s.
         duration: of the levers, s.
@@ -106,6 +115,9 @@ class Case:
     duration: float = 10.0
     stops: bool = True
     imu: bool = True
+    oil: float = 1.0
+    stiffness: float = 1.0
+    damping: float = 1.0
     noise: float = 0.0
     seed: int = 0
     drop: float | None = None
@@ -132,8 +144,9 @@ class Case:
         for name in data.keys() - {'segments', 'stops', 'imu'} - ({'drop'} if case.drop is None else set()):
             if abs(finite(data[name])) > MOST.get(name, np.inf):
                 raise ValueError(f'{name} beyond {MOST[name]:g}')
-        if min([case.mass, case.duration, *(span for span, _ in segments)]) <= 0.0:
-            raise ValueError('a mass, a duration or a segment of 0 or less')
+        scales = case.mass, case.oil, case.stiffness, case.damping
+        if min([*scales, case.duration, *(span for span, _ in segments)]) <= 0.0:
+            raise ValueError('a mass, oil, stiffness, damping, a duration or a segment of 0 or less')
         if min(case.payload, case.known_payload, case.state_delay, case.command_delay) < 0.0:
             raise ValueError('a negative payload or delay')
         if min(case.noise, case.seed, case.drop or 0.0) < 0.0:
@@ -207,8 +220,22 @@ def random_case(box: Box, rng: np.random.Generator) -> Case:
     delay, share = box.delay * rng.random(), rng.random()
     error = box.payload_error * rng.uniform(-1.0, 1.0)
     case = _case(box, sequence, known, error, mass, slope, delay, share)
-    drop = round(float(rng.uniform(0.0, box.duration)), 2) if box.drops else None
-    return replace(case, drop=drop, noise=box.noise, seed=int(rng.integers(2**32)) if box.noise else 0)
+    drop, seed = float(rng.random()), int(rng.integers(2**32))
+    return _troubled(box, case, drop, seed, rng.uniform(-1.0, 1.0, 3))
+
+
+def _troubled(box: Box, case: Case, drop: float, seed: int, errors: Array) -> Case:
+    """Return a case with what else the box leaves open.
+
+    The load is gone after the part `drop` of the duration. `seed` is of the noise; `errors` (3,), each within -1 and 1,
+    are of the oil, and of stiffness and damping of the wheels.
+    """
+    parts = np.array([box.oil_error, box.suspension_error, box.suspension_error])
+    oil, stiffness, damping = np.round(1.0 + parts * errors, 4).tolist()
+    changes: dict[str, Any] = {'oil': oil, 'stiffness': stiffness, 'damping': damping, 'noise': box.noise}
+    if box.drops:
+        changes['drop'] = round(drop * box.duration, 2)
+    return replace(case, **changes, seed=seed if box.noise else 0)
 
 
 def _case(
@@ -287,26 +314,29 @@ def _reach(box: Box, rng: np.random.Generator) -> list[tuple[float, Array]]:
 
 def dimension(box: Box) -> int:
     """Return how many numbers a case of a search has."""
-    return SEGMENTS * (1 + len(box.levers)) + 6 + int(box.drops)
+    return SEGMENTS * (1 + len(box.levers)) + 11
 
 
 def decoded(box: Box, vector: Array) -> Case:
-    """Return the case of a vector (`dimension`,), clipped to -1 and 1; the governor knows the rated payload."""
+    """Return the case of a vector (`dimension`,), clipped to -1 and 1.
+
+    In half of them the governor knows the rated payload. What the box does not leave open has no effect.
+    """
     z = np.clip(vector, -1.0, 1.0)
     m = len(box.levers)
     spans = SHORTEST * (LONGEST / SHORTEST) ** (0.5 * (z[:SEGMENTS] + 1.0))
     volts = z[SEGMENTS : SEGMENTS * (1 + m)].reshape(SEGMENTS, m) * np.array(box.limits)
-    error, mass, roll, pitch, delay, share, *drop = z[SEGMENTS * (1 + m) :].tolist()
+    error, mass, roll, pitch, delay, share, known, drop, *others = z[SEGMENTS * (1 + m) :].tolist()
     slope = box.slope * np.array([roll, pitch])
     slope /= max(1.0, float(np.hypot(roll, pitch)))
     case = _case(
         box,
         [(float(span), row) for span, row in zip(spans, volts)],
-        box.payload,
+        box.payload * min(1.0 + known, 1.0),
         box.payload_error * error,
         1.0 + box.mass_error * float(np.clip(np.round(1.5 * mass), -1.0, 1.0)),
         slope,
         box.delay * 0.5 * (delay + 1.0),
         0.5 * (share + 1.0),
     )
-    return replace(case, noise=box.noise, drop=round(0.5 * box.duration * (drop[0] + 1.0), 2) if drop else None)
+    return _troubled(box, case, 0.5 * (drop + 1.0), crc32(z.tobytes()), np.array(others))

@@ -49,9 +49,10 @@ def search(campaign: Campaign, box: Box, evaluations: int, settings: SearchSetti
         found = campaign.run([decoded(box, vector) for vector in vectors])
         records += found
         scores = np.array([np.inf if record.outcome.refused else record.outcome.score for record in found])
-        elite = vectors[np.argsort(scores, kind='stable')[: settings.elite]]
-        mean = mean + settings.smoothing * (elite.mean(axis=0) - mean)
-        spread = spread + settings.smoothing * (np.maximum(elite.std(axis=0), LEAST_SPREAD) - spread)
+        elite = vectors[np.argsort(scores, kind='stable')[: min(settings.elite, int(np.isfinite(scores).sum()))]]
+        if len(elite):
+            mean = mean + settings.smoothing * (elite.mean(axis=0) - mean)
+            spread = spread + settings.smoothing * (np.maximum(elite.std(axis=0), LEAST_SPREAD) - spread)
         waited = 0 if scores.min() < worst - 1e-3 else waited + 1
         worst = min(worst, float(scores.min()))
         if waited >= settings.patience:

@@ -13,13 +13,14 @@ from dyn_nodes.commands import CommandError, governor
 from dyn_nodes.control.tip_over_governor import GovernorSettings
 from dyn_nodes.model import load_machine
 from dyn_nodes.share import find_resource
+from dyn_nodes.simulation.period import PlantDivergedError
 from dyn_nodes.studies import emergency_stops as module
 from dyn_nodes.studies.emergency_stops import STOPS, Stopped, emergency_stops
 from dyn_nodes.studies.governed_run import Rig
 from dyn_nodes.studies.governor_campaign import Campaign, random_cases
 from dyn_nodes.studies.governor_cases import Case, box_of
 
-GOOD = Stopped(40, 0, 0, 0, 0, 0.2, 1.25, 1.9)
+GOOD = Stopped(40, 0, 0, 0, 0, 0.2, 1.25, 1.9, False, False)
 
 
 @pytest.fixture(scope='module')
@@ -82,6 +83,26 @@ def test_what_is_on_its_way_to_the_valves_still_gets_there(rig):
     assert late.longest > prompt.longest - 0.011
 
 
+def test_outputs_stay_as_they_are_until_measurements_are_missed(rig, monkeypatch):
+    case = Case(((1.0, (0.0, 0.0, 8.0)),), 1000.0, 1000.0, duration=1.0)
+    monkeypatch.setattr(module, 'LEAST_TIME', 0.0)
+    longest = [emergency_stops(rig, case, every=0.75, kept=own).longest for own in (0.0, 0.04, 0.2)]
+    assert longest[0] < longest[1] < longest[2]
+    assert longest[2] > longest[0] + 0.1
+
+
+def test_a_run_that_ends_before_its_time_and_a_refused_start_are_noted(rig, monkeypatch):
+    def diverge(*_):
+        raise PlantDivergedError('nan')
+
+    steep = out(5987.231, duration=0.2, mass=0.9, roll=0.08051, pitch=0.03367)
+    found = emergency_stops(rig, steep, every=0.3)
+    assert (found.ended, found.refused) == (False, True)
+    monkeypatch.setattr(module.Trial, 'step', diverge)
+    found = emergency_stops(rig, out(1000.0, duration=0.4))
+    assert (found.stops, found.ended, found.refused) == (0, True, False)
+
+
 def test_a_joint_that_does_not_come_to_rest_is_counted(rig, monkeypatch):
     monkeypatch.setattr(module, 'LONGEST', 0.1)
     assert emergency_stops(rig, out(500.0, duration=0.4), every=0.3).unfinished == 3
@@ -94,7 +115,7 @@ def test_a_campaign_of_stops_is_resumed_and_is_none_of_runs(machine, tmp_path, m
     first = Campaign(machine, path, kind=kind).run(cases)
     assert Campaign(machine, path, kind=kind).run(cases) == first
     assert (len(made), first[0].outcome) == (2, GOOD)
-    assert len(json.loads(path.read_text().splitlines()[0])['outcome']) == 8
+    assert len(json.loads(path.read_text().splitlines()[0])['outcome']) == 10
     with pytest.raises(ValueError, match='no integer'):
         Stopped.from_dict({**GOOD.as_dict(), 'lost': True})
     with pytest.raises(ValueError, match='finite'):
@@ -107,9 +128,9 @@ def command(*words):
     return governor.run(parser.parse_args(['governor', 'stops', *words]))
 
 
-@pytest.mark.parametrize('name', ['', 'lost', 'lifted', 'overturned', 'unfinished'])
+@pytest.mark.parametrize('name', ['', 'lost', 'lifted', 'overturned', 'unfinished', 'ended'])
 def test_the_exit_status_is_1_where_a_stop_went_wrong(name, monkeypatch, capsys):
-    found = replace(GOOD, **({name: 1} if name else {}))
+    found = replace(GOOD, **({name: True if name == 'ended' else 1} if name else {}))
     monkeypatch.setattr(module, 'emergency_stops', lambda *_, **__: found)
     assert command('log_loader', '--runs', '3', '--jobs', '1', '--json') == (1 if name else 0)
     told = json.loads(capsys.readouterr().out)

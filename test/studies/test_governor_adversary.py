@@ -17,6 +17,7 @@ from dyn_nodes.control.tip_over_governor import GovernorSettings
 from dyn_nodes.model import load_machine
 from dyn_nodes.monitor.braking import BrakingPredictor
 from dyn_nodes.share import find_resource
+from dyn_nodes.simulation.assembly import DAMPING_SCALE, STIFFNESS_SCALE
 from dyn_nodes.studies import governed_run
 from dyn_nodes.studies.governed_run import PERIOD, WELL, Outcome, Rig, heavier
 from dyn_nodes.studies.governor_campaign import Campaign, Record, random_cases, read_cases, summary, worst
@@ -87,16 +88,23 @@ def test_vectors_of_a_search_reach_the_corners_of_the_box_and_not_beyond(box):
     assert upper.segments[0] == (5.0, box.limits)
     assert lower.segments[0] == (0.3, tuple(-limit for limit in box.limits))
     assert (upper.mass, lower.mass) == (1.1, 0.9)
-    assert (upper.payload, lower.payload) == (box.payload_limit, 0.8 * box.payload)
+    assert (upper.payload, upper.known_payload, lower.payload) == (box.payload_limit, box.payload, 0.0)
     assert np.hypot(upper.roll, upper.pitch) == pytest.approx(box.slope, abs=1e-4)
     assert (upper.state_delay, upper.command_delay) == (0.1, 0.0)
     assert lower.state_delay + lower.command_delay == 0.0
 
 
-def test_noise_and_drops_change_nothing_else_in_a_case(box):
+NOTHING = {'noise': 0.0, 'seed': 0, 'drop': None, 'oil': 1.0, 'stiffness': 1.0, 'damping': 1.0}
+
+
+def test_noise_drops_oil_and_wheels_change_nothing_else_in_a_case(box):
     exact = random_cases(box, 20, seed=1)
-    noisy = random_cases(replace(box, noise=2.0, drops=True), 20, seed=1)
-    assert [replace(case, noise=0.0, seed=0, drop=None) for case in noisy] == exact
+    noisy = random_cases(replace(box, noise=2.0, drops=True, oil_error=0.2, suspension_error=0.3), 20, seed=1)
+    assert [replace(case, **NOTHING) for case in noisy] == exact
+    for name, error in (('oil', 0.2), ('stiffness', 0.3), ('damping', 0.3)):
+        scales = np.array([getattr(case, name) for case in noisy])
+        assert np.ptp(scales) > error
+        assert np.abs(scales - 1.0).max() <= error
     assert {case.noise for case in noisy} == {2.0}
     assert len({case.seed for case in noisy}) == len({case.drop for case in noisy}) == 20
     assert all(0.0 <= case.drop <= box.duration for case in noisy)
@@ -104,10 +112,22 @@ def test_noise_and_drops_change_nothing_else_in_a_case(box):
 
 def test_a_search_chooses_when_the_load_is_dropped(box):
     with_drops = replace(box, drops=True)
-    assert dimension(with_drops) == dimension(box) + 1
     drops = [decoded(with_drops, np.full(dimension(with_drops), value)).drop for value in (-1.0, 0.2, 1.0)]
     assert drops == [0.0, 6.0, 10.0]
     assert decoded(box, np.zeros(dimension(box))).drop is None
+
+
+def test_a_search_reaches_loads_below_the_rated_one_noise_oil_and_wheels(box):
+    wide = replace(box, noise=1.0, oil_error=0.2, suspension_error=0.3)
+    cases = [decoded(wide, vector) for vector in np.random.default_rng(1).uniform(-1.0, 1.0, (200, dimension(wide)))]
+    known = np.array([case.known_payload for case in cases])
+    assert 60 < np.sum(known == box.payload) < 140
+    assert known.min() < 0.1 * box.payload
+    assert len({case.seed for case in cases}) == 200
+    assert min(case.oil for case in cases) < 0.85
+    assert max(case.damping for case in cases) > 1.25
+    upper = decoded(wide, np.ones(dimension(wide)))
+    assert (upper.oil, upper.stiffness, upper.damping) == (1.2, 1.3, 1.3)
 
 
 def test_a_case_is_the_same_from_its_json(box):
@@ -137,6 +157,8 @@ def test_a_case_is_the_same_from_its_json(box):
         ({'seed': True}, 'not finite'),
         ({'drop': -0.1}, 'negative .* time of a drop'),
         ({'drop': 'soon'}, 'no number'),
+        ({'oil': 0.0}, '0 or less'),
+        ({'damping': 11.0}, 'damping beyond 10'),
     ],
 )
 def test_a_file_with_a_wrong_case_is_refused_by_line(box, tmp_path, change, problem):
@@ -226,7 +248,7 @@ def test_500_runs_of_the_adversary_lift_no_wheel(machine, box):
     with Campaign(machine, jobs=2) as campaign:
         found = summary(campaign.run(random_cases(box, 500, seed=1)))
     assert (found['overturned'], found['lifted'], found['diverged']) == (0, 0, 0)
-    assert found['refused_starts'] == {'runs': 500 - found['runs'], 'overturned': 0, 'lifted': 0}
+    assert found['refused_starts'] == {'runs': 500 - found['runs'], 'overturned': 0, 'lifted': 0, 'diverged': 0}
     assert found['runs'] >= 470
 
 
@@ -313,8 +335,10 @@ def test_a_run_has_slope_payload_and_stops_of_its_case(rig):
     assert tilted.share < level.share - 0.02
     assert loaded.share != pytest.approx(level.share, abs=0.02)
     plant = rig.plant(1.0)
-    rig.run(short(stops=False), governed=False)
-    assert plant.p[plant.system.index('parameter', 'joint_stop_scale')] == 0.0
+    rig.run(short(stops=False, oil=0.8, stiffness=0.9, damping=1.1), governed=False)
+    names = 'joint_stop_scale', 'bulk_modulus_scale', STIFFNESS_SCALE, DAMPING_SCALE
+    assert [plant.p[plant.system.index('parameter', name)] for name in names] == [0.0, 0.8, 0.9, 1.1]
+    assert rig.run(short(damping=0.5), governed=False).share != rig.run(short(), governed=False).share
 
 
 def test_measurements_reach_the_governor_and_commands_the_valves_late(rig):
@@ -411,10 +435,10 @@ def test_a_heavier_machine_has_heavier_links_and_the_same_payload(machine):
     assert heavier(machine, 1.0) is machine
 
 
-def wheels_after(*instants):
-    watch = governed_run.Wheels(np.full(4, 1e4), 0.0)
-    for time, load, tilt in instants:
-        watch.see(time, np.array([load, 1e4, 1e4, 1e4]), tilt)
+def wheels_after(*instants, attitude=(0.0, 0.0)):
+    watch = governed_run.Wheels(np.full(4, 1e4), attitude)
+    for time, load, roll in instants:
+        watch.see(time, np.array([load, 1e4, 1e4, 1e4]), (roll, attitude[1]))
     return watch
 
 
@@ -426,6 +450,18 @@ def test_a_wheel_has_lifted_after_a_tenth_of_a_second_or_half_a_degree():
     watch = wheels_after((0.0, 0.0, 0.1), (0.05, 0.0, 0.1 + np.radians(0.51)), (0.06, 10.0, 0.2))
     assert watch.since == 0.05
     assert (watch.tilt, watch.share) == (pytest.approx(0.2), 0.0)
+
+
+def test_a_base_that_leans_one_way_and_turns_the_other_has_turned(rig):
+    """The magnitude of its tilt grows by 0.22 degrees only."""
+    lean, turn = np.radians(0.7), np.radians(0.6)
+    watch = wheels_after((0.0, 0.0, 0.0), (0.05, 0.0, turn), attitude=(0.0, lean))
+    assert watch.tilt == pytest.approx(turn, rel=1e-3)
+    assert watch.since == 0.05
+    assert governed_run.turned((0.1, 0.2), (0.1, 0.2)) == 0.0
+    ways = [Rotation.from_euler('xyz', own) for own in ([0.1, 0.2, 0.0], [-0.3, 0.4, 1.0])]
+    up = [way.inv().apply([0.0, 0.0, 1.0]) for way in ways]
+    assert governed_run.turned((0.1, 0.2), (-0.3, 0.4)) == pytest.approx(np.arccos(up[0] @ up[1]))
 
 
 STEEP = {'payload': 5987.231, 'known_payload': 5100.0, 'mass': 0.9, 'roll': 0.08051, 'pitch': 0.03367}
@@ -544,6 +580,30 @@ def test_a_run_without_governor_or_of_another_machine_is_another_run(machine, bo
     assert (free.ran, other.ran) == (2, 2)
 
 
+def test_a_run_of_another_version_of_the_law_is_made_again(machine, box, tmp_path, monkeypatch):
+    path, cases = tmp_path / 'runs.jsonl', random_cases(box, 2, seed=1)
+    Counted(machine, path).run(cases)
+    monkeypatch.setattr('dyn_nodes.studies.governor_campaign.code_fingerprint', lambda: 'another')
+    again = Counted(machine, path)
+    again.run(cases)
+    assert (again.ran, again.repeated) == (2, 0)
+
+
+def test_the_version_of_the_package_is_that_of_its_files(tmp_path, monkeypatch):
+    from dyn_nodes.model import fingerprint
+
+    here = fingerprint.code_fingerprint()
+    assert here == fingerprint.code_fingerprint.__wrapped__()
+    (tmp_path / 'model').mkdir()
+    law = tmp_path / 'law.py'
+    monkeypatch.setattr(fingerprint, '__file__', str(tmp_path / 'model' / 'fingerprint.py'))
+    seen = []
+    for text in ('GAIN = 1\n', 'GAIN = 2\n'):
+        law.write_text(text)
+        seen.append(fingerprint.code_fingerprint.__wrapped__())
+    assert len({here, *seen}) == 3
+
+
 def test_the_worst_run_is_the_one_that_overturned_first():
     case = short()
     outcomes = [
@@ -558,7 +618,25 @@ def test_the_worst_run_is_the_one_that_overturned_first():
     found = summary(records)
     assert (found['runs'], found['overturned'], found['lifted'], found['diverged']) == (5, 2, 3, 0)
     assert found['tilt'] == 0.2
-    assert found['refused_starts'] == {'runs': 0, 'overturned': 0, 'lifted': 0}
+    assert (found['share'], found['lost']) == (0.0, 1)
+
+
+def test_a_wheel_that_lost_its_load_is_worse_than_any_that_did_not(box):
+    """From a bad begin it cannot fall as deep as one that fell and stood."""
+    lifted = replace(STOOD, lifted=True, share=0.0, begin=0.09)
+    lost = replace(STOOD, share=0.0, begin=0.08)
+    fell = replace(STOOD, share=0.08, begin=0.9)
+    diverged = replace(STOOD, diverged=True)
+    records = [Record(short(), True, outcome) for outcome in (fell, lost, STOOD, lifted, diverged)]
+    assert [record.outcome for record in worst(records, 4)] == [lifted, diverged, lost, fell]
+    assert lost.score < fell.score - 0.5
+
+
+def test_the_least_share_is_that_of_all_runs_and_not_of_the_one_that_fell_deepest():
+    stands, fell = replace(STOOD, share=0.11, begin=0.11), replace(STOOD, share=0.125, begin=0.4)
+    records = [Record(short(), True, outcome) for outcome in (stands, fell)]
+    assert worst(records, 1)[0].outcome == fell
+    assert summary(records)['share'] == 0.11
 
 
 def test_runs_with_a_refused_start_are_counted_by_themselves_and_shown_last():
@@ -567,7 +645,7 @@ def test_runs_with_a_refused_start_are_counted_by_themselves_and_shown_last():
     records = [Record(case, True, outcome) for outcome in outcomes]
     found = summary(records)
     assert (found['runs'], found['overturned'], found['lifted'], found['tilt']) == (1, 0, 0, STOOD.tilt)
-    assert found['refused_starts'] == {'runs': 2, 'overturned': 1, 'lifted': 2}
+    assert found['refused_starts'] == {'runs': 2, 'overturned': 1, 'lifted': 2, 'diverged': 0}
     assert worst(records, 3) == [records[k] for k in (1, 2, 0)]
 
 
@@ -593,7 +671,7 @@ class Valley:
 
     def share(self, case):
         first = case.segments[0][1][0] / self.box.limits[0]
-        return 1.0 + 0.3 * first + case.payload / case.known_payload
+        return 1.0 + 0.3 * first + (case.payload / case.known_payload if case.known_payload else 1.0)
 
 
 def test_a_search_finds_worse_than_chance_with_the_same_number_of_runs(box):
@@ -623,6 +701,21 @@ def test_a_search_does_not_move_to_refused_starts(box):
 
     late = search(Refusing(box), box, 240, SearchSettings(seed=2))[-80:]
     assert sum(record.outcome.refused for record in late) < 20
+
+
+def test_where_most_starts_are_refused_a_search_moves_to_the_few_others(box):
+    steep = 0.065
+
+    class Refusing(Valley):
+        def run(self, cases):
+            found = super().run(cases)
+            return [replace(own, outcome=replace(own.outcome, refused=own.case.roll > -steep)) for own in found]
+
+    records = search(Refusing(box), box, 400, SearchSettings(seed=2))
+    counts = [sum(not record.outcome.refused for record in own) for own in (records[:80], records[-80:])]
+    assert counts[0] < 24
+    assert counts[1] > 60
+    assert len(search(Refusing(box), replace(box, slope=0.0), 80, SearchSettings(seed=2))) == 80, 'all are refused'
 
 
 def test_a_search_keeps_to_its_number_of_runs_and_is_the_same_again(box):
@@ -669,12 +762,13 @@ def test_the_command_prints_counts_and_worst_cases_and_writes_them(tmp_path, cap
     found = json.loads(capsys.readouterr().out)
     assert status == (1 if found['lifted'] else 0)
     assert found['runs'] == found['without_governor']['runs'] == len(found['worst']) == 1
-    assert found['refused_starts'] == {'runs': 0, 'overturned': 0, 'lifted': 0}
+    assert found['refused_starts'] == {'runs': 0, 'overturned': 0, 'lifted': 0, 'diverged': 0}
+    assert found['repeated'] == 0
     assert (found['worst'][0]['case']['mass'], found['worst'][0]['case']['roll']) == (1.0, 0.0)
     assert Path(found['worst'][0]['task']).is_file()
     assert len((tmp_path / 'runs.jsonl').read_text().splitlines()) == 2
     assert command('log_loader', *words) == status
-    assert json.loads(capsys.readouterr().out) == found
+    assert json.loads(capsys.readouterr().out) == {**found, 'repeated': 2}
     assert len((tmp_path / 'runs.jsonl').read_text().splitlines()) == 2
 
 
@@ -711,9 +805,10 @@ def test_noise_and_drops_come_from_the_command(box, monkeypatch):
     seen = []
     monkeypatch.setattr(Rig, 'run', lambda rig, case, _: seen.append(case) or STOOD)
     words = ('--runs', '2', '--only-governed', '--jobs', '1')
-    for more in ((), ('--noise', '1.5', '--drop')):
+    for more in ((), ('--noise', '1.5', '--drop', '--oil-error', '20', '--suspension-error', '30')):
         assert command('log_loader', *words, *more) == 0
-    assert seen == random_cases(box, 2, seed=1) + random_cases(replace(box, noise=1.5, drops=True), 2, seed=1)
+    wide = replace(box, noise=1.5, drops=True, oil_error=0.2, suspension_error=0.3)
+    assert seen == random_cases(box, 2, seed=1) + random_cases(wide, 2, seed=1)
     with pytest.raises(CommandError, match='--noise: expected 0 to 100, found -1'):
         command('log_loader', '--noise', '-1')
 

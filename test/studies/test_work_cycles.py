@@ -75,6 +75,14 @@ def test_an_empty_arm_goes_as_fast_with_the_governor(work, monkeypatch):
     assert ends['swing_joint'] == pytest.approx(0.5, abs=work_cycles.THERE)
 
 
+def test_a_wheel_that_lifts_with_the_governor_counts_whatever_the_habit_of_the_operator(work, monkeypatch):
+    tries = iter([FREE, LIFTS, SLOWER] * 2)
+    monkeypatch.setattr(work_cycles, 'COASTING', (0.6, 0.9, 1.2))
+    monkeypatch.setattr(work, '_drive', lambda *_: next(tries))
+    free, governed = (work.drive(Cycle('any', START, ()), own) for own in (False, True))
+    assert (free, governed.lifted, governed.share, governed.times) == (FREE, True, 0.0, FREE.times)
+
+
 def test_a_payload_that_is_taken_on_the_way_is_known_to_machine_and_governor(work, monkeypatch):
     monkeypatch.setattr(work_cycles, 'COASTING', (0.9,))
     work.drive(Cycle('take', START, (Phase('take', {'swing_joint': 0.05}, 700.0),)), True)
