@@ -170,6 +170,7 @@ class ViewerNode(GuardedNode):
         """Do what was asked on the page, drive, show the newest."""
         now = time.monotonic()
         self._look_around(now)
+        self.inputs.forget_old(now)
         for action in self.cockpit.actions():
             self._act(action, now)
         self._drive(now)
@@ -234,7 +235,9 @@ class ViewerNode(GuardedNode):
             if not self.levers.push(value[0], value[1], client, now):
                 self.cockpit.notify('Switch the levers on first.', client)
         elif name == 'skip' and isinstance(self.driving, ValveDriving):
-            self.driving.skips = bool(value) if client in self.cockpit.drivers else self.driving.skips
+            if not self.driving.switch_skipping(bool(value), client, now):
+                self.cockpit.controls.show_skipping(self.driving.skips)
+                self.cockpit.notify('Switch the levers on first, and let them all stand at neutral.', client)
         elif name == 'neutral' and self._is_held() and client != self.levers.owner:
             self.cockpit.notify('Switch the sliders on first.', client)  # the middle pose is a motion, too
         elif name == 'neutral':

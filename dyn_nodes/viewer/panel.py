@@ -213,12 +213,17 @@ class Controls:
     def offer_skipping(self) -> None:
         """Offer to leave out the part of the levers that does nothing, and show which one that is."""
         with self._drive:
-            hint = 'Lever travel begins where the valve begins to move its actuator.'
+            hint = 'Lever travel begins where the valve begins to move its actuator. Set it with all levers at neutral.'
             skip = self.gui.add_checkbox('Skip the dead part', False, hint=hint, order=18.0)
             self._dead = self.gui.add_html('', order=19.0)
         skip.on_update(self._event('skip', lambda event: bool(event.target.value)))
         self._skip = skip
         self._rest += [skip, self._dead]
+
+    def show_skipping(self, skips: bool) -> None:
+        """Show on the switch whether the dead part is left out."""
+        if self._skip.value != skips:
+            self._skip.value = skips
 
     def show_dead_parts(
         self,
@@ -230,8 +235,7 @@ class Controls:
         """Show between which voltages each lever does nothing, and name those that stand there."""
         if self._dead is None:
             return
-        if self._skip.value != skips:
-            self._skip.value = skips
+        self.show_skipping(skips)
         _set_html(self._dead, '' if skips else dead_parts(dead, values, loaded))
 
     def set_pose(self, limits: Mapping[str, float]) -> None:
