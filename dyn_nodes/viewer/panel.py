@@ -96,6 +96,11 @@ class Instruments:
             plot.draw()
 
 
+def _within(slider: Any, value: float) -> float:
+    """Return the value that a slider can show."""
+    return float(min(max(value, slider.min), slider.max))
+
+
 def _set_html(handle: Any, content: str) -> None:
     if handle.content != content:
         handle.content = content
@@ -277,7 +282,7 @@ class Controls:
             if slider.disabled == armed:
                 slider.disabled = not armed
             if not armed and present:
-                value = min(max(round(present[name], 1), slider.min), slider.max)
+                value = _within(slider, round(present[name], 1))
                 if abs(slider.value - value) >= 0.1:
                     slider.value = value
         self._show_note(armed, note)
@@ -297,11 +302,12 @@ class Controls:
         words = note or (ON_HINT if armed else OFF_HINT)
         _set_html(self._note, f'<div style="margin:0 10px 4px;{lines(1, 12.0)}">{html.escape(words)}</div>')
 
-    def place_sliders(self, volts: Mapping[str, float]) -> None:
-        """Put all sliders to the voltages of the levers, V by name."""
+    def place_sliders(self, values: Mapping[str, float]) -> None:
+        """Put all sliders to the values of the levers, by name in their units, as far as they go."""
         for name, slider in self.sliders.items():
-            if slider.value != volts[name]:
-                slider.value = volts[name]
+            value = _within(slider, values[name])
+            if slider.value != value:
+                slider.value = value
 
     # -- the rest ----------------------------------------------------------------------------------------------------
 

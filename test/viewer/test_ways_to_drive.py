@@ -12,6 +12,7 @@ from websocket_page import BEAT_MESSAGE, Page, turn, until, update
 
 from dyn_nodes.middleware import Node, Parameter, SingleThreadedExecutor, message
 from dyn_nodes.nodes.listeners import is_listened_to
+from dyn_nodes.nodes.page_driving import JointDriving
 from dyn_nodes.nodes.viewer_node import ViewerNode
 from dyn_nodes.viewer.gauges import dead_parts
 from dyn_nodes.viewer.panel import Action
@@ -178,6 +179,20 @@ def test_a_lever_may_skip_the_part_that_does_nothing(made, context):
 
 
 OWNER, OTHER = 1, 2
+
+
+def test_a_joint_that_has_turned_more_than_its_slider_shows_stays_when_another_one_is_moved(made):
+    viewer = made('log_loader')
+    way, controls = JointDriving(viewer, viewer.machine), viewer.cockpit.controls
+    way.set_up(controls)
+    joints = {'swing_joint': np.radians(400.0), 'boom_joint': 0.0, 'stick_joint': -0.1}
+    way.show(controls, Snapshot(joints=joints), '')
+    assert way.levers.arm(OWNER, 0.0)
+    way.levers.move('boom_joint', 1.0, OWNER, 0.1)
+    goal = dict(zip(way.levers.names, way.levers.command(0.1, [OWNER])))
+    assert (goal['swing_joint'], goal['boom_joint']) == pytest.approx((400.0, 1.0))
+    controls.place_sliders(way.levers.values(0.1))
+    assert controls.sliders['swing_joint'].value == pytest.approx(180.0), 'as far as it goes'
 
 
 @pytest.fixture
