@@ -65,7 +65,7 @@ class ValveDriving:
         machine: for the dead parts of the levers; None: they are not known.
     """
 
-    unknown = ''
+    unknown = 'The machine is not seen yet: no joint_states have come.'
 
     def __init__(self, node: Node, levers: Levers, machine: Machine | None) -> None:
         self.levers, self._outlet = levers, ValveOutlet(node, levers.names)

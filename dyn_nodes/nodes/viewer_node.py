@@ -259,8 +259,8 @@ class ViewerNode(GuardedNode):
             self._switch_off(client, now)
             return
         refusal = ''
-        if isinstance(self.levers, HeldSliders) and not self.levers.present:
-            refusal = '' if self.driving is None else self.driving.unknown
+        if self.driving is not None and self.driving.unknown and not self._is_known():
+            refusal = self.driving.unknown
         elif self._by_valves() and self.dynamics.parameters.get('mode') == 'lockstep' and self._other_publishers():
             refusal = f'In lockstep {self._others()} commands every instant. Start with drive:=true to drive.'
         elif self._by_valves() and not self.levers.armed and not self._is_governed() and self._foreign_commands(now):
@@ -273,6 +273,12 @@ class ViewerNode(GuardedNode):
             self.levers.reason = refusal if not self.levers.armed else self.levers.reason
             self.cockpit.controls.armed.value = self.levers.armed
             self.cockpit.notify(refusal, client)
+
+    def _is_known(self) -> bool:
+        """Return whether the machine has been measured; a simulation in lockstep may wait for the first command."""
+        if isinstance(self.levers, HeldSliders):
+            return bool(self.levers.present)
+        return self.connection.heard or self.dynamics.parameters.get('mode') == 'lockstep'
 
     def _by_valves(self) -> bool:
         return isinstance(self.driving, ValveDriving)

@@ -150,8 +150,9 @@ def test_an_arm_gets_sliders_of_its_joints(made, context):
 
 def test_a_lever_may_skip_the_part_that_does_nothing(made, context):
     listener = Listener(context, 'valve_commands')
-    viewer = made('log_loader')
+    viewer = made('log_loader', silence=60.0)
     assert turn(viewer, lambda: offered(viewer))
+    viewer.connection.message(0.0, time.monotonic())
     way = viewer.driving
     viewer.inputs.snapshot.pressures = {'boom/head': 15e6, 'boom/rod': 1e6}
     way._computed = -1e9
