@@ -329,24 +329,30 @@ class ViewerNode(GuardedNode):
                 return
 
     def run(self) -> None:
-        """Show pictures until `stop` is set."""
-        executor = SingleThreadedExecutor()
+        """Show pictures until the context is shut down; where one fails the levers are let go."""
+        executor = SingleThreadedExecutor(context=self.context)
         executor.add_node(self)
+        frame = self._guarded('picture', self.frame, lambda error: self._let_go('the cockpit failed'))
         due = time.monotonic()
         while self.context.ok():
             self.take(executor)
-            self.frame()
+            frame()
             rate = self.values['rate'] if self.cockpit.clients else min(UNSEEN_RATE, self.values['rate'])
             due = max(due + 1.0 / rate, time.monotonic())
             time.sleep(max(due - time.monotonic(), 0.002))
 
+    def _let_go(self, reason: str) -> None:
+        """Let the levers go and send what ends driving now."""
+        now = time.monotonic()
+        self.levers.disarm(reason, now)
+        values = self.levers.command(now, [])
+        if values is not None and self.driving is not None:
+            self.driving.publish(values)
+
     def destroy_node(self) -> None:
         """Let the levers go, close the page."""
         if self._has_page and self.levers.armed and self.context.ok():
-            self.levers.disarm('the cockpit ends', time.monotonic())
-            values = self.levers.command(time.monotonic(), [])
-            if values is not None and self.driving is not None:
-                self.driving.publish(values)
+            self._let_go('the cockpit ends')
         if self._has_page:
             self.cockpit.stop()
         super().destroy_node()

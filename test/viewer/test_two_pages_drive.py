@@ -10,6 +10,7 @@ pytest.importorskip('viser', reason='the viewer needs viser')
 from websocket_page import BEAT_MESSAGE, Page, notices_of, turn, until, update
 
 from dyn_nodes.middleware import Node, Parameter, QoSProfile, message
+from dyn_nodes.nodes.running import RunOver
 from dyn_nodes.nodes.viewer_node import ViewerNode
 from dyn_nodes.viewer.connection import Connection
 from dyn_nodes.viewer.panel import Action
@@ -96,6 +97,26 @@ def test_a_simulation_in_lockstep_may_be_driven_before_the_first_joint_states(vi
     viewer.connection = Connection('dynamics_node')
     viewer.dynamics.parameters['mode'] = 'lockstep'
     assert arm(viewer), 'it waits for a command before it publishes more'
+
+
+def test_a_picture_that_fails_lets_the_levers_go_and_the_next_one_is_shown(viewer, monkeypatch):
+    assert arm(viewer)
+    viewer.levers.move('boom', 2.0, 7, time.monotonic())
+    shown = []
+
+    def show(snapshot):
+        shown.append(snapshot)
+        if len(shown) == 1:
+            raise ValueError('no picture of this')
+        raise RunOver
+
+    monkeypatch.setattr(viewer.cockpit, 'update', show)
+    with pytest.raises(RunOver):
+        viewer.run()
+    assert max(viewer.sent[0]) == 2.0
+    assert set(viewer.sent[1]) == {0.0}
+    assert (viewer.levers.armed, viewer.levers.reason) == (False, 'the cockpit failed')
+    assert 'no picture of this' in viewer.guard.last_failure
 
 
 def test_in_lockstep_the_levers_drive_where_no_controller_does(viewer, pages, context):
