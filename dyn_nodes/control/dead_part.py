@@ -7,6 +7,8 @@ from dyn_nodes.model.actuators import OilActuator
 
 SLOW = 0.005
 """A motion counts from this part of the speed on that the pump's whole flow gives."""
+GREATEST_EDGE = 0.6
+"""Greatest part of the limit at which the travel of a lever begins, whatever the line pressures say."""
 
 
 def dead_part(actuator: OilActuator, load: float = 0.0) -> tuple[float, float]:
@@ -27,14 +29,21 @@ def dead_part(actuator: OilActuator, load: float = 0.0) -> tuple[float, float]:
     return min(low / valve.gain, 0.0), max(high / valve.gain, 0.0)
 
 
-def resting_load(actuator: OilActuator, first: float, second: float) -> float:
-    """Return what an actuator pushes at rest, N (positive extends) or N m, by the pressures of its two lines, Pa."""
+def resting_load(actuator: OilActuator, first: float, second: float) -> float | None:
+    """Return what an actuator pushes at rest, N (positive extends) or N m, by the pressures of its two lines, Pa.
+
+    None where a sensor must be wrong: a pressure is not finite, or the load is beyond the relief pressure of the pump.
+    """
     areas = actuator.areas
-    return first * areas[0] - second * areas[1]
+    load = first * areas[0] - second * areas[1]
+    pushed = areas[0] if load > 0.0 else areas[1]
+    return load if abs(load) < actuator.supply.relief_pressure * pushed else None
 
 
 def beyond(volts: float, dead: tuple[float, float], limit: float) -> float:
     """Return the voltage of a lever whose travel begins where its actuator does: 0 stays 0, the limit the limit.
+
+    It begins at `GREATEST_EDGE` of the limit at most.
 
     Args:
         volts: of the lever.
@@ -43,5 +52,6 @@ def beyond(volts: float, dead: tuple[float, float], limit: float) -> float:
     """
     if volts == 0.0 or limit <= 0.0:
         return 0.0
-    edge = min(dead[1], limit) if volts > 0.0 else max(dead[0], -limit)
+    greatest = GREATEST_EDGE * limit
+    edge = min(dead[1], greatest) if volts > 0.0 else max(dead[0], -greatest)
     return edge + volts * (limit - abs(edge)) / limit

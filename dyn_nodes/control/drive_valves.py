@@ -50,6 +50,7 @@ class DriveValves:
 
     Attributes:
         places: (d,) of these valves among the machine's actuators, in the order of the driven wheels.
+        dead_volts: (d,) voltage up to which their ports stay shut, V.
         gains: may be replaced at any time.
         saturated: names of the wheels whose valve was at its limit in the last call.
 
@@ -68,6 +69,7 @@ class DriveValves:
                 )
         self.places = np.array([by_joint[base.wheels[k].drive] for k in self._driven], dtype=np.intp)
         self._actuators = [hydraulic(machine.actuators[place]) for place in self.places]
+        self.dead_volts = np.array([own.valve.dead_zone / own.valve.gain for own in self._actuators])
         self._turn = base.turn[self._driven]
         self.reset()
 

@@ -26,6 +26,9 @@ class DriveValveOutput:
     The motors of wheels and tracks follow the reference of the motion. The other valves, and these too while `cmd_vel`
     asks for nothing, get the volts of `valve_commands_in`; neutral where these stop coming.
 
+    At the start, after a restart and after `cmd_vel` has driven, a lever of wheels or tracks acts once it has been
+    within the dead zone of its valve: one that is held deflected meanwhile must not set the vehicle in motion.
+
     Args:
         node: a vehicle controller with `machine`, `values`, `lockstep`, `paced`, `stamp` and `time`.
         motion: of its wheels and tracks.
@@ -52,6 +55,7 @@ class DriveValveOutput:
         )
         self._out = volts_message(self.names)
         self._levers, self._levers_at = np.zeros(len(self.names)), -np.inf
+        self._waits = np.ones(len(self.valves.places), dtype=bool)
         self._time: float | None = None
         self._volts = np.zeros(len(self.names))
         self.publisher = node.create_publisher(Float64MultiArray, 'valve_commands', command_qos(node.lockstep))
@@ -64,12 +68,20 @@ class DriveValveOutput:
             self.node.refuse(refused)
             return
         self._levers, self._levers_at = volts, self.node.time
+        self._waits &= np.abs(volts[self.valves.places]) > self.valves.dead_volts
         self.taken += 1
 
     def restart(self) -> None:
         """Begin at neutral, as after time has gone back or a silence."""
         self.valves.reset()
         self._levers, self._levers_at, self._time = np.zeros(len(self.names)), -np.inf, None
+        self._waits[:] = True
+
+    @property
+    def waiting(self) -> list[str]:
+        """Names of valves of wheels and tracks whose deflected levers do not act before they have been neutral."""
+        places = self.valves.places[self._waits]
+        return [self.names[place] for place in places if self._levers[place] != 0.0]
 
     def is_due(self, stamp: int) -> bool:
         """Return whether an instant, ns, has its command."""
@@ -91,7 +103,9 @@ class DriveValveOutput:
         if reference is not None and not resting:
             speeds, efforts = (self.motion.about_axles(values) for values in (state.velocity, state.effort))
             self._volts[self.valves.places] = self.valves.volts(reference, since, speeds, efforts if measured else None)
+            self._waits[:] = True
         else:
+            self._volts[self.valves.places[self._waits]] = 0.0
             self.valves.reset()
         self._out.data = self._volts.tolist()
         stamp_volts(self._out, self.node.stamp)

@@ -65,13 +65,14 @@ class ValveDriving:
         machine: for the dead parts of the levers; None: they are not known.
     """
 
-    unknown = ''
+    unknown = 'The machine is not seen yet: no joint_states have come.'
 
     def __init__(self, node: Node, levers: Levers, machine: Machine | None) -> None:
         self.levers, self._outlet = levers, ValveOutlet(node, levers.names)
         actuators = machine.actuators if machine is not None else ()
         self._oil = {own.name: hydraulic(own) for own in actuators if own.takes_oil and own.name in levers.names}
-        self.dead = {name: dead_part(own) for name, own in self._oil.items()}
+        self._unloaded = {name: dead_part(own) for name, own in self._oil.items()}
+        self.dead = dict(self._unloaded)
         self.skips = False
         self._loaded: set[str] = set()
         self._computed = -1e9
@@ -109,15 +110,32 @@ class ValveDriving:
             self._learn(snapshot.pressures, [name for name, value in values.items() if value == 0.0])
             controls.show_dead_parts(self.dead, values, self.skips, self._loaded)
 
+    def switch_skipping(self, on: bool, client: int | None, now: float) -> bool:
+        """Let lever travel begin at the edges of the dead parts, or no longer, at a wall time, s.
+
+        Returns False where that may not be: the page does not drive, or a lever is deflected, whose volts would jump.
+        """
+        if not self.levers.armed or client != self.levers.owner or any(self.levers.values(now).values()):
+            return False
+        self.skips = on
+        return True
+
     def _learn(self, pressures: Mapping[str, float], resting: Sequence[str]) -> None:
-        """Compute the dead parts of levers that rest: while one is moved its pressures are not those of the load."""
-        for name in resting:
-            if name in self._oil:
-                lines = [pressures.get(f'{name}/{line.removesuffix("_pressure")}') for line in self._oil[name].lines]
-                if lines[0] is not None and lines[1] is not None:
-                    load = resting_load(self._oil[name], lines[0], lines[1])
-                    self.dead[name] = dead_part(self._oil[name], load)
-                    self._loaded.add(name)
+        """Compute the dead parts of levers that rest: while one is moved its pressures are not those of the load.
+
+        Without pressures, or with ones that can not be right, it is the part without a load.
+        """
+        for name, own in self._oil.items():
+            if name not in resting:
+                continue
+            lines = [pressures.get(f'{name}/{line.removesuffix("_pressure")}', math.nan) for line in own.lines]
+            load = resting_load(own, lines[0], lines[1])
+            if load is None:
+                self.dead[name] = self._unloaded[name]
+                self._loaded.discard(name)
+            else:
+                self.dead[name] = dead_part(own, load)
+                self._loaded.add(name)
 
 
 class TwistDriving:

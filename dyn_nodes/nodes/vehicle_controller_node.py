@@ -372,6 +372,7 @@ class VehicleControllerNode(CommandingNode):
             'infeasible demands': str(self.wheel_health.infeasible),
             'trajectories': str(self.trajectories),
             'sent': str(self.sent),
+            **({} if self.valves is None else {'levers that wait for neutral': ', '.join(self.valves.waiting)}),
             **self.refusals.values(),
         }
         health = Health(text=self.state, values=values)

@@ -37,6 +37,8 @@ EVERY = QoSProfile(depth=50)
 CONTACT_SUFFIX = '_contact'
 SKIPPED_CHAMBERS = ('supply_pressure',)
 ODOM_SILENCE = 1.0
+PRESSURE_AGE = 0.5
+"""Wall time after which a pressure without a new message is not known any more, s."""
 WARN = 1
 
 WEIGHED = ('payload/interval', 'monitor/payload/interval')
@@ -70,6 +72,7 @@ class ViewerInputs:
         self.commanded = -1e9
         self._on_description = on_description
         self._odom_heard = -1e9
+        self._pressure_at: dict[str, float] = {}
         self._known: set[str] = set()
         self._faults: dict[str, str] = {}
         self._levels: dict[str, Levels] = {}
@@ -219,9 +222,18 @@ class ViewerInputs:
 
     def _pressure(self, name: str) -> Callable[[Any], None]:
         def take(msg: Any) -> None:
-            self.snapshot.pressures[name] = float(msg.fluid_pressure)
+            if np.isfinite(msg.fluid_pressure):
+                self.snapshot.pressures[name] = float(msg.fluid_pressure)
+                self._pressure_at[name] = time.monotonic()
 
         return take
+
+    def forget_old(self, now: float) -> None:
+        """Take pressures that have not come lately out of the snapshot, at a wall time, s: levers depend on them."""
+        for name, at in list(self._pressure_at.items()):
+            if now - at > PRESSURE_AGE:
+                del self._pressure_at[name]
+                self.snapshot.pressures.pop(name, None)
 
     def _polygon(self, msg: Any) -> None:
         self.snapshot.polygon = np.array([(p.x, p.y, p.z) for p in msg.polygon.points], dtype=np.float64)

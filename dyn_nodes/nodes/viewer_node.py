@@ -170,6 +170,7 @@ class ViewerNode(GuardedNode):
         """Do what was asked on the page, drive, show the newest."""
         now = time.monotonic()
         self._look_around(now)
+        self.inputs.forget_old(now)
         for action in self.cockpit.actions():
             self._act(action, now)
         self._drive(now)
@@ -234,7 +235,9 @@ class ViewerNode(GuardedNode):
             if not self.levers.push(value[0], value[1], client, now):
                 self.cockpit.notify('Switch the levers on first.', client)
         elif name == 'skip' and isinstance(self.driving, ValveDriving):
-            self.driving.skips = bool(value) if client in self.cockpit.drivers else self.driving.skips
+            if not self.driving.switch_skipping(bool(value), client, now):
+                self.cockpit.controls.show_skipping(self.driving.skips)
+                self.cockpit.notify('Switch the levers on first, and let them all stand at neutral.', client)
         elif name == 'neutral' and self._is_held() and client != self.levers.owner:
             self.cockpit.notify('Switch the sliders on first.', client)  # the middle pose is a motion, too
         elif name == 'neutral':
@@ -256,8 +259,8 @@ class ViewerNode(GuardedNode):
             self._switch_off(client, now)
             return
         refusal = ''
-        if isinstance(self.levers, HeldSliders) and not self.levers.present:
-            refusal = '' if self.driving is None else self.driving.unknown
+        if self.driving is not None and self.driving.unknown and not self._is_known():
+            refusal = self.driving.unknown
         elif self._by_valves() and self.dynamics.parameters.get('mode') == 'lockstep' and self._other_publishers():
             refusal = f'In lockstep {self._others()} commands every instant. Start with drive:=true to drive.'
         elif self._by_valves() and not self.levers.armed and not self._is_governed() and self._foreign_commands(now):
@@ -270,6 +273,12 @@ class ViewerNode(GuardedNode):
             self.levers.reason = refusal if not self.levers.armed else self.levers.reason
             self.cockpit.controls.armed.value = self.levers.armed
             self.cockpit.notify(refusal, client)
+
+    def _is_known(self) -> bool:
+        """Return whether the machine has been measured; a simulation in lockstep may wait for the first command."""
+        if isinstance(self.levers, HeldSliders):
+            return bool(self.levers.present)
+        return self.connection.heard or self.dynamics.parameters.get('mode') == 'lockstep'
 
     def _by_valves(self) -> bool:
         return isinstance(self.driving, ValveDriving)
@@ -320,24 +329,30 @@ class ViewerNode(GuardedNode):
                 return
 
     def run(self) -> None:
-        """Show pictures until `stop` is set."""
-        executor = SingleThreadedExecutor()
+        """Show pictures until the context is shut down; where one fails the levers are let go."""
+        executor = SingleThreadedExecutor(context=self.context)
         executor.add_node(self)
+        frame = self._guarded('picture', self.frame, lambda error: self._let_go('the cockpit failed'))
         due = time.monotonic()
         while self.context.ok():
             self.take(executor)
-            self.frame()
+            frame()
             rate = self.values['rate'] if self.cockpit.clients else min(UNSEEN_RATE, self.values['rate'])
             due = max(due + 1.0 / rate, time.monotonic())
             time.sleep(max(due - time.monotonic(), 0.002))
 
+    def _let_go(self, reason: str) -> None:
+        """Let the levers go and send what ends driving now."""
+        now = time.monotonic()
+        self.levers.disarm(reason, now)
+        values = self.levers.command(now, [])
+        if values is not None and self.driving is not None:
+            self.driving.publish(values)
+
     def destroy_node(self) -> None:
         """Let the levers go, close the page."""
         if self._has_page and self.levers.armed and self.context.ok():
-            self.levers.disarm('the cockpit ends', time.monotonic())
-            values = self.levers.command(time.monotonic(), [])
-            if values is not None and self.driving is not None:
-                self.driving.publish(values)
+            self._let_go('the cockpit ends')
         if self._has_page:
             self.cockpit.stop()
         super().destroy_node()

@@ -10,7 +10,8 @@ from dyn_nodes.viewer.levers import Levers, Owner
 class HeldSliders(Levers):
     """Values of a machine that is held, behind the switch of the levers.
 
-    They begin where the machine is. When driving ends, it is held where it is.
+    They begin where the machine is, beyond the range of a slider too: one that is not moved asks for no motion. When
+    driving ends, the machine is held where it is.
 
     Args:
         ranges: least and greatest value by name.
@@ -31,7 +32,7 @@ class HeldSliders(Levers):
         if self.owner is not None or not self.present:
             return self.owner == owner and owner is not None
         super().arm(owner, now)
-        self._values = {name: self._within(name, self.present[name]) for name in self.names}
+        self._values = {name: self.present[name] for name in self.names}
         self._sent = [self._values[name] for name in self.names]  # nothing moves before a slider does
         return True
 

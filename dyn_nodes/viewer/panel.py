@@ -96,6 +96,11 @@ class Instruments:
             plot.draw()
 
 
+def _within(slider: Any, value: float) -> float:
+    """Return the value that a slider can show."""
+    return float(min(max(value, slider.min), slider.max))
+
+
 def _set_html(handle: Any, content: str) -> None:
     if handle.content != content:
         handle.content = content
@@ -213,12 +218,17 @@ class Controls:
     def offer_skipping(self) -> None:
         """Offer to leave out the part of the levers that does nothing, and show which one that is."""
         with self._drive:
-            hint = 'Lever travel begins where the valve begins to move its actuator.'
+            hint = 'Lever travel begins where the valve begins to move its actuator. Set it with all levers at neutral.'
             skip = self.gui.add_checkbox('Skip the dead part', False, hint=hint, order=18.0)
             self._dead = self.gui.add_html('', order=19.0)
         skip.on_update(self._event('skip', lambda event: bool(event.target.value)))
         self._skip = skip
         self._rest += [skip, self._dead]
+
+    def show_skipping(self, skips: bool) -> None:
+        """Show on the switch whether the dead part is left out."""
+        if self._skip.value != skips:
+            self._skip.value = skips
 
     def show_dead_parts(
         self,
@@ -230,8 +240,7 @@ class Controls:
         """Show between which voltages each lever does nothing, and name those that stand there."""
         if self._dead is None:
             return
-        if self._skip.value != skips:
-            self._skip.value = skips
+        self.show_skipping(skips)
         _set_html(self._dead, '' if skips else dead_parts(dead, values, loaded))
 
     def set_pose(self, limits: Mapping[str, float]) -> None:
@@ -273,7 +282,7 @@ class Controls:
             if slider.disabled == armed:
                 slider.disabled = not armed
             if not armed and present:
-                value = min(max(round(present[name], 1), slider.min), slider.max)
+                value = _within(slider, round(present[name], 1))
                 if abs(slider.value - value) >= 0.1:
                     slider.value = value
         self._show_note(armed, note)
@@ -293,11 +302,12 @@ class Controls:
         words = note or (ON_HINT if armed else OFF_HINT)
         _set_html(self._note, f'<div style="margin:0 10px 4px;{lines(1, 12.0)}">{html.escape(words)}</div>')
 
-    def place_sliders(self, volts: Mapping[str, float]) -> None:
-        """Put all sliders to the voltages of the levers, V by name."""
+    def place_sliders(self, values: Mapping[str, float]) -> None:
+        """Put all sliders to the values of the levers, by name in their units, as far as they go."""
         for name, slider in self.sliders.items():
-            if slider.value != volts[name]:
-                slider.value = volts[name]
+            value = _within(slider, values[name])
+            if slider.value != value:
+                slider.value = value
 
     # -- the rest ----------------------------------------------------------------------------------------------------
 

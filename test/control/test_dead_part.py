@@ -65,6 +65,16 @@ def test_a_lever_that_skips_it_begins_at_its_edge(volts, expected):
     assert beyond(volts, (-1.0, 3.0), 8.0) == pytest.approx(expected)
 
 
-def test_a_dead_part_as_wide_as_the_travel_leaves_the_limit():
-    assert beyond(1.0, (-8.0, 9.0), 8.0) == 8.0
+def test_a_lever_begins_at_three_fifths_of_the_limit_at_most():
+    dead = (-8.0, 9.0)
+    assert (beyond(0.08, dead, 8.0), beyond(-0.08, dead, 8.0)) == pytest.approx((4.832, -4.832))
+    assert (beyond(8.0, dead, 8.0), beyond(-8.0, dead, 8.0)) == (8.0, -8.0)
     assert beyond(1.0, (-1.0, 3.0), 0.0) == 0.0
+
+
+def test_the_load_of_pressures_that_can_not_be_right_is_not_known(system):
+    boom = boom_of(system)
+    nan, relief = float('nan'), boom.supply.relief_pressure
+    assert resting_load(boom, 1e7, 1e6) == pytest.approx(1e7 * boom.areas[0] - 1e6 * boom.areas[1])
+    for first, second in ((1.01 * relief, 0.0), (0.0, 1.01 * relief), (nan, 1e6), (1e6, nan), (1e308, -1e308)):
+        assert resting_load(boom, first, second) is None

@@ -102,9 +102,43 @@ def test_levers_of_the_other_valves_pass_and_expire(node: Any) -> None:
 
 def test_levers_drive_the_tracks_while_cmd_vel_asks_for_nothing(node: Any) -> None:
     play(node, 0.0, 0.1)
-    node.valves._on_levers(levers(left_travel=4.0, right_travel=-4.0))
-    volts = play(node, 0.1, 0.15).last.data
-    assert (volts[LEFT], volts[RIGHT]) == (4.0, -4.0)
+    node.valves._on_levers(levers())
+    assert drawn(node, 0.1, left_travel=4.0, right_travel=-4.0) == (4.0, -4.0)
+
+
+def drawn(node: Any, start: float, **volts: float) -> tuple[float, float]:
+    """The volts of both tracks 50 ms after levers have come."""
+    node.valves._on_levers(levers(**volts))
+    sent = play(node, start, start + 0.05).last.data
+    return sent[LEFT], sent[RIGHT]
+
+
+def test_levers_held_while_cmd_vel_drove_act_only_after_they_have_been_neutral(node: Any) -> None:
+    play(node, 0.0, 0.1)
+    node.valves._on_levers(levers())
+    node._on_cmd_vel(twist(0.3, stamp=0.1))
+    held, end = {'boom': 2.0, 'left_travel': 6.0, 'right_travel': 6.0}, 40
+    for k in range(2, end):  # cmd_vel falls silent, the vehicle comes to rest
+        drawn(node, 0.05 * k, **held)
+    assert node.state == HOLDING
+    assert drawn(node, 0.05 * end, **held) == (0.0, 0.0)
+    assert node.valves.publisher.last.data[BOOM] == 2.0
+    assert node._cmd_vel_health().values['levers that wait for neutral'] == 'left_travel, right_travel'
+    assert drawn(node, 0.05 * (end + 1), left_travel=0.1, right_travel=6.0) == (0.1, 0.0)  # its ports are shut
+    assert drawn(node, 0.05 * (end + 2), **held) == (6.0, 0.0)
+    assert drawn(node, 0.05 * (end + 3)) == (0.0, 0.0)
+    assert drawn(node, 0.05 * (end + 4), **held) == (6.0, 6.0)
+
+
+def test_levers_of_tracks_are_neutral_once_before_they_act_at_the_start_and_after_a_restart(node: Any) -> None:
+    play(node, 0.0, 0.1)
+    assert drawn(node, 0.1, left_travel=4.0) == (0.0, 0.0)
+    drawn(node, 0.15)
+    assert drawn(node, 0.2, left_travel=4.0) == (4.0, 0.0)
+    node.valves.restart()
+    assert drawn(node, 0.25, left_travel=4.0) == (0.0, 0.0)
+    drawn(node, 0.3)
+    assert drawn(node, 0.35, left_travel=4.0) == (4.0, 0.0)
 
 
 def test_wrong_levers_are_refused_and_counted(node: Any) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from dyn_nodes.middleware import message
-from dyn_nodes.nodes.viewer_inputs import ViewerInputs
+from dyn_nodes.nodes.viewer_inputs import PRESSURE_AGE, ViewerInputs
 from dyn_nodes.viewer.connection import Connection
 
 FLOAT = 'std_msgs/msg/Float64'
@@ -54,3 +56,20 @@ def test_friction_use_and_a_measure_appear_from_their_topics(namespace):
     assert inputs.snapshot.margins['admissible'].value == 120.0
     assert '/right/friction_use/other' not in graph.callbacks
     assert not inputs.discover()
+
+
+def test_a_pressure_that_is_no_number_or_comes_no_more_is_not_known():
+    kind, topic = 'sensor_msgs/msg/FluidPressure', '/hydraulics/boom/head_pressure'
+    graph = Graph('', {topic: kind})
+    inputs = ViewerInputs(graph, None, lambda text: None, Connection('dynamics_node'))
+    assert inputs.discover()
+    take, begin = graph.callbacks[topic], time.monotonic()
+    take(message(kind)(fluid_pressure=2e7))
+    take(message(kind)(fluid_pressure=float('nan')))
+    end = time.monotonic()
+    inputs.forget_old(begin + PRESSURE_AGE - 1e-3)
+    assert inputs.snapshot.pressures == {'boom/head': 2e7}
+    inputs.forget_old(end + PRESSURE_AGE + 1e-3)
+    assert inputs.snapshot.pressures == {}
+    take(message(kind)(fluid_pressure=1e7))
+    assert inputs.snapshot.pressures == {'boom/head': 1e7}

@@ -35,6 +35,16 @@ def test_sliders_begin_where_the_platform_is_and_send_changes_once(sliders):
     assert sliders.armed
 
 
+def test_a_slider_that_is_not_moved_keeps_a_value_beyond_its_range(sliders):
+    sliders.present = HERE | {'x': 400.0, 'y': -170.0}
+    sliders.arm(ME, 0.0)
+    assert sliders.command(0.1, [ME]) is None
+    sliders.move('yaw', 0.1, ME, 0.2)
+    assert sliders.command(0.2, [ME]) == [400.0, -170.0, 0.0, 1.0, 0.0, 0.1]
+    sliders.move('y', -101.0, ME, 0.3)
+    assert sliders.command(0.3, [ME]) == [400.0, -100.0, 0.0, 1.0, 0.0, 0.1]
+
+
 def test_a_platform_that_is_not_known_is_not_driven(sliders):
     sliders.present = {}
     assert not sliders.arm(ME, 0.0)

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 pytest.importorskip('viser', reason='the viewer needs viser')
 from websocket_page import BEAT_MESSAGE, Page, notices_of, turn, until, update
 
 from dyn_nodes.middleware import Node, Parameter, QoSProfile, message
+from dyn_nodes.nodes.running import RunOver
 from dyn_nodes.nodes.viewer_node import ViewerNode
+from dyn_nodes.viewer.connection import Connection
+from dyn_nodes.viewer.panel import Action
 
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 
 
 @pytest.fixture
 def viewer(context):
-    settings = {'machine': 'log_loader', 'port': 0, 'page_timeout': 30.0, 'idle_timeout': 60.0}
+    settings = {'machine': 'log_loader', 'port': 0, 'page_timeout': 30.0, 'idle_timeout': 60.0, 'silence': 60.0}
     made = ViewerNode(context=context, parameter_overrides=[Parameter(k, value=v) for k, v in settings.items()])
     made.sent, made.notices = [], notices_of(made)
     made.driving.publish = made.sent.append
+    made.connection.message(0.0, time.monotonic())
     yield made
     made.destroy_node()
 
@@ -70,6 +76,47 @@ def test_a_second_page_may_stop_and_then_drive(viewer, pages):
     assert set(viewer.sent[-1]) == {0.0}
     drive(viewer, second, -1.0 + 2.5)
     assert viewer.levers.owner == second.number
+
+
+def arm(viewer):
+    """Switch the levers on as a page that may drive; return whether they are on."""
+    viewer.cockpit.gate.workers = lambda silence: [7]
+    viewer._act(Action('drive', True, 7), time.monotonic())
+    return viewer.levers.armed
+
+
+def test_levers_stay_off_before_the_first_joint_states(viewer):
+    viewer.connection = Connection('dynamics_node')
+    assert not arm(viewer)
+    assert viewer.notices[-1] == ('The machine is not seen yet: no joint_states have come.', 7)
+    viewer.connection.message(0.0, time.monotonic())
+    assert arm(viewer)
+
+
+def test_a_simulation_in_lockstep_may_be_driven_before_the_first_joint_states(viewer):
+    viewer.connection = Connection('dynamics_node')
+    viewer.dynamics.parameters['mode'] = 'lockstep'
+    assert arm(viewer), 'it waits for a command before it publishes more'
+
+
+def test_a_picture_that_fails_lets_the_levers_go_and_the_next_one_is_shown(viewer, monkeypatch):
+    assert arm(viewer)
+    viewer.levers.move('boom', 2.0, 7, time.monotonic())
+    shown = []
+
+    def show(snapshot):
+        shown.append(snapshot)
+        if len(shown) == 1:
+            raise ValueError('no picture of this')
+        raise RunOver
+
+    monkeypatch.setattr(viewer.cockpit, 'update', show)
+    with pytest.raises(RunOver):
+        viewer.run()
+    assert max(viewer.sent[0]) == 2.0
+    assert set(viewer.sent[1]) == {0.0}
+    assert (viewer.levers.armed, viewer.levers.reason) == (False, 'the cockpit failed')
+    assert 'no picture of this' in viewer.guard.last_failure
 
 
 def test_in_lockstep_the_levers_drive_where_no_controller_does(viewer, pages, context):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -10,8 +12,11 @@ from websocket_page import BEAT_MESSAGE, Page, turn, until, update
 
 from dyn_nodes.middleware import Node, Parameter, SingleThreadedExecutor, message
 from dyn_nodes.nodes.listeners import is_listened_to
+from dyn_nodes.nodes.page_driving import JointDriving
 from dyn_nodes.nodes.viewer_node import ViewerNode
 from dyn_nodes.viewer.gauges import dead_parts
+from dyn_nodes.viewer.panel import Action
+from dyn_nodes.viewer.snapshot import Snapshot
 
 KINDS = {
     'valve_commands': 'std_msgs/msg/Float64MultiArray',
@@ -145,8 +150,9 @@ def test_an_arm_gets_sliders_of_its_joints(made, context):
 
 def test_a_lever_may_skip_the_part_that_does_nothing(made, context):
     listener = Listener(context, 'valve_commands')
-    viewer = made('log_loader')
+    viewer = made('log_loader', silence=60.0)
     assert turn(viewer, lambda: offered(viewer))
+    viewer.connection.message(0.0, time.monotonic())
     way = viewer.driving
     viewer.inputs.snapshot.pressures = {'boom/head': 15e6, 'boom/rod': 1e6}
     way._computed = -1e9
@@ -163,11 +169,93 @@ def test_a_lever_may_skip_the_part_that_does_nothing(made, context):
         way._computed = -1e9
         turn(viewer, seconds=0.2)
         assert 'data-dead="boom"' in viewer.cockpit.controls._dead.content
+        page.send(update(viewer.cockpit.controls.sliders['boom'], 0.0))
         page.send(update(viewer.cockpit.controls._skip, True))
+        assert turn(viewer, lambda: way.skips)
+        page.send(update(viewer.cockpit.controls.sliders['boom'], 1.0))
         assert turn(viewer, lambda: any(own.data[place] > high for own in listener.take()))
         assert turn(viewer, lambda: viewer.cockpit.controls._dead.content == '', 3.0)
     finally:
         page.socket.close()
+
+
+OWNER, OTHER = 1, 2
+
+
+def test_a_joint_that_has_turned_more_than_its_slider_shows_stays_when_another_one_is_moved(made):
+    viewer = made('log_loader')
+    way, controls = JointDriving(viewer, viewer.machine), viewer.cockpit.controls
+    way.set_up(controls)
+    joints = {'swing_joint': np.radians(400.0), 'boom_joint': 0.0, 'stick_joint': -0.1}
+    way.show(controls, Snapshot(joints=joints), '')
+    assert way.levers.arm(OWNER, 0.0)
+    way.levers.move('boom_joint', 1.0, OWNER, 0.1)
+    goal = dict(zip(way.levers.names, way.levers.command(0.1, [OWNER])))
+    assert (goal['swing_joint'], goal['boom_joint']) == pytest.approx((400.0, 1.0))
+    controls.place_sliders(way.levers.values(0.1))
+    assert controls.sliders['swing_joint'].value == pytest.approx(180.0), 'as far as it goes'
+
+
+@pytest.fixture
+def valves(made):
+    """A viewer whose levers the page OWNER has switched on; `sent` keeps its volts."""
+    viewer = made('log_loader')
+    viewer.sent = []
+    viewer.driving._outlet.publish = viewer.sent.append
+    assert viewer.levers.arm(OWNER, time.monotonic())
+    return viewer
+
+
+def skip(viewer, on, client=OWNER):
+    viewer._act(Action('skip', on, client), time.monotonic())
+    return viewer.driving.skips
+
+
+def touched(viewer, pressures):
+    """Return the volts of the boom for a touch of its lever after it has rested at these line pressures."""
+    way, now = viewer.driving, time.monotonic()
+    way._computed = -1e9
+    way.show(viewer.cockpit.controls, Snapshot(pressures=pressures), '')
+    viewer.levers.move('boom', 0.1, OWNER, now)
+    way.publish(viewer.levers.command(now, [OWNER]))
+    viewer.levers.neutral()
+    return viewer.sent[-1][viewer.levers.names.index('boom')]
+
+
+def test_a_touch_skips_no_more_than_without_a_load_where_the_pressures_are_unknown_or_impossible(valves):
+    assert skip(valves, True)
+    bare = touched(valves, {})
+    assert 0.1 < bare < 1.0
+    known = {'boom/head': 15e6, 'boom/rod': 1e6}
+    for head in (60e6, float('nan'), float('inf')):
+        assert 4.0 < touched(valves, known) < 4.9
+        assert touched(valves, known | {'boom/head': head}) == bare
+    assert 4.0 < touched(valves, known) < 4.9
+    assert touched(valves, {}) == bare, 'the topics have gone'
+    assert 'boom' not in valves.driving._loaded
+
+
+def test_only_the_page_that_drives_may_skip_the_dead_part_and_only_at_neutral(valves):
+    now = time.monotonic()
+    assert not skip(valves, True, OTHER)
+    valves.levers.move('boom', 0.1, OWNER, now)
+    assert not skip(valves, True), 'the volts would jump'
+    valves.levers.move('boom', 0.0, OWNER, now)
+    valves.levers.push('swing', 1.0, OWNER, now)
+    assert not skip(valves, True)
+    valves.levers.neutral()
+    assert skip(valves, True)
+    assert skip(valves, False, OTHER)
+    valves.levers.move('boom', 0.1, OWNER, now)
+    assert skip(valves, False)
+    valves.levers.disarm('', now)
+    assert skip(valves, False), 'the levers are off'
+
+
+def test_the_switch_of_skipping_shows_what_is(valves):
+    valves.cockpit.controls._skip.value = True
+    skip(valves, True, OTHER)
+    assert not valves.cockpit.controls._skip.value
 
 
 def test_the_dead_parts_are_named_where_a_lever_stands_in_one():
