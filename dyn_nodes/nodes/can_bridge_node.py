@@ -150,7 +150,7 @@ class CanBridgeNode(OverridableNode):
             elif frame is not None:
                 self._publish_received()
         if self.is_bridge:
-            fault = self.fault() or self.competing.found(now)
+            fault = self.bus.take_fault() or self.fault() or self.competing.found(now)
             if fault and self.arming.disarm(fault, now):
                 self.get_logger().error(f'disarmed: {fault}')
                 self._publish_state()
