@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from dyn_nodes.can.checksums import crc8_8h2f, crc8_j1850, sum8, xor8
 from dyn_nodes.can.cylinder_length import CylinderLength
+from dyn_nodes.can.j1939 import destination, parameter_group
 from dyn_nodes.can.mapping import resolution
 from dyn_nodes.can.mapping_file import load_mapping
-from dyn_nodes.can.receiver import Receiver, parameter_group
+from dyn_nodes.can.receiver import Receiver
 from dyn_nodes.can.sender import Sender
 
 MAPPING = log_loader()
@@ -92,7 +93,8 @@ def test_j1939_goes_by_parameter_group_and_source_at_any_priority():
     assert receiver.frame_of(low_priority, True) is FRAMES['LinePressures']
     assert receiver.frame_of(low_priority ^ 1, True) is None, 'another control unit'
     assert receiver.frame_of(frame.identifier & 0x7FF, False) is None
-    assert parameter_group(0x18EF2113) == 0xEF00, 'a group with a destination'
+    assert (parameter_group(0x18EF2113), destination(0x18EF2113)) == (0xEF00, 0x21)
+    assert (parameter_group(0x18FF2113), destination(0x18FF2113)) == (0xFF21, None)
 
 
 def test_not_available_is_no_pressure():
