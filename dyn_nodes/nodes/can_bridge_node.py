@@ -17,6 +17,7 @@ import numpy as np
 
 from dyn_nodes.can.arming import Arming, ArmingError
 from dyn_nodes.can.command_bounds import CommandBounds
+from dyn_nodes.can.commandable import obstacles
 from dyn_nodes.can.competing import CompetingSenders
 from dyn_nodes.can.mapping import CanMapping, Frame, Key
 from dyn_nodes.can.mapping_file import load_mapping
@@ -87,6 +88,7 @@ class CanBridgeNode(OverridableNode):
         self.receiver, self.sender = Receiver(incoming), Sender(outgoing)
         self.seen = Receiver(commanded if self.is_bridge else ())
         self.competing = CompetingSenders(commanded if self.is_bridge else ())
+        self._obstacles = '; '.join(map(str, obstacles(self.mapping)))
         self.arming = Arming(values['limit_share'], values['neutral_time'])
         self.refusals = commands.Refusals()
         self._command = -math.inf, np.zeros(len(order))
@@ -182,7 +184,7 @@ class CanBridgeNode(OverridableNode):
         """Return why the machine on the bus must not be commanded, or ''."""
         now = time.monotonic()
         stuck = f'the bus takes no frames for {STUCK:g} s' if now - self.bus.written > STUCK else ''
-        return self.bus.fault or self.bus.send_fault or stuck or self.receiver.fault(now)
+        return self._obstacles or self.bus.fault or self.bus.send_fault or stuck or self.receiver.fault(now)
 
     def _publish_received(self) -> None:
         """Machine: give the commands of the bus to the valves once all are known and fresh, and no lever is moved."""

@@ -129,6 +129,25 @@ def test_arming_needs_every_signal(setup):
     assert 'WheelLoads' in answer.message
 
 
+def test_arming_needs_a_measurement_of_every_commanded_joint(context, held, tmp_path):
+    path = mapping_in(tmp_path)
+    text = path.read_text()
+    path.write_text(text.partition('joints:\n')[0] + 'wheel_loads:' + text.partition('wheel_loads:')[2])
+    text = path.read_text()
+    path.write_text(''.join(line for line in text.splitlines(keepends=True) if 'Alive' not in line or 'Valve' in line))
+    node, wires = bridge_on(context, 'unmeasured', path), Wires('unmeasured', held, path)
+    try:
+        run(node, wires, command=0.0)
+        assert node.receiver.fault(held.now) == '', 'wheel loads come'
+        answer = ask(node, 'arm')
+        assert not answer.success
+        assert 'commands.boom: expected a signal of the position or velocity of boom_joint' in answer.message
+        assert run(node, wires, command=0.0) == []
+    finally:
+        node.destroy_node()
+        wires.bus.shutdown()
+
+
 @pytest.mark.parametrize('lost', ['JointPositions', 'LinePressures'])
 def test_a_stale_signal_disarms_sends_neutral_then_nothing_and_stays_so(setup, lost):
     node, wires = setup
