@@ -256,7 +256,7 @@ class CanBridgeNode(OverridableNode):
             return self.sender.encode(frame, self.simulated.known(now))
         if self.is_bridge and self.bus.send_fault and self.arming.was_armed and self.arming.state == 'shadow':
             self.arming.prolong(now)  # until the bus takes neutral commands again
-        if not (self.arming.sends(now) if self.is_bridge else self._has_command(now)):
+        if not (self.arming.take_turn(frame.name, now) if self.is_bridge else self._has_command(now)):
             return None
         volts = self._volts(now, self.arming.greatest_share()) if self.is_bridge else self._command[1]
         values: dict[Key, float] = {('command', name): float(value) for name, value in zip(self.names, volts)}

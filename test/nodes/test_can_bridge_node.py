@@ -92,7 +92,7 @@ def test_a_bridge_publishes_the_levers_of_the_machine_and_sends_nothing(setup):
     wires.bus.send(can.Message(arbitration_id=raw[0], is_extended_id=raw[1], data=raw[2]))  # frozen counter
     run(node, wires, 0.1)
     assert len(node.levers_out.messages) == count
-    assert not node.arming.sends(wires.time.now)
+    assert not node.arming.take_turn('ValveCommands', wires.time.now)
 
 
 def test_a_simulated_machine_sends_the_levers_of_its_operator_until_they_end(context, request):
@@ -248,6 +248,17 @@ def test_a_bus_that_took_no_frames_gets_neutral_ones_when_it_does_again_and_can_
     run(node, wires, 2.0, command=0.0)
     assert run(node, wires, 0.1, command=0.0) == [], 'then none'
     assert ask(node, 'arm').success
+
+
+def test_a_neutral_frame_follows_a_disarm_without_any_neutral_time(context, request, held):
+    wires, node = Wires(request.node.name, held), bridge_on(context, request.node.name, neutral_time=0.0)
+    try:
+        arm_and_command(node, wires)
+        assert ask(node, 'arm', False).success
+        assert run(node, wires, 0.3, command=1.0) == [0.0]
+    finally:
+        node.destroy_node()
+        wires.bus.shutdown()
 
 
 def test_a_writing_thread_that_is_held_up_is_a_fault(setup):
