@@ -30,7 +30,7 @@ from dyn_nodes.nodes.can_bus import CanBus, Received
 from dyn_nodes.nodes.can_topics import MeasurementTopics, SimulatedMeasurements
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health, one_line
 from dyn_nodes.nodes.exchange import valve_order
-from dyn_nodes.nodes.listeners import publishers_of
+from dyn_nodes.nodes.listeners import other_publishers
 from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.running import run_node
@@ -44,6 +44,8 @@ HUNG = 0.2
 """Time without a turn of the node's timer after which its writing thread sends nothing but neutral, s."""
 STUCK = 0.5
 """Time without a turn of the writing thread after which the bus counts as one that takes no frames, s."""
+GRAPH_PERIOD = 0.2
+"""Time between two looks at who offers commands while the machine is commanded, s."""
 NEUTRAL = 1e-9
 """Volts."""
 
@@ -96,6 +98,7 @@ class CanBridgeNode(OverridableNode):
         self._stamped = 0
         self._turned = time.monotonic()
         self._moved = False
+        self._graph_seen = -math.inf
         self._out = volts_message(self.names)
         self._create_topics()
         # the control units of a simulated machine send its levers, too
@@ -152,7 +155,7 @@ class CanBridgeNode(OverridableNode):
             elif frame is not None:
                 self._publish_received()
         if self.is_bridge:
-            fault = self.bus.take_fault() or self.fault() or self.competing.found(now)
+            fault = self.bus.take_fault() or self.fault() or self.competing.found(now) or self._new_source(now)
             if fault and self.arming.disarm(fault, now):
                 self.get_logger().error(f'disarmed: {fault}')
                 self._publish_state()
@@ -268,12 +271,19 @@ class CanBridgeNode(OverridableNode):
         """Return whether the last command was neutral, however long ago; or an old one whose source has gone."""
         if _are_neutral(self._command[1]):
             return True
-        return not self._has_command(time.monotonic()) and not publishers_of(self, 'valve_commands')
+        return not self._has_command(time.monotonic()) and not other_publishers(self, 'valve_commands')
 
     def _several(self) -> str:
-        """Return which nodes offer commands, where it is more than one; ''."""
-        names = publishers_of(self, 'valve_commands')
+        """Return which nodes offer commands, one for each publisher where it is more than one; ''."""
+        names = other_publishers(self, 'valve_commands')
         return f'several nodes offer valve_commands: {", ".join(names)}' if len(names) > 1 else ''
+
+    def _new_source(self, now: float) -> str:
+        """Return which nodes offer commands to an armed bridge, where it is more than one; at most every 0.2 s; ''."""
+        if self.arming.state == 'shadow' or now - self._graph_seen < GRAPH_PERIOD:
+            return ''
+        self._graph_seen = now
+        return self._several()
 
     def _on_arm(self, request: Any, response: Any) -> Any:
         now = time.monotonic()

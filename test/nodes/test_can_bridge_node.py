@@ -37,7 +37,7 @@ from dyn_nodes.can.mapping_file import load_mapping
 from dyn_nodes.can.sender import Sender
 from dyn_nodes.middleware import Node, Parameter, message
 from dyn_nodes.nodes.arrays import volts_message
-from dyn_nodes.nodes.can_bridge_node import HUNG, CanBridgeNode
+from dyn_nodes.nodes.can_bridge_node import GRAPH_PERIOD, HUNG, CanBridgeNode
 
 FluidPressure, WrenchStamped = message('sensor_msgs/msg/FluidPressure'), message('geometry_msgs/msg/WrenchStamped')
 STEPS = (1.8e-4, 8.4e-5, 3.6e-4)
@@ -218,7 +218,7 @@ def test_between_two_commands_of_a_slow_source_nothing_can_be_armed(setup, conte
         third = other.create_publisher(Volts, 'valve_commands', 10)
         wait_for(lambda: node.count_publishers(node.resolve_topic_name('valve_commands')) == 3)
         run(node, wires, 0.1, command=0.0)
-        assert 'several nodes offer valve_commands: other, source' in ask(node, 'arm').message
+        assert 'several nodes offer valve_commands: /other, /source, /source' in ask(node, 'arm').message
         other.destroy_publisher(third)
         other.destroy_node()
         source.destroy_publisher(second)
@@ -228,6 +228,47 @@ def test_between_two_commands_of_a_slow_source_nothing_can_be_armed(setup, conte
     finally:
         source.destroy_publisher(offered)
         source.destroy_node()
+
+
+@contextlib.contextmanager
+def offering(context, *names):
+    """Nodes of these names that offer commands, while it lasts."""
+    nodes = [Node(name, context=context) for name in names]
+    for node in nodes:
+        node.create_publisher(Volts, 'valve_commands', 10)
+    try:
+        yield
+    finally:
+        for node in nodes:
+            node.destroy_node()
+
+
+def wait_for_sources(node, count):
+    wait_for(lambda: node.count_publishers(node.resolve_topic_name('valve_commands')) == count)
+
+
+def test_a_second_source_of_commands_disarms_an_armed_bridge_and_is_named(setup, context):
+    node, wires = setup
+    with offering(context, 'teleop_node'):
+        wait_for_sources(node, 1)
+        arm_and_command(node, wires)
+        with offering(context, 'controller_node'):
+            wait_for_sources(node, 2)
+            assert run(node, wires, GRAPH_PERIOD + 0.05, command=1.0)[-1] == 0.0
+            assert node.state_out.last.data == (
+                'shadow: several nodes offer valve_commands: /controller_node, /teleop_node'
+            )
+        wait_for_sources(node, 1)
+        run(node, wires, 0.2, command=0.0)
+        assert ask(node, 'arm').success
+
+
+def test_two_sources_of_one_name_are_two(setup, context):
+    node, wires = setup
+    with offering(context, 'teleop_node', 'teleop_node'):
+        wait_for_sources(node, 2)
+        run(node, wires, 0.25, command=0.0)
+        assert 'several nodes offer valve_commands: /teleop_node, /teleop_node' in ask(node, 'arm').message
 
 
 def test_a_bus_that_took_no_frames_gets_neutral_ones_when_it_does_again_and_can_be_armed(setup, monkeypatch):
