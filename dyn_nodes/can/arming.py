@@ -17,7 +17,7 @@ class Arming:
 
     Args:
         share: of the voltage limits that commands in `limit` may have, 0 to 1.
-        neutral_time: after leaving `limit` or `active`, neutral commands are sent for this time, s.
+        neutral_time: after leaving `limit` or `active`, neutral commands are sent for this time, s, and once at least.
 
     Attributes:
         state: `shadow`: nothing is sent; `limit`: a share of the commands; `active`: the commands.
@@ -29,6 +29,7 @@ class Arming:
         self.state: State = 'shadow'
         self.reason = ''
         self._left = -math.inf
+        self._owed: set[str] = set()
 
     def arm(self, is_wanted: bool, fault: str, is_neutral: bool, now: float) -> None:
         """Go from shadow to limit, or from anywhere to shadow.
@@ -80,9 +81,17 @@ class Arming:
         """Send neutral commands for the whole time from now on, s: those before have reached nothing."""
         self._left = now
 
-    def sends(self, now: float) -> bool:
-        """Return whether frames are sent at a time, s."""
-        return self.state != 'shadow' or now - self._left <= self.neutral_time
+    def take_turn(self, message: str, now: float) -> bool:
+        """Return whether the frame of a message that is due at a time, s, is sent.
+
+        A message that was sent while the machine was commanded is sent once more, however late its turn comes.
+        """
+        if self.state != 'shadow':
+            self._owed.add(message)
+            return True
+        is_owed = message in self._owed
+        self._owed.discard(message)
+        return is_owed or now - self._left <= self.neutral_time
 
     def greatest_share(self) -> float:
         """Return the share of the voltage limits that a command may have now; 0: neutral."""

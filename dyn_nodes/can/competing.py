@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from dyn_nodes.can.j1939 import EVERY_UNIT, NO_UNIT, destination, parameter_group, source
 from dyn_nodes.can.mapping import Frame
-from dyn_nodes.can.receiver import ANY_SOURCE, parameter_group
 
 ADDRESS_CLAIMED = 0xEE00
 """Parameter group by which a control unit claims its source address (SAE J1939-81)."""
@@ -16,7 +16,7 @@ class CompetingSenders:
 
     An interface of python-can does not return the frames that it sends, so that each is of another sender: also one
     with a wrong checksum, a frozen counter or another size, since the machine may use it. Of J1939, a frame
-    counts with any priority and source address.
+    counts with any priority and source address, to the control unit of the machine or to all of them.
 
     Args:
         frames: of the commands.
@@ -24,16 +24,19 @@ class CompetingSenders:
 
     def __init__(self, frames: Iterable[Frame]) -> None:
         self._exact: dict[tuple[int, bool], Frame] = {}
-        self._groups: dict[int, Frame] = {}
+        self._groups: dict[tuple[int, int | None], Frame] = {}
         self._claims: dict[int, Frame] = {}
         for frame in frames:
             identifier, extended = frame.message.frame_id, frame.message.is_extended_frame
             if not frame.is_j1939:
                 self._exact[identifier, extended] = frame
                 continue
-            self._groups[_group_and_destination(identifier)] = frame
-            if identifier & 0xFF not in ANY_SOURCE:
-                self._claims[identifier & 0xFF] = frame
+            group, to = parameter_group(identifier), destination(identifier)
+            self._groups[group, to] = frame
+            if to is not None:
+                self._groups[group, EVERY_UNIT] = frame
+            if source(identifier) not in NO_UNIT:
+                self._claims[source(identifier)] = frame
         self._until: dict[str, float] = {}
 
     def take(self, identifier: int, extended: bool, now: float) -> None:
@@ -42,11 +45,11 @@ class CompetingSenders:
         if frame is not None:
             what = f'sends {frame.name}'
         elif extended:
-            source = identifier & 0xFF
-            if (frame := self._groups.get(_group_and_destination(identifier))) is not None:
-                what = f'sends {frame.name} from source address 0x{source:02X}'
-            elif parameter_group(identifier) == ADDRESS_CLAIMED and (frame := self._claims.get(source)) is not None:
-                what = f'claims source address 0x{source:02X} of {frame.name}'
+            group, sender = parameter_group(identifier), source(identifier)
+            if (frame := self._groups.get((group, destination(identifier)))) is not None:
+                what = f'sends {frame.name} from source address 0x{sender:02X}'
+            elif group == ADDRESS_CLAIMED and (frame := self._claims.get(sender)) is not None:
+                what = f'claims source address 0x{sender:02X} of {frame.name}'
         if frame is not None:
             self._until[what] = now + frame.timeout
 
@@ -54,7 +57,3 @@ class CompetingSenders:
         """Return what another control unit has sent within the timeout of its message, in one line, or ''."""
         recent = [what for what, until in self._until.items() if now <= until]
         return f'another control unit {", ".join(recent)}' if recent else ''
-
-
-def _group_and_destination(identifier: int) -> int:
-    return identifier >> 8 & 0x3FFFF

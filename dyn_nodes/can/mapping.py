@@ -15,7 +15,8 @@ Kind = Literal['position', 'velocity', 'imu', 'pressure', 'payload', 'wheel_load
 Key = tuple[Kind, str]
 IMU_AXES = tuple(f'{what}_{axis}' for what in ('angular_velocity', 'linear_acceleration') for axis in 'xyz')
 NOT_AVAILABLE = 0xFB
-"""First byte of the raw values of SAE J1939-71 that are no measurement: reserved, error, not available."""
+"""First byte of the raw values of SAE J1939-71 that are no measurement: reserved, error, not available. Of fewer than
+8 bits, the last two values are error and not available."""
 ROUNDING = 1e-6
 """Steps of a signal, or parts of a value, by which a bound may be missed: errors of floating point."""
 
@@ -165,9 +166,10 @@ def raw_limits(signal: Any, is_j1939: bool) -> tuple[int, int]:
     """Return the least and the greatest raw value of an integer signal that are a measurement."""
     if signal.is_signed:
         return -(1 << signal.length - 1), (1 << signal.length - 1) - 1
-    if is_j1939 and signal.length >= 8:
-        return 0, (NOT_AVAILABLE << signal.length - 8) - 1
-    return 0, (1 << signal.length) - 1
+    count = 1 << signal.length
+    if is_j1939 and signal.length > 1:
+        count = NOT_AVAILABLE << signal.length - 8 if signal.length >= 8 else count - 2
+    return 0, count - 1
 
 
 def number_limits(signal: Any, is_j1939: bool) -> tuple[float, float]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dyn_nodes.can.channels import ChannelReader
+from dyn_nodes.can.commandable import obstacles
 from dyn_nodes.can.dbc import read_dbc
 from dyn_nodes.can.frames import FrameReader
 from dyn_nodes.can.mapping import CanMapping
@@ -65,7 +66,13 @@ def _read(root: Entry, path: Path, report: Report) -> CanMapping | None:
         return None
     channels = ChannelReader(reader, machine, database).read(root, values)
     frames = FrameReader(reader, machine, database).read(root, values, channels)
-    return None if report.failed else CanMapping(machine, frames, (str(path), str(source)))
+    if report.failed:
+        return None
+    mapping = CanMapping(machine, frames, (str(path), str(source)))
+    for own in obstacles(mapping):
+        entry = channels['command', own.actuator][1]
+        report.warn(entry.line, entry.path, f'{own.expected}, else the bridge cannot be armed', own.found)
+    return mapping
 
 
 def _machine(root: Entry, values: Mapping[str, Any], path: Path, report: Report) -> Machine | None:

@@ -7,12 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from dyn_nodes.can.j1939 import NO_UNIT, parameter_group, source
 from dyn_nodes.can.mapping import ROUNDING, Channel, Frame, Key, number_limits, raw_limits
 from dyn_nodes.can.others import Others
 from dyn_nodes.can.plausibility import Plausibility
-
-ANY_SOURCE = (0xFE, 0xFF)
-"""Source addresses of a DBC that stand for any control unit."""
 
 
 class RejectedError(ValueError):
@@ -21,12 +19,6 @@ class RejectedError(ValueError):
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(text)
         self.kind = kind
-
-
-def parameter_group(identifier: int) -> int:
-    """Return the PGN of an identifier of 29 bits (SAE J1939-21): without destination where it has one."""
-    group = identifier >> 8 & 0x3FFFF
-    return group if (group >> 8 & 0xFF) >= 240 else group & 0x3FF00
 
 
 class _Range(NamedTuple):
@@ -88,8 +80,8 @@ class Receiver:
         if exact is not None or not extended:
             return exact
         for frame in self._groups.get(parameter_group(identifier), ()):
-            source = frame.message.frame_id & 0xFF
-            if source in ANY_SOURCE or source == identifier & 0xFF:
+            sender = source(frame.message.frame_id)
+            if sender in NO_UNIT or sender == source(identifier):
                 return frame
         return None
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from dyn_nodes.can.arming import Arming, ArmingError
 from dyn_nodes.can.command_bounds import CommandBounds
+from dyn_nodes.can.commandable import obstacles
 from dyn_nodes.can.competing import CompetingSenders
 from dyn_nodes.can.mapping import CanMapping, Frame, Key
 from dyn_nodes.can.mapping_file import load_mapping
@@ -29,7 +30,7 @@ from dyn_nodes.nodes.can_bus import CanBus, Received
 from dyn_nodes.nodes.can_topics import MeasurementTopics, SimulatedMeasurements
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health, one_line
 from dyn_nodes.nodes.exchange import valve_order
-from dyn_nodes.nodes.listeners import publishers_of
+from dyn_nodes.nodes.listeners import other_publishers
 from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.running import run_node
@@ -43,6 +44,8 @@ HUNG = 0.2
 """Time without a turn of the node's timer after which its writing thread sends nothing but neutral, s."""
 STUCK = 0.5
 """Time without a turn of the writing thread after which the bus counts as one that takes no frames, s."""
+GRAPH_PERIOD = 0.2
+"""Time between two looks at who offers commands while the machine is commanded, s."""
 
 
 def mapping_of(given: str) -> CanMapping:
@@ -85,6 +88,7 @@ class CanBridgeNode(OverridableNode):
         self.receiver, self.sender = Receiver(incoming), Sender(outgoing)
         self.seen = Receiver(commanded if self.is_bridge else ())
         self.competing = CompetingSenders(commanded if self.is_bridge else ())
+        self._obstacles = '; '.join(map(str, obstacles(self.mapping)))
         self.arming = Arming(values['limit_share'], values['neutral_time'])
         self.refusals = commands.Refusals()
         self._command = -math.inf, np.zeros(len(order))
@@ -92,6 +96,7 @@ class CanBridgeNode(OverridableNode):
         self._stamped = 0
         self._turned = time.monotonic()
         self._moved = False
+        self._graph_seen = -math.inf
         self._out = volts_message(self.names)
         self._create_topics()
         # the control units of a simulated machine send its levers, too
@@ -148,7 +153,7 @@ class CanBridgeNode(OverridableNode):
             elif frame is not None:
                 self._publish_received()
         if self.is_bridge:
-            fault = self.fault() or self.competing.found(now)
+            fault = self.bus.take_fault() or self.fault() or self.competing.found(now) or self._new_source(now)
             if fault and self.arming.disarm(fault, now):
                 self.get_logger().error(f'disarmed: {fault}')
                 self._publish_state()
@@ -180,7 +185,7 @@ class CanBridgeNode(OverridableNode):
         """Return why the machine on the bus must not be commanded, or ''."""
         now = time.monotonic()
         stuck = f'the bus takes no frames for {STUCK:g} s' if now - self.bus.written > STUCK else ''
-        return self.bus.fault or self.bus.send_fault or stuck or self.receiver.fault(now)
+        return self._obstacles or self.bus.fault or self.bus.send_fault or stuck or self.receiver.fault(now)
 
     def _publish_received(self) -> None:
         """Machine: give the commands of the bus to the valves once all are known and fresh, and no lever is moved."""
@@ -252,7 +257,7 @@ class CanBridgeNode(OverridableNode):
             return self.sender.encode(frame, self.simulated.known(now))
         if self.is_bridge and self.bus.send_fault and self.arming.was_armed and self.arming.state == 'shadow':
             self.arming.prolong(now)  # until the bus takes neutral commands again
-        if not (self.arming.sends(now) if self.is_bridge else self._has_command(now)):
+        if not (self.arming.take_turn(frame.name, now) if self.is_bridge else self._has_command(now)):
             return None
         volts = self._volts(now, self.arming.greatest_share()) if self.is_bridge else self._command[1]
         values: dict[Key, float] = {('command', name): float(value) for name, value in zip(self.names, volts)}
@@ -264,12 +269,19 @@ class CanBridgeNode(OverridableNode):
         """Return whether the last command was neutral, however long ago; or an old one whose source has gone."""
         if commands.are_neutral(self._command[1]):
             return True
-        return not self._has_command(time.monotonic()) and not publishers_of(self, 'valve_commands')
+        return not self._has_command(time.monotonic()) and not other_publishers(self, 'valve_commands')
 
     def _several(self) -> str:
-        """Return which nodes offer commands, where it is more than one; ''."""
-        names = publishers_of(self, 'valve_commands')
+        """Return which nodes offer commands, one for each publisher where it is more than one; ''."""
+        names = other_publishers(self, 'valve_commands')
         return f'several nodes offer valve_commands: {", ".join(names)}' if len(names) > 1 else ''
+
+    def _new_source(self, now: float) -> str:
+        """Return which nodes offer commands to an armed bridge, where it is more than one; at most every 0.2 s; ''."""
+        if self.arming.state == 'shadow' or now - self._graph_seen < GRAPH_PERIOD:
+            return ''
+        self._graph_seen = now
+        return self._several()
 
     def _on_arm(self, request: Any, response: Any) -> Any:
         now = time.monotonic()

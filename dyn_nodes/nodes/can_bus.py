@@ -64,7 +64,7 @@ class CanBus:
 
     Attributes:
         received: frames since they were taken last, oldest first.
-        fault: why the bus cannot be used, or ''.
+        fault, send_fault: why the bus cannot be read or written now, or ''.
         sent, unreadable, error_frames: counts.
         written: steady time of the last turn of writing that came to its end, s.
 
@@ -78,6 +78,7 @@ class CanBus:
         self.values, self.frames, self.make = values, tuple(frames), make
         self.received: deque[Received] = deque(maxlen=MOST_WAITING)
         self.fault = self.send_fault = ''
+        self._newest_fault: deque[str] = deque(maxlen=1)
         self.sent = self.unreadable = self.error_frames = 0
         self._bus: Any = open_bus(values)
         self.written = time.monotonic()
@@ -91,6 +92,17 @@ class CanBus:
         self._threads = [threading.Thread(target=run, daemon=True) for run in runs]
         for thread in self._threads:
             thread.start()
+
+    def take_fault(self) -> str:
+        """Return the newest fault since the last call, even one that is over; ''."""
+        try:
+            return self._newest_fault.pop()
+        except IndexError:
+            return ''
+
+    def _noted(self, fault: str) -> str:
+        self._newest_fault.append(fault)
+        return fault
 
     def wait_sent(self, count: int) -> None:
         """Let the writing thread send so many frames more, for a quarter of a second at most."""
@@ -129,7 +141,7 @@ class CanBus:
             message = self._bus.recv(timeout)
         except (ValueError, IndexError, KeyError) as error:  # text of a serial adapter that is no frame
             if isinstance(error, ParameterError):
-                self.fault = str(error)
+                self.fault = self._noted(str(error))
                 self._ended.wait(REOPEN)
             else:
                 self._skip()
@@ -137,7 +149,7 @@ class CanBus:
             if isinstance(error.__cause__, ValueError):  # python-can wraps bytes that are no text
                 self._skip()
             else:
-                self.fault = one_line(f'the bus cannot be read: {error}')
+                self.fault = self._noted(one_line(f'the bus cannot be read: {error}'))
                 self._shut()
                 self._ended.wait(REOPEN)
         else:
@@ -157,7 +169,7 @@ class CanBus:
         if message.is_error_frame:
             self.error_frames += 1
             if message.arbitration_id & BUS_OFF:
-                self.fault = 'bus off'
+                self.fault = self._noted('bus off')
         elif not message.is_remote_frame:
             now = time.monotonic()
             self.fault = ''  # also after bus off
@@ -196,4 +208,4 @@ class CanBus:
             )
             self.sent, self.send_fault = self.sent + 1, ''
         except Exception as error:  # a full queue, a cable that is out: the next period tries again
-            self.send_fault = one_line(f'the bus cannot be written: {error}')
+            self.send_fault = self._noted(one_line(f'the bus cannot be written: {error}'))

@@ -150,17 +150,17 @@ def joint_values(
 def voltages(message: Any, actuators: Sequence[str], limits: Array, topic: str = 'valve_commands') -> Array:
     """Check a Float64MultiArray of volts and return it (n,).
 
-    Raises RefusedError: wrong size, names of other actuators or in another order, not finite, or beyond twice a valve's
-    voltage limit (within that it saturates).
+    Where the first dimension has a label it has to be the names, comma-separated. Raises RefusedError: wrong size,
+    another label, not finite, or beyond twice a valve's voltage limit (within that it saturates).
     """
     values = np.asarray(message.data, dtype=np.float64)
     if values.shape != (len(actuators),):
         raise RefusedError(
             'wrong size', f'{topic}: expected {len(actuators)} values ({", ".join(actuators)}), found {values.size}'
         )
-    named = message.layout.dim[0].label.split(',') if message.layout.dim else []
-    if len(named) == len(actuators) > 1 and named != list(actuators):
-        expected, found = ', '.join(actuators), ', '.join(named)
+    label = message.layout.dim[0].label if message.layout.dim else ''
+    if label and label != ','.join(actuators):
+        expected, found = ', '.join(actuators), label.replace(',', ', ')
         raise RefusedError('other actuators', f'{topic}: expected volts of {expected}, found those of {found}')
     if all(
         math.isfinite(value) and abs(value) <= 2.0 * limit for value, limit in zip(values.tolist(), limits.tolist())

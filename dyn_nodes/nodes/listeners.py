@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dyn_nodes.middleware import Node
 
 RECORDERS = ('recorder_node', 'rosbag2_recorder')
@@ -12,12 +14,23 @@ def is_listened_to(node: Node, topic: str) -> bool:
     """Return whether another node than this one, and no recorder, subscribes to a topic."""
     own = node.get_fully_qualified_name()
     for info in node.get_subscriptions_info_by_topic(node.resolve_topic_name(topic)):
-        name = f'{info.node_namespace.rstrip("/")}/{info.node_name}'
-        if name != own and info.node_name not in RECORDERS:
+        if _name_of(info) != own and info.node_name not in RECORDERS:
             return True
     return False
 
 
-def publishers_of(node: Node, topic: str) -> list[str]:
-    """Return the names of the nodes that publish on a topic."""
-    return sorted({info.node_name for info in node.get_publishers_info_by_topic(node.resolve_topic_name(topic))})
+def other_publishers(node: Node, topic: str) -> list[str]:
+    """Return the full name of its node for each publisher of a topic that is not one of this node's.
+
+    Two nodes of one name in one namespace, or two publishers of one node, are two: each is a source that may differ.
+    """
+    full, own = node.resolve_topic_name(topic), node.get_fully_qualified_name()
+    names = sorted(map(_name_of, node.get_publishers_info_by_topic(full)))
+    for publisher in node.publishers:
+        if publisher.topic_name == full and own in names:
+            names.remove(own)
+    return names
+
+
+def _name_of(info: Any) -> str:
+    return f'{info.node_namespace.rstrip("/")}/{info.node_name}'

@@ -23,7 +23,7 @@ from dyn_nodes.model import Machine
 from dyn_nodes.nodes.dynamics_client import DynamicsClient
 from dyn_nodes.nodes.exchange import valve_order
 from dyn_nodes.nodes.guarded import GuardedNode
-from dyn_nodes.nodes.listeners import is_listened_to, publishers_of
+from dyn_nodes.nodes.listeners import is_listened_to, other_publishers
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.page_driving import Driving, JointDriving, TwistDriving, ValveDriving
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
@@ -306,8 +306,8 @@ class ViewerNode(GuardedNode):
         return ', '.join(self._other_publishers()) or 'Another node'
 
     def _other_publishers(self) -> list[str]:
-        """Return the names of the nodes that offer valve commands, without this one."""
-        return [name for name in publishers_of(self, 'valve_commands') if name != self.get_name()]
+        """Return the full names of the other nodes that offer valve commands, one for each publisher."""
+        return other_publishers(self, 'valve_commands')
 
     def _ran(self, what: str) -> None:
         if what == 'pause':

@@ -27,3 +27,13 @@ def changed(folder: Path, file: str, old: str, new: str) -> Path:
 
 def line_with(path: Path, text: str) -> int:
     return next(k for k, line in enumerate(path.read_text().split('\n'), 1) if text in line)
+
+
+def with_j1939_commands(folder: Path, identifier: int) -> Path:
+    """Return the mapping in a copy of the files where the commands are a parameter group."""
+    marked = identifier | 1 << 31
+    path = changed(folder, 'log_loader.dbc', 'BO_ 512 ', f'BO_ {marked} ')
+    text = (folder / 'log_loader.dbc').read_text()
+    text = text.replace('"GenMsgCycleTime" BO_ 512 ', f'"GenMsgCycleTime" BO_ {marked} ')
+    (folder / 'log_loader.dbc').write_text(f'{text}\nBA_ "VFrameFormat" BO_ {marked} 3;\n')
+    return path

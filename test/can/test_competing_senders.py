@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip('cantools')
 
-from can_fixtures import changed, log_loader
+from can_fixtures import log_loader, with_j1939_commands
 
 from dyn_nodes.can.competing import CompetingSenders
 from dyn_nodes.can.mapping_file import load_mapping
@@ -19,11 +19,7 @@ COMMANDS = 0x18EF2027
 
 def j1939(folder: Path, identifier: int = COMMANDS) -> CompetingSenders:
     """Return those of a bus whose commands are a parameter group."""
-    path = changed(folder, 'log_loader.dbc', 'BO_ 512 ', f'BO_ {identifier | 1 << 31} ')
-    text = (folder / 'log_loader.dbc').read_text()
-    text = text.replace('"GenMsgCycleTime" BO_ 512 ', f'"GenMsgCycleTime" BO_ {identifier | 1 << 31} ')
-    (folder / 'log_loader.dbc').write_text(f'{text}\nBA_ "VFrameFormat" BO_ {identifier | 1 << 31} 3;\n')
-    return CompetingSenders(load_mapping(path)[0].commands)
+    return CompetingSenders(load_mapping(with_j1939_commands(folder, identifier))[0].commands)
 
 
 def test_an_identifier_of_a_command_counts_until_the_timeout_of_its_message():
@@ -47,6 +43,12 @@ def test_a_parameter_group_counts_from_any_source_at_any_priority_and_to_one_des
     assert competing.found(0.0) == 'another control unit sends ValveCommands from source address 0x33'
     competing.take(COMMANDS, True, 1.0)
     assert competing.found(1.0) == 'another control unit sends ValveCommands from source address 0x27'
+
+
+def test_a_frame_to_all_control_units_counts_as_one_to_that_of_the_machine(tmp_path):
+    competing = j1939(tmp_path)
+    competing.take(0x0CEFFF33, True, 0.0)
+    assert competing.found(0.0) == 'another control unit sends ValveCommands from source address 0x33'
 
 
 def test_a_claim_of_the_source_address_counts(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,9 +15,10 @@ from hypothesis import strategies as st
 
 from dyn_nodes.can.checksums import crc8_8h2f, crc8_j1850, sum8, xor8
 from dyn_nodes.can.cylinder_length import CylinderLength
-from dyn_nodes.can.mapping import resolution
+from dyn_nodes.can.j1939 import destination, parameter_group
+from dyn_nodes.can.mapping import raw_limits, resolution
 from dyn_nodes.can.mapping_file import load_mapping
-from dyn_nodes.can.receiver import Receiver, parameter_group
+from dyn_nodes.can.receiver import Receiver
 from dyn_nodes.can.sender import Sender
 
 MAPPING = log_loader()
@@ -92,7 +94,17 @@ def test_j1939_goes_by_parameter_group_and_source_at_any_priority():
     assert receiver.frame_of(low_priority, True) is FRAMES['LinePressures']
     assert receiver.frame_of(low_priority ^ 1, True) is None, 'another control unit'
     assert receiver.frame_of(frame.identifier & 0x7FF, False) is None
-    assert parameter_group(0x18EF2113) == 0xEF00, 'a group with a destination'
+    assert (parameter_group(0x18EF2113), destination(0x18EF2113)) == (0xEF00, 0x21)
+    assert (parameter_group(0x18FF2113), destination(0x18FF2113)) == (0xFF21, None)
+
+
+@pytest.mark.parametrize(
+    ('bits', 'greatest'), [(1, 1), (2, 0b01), (3, 0b101), (4, 0b1101), (7, 125), (8, 0xFA), (10, 0x3EB), (16, 0xFAFF)]
+)
+def test_error_and_not_available_of_any_width_are_no_measurements_of_j1939(bits, greatest):
+    signal = SimpleNamespace(length=bits, is_signed=False)
+    assert raw_limits(signal, is_j1939=True) == (0, greatest)
+    assert raw_limits(signal, is_j1939=False) == (0, 2**bits - 1)
 
 
 def test_not_available_is_no_pressure():

@@ -29,7 +29,7 @@ def setup(context, request, tmp_path, held):
     """An armed bridge with a command; the messages of positions have neither counter nor checksum for swapped bytes."""
     path = mapping_in(tmp_path)
     callspec = getattr(request.node, 'callspec', None)
-    if callspec is not None and callspec.params['fault'] is swapped_bytes:
+    if callspec is not None and callspec.params.get('fault') is swapped_bytes:
         old = '  JointPositions: {counter: PositionsAlive, checksum: PositionsCheck}\n'
         assert old in path.read_text()
         path.write_text(path.read_text().replace(old, ''))
@@ -188,6 +188,36 @@ def test_a_fault_on_the_bus_disarms_within_its_timeout_and_is_named(setup, fault
     wires.volts()
     wires.time.pass_by(0.1, node)
     assert wires.volts() == 0.0
+
+
+@pytest.mark.parametrize('asks', [False, True])
+def test_a_bus_off_that_is_over_before_the_node_looks_disarms_too(setup, asks):
+    node, wires = setup
+    bus_off(wires)()
+    wires.bus.send(resent(positions(wires)))
+    wires.time.pass_by(TURN, node)
+    assert node.bus.fault == '', 'a frame has come since'
+    if asks:
+        ask(node, 'arm')
+    node._turn()
+    assert node.state_out.last.data == 'shadow: bus off'
+    run(node, wires, 0.3, command=0.0)
+    assert ask(node, 'arm').success, 'the fault of before counts once'
+
+
+def test_a_frame_that_the_bus_did_not_take_disarms_although_it_took_the_next_one(setup, monkeypatch):
+    node, wires = setup
+
+    def fail(*_, **__):
+        raise OSError('no buffer space available')
+
+    with monkeypatch.context() as patch:
+        patch.setattr(node.bus._bus, 'send', fail)
+        wires.time.pass_by(0.02, node)
+    wires.time.pass_by(0.02, node)
+    assert node.bus.send_fault == '', 'a frame has gone out since'
+    node._turn()
+    assert node.state_out.last.data == 'shadow: the bus cannot be written: no buffer space available'
 
 
 def test_of_two_bridges_that_are_armed_at_once_neither_commands_and_one_alone_may_again(context, request, held):

@@ -37,7 +37,7 @@ from dyn_nodes.can.mapping_file import load_mapping
 from dyn_nodes.can.sender import Sender
 from dyn_nodes.middleware import Node, Parameter, message
 from dyn_nodes.nodes.arrays import volts_message
-from dyn_nodes.nodes.can_bridge_node import HUNG, CanBridgeNode
+from dyn_nodes.nodes.can_bridge_node import GRAPH_PERIOD, HUNG, CanBridgeNode
 
 FluidPressure, WrenchStamped = message('sensor_msgs/msg/FluidPressure'), message('geometry_msgs/msg/WrenchStamped')
 STEPS = (1.8e-4, 8.4e-5, 3.6e-4)
@@ -92,7 +92,7 @@ def test_a_bridge_publishes_the_levers_of_the_machine_and_sends_nothing(setup):
     wires.bus.send(can.Message(arbitration_id=raw[0], is_extended_id=raw[1], data=raw[2]))  # frozen counter
     run(node, wires, 0.1)
     assert len(node.levers_out.messages) == count
-    assert not node.arming.sends(wires.time.now)
+    assert not node.arming.take_turn('ValveCommands', wires.time.now)
 
 
 def test_a_simulated_machine_sends_the_levers_of_its_operator_until_they_end(context, request):
@@ -127,6 +127,25 @@ def test_arming_needs_every_signal(setup):
     answer = ask(node, 'arm')
     assert not answer.success
     assert 'WheelLoads' in answer.message
+
+
+def test_arming_needs_a_measurement_of_every_commanded_joint(context, held, tmp_path):
+    path = mapping_in(tmp_path)
+    text = path.read_text()
+    path.write_text(text.partition('joints:\n')[0] + 'wheel_loads:' + text.partition('wheel_loads:')[2])
+    text = path.read_text()
+    path.write_text(''.join(line for line in text.splitlines(keepends=True) if 'Alive' not in line or 'Valve' in line))
+    node, wires = bridge_on(context, 'unmeasured', path), Wires('unmeasured', held, path)
+    try:
+        run(node, wires, command=0.0)
+        assert node.receiver.fault(held.now) == '', 'wheel loads come'
+        answer = ask(node, 'arm')
+        assert not answer.success
+        assert 'commands.boom: expected a signal of the position or velocity of boom_joint' in answer.message
+        assert run(node, wires, command=0.0) == []
+    finally:
+        node.destroy_node()
+        wires.bus.shutdown()
 
 
 @pytest.mark.parametrize('lost', ['JointPositions', 'LinePressures'])
@@ -199,7 +218,7 @@ def test_between_two_commands_of_a_slow_source_nothing_can_be_armed(setup, conte
         third = other.create_publisher(Volts, 'valve_commands', 10)
         wait_for(lambda: node.count_publishers(node.resolve_topic_name('valve_commands')) == 3)
         run(node, wires, 0.1, command=0.0)
-        assert 'several nodes offer valve_commands: other, source' in ask(node, 'arm').message
+        assert 'several nodes offer valve_commands: /other, /source, /source' in ask(node, 'arm').message
         other.destroy_publisher(third)
         other.destroy_node()
         source.destroy_publisher(second)
@@ -209,6 +228,47 @@ def test_between_two_commands_of_a_slow_source_nothing_can_be_armed(setup, conte
     finally:
         source.destroy_publisher(offered)
         source.destroy_node()
+
+
+@contextlib.contextmanager
+def offering(context, *names):
+    """Nodes of these names that offer commands, while it lasts."""
+    nodes = [Node(name, context=context) for name in names]
+    for node in nodes:
+        node.create_publisher(Volts, 'valve_commands', 10)
+    try:
+        yield
+    finally:
+        for node in nodes:
+            node.destroy_node()
+
+
+def wait_for_sources(node, count):
+    wait_for(lambda: node.count_publishers(node.resolve_topic_name('valve_commands')) == count)
+
+
+def test_a_second_source_of_commands_disarms_an_armed_bridge_and_is_named(setup, context):
+    node, wires = setup
+    with offering(context, 'teleop_node'):
+        wait_for_sources(node, 1)
+        arm_and_command(node, wires)
+        with offering(context, 'controller_node'):
+            wait_for_sources(node, 2)
+            assert run(node, wires, GRAPH_PERIOD + 0.05, command=1.0)[-1] == 0.0
+            assert node.state_out.last.data == (
+                'shadow: several nodes offer valve_commands: /controller_node, /teleop_node'
+            )
+        wait_for_sources(node, 1)
+        run(node, wires, 0.2, command=0.0)
+        assert ask(node, 'arm').success
+
+
+def test_two_sources_of_one_name_are_two(setup, context):
+    node, wires = setup
+    with offering(context, 'teleop_node', 'teleop_node'):
+        wait_for_sources(node, 2)
+        run(node, wires, 0.25, command=0.0)
+        assert 'several nodes offer valve_commands: /teleop_node, /teleop_node' in ask(node, 'arm').message
 
 
 def test_a_bus_that_took_no_frames_gets_neutral_ones_when_it_does_again_and_can_be_armed(setup, monkeypatch):
@@ -229,6 +289,17 @@ def test_a_bus_that_took_no_frames_gets_neutral_ones_when_it_does_again_and_can_
     run(node, wires, 2.0, command=0.0)
     assert run(node, wires, 0.1, command=0.0) == [], 'then none'
     assert ask(node, 'arm').success
+
+
+def test_a_neutral_frame_follows_a_disarm_without_any_neutral_time(context, request, held):
+    wires, node = Wires(request.node.name, held), bridge_on(context, request.node.name, neutral_time=0.0)
+    try:
+        arm_and_command(node, wires)
+        assert ask(node, 'arm', False).success
+        assert run(node, wires, 0.3, command=1.0) == [0.0]
+    finally:
+        node.destroy_node()
+        wires.bus.shutdown()
 
 
 def test_a_writing_thread_that_is_held_up_is_a_fault(setup):

@@ -128,7 +128,7 @@ def test_in_lockstep_the_levers_drive_where_no_controller_does(viewer, pages, co
     controller.create_publisher(Float64MultiArray, 'valve_commands', QoSProfile(depth=1))
     until(viewer._other_publishers)
     pages[0].arm()
-    refusal = 'In lockstep controller_node commands every instant. Start with drive:=true to drive.'
+    refusal = 'In lockstep /controller_node commands every instant. Start with drive:=true to drive.'
     assert turn(viewer, lambda: (refusal, pages[0].number) in viewer.notices)
     assert not viewer.levers.armed
     controller.destroy_node()
