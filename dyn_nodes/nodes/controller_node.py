@@ -255,6 +255,12 @@ class ControllerNode(CommandingNode):
         if self._state is not None and self.motion.interrupt(self.time, self._state[0]):
             self.get_logger().warn('joint_states are back: the trajectory is given up, the joints are held')
 
+    def _set_back(self, further: Any, back: float) -> None:
+        """A task has the times of the clock: it would play again what it has played."""
+        if self._state is not None and isinstance(self.motion, ValveMotion):
+            self.motion.leave_task(self.time, self._state[0])
+        super()._set_back(further, back)
+
     def _repeat(self) -> None:
         """The same instant once more. Each period takes exactly one command of volts, and the last one is kept."""
         if self.lockstep and not self.valves and self.sent:

@@ -128,9 +128,10 @@ class CommandingNode(FollowerNode):
 
     def _on_joint_states(self, msg: Any) -> None:
         stamp = nanoseconds_of_stamp(msg.header.stamp)
-        if self.lockstep:
-            drive_clock(self, stamp)
         try:
+            self._check_order(stamp)
+            if self.lockstep:
+                drive_clock(self, stamp)
             state = self.reader.read(msg)
             further = self._read_further(msg, stamp)
         except commands.RefusedError as refused:
@@ -138,15 +139,7 @@ class CommandingNode(FollowerNode):
             return
         before, self.stamp, self._state = self.stamp, stamp, state
         self.received += 1
-        since = 0.0
-        if before is None or stamp < before:
-            self._restart(before, further)
-        else:
-            since = (stamp - before) / NANO
-            # in real time also where the clock of the stamps was set: a trajectory must not jump with it
-            if since > self.health.patience and (self.silent or not self.lockstep):
-                self._resume(further, since)
-                since = 0.0
+        since = self._take_up(before, stamp, further)
         if stamp != before or self.lockstep:  # in real time an old message again is no news of the machine
             self.heard = time.monotonic()
             self.silent = self.silent and self.lockstep  # in lockstep the watch reports it
@@ -154,6 +147,32 @@ class CommandingNode(FollowerNode):
             self._repeat()
         else:
             self._answer(since, further)
+
+    def _check_order(self, stamp: int) -> None:
+        """Raise RefusedError for joint states that were overtaken on the way (real time)."""
+        late = 0.0 if self.stamp is None else (self.stamp - stamp) / NANO
+        if not self.lockstep and 0.0 < late <= self.health.patience:
+            text = f'joint_states: expected stamps that do not go back, found one {late:.3g} s before the last'
+            raise commands.RefusedError('out of order', text)
+
+    def _take_up(self, before: int | None, stamp: int, further: Any) -> float:
+        """Begin, go on, or hold the machine at joint states; return the time since those before, s; 0 but to go on."""
+        since = 0.0 if before is None else (stamp - before) / NANO
+        if before is None or (since < 0.0 and self.lockstep):
+            self._restart(before, further)
+        elif since < 0.0:
+            self._set_back(further, -since)
+        elif since > self.health.patience and (self.silent or not self.lockstep):
+            # in real time also where the clock of the stamps was set: a trajectory must not jump with it
+            self._resume(further, since)
+        else:
+            return since
+        return 0.0
+
+    def _set_back(self, further: Any, back: float) -> None:
+        """Hold the machine: the clock of its stamps was set back by `back` s, which is no reset of a simulation."""
+        self.get_logger().warn(f'joint_states: their clock was set back by {back:.3f} s, no motion is taken up again')
+        self._resume(further, 0.0)
 
     # -- what each node does in its own way --------------------------------------------------------------------------
 
@@ -164,7 +183,7 @@ class CommandingNode(FollowerNode):
         """Return what else of a message is needed. Raises RefusedError."""
 
     def _restart(self, before: int | None, further: Any) -> None:
-        """Begin at the joint states that have come: the first ones, or time has gone back from `before`, ns."""
+        """Begin at the joint states that have come: the first ones, or a simulation went back from `before`, ns."""
         raise NotImplementedError
 
     def _resume(self, further: Any, gap: float) -> None:

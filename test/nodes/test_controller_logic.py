@@ -304,6 +304,62 @@ class TestSilence:
         assert statuses(node.diagnostics.publisher.last)['joint_states'].level == 2
 
 
+class TestStampsThatGoBack:
+    """In real time they are of messages that were overtaken or of a clock that was set, and of no simulation."""
+
+    @pytest.fixture
+    def real(self, make: Any) -> Any:
+        return lambda **parameters: make(mode='realtime', partner='external', **parameters)
+
+    def test_joint_states_that_were_overtaken_are_refused_and_the_trajectory_goes_on(
+        self, real: Any, task: str
+    ) -> None:
+        node = real(task=task)
+        play(node, 0.0, 0.1)
+        node._on_trajectory(trajectory((0.0, 1.06, -1.83), 3.0))
+        play(node, 0.1, 0.12)
+        count, before = len(sent(node)), node.motion.tracker.trajectory
+        node._on_joint_states(joint_state(0.118, (0.0, 0.5, -1.83)))
+        assert node.state_refusals.counts == {'out of order': 1}
+        assert 'found one 0.001 s before the last' in node.state_refusals.last
+        assert (len(sent(node)), node.time) == (count, pytest.approx(0.119))
+        play(node, 0.12, 0.14)
+        assert phases(node)[-1] == 'track'
+        assert node.motion.tracker.trajectory is before
+
+    def test_joint_states_that_were_overtaken_are_no_sign_of_life(self, real: Any) -> None:
+        node = real()
+        play(node, 0.0, 0.1)
+        node.heard -= 100.0
+        node._on_joint_states(joint_state(0.098))
+        assert node.health.states_silent()
+
+    def test_a_clock_that_is_set_back_neither_starts_the_task_again_nor_returns_to_it(
+        self, real: Any, task: str
+    ) -> None:
+        node = real(task=task)
+        play(node, 0.0, 0.4)
+        node._on_trajectory(trajectory((0.0, 1.06, -1.83), 3.0))
+        play(node, 0.4, 0.5)
+        play(node, 0.0, 0.3)
+        assert phases(node)[-2:] == ['track', 'hold']
+        assert sent(node)[-1] == [0.0, 0.0, 0.0]
+
+    def test_a_clock_that_is_set_back_ends_the_task(self, real: Any, task: str) -> None:
+        node = real(task=task)
+        play(node, 0.0, 0.4)
+        play(node, 0.1, 0.3)
+        assert phases(node)[-1] == 'hold'
+        assert sent(node)[-20:] == [[0.0, 0.0, 0.0]] * 20
+
+    def test_a_clock_that_is_set_back_leaves_valves_at_neutral_where_nothing_moved(self, real: Any) -> None:
+        node = real()
+        play(node, 1.0, 1.1)
+        play(node, 0.0, 0.1, (0.0, 0.9, -1.83))
+        assert phases(node) == ['idle']
+        assert sent(node)[-1] == [0.0, 0.0, 0.0]
+
+
 class TestRefusals:
     def test_a_braked_base_refuses_cmd_vel(self, make: Any) -> None:
         node = make()
