@@ -201,7 +201,7 @@ class CartesianControllerNode(CommandingNode):
 
     def _check_base(self) -> None:
         """Hold the joints where nothing says any more where the base is in the world, in which the hand is led."""
-        if not self.in_world or self.lockstep or self._base is None:
+        if not self.in_world or not self.live or self._base is None:
             return
         if time.monotonic() - self._base_heard > self.health.patience:
             self._base, self._lost_base = None, True

@@ -304,6 +304,81 @@ class TestSilence:
         assert statuses(node.diagnostics.publisher.last)['joint_states'].level == 2
 
 
+class TestPartnerAutoInRealTime:
+    """A publisher of /clock is what shows a simulation; without one the machine may be real."""
+
+    @staticmethod
+    def wait(node: Any, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+        """Let wall time pass without joint states."""
+        now = node.heard = time.monotonic()
+        with monkeypatch.context() as patch:
+            patch.setattr(time, 'monotonic', lambda: now + seconds)
+            node._watch()
+
+    @pytest.fixture
+    def tracking(self, make: Any) -> Any:
+        def build(clocks: int, **parameters: Any) -> Any:
+            node = make(mode='realtime', **parameters)
+            node.count_publishers = lambda topic: clocks if topic == '/clock' else 0
+            play(node, 0.0, 0.1)
+            node._on_trajectory(trajectory((0.0, 1.06, -1.83), 10.0))
+            play(node, 0.1, 0.12)
+            return node
+
+        return build
+
+    def test_without_a_clock_lost_joint_states_lead_to_neutral_and_a_trajectory_is_given_up(
+        self, tracking: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        node = tracking(0)
+        self.wait(node, monkeypatch, 4.0)
+        assert sent(node)[-1] == [0.0, 0.0, 0.0]
+        assert statuses(node.diagnostics.publisher.last)['joint_states'].message.endswith('0.2 s: neutral commands')
+        play(node, 4.12, 4.16)
+        assert phases(node)[-1] == 'hold'
+        assert sent(node)[-1] == [0.0, 0.0, 0.0]
+
+    @pytest.mark.parametrize(('clocks', 'parameters'), [(1, {}), (0, {'partner': 'lockstep'})])
+    def test_a_simulation_that_stands_still_goes_on_where_it_was(
+        self, tracking: Any, monkeypatch: pytest.MonkeyPatch, clocks: int, parameters: dict[str, str]
+    ) -> None:
+        node = tracking(clocks, **parameters)
+        count = len(sent(node))
+        self.wait(node, monkeypatch, 4.0)
+        assert len(sent(node)) == count
+        play(node, 0.12, 0.16)
+        assert phases(node)[-1] == 'track'
+
+    def test_without_a_clock_stamps_that_jump_are_no_part_of_a_trajectory(self, tracking: Any) -> None:
+        node = tracking(0)
+        play(node, 4.12, 4.16)
+        assert phases(node)[-1] == 'hold'
+
+    @pytest.mark.parametrize(('clocks', 'phase'), [(0, 'hold'), (1, 'idle')])
+    def test_only_a_simulation_is_reset_by_stamps_that_go_back(self, tracking: Any, clocks: int, phase: str) -> None:
+        node = tracking(clocks, command_timeout=0.05)
+        play(node, 0.0, 0.02)
+        assert phases(node)[-1] == phase
+
+    def test_a_clock_in_the_graph_is_found_and_not_forgotten(self, make: Any, tester: Any) -> None:
+        node = make(mode='realtime')
+        node._watch()
+        assert node.live
+        clock = tester.speak('rosgraph_msgs/msg/Clock', '/clock')
+        tester.until(lambda: node.count_publishers('/clock'))
+        node._watch()
+        assert not node.live
+        tester.node.destroy_publisher(clock)
+        tester.until(lambda: not node.count_publishers('/clock'))
+        node._watch()
+        assert not node.live
+
+    def test_an_external_partner_is_no_simulation_whoever_publishes_a_clock(self, tracking: Any) -> None:
+        node = tracking(1, partner='external')
+        node._watch()
+        assert node.live
+
+
 class TestStampsThatGoBack:
     """In real time they are of messages that were overtaken or of a clock that was set, and of no simulation."""
 
