@@ -178,6 +178,34 @@ class TestTrajectory:
         assert sent(node)[-1][0] == pytest.approx(-4.0)
         assert node.trajectories == 0
 
+    @pytest.mark.parametrize(
+        ('goal', 'duration', 'kind', 'text'),
+        [
+            (
+                (1.5, 0.96, -1.83),
+                0.0,
+                'bad trajectory',
+                "'swing_joint': expected the position of the joint at time 0",
+            ),
+            (
+                (0.0, 0.96, -0.33),
+                0.05,
+                'out of range',
+                "'stick_joint' after 0 s: expected at most 2.5, found 30",
+            ),
+        ],
+    )
+    def test_a_step_is_refused_and_the_valves_stay_at_neutral(
+        self, make: Any, goal: Any, duration: float, kind: str, text: str
+    ) -> None:
+        node = make()
+        play(node, 0.0, 0.1)
+        node._on_trajectory(trajectory(goal, duration))
+        assert node.refusals.counts == {kind: 1}
+        assert text in node.refusals.last
+        play(node, 0.1, 0.12)
+        assert sent(node)[-1] == [0.0, 0.0, 0.0]
+
     def test_it_needs_joint_states_to_start_from(self, make: Any) -> None:
         node = make()
         node._on_trajectory(trajectory((0.0, 0.9, -1.7)))
@@ -492,7 +520,7 @@ class TestGains:
             node = make()
             node.set_parameters([Parameter('gains.boom_joint.p', value=gain)])
             play(node, 0.0, 0.1)
-            node._on_trajectory(trajectory((0.0, 1.06, -1.83), 0.01))
+            node._on_trajectory(trajectory((0.0, 1.06, -1.83), 0.05))
             play(node, 0.1, 0.2)
             volts.append(sent(node)[-1][0])
         assert volts[1] > volts[0] > 0.0
