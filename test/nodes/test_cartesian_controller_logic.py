@@ -295,6 +295,17 @@ def test_limits_and_gains_change_while_it_runs(make):
     assert node.output.loops.gains.position == 2.0
 
 
+def test_of_parameters_that_are_refused_together_none_is_used(make):
+    node = make()
+    before = node.output.loops.gains.position, node.limits
+    wanted = {'gains.position': 9.0, 'limits.speed': 0.01, 'motors.law': 'foo'}
+    answer = node.set_parameters_atomically([Parameter(name, value=value) for name, value in wanted.items()])
+    assert not answer.successful
+    assert answer.reason == "parameter 'motors.law': expected one of joints, hand; found 'foo'"
+    assert (node.output.loops.gains.position, node.limits) == before
+    assert node.values['gains.position'] == node.get_parameter('gains.position').value == before[0]
+
+
 def test_other_joints_of_the_machine_stay_in_the_posture(make):
     node = make(joints=['boom_joint', 'stick_joint'], rows=['x', 'z'])
     assert node.hand.joints == ('boom_joint', 'stick_joint')
