@@ -20,6 +20,7 @@ from dyn_nodes.nodes.stamps import seconds_of_stamp, stamp_of
 
 JointTrajectory = message('trajectory_msgs/msg/JointTrajectory')
 Point = message('trajectory_msgs/msg/JointTrajectoryPoint')
+Float64 = message('std_msgs/msg/Float64')
 Duration = message('builtin_interfaces/msg/Duration')
 TwistStamped = message('geometry_msgs/msg/TwistStamped')
 
@@ -279,6 +280,18 @@ class TestAntiSway:
         assert node.phase == 'track'
         assert node.motion.interrupt(0.2, np.array(POSTURE)[[1, 2, 0]])
         assert node.motion.tracker.trajectory.duration == 0.0
+
+    def test_the_periods_are_those_of_the_payload_that_hangs_now(self, make: Any) -> None:
+        """An empty grapple swings more slowly; 1.87 s instead of 1.66."""
+        node = make(machine='log_loader_grapple', anti_sway='zv', mode='realtime', partner='external')
+        play(node, 0.0, 0.1)
+        durations = []
+        for payload in (0.0, 2000.0, 1e9):
+            node._on_payload(Float64(data=payload))
+            node._on_trajectory(trajectory((0.0, 1.06, -1.83)))
+            durations.append(node.motion.tracker.trajectory.duration)
+        assert durations == pytest.approx([2.87, 2.66, 2.66], abs=0.01)
+        assert node.refusals.counts == {'payload': 1}
 
     def test_a_machine_from_which_nothing_hangs_is_refused(self, make: Any) -> None:
         with pytest.raises(ParameterError, match="'anti_sway': log_loader: expected passive joints that a load hangs"):
