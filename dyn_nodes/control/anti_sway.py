@@ -124,14 +124,19 @@ def shaped(trajectory: JointTrajectory, shaper: Shaper) -> ShapedTrajectory:
     return ShapedTrajectory(own.joint_names, own.times, own.positions, own.velocities, own.accelerations, shaper)
 
 
-def shaper_of(machine: Machine, kind: str) -> Shaper:
-    """Return the shaper for all modes in which the load of a machine swings; kind is one of `KINDS`.
+def shaper_of(machine: Machine, kind: str, payload: float | None = None) -> Shaper:
+    """Return the shaper for all modes in which the load of a machine swings.
+
+    Args:
+        machine: with hanging joints.
+        kind: one of `KINDS`.
+        payload: kg; None takes that of the machine.
 
     Raises:
         ValueError: nothing hangs from the machine, or it does not swing.
     """
     whole = Shaper(np.zeros(1), np.ones(1))
-    for mode in sway_modes(machine):
+    for mode in sway_modes(machine, payload):
         whole = whole.then(Shaper.of_mode(mode, kind))
     return whole
 

@@ -56,8 +56,16 @@ class ValveMotion:
         """Stop a trajectory where the joints are; return whether there was one. A task goes on at its times."""
         if self.tracker.trajectory is None:
             return False
-        self.tracker.set_trajectory(resting(self.joint_names, positions), time, positions)
+        self._hold(time, positions)
         return True
+
+    def leave_task(self, time: float, positions: Array) -> None:
+        """Hold the joints where they are instead of playing the task, where there is one, until `restart`."""
+        if self.profile is not None:
+            self._hold(time, positions)
+
+    def _hold(self, time: float, positions: Array) -> None:
+        self.tracker.set_trajectory(resting(self.joint_names, positions), time, positions)
 
     def voltages(self, time: float, positions: Array, efforts: Array | None) -> Array:
         """Return one voltage per actuator, V."""

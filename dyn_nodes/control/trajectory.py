@@ -155,6 +155,19 @@ class JointTrajectory:
                     return int(k), int(outside[0]), float(position[outside[0]])
         return None
 
+    def speeds(self, samples: int = 17) -> Array:
+        """Return the greatest speed (m - 1, n) on each segment, at evenly spaced instants, rad/s or m/s."""
+        length = np.diff(self.times)[:, None]
+        p, v, a = (np.array([rows[:-1], rows[1:]]) for rows in (self.positions, self.velocities, self.accelerations))
+        slope = np.abs(p[1] - p[0]) / length
+        with np.errstate(over='ignore', invalid='ignore'):
+            cubic, quintic = (
+                np.max([np.abs(_evaluate(curve, part * length).velocity) for part in np.linspace(0, 1, samples)], 0)
+                for curve in (_cubic(p, v, length), _quintic(p, v, a, length))
+            )
+        curved = np.where(np.isnan(a).any(axis=0), cubic, quintic)
+        return np.where(np.isnan(v).any(axis=0), slope, curved)
+
     def _hull(self) -> Array:
         """Return the control points (6, m - 1, n) of the segments."""
         length = np.diff(self.times)[:, None]
@@ -200,14 +213,14 @@ def _row(value: ArrayLike | None, name: str, index: int, size: int) -> Array:
     return row
 
 
-def _cubic(p: Array, v: Array, length: float) -> Array:
-    """Return the (4, n) coefficients of the cubic Hermite curve, constant term first."""
+def _cubic(p: Array, v: Array, length: float | Array) -> Array:
+    """Return the (4, n) coefficients of the cubic Hermite curve, constant term first; (4, m, n) of lengths (m, 1)."""
     rise = (p[1] - p[0]) / length
     return np.array([p[0], v[0], (3 * rise - 2 * v[0] - v[1]) / length, (v[0] + v[1] - 2 * rise) / length**2])
 
 
-def _quintic(p: Array, v: Array, a: Array, length: float) -> Array:
-    """Return the (6, n) coefficients of the quintic Hermite curve, constant term first."""
+def _quintic(p: Array, v: Array, a: Array, length: float | Array) -> Array:
+    """Return the (6, n) coefficients of the quintic Hermite curve, constant term first; (6, m, n) of lengths (m, 1)."""
     rise = p[1] - p[0] - v[0] * length - 0.5 * a[0] * length**2
     speed = v[1] - v[0] - a[0] * length
     bend = a[1] - a[0]
@@ -223,7 +236,7 @@ def _quintic(p: Array, v: Array, a: Array, length: float) -> Array:
     )
 
 
-def _evaluate(coefficients: Array, time: float) -> JointReference:
+def _evaluate(coefficients: Array, time: float | Array) -> JointReference:
     position, velocity, acceleration = (np.zeros_like(coefficients[0]) for _ in range(3))
     for coefficient in coefficients[::-1]:  # Horner, with both derivatives
         acceleration = acceleration * time + 2.0 * velocity

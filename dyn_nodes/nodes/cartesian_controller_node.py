@@ -49,7 +49,7 @@ from dyn_nodes.nodes.hand_messages import check_frame, fill_pose, path_of, pose_
 from dyn_nodes.nodes.hand_outputs import Output, output_of, whole_body_of
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import checked_payload, machine_of
-from dyn_nodes.nodes.parameters import ParameterError, declare, group, node_parameters
+from dyn_nodes.nodes.parameters import ParameterError, declare, group, node_parameters, problem_of_choices
 from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.running import run_node
 
@@ -201,7 +201,7 @@ class CartesianControllerNode(CommandingNode):
 
     def _check_base(self) -> None:
         """Hold the joints where nothing says any more where the base is in the world, in which the hand is led."""
-        if not self.in_world or self.lockstep or self._base is None:
+        if not self.in_world or not self.live or self._base is None:
             return
         if time.monotonic() - self._base_heard > self.health.patience:
             self._base, self._lost_base = None, True
@@ -391,6 +391,8 @@ class CartesianControllerNode(CommandingNode):
         changed = {parameter.name: parameter.value for parameter in parameters if parameter.name in self.values}
         values = {**self.values, **changed}
         try:
+            if problem := problem_of_choices(PARAMETERS, parameters):
+                raise ParameterError(problem)
             limits = group(values, 'limits', HandLimits)
             self.output.tune(values)
         except ParameterError as error:

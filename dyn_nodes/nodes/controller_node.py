@@ -50,7 +50,7 @@ from dyn_nodes.nodes.exchange import (
 )
 from dyn_nodes.nodes.follower import CommandingNode, FollowerHealth
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
-from dyn_nodes.nodes.machines import machine_of
+from dyn_nodes.nodes.machines import checked_payload, machine_of
 from dyn_nodes.nodes.parameters import Declared, ParameterError, declare, mapped_parameters, node_parameters
 from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.recovery_watch import RecoveryWatch
@@ -60,7 +60,7 @@ from dyn_nodes.share import find_resource
 
 JointState = message('sensor_msgs/msg/JointState')
 JointTrajectoryMessage = message('trajectory_msgs/msg/JointTrajectory')
-Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
+Float64, Float64MultiArray = message('std_msgs/msg/Float64'), message('std_msgs/msg/Float64MultiArray')
 String = message('std_msgs/msg/String')
 Twist, TwistStamped = message('geometry_msgs/msg/Twist'), message('geometry_msgs/msg/TwistStamped')
 
@@ -200,15 +200,15 @@ class ControllerNode(CommandingNode):
             return None
         return RecoveryWatch(self, task, lambda refused: self._refuse(self.refusals, refused), QoSProfile(depth=100))
 
-    def _make_shaper(self) -> Callable[[JointTrajectory], JointTrajectory]:
-        """Return what shapes trajectories."""
+    def _make_shaper(self, payload: float | None = None) -> Callable[[JointTrajectory], JointTrajectory]:
+        """Return what shapes trajectories with a payload, kg; None: that of the machine."""
         kind = self.values['anti_sway']
         if kind == 'none':
             return lambda trajectory: trajectory
         from dyn_nodes.control.anti_sway import shaped, shaper_of  # SciPy and the dynamics, which others do without
 
         try:
-            shaper = shaper_of(self.machine, kind)
+            shaper = shaper_of(self.machine, kind, payload)
         except ValueError as error:
             raise ParameterError(f"parameter 'anti_sway': {error}") from None
         self.get_logger().info(f'anti-sway {kind}: trajectories take {shaper.delay:.2f} s longer')
@@ -224,6 +224,8 @@ class ControllerNode(CommandingNode):
         self.create_subscription(JointTrajectoryMessage, 'joint_trajectory', self._on_trajectory, QoSProfile(depth=10))
         twist = TwistStamped if self.values['stamped_cmd_vel'] else Twist
         self.create_subscription(twist, 'cmd_vel', self._on_cmd_vel, QoSProfile(depth=10))
+        if self.values['anti_sway'] != 'none':
+            self.create_subscription(Float64, 'payload', self._on_payload, QoSProfile(depth=10))
 
     # -- joint states ------------------------------------------------------------------------------------------------
 
@@ -254,6 +256,12 @@ class ControllerNode(CommandingNode):
         """After a silence the machine may be anywhere: a trajectory is not taken up again."""
         if self._state is not None and self.motion.interrupt(self.time, self._state[0]):
             self.get_logger().warn('joint_states are back: the trajectory is given up, the joints are held')
+
+    def _set_back(self, further: Any, back: float) -> None:
+        """A task has the times of the clock: it would play again what it has played."""
+        if self._state is not None and isinstance(self.motion, ValveMotion):
+            self.motion.leave_task(self.time, self._state[0])
+        super()._set_back(further, back)
 
     def _repeat(self) -> None:
         """The same instant once more. Each period takes exactly one command of volts, and the last one is kept."""
@@ -327,6 +335,13 @@ class ControllerNode(CommandingNode):
             self.motion.follow(trajectory, self.time, *self._state)
         except ValueError as error:
             raise commands.RefusedError('bad trajectory', f'joint_trajectory: {error}') from None
+
+    def _on_payload(self, msg: Any) -> None:
+        """Shape the trajectories to come for what hangs now."""
+        try:
+            self._shape = self._make_shaper(checked_payload(self.machine, float(msg.data)))
+        except ParameterError as error:
+            self._refuse(self.refusals, commands.RefusedError('payload', str(error)))
 
     def _on_cmd_vel(self, msg: Any) -> None:
         text = f'cmd_vel: machine {self.machine.name!r} has no driven base'

@@ -19,16 +19,17 @@ class FollowerHealth:
 
     Args:
         node: the node.
-        silence: what the node does while no joint states come, in lockstep and in real time; '' adds nothing.
-
-    Attributes:
-        patience: wall time without joint states that is called silence, s.
+        silence: what the node does while no joint states come, of a simulation and of a real machine; '' adds nothing.
     """
 
     def __init__(self, node: Any, silence: tuple[str, str] = ('', '')) -> None:
         self.node, self.silence = node, silence
-        timeout = node.values['command_timeout']
-        self.patience = max(timeout, LOCKSTEP_PATIENCE) if node.lockstep else timeout
+
+    @property
+    def patience(self) -> float:
+        """Wall time without joint states that is called silence, s."""
+        timeout = float(self.node.values['command_timeout'])
+        return timeout if self.node.live else max(timeout, LOCKSTEP_PATIENCE)
 
     def states_silent(self) -> bool:
         """Return whether joint states have been coming, and have stopped."""
@@ -45,7 +46,7 @@ class FollowerHealth:
         if node.state_refusals.recent(node.now()):
             health.worse(WARN, f'refused: {node.state_refusals.last}')
         if self.states_silent():
-            does = self.silence[0 if node.lockstep else 1]
+            does = self.silence[1 if node.live else 0]
             health.worse(ERROR, f'no joint_states for {self.patience:g} s' + (f': {does}' if does else ''))
         return health
 
@@ -62,6 +63,11 @@ class FollowerNode(OverridableNode):
     values: dict[str, Any]
     stamp: int | None = None
     diagnostics: DiagnosticsPublisher
+
+    @property
+    def live(self) -> bool:
+        """Joint states may be those of a real machine, which waits for no one."""
+        return not self.lockstep
 
     @property
     def time(self) -> float:
@@ -105,7 +111,7 @@ class CommandingNode(FollowerNode):
     reader: JointStateReader
     health: FollowerHealth
     silence = ''
-    """Behaviour while no joint states come (realtime); for messages."""
+    """Behaviour while no joint states of a real machine come; for messages."""
 
     def __init__(self, name: str, **options: Any) -> None:
         super().__init__(name, **options)
@@ -114,23 +120,36 @@ class CommandingNode(FollowerNode):
         self.heard = time.monotonic()
         self.refusals, self.state_refusals = commands.Refusals(), commands.Refusals()
         self._state: tuple[Any, Any] | None = None
+        self._clock_seen = False
+
+    @property
+    def live(self) -> bool:
+        """Joint states may be those of a real machine: `partner` auto is a simulation once a clock is in the graph."""
+        return self.paced and self.values['partner'] != 'lockstep' and not self._clock_seen
+
+    def _look_for_clock(self) -> None:
+        """Notice what every simulation has and no real machine: a publisher of /clock. It is one from then on."""
+        if self.live and self.values['partner'] == 'auto':
+            self._clock_seen = self.count_publishers(self.resolve_topic_name('/clock')) > 0
 
     def _watch(self) -> None:
         """Notice silence."""
+        self._look_for_clock()
         silent = self.health.states_silent()
-        if silent and not self.silent and not self.lockstep:
+        if silent and not self.silent and self.live:
             self.get_logger().error(f'no joint_states for {self.health.patience:g} s: {self.silence}')
         changed, self.silent = silent != self.silent, silent
-        if silent and not self.lockstep:
+        if silent and self.live:
             self._on_timeout_tick()
         if changed or not self.lockstep:
             self.update_diagnostics()
 
     def _on_joint_states(self, msg: Any) -> None:
         stamp = nanoseconds_of_stamp(msg.header.stamp)
-        if self.lockstep:
-            drive_clock(self, stamp)
         try:
+            self._check_order(stamp)
+            if self.lockstep:
+                drive_clock(self, stamp)
             state = self.reader.read(msg)
             further = self._read_further(msg, stamp)
         except commands.RefusedError as refused:
@@ -138,33 +157,55 @@ class CommandingNode(FollowerNode):
             return
         before, self.stamp, self._state = self.stamp, stamp, state
         self.received += 1
-        since = 0.0
-        if before is None or stamp < before:
-            self._restart(before, further)
-        else:
-            since = (stamp - before) / NANO
-            # in real time also where the clock of the stamps was set: a trajectory must not jump with it
-            if since > self.health.patience and (self.silent or not self.lockstep):
-                self._resume(further, since)
-                since = 0.0
-        if stamp != before or self.lockstep:  # in real time an old message again is no news of the machine
+        since = self._take_up(before, stamp, further)
+        if stamp != before or not self.live:  # an old message again is no news of a real machine
             self.heard = time.monotonic()
-            self.silent = self.silent and self.lockstep  # in lockstep the watch reports it
+            self.silent = self.silent and not self.live  # of a simulation the watch reports it
         if stamp == before:
             self._repeat()
         else:
             self._answer(since, further)
 
+    def _check_order(self, stamp: int) -> None:
+        """Raise RefusedError for joint states of a real machine that were overtaken on the way."""
+        late = 0.0 if self.stamp is None else (self.stamp - stamp) / NANO
+        if late > 0.0:
+            self._look_for_clock()
+        if self.live and 0.0 < late <= self.health.patience:
+            text = f'joint_states: expected stamps that do not go back, found one {late:.3g} s before the last'
+            raise commands.RefusedError('out of order', text)
+
+    def _take_up(self, before: int | None, stamp: int, further: Any) -> float:
+        """Begin, go on, or hold the machine at joint states; return the time since those before, s; 0 but to go on."""
+        since = 0.0 if before is None else (stamp - before) / NANO
+        if since > self.values['command_timeout']:
+            self._look_for_clock()
+        if before is None or (since < 0.0 and not self.live):
+            self._restart(before, further)
+        elif since < 0.0:
+            self._set_back(further, -since)
+        elif since > self.health.patience and (self.silent or self.live):
+            # of a real machine also where the clock of the stamps was set: a trajectory must not jump with it
+            self._resume(further, since)
+        else:
+            return since
+        return 0.0
+
+    def _set_back(self, further: Any, back: float) -> None:
+        """Hold the machine: the clock of its stamps was set back by `back` s, which is no reset of a simulation."""
+        self.get_logger().warn(f'joint_states: their clock was set back by {back:.3f} s, no motion is taken up again')
+        self._resume(further, 0.0)
+
     # -- what each node does in its own way --------------------------------------------------------------------------
 
     def _on_timeout_tick(self) -> None:
-        """Called at every look while no joint states come (realtime)."""
+        """Called at every look while no joint states of a real machine come."""
 
     def _read_further(self, msg: Any, stamp: int) -> Any:
         """Return what else of a message is needed. Raises RefusedError."""
 
     def _restart(self, before: int | None, further: Any) -> None:
-        """Begin at the joint states that have come: the first ones, or time has gone back from `before`, ns."""
+        """Begin at the joint states that have come: the first ones, or a simulation went back from `before`, ns."""
         raise NotImplementedError
 
     def _resume(self, further: Any, gap: float) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -120,25 +120,32 @@ class Declared:
         return f'parameter {self.name!r}: expected one of {", ".join(self.choices)}; found {value!r}'
 
 
-def declare(node: Any, table: Iterable[Declared]) -> dict[str, Any]:
+def declare(node: Any, table: Sequence[Declared]) -> dict[str, Any]:
     """Declare the parameters and return their values. Raises ParameterError for a text that is none of its choices."""
-    values, chosen = {}, {}
+    values = {}
     for declared in table:
         value = node.declare_parameter(declared.name, declared.default, declared.descriptor()).value
         if problem := declared.problem(value):
             raise ParameterError(problem)
-        if declared.choices and not declared.read_only:
-            chosen[declared.name] = declared
         values[declared.name] = value
-    if chosen:  # ROS knows ranges of numbers only
+    if any(declared.choices and not declared.read_only for declared in table):
 
         def refuse(parameters: list[Any]) -> Any:
-            problems = [chosen[item.name].problem(item.value) for item in parameters if item.name in chosen]
-            reason = '; '.join(problem for problem in problems if problem)
+            reason = problem_of_choices(table, parameters)
             return SetParametersResult(successful=not reason, reason=reason)
 
         node.add_on_set_parameters_callback(refuse)
     return values
+
+
+def problem_of_choices(table: Iterable[Declared], parameters: Iterable[Any]) -> str:
+    """Return why new values are none of the choices, or ''. ROS knows ranges of numbers only.
+
+    A node that uses parameters in its own callback asks first: that callback comes before the one of `declare`.
+    """
+    declared = {own.name: own for own in table}
+    problems = [declared[item.name].problem(item.value) for item in parameters if item.name in declared]
+    return '; '.join(problem for problem in problems if problem)
 
 
 # -- files -------------------------------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ class PlatformControllerNode(CommandingNode):
         targets: poses and trajectories taken.
         stopped: why the platform stopped before its target, or ''.
         fault: why no command is given but 0 V, or ''.
-        given_up: the fault lasts until time goes back, or the node starts again.
+        given_up: the fault lasts until a simulation is reset, or the node starts again.
     """
 
     silence = 'neutral commands'
@@ -230,7 +230,7 @@ class PlatformControllerNode(CommandingNode):
 
     def _count_stop(self) -> None:
         """Give up a platform that leaves its reference again and again: its loops are not stable, or it is driven."""
-        self._stops = [time for time in self._stops if self.time - time < STOPS_WITHIN] + [self.time]
+        self._stops = [time for time in self._stops if abs(self.time - time) < STOPS_WITHIN] + [self.time]
         if len(self._stops) >= MOST_STOPS:
             self.given_up = True
             self._fail(f'the platform has left its reference {MOST_STOPS} times in {STOPS_WITHIN:g} s')

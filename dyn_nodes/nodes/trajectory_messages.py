@@ -19,6 +19,10 @@ Array = NDArray[np.float64]
 TOPIC = 'joint_trajectory'
 LARGEST_ACCELERATION = 1e6
 """Of a point, rad/s2 or m/s2."""
+LAG, LAG_OF_SLIDES = 0.05, 0.02
+"""Way that a point may lie from where a joint is when its time comes, as joints lag: rad, and m where they slide."""
+SPEED_MARGIN = 1.05
+"""Part of a joint's greatest speed that a curve may reach: of a planner's points at the limit, it goes a bit beyond."""
 MOST_AHEAD = 60.0
 """A trajectory that is to start later than this is taken for one with the wrong clock, s."""
 
@@ -38,7 +42,8 @@ def trajectory_of(
         start: positions and velocities of `joints` now, where the curve begins.
 
     Raises:
-        RefusedError: names, sizes, numbers, times, positions outside the limits; names point and joint.
+        RefusedError: names, sizes, numbers, times, positions or speeds outside the limits, a beginning elsewhere; names
+            point and joint.
     """
     names = list(message.joint_names)
     _check_names(names, joints)
@@ -51,7 +56,15 @@ def trajectory_of(
     stamp = nanoseconds_of_stamp(message.header.stamp)
     if stamp != 0:
         trajectory = _shifted(trajectory, stamp / NANO - now)
-    _check_curve(trajectory if start is None else _from_start(trajectory, joints, start), machine)
+    if start is None:
+        _check_curve(trajectory, machine)
+        return trajectory
+    order = [list(joints).index(name) for name in trajectory.joint_names]
+    here, rates = (values[order] for values in start)
+    _check_beginning(trajectory, machine, here)
+    curve = trajectory.starting_from(here, rates)
+    _check_curve(curve, machine)
+    _check_speeds(curve, machine, rates if len(curve.times) > len(trajectory.times) else None)
     return trajectory
 
 
@@ -83,9 +96,44 @@ def _check_limits(trajectory: JointTrajectory, machine: Machine) -> None:
             )
 
 
-def _from_start(trajectory: JointTrajectory, joints: Sequence[str], start: tuple[Array, Array]) -> JointTrajectory:
-    order = [list(joints).index(name) for name in trajectory.joint_names]
-    return trajectory.starting_from(start[0][order], start[1][order])
+def _check_beginning(trajectory: JointTrajectory, machine: Machine, here: Array) -> None:
+    """Check that a point at time 0 is where the joints are (n,). Raises RefusedError."""
+    if trajectory.times[0] > 0.0:
+        return
+    first = trajectory.positions[0]
+    for column in np.flatnonzero(np.abs(first - here) > _lags(trajectory.joint_names, machine)):
+        raise RefusedError(
+            'bad trajectory',
+            f'{TOPIC}: points[0].positions of {trajectory.joint_names[column]!r}: expected the position of the joint '
+            f'at time 0, {here[column]:.4g}, found {first[column]:.4g}',
+        )
+
+
+def _check_speeds(curve: JointTrajectory, machine: Machine, rates: Array | None) -> None:
+    """Check the speed between points. Raises RefusedError.
+
+    Args:
+        curve: of n joints.
+        machine: for the limits.
+        rates: (n,) with which it leaves the place where the joints are; None: its own first point is there.
+    """
+    limits = np.array([machine.joint(name).velocity_limit or np.inf for name in curve.joint_names])
+    speeds = curve.speeds()
+    allowed = np.tile(SPEED_MARGIN * limits, (len(speeds), 1))
+    if rates is not None:  # the way to the first point makes up for the lag
+        allowed[0] = np.maximum(allowed[0], np.abs(rates)) + _lags(curve.joint_names, machine) / curve.times[1]
+    for segment, column in np.argwhere(speeds > allowed):
+        raise RefusedError(
+            'out of range',
+            f'{TOPIC}: speed of {curve.joint_names[column]!r} after {curve.times[segment]:g} s: '
+            f'expected at most {limits[column]:g}, found {speeds[segment, column]:.4g}',
+        )
+
+
+def _lags(names: Sequence[str], machine: Machine) -> Array:
+    """Return how far joints may be from their points (n,), rad or m."""
+    slide = np.array([machine.joint(name).type == 'prismatic' for name in names])
+    return np.where(slide, LAG_OF_SLIDES, LAG)
 
 
 def _check_curve(trajectory: JointTrajectory, machine: Machine) -> None:

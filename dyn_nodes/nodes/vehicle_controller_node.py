@@ -232,6 +232,10 @@ class VehicleControllerNode(CommandingNode):
         if self.arm is not None and self.arm.interrupt(self.time, self._state[0][self._arm_places]):
             self.get_logger().warn('joint_states are back: the trajectory is given up, the joints are held')
 
+    def _set_back(self, efforts: Any, back: float) -> None:
+        self.wheel_health.restart()
+        super()._set_back(efforts, back)
+
     def _rest(self) -> None:
         self.wanted, self._twist_at, self.state = np.zeros(3), None, HOLDING
         if self.valves is not None:

@@ -81,6 +81,14 @@ def test_trajectory_rests_before_and_after_its_points():
     np.testing.assert_allclose(np.ravel(curve.sample(9.0)), [1.0, 0.0, 0.0])
 
 
+def test_the_greatest_speed_of_a_segment_is_that_of_its_curve():
+    """A quintic from rest to rest has 15/8 of the mean speed, a cubic 3/2, a line the mean; the columns are apart."""
+    rest = [0.0, 0.0]
+    points = [(0.0, [0, 5], rest, rest), (1.0, [1, 5], rest, rest), (2.0, [2, 4.5], rest), (4.0, [-1, 4.5])]
+    trajectory = JointTrajectory.from_points(['a', 'b'], [TrajectoryPoint(*point) for point in points])
+    assert trajectory.speeds() == pytest.approx(np.array([[1.875, 0.0], [1.5, 0.75], [1.5, 0.0]]))
+
+
 def test_trajectory_leaves_the_present_state():
     curve = one_joint(TrajectoryPoint(2.0, [1.0], [0.0])).starting_from([0.2], [0.1])
     np.testing.assert_allclose(np.ravel(curve.sample(0.0))[:2], [0.2, 0.1])

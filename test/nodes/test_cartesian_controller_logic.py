@@ -156,8 +156,7 @@ def test_in_the_world_the_pose_of_the_base_is_taken_off(make):
 
 def test_a_hand_in_the_world_is_held_where_the_pose_of_the_base_is_lost(make):
     """A vehicle that goes on would take a hand that is led by its last pose anywhere."""
-    node = make(target_frame='world', mode='realtime', partner='external')
-    node.health.patience = 60.0
+    node = make(target_frame='world', mode='realtime', partner='external', command_timeout=60.0)
     odom = Odometry()
     odom.pose.pose.position.z, odom.pose.pose.orientation.w = 1.5, 1.0
     node._on_odometry(odom)
@@ -175,6 +174,22 @@ def test_a_hand_in_the_world_is_held_where_the_pose_of_the_base_is_lost(make):
     node._on_odometry(odom)
     node._on_pose(pose(*goal, 'odom'))
     assert node.follower.reference.moving
+
+
+@pytest.mark.parametrize(('clocks', 'moving'), [(0, False), (1, True)])
+def test_only_in_a_simulation_may_the_pose_of_the_base_stay_away_with_a_partner_that_is_not_named(make, clocks, moving):
+    node = make(target_frame='world', mode='realtime', command_timeout=60.0)
+    node.count_publishers = lambda topic: clocks
+    odom = Odometry()
+    odom.pose.pose.position.z, odom.pose.pose.orientation.w = 1.5, 1.0
+    node._on_odometry(odom)
+    posture = follow(node, 0.0, 0.2)[-1]
+    node._on_pose(pose(*place(node, posture) + np.array([0.2, 0.0, 1.3]), 'odom'))
+    follow(node, 0.2, 0.4, posture)
+    node._watch()
+    node._base_heard -= 100.0
+    follow(node, 0.4, 0.5, posture)
+    assert node.follower.reference.moving is moving
 
 
 def test_positions_of_the_hands_joints_are_commanded_where_valves_are_not(make):
@@ -278,6 +293,17 @@ def test_limits_and_gains_change_while_it_runs(make):
     speeds = np.linalg.norm(np.diff([place(node, each) for each in postures], axis=0), axis=1) / PERIOD
     assert speeds.max() == pytest.approx(0.1, rel=1e-3)
     assert node.output.loops.gains.position == 2.0
+
+
+def test_of_parameters_that_are_refused_together_none_is_used(make):
+    node = make()
+    before = node.output.loops.gains.position, node.limits
+    wanted = {'gains.position': 9.0, 'limits.speed': 0.01, 'motors.law': 'foo'}
+    answer = node.set_parameters_atomically([Parameter(name, value=value) for name, value in wanted.items()])
+    assert not answer.successful
+    assert answer.reason == "parameter 'motors.law': expected one of joints, hand; found 'foo'"
+    assert (node.output.loops.gains.position, node.limits) == before
+    assert node.values['gains.position'] == node.get_parameter('gains.position').value == before[0]
 
 
 def test_other_joints_of_the_machine_stay_in_the_posture(make):

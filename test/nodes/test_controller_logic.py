@@ -20,6 +20,7 @@ from dyn_nodes.nodes.stamps import seconds_of_stamp, stamp_of
 
 JointTrajectory = message('trajectory_msgs/msg/JointTrajectory')
 Point = message('trajectory_msgs/msg/JointTrajectoryPoint')
+Float64 = message('std_msgs/msg/Float64')
 Duration = message('builtin_interfaces/msg/Duration')
 TwistStamped = message('geometry_msgs/msg/TwistStamped')
 
@@ -178,6 +179,34 @@ class TestTrajectory:
         assert sent(node)[-1][0] == pytest.approx(-4.0)
         assert node.trajectories == 0
 
+    @pytest.mark.parametrize(
+        ('goal', 'duration', 'kind', 'text'),
+        [
+            (
+                (1.5, 0.96, -1.83),
+                0.0,
+                'bad trajectory',
+                "'swing_joint': expected the position of the joint at time 0",
+            ),
+            (
+                (0.0, 0.96, -0.33),
+                0.05,
+                'out of range',
+                "'stick_joint' after 0 s: expected at most 2.5, found 30",
+            ),
+        ],
+    )
+    def test_a_step_is_refused_and_the_valves_stay_at_neutral(
+        self, make: Any, goal: Any, duration: float, kind: str, text: str
+    ) -> None:
+        node = make()
+        play(node, 0.0, 0.1)
+        node._on_trajectory(trajectory(goal, duration))
+        assert node.refusals.counts == {kind: 1}
+        assert text in node.refusals.last
+        play(node, 0.1, 0.12)
+        assert sent(node)[-1] == [0.0, 0.0, 0.0]
+
     def test_it_needs_joint_states_to_start_from(self, make: Any) -> None:
         node = make()
         node._on_trajectory(trajectory((0.0, 0.9, -1.7)))
@@ -252,6 +281,18 @@ class TestAntiSway:
         assert node.motion.interrupt(0.2, np.array(POSTURE)[[1, 2, 0]])
         assert node.motion.tracker.trajectory.duration == 0.0
 
+    def test_the_periods_are_those_of_the_payload_that_hangs_now(self, make: Any) -> None:
+        """An empty grapple swings more slowly; 1.87 s instead of 1.66."""
+        node = make(machine='log_loader_grapple', anti_sway='zv', mode='realtime', partner='external')
+        play(node, 0.0, 0.1)
+        durations = []
+        for payload in (0.0, 2000.0, 1e9):
+            node._on_payload(Float64(data=payload))
+            node._on_trajectory(trajectory((0.0, 1.06, -1.83)))
+            durations.append(node.motion.tracker.trajectory.duration)
+        assert durations == pytest.approx([2.87, 2.66, 2.66], abs=0.01)
+        assert node.refusals.counts == {'payload': 1}
+
     def test_a_machine_from_which_nothing_hangs_is_refused(self, make: Any) -> None:
         with pytest.raises(ParameterError, match="'anti_sway': log_loader: expected passive joints that a load hangs"):
             make(anti_sway='zv')
@@ -302,6 +343,137 @@ class TestSilence:
         node._watch()
         assert len(sent(node)) == 10
         assert statuses(node.diagnostics.publisher.last)['joint_states'].level == 2
+
+
+class TestPartnerAutoInRealTime:
+    """A publisher of /clock is what shows a simulation; without one the machine may be real."""
+
+    @staticmethod
+    def wait(node: Any, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+        """Let wall time pass without joint states."""
+        now = node.heard = time.monotonic()
+        with monkeypatch.context() as patch:
+            patch.setattr(time, 'monotonic', lambda: now + seconds)
+            node._watch()
+
+    @pytest.fixture
+    def tracking(self, make: Any) -> Any:
+        def build(clocks: int, **parameters: Any) -> Any:
+            node = make(mode='realtime', **parameters)
+            node.count_publishers = lambda topic: clocks if topic == '/clock' else 0
+            play(node, 0.0, 0.1)
+            node._on_trajectory(trajectory((0.0, 1.06, -1.83), 10.0))
+            play(node, 0.1, 0.12)
+            return node
+
+        return build
+
+    def test_without_a_clock_lost_joint_states_lead_to_neutral_and_a_trajectory_is_given_up(
+        self, tracking: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        node = tracking(0)
+        self.wait(node, monkeypatch, 4.0)
+        assert sent(node)[-1] == [0.0, 0.0, 0.0]
+        assert statuses(node.diagnostics.publisher.last)['joint_states'].message.endswith('0.2 s: neutral commands')
+        play(node, 4.12, 4.16)
+        assert phases(node)[-1] == 'hold'
+        assert sent(node)[-1] == [0.0, 0.0, 0.0]
+
+    @pytest.mark.parametrize(('clocks', 'parameters'), [(1, {}), (0, {'partner': 'lockstep'})])
+    def test_a_simulation_that_stands_still_goes_on_where_it_was(
+        self, tracking: Any, monkeypatch: pytest.MonkeyPatch, clocks: int, parameters: dict[str, str]
+    ) -> None:
+        node = tracking(clocks, **parameters)
+        count = len(sent(node))
+        self.wait(node, monkeypatch, 4.0)
+        assert len(sent(node)) == count
+        play(node, 0.12, 0.16)
+        assert phases(node)[-1] == 'track'
+
+    def test_without_a_clock_stamps_that_jump_are_no_part_of_a_trajectory(self, tracking: Any) -> None:
+        node = tracking(0)
+        play(node, 4.12, 4.16)
+        assert phases(node)[-1] == 'hold'
+
+    @pytest.mark.parametrize(('clocks', 'phase'), [(0, 'hold'), (1, 'idle')])
+    def test_only_a_simulation_is_reset_by_stamps_that_go_back(self, tracking: Any, clocks: int, phase: str) -> None:
+        node = tracking(clocks, command_timeout=0.05)
+        play(node, 0.0, 0.02)
+        assert phases(node)[-1] == phase
+
+    def test_a_clock_in_the_graph_is_found_and_not_forgotten(self, make: Any, tester: Any) -> None:
+        node = make(mode='realtime')
+        node._watch()
+        assert node.live
+        clock = tester.speak('rosgraph_msgs/msg/Clock', '/clock')
+        tester.until(lambda: node.count_publishers('/clock'))
+        node._watch()
+        assert not node.live
+        tester.node.destroy_publisher(clock)
+        tester.until(lambda: not node.count_publishers('/clock'))
+        node._watch()
+        assert not node.live
+
+    def test_an_external_partner_is_no_simulation_whoever_publishes_a_clock(self, tracking: Any) -> None:
+        node = tracking(1, partner='external')
+        node._watch()
+        assert node.live
+
+
+class TestStampsThatGoBack:
+    """In real time they are of messages that were overtaken or of a clock that was set, and of no simulation."""
+
+    @pytest.fixture
+    def real(self, make: Any) -> Any:
+        return lambda **parameters: make(mode='realtime', partner='external', **parameters)
+
+    def test_joint_states_that_were_overtaken_are_refused_and_the_trajectory_goes_on(
+        self, real: Any, task: str
+    ) -> None:
+        node = real(task=task)
+        play(node, 0.0, 0.1)
+        node._on_trajectory(trajectory((0.0, 1.06, -1.83), 3.0))
+        play(node, 0.1, 0.12)
+        count, before = len(sent(node)), node.motion.tracker.trajectory
+        node._on_joint_states(joint_state(0.118, (0.0, 0.5, -1.83)))
+        assert node.state_refusals.counts == {'out of order': 1}
+        assert 'found one 0.001 s before the last' in node.state_refusals.last
+        assert (len(sent(node)), node.time) == (count, pytest.approx(0.119))
+        play(node, 0.12, 0.14)
+        assert phases(node)[-1] == 'track'
+        assert node.motion.tracker.trajectory is before
+
+    def test_joint_states_that_were_overtaken_are_no_sign_of_life(self, real: Any) -> None:
+        node = real()
+        play(node, 0.0, 0.1)
+        node.heard -= 100.0
+        node._on_joint_states(joint_state(0.098))
+        assert node.health.states_silent()
+
+    def test_a_clock_that_is_set_back_neither_starts_the_task_again_nor_returns_to_it(
+        self, real: Any, task: str
+    ) -> None:
+        node = real(task=task)
+        play(node, 0.0, 0.4)
+        node._on_trajectory(trajectory((0.0, 1.06, -1.83), 3.0))
+        play(node, 0.4, 0.5)
+        play(node, 0.0, 0.3)
+        assert phases(node)[-2:] == ['track', 'hold']
+        assert sent(node)[-1] == [0.0, 0.0, 0.0]
+
+    def test_a_clock_that_is_set_back_ends_the_task(self, real: Any, task: str) -> None:
+        node = real(task=task)
+        play(node, 0.0, 0.4)
+        play(node, 0.1, 0.3)
+        assert phases(node)[-1] == 'hold'
+        assert sent(node)[-20:] == [[0.0, 0.0, 0.0]] * 20
+
+    def test_a_clock_that_is_set_back_leaves_valves_at_neutral_where_nothing_moved(self, real: Any) -> None:
+        node = real()
+        play(node, 1.0, 1.1)
+        play(node, 0.0, 0.1, (0.0, 0.9, -1.83))
+        assert phases(node) == ['idle']
+        assert sent(node)[-1] == [0.0, 0.0, 0.0]
 
 
 class TestRefusals:
@@ -361,7 +533,7 @@ class TestGains:
             node = make()
             node.set_parameters([Parameter('gains.boom_joint.p', value=gain)])
             play(node, 0.0, 0.1)
-            node._on_trajectory(trajectory((0.0, 1.06, -1.83), 0.01))
+            node._on_trajectory(trajectory((0.0, 1.06, -1.83), 0.05))
             play(node, 0.1, 0.2)
             volts.append(sent(node)[-1][0])
         assert volts[1] > volts[0] > 0.0

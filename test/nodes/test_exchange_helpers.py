@@ -172,6 +172,47 @@ def test_bad_trajectories_are_refused_by_kind_and_place(kind: str, text: str, ch
     assert refused.value.kind == kind
 
 
+REST = np.zeros(3)
+
+
+def test_a_point_at_time_0_is_where_the_joints_are_but_for_their_lag() -> None:
+    points = ((0.0, (0.04, 0.9, -1.7)), (2.0, (0.1, 0.9, -1.7)))
+    start = (np.array([0.0, 0.9, -1.7]), REST)
+    assert trajectory_of(trajectory(points), JOINTS, MACHINE, 5.0, start).times[0] == 0.0
+    turned = (np.array([-1.7, 0.9, 0.02]), REST)  # of other joints
+    assert trajectory_of(trajectory(points), JOINTS[::-1], MACHINE, 5.0, turned).times[0] == 0.0
+    with pytest.raises(RefusedError, match=r"points\[0\].*'swing_joint'.* at time 0, -0.02, found 0.04"):
+        trajectory_of(trajectory(points), JOINTS, MACHINE, 5.0, (np.array([-0.02, 0.9, -1.7]), REST))
+
+
+@pytest.mark.parametrize(
+    ('points', 'rates', 'text'),
+    [
+        (((1.0, (2.7, 0.9, -1.7)),), {}, "'swing_joint' after 0 s: expected at most 2.5, found 2.7"),
+        (((1.0, (2.0, 0.9, -1.7)),), {'velocities': [0.0] * 3}, 'found 3'),
+        (((1.0, (1.5, 0.9, -1.7)),), {'velocities': [0.0] * 3, 'accelerations': [0.0] * 3}, 'found 2.81'),
+        (
+            ((1.0, (0.0, 0.9, -1.7)), (1.1, (0.0, 0.7, -1.7))),
+            {},
+            "'boom_joint' after 1 s: expected at most 1.5, found 2",
+        ),
+        (((0.0, (0.0, 0.9, -1.7)), (0.001, (0.04, 0.9, -1.7))), {}, 'found 40'),
+    ],
+)
+def test_a_trajectory_that_is_faster_than_a_joint_anywhere_is_refused(points: Any, rates: Any, text: str) -> None:
+    with pytest.raises(RefusedError, match=text) as refused:
+        trajectory_of(trajectory(points, **rates), JOINTS, MACHINE, 5.0, (np.array([0.0, 0.9, -1.7]), REST))
+    assert refused.value.kind == 'out of range'
+
+
+def test_the_way_to_the_first_point_may_make_up_for_lag_and_begin_with_the_speed_that_is_there() -> None:
+    points = ((0.01, (0.04, 0.9, -1.7)), (1.0, (2.0, 0.9, -1.7)))
+    start = (np.array([0.0, 0.9, -1.7]), np.array([2.7, 0.0, 0.0]))
+    assert len(trajectory_of(trajectory(points), JOINTS, MACHINE, 5.0, start).times) == 2
+    stop = trajectory(((1.0, (1.0, 0.9, -1.7)),), velocities=[0.0] * 3)
+    assert len(trajectory_of(stop, JOINTS, MACHINE, 5.0, start).times) == 1
+
+
 @pytest.mark.parametrize(
     ('mode', 'partner', 'lines'),
     [

@@ -202,9 +202,9 @@ def test_a_trajectory_that_would_slide_the_wheels_is_slowed(make):
     node, free = make(**{'grip.mode': 'limit', 'payload': 3.0}), make(payload=3.0)
     for own in (node, free):
         drive(own, 0.0, 0.05)
-        swing(own, (1.5, 0.4, 1.2, 0.5), 0.25)
-    assert free.arm._trajectory.duration == pytest.approx(0.25)
-    assert node.arm._trajectory.duration > 0.3
+        swing(own, (0.35, -0.25, 1.25, 0.2), 0.33)
+    assert free.arm._trajectory.duration == pytest.approx(0.33)
+    assert node.arm._trajectory.duration > 0.4
     assert node.trajectories == 1
     status = values_of(health(node))
     assert status['trajectories slowed'] == '1'

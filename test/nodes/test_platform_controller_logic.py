@@ -226,6 +226,35 @@ def test_time_that_goes_back_holds_the_platform(make):
     assert node.state == 'holding'
 
 
+@pytest.mark.parametrize(('back', 'refused'), [(0.001, {'out of order': 1}), (5.0, {})])
+def test_on_a_real_machine_stamps_that_go_back_do_not_play_the_file_again(make, tmp_path, back, refused):
+    """A message that was overtaken is refused, and a clock that was set back lets the platform be held."""
+    path = tmp_path / 'path.yaml'
+    path.write_text('poses:\n  up: {time: 0.5, position: [0, 0, 1.85]}\n')
+    node = make(path=str(path), mode='realtime', partner='external')
+    legs = follow(node, 10.0, 11.0)[-1]
+    assert node.state == 'holding'
+    node._on_joint_states(states(10.99 - back, legs))
+    assert node.state_refusals.counts == refused
+    assert node.state == 'holding'
+    assert np.ptp(follow(node, 11.0 - back, 12.0 - back, legs), axis=0).max() < 1e-6
+
+
+@pytest.mark.parametrize('back', [0.001, 5.0])
+def test_on_a_real_machine_stamps_that_go_back_give_a_platform_that_was_given_up_no_voltage(make, back):
+    node = make(output='valve_commands', mode='realtime', partner='external')
+    home = node.follower.sample().position
+    for k in range(40):
+        node._on_joint_states(states(10.0 + k * PERIOD, home + 0.03 * (k % 2)))  # it jumps to and fro
+    fault = 'fault: the platform has left its reference 3 times in 1 s'
+    assert node.state == fault
+    for k in range(10):
+        node._on_joint_states(states(10.39 - back + k * PERIOD, home))
+    assert node.given_up
+    assert node.state == fault
+    assert list(node.commands_out.last.data) == [0.0] * 6
+
+
 def test_the_motion_of_a_file_begins_at_time_0(make, tmp_path):
     path = tmp_path / 'path.yaml'
     path.write_text('poses:\n  up: {time: 0.5, position: [0, 0, 1.85]}\n  down: {time: 1.0, position: [0, 0, 1.8]}\n')

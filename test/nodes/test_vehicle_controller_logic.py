@@ -269,6 +269,17 @@ class TestSilence:
         node._on_joint_states(state(10.05, (0.1,) * 4, velocity=(2.0,) * 4))
         assert 0.1 < node.motion.drive.twist[0] < 0.16
 
+    def test_a_clock_that_is_set_back_neither_moves_the_odometry_nor_the_vehicle(self, make: Any) -> None:
+        node = make(mode='realtime', partner='external')
+        roll(node, 0.0, 0.02)
+        node._on_cmd_vel(twist(vx=0.3))
+        roll(node, 0.02, 0.5)
+        before = node.motion.odometry.pose.copy()
+        node._on_joint_states(state(0.0))
+        assert not node.wanted.any()
+        assert node.motion.odometry.pose == pytest.approx(before)
+        assert node.state == 'holding'
+
 
 class TestArm:
     JOINTS = ('arm_turn', 'arm_shoulder', 'arm_elbow', 'arm_wrist')
