@@ -125,12 +125,18 @@ def probe(machines: dict[str, Running]) -> Iterator[Probe]:
 
 @pytest.fixture(scope='module')
 def gamepad(probe: Probe) -> dict[str, Any]:
-    """A gamepad whose dead-man button is held; `axes` may be changed."""
+    """A gamepad whose dead-man button is held, unless it has to be let go first; `axes` may be changed."""
     held: dict[str, Any] = {'axes': NEUTRAL}
     Joy = message('sensor_msgs/msg/Joy')
     publisher = probe.node.create_publisher(Joy, '/b/joy', 10)
-    buttons = [0, 0, 0, 0, 0, 1, 0, 0]
-    probe.node.create_timer(0.05, lambda: publisher.publish(Joy(axes=held['axes'], buttons=buttons)))
+    held['up'] = True
+
+    def publish() -> None:
+        said = ' '.join(text for name, (_, text, _) in probe.health.items() if name.endswith('teleop_node: gamepad'))
+        held['up'] = 'release' in said or (held['up'] and 'not held' not in said)
+        publisher.publish(Joy(axes=held['axes'], buttons=[0, 0, 0, 0, 0, int(not held['up']), 0, 0]))
+
+    probe.node.create_timer(0.05, publish)
     return held
 
 
