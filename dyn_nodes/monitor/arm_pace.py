@@ -4,6 +4,9 @@ Slower by a factor k, the arm's velocities are k and its accelerations k^2 times
 brakes as gently as it may, in any direction in which it moves, and goes on at its present twist or brakes gently from
 it. The `GripGovernor` limits other commands of the vehicle while the arm moves; it knows the motion of the arm.
 
+The joints must be able to follow, too: an arm whose motors are too weak leaves its trajectory, and what it then does to
+the wheels is not known. `EFFORT_USE` leaves them something for their loops.
+
 From a posture that is already below the reserve a trajectory is taken if no instant of it is worse than the start, so
 that an arm that was put out too far comes in again.
 """
@@ -19,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.control.trajectory import JointTrajectory
+from dyn_nodes.monitor.arm_efforts import ArmEfforts
 from dyn_nodes.monitor.grip_governor import GripGovernor
 from dyn_nodes.monitor.grip_model import GripModel
 
@@ -28,11 +32,13 @@ SLOWEST = 0.02
 """Pace below which a trajectory is refused."""
 STILL = 0.05
 """Joint speed up to which a trajectory may begin at another pace, rad/s."""
+EFFORT_USE = 0.9
+"""Greatest effort of a joint of the arm over its limit."""
 INSTANTS, MOST = 100, 800
 """That are looked at in a segment of a trajectory at most, and in all of them, about."""
 HALVINGS = 9
 ALIKE = 1e-6
-"""Difference of margins that is none, N."""
+"""Difference of margins that is none, N or parts of an effort limit."""
 
 
 class Pace(NamedTuple):
@@ -40,63 +46,116 @@ class Pace(NamedTuple):
 
     Attributes:
         factor: of its speed, 0 to 1; NaN where a posture on the way is too much even at rest, and worse than the first.
-        wheel: the contact nearest to its border at full speed.
+        name: the contact nearest to its border at full speed, or where all of them hold the joint.
         time: instant of that, s from the start.
-        lifts: it would lift; else slide.
+        fault: what it would do: slide, lift, or need more effort than its motor should give.
     """
 
     factor: float
-    wheel: str
+    name: str
     time: float
-    lifts: bool
+    fault: str
+
+    @property
+    def text(self) -> str:
+        """The fault in words."""
+        return f'{self.name} would {self.fault} at {self.time:.2f} s'
 
 
-def pace_of(
-    trajectory: JointTrajectory,
-    names: Sequence[str],
-    governor: GripGovernor,
-    model: GripModel,
-    positions: Array,
-    angles: Array,
-    twist: Array,
-    payload: float,
-    gravity: Array,
-) -> Pace:
-    """Return the greatest pace of a trajectory.
+class _States(NamedTuple):
+    """States of joints (t, n), and twists of the base and their rates (t, 3)."""
+
+    q: Array
+    v: Array
+    a: Array
+    twists: Array
+    rates: Array
+
+
+class ArmPace:
+    """Finds the greatest pace of trajectories of an arm.
 
     Args:
-        trajectory: of joints of the arm.
-        names: of these joints, in the order of its columns.
-        governor: its settings.
+        governor: its settings count.
         model: of the vehicle.
-        positions: (n,) of all movable joints, in the machine's order.
-        angles: (m,) steering angles.
-        twist: (3,) present one of the base.
-        payload: kg.
-        gravity: (3,) in axes of the base, m/s2.
+        names: of the joints of the arm, in the order of the columns of its trajectories.
     """
-    times = _instants(trajectory)
-    places = [model.joints.index(name) for name in names]
-    count = len(times)
-    q, v, a = (np.zeros((count, len(positions))) for _ in range(3))
-    q[:] = positions
-    for k, time in enumerate(times):
-        q[k, places], v[k, places], a[k, places] = trajectory.sample(float(time))
-    twists, rates = _motions(model, angles, governor, twist)
-    q, v, a = (np.tile(part, (len(rates), 1)) for part in (q, v, a))
-    twists, rates = (np.repeat(part, count, axis=0) for part in (twists, rates))
 
-    over = governor.settings.overshoot
+    def __init__(self, governor: GripGovernor, model: GripModel, names: Sequence[str]) -> None:
+        self.governor, self.model, self.names = governor, model, tuple(names)
+        self._places = [model.joints.index(name) for name in names]
+        in_loops = any(own.kind != 'wheel' for own in model.machine.constraints)
+        self._efforts = ArmEfforts(model.machine, names) if names and not in_loops else None
 
-    def margins(factor: float) -> Array:
-        forces, _ = model.evaluate(q, factor * v, over * factor**2 * a, twists, over * rates, angles, payload, gravity)
-        return governor.margins(forces)
+    def of(
+        self,
+        trajectory: JointTrajectory,
+        positions: Array,
+        angles: Array,
+        twist: Array,
+        payload: float,
+        gravity: Array,
+    ) -> Pace:
+        """Return the greatest pace of a trajectory.
 
-    found, still = margins(1.0), margins(0.0)
-    row, _, wheel = (int(place) for place in np.unravel_index(int(np.argmin(found)), found.shape))
-    floor = min(0.0, float(still[::count].min()) - ALIKE)
-    factor = 1.0 if found.min() >= floor else _greatest(margins, floor)
-    return Pace(factor, model.names[wheel], float(times[row % count]), bool(found[row, 1, wheel] < 0.0))
+        Efforts do not count where linkages close loops through the joints: it is not known there how they share them.
+
+        Args:
+            trajectory: of the joints of the arm.
+            positions: (n,) of all movable joints, in the machine's order.
+            angles: (m,) steering angles.
+            twist: (3,) present one of the base.
+            payload: kg.
+            gravity: (3,) in axes of the base, m/s2.
+        """
+        times = _instants(trajectory)
+        states = self._states(trajectory, times, positions, angles, twist)
+
+        def margins(factor: float) -> tuple[Array, Array]:
+            return self._margins(states, factor, angles, payload, gravity)
+
+        (wheels, joints), still = margins(1.0), margins(0.0)
+        floors = [min(0.0, float(part[:: len(times)].min()) - ALIKE) for part in still]
+
+        def holds(factor: float) -> bool:
+            return all(part.min() >= floor for part, floor in zip(margins(factor), floors))
+
+        slow = wheels.min() < floors[0] or joints.min() < floors[1]
+        factor = _greatest(holds) if slow else 1.0
+        if joints.min() < floors[1] and wheels.min() >= floors[0]:
+            row, joint = (int(place) for place in np.unravel_index(int(np.argmin(joints)), joints.shape))
+            share = 100.0 * (EFFORT_USE - joints[row, joint])
+            fault = f'need {share:.0f} % of its effort limit'
+            return Pace(factor, self.names[joint], float(times[row % len(times)]), fault)
+        row, _, wheel = (int(place) for place in np.unravel_index(int(np.argmin(wheels)), wheels.shape))
+        fault = 'lift' if wheels[row, 1, wheel] < 0.0 else 'slide'
+        return Pace(factor, self.model.names[wheel], float(times[row % len(times)]), fault)
+
+    def _states(
+        self, trajectory: JointTrajectory, times: Array, positions: Array, angles: Array, twist: Array
+    ) -> _States:
+        """Return the states at times (k,) in every motion of the base, one motion after the other."""
+        count = len(times)
+        q, v, a = (np.zeros((count, len(positions))) for _ in range(3))
+        q[:] = positions
+        for k, time in enumerate(times):
+            q[k, self._places], v[k, self._places], a[k, self._places] = trajectory.sample(float(time))
+        twists, rates = _motions(self.model, angles, self.governor, twist)
+        joints = (np.tile(part, (len(rates), 1)) for part in (q, v, a))
+        return _States(*joints, *(np.repeat(part, count, axis=0) for part in (twists, rates)))
+
+    def _margins(
+        self, states: _States, factor: float, angles: Array, payload: float, gravity: Array
+    ) -> tuple[Array, Array]:
+        """Return the margins of t states at a pace: (t, 2, w) of the wheels, N, (t, n) of the efforts, of 1."""
+        q, v, a, twists, rates = states
+        over = self.governor.settings.overshoot
+        moving = q, factor * v, over * factor**2 * a, twists, over * rates
+        forces, _ = self.model.evaluate(*moving, angles, payload, gravity)
+        spare = np.full((len(q), 1), EFFORT_USE)
+        if self._efforts is not None:
+            spare = EFFORT_USE - self._efforts.shares(*moving, payload, gravity)
+        return self.governor.margins(forces), spare
 
 
 def _instants(trajectory: JointTrajectory) -> Array:
@@ -132,12 +191,12 @@ def _motions(model: GripModel, angles: Array, governor: GripGovernor, twist: Arr
     return twists, rates
 
 
-def _greatest(margins: Callable[[float], Array], floor: float) -> float:
-    """Return the greatest factor with which no margin is below a floor, N; NaN where not even 0 does."""
-    if margins(0.0).min() < floor:
+def _greatest(holds: Callable[[float], bool]) -> float:
+    """Return the greatest factor that holds; NaN where not even 0 does."""
+    if not holds(0.0):
         return float('nan')
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if margins(middle).min() >= floor else (low, middle)
+        low, high = (middle, high) if holds(middle) else (low, middle)
     return low

@@ -95,6 +95,7 @@ class GripGovernor:
 
     Attributes:
         acts: the governor changes what is asked for; else it only reports.
+        halts: the vehicle is led to rest, whatever is asked for: the motion of its arm is not known.
         settings: may be replaced at any time.
         verdict: of the last step.
     """
@@ -107,7 +108,7 @@ class GripGovernor:
         turning: float = 2.0,
     ) -> None:
         self.model, self.settings = model, settings or GripSettings()
-        self.constraint, self.turning, self.acts = constraint, turning, True
+        self.constraint, self.turning, self.acts, self.halts = constraint, turning, True, False
         self.verdict = Verdict()
         self._sound = np.isfinite(model.friction)
         self._speed: Verdict | None = None
@@ -161,12 +162,14 @@ class GripGovernor:
     # -- the law -------------------------------------------------------------------------------------------------------
 
     def reachable(self, wanted: Array) -> Array:
-        """Return the greatest part of a twist (3,) that can be kept and braked from."""
+        """Return the greatest part of a twist (3,) that can be kept and braked from; none of it while it `halts`."""
         key = wanted.tobytes()
         if self._known is None or self._known[0] != key:
             self._known = (key, *self._reachable(wanted))
         _, found, self._speed = self._known
-        return found if self.acts else wanted
+        if not self.acts:
+            return wanted
+        return np.zeros(3) if self.halts else found
 
     def _reachable(self, wanted: Array) -> tuple[Array, Verdict | None]:
         if not wanted.any() or self._kept(wanted[None])[0] >= 0.0:

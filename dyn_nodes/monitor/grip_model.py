@@ -36,6 +36,8 @@ FULL = 6
 RANK = 1e-6
 COMING = 8
 """Postures of a trajectory of the arm, up to its end, in which a motion of the base has to hold, too."""
+ASTRAY = 0.2
+"""Way from its reference at which a joint of the arm no longer follows it, rad or m."""
 
 
 class GripModelError(ValueError):
@@ -60,16 +62,29 @@ def features(twists: Array, accelerations: Array) -> Array:
     return found
 
 
+def is_astray(positions: Array, places: Sequence[int] | NDArray[np.intp], references: Sequence[JointReference]) -> bool:
+    """Return whether an arm at places in positions (n,) is off the first of its references."""
+    return any(bool((np.abs(own.position - positions[places]) > ASTRAY).any()) for own in references[:1])
+
+
 def joint_states(
-    positions: Array, places: Sequence[int] | NDArray[np.intp], references: Sequence[JointReference]
+    positions: Array,
+    velocities: Array,
+    places: Sequence[int] | NDArray[np.intp],
+    references: Sequence[JointReference],
 ) -> tuple[Array, Array, Array]:
-    """Return q, v and a (p, n) of `GripModel.place`: an arm at references, all else at its positions (n,) and still."""
+    """Return q, v and a (p, n) of `GripModel.place`: an arm at references, all else at its positions (n,) and still.
+
+    An arm that `is_astray` moves now as measured, at velocities (n,).
+    """
     count = max(1, len(references))
     q, v, a = np.tile(positions, (count, 1)), np.zeros((count, len(positions))), np.zeros((count, len(positions)))
     for k, own in enumerate(references):
         v[k, places], a[k, places] = own.velocity, own.acceleration
         if k > 0:
             q[k, places] = own.position
+    if is_astray(positions, places, references):
+        v[0, places] = velocities[places]
     return q, v, a
 
 

@@ -16,9 +16,9 @@ from dyn_nodes.control.wheel_motion import WheelMotion
 from dyn_nodes.middleware import QoSProfile, message
 from dyn_nodes.model.equilibrium import gravity_in_ground
 from dyn_nodes.model.machine import Machine, Slope
-from dyn_nodes.monitor.arm_pace import SLOWEST, STILL, pace_of, slowed
+from dyn_nodes.monitor.arm_pace import SLOWEST, STILL, ArmPace, slowed
 from dyn_nodes.monitor.grip_governor import GripGovernor, GripSettings, Verdict
-from dyn_nodes.monitor.grip_model import COMING, GripModel, GripModelError, joint_states
+from dyn_nodes.monitor.grip_model import COMING, GripModel, GripModelError, is_astray, joint_states
 from dyn_nodes.monitor.sensors import world_up
 from dyn_nodes.nodes.commands import RefusedError
 from dyn_nodes.nodes.diagnostics import WARN, Health
@@ -82,6 +82,7 @@ class GripLimiting:
         turning = limits.angular_acceleration / limits.linear_acceleration
         self.governor = GripGovernor(self.model, settings_of(self.values), motion.base.constraint, turning)
         self.governor.acts = self.values['grip.mode'] == 'limit'
+        self.pace = ArmPace(self.governor, self.model, arm)
         motion.drive.governor = self.governor
         motion.load = self.model.planar if self.governor.acts else None
         mount = machine.payload
@@ -99,7 +100,7 @@ class GripLimiting:
         self.limited = self.slowed = 0
         self.restart()
         still = np.zeros(len(self.model.joints))
-        self.update(0.0, still, None)  # compiles now what the first command needs
+        self.update(0.0, still, still, None)  # compiles now what the first command needs
         self.restart()
 
     def _gravity_on_ground(self) -> Array:
@@ -125,8 +126,8 @@ class GripLimiting:
         self.governor.settings = settings_of(self.values)
         self.governor.refresh()
 
-    def update(self, now: float, positions: Array, arm: PositionMotion | None) -> None:
-        """Take over the posture of all joints, and the motion that the arm has before it, at an instant, s.
+    def update(self, now: float, positions: Array, velocities: Array, arm: PositionMotion | None) -> None:
+        """Take over the state of all joints, and the motion that the arm has before it, at an instant, s.
 
         Before a step: what the governor did in the last one is noted.
         """
@@ -135,7 +136,9 @@ class GripLimiting:
         if 0.0 <= now - self._placed < PERIOD:
             return
         self._placed = now
-        postures = joint_states(positions, self._arm_places, [] if arm is None else arm.coming(now, COMING))
+        coming = [] if arm is None else arm.coming(now, COMING)
+        self.governor.halts = is_astray(positions, self._arm_places, coming)
+        postures = joint_states(positions, velocities, self._arm_places, coming)
         try:
             self.model.place(*postures, self._angles(positions), self.payload, self.gravity())
         except GripModelError:
@@ -179,7 +182,7 @@ class GripLimiting:
             self._last = self._now, verdict
 
     def admitted(self, trajectory: JointTrajectory, positions: Array, velocities: Array) -> JointTrajectory:
-        """Return a trajectory of the arm that starts from the present state, slowed until the wheels hold.
+        """Return a trajectory of the arm that starts from the present state, slowed until wheels and joints can follow.
 
         Args:
             trajectory: of the arm's joints.
@@ -187,21 +190,19 @@ class GripLimiting:
             velocities: of all movable joints.
 
         Raises:
-            RefusedError: they do not hold on its way, however slow; or it would have to be slowed and the arm moves.
+            RefusedError: they cannot, however slow; or it would have to be slowed and the arm moves.
         """
         here, rates = positions[self._arm_places], velocities[self._arm_places]
         whole = trajectory.for_joints(self.arm).starting_from(here, rates)
-        angles = self._angles(positions)
-        state, load = (positions, angles, self.motion.drive.twist), (self.payload, self.gravity())
-        pace = pace_of(whole, self.arm, self.governor, self.model, *state, *load)
+        state = positions, self._angles(positions), self.motion.drive.twist
+        pace = self.pace.of(whole, *state, self.payload, self.gravity())
         self._pace = ''
         if pace.factor >= 1.0:
             return whole
-        what = f'{pace.wheel} would {"lift" if pace.lifts else "slide"} at {pace.time:.2f} s'
         acts = self.governor.acts
-        self._pace = f'{what}; it holds at {100 * pace.factor:.0f} % of the speed'
+        self._pace = f'{pace.text}; it holds at {100 * pace.factor:.0f} % of the speed'
         if not pace.factor >= SLOWEST:
-            self._pace = f'{what}, however slow'
+            self._pace = f'{pace.text}, however slow'
             if acts:
                 raise RefusedError('ground', f'joint_trajectory: {self._pace}')
         elif acts and np.abs(rates).max() > STILL:
@@ -281,6 +282,9 @@ class GripLimiting:
             'trajectory': self._pace or 'as asked',
         }
         health = Health(text='limits the motion' if self.governor.acts else 'reports, does not limit', values=values)
+        if self.governor.halts:
+            consequence = ': the vehicle is led to rest' if self.governor.acts else ''
+            health.worse(WARN, f'the arm does not follow its trajectory{consequence}')
         if now - since < REMEMBERED:
             health.worse(WARN, verdict.text)
         if self._imu and now - self._imu_at > IMU_TIMEOUT:

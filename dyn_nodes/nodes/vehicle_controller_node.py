@@ -240,7 +240,7 @@ class VehicleControllerNode(CommandingNode):
     def _command(self, dt: float, efforts: Any = None) -> None:
         self._check_timeout()
         if self.grip is not None and self._state is not None:
-            self.grip.update(self.time, self._state[0], self.arm)
+            self.grip.update(self.time, *self._state, self.arm)
         wheels = self.motion.step(self.wanted, dt, self._wheel_state())
         if self.state != DRIVING and not self.motion.drive.twist.any():
             self.state = HOLDING

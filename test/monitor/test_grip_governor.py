@@ -136,6 +136,15 @@ def test_reactions_that_are_no_numbers_allow_braking_alone_as_hard_as_is_wanted(
     assert (1.0 - found[0]) / DT == pytest.approx(20.0)
 
 
+def test_a_vehicle_whose_arm_moves_in_an_unknown_way_is_led_to_rest_whatever_is_wanted():
+    law = governor()
+    law.halts = True
+    assert step(law, [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]).tolist() == [0.0, 0.0, 0.0]
+    assert 0.0 < step(law, [1.0, 0.0, 0.0], [1.0, 0.0, 0.0])[0] < 1.0
+    law.acts = False
+    assert step(law, [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]).tolist() == [1.0, 0.0, 0.0]
+
+
 def test_what_only_reports_changes_nothing_and_names_the_same_wheel():
     acting, watching = governor(), governor()
     watching.acts = False

@@ -221,6 +221,17 @@ def test_a_posture_in_which_a_wheel_lifts_at_rest_is_refused(make):
     assert 'however slow' in node.refusals.last
 
 
+def test_a_vehicle_whose_arm_leaves_its_trajectory_is_led_to_rest_and_says_so(make):
+    node = make(**{'grip.mode': 'limit'})
+    drive(node, 0.0, 0.3, (0.5, 0.0, 0.0))
+    assert node.motion.drive.twist[0] > 0.3
+    assert 'does not follow' not in health(node).message
+    fallen = (0.0, -0.2, 1.6, 0.5)
+    drive(node, 0.3, 1.5, (0.5, 0.0, 0.0), fallen)
+    assert not node.motion.drive.twist.any()
+    assert 'the arm does not follow its trajectory: the vehicle is led to rest' in health(node).message
+
+
 def test_settings_may_change_while_it_runs(make):
     node = make(**{'grip.mode': 'limit'})
     results = node.set_parameters([Parameter('grip.friction_use', value=0.3), Parameter('grip.load_share', value=2.0)])
