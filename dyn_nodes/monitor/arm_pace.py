@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.control.trajectory import JointTrajectory
+from dyn_nodes.control.trajectory import JointTrajectory, TrajectoryPoint
 from dyn_nodes.monitor.arm_efforts import ArmEfforts
 from dyn_nodes.monitor.grip_governor import GripGovernor
 from dyn_nodes.monitor.grip_model import GripModel
@@ -37,6 +37,8 @@ EFFORT_USE = 0.9
 INSTANTS, MOST = 100, 800
 """That are looked at in a segment of a trajectory at most, and in all of them, about."""
 HALVINGS = 9
+STOP = 0.3
+"""Time in which an arm stops, s."""
 ALIKE = 1e-6
 """Difference of margins that is none, N or parts of an effort limit."""
 
@@ -95,6 +97,7 @@ class ArmPace:
         twist: Array,
         payload: float,
         gravity: Array,
+        since: float = 0.0,
     ) -> Pace:
         """Return the greatest pace of a trajectory.
 
@@ -107,8 +110,10 @@ class ArmPace:
             twist: (3,) present one of the base.
             payload: kg.
             gravity: (3,) in axes of the base, m/s2.
+            since: instant of the trajectory from which on it counts, s.
         """
         times = _instants(trajectory)
+        times = np.append(since, times[times > since])
         states = self._states(trajectory, times, positions, angles, twist)
 
         def margins(factor: float) -> tuple[Array, Array]:
@@ -167,6 +172,21 @@ def _instants(trajectory: JointTrajectory) -> Array:
     count = max(min(INSTANTS, MOST // max(len(knots) - 1, 1)), 2)
     parts = [np.linspace(start, np.nextafter(end, start), count) for start, end in pairwise(knots)]
     return np.concatenate([*parts, knots[-1:]])
+
+
+def stopping(names: Sequence[str], positions: Array, velocities: Array, stops: tuple[Array, Array]) -> JointTrajectory:
+    """Return the trajectory that brings an arm to rest within `STOP`.
+
+    Args:
+        names: of its n joints.
+        positions: (n,) where they are.
+        velocities: (n,) of them.
+        stops: least and greatest positions (n,), which it does not leave.
+    """
+    still = np.zeros(len(names))
+    end = np.clip(positions + 0.5 * STOP * velocities, *stops)
+    points = [TrajectoryPoint(STOP, end, still, still)]
+    return JointTrajectory.from_points(names, points).starting_from(positions, velocities)
 
 
 def slowed(trajectory: JointTrajectory, factor: float) -> JointTrajectory:

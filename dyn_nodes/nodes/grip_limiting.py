@@ -16,7 +16,7 @@ from dyn_nodes.control.wheel_motion import WheelMotion
 from dyn_nodes.middleware import QoSProfile, message
 from dyn_nodes.model.equilibrium import gravity_in_ground
 from dyn_nodes.model.machine import Machine, Slope
-from dyn_nodes.monitor.arm_pace import SLOWEST, STILL, ArmPace, slowed
+from dyn_nodes.monitor.arm_pace import SLOWEST, STILL, ArmPace, slowed, stopping
 from dyn_nodes.monitor.grip_governor import GripGovernor, GripSettings, Verdict
 from dyn_nodes.monitor.grip_model import COMING, GripModel, GripModelError, is_astray, joint_states
 from dyn_nodes.monitor.sensors import world_up
@@ -42,6 +42,10 @@ LIMIT_PERIOD = 0.2
 """Of `speed_limit`, s."""
 LEAST_LIMIT = 1.0
 """Least speed limit, percent: to Nav2 a limit of 0 is none."""
+ANEW = 0.02, 0.3
+"""Change of the payload, over the greater one, and of gravity, m/s2, with which a trajectory is judged again."""
+GOES_ON = 0.95
+"""Pace of what is left of a trajectory below which the arm is stopped."""
 UP_TIME = 2.0
 """Time constant with which a specific force gives the direction of gravity where an IMU gives no orientation, s."""
 
@@ -61,7 +65,7 @@ class GripLimiting:
     Attributes:
         payload: kg.
         limited: how often a motion began to be held back.
-        slowed: trajectories that were slowed.
+        slowed, stopped: trajectories that were slowed, and stopped on the way.
 
     Raises:
         ParameterError: a machine whose ground reactions are not known.
@@ -78,6 +82,8 @@ class GripLimiting:
         except GripModelError as error:
             raise ParameterError(f"parameter 'grip.mode': {error}") from None
         self._arm_places = [self.model.joints.index(name) for name in arm]
+        joints = [machine.joint(name) for name in arm]
+        self._arm_stops = np.array([own.lower for own in joints]), np.array([own.upper for own in joints])
         limits = motion.drive.limits
         turning = limits.angular_acceleration / limits.linear_acceleration
         self.governor = GripGovernor(self.model, settings_of(self.values), motion.base.constraint, turning)
@@ -97,7 +103,7 @@ class GripLimiting:
         self._imu = bool(self.values['grip.imu'])
         if self._imu:
             node.create_subscription(Imu, 'imu', self._on_imu, QoSProfile(depth=10))
-        self.limited = self.slowed = 0
+        self.limited = self.slowed = self.stopped = 0
         self.restart()
         still = np.zeros(len(self.model.joints))
         self.update(0.0, still, still, None)  # compiles now what the first command needs
@@ -117,6 +123,8 @@ class GripLimiting:
         self._now = 0.0
         self._last: tuple[float, Verdict] = (-np.inf, Verdict())
         self._pace = ''
+        self._judged = self.payload, self.gravity()
+        self._stopped = False
         self._limited_at = -np.inf
 
     # -- running -------------------------------------------------------------------------------------------------------
@@ -136,6 +144,8 @@ class GripLimiting:
         if 0.0 <= now - self._placed < PERIOD:
             return
         self._placed = now
+        if arm is not None:
+            self._judge_again(now, positions, velocities, arm)
         coming = [] if arm is None else arm.coming(now, COMING)
         self.governor.halts = is_astray(positions, self._arm_places, coming)
         postures = joint_states(positions, velocities, self._arm_places, coming)
@@ -144,6 +154,26 @@ class GripLimiting:
         except GripModelError:
             self.model.lose()
         self.governor.refresh()
+
+    def _judge_again(self, now: float, positions: Array, velocities: Array, arm: PositionMotion) -> None:
+        """Stop an arm on a way that no longer holds, as it carries another load or the ground falls another way.
+
+        The twist of the base does not count: the governor lets the vehicle brake for its arm.
+        """
+        lasting, (payload, gravity) = arm.lasting(now), self._judged
+        heavier = abs(self.payload - payload) > ANEW[0] * max(self.payload, payload)
+        if lasting is None or not (heavier or np.linalg.norm(self.gravity() - gravity) > ANEW[1]):
+            return
+        self._judged = self.payload, self.gravity()
+        trajectory, since = lasting
+        pace = self.pace.of(trajectory, positions, self._angles(positions), np.zeros(3), *self._judged, since)
+        if pace.factor >= GOES_ON:
+            return
+        self._pace, self._stopped = f'{pace.text}, as load and ground are now', True
+        if self.governor.acts:
+            here, rates = positions[self._arm_places], velocities[self._arm_places]
+            self.stopped += 1
+            arm.follow(stopping(self.arm, here, rates, self._arm_stops), now, here, rates)
 
     def _angles(self, positions: Array) -> Array:
         joints = np.array([positions[self.model.joints.index(name)] for name in self.motion.joints])
@@ -196,7 +226,8 @@ class GripLimiting:
         whole = trajectory.for_joints(self.arm).starting_from(here, rates)
         state = positions, self._angles(positions), self.motion.drive.twist
         pace = self.pace.of(whole, *state, self.payload, self.gravity())
-        self._pace = ''
+        self._pace, self._stopped = '', False
+        self._judged = self.payload, self.gravity()
         if pace.factor >= 1.0:
             return whole
         acts = self.governor.acts
@@ -277,6 +308,7 @@ class GripLimiting:
             'payload': f'{self.payload:g} kg',
             'held back': str(self.limited),
             'trajectories slowed': str(self.slowed),
+            'trajectories stopped': str(self.stopped),
             'last held back by': verdict.wheel or 'nothing',
             'its friction use as asked': f'{verdict.friction_use:.2f}' if verdict.held else '0.00',
             'trajectory': self._pace or 'as asked',
@@ -285,6 +317,9 @@ class GripLimiting:
         if self.governor.halts:
             consequence = ': the vehicle is led to rest' if self.governor.acts else ''
             health.worse(WARN, f'the arm does not follow its trajectory{consequence}')
+        if self._stopped:
+            consequence = ': the arm was stopped' if self.governor.acts else ''
+            health.worse(WARN, f'trajectory: {self._pace}{consequence}')
         if now - since < REMEMBERED:
             health.worse(WARN, verdict.text)
         if self._imu and now - self._imu_at > IMU_TIMEOUT:

@@ -232,6 +232,77 @@ def test_a_vehicle_whose_arm_leaves_its_trajectory_is_led_to_rest_and_says_so(ma
     assert 'the arm does not follow its trajectory: the vehicle is led to rest' in health(node).message
 
 
+def follow(node, start, end):
+    """Let the arm follow its trajectory to a time; return where it is then."""
+    for k in range(round(start / PERIOD), round(end / PERIOD)):
+        arm = tuple(node.arm.sample(k * PERIOD).position)
+        drive(node, k * PERIOD, (k + 1) * PERIOD, arm=arm)
+    return arm
+
+
+def at_rest(node, posture, payload):
+    """Return whether the wheels hold with their reserve at rest with the arm in a posture."""
+    model, places = node.grip.model, [node.grip.model.joints.index(name) for name in ARM]
+    q = np.zeros((1, len(model.joints)))
+    q[0, places] = posture
+    forces, _ = model.evaluate(q, 0 * q, 0 * q, *np.zeros((2, 1, 3)), np.zeros(4), payload, node.grip.gravity())
+    return node.grip.governor.margins(forces).min() >= 0.0
+
+
+@pytest.mark.parametrize('told', [0.06, 1.0])
+def test_an_arm_on_its_way_is_stopped_within_the_reserve_where_a_greater_payload_comes(make, told):
+    node, goal = make(**{'grip.mode': 'limit'}), (0.9, 1.45, 0.0, 0.0)
+    drive(node, 0.0, 0.05)
+    swing(node, goal, 3.0)
+    assert node.grip.slowed == 0
+    follow(node, 0.05, told)
+    node._on_payload(Float64(data=8.0))
+    found = follow(node, told, 3.2)
+    assert not at_rest(node, goal, 8.0)
+    assert at_rest(node, found, 8.0)
+    status = health(node)
+    assert 'would lift' in status.message
+    assert 'the arm was stopped' in status.message
+    assert values_of(status)['trajectories stopped'] == '1'
+    swing(node, FOLDED, 3.0)
+    assert 'the arm was stopped' not in health(node).message
+
+
+def test_an_arm_on_its_way_goes_on_with_a_payload_that_changes_little_or_holds(make):
+    for mass in (0.01, 1.0):
+        node, goal = make(**{'grip.mode': 'limit'}), (0.9, 0.0, 1.2, 0.5)
+        drive(node, 0.0, 0.05)
+        swing(node, goal, 1.0)
+        follow(node, 0.05, 0.3)
+        node._on_payload(Float64(data=mass))
+        assert follow(node, 0.3, 1.2) == pytest.approx(goal)
+        assert node.grip.stopped == 0
+
+
+def test_an_arm_on_its_way_is_stopped_where_the_ground_turns_out_to_be_steep(make):
+    node, goal = make(**{'grip.mode': 'limit', 'grip.imu': True, 'payload': 4.0}), (0.0, 1.2, 0.0, 0.0)
+    drive(node, 0.0, 0.05)
+    swing(node, goal, 3.0)
+    follow(node, 0.05, 0.3)
+    steep = imu_message(0.3, (0.0, 0.0, 0.0), (-9.81 * np.sin(0.2), 0.0, 9.81 * np.cos(0.2)))
+    steep.orientation_covariance[0] = -1.0
+    node.grip._on_imu(steep)
+    found = follow(node, 0.3, 3.2)
+    assert node.grip.stopped == 1
+    assert at_rest(node, found, 4.0)
+    assert not at_rest(node, goal, 4.0)
+
+
+def test_a_report_stops_no_arm_and_warns(make):
+    node, goal = make(**{'grip.mode': 'report'}), (0.9, 1.45, 0.0, 0.0)
+    drive(node, 0.0, 0.05)
+    swing(node, goal, 3.0)
+    node._on_payload(Float64(data=8.0))
+    assert follow(node, 0.05, 3.2) == pytest.approx(goal)
+    assert 'would lift' in health(node).message
+    assert node.grip.stopped == 0
+
+
 def test_settings_may_change_while_it_runs(make):
     node = make(**{'grip.mode': 'limit'})
     results = node.set_parameters([Parameter('grip.friction_use', value=0.3), Parameter('grip.load_share', value=2.0)])
