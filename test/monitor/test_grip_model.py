@@ -9,11 +9,13 @@ import pytest
 
 from dyn_nodes.control.trajectory import JointReference, JointTrajectory, TrajectoryPoint
 from dyn_nodes.control.wheel_base import WheelBase
+from dyn_nodes.model.equilibrium import static_stance
 from dyn_nodes.model.posture import initial_positions
 from dyn_nodes.monitor.arm_efforts import ArmEfforts
 from dyn_nodes.monitor.arm_pace import EFFORT_USE, SLOWEST, ArmPace, slowed
 from dyn_nodes.monitor.grip_governor import GripGovernor, GripSettings
 from dyn_nodes.monitor.grip_model import GripModel, GripModelError, features, is_astray, joint_states
+from dyn_nodes.monitor.ground_compliance import ground_compliance
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.stability import admissible_reactions
 from dyn_nodes.stability.grip import free_directions, grip_of
@@ -232,6 +234,47 @@ def test_an_arm_that_is_out_too_far_may_come_in_and_not_go_out(vehicle):
 
     assert move(near).factor >= SLOWEST, 'slowly: its start must not push a wheel up'
     assert np.isnan(move(farther).factor)
+
+
+@pytest.mark.parametrize(('front', 'rear'), [(1.0, 1.0), (0.6, 1.8), (3.0, 1.0)])
+def test_springs_share_the_load_at_rest_by_their_stiffness(vehicle, front, rear):
+    machine, posture = vehicle[0].machine, dict(zip(ARM, (1.5, 1.0, 0.0, 0.0)))
+
+    def with_scale(own):
+        scale = front if own.name.startswith('front') else rear
+        return replace(own, stiffness=scale * own.stiffness, free_length=0.1 + 0.0015 / scale)
+
+    own = replace(
+        machine,
+        wheels=tuple(map(with_scale, machine.wheels)),
+        payload=replace(machine.payload, mass=PAYLOAD),
+        initial=replace(machine.initial, joint_positions=posture),
+    )
+    model, positions = GripModel(own, WheelBase.of(own)), initial_positions(own)
+    q = np.array([[positions[name] for name in model.joints]])
+    rest = np.zeros((1, 3))
+    found, _ = model.evaluate(q, 0 * q, 0 * q, rest, rest, np.zeros(4), PAYLOAD, np.array([0.0, 0.0, -9.81]))
+    loads = static_stance(own).loads
+    assert np.ptp(loads) > 0.5 * loads.mean(), 'an arm across the vehicle'
+    assert found[0, :, 2] == pytest.approx(loads, abs=0.02 * loads.mean()), 'but for the tilt'
+
+
+def test_the_springs_of_a_suspension_yield_with_those_of_its_tyres():
+    machine = machine_of('car', '')
+    corner = 1.0 / 2.0e5 + 1.0 / 2.5e4
+    assert ground_compliance(machine) == pytest.approx(np.diag([corner] * 4))
+    rear = tuple(replace(own, stiffness=5.0e4) if 'rear' in own.joint else own for own in machine.joint_classes)
+    found = np.diag(ground_compliance(replace(machine, joint_classes=rear)))
+    assert found == pytest.approx([corner, corner, corner - 2.0e-5, corner - 2.0e-5])
+
+
+def test_a_suspension_joint_without_a_spring_is_refused_by_name():
+    machine = machine_of('car', '')
+    limp = tuple(
+        replace(own, stiffness=0.0) if own.joint.startswith('front_left') else own for own in machine.joint_classes
+    )
+    with pytest.raises(GripModelError, match=r"car: expected a spring at joint 'front_left_suspension'"):
+        GripModel(replace(machine, joint_classes=limp), WheelBase.of(machine))
 
 
 def test_a_vehicle_on_tracks_is_refused_by_name():
