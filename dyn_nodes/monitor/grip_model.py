@@ -113,13 +113,18 @@ class GripModel:
         joints: names of all movable joints, in the order of `place`.
 
     Raises:
-        GripModelError: tracks, fewer than three contacts or all on a line, nothing with friction, a joint without a
-            spring in a suspension.
+        GripModelError: tracks, fixed tyres that drag in a turn, fewer than three contacts or all on a line, nothing
+            with friction, a joint without a spring in a suspension.
     """
 
     def __init__(self, machine: Machine, base: WheelBase, friction: float = np.inf) -> None:
         if machine.contacts:
             raise GripModelError(f'{machine.name}: expected wheels, found {machine.contacts[0].name!r}, a track')
+        if base.drags:
+            fixed = ', '.join(base.fixed)
+            raise GripModelError(
+                f'{machine.name}: expected fixed tyres on one axle, found {fixed}: they slide in a turn'
+            )
         try:
             self.load, compliance = LoadModel(machine), ground_compliance(machine)
         except ValueError as error:

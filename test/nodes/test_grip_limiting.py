@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+import yaml
 from node_testing import Outbox, imu_message, joint_state, statuses
 
 from dyn_nodes.middleware import Parameter, message
 from dyn_nodes.nodes import grip_limiting
+from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.stamps import stamp_of
 from dyn_nodes.nodes.vehicle_controller_node import VehicleControllerNode
@@ -309,6 +313,23 @@ def test_settings_may_change_while_it_runs(make):
     assert [result.successful for result in results] == [True, False]
     assert node.grip.governor.settings.friction_use == 0.3
     assert drive(node, 0.0, 0.3, (2.0, 0.0, 0.0)) < 0.3 * 0.9 * 9.81
+
+
+def test_fixed_tyres_on_two_axles_which_slide_in_every_turn_are_refused_by_name(make, tmp_path):
+    shipped = machine_of('agv_mecanum_arm', '')
+    urdf, config = (Path(path) for path in shipped.sources)
+    values = yaml.safe_load(config.read_text())
+    for wheel in values['wheels'].values():
+        wheel['rolling'] = {}
+    skid = tmp_path / 'skid.yaml'
+    skid.write_text(yaml.safe_dump(values, sort_keys=False))
+    own = {'machine': str(urdf), 'config': str(skid)}
+    assert make(**own).grip is None
+    text = (
+        "parameter 'grip.mode': agv_mecanum_arm: expected fixed tyres on one axle, found front_left, front_right, rear"
+    )
+    with pytest.raises(ParameterError, match=text):
+        make(**{'grip.mode': 'limit', **own})
 
 
 def test_a_machine_whose_reactions_are_not_known_is_refused_by_name(make):
