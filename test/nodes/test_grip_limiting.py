@@ -140,6 +140,20 @@ def test_without_nav2_or_without_the_mode_there_is_no_speed_limit(make, monkeypa
     assert node.grip.limit_out is None
 
 
+@pytest.mark.parametrize('measured', [False, True])
+def test_a_vehicle_on_a_slope_is_held_from_the_first_command_after_a_gap_on(make, measured):
+    """Torques of the wheels: those that hold the load, once, whether they were measured or not."""
+    given = {'mode': 'realtime', 'partner': 'external', 'output': 'effort', 'grip.slope_pitch': 0.087}
+    node = make(**{'grip.mode': 'limit', **given})
+    node.commands_out = Outbox()
+    hold, names = -1.23, [*node.motion.joints, *ARM]
+    efforts = [hold] * 4 + [0.0] * 4 if measured else []
+    for time in (0.0, PERIOD, 2 * PERIOD, 0.51, 0.515):
+        node._on_joint_states(joint_state(time, [0.0] * 4 + list(FOLDED), [0.0] * 8, efforts, names))
+        torques = np.array(node.commands_out.last.effort[:4])
+        assert torques.sum() == pytest.approx(4 * hold, rel=0.01)
+
+
 def test_a_report_changes_nothing_and_warns_of_the_same(make):
     node, free = make(**{'grip.mode': 'report', 'payload': 4.0}), make(payload=4.0)
     found, wanted = (drive(own, 0.0, 0.3, (-2.0, 0.0, 0.0), OUT) for own in (node, free))
