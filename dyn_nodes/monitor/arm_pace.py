@@ -27,6 +27,7 @@ from dyn_nodes.monitor.grip_governor import GripGovernor
 from dyn_nodes.monitor.grip_model import GripModel
 
 Array = NDArray[np.float64]
+Places = NDArray[np.intp]
 
 SLOWEST = 0.02
 """Pace below which a trajectory is refused."""
@@ -34,9 +35,12 @@ STILL = 0.05
 """Joint speed up to which a trajectory may begin at another pace, rad/s."""
 EFFORT_USE = 0.9
 """Greatest effort of a joint of the arm over its limit."""
-INSTANTS, MOST = 100, 800
+INSTANTS, MOST = 100, 400
 """That are looked at in a segment of a trajectory at most, and in all of them, about."""
 HALVINGS = 9
+NEAREST = 8
+"""States of those that fail that are looked at more closely each time."""
+LIFT, SLIDE = 'lift', 'slide'
 STOP = 0.3
 """Time in which an arm stops, s."""
 ALIKE = 1e-6
@@ -116,25 +120,24 @@ class ArmPace:
         times = np.append(since, times[times > since])
         states = self._states(trajectory, times, positions, angles, twist)
 
-        def margins(factor: float) -> tuple[Array, Array]:
-            return self._margins(states, factor, angles, payload, gravity)
+        def margins(factor: float, rows: Places | None = None) -> tuple[Array, Array]:
+            chosen = states if rows is None else _States(*(part[rows] for part in states))
+            return self._margins(chosen, factor, angles, payload, gravity)
 
-        (wheels, joints), still = margins(1.0), margins(0.0)
-        floors = [min(0.0, float(part[:: len(times)].min()) - ALIKE) for part in still]
+        first = np.arange(0, len(states.q), len(times))
+        floors = [min(0.0, float(part.min()) - ALIKE) for part in margins(0.0, first)]
+        fast = margins(1.0)
+        factor = _greatest(lambda factor, rows: _above(margins(factor, rows), floors), _above(fast, floors))
+        return Pace(factor, *self._worst(*fast, floors, times))
 
-        def holds(factor: float) -> bool:
-            return all(part.min() >= floor for part, floor in zip(margins(factor), floors))
-
-        slow = wheels.min() < floors[0] or joints.min() < floors[1]
-        factor = _greatest(holds) if slow else 1.0
+    def _worst(self, wheels: Array, joints: Array, floors: Sequence[float], times: Array) -> tuple[str, float, str]:
+        """Return name, time and fault of a `Pace` from the margins of wheels and efforts at full speed."""
         if joints.min() < floors[1] and wheels.min() >= floors[0]:
             row, joint = (int(place) for place in np.unravel_index(int(np.argmin(joints)), joints.shape))
             share = 100.0 * (EFFORT_USE - joints[row, joint])
-            fault = f'need {share:.0f} % of its effort limit'
-            return Pace(factor, self.names[joint], float(times[row % len(times)]), fault)
+            return self.names[joint], float(times[row % len(times)]), f'need {share:.0f} % of its effort limit'
         row, _, wheel = (int(place) for place in np.unravel_index(int(np.argmin(wheels)), wheels.shape))
-        fault = 'lift' if wheels[row, 1, wheel] < 0.0 else 'slide'
-        return Pace(factor, self.model.names[wheel], float(times[row % len(times)]), fault)
+        return self.model.names[wheel], float(times[row % len(times)]), LIFT if wheels[row, 1, wheel] < 0.0 else SLIDE
 
     def _states(
         self, trajectory: JointTrajectory, times: Array, positions: Array, angles: Array, twist: Array
@@ -211,8 +214,43 @@ def _motions(model: GripModel, angles: Array, governor: GripGovernor, twist: Arr
     return twists, rates
 
 
-def _greatest(holds: Callable[[float], bool]) -> float:
-    """Return the greatest factor that holds; NaN where not even 0 does."""
+def _above(margins: Sequence[Array], floors: Sequence[float]) -> list[Array]:
+    """Return the least margins (t,) of every kind, above their floors."""
+    return [part.reshape(len(part), -1).min(axis=1) - floor for part, floor in zip(margins, floors)]
+
+
+def _greatest(spare: Callable[[float, Places | None], Sequence[Array]], fast: Sequence[Array]) -> float:
+    """Return the greatest factor with which nothing is spare below 0; NaN where not even 0 does.
+
+    States nearest to their borders alone are looked at for it. It is confirmed with all of them; those that fail count
+    from then on, too.
+
+    Args:
+        spare: returns what is left (t,) of every kind at a factor, in the states of some rows or, with None, in all.
+        fast: the same at factor 1 in all states.
+    """
+    factor, rows, found = 1.0, np.zeros(0, dtype=np.intp), fast
+
+    def holds(factor: float) -> bool:
+        return all(part.min() >= 0.0 for part in spare(factor, rows))
+
+    while any(part.min() < -ALIKE for part in found):  # round-off depends on how many states are looked at
+        rows = np.union1d(rows, np.concatenate([_lowest(part) for part in found]))
+        factor = _halved(holds)
+        if not factor > 0.0:
+            break
+        found = spare(factor, None)
+    return factor
+
+
+def _lowest(spare: Array) -> Places:
+    """Return the places of the `NEAREST` lowest values below 0."""
+    places = np.argsort(spare)[:NEAREST]
+    return np.asarray(places[spare[places] < 0.0])
+
+
+def _halved(holds: Callable[[float], bool]) -> float:
+    """Return the greatest factor that holds, by bisection; NaN where not even 0 does."""
     if not holds(0.0):
         return float('nan')
     low, high = 0.0, 1.0

@@ -206,6 +206,21 @@ def test_a_short_stroke_in_a_long_trajectory_is_seen(vehicle):
     assert 45.0 <= long.time <= 45.5
 
 
+def test_the_pace_is_found_with_few_evaluations_and_holds_in_all_states(vehicle, monkeypatch):
+    """The commands of the wheels wait for it: a bisection with all states took eleven times as many as one look."""
+    model, counts = vehicle[0], []
+    own, evaluate = trajectory(0.3, np.array([1.5, 0.4, 1.2, 0.5])), model.evaluate
+    monkeypatch.setattr(model, 'evaluate', lambda q, *others: counts.append(len(q)) or evaluate(q, *others))
+    found = pace(model, own, (0.5, 0.0, 0.5))
+    assert found.factor < 0.9
+    whole = max(counts)
+    assert sum(counts) < 3.5 * whole
+    assert sum(count == whole for count in counts) <= 3
+    counts.clear()
+    assert pace(model, trajectory(3.0, np.array([1.5, 0.4, 1.2, 0.5]))).factor == 1.0
+    assert len(counts) == 2, 'the start at rest, and all states at full speed'
+
+
 def test_an_arm_on_a_vehicle_that_turns_is_slowed_more(vehicle):
     own = trajectory(0.4, np.array([1.5, 0.4, 1.2, 0.5]))
     assert pace(vehicle[0], own, (1.0, 0.0, 1.0)).factor < pace(vehicle[0], own).factor
