@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from dyn_nodes.control.trajectory import JointTrajectory, TrajectoryPoint
 from dyn_nodes.monitor.arm_efforts import ArmEfforts
-from dyn_nodes.monitor.grip_governor import GripGovernor
+from dyn_nodes.monitor.grip_governor import ALIKE, GripGovernor
 from dyn_nodes.monitor.grip_model import GripModel
 
 Array = NDArray[np.float64]
@@ -43,8 +43,6 @@ NEAREST = 8
 LIFT, SLIDE = 'lift', 'slide'
 STOP = 0.3
 """Time in which an arm stops, s."""
-ALIKE = 1e-6
-"""Difference of margins that is none, N or parts of an effort limit."""
 
 
 class Pace(NamedTuple):

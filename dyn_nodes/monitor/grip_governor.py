@@ -21,6 +21,8 @@ PARTS = np.linspace(0.0, 1.0, 9)
 """Parts of a step, or of a speed, that are tried."""
 GRIDS = 2
 LEAST = 1e-9
+ALIKE = 1e-6
+"""Difference of margins that is none, N: round-off depends on how many twists are looked at."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ class GripGovernor:
     Attributes:
         acts: the governor changes what is asked for; else it only reports.
         halts: the vehicle is led to rest, whatever is asked for: the motion of its arm is not known.
-        settings: may be replaced at any time.
+        settings, turning: may be replaced at any time; then `refresh` has to be called.
         verdict: of the last step.
     """
 
@@ -246,7 +248,7 @@ class GripGovernor:
 
         def margins(parts: Array) -> Array:
             twists = before + parts[:, None] * (stop - before)
-            return self._margin(twists, (twists - before) / dt, now=True) - min(0.0, here)
+            return self._margin(twists, (twists - before) / dt, now=True) - min(0.0, here - ALIKE)
 
         part = max(_greatest(margins), self._always(before, stop, dt))
         return np.asarray(before + part * (stop - before))

@@ -40,6 +40,8 @@ REMEMBERED = 1.0
 IMU_TIMEOUT = 0.5
 LIMIT_PERIOD = 0.2
 """Of `speed_limit`, s."""
+DIRECTIONS = 16
+"""Of travel, in which `speed_limit` must hold, alike all round."""
 LEAST_LIMIT = 1.0
 """Least speed limit, percent: to Nav2 a limit of 0 is none."""
 ANEW = 0.02, 0.3
@@ -84,9 +86,8 @@ class GripLimiting:
         self._arm_places = [self.model.joints.index(name) for name in arm]
         joints = [machine.joint(name) for name in arm]
         self._arm_stops = np.array([own.lower for own in joints]), np.array([own.upper for own in joints])
-        limits = motion.drive.limits
-        turning = limits.angular_acceleration / limits.linear_acceleration
-        self.governor = GripGovernor(self.model, settings_of(self.values), motion.base.constraint, turning)
+        self.governor = GripGovernor(self.model, constraint=motion.base.constraint)
+        self.tune()
         self.governor.acts = self.values['grip.mode'] == 'limit'
         self.pace = ArmPace(self.governor, self.model, arm)
         motion.drive.governor = self.governor
@@ -131,7 +132,9 @@ class GripLimiting:
 
     def tune(self) -> None:
         """Take over parameters."""
+        limits = self.motion.drive.limits
         self.governor.settings = settings_of(self.values)
+        self.governor.turning = limits.angular_acceleration / limits.linear_acceleration
         self.governor.refresh()
 
     def update(self, now: float, positions: Array, velocities: Array, arm: PositionMotion | None) -> None:
@@ -284,15 +287,11 @@ class GripLimiting:
     def speed_limit(self) -> float:
         """Return the part of the greatest speeds that can be kept in all directions, percent; 0: all of them can."""
         limits = self.motion.drive.limits
-        sideways = (-1.0, 0.0, 1.0) if self.governor.constraint is None else (0.0,)
-        ways = [
-            (x / max(1.0, math.hypot(x, y)), y / max(1.0, math.hypot(x, y)), turn)
-            for x in (-1.0, 0.0, 1.0)
-            for y in sideways
-            for turn in (-1.0, 0.0, 1.0)
-            if x or y or turn
-        ]
-        part = self.governor.share(np.array(ways) * [limits.linear_speed, limits.linear_speed, limits.angular_speed])
+        angles = np.linspace(0.0, 2.0 * np.pi, DIRECTIONS, endpoint=False)
+        ways = [(math.cos(angle), math.sin(angle), turn) for angle in angles for turn in (-1.0, 0.0, 1.0)]
+        ways += [(0.0, 0.0, -1.0), (0.0, 0.0, 1.0)]
+        fastest = np.array(ways) * [limits.linear_speed, limits.linear_speed, limits.angular_speed]
+        part = self.governor.share(np.array([self.motion.drive.without_drag(twist, []) for twist in fastest]))
         return 0.0 if part >= 1.0 else max(LEAST_LIMIT, 100.0 * part)
 
     # -- reporting -----------------------------------------------------------------------------------------------------

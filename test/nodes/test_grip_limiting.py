@@ -123,6 +123,23 @@ def test_nav2_gets_the_part_of_the_greatest_speeds_that_can_be_kept(make):
     assert 1.0 < found['far'] < 0.9 * found['near'] < 90.0
 
 
+@pytest.mark.skipif(grip_limiting.SpeedLimit is None, reason='nav2_msgs is not installed')
+def test_a_speed_limit_counts_the_twists_that_the_wheels_make_of_commands(make, monkeypatch):
+    """The base link of the car lies ahead of its rear axle: in a turn it swings sideways."""
+    asked = {}
+    for machine in ('car', 'agv_mecanum_arm'):
+        node = make(**{'grip.mode': 'limit', 'machine': machine})
+        monkeypatch.setattr(
+            node.grip.governor, 'share', lambda twists, own=machine: asked.setdefault(own, twists)[0, 0]
+        )
+        node.grip.speed_limit()
+        row = node.grip.governor.constraint
+        assert row is None or (row[2] != 0.0 and np.abs(asked[machine] @ row).max() < 1e-9)
+        assert np.abs(asked[machine][:, 2]).max() == 3.0
+    headings = np.degrees(np.arctan2(asked['agv_mecanum_arm'][:, 1], asked['agv_mecanum_arm'][:, 0]))
+    assert np.abs(headings - 22.5).min() < 1e-9
+
+
 def test_a_speed_limit_of_nav2_is_none_where_all_speeds_hold_and_never_0_percent(make):
     slow = {'limits.linear_speed': 0.2, 'limits.angular_speed': 0.2}
     node = make(**{'grip.mode': 'limit', **slow})
@@ -326,6 +343,8 @@ def test_settings_may_change_while_it_runs(make):
     results = node.set_parameters([Parameter('grip.friction_use', value=0.3), Parameter('grip.load_share', value=2.0)])
     assert [result.successful for result in results] == [True, False]
     assert node.grip.governor.settings.friction_use == 0.3
+    node.set_parameters([Parameter('limits.angular_acceleration', value=4.0)])
+    assert node.grip.governor.turning == pytest.approx(4.0 / 8.0)
     assert drive(node, 0.0, 0.3, (2.0, 0.0, 0.0)) < 0.3 * 0.9 * 9.81
 
 
