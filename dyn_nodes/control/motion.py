@@ -117,9 +117,16 @@ class PositionMotion:
     def coming(self, time: float, count: int) -> list[JointReference]:
         """Return the reference at a time and, while a trajectory lasts, at `count` further ones up to its end."""
         assert self._trajectory is not None
-        left = self._start + self._trajectory.duration - time if self._moving else 0.0
+        lasting = self.lasting(time)
+        left = 0.0 if lasting is None else lasting[0].duration - lasting[1]
         ahead = [] if left <= 0.0 else [time + left * (k + 1) / count for k in range(count)]
         return [self.sample(instant) for instant in (time, *ahead)]
+
+    def lasting(self, time: float) -> tuple[JointTrajectory, float] | None:
+        """Return the trajectory and how long it has been going on, s; None where it is over, or there is none."""
+        if self.phase(time) != TRACKING or self._trajectory is None:
+            return None
+        return self._trajectory, time - self._start
 
     def reference(self, time: float) -> tuple[Array, Array]:
         """Return positions and velocities (n,) at a time. Needs `restart` first."""

@@ -167,11 +167,12 @@ class WheelDrive:
 
     def _possible(self, wanted: Array, refused: list[str]) -> Array:
         """Return the twist nearest to the wanted one that wheels and limits allow; name what is left out."""
-        twist = self.base.rolling_twist(self._without_drag(wanted, refused))
+        twist = self.base.rolling_twist(self.without_drag(wanted, refused))
         twist = self._within_stops(twist, refused)
         return self._within_speeds(twist, refused)
 
-    def _without_drag(self, wanted: Array, refused: list[str]) -> Array:
+    def without_drag(self, wanted: Array, refused: list[str]) -> Array:
+        """Return a wanted twist (3,) without the sideways motion that fixed tyres refuse, and name that."""
         row = self.base.constraint
         if row is None:
             return wanted.copy()

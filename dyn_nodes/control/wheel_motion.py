@@ -28,11 +28,11 @@ LEASH = 1.0
 
 @dataclass(frozen=True, eq=False)
 class JointValues:
-    """Positions, velocities and efforts (n,) of joints, rad or N m."""
+    """Positions, velocities and efforts (n,) of joints, rad or N m; None for efforts that were not measured."""
 
     position: Array
     velocity: Array
-    effort: Array
+    effort: Array | None
 
 
 class WheelMotion:
@@ -99,7 +99,7 @@ class WheelMotion:
     # -- running -------------------------------------------------------------------------------------------------------
 
     def restart(self, state: JointValues, pose: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> None:
-        """Start at a pose, with the motion that the joints have, and hold the efforts that they have."""
+        """Start at a pose, with the motion that the joints have, and hold the efforts that they have, if known."""
         self.odometry.reset(pose)
         self.resume(state, 0.0)
 
@@ -109,7 +109,7 @@ class WheelMotion:
         speeds, rates = self._wheels_of(state.velocity)
         self.odometry.step(dt, turns, speeds, angles, rates)
         self.drive.reset(angles, self.odometry.rolling)
-        self.servo.reset(self._wheels_of(state.effort)[0])
+        self.servo.reset(None if state.effort is None else self._wheels_of(state.effort)[0])
         self._turns = turns.copy()
         self._carried = np.zeros(len(self.base.wheels))
         self.reference = None

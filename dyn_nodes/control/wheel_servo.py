@@ -84,12 +84,12 @@ class WheelServo:
         self._steering_inertia = steering + self._spin * (swing / base.reach) ** 2
 
     def reset(self, torques: Array | None = None) -> None:
-        """Start with these torques about the axles (n,), such as those that hold the vehicle now; or with none."""
+        """Start with the torques about the axles (n,) measured now, which hold the vehicle; None: none were."""
         count = len(self.base.wheels)
         self._integral = np.zeros(count) if torques is None else np.where(self.base.driven, torques, 0.0)
         self._integral = np.clip(self._integral, -self._limit, self._limit)
         self._steering_integral = np.zeros(count)
-        self._starts = True
+        self._holds_load = torques is not None
         self.saturated: tuple[str, ...] = ()
         self.refused = ''
 
@@ -125,7 +125,7 @@ class WheelServo:
     def load_torques(self, wrench: Array, reference: DriveReference, angles: Array) -> Array:
         """Return the torques (n,) about the axles, beside those of `feedforward`, that give what the ground must give.
 
-        The first ones after `reset` are taken out of the integral: the torques that were measured held the load, too.
+        The first ones after a `reset` with torques are taken out of the integral: what was measured held the load, too.
 
         Args:
             wrench: (3,) fx, fy and mz on the vehicle with all that it carries, in axes of the base.
@@ -136,8 +136,8 @@ class WheelServo:
         rigid = self.base.inertia @ reference.acceleration + self._bias(reference.twist)
         torques = np.zeros(len(self.base.wheels))
         torques[self._driven] = (self.base.free_motions(angles).T @ (wrench - rigid)) @ inverse
-        if self._starts:
-            self._integral, self._starts = self._integral - torques, False
+        if self._holds_load:
+            self._integral, self._holds_load = self._integral - torques, False
         return torques
 
     def _known_part(self, demand: Array) -> float:

@@ -89,6 +89,33 @@ def standing_guesses(machine: Machine, positions: Mapping[str, float], gravity: 
         yield np.array([stance.height, stance.roll, stance.pitch])
 
 
+def stands(machine: Machine, positions: Mapping[str, float], height: float, roll: float, pitch: float) -> bool:
+    """Return whether enough supports carry for a machine to stand: three, two of a planar one, or all of fewer.
+
+    A machine that balances on one axle, steeply inclined, is at rest, too. What rises from the ground is not known
+    here: there every rest counts.
+
+    Args:
+        machine: with wheels or other contacts.
+        positions: of the joints by name, rad or m.
+        height: of the base link above the ground plane, m.
+        roll: of the base link, rad.
+        pitch: of the base link, rad; rotation about y after rotation about x.
+    """
+    if machine.terrain:
+        return True
+    upwards = (rotation_about(Y, pitch) @ rotation_about(X, roll))[2]
+    poses = link_poses(machine.links, machine.joints, positions)
+    places = ((own, poses[own.link][:3, :3] @ own.position + poses[own.link][:3, 3]) for own in machine.supports)
+    carrying = sum(height + float(upwards @ place) < own.free_length for own, place in places)
+    return carrying >= min(_least_carrying(machine.base.attachment == 'planar'), len(machine.supports))
+
+
+def _least_carrying(planar: bool) -> int:
+    """Return on how many supports a machine stands at least."""
+    return 2 if planar else 3
+
+
 def check_friction(machine: str, names: Iterable[str], used: Array) -> None:
     """Demand no more friction at rest than there is. Raises NoEquilibriumError that names a wheel that slides.
 
@@ -121,7 +148,11 @@ class _Problem:
     planar: bool
 
     def solve(self) -> Stance | None:
-        height = float(np.mean(self.free_length - self.attachments[:, 2]))
+        """Return the stance found from the mean height of the springs, or from one at which all of them touch."""
+        heights = self.free_length - self.attachments[:, 2]
+        return self._solve_from(float(heights.mean())) or self._solve_from(float(heights.min()))
+
+    def _solve_from(self, height: float) -> Stance | None:
         normal = -self.mass * float(self.gravity[2])
         unknowns = np.array([height - normal / float(self.stiffness.sum()), 0.0, 0.0])
         residual = self._residual(unknowns)
@@ -149,7 +180,7 @@ class _Problem:
     def _stance(self, unknowns: Array) -> Stance | None:
         contacts, center, loads = self._forces(unknowns)
         zmp = self._zmp(center)
-        if int(np.count_nonzero(loads)) < (2 if self.planar else 3):
+        if int(np.count_nonzero(loads)) < _least_carrying(self.planar):
             return None
         height, pitch, roll = (float(value) for value in unknowns)
         return Stance(height, pitch, roll, loads, contacts, center, zmp)

@@ -21,6 +21,8 @@ PARTS = np.linspace(0.0, 1.0, 9)
 """Parts of a step, or of a speed, that are tried."""
 GRIDS = 2
 LEAST = 1e-9
+ALIKE = 1e-6
+"""Difference of margins that is none, N: round-off depends on how many twists are looked at."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,8 @@ class GripGovernor:
 
     Attributes:
         acts: the governor changes what is asked for; else it only reports.
-        settings: may be replaced at any time.
+        halts: the vehicle is led to rest, whatever is asked for: the motion of its arm is not known.
+        settings, turning: may be replaced at any time; then `refresh` has to be called.
         verdict: of the last step.
     """
 
@@ -107,7 +110,7 @@ class GripGovernor:
         turning: float = 2.0,
     ) -> None:
         self.model, self.settings = model, settings or GripSettings()
-        self.constraint, self.turning, self.acts = constraint, turning, True
+        self.constraint, self.turning, self.acts, self.halts = constraint, turning, True, False
         self.verdict = Verdict()
         self._sound = np.isfinite(model.friction)
         self._speed: Verdict | None = None
@@ -161,12 +164,14 @@ class GripGovernor:
     # -- the law -------------------------------------------------------------------------------------------------------
 
     def reachable(self, wanted: Array) -> Array:
-        """Return the greatest part of a twist (3,) that can be kept and braked from."""
+        """Return the greatest part of a twist (3,) that can be kept and braked from; none of it while it `halts`."""
         key = wanted.tobytes()
         if self._known is None or self._known[0] != key:
             self._known = (key, *self._reachable(wanted))
         _, found, self._speed = self._known
-        return found if self.acts else wanted
+        if not self.acts:
+            return wanted
+        return np.zeros(3) if self.halts else found
 
     def _reachable(self, wanted: Array) -> tuple[Array, Verdict | None]:
         if not wanted.any() or self._kept(wanted[None])[0] >= 0.0:
@@ -243,7 +248,7 @@ class GripGovernor:
 
         def margins(parts: Array) -> Array:
             twists = before + parts[:, None] * (stop - before)
-            return self._margin(twists, (twists - before) / dt, now=True) - min(0.0, here)
+            return self._margin(twists, (twists - before) / dt, now=True) - min(0.0, here - ALIKE)
 
         part = max(_greatest(margins), self._always(before, stop, dt))
         return np.asarray(before + part * (stop - before))

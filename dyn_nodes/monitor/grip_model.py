@@ -7,7 +7,8 @@
 The base keeps parallel to the ground. Load and reactions are then quadratic in the twist and affine in its rates, for
 any posture and motion of an arm: thirteen evaluations of the load give the coefficients, and a motion costs a product.
 The split is that of `stability.admissible_reactions`, with what the controller of the vehicle knows besides: wheels
-without a drive take the traction that turns them, and casters none sideways.
+without a drive take the traction that turns them, casters none sideways, and springs share the load by their stiffness:
+of all normal forces that hold it they take those of least energy.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from dyn_nodes.control.wheel_base import WheelBase
 from dyn_nodes.control.wheel_unit import WheelUnit
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import initial_positions, link_poses
+from dyn_nodes.monitor.ground_compliance import ground_compliance
 from dyn_nodes.monitor.load_model import LoadModel
 from dyn_nodes.stability.grip import grip_of
 
@@ -36,6 +38,8 @@ FULL = 6
 RANK = 1e-6
 COMING = 8
 """Postures of a trajectory of the arm, up to its end, in which a motion of the base has to hold, too."""
+ASTRAY = 0.2
+"""Way from its reference at which a joint of the arm no longer follows it, rad or m."""
 
 
 class GripModelError(ValueError):
@@ -60,16 +64,29 @@ def features(twists: Array, accelerations: Array) -> Array:
     return found
 
 
+def is_astray(positions: Array, places: Sequence[int] | NDArray[np.intp], references: Sequence[JointReference]) -> bool:
+    """Return whether an arm at places in positions (n,) is off the first of its references."""
+    return any(bool((np.abs(own.position - positions[places]) > ASTRAY).any()) for own in references[:1])
+
+
 def joint_states(
-    positions: Array, places: Sequence[int] | NDArray[np.intp], references: Sequence[JointReference]
+    positions: Array,
+    velocities: Array,
+    places: Sequence[int] | NDArray[np.intp],
+    references: Sequence[JointReference],
 ) -> tuple[Array, Array, Array]:
-    """Return q, v and a (p, n) of `GripModel.place`: an arm at references, all else at its positions (n,) and still."""
+    """Return q, v and a (p, n) of `GripModel.place`: an arm at references, all else at its positions (n,) and still.
+
+    An arm that `is_astray` moves now as measured, at velocities (n,).
+    """
     count = max(1, len(references))
     q, v, a = np.tile(positions, (count, 1)), np.zeros((count, len(positions))), np.zeros((count, len(positions)))
     for k, own in enumerate(references):
         v[k, places], a[k, places] = own.velocity, own.acceleration
         if k > 0:
             q[k, places] = own.position
+    if is_astray(positions, places, references):
+        v[0, places] = velocities[places]
     return q, v, a
 
 
@@ -96,14 +113,20 @@ class GripModel:
         joints: names of all movable joints, in the order of `place`.
 
     Raises:
-        GripModelError: tracks, fewer than three contacts or all on a line, nothing with friction.
+        GripModelError: tracks, fixed tyres that drag in a turn, fewer than three contacts or all on a line, nothing
+            with friction, a joint without a spring in a suspension.
     """
 
     def __init__(self, machine: Machine, base: WheelBase, friction: float = np.inf) -> None:
         if machine.contacts:
             raise GripModelError(f'{machine.name}: expected wheels, found {machine.contacts[0].name!r}, a track')
+        if base.drags:
+            fixed = ', '.join(base.fixed)
+            raise GripModelError(
+                f'{machine.name}: expected fixed tyres on one axle, found {fixed}: they slide in a turn'
+            )
         try:
-            self.load = LoadModel(machine)
+            self.load, compliance = LoadModel(machine), ground_compliance(machine)
         except ValueError as error:
             raise GripModelError(str(error)) from None
         self.machine, self.base = machine, base
@@ -115,6 +138,7 @@ class GripModel:
             raise GripModelError(f'{machine.name}: expected three contacts or more, found {len(self.names)}')
         if not self.friction.any():
             raise GripModelError(f'{machine.name}: expected wheels with friction, found none')
+        self._normals = self._normal_directions(compliance)
         self._wheels = np.array([self.joints.index(wheel.drive) for wheel in base.wheels], dtype=np.intp)
         loops = [own.name for own in machine.constraints if own.kind != 'wheel']
         self._swivels = {own.name for own in base.wheels if own.steering and not own.steered and not loops}
@@ -221,15 +245,26 @@ class GripModel:
     def _place(self, unit: WheelUnit) -> int:
         return self.base.wheels.index(unit)
 
+    def _normal_directions(self, compliance: Array) -> Array:
+        """Return w sets of normal forces (w, w, 3) whose combination of least norm has the least energy in the springs.
+
+        Wheels by constraint, which have no springs, count as springs of the mean compliance.
+        """
+        count, own = len(self._contacts), len(compliance)
+        relative = np.eye(count)
+        relative[:own, :own] = compliance / max(float(np.trace(compliance)) / max(own, 1), 1e-300)
+        directions = np.zeros((count, count, 3))
+        directions[..., 2] = np.linalg.inv(np.linalg.cholesky(relative))
+        return directions
+
     def _columns(self, points: Array, angles: Array) -> tuple[Array, Array, Array]:
         """Return wrenches (c, 6) and forces (c, w, 3) of the components that are free, and inertias over reach (m,).
 
         The inertias, of wheels without a drive alone, give the tractions that turn them.
         """
         base, count = self.base, len(self._contacts)
-        forces, known = [], np.zeros(len(base.wheels))
+        forces, known = list(self._normals), np.zeros(len(base.wheels))
         for k, own in enumerate(self._contacts):
-            forces.append(_unit(count, k, np.array([0.0, 0.0, 1.0])))
             if own.unit is None or own.friction == 0.0:
                 continue
             place = self._place(own.unit)

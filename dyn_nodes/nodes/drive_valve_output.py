@@ -87,13 +87,12 @@ class DriveValveOutput:
         """Return whether an instant, ns, has its command."""
         return self._due.at(stamp) if self.node.lockstep else self._due.passed(stamp)
 
-    def publish(self, reference: DriveReference | None, state: JointValues, measured: bool, resting: bool) -> None:
+    def publish(self, reference: DriveReference | None, state: JointValues, resting: bool) -> None:
         """Publish the volts of an instant.
 
         Args:
             reference: what the wheels should do.
-            state: of the joints of the motion; efforts where `measured`.
-            measured: whether joint states held efforts.
+            state: of the joints of the motion.
             resting: nothing is asked of wheels and tracks: the levers may move them.
         """
         now = self.node.time
@@ -101,8 +100,9 @@ class DriveValveOutput:
         silent = not 0.0 <= now - self._levers_at <= self.node.values['cmd_vel_timeout']
         self._volts[:] = 0.0 if silent else self._levers
         if reference is not None and not resting:
-            speeds, efforts = (self.motion.about_axles(values) for values in (state.velocity, state.effort))
-            self._volts[self.valves.places] = self.valves.volts(reference, since, speeds, efforts if measured else None)
+            speeds = self.motion.about_axles(state.velocity)
+            efforts = None if state.effort is None else self.motion.about_axles(state.effort)
+            self._volts[self.valves.places] = self.valves.volts(reference, since, speeds, efforts)
             self._waits[:] = True
         else:
             self._volts[self.valves.places[self._waits]] = 0.0

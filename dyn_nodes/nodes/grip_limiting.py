@@ -16,9 +16,9 @@ from dyn_nodes.control.wheel_motion import WheelMotion
 from dyn_nodes.middleware import QoSProfile, message
 from dyn_nodes.model.equilibrium import gravity_in_ground
 from dyn_nodes.model.machine import Machine, Slope
-from dyn_nodes.monitor.arm_pace import SLOWEST, STILL, pace_of, slowed
+from dyn_nodes.monitor.arm_pace import SLOWEST, STILL, ArmPace, slowed, stopping
 from dyn_nodes.monitor.grip_governor import GripGovernor, GripSettings, Verdict
-from dyn_nodes.monitor.grip_model import COMING, GripModel, GripModelError, joint_states
+from dyn_nodes.monitor.grip_model import COMING, GripModel, GripModelError, is_astray, joint_states
 from dyn_nodes.monitor.sensors import world_up
 from dyn_nodes.nodes.commands import RefusedError
 from dyn_nodes.nodes.diagnostics import WARN, Health
@@ -40,8 +40,14 @@ REMEMBERED = 1.0
 IMU_TIMEOUT = 0.5
 LIMIT_PERIOD = 0.2
 """Of `speed_limit`, s."""
+DIRECTIONS = 16
+"""Of travel, in which `speed_limit` must hold, alike all round."""
 LEAST_LIMIT = 1.0
 """Least speed limit, percent: to Nav2 a limit of 0 is none."""
+ANEW = 0.02, 0.3
+"""Change of the payload, over the greater one, and of gravity, m/s2, with which a trajectory is judged again."""
+GOES_ON = 0.95
+"""Pace of what is left of a trajectory below which the arm is stopped."""
 UP_TIME = 2.0
 """Time constant with which a specific force gives the direction of gravity where an IMU gives no orientation, s."""
 
@@ -61,7 +67,7 @@ class GripLimiting:
     Attributes:
         payload: kg.
         limited: how often a motion began to be held back.
-        slowed: trajectories that were slowed.
+        slowed, stopped: trajectories that were slowed, and stopped on the way.
 
     Raises:
         ParameterError: a machine whose ground reactions are not known.
@@ -78,10 +84,12 @@ class GripLimiting:
         except GripModelError as error:
             raise ParameterError(f"parameter 'grip.mode': {error}") from None
         self._arm_places = [self.model.joints.index(name) for name in arm]
-        limits = motion.drive.limits
-        turning = limits.angular_acceleration / limits.linear_acceleration
-        self.governor = GripGovernor(self.model, settings_of(self.values), motion.base.constraint, turning)
+        joints = [machine.joint(name) for name in arm]
+        self._arm_stops = np.array([own.lower for own in joints]), np.array([own.upper for own in joints])
+        self.governor = GripGovernor(self.model, constraint=motion.base.constraint)
+        self.tune()
         self.governor.acts = self.values['grip.mode'] == 'limit'
+        self.pace = ArmPace(self.governor, self.model, arm)
         motion.drive.governor = self.governor
         motion.load = self.model.planar if self.governor.acts else None
         mount = machine.payload
@@ -96,10 +104,10 @@ class GripLimiting:
         self._imu = bool(self.values['grip.imu'])
         if self._imu:
             node.create_subscription(Imu, 'imu', self._on_imu, QoSProfile(depth=10))
-        self.limited = self.slowed = 0
+        self.limited = self.slowed = self.stopped = 0
         self.restart()
         still = np.zeros(len(self.model.joints))
-        self.update(0.0, still, None)  # compiles now what the first command needs
+        self.update(0.0, still, still, None)  # compiles now what the first command needs
         self.restart()
 
     def _gravity_on_ground(self) -> Array:
@@ -116,17 +124,21 @@ class GripLimiting:
         self._now = 0.0
         self._last: tuple[float, Verdict] = (-np.inf, Verdict())
         self._pace = ''
+        self._judged = self.payload, self.gravity()
+        self._stopped = False
         self._limited_at = -np.inf
 
     # -- running -------------------------------------------------------------------------------------------------------
 
     def tune(self) -> None:
         """Take over parameters."""
+        limits = self.motion.drive.limits
         self.governor.settings = settings_of(self.values)
+        self.governor.turning = limits.angular_acceleration / limits.linear_acceleration
         self.governor.refresh()
 
-    def update(self, now: float, positions: Array, arm: PositionMotion | None) -> None:
-        """Take over the posture of all joints, and the motion that the arm has before it, at an instant, s.
+    def update(self, now: float, positions: Array, velocities: Array, arm: PositionMotion | None) -> None:
+        """Take over the state of all joints, and the motion that the arm has before it, at an instant, s.
 
         Before a step: what the governor did in the last one is noted.
         """
@@ -135,12 +147,36 @@ class GripLimiting:
         if 0.0 <= now - self._placed < PERIOD:
             return
         self._placed = now
-        postures = joint_states(positions, self._arm_places, [] if arm is None else arm.coming(now, COMING))
+        if arm is not None:
+            self._judge_again(now, positions, velocities, arm)
+        coming = [] if arm is None else arm.coming(now, COMING)
+        self.governor.halts = is_astray(positions, self._arm_places, coming)
+        postures = joint_states(positions, velocities, self._arm_places, coming)
         try:
             self.model.place(*postures, self._angles(positions), self.payload, self.gravity())
         except GripModelError:
             self.model.lose()
         self.governor.refresh()
+
+    def _judge_again(self, now: float, positions: Array, velocities: Array, arm: PositionMotion) -> None:
+        """Stop an arm on a way that no longer holds, as it carries another load or the ground falls another way.
+
+        The twist of the base does not count: the governor lets the vehicle brake for its arm.
+        """
+        lasting, (payload, gravity) = arm.lasting(now), self._judged
+        heavier = abs(self.payload - payload) > ANEW[0] * max(self.payload, payload)
+        if lasting is None or not (heavier or np.linalg.norm(self.gravity() - gravity) > ANEW[1]):
+            return
+        self._judged = self.payload, self.gravity()
+        trajectory, since = lasting
+        pace = self.pace.of(trajectory, positions, self._angles(positions), np.zeros(3), *self._judged, since)
+        if pace.factor >= GOES_ON:
+            return
+        self._pace, self._stopped = f'{pace.text}, as load and ground are now', True
+        if self.governor.acts:
+            here, rates = positions[self._arm_places], velocities[self._arm_places]
+            self.stopped += 1
+            arm.follow(stopping(self.arm, here, rates, self._arm_stops), now, here, rates)
 
     def _angles(self, positions: Array) -> Array:
         joints = np.array([positions[self.model.joints.index(name)] for name in self.motion.joints])
@@ -179,7 +215,7 @@ class GripLimiting:
             self._last = self._now, verdict
 
     def admitted(self, trajectory: JointTrajectory, positions: Array, velocities: Array) -> JointTrajectory:
-        """Return a trajectory of the arm that starts from the present state, slowed until the wheels hold.
+        """Return a trajectory of the arm that starts from the present state, slowed until wheels and joints can follow.
 
         Args:
             trajectory: of the arm's joints.
@@ -187,21 +223,20 @@ class GripLimiting:
             velocities: of all movable joints.
 
         Raises:
-            RefusedError: they do not hold on its way, however slow; or it would have to be slowed and the arm moves.
+            RefusedError: they cannot, however slow; or it would have to be slowed and the arm moves.
         """
         here, rates = positions[self._arm_places], velocities[self._arm_places]
         whole = trajectory.for_joints(self.arm).starting_from(here, rates)
-        angles = self._angles(positions)
-        state, load = (positions, angles, self.motion.drive.twist), (self.payload, self.gravity())
-        pace = pace_of(whole, self.arm, self.governor, self.model, *state, *load)
-        self._pace = ''
+        state = positions, self._angles(positions), self.motion.drive.twist
+        pace = self.pace.of(whole, *state, self.payload, self.gravity())
+        self._pace, self._stopped = '', False
+        self._judged = self.payload, self.gravity()
         if pace.factor >= 1.0:
             return whole
-        what = f'{pace.wheel} would {"lift" if pace.lifts else "slide"} at {pace.time:.2f} s'
         acts = self.governor.acts
-        self._pace = f'{what}; it holds at {100 * pace.factor:.0f} % of the speed'
+        self._pace = f'{pace.text}; it holds at {100 * pace.factor:.0f} % of the speed'
         if not pace.factor >= SLOWEST:
-            self._pace = f'{what}, however slow'
+            self._pace = f'{pace.text}, however slow'
             if acts:
                 raise RefusedError('ground', f'joint_trajectory: {self._pace}')
         elif acts and np.abs(rates).max() > STILL:
@@ -252,15 +287,11 @@ class GripLimiting:
     def speed_limit(self) -> float:
         """Return the part of the greatest speeds that can be kept in all directions, percent; 0: all of them can."""
         limits = self.motion.drive.limits
-        sideways = (-1.0, 0.0, 1.0) if self.governor.constraint is None else (0.0,)
-        ways = [
-            (x / max(1.0, math.hypot(x, y)), y / max(1.0, math.hypot(x, y)), turn)
-            for x in (-1.0, 0.0, 1.0)
-            for y in sideways
-            for turn in (-1.0, 0.0, 1.0)
-            if x or y or turn
-        ]
-        part = self.governor.share(np.array(ways) * [limits.linear_speed, limits.linear_speed, limits.angular_speed])
+        angles = np.linspace(0.0, 2.0 * np.pi, DIRECTIONS, endpoint=False)
+        ways = [(math.cos(angle), math.sin(angle), turn) for angle in angles for turn in (-1.0, 0.0, 1.0)]
+        ways += [(0.0, 0.0, -1.0), (0.0, 0.0, 1.0)]
+        fastest = np.array(ways) * [limits.linear_speed, limits.linear_speed, limits.angular_speed]
+        part = self.governor.share(np.array([self.motion.drive.without_drag(twist, []) for twist in fastest]))
         return 0.0 if part >= 1.0 else max(LEAST_LIMIT, 100.0 * part)
 
     # -- reporting -----------------------------------------------------------------------------------------------------
@@ -276,11 +307,18 @@ class GripLimiting:
             'payload': f'{self.payload:g} kg',
             'held back': str(self.limited),
             'trajectories slowed': str(self.slowed),
+            'trajectories stopped': str(self.stopped),
             'last held back by': verdict.wheel or 'nothing',
             'its friction use as asked': f'{verdict.friction_use:.2f}' if verdict.held else '0.00',
             'trajectory': self._pace or 'as asked',
         }
         health = Health(text='limits the motion' if self.governor.acts else 'reports, does not limit', values=values)
+        if self.governor.halts:
+            consequence = ': the vehicle is led to rest' if self.governor.acts else ''
+            health.worse(WARN, f'the arm does not follow its trajectory{consequence}')
+        if self._stopped:
+            consequence = ': the arm was stopped' if self.governor.acts else ''
+            health.worse(WARN, f'trajectory: {self._pace}{consequence}')
         if now - since < REMEMBERED:
             health.worse(WARN, verdict.text)
         if self._imu and now - self._imu_at > IMU_TIMEOUT:

@@ -36,6 +36,7 @@ from dyn_nodes.nodes.machines import checked_payload, machine_of, payload_mount
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.running import run_node
+from dyn_nodes.nodes.stamps import NANO
 from dyn_nodes.nodes.trajectory_messages import trajectory_of
 from dyn_nodes.nodes.transforms import TransformPublisher
 from dyn_nodes.nodes.vehicle_health import WheelHealth
@@ -192,8 +193,8 @@ class VehicleControllerNode(CommandingNode):
 
     def _read_further(self, msg: Any, stamp: int) -> Any:
         """Return the measured efforts where the loops take them over; else None."""
-        begins = self.stamp is None or stamp < self.stamp
-        return self.reader.efforts(msg) if begins or self.silent or self.valves else None
+        goes_on = self.stamp is not None and 0 <= stamp - self.stamp <= self.health.patience * NANO and not self.silent
+        return None if goes_on and not self.valves else self.reader.efforts(msg)
 
     def _repeat(self) -> None:
         """The same instant once more. Each period takes exactly one command of volts."""
@@ -205,8 +206,8 @@ class VehicleControllerNode(CommandingNode):
 
     def _wheel_state(self, efforts: Any = None) -> JointValues:
         assert self._state is not None
-        efforts = np.zeros(len(self.joints)) if efforts is None else efforts
-        return JointValues(*(values[self._wheel_places] for values in (*self._state, efforts)))
+        positions, velocities = (values[self._wheel_places] for values in self._state)
+        return JointValues(positions, velocities, None if efforts is None else efforts[self._wheel_places])
 
     def _restart(self, before: int | None, efforts: Any) -> None:
         assert self._state is not None
@@ -244,7 +245,7 @@ class VehicleControllerNode(CommandingNode):
     def _command(self, dt: float, efforts: Any = None) -> None:
         self._check_timeout()
         if self.grip is not None and self._state is not None:
-            self.grip.update(self.time, self._state[0], self.arm)
+            self.grip.update(self.time, *self._state, self.arm)
         wheels = self.motion.step(self.wanted, dt, self._wheel_state())
         if self.state != DRIVING and not self.motion.drive.twist.any():
             self.state = HOLDING
@@ -254,7 +255,7 @@ class VehicleControllerNode(CommandingNode):
             self._publish_command(wheels)
         elif self.valves.is_due(self.stamp or 0):
             resting = self.state == HOLDING
-            self.valves.publish(self.motion.reference, self._wheel_state(efforts), efforts is not None, resting)
+            self.valves.publish(self.motion.reference, self._wheel_state(efforts), resting)
             self.sent += 1
         self.wheel_health.note(self.time)
         due = self._reports.at(self.stamp or 0) if self.lockstep else self._reports.passed(self.stamp or 0)
@@ -273,7 +274,7 @@ class VehicleControllerNode(CommandingNode):
         out = self._out
         set_stamp(out, self.stamp or 0)
         if self.values['output'] == 'effort':
-            out.effort = [*wheels.effort.tolist(), *self._arm_efforts()]
+            out.effort = self._efforts(wheels)
         else:
             positions, velocities = self.arm.reference(self.time) if self.arm else (np.empty(0), np.empty(0))
             out.position = [*wheels.position.tolist(), *positions.tolist()]
@@ -285,8 +286,12 @@ class VehicleControllerNode(CommandingNode):
         assert self.motors is not None
         assert self._state is not None
         if self.motors.is_due(self.stamp or 0):
-            self.motors.publish([*wheels.effort.tolist(), *self._arm_efforts()], self._state[1])
+            self.motors.publish(self._efforts(wheels), self._state[1])
             self.sent += 1
+
+    def _efforts(self, wheels: JointValues) -> list[float]:
+        assert wheels.effort is not None
+        return [*wheels.effort.tolist(), *self._arm_efforts()]
 
     def _arm_efforts(self) -> list[float]:
         if self.servo is None or self.arm is None or self._state is None or self.motion.reference is None:

@@ -19,6 +19,7 @@ from dyn_nodes.model.equilibrium import (
     NoEquilibriumError,
     check_friction,
     standing_guesses,
+    stands,
 )
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
@@ -134,6 +135,9 @@ def settle(
             module.statics(pose, q_joints, bristles, p, holding, flat, used)
             residual = float(np.abs(holding[balanced]).max() / weight)
             if residual < BALANCED:
+                own = dict(zip(positions, map(float, q_joints)))
+                if not stands(machine, own, float(pose[2]), float(pose[3]), float(pose[4])):
+                    break
                 check_friction(machine.name, names, used)
                 return Rest(pose, bristles, q_joints, holding)
             jacobian = flat.reshape(len(balanced), -1, order='F')[:, free] * ease
@@ -143,6 +147,10 @@ def settle(
             pose += change[:6]
             bristles += change[6 : 6 + len(bristles)]
             q_joints[bent] += change[6 + len(bristles) :]
+    if residual < BALANCED:
+        raise NoEquilibriumError(
+            f'{machine.name}: no resting pose on three wheels or more in this posture; it balances'
+        )
     worst = int(np.argmax(np.abs(holding[balanced]))) - (len(balanced) - len(module.meta['passive']))
     if worst >= 0:
         name = module.meta['passive'][worst]

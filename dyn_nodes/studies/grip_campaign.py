@@ -22,9 +22,9 @@ from dyn_nodes.control.wheel_drive import DriveLimits
 from dyn_nodes.control.wheel_motion import JointValues, WheelMotion
 from dyn_nodes.model.equilibrium import gravity_in_ground
 from dyn_nodes.model.machine import Machine, Slope
-from dyn_nodes.monitor.arm_pace import SLOWEST, STILL, pace_of, slowed
+from dyn_nodes.monitor.arm_pace import SLOWEST, STILL, ArmPace, slowed
 from dyn_nodes.monitor.grip_governor import GripGovernor, GripSettings
-from dyn_nodes.monitor.grip_model import COMING, GripModel, joint_states
+from dyn_nodes.monitor.grip_model import COMING, GripModel, is_astray, joint_states
 from dyn_nodes.simulation.initial import NoEquilibriumError
 from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.stability.grip import grip_of
@@ -202,6 +202,7 @@ class GripRig:
             self.model = GripModel(machine, base)
             turning = limits.angular_acceleration / limits.linear_acceleration
             self.governor = GripGovernor(self.model, settings, base.constraint, turning)
+            self.pace = ArmPace(self.governor, self.model, self.names)
             self.motion.drive.governor = self.governor
             self.motion.load = self.model.planar
         grip = [own.friction for own in machine.wheels]
@@ -234,8 +235,7 @@ class GripRig:
         if self.governor is not None:
             angles = self.motion.steering_angles(self.plant.positions[self._wheels])
             state = (self.plant.positions, angles, self.motion.drive.twist)
-            load = (self.case.payload, self.gravity())
-            pace = pace_of(trajectory, self.names, self.governor, self.model, *state, *load)
+            pace = self.pace.of(trajectory, *state, self.case.payload, self.gravity())
             self.slowed += pace.factor != 1.0
             if not pace.factor >= SLOWEST or (pace.factor < 1.0 and np.abs(rates).max() > STILL):
                 return
@@ -248,7 +248,8 @@ class GripRig:
         reference = None if self.arm is None else self.arm.sample(plant.time)
         if self.governor is not None and refresh:
             coming = [] if self.arm is None else self.arm.coming(plant.time, COMING)
-            postures = joint_states(plant.positions, self._arm, coming)
+            self.governor.halts = is_astray(plant.positions, self._arm, coming)
+            postures = joint_states(plant.positions, plant.velocities, self._arm, coming)
             angles = self.motion.steering_angles(plant.positions[self._wheels])
             self.model.place(*postures, angles, self.case.payload, self.gravity())
             self.governor.refresh()

@@ -125,6 +125,16 @@ def test_a_known_load_is_not_given_twice_where_the_vehicle_was_held_against_it()
     assert motion.servo._integral == pytest.approx(ZERO, abs=1e-9)
 
 
+def test_a_known_load_is_given_from_the_first_command_on_where_no_efforts_were_measured():
+    plant, motion = make(force=(-75.0, 0.0))
+    motion.load = lambda twist, rates: ground(plant, twist, rates)
+    for take_up in (lambda state: motion.restart(state), lambda state: motion.resume(state, 0.25)):
+        take_up(JointValues(plant.turns, plant.vehicle.L @ plant.twist, None))
+        run(plant, motion, (0.0, 0.0, 0.0), 1.0)
+        assert np.abs(plant.way).max() < 1e-9
+        assert motion.servo._integral == pytest.approx(ZERO, abs=1e-9)
+
+
 def test_a_load_that_is_no_longer_known_stays():
     plant, motion = make(force=(-75.0, 0.0))
     motion.load = lambda twist, rates: ground(plant, twist, rates)

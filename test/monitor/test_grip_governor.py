@@ -136,6 +136,15 @@ def test_reactions_that_are_no_numbers_allow_braking_alone_as_hard_as_is_wanted(
     assert (1.0 - found[0]) / DT == pytest.approx(20.0)
 
 
+def test_a_vehicle_whose_arm_moves_in_an_unknown_way_is_led_to_rest_whatever_is_wanted():
+    law = governor()
+    law.halts = True
+    assert step(law, [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]).tolist() == [0.0, 0.0, 0.0]
+    assert 0.0 < step(law, [1.0, 0.0, 0.0], [1.0, 0.0, 0.0])[0] < 1.0
+    law.acts = False
+    assert step(law, [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]).tolist() == [1.0, 0.0, 0.0]
+
+
 def test_what_only_reports_changes_nothing_and_names_the_same_wheel():
     acting, watching = governor(), governor()
     watching.acts = False
@@ -171,6 +180,25 @@ def test_the_drive_of_a_vehicle_follows_its_governor():
     assert free.acceleration[0] == pytest.approx(20.0)
     assert governed.acceleration[0] == pytest.approx(HOLDS, rel=1e-6)
     assert governed.wheel_accelerations == pytest.approx(free.wheel_accelerations * HOLDS / 20.0, rel=1e-6)
+
+
+class Rounded(Block):
+    """Round-off that depends on how many twists are looked at."""
+
+    def reactions(self, twists, accelerations):
+        forces = super().reactions(twists, accelerations)
+        forces[..., 2] -= 1e-14 * len(twists)
+        return forces
+
+
+@pytest.mark.parametrize('model', [Block, Rounded])
+def test_round_off_takes_nothing_from_braking_that_makes_a_bad_stand_better(model):
+    """The rear wheels are below the reserve; braking from a drive backwards loads them."""
+    law = governor(model(height=0.2, friction=20.0, shift=0.47))
+    before = np.array([-1.0, 0.0, 0.0])
+    assert law._margin(before[None], np.zeros((1, 3)))[0] < 0.0
+    found = step(law, before, [0.0, 0.0, 0.0], acceleration=3.0)
+    assert (found[0] - before[0]) / DT == pytest.approx(3.0)
 
 
 class ArmGoesOut(Block):

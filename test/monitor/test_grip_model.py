@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from dyn_nodes.control.trajectory import JointTrajectory, TrajectoryPoint
+from dyn_nodes.control.trajectory import JointReference, JointTrajectory, TrajectoryPoint
 from dyn_nodes.control.wheel_base import WheelBase
+from dyn_nodes.model.equilibrium import static_stance
 from dyn_nodes.model.posture import initial_positions
-from dyn_nodes.monitor.arm_pace import SLOWEST, pace_of, slowed
+from dyn_nodes.monitor.arm_efforts import ArmEfforts
+from dyn_nodes.monitor.arm_pace import EFFORT_USE, SLOWEST, ArmPace, slowed
 from dyn_nodes.monitor.grip_governor import GripGovernor, GripSettings
-from dyn_nodes.monitor.grip_model import GripModel, GripModelError, features
+from dyn_nodes.monitor.grip_model import GripModel, GripModelError, features, is_astray, joint_states
+from dyn_nodes.monitor.ground_compliance import ground_compliance
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.stability import admissible_reactions
 from dyn_nodes.stability.grip import free_directions, grip_of
@@ -110,10 +115,16 @@ def trajectory(duration, goal):
     return JointTrajectory.from_points(ARM, points)
 
 
+def weaker(machine, name, effort):
+    """Return a machine whose joint of that name has another effort limit."""
+    joints = (replace(own, effort_limit=effort) if own.name == name else own for own in machine.joints)
+    return replace(machine, joints=tuple(joints))
+
+
 def pace(model, own, twist=(0.0, 0.0, 0.0), load_share=0.15):
     law = GripGovernor(model, GripSettings(load_share=load_share))
     still, level = np.zeros(len(model.joints)), np.array([0.0, 0.0, -9.81])
-    return pace_of(own, ARM, law, model, still, np.zeros(4), np.array(twist), PAYLOAD, level)
+    return ArmPace(law, model, ARM).of(own, still, np.zeros(4), np.array(twist), PAYLOAD, level)
 
 
 def test_an_arm_that_swings_too_fast_is_slowed_until_the_wheels_hold(vehicle):
@@ -123,13 +134,60 @@ def test_an_arm_that_swings_too_fast_is_slowed_until_the_wheels_hold(vehicle):
     fast = trajectory(0.3, goal)
     found = pace(model, fast)
     assert 0.05 < found.factor < 0.9
-    assert found.wheel in model.names
+    assert found.name in model.names
     assert 0.0 <= found.time <= 0.3
     slow = slowed(fast, found.factor)
     assert slow.duration == pytest.approx(0.3 / found.factor)
     assert slow.sample(slow.duration / 3).position == pytest.approx(fast.sample(0.1).position)
     assert pace(model, slow).factor == 1.0
     assert pace(model, slowed(fast, 1.05 * found.factor)).factor < 1.0
+
+
+def test_an_arm_whose_motors_are_too_weak_for_a_trajectory_is_slowed_until_they_follow(vehicle):
+    machine = vehicle[0].machine
+    weak = weaker(machine, 'arm_turn', 3.0)
+    model, goal = GripModel(weak, WheelBase.of(weak)), np.array([1.5, -0.6, 1.6, 0.5])
+    own = trajectory(1.0, goal)
+    found = pace(model, own)
+    assert pace(vehicle[0], own).factor == 1.0, 'the wheels hold'
+    assert found.name == 'arm_turn'
+    assert 'of its effort limit' in found.fault
+    assert SLOWEST < found.factor < 1.0
+    efforts, still = ArmEfforts(weak, ARM), np.zeros((1, len(model.joints)))
+    places = [model.joints.index(name) for name in ARM]
+
+    def greatest(own):
+        shares = []
+        for time in np.linspace(0.0, own.duration, 200)[:-1]:
+            q, v, a = still.copy(), still.copy(), still.copy()
+            q[0, places], v[0, places], a[0, places] = own.sample(float(time))
+            shares.append(efforts.shares(q, v, a, *np.zeros((2, 1, 3)), PAYLOAD, np.array([0.0, 0.0, -9.81])).max())
+        return max(shares)
+
+    assert greatest(own) > EFFORT_USE
+    assert 0.5 * EFFORT_USE < greatest(slowed(own, found.factor)) <= EFFORT_USE
+
+
+def test_a_posture_that_the_motors_cannot_hold_has_no_pace(vehicle):
+    machine = vehicle[0].machine
+    weak = weaker(machine, 'arm_shoulder', 30.0)
+    found = pace(GripModel(weak, WheelBase.of(weak)), trajectory(5.0, np.array([0.0, 1.0, 0.0, 0.0])))
+    assert np.isnan(found.factor)
+    assert found.name == 'arm_shoulder'
+
+
+def test_an_arm_off_its_reference_moves_as_measured_and_one_on_it_as_planned():
+    positions, velocities, places = np.array([1.0, 2.0, 3.0]), np.array([9.0, 0.5, 0.6]), [1, 2]
+    near = JointReference(np.array([2.1, 3.1]), np.array([0.1, 0.2]), np.array([1.0, 2.0]))
+    far = near._replace(position=np.array([2.1, 3.3]))
+    assert not is_astray(positions, places, [near, far])
+    assert is_astray(positions, places, [far])
+    assert not is_astray(positions, [], [])
+    for first, moving in ((near, [0.0, 0.1, 0.2]), (far, [0.0, 0.5, 0.6])):
+        q, v, a = joint_states(positions, velocities, places, [first, near])
+        assert q.tolist() == [[1.0, 2.0, 3.0], [1.0, 2.1, 3.1]]
+        assert v.tolist() == [moving, [0.0, 0.1, 0.2]]
+        assert a.tolist() == [[0.0, 1.0, 2.0]] * 2
 
 
 def test_a_short_stroke_in_a_long_trajectory_is_seen(vehicle):
@@ -148,6 +206,21 @@ def test_a_short_stroke_in_a_long_trajectory_is_seen(vehicle):
     assert 45.0 <= long.time <= 45.5
 
 
+def test_the_pace_is_found_with_few_evaluations_and_holds_in_all_states(vehicle, monkeypatch):
+    """The commands of the wheels wait for it: a bisection with all states took eleven times as many as one look."""
+    model, counts = vehicle[0], []
+    own, evaluate = trajectory(0.3, np.array([1.5, 0.4, 1.2, 0.5])), model.evaluate
+    monkeypatch.setattr(model, 'evaluate', lambda q, *others: counts.append(len(q)) or evaluate(q, *others))
+    found = pace(model, own, (0.5, 0.0, 0.5))
+    assert found.factor < 0.9
+    whole = max(counts)
+    assert sum(counts) < 3.5 * whole
+    assert sum(count == whole for count in counts) <= 3
+    counts.clear()
+    assert pace(model, trajectory(3.0, np.array([1.5, 0.4, 1.2, 0.5]))).factor == 1.0
+    assert len(counts) == 2, 'the start at rest, and all states at full speed'
+
+
 def test_an_arm_on_a_vehicle_that_turns_is_slowed_more(vehicle):
     own = trajectory(0.4, np.array([1.5, 0.4, 1.2, 0.5]))
     assert pace(vehicle[0], own, (1.0, 0.0, 1.0)).factor < pace(vehicle[0], own).factor
@@ -156,8 +229,8 @@ def test_an_arm_on_a_vehicle_that_turns_is_slowed_more(vehicle):
 def test_a_posture_on_the_way_that_is_too_much_at_rest_has_no_pace(vehicle):
     found = pace(vehicle[0], trajectory(5.0, np.array([0.0, 1.3, 0.0, 0.0])), load_share=0.7)
     assert np.isnan(found.factor)
-    assert found.lifts
-    assert found.wheel.startswith('rear')
+    assert found.fault == 'lift'
+    assert found.name.startswith('rear')
 
 
 def test_an_arm_that_is_out_too_far_may_come_in_and_not_go_out(vehicle):
@@ -172,10 +245,51 @@ def test_an_arm_that_is_out_too_far_may_come_in_and_not_go_out(vehicle):
         positions = np.zeros(len(model.joints))
         positions[[model.joints.index(name) for name in ARM]] = far
         level = np.array([0.0, 0.0, -9.81])
-        return pace_of(own, ARM, law, model, positions, np.zeros(4), np.zeros(3), PAYLOAD, level)
+        return ArmPace(law, model, ARM).of(own, positions, np.zeros(4), np.zeros(3), PAYLOAD, level)
 
     assert move(near).factor >= SLOWEST, 'slowly: its start must not push a wheel up'
     assert np.isnan(move(farther).factor)
+
+
+@pytest.mark.parametrize(('front', 'rear'), [(1.0, 1.0), (0.6, 1.8), (3.0, 1.0)])
+def test_springs_share_the_load_at_rest_by_their_stiffness(vehicle, front, rear):
+    machine, posture = vehicle[0].machine, dict(zip(ARM, (1.5, 1.0, 0.0, 0.0)))
+
+    def with_scale(own):
+        scale = front if own.name.startswith('front') else rear
+        return replace(own, stiffness=scale * own.stiffness, free_length=0.1 + 0.0015 / scale)
+
+    own = replace(
+        machine,
+        wheels=tuple(map(with_scale, machine.wheels)),
+        payload=replace(machine.payload, mass=PAYLOAD),
+        initial=replace(machine.initial, joint_positions=posture),
+    )
+    model, positions = GripModel(own, WheelBase.of(own)), initial_positions(own)
+    q = np.array([[positions[name] for name in model.joints]])
+    rest = np.zeros((1, 3))
+    found, _ = model.evaluate(q, 0 * q, 0 * q, rest, rest, np.zeros(4), PAYLOAD, np.array([0.0, 0.0, -9.81]))
+    loads = static_stance(own).loads
+    assert np.ptp(loads) > 0.5 * loads.mean(), 'an arm across the vehicle'
+    assert found[0, :, 2] == pytest.approx(loads, abs=0.02 * loads.mean()), 'but for the tilt'
+
+
+def test_the_springs_of_a_suspension_yield_with_those_of_its_tyres():
+    machine = machine_of('car', '')
+    corner = 1.0 / 2.0e5 + 1.0 / 2.5e4
+    assert ground_compliance(machine) == pytest.approx(np.diag([corner] * 4))
+    rear = tuple(replace(own, stiffness=5.0e4) if 'rear' in own.joint else own for own in machine.joint_classes)
+    found = np.diag(ground_compliance(replace(machine, joint_classes=rear)))
+    assert found == pytest.approx([corner, corner, corner - 2.0e-5, corner - 2.0e-5])
+
+
+def test_a_suspension_joint_without_a_spring_is_refused_by_name():
+    machine = machine_of('car', '')
+    limp = tuple(
+        replace(own, stiffness=0.0) if own.joint.startswith('front_left') else own for own in machine.joint_classes
+    )
+    with pytest.raises(GripModelError, match=r"car: expected a spring at joint 'front_left_suspension'"):
+        GripModel(replace(machine, joint_classes=limp), WheelBase.of(machine))
 
 
 def test_a_vehicle_on_tracks_is_refused_by_name():

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+import yaml
 from node_testing import Outbox, imu_message, joint_state, statuses
 
 from dyn_nodes.middleware import Parameter, message
 from dyn_nodes.nodes import grip_limiting
+from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.stamps import stamp_of
 from dyn_nodes.nodes.vehicle_controller_node import VehicleControllerNode
@@ -119,6 +123,23 @@ def test_nav2_gets_the_part_of_the_greatest_speeds_that_can_be_kept(make):
     assert 1.0 < found['far'] < 0.9 * found['near'] < 90.0
 
 
+@pytest.mark.skipif(grip_limiting.SpeedLimit is None, reason='nav2_msgs is not installed')
+def test_a_speed_limit_counts_the_twists_that_the_wheels_make_of_commands(make, monkeypatch):
+    """The base link of the car lies ahead of its rear axle: in a turn it swings sideways."""
+    asked = {}
+    for machine in ('car', 'agv_mecanum_arm'):
+        node = make(**{'grip.mode': 'limit', 'machine': machine})
+        monkeypatch.setattr(
+            node.grip.governor, 'share', lambda twists, own=machine: asked.setdefault(own, twists)[0, 0]
+        )
+        node.grip.speed_limit()
+        row = node.grip.governor.constraint
+        assert row is None or (row[2] != 0.0 and np.abs(asked[machine] @ row).max() < 1e-9)
+        assert np.abs(asked[machine][:, 2]).max() == 3.0
+    headings = np.degrees(np.arctan2(asked['agv_mecanum_arm'][:, 1], asked['agv_mecanum_arm'][:, 0]))
+    assert np.abs(headings - 22.5).min() < 1e-9
+
+
 def test_a_speed_limit_of_nav2_is_none_where_all_speeds_hold_and_never_0_percent(make):
     slow = {'limits.linear_speed': 0.2, 'limits.angular_speed': 0.2}
     node = make(**{'grip.mode': 'limit', **slow})
@@ -134,6 +155,20 @@ def test_without_nav2_or_without_the_mode_there_is_no_speed_limit(make, monkeypa
     node = make(**{'grip.mode': 'limit'})
     drive(node, 0.0, 0.3)
     assert node.grip.limit_out is None
+
+
+@pytest.mark.parametrize('measured', [False, True])
+def test_a_vehicle_on_a_slope_is_held_from_the_first_command_after_a_gap_on(make, measured):
+    """Torques of the wheels: those that hold the load, once, whether they were measured or not."""
+    given = {'mode': 'realtime', 'partner': 'external', 'output': 'effort', 'grip.slope_pitch': 0.087}
+    node = make(**{'grip.mode': 'limit', **given})
+    node.commands_out = Outbox()
+    hold, names = -1.23, [*node.motion.joints, *ARM]
+    efforts = [hold] * 4 + [0.0] * 4 if measured else []
+    for time in (0.0, PERIOD, 2 * PERIOD, 0.51, 0.515):
+        node._on_joint_states(joint_state(time, [0.0] * 4 + list(FOLDED), [0.0] * 8, efforts, names))
+        torques = np.array(node.commands_out.last.effort[:4])
+        assert torques.sum() == pytest.approx(4 * hold, rel=0.01)
 
 
 def test_a_report_changes_nothing_and_warns_of_the_same(make):
@@ -221,12 +256,113 @@ def test_a_posture_in_which_a_wheel_lifts_at_rest_is_refused(make):
     assert 'however slow' in node.refusals.last
 
 
+def test_a_vehicle_whose_arm_leaves_its_trajectory_is_led_to_rest_and_says_so(make):
+    node = make(**{'grip.mode': 'limit'})
+    drive(node, 0.0, 0.3, (0.5, 0.0, 0.0))
+    assert node.motion.drive.twist[0] > 0.3
+    assert 'does not follow' not in health(node).message
+    fallen = (0.0, -0.2, 1.6, 0.5)
+    drive(node, 0.3, 1.5, (0.5, 0.0, 0.0), fallen)
+    assert not node.motion.drive.twist.any()
+    assert 'the arm does not follow its trajectory: the vehicle is led to rest' in health(node).message
+
+
+def follow(node, start, end):
+    """Let the arm follow its trajectory to a time; return where it is then."""
+    for k in range(round(start / PERIOD), round(end / PERIOD)):
+        arm = tuple(node.arm.sample(k * PERIOD).position)
+        drive(node, k * PERIOD, (k + 1) * PERIOD, arm=arm)
+    return arm
+
+
+def at_rest(node, posture, payload):
+    """Return whether the wheels hold with their reserve at rest with the arm in a posture."""
+    model, places = node.grip.model, [node.grip.model.joints.index(name) for name in ARM]
+    q = np.zeros((1, len(model.joints)))
+    q[0, places] = posture
+    forces, _ = model.evaluate(q, 0 * q, 0 * q, *np.zeros((2, 1, 3)), np.zeros(4), payload, node.grip.gravity())
+    return node.grip.governor.margins(forces).min() >= 0.0
+
+
+@pytest.mark.parametrize('told', [0.06, 1.0])
+def test_an_arm_on_its_way_is_stopped_within_the_reserve_where_a_greater_payload_comes(make, told):
+    node, goal = make(**{'grip.mode': 'limit'}), (0.9, 1.45, 0.0, 0.0)
+    drive(node, 0.0, 0.05)
+    swing(node, goal, 3.0)
+    assert node.grip.slowed == 0
+    follow(node, 0.05, told)
+    node._on_payload(Float64(data=8.0))
+    found = follow(node, told, 3.2)
+    assert not at_rest(node, goal, 8.0)
+    assert at_rest(node, found, 8.0)
+    status = health(node)
+    assert 'would lift' in status.message
+    assert 'the arm was stopped' in status.message
+    assert values_of(status)['trajectories stopped'] == '1'
+    swing(node, FOLDED, 3.0)
+    assert 'the arm was stopped' not in health(node).message
+
+
+def test_an_arm_on_its_way_goes_on_with_a_payload_that_changes_little_or_holds(make):
+    for mass in (0.01, 1.0):
+        node, goal = make(**{'grip.mode': 'limit'}), (0.9, 0.0, 1.2, 0.5)
+        drive(node, 0.0, 0.05)
+        swing(node, goal, 1.0)
+        follow(node, 0.05, 0.3)
+        node._on_payload(Float64(data=mass))
+        assert follow(node, 0.3, 1.2) == pytest.approx(goal)
+        assert node.grip.stopped == 0
+
+
+def test_an_arm_on_its_way_is_stopped_where_the_ground_turns_out_to_be_steep(make):
+    node, goal = make(**{'grip.mode': 'limit', 'grip.imu': True, 'payload': 4.0}), (0.0, 1.2, 0.0, 0.0)
+    drive(node, 0.0, 0.05)
+    swing(node, goal, 3.0)
+    follow(node, 0.05, 0.3)
+    steep = imu_message(0.3, (0.0, 0.0, 0.0), (-9.81 * np.sin(0.2), 0.0, 9.81 * np.cos(0.2)))
+    steep.orientation_covariance[0] = -1.0
+    node.grip._on_imu(steep)
+    found = follow(node, 0.3, 3.2)
+    assert node.grip.stopped == 1
+    assert at_rest(node, found, 4.0)
+    assert not at_rest(node, goal, 4.0)
+
+
+def test_a_report_stops_no_arm_and_warns(make):
+    node, goal = make(**{'grip.mode': 'report'}), (0.9, 1.45, 0.0, 0.0)
+    drive(node, 0.0, 0.05)
+    swing(node, goal, 3.0)
+    node._on_payload(Float64(data=8.0))
+    assert follow(node, 0.05, 3.2) == pytest.approx(goal)
+    assert 'would lift' in health(node).message
+    assert node.grip.stopped == 0
+
+
 def test_settings_may_change_while_it_runs(make):
     node = make(**{'grip.mode': 'limit'})
     results = node.set_parameters([Parameter('grip.friction_use', value=0.3), Parameter('grip.load_share', value=2.0)])
     assert [result.successful for result in results] == [True, False]
     assert node.grip.governor.settings.friction_use == 0.3
+    node.set_parameters([Parameter('limits.angular_acceleration', value=4.0)])
+    assert node.grip.governor.turning == pytest.approx(4.0 / 8.0)
     assert drive(node, 0.0, 0.3, (2.0, 0.0, 0.0)) < 0.3 * 0.9 * 9.81
+
+
+def test_fixed_tyres_on_two_axles_which_slide_in_every_turn_are_refused_by_name(make, tmp_path):
+    shipped = machine_of('agv_mecanum_arm', '')
+    urdf, config = (Path(path) for path in shipped.sources)
+    values = yaml.safe_load(config.read_text())
+    for wheel in values['wheels'].values():
+        wheel['rolling'] = {}
+    skid = tmp_path / 'skid.yaml'
+    skid.write_text(yaml.safe_dump(values, sort_keys=False))
+    own = {'machine': str(urdf), 'config': str(skid)}
+    assert make(**own).grip is None
+    text = (
+        "parameter 'grip.mode': agv_mecanum_arm: expected fixed tyres on one axle, found front_left, front_right, rear"
+    )
+    with pytest.raises(ParameterError, match=text):
+        make(**{'grip.mode': 'limit', **own})
 
 
 def test_a_machine_whose_reactions_are_not_known_is_refused_by_name(make):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,6 +13,7 @@ from scipy.spatial.transform import Rotation
 
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.equilibrium import static_stance
+from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.simulation import NoEquilibriumError, Settings, System, initial_state, settle
 from dyn_nodes.simulation.assembly import gravity_vector
 
@@ -49,6 +52,24 @@ def test_nothing_accelerates_at_the_settled_state(system, posture, slope, payloa
     assert sum(y[f'{wheel}/normal_force'] for wheel in WHEELS) == pytest.approx(weight * normal, rel=1e-8)
     np.testing.assert_allclose([y[f'load_force_{axis}'] for axis in 'xyz'], weight / 9.81 * p[:3], atol=1e-7 * weight)
     np.testing.assert_allclose([y[f'load_moment_{axis}'] for axis in 'xy'], 0.0, atol=1e-6 * weight)
+
+
+@pytest.mark.parametrize('shorter', [0.002, 0.005])
+def test_a_vehicle_whose_front_springs_are_shorter_stands_on_all_of_its_wheels(shorter):
+    """It would also balance on its rear axle, inclined by 60 degrees."""
+    machine = machine_of('agv_mecanum_arm', '')
+
+    def cut(own):
+        return replace(own, free_length=own.free_length - shorter * own.name.startswith('front'))
+
+    machine = replace(machine, wheels=tuple(map(cut, machine.wheels)))
+    assert static_stance(machine) is not None
+    system = System(machine, 'effort')
+    found = settle(system, system.parameters())
+    assert abs(found.pose[4]) < 0.02
+    x = initial_state(system, system.parameters())
+    y = dict(zip(system.output_names, system.outputs(x, np.zeros(len(system.input_names)), system.parameters())))
+    assert all(y[f'{wheel.name}/normal_force'] > 0.0 for wheel in machine.wheels)
 
 
 @settings(max_examples=25)

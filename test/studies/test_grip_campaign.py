@@ -94,6 +94,15 @@ def test_a_wheel_slides_where_postures_of_the_arm_are_missed(monkeypatch):
     assert run_case(machine, case, replace(COMMAND, seconds=1.55), GripSettings()).slid
 
 
+def test_wheels_hold_where_the_motors_of_the_arm_are_too_weak_for_a_trajectory():
+    """With 6.8 kg two joints of the arm would need up to 1.9 times their limits, and it would break away."""
+    machine = machine_of('platform_4x4x4_arm', '')
+    found = run_case(machine, random_case(machine, COMMAND, 1, 15), COMMAND, GripSettings())
+    assert not found.lifted
+    assert not found.slid
+    assert found.way > 1.0, 'not by standing still'
+
+
 @pytest.mark.slow
 def test_with_the_governor_no_wheel_lifts_or_slides_where_it_does_without(capsys):
     assert main(['contact', 'drive', 'agv_mecanum_arm', '--runs', '2', '--json']) == 0
