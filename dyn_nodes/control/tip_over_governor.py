@@ -39,6 +39,8 @@ class GovernorSettings:
         rate: greatest change of an output, V/s.
         delay: longest time from a measurement to the valve that answers it, s.
         least_delay: the shortest, s; as long as `delay` where it is known.
+        lateness: by which measurements may be late before outputs are led to neutral, s: these are certified for so
+            much longer than until the next decision.
         mass_error: part by which all links may be heavier or lighter than known.
         payload_error: the same of the payload.
         horizon: s that are predicted at least.
@@ -54,6 +56,7 @@ class GovernorSettings:
     rate: float = 15.0
     delay: float = 0.1
     least_delay: float = 0.0
+    lateness: float = 0.04
     mass_error: float = 0.1
     payload_error: float = 0.2
     horizon: float = 1.2
@@ -124,7 +127,7 @@ class TipOverGovernor:
         Args:
             command: of all levers.
             step: time since the last outputs and until the next ones, s: stops are certified for outputs that last so
-                long.
+                long, and `lateness` of the settings.
         """
         self.stops.pass_by(max(step, 0.0))
         self.stops.see()

@@ -31,7 +31,7 @@ STEP = 0.01
 CALM, FASTEST = 0.1, 50.0
 """s from the neutral of all valves until steps are twice as long; where the frequencies with which the base rocks are a
 vector of this length at most, rad/s."""
-FOLLOWED = 1.5
+FOLLOWED = 2.0
 """Periods of the slowest rocking for which a stop is followed after a joint was last fast: with an arm that swings on
 its oil the base rocks slower than alone."""
 DRAWN = 0.1
@@ -209,7 +209,7 @@ class BrakingPredictor:
     def decide(self, command: Array, before: Array, step: float, since: Array) -> Decision:
         """Return what is let through; the arguments are those of `Stops`."""
         output, parts = np.empty(len(before)), np.empty(len(before))
-        self._times[TO_LAST] = max(math.ceil(step / STEP - 1e-6), 1)
+        self._times[TO_LAST] = max(math.ceil((step + self.settings.lateness) / STEP - 1e-6), 1)
         command = np.ascontiguousarray(command, dtype=np.float64)
         self.model.kernels.decide(
             command, before, step, self._law, since, self._expected, self._situation, output, parts, self._found
@@ -217,7 +217,7 @@ class BrakingPredictor:
         return Decision(output, parts, self._stop_found)
 
     def stop(self, volts: Array, enough: float = -np.inf, toward: Array | None = None) -> Stop:
-        """Return the stop after outputs (m,) that are kept for the step of the last decision, 10 ms before one.
+        """Return the stop after outputs (m,) that are kept as long as those of the last decision, 10 ms before one.
 
         Args:
             volts: outputs.

@@ -57,7 +57,7 @@ EASE = 0.05
 """Way of a joint by which it is seen whether it leads to a better stand, rad or m."""
 STILL = 0.05
 """A joint below this speed rests, rad/s or m/s."""
-SWIFT = 0.1
+SWIFT = 0.05
 """A joint above this speed makes the base rock where it stops, as at the end of its way, rad/s or m/s."""
 LEAST_LEVER = 0.05
 """Lever of a cylinder that counts for its pressures, m/rad: near a dead centre they do not follow from an effort."""

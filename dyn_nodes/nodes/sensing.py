@@ -295,14 +295,14 @@ class Sensing:
         return self._silent_since(self.heard, self.values['state_timeout'])
 
     def overdue(self, lateness: float) -> bool:
-        """Return whether the next joint states are late: by more than `lateness`, s, or a period where that is longer.
+        """Return whether the next joint states are late by more than `lateness`, s.
 
         Those of a simulation are late where they are stale: it may need any time for an instant.
         """
-        if self.node.get_parameter('use_sim_time').value:
-            return self.stale
-        period = min(self.intervals, default=0.0)
-        return time.monotonic() - self.heard > max(lateness, 2.0 * period)
+        if time.monotonic() - self.heard <= min(self.intervals, default=0.0) + lateness:
+            return False
+        simulated = self.node.get_parameter('use_sim_time').value or self.node.count_publishers('/clock')
+        return self.stale if simulated else True
 
     @property
     def imu_stale(self) -> bool:

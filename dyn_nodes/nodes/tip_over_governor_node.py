@@ -47,7 +47,7 @@ PARAMETERS = node_parameters('tip_over_governor_node')
 AGAIN = 0.015
 """Joint states that come so long after the last outputs, s, decide anew on the levers as they were."""
 LOOK = 0.01
-"""Between two looks at whether commands and joint states still come, s."""
+"""Between two looks at whether commands and joint states still come, s: what is late is noticed so much earlier."""
 COMPARABLE = 60.0
 """Joint states that seem older than this have another clock than the node, s."""
 MOST_WAITING = 1000
@@ -236,7 +236,7 @@ class TipOverGovernorNode(OverridableNode):
 
     def _are_overdue(self) -> bool:
         """Return whether nothing new of the machine has come for so long that no stop is certified any more."""
-        return not self.lockstep and self.sensing.overdue(self.values['lateness'])
+        return not self.lockstep and self.sensing.overdue(self.values['lateness'] - LOOK)
 
     def _lead_to_neutral(self) -> None:
         """Realtime: lead the outputs on, by the time of the wall."""

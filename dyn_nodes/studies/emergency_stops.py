@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.control.governor_law import approach
+from dyn_nodes.control.tip_over_governor import GovernorSettings
 from dyn_nodes.simulation.period import PlantDivergedError
 from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.studies.governed_run import PERIOD, STEP, Rig, Trial, Wheels, heavier
@@ -26,8 +27,8 @@ from dyn_nodes.studies.governor_cases import Case, finite
 Array = NDArray[np.float64]
 EVERY = 0.05
 """Between two stops, s."""
-KEPT = 0.04
-"""Outputs stay for so long before they are led to neutral, s: `lateness` of the governor's node, and its look."""
+KEPT = GovernorSettings().lateness
+"""Outputs stay for so long before they are led to neutral, s."""
 LEAST_TIME, LONGEST, STILL = 1.5, 6.0, 0.02
 """A stop is followed for so long at least, until all joints are slower, rad/s or m/s, and for so long at most, s."""
 

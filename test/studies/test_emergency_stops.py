@@ -63,7 +63,7 @@ def test_without_the_governor_stops_lift_wheels_and_with_it_none(machine):
     assert free.lost >= 3
     assert free.share == 0.0
     assert (governed.lost, governed.lifted, governed.overturned, governed.unfinished) == (0, 0, 0, 0)
-    assert 0.0 < governed.share < 0.3
+    assert 0.0 < governed.share < 0.35, 'it uses its room'
     assert 0.5 < governed.longest < 4.0
 
 

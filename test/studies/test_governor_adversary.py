@@ -16,6 +16,7 @@ from dyn_nodes.control import load_voltage_profile
 from dyn_nodes.control.tip_over_governor import GovernorSettings
 from dyn_nodes.model import load_machine
 from dyn_nodes.monitor.braking import BrakingPredictor
+from dyn_nodes.monitor.braking_kernels import TO_LAST
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.assembly import DAMPING_SCALE, STIFFNESS_SCALE
 from dyn_nodes.studies import governed_run
@@ -279,6 +280,7 @@ def test_a_certified_stop_stays_certified_where_it_is_followed_further(rig, box,
         trial.step(levers)
         output = partner.governor.output
         further.see()
+        further._times[TO_LAST] = partner.stops._times[TO_LAST]
         if k % 4 == 0 and np.isfinite(partner.stops.degree) and partner.stops.stop(output).least >= reserve:
             certified, least = certified + 1, min(least, further.stop(output).least)
         further.issued(output)
