@@ -66,6 +66,7 @@ class PayloadEstimator:
         self._test = StepTest(self.settings.step_gate, self.settings.step_window)
         self._block: MomentumBlock | None = None
         self._fresh = True
+        self._rested = 0.0
         self.steps = 0
         self._stepped: deque[float] = deque(maxlen=self.settings.doubt_steps)
         self.time: float | None = None
@@ -177,7 +178,7 @@ class PayloadEstimator:
         return self._test.see(-wrong, rows @ self.covariance @ rows.T + noise, rows[:, 0])
 
     def _age(self, block: MomentumBlock) -> None:
-        """Unknown efforts at rest are renewed by travel; the payload may change slowly."""
+        """Unknown efforts at rest are renewed by travel; the payload may change, at rest by more."""
         start = self._known + self._rows
         for k in range(self._rows):
             place = start + k
@@ -186,7 +187,11 @@ class PayloadEstimator:
             self.covariance[place, :] *= kept
             self.covariance[:, place] *= kept
             self.covariance[place, place] += (1.0 - kept**2) * self._spread.resting[k] ** 2
-        self.covariance[0, 0] += self.settings.drift**2 * block.span
+        settings = self.settings
+        moving = float(np.mean(np.tanh(block.travel / block.span / settings.working) ** 2))
+        self._rested = min(max(self._rested + (1.0 - 2.0 * moving) * block.span, 0.0), settings.rest_time)
+        part = self._rested / settings.rest_time
+        self.covariance[0, 0] += (settings.drift**2 + part * settings.resting_drift**2) * block.span
 
     def _residual(self, block: MomentumBlock, x: Array) -> tuple[Array, Array]:
         """Mean force that is missing over a block at states x, (r,), and its derivative (r, k)."""

@@ -39,6 +39,9 @@ class PayloadSettings:
         block: length of a block, s.
         gap: between samples after which a block begins anew, s.
         drift: of the payload's mass, kg per root of a second.
+        resting_drift: of it, more, after the joints have rested for `rest_time`, s: friction, offsets and masses could
+            take a load that grows slowly for theirs.
+        working: speed of a joint beyond which it does more than sag under a load that grows, rad/s or m/s.
         slow: speed below which a joint may stick, rad/s or m/s: dry friction has the sign tanh(speed / slow).
         stick_travel: of a joint in which the effort of dry friction at rest is renewed, rad or m.
         step_gate: standard deviations from which on an innovation shows a step of the load.
@@ -65,6 +68,9 @@ class PayloadSettings:
     block: float = 0.1
     gap: float = 0.1
     drift: float = 1.0
+    resting_drift: float = 100.0
+    rest_time: float = 1.0
+    working: float = 0.003
     slow: float = 1e-3
     stick_travel: float = 1e-3
     step_gate: float = 6.0
