@@ -70,6 +70,7 @@ class PayloadEstimator:
         self.steps = 0
         self._stepped: deque[float] = deque(maxlen=self.settings.doubt_steps)
         self.time: float | None = None
+        self._seen = -np.inf
 
     def forget_payload(self) -> None:
         """Take the payload for unknown; what is known of the machine stays."""
@@ -84,7 +85,7 @@ class PayloadEstimator:
         """Forget the payload and the time; what is known of the machine stays."""
         self.forget_payload()
         self._stepped.clear()
-        self.steps, self.time = 0, None
+        self.steps, self.time, self._seen = 0, None, -np.inf
 
     def tare(self, mass: float, deviation: float = 1.0) -> None:
         """Take a payload that is known, kg: what the pressures say beside it teaches masses and friction.
@@ -128,9 +129,10 @@ class PayloadEstimator:
         self.time = time
         block = self._block
         if block is None or not 0.0 < step <= self.settings.gap:
+            forgotten = self._forget_unseen(time)
             self._block = MomentumBlock.begin(time, terms)
             self._renew_error(terms, deviations)
-            return False
+            return forgotten
         block.add(time, terms, v[places], self.settings.slow)
         if block.span < self.settings.block - 1e-9:
             return False
@@ -170,12 +172,35 @@ class PayloadEstimator:
             self.forget_payload()
             return
         self._fresh = False
+        if self._shows_steps(block, noise):
+            self._seen = block.time
+        else:
+            self._forget_unseen(block.time)
         self._block = MomentumBlock.begin(block.time, block.last)
 
     def _has_stepped(self, block: MomentumBlock, noise: Array) -> bool:
         """Return whether the innovations show a step of the load."""
         wrong, rows = self._residual(block, self.x)
         return self._test.see(-wrong, rows @ self.covariance @ rows.T + noise, rows[:, 0])
+
+    def _shows_steps(self, block: MomentumBlock, noise: Array) -> bool:
+        """Return whether blocks like this one would show a step of the load: not with joints at their ends."""
+        _, rows = self._residual(block, self.x)
+        machine = self.covariance.copy()
+        machine[0, :] = machine[:, 0] = 0.0
+        direction = rows[:, 0]
+        shown = direction @ np.linalg.solve(rows @ machine @ rows.T + noise, direction)
+        settings = self.settings
+        step = settings.blind_step * self.limit
+        return bool(settings.step_window * shown * step**2 >= settings.step_gate**2)
+
+    def _forget_unseen(self, time: float) -> bool:
+        """Take the payload for unknown where no block would have shown a step of late; return whether it was known."""
+        if 0.0 <= time - self._seen <= self.settings.blind_time:
+            return False
+        known, self._seen = self._seen > -np.inf, -np.inf
+        self.forget_payload()
+        return known
 
     def _age(self, block: MomentumBlock) -> None:
         """Unknown efforts at rest are renewed by travel; the payload may change, at rest by more."""

@@ -46,6 +46,9 @@ class PayloadSettings:
         stick_travel: of a joint in which the effort of dry friction at rest is renewed, rad or m.
         step_gate: standard deviations from which on an innovation shows a step of the load.
         step_window: blocks whose innovations are judged together.
+        blind_step: a block is blind where even a step of the load by this part of the mount's limit would not pass
+            `step_gate` within `step_window` blocks like it.
+        blind_time: of blind blocks, or of none, after which the payload counts as unknown, s.
         fit_gate: standard deviations from which on no payload explains the innovations of all rows together.
         doubt_steps, doubt_time: so many steps, or blocks that no payload explains, within so many seconds: pressures
             and motion do not fit, and the payload counts as not observed.
@@ -75,6 +78,8 @@ class PayloadSettings:
     stick_travel: float = 1e-3
     step_gate: float = 6.0
     step_window: int = 4
+    blind_step: float = 0.1
+    blind_time: float = 0.3
     fit_gate: float = 6.5
     doubt_steps: int = 3
     doubt_time: float = 3.0

@@ -384,14 +384,40 @@ def test_white_innovations_are_no_step_and_a_small_lasting_one_is():
     assert any(noticed)
 
 
-def test_a_gap_in_the_samples_begins_a_new_block_and_keeps_the_estimate(rig):
+@pytest.mark.parametrize(('gap', 'state'), [(0.15, 'observed'), (0.5, 'rated'), (-5.0, 'rated')])
+def test_a_gap_in_the_samples_begins_a_new_block_and_a_long_one_forgets_the_payload(rig, gap, state):
+    """Nothing has shown meanwhile whether the load has changed."""
     estimator, taken = PayloadEstimator(rig.model), still(rig, 120)
     for sample in taken[:80]:
         estimator.sample(*sample)
-    before, deviation = estimator.x[0], estimator.deviation
+    assert estimator.estimate.state == 'observed'
+    before = estimator.x[0]
     time, *rest = taken[80]
-    assert not estimator.sample(time + 5.0, *rest)
+    assert estimator.sample(time + gap, *rest) == (state == 'rated')
     assert estimator.x[0] == before
-    assert estimator.deviation == deviation
-    assert not estimator.sample(time - 5.0, *rest)
+    assert estimator.estimate.state == state
     assert np.isfinite(estimator.covariance).all()
+
+
+def test_samples_that_are_too_rare_for_a_block_bring_the_rated_payload(rig):
+    estimator, taken = PayloadEstimator(rig.model), still(rig, 300)
+    for sample in taken[:80]:
+        estimator.sample(*sample)
+    news = [estimator.sample(*sample) for sample in taken[80::24]]  # 8.3 a second
+    assert news[1:].count(True) == 1
+    assert estimator.estimate.state == 'rated'
+
+
+def test_with_boom_and_stick_at_their_ends_the_rated_payload_holds(rig):
+    """The stops carry a part of the load: 3,000 kg that are taken up there are not seen."""
+    case = replace(random_case(rig, np.random.default_rng(5)), payload=0.0, joints=(0.0, -0.1, -1.9), slope=(0.0, 0.0))
+    names = [own.name for own in rig.machine.actuators]
+    levers = tuple({'boom': -6.0, 'stick': 6.0}.get(name, 0.0) for name in names)
+    case = replace(case, segments=((0.3, 4.8, levers),), step_time=3.0, payload_after=3000.0, duration=5.0)
+    estimator = PayloadEstimator(rig.model, replace(rig.settings, offsets=case.offsets))
+    states = {}
+    for time, renewed in feed(measure_case(rig, case), estimator):
+        if renewed:
+            states[time] = estimator.estimate.state
+    assert 'observed' in {state for time, state in states.items() if time < 1.0}
+    assert {state for time, state in states.items() if time > 2.5} == {'rated'}
