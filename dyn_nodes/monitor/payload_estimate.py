@@ -8,14 +8,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+LIGHTEST, HEAVIEST = -0.02, 2.0
+"""Parts of the mount's limit: an interval that ends below the one or begins above the other is no weight."""
+
+
+def no_weight(lower: float, upper: float, limit: float) -> str:
+    """Return why an interval is that of no payload, or ''.
+
+    Args:
+        lower: end of the interval, kg.
+        upper: the other one, kg.
+        limit: of the mount, kg.
+    """
+    if upper < LIGHTEST * limit:
+        return 'less than nothing: pressures or units are wrong'
+    if lower > HEAVIEST * limit:
+        return f'more than {HEAVIEST:g} times what the mount carries: pressures or units are wrong'
+    return ''
 
 
 class PayloadEstimate(NamedTuple):
     """The payload as it is known now.
 
     Attributes:
-        state: `observed`, or `rated` where the interval is wider than the settings allow, or the load seems to step all
-            the time: the payload of the machine file holds.
+        state: `observed`, or `rated` where the interval is wider than the settings allow, is that of no payload, or
+            pressures and motion do not fit: the payload of the machine file holds.
         mass: to be used, kg.
         lower, upper: ends of the interval of 95 %, kg; of what was estimated, in both states.
         estimated: kg; where it is not observed only the interval says something.

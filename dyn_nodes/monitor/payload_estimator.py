@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.monitor.payload_block import MomentumBlock
-from dyn_nodes.monitor.payload_estimate import PayloadEstimate
+from dyn_nodes.monitor.payload_estimate import HEAVIEST, PayloadEstimate, no_weight
 from dyn_nodes.monitor.payload_model import PAYLOAD_COLUMNS, MomentumTerms, PayloadModel
 from dyn_nodes.monitor.payload_settings import PayloadSettings, deviations, dry_friction
 from dyn_nodes.monitor.payload_steps import StepTest
@@ -66,9 +66,11 @@ class PayloadEstimator:
         self._test = StepTest(self.settings.step_gate, self.settings.step_window)
         self._block: MomentumBlock | None = None
         self._fresh = True
+        self._rested = 0.0
         self.steps = 0
         self._stepped: deque[float] = deque(maxlen=self.settings.doubt_steps)
         self.time: float | None = None
+        self._seen = -np.inf
 
     def forget_payload(self) -> None:
         """Take the payload for unknown; what is known of the machine stays."""
@@ -83,7 +85,7 @@ class PayloadEstimator:
         """Forget the payload and the time; what is known of the machine stays."""
         self.forget_payload()
         self._stepped.clear()
-        self.steps, self.time = 0, None
+        self.steps, self.time, self._seen = 0, None, -np.inf
 
     def tare(self, mass: float, deviation: float = 1.0) -> None:
         """Take a payload that is known, kg: what the pressures say beside it teaches masses and friction.
@@ -120,16 +122,17 @@ class PayloadEstimator:
             pressures: of the model's lines, Pa.
             deviations: of the joints' speeds and of the base's, rad/s.
         """
-        terms = self.model.evaluate(q, v, omega, felt, pressures, min(max(self.x[0], 0.0), 2.0 * self.limit))
+        terms = self.model.evaluate(q, v, omega, felt, pressures, min(max(self.x[0], 0.0), HEAVIEST * self.limit))
         places = self.model.places
         terms = terms._replace(room=np.minimum(terms.room, self._joint_room(q[places])))
         step = np.inf if self.time is None else time - self.time
         self.time = time
         block = self._block
         if block is None or not 0.0 < step <= self.settings.gap:
+            forgotten = self._forget_unseen(time)
             self._block = MomentumBlock.begin(time, terms)
             self._renew_error(terms, deviations)
-            return False
+            return forgotten
         block.add(time, terms, v[places], self.settings.slow)
         if block.span < self.settings.block - 1e-9:
             return False
@@ -158,24 +161,49 @@ class PayloadEstimator:
     # -- the filter --------------------------------------------------------------------------------------------------
 
     def _use(self, block: MomentumBlock, deviations: tuple[float, float]) -> None:
-        """Take a block, or notice that the load has changed during it."""
+        """Take a block, or notice that the load has changed during it, or that no payload explains it."""
         self._age(block)
         self._renew_error(block.last, deviations)
-        wrong, rows = self._residual(block, self.x)
         noise = np.diag(self._noise(block))
-        expected = rows @ self.covariance @ rows.T + noise
-        stepped = not self._fresh and self._test.see(-wrong, expected, rows[:, 0])
-        if stepped:
-            self.steps += 1
+        stepped = not self._fresh and self._has_stepped(block, noise)
+        if stepped or not self._update(block, noise):
+            self.steps += stepped
             self._stepped.append(block.time)
             self.forget_payload()
             return
-        self._update(block, noise)
         self._fresh = False
+        if self._shows_steps(block, noise):
+            self._seen = block.time
+        else:
+            self._forget_unseen(block.time)
         self._block = MomentumBlock.begin(block.time, block.last)
 
+    def _has_stepped(self, block: MomentumBlock, noise: Array) -> bool:
+        """Return whether the innovations show a step of the load."""
+        wrong, rows = self._residual(block, self.x)
+        return self._test.see(-wrong, rows @ self.covariance @ rows.T + noise, rows[:, 0])
+
+    def _shows_steps(self, block: MomentumBlock, noise: Array) -> bool:
+        """Return whether blocks like this one would show a step of the load: not with joints at their ends."""
+        _, rows = self._residual(block, self.x)
+        machine = self.covariance.copy()
+        machine[0, :] = machine[:, 0] = 0.0
+        direction = rows[:, 0]
+        shown = direction @ np.linalg.solve(rows @ machine @ rows.T + noise, direction)
+        settings = self.settings
+        step = settings.blind_step * self.limit
+        return bool(settings.step_window * shown * step**2 >= settings.step_gate**2)
+
+    def _forget_unseen(self, time: float) -> bool:
+        """Take the payload for unknown where no block would have shown a step of late; return whether it was known."""
+        if 0.0 <= time - self._seen <= self.settings.blind_time:
+            return False
+        known, self._seen = self._seen > -np.inf, -np.inf
+        self.forget_payload()
+        return known
+
     def _age(self, block: MomentumBlock) -> None:
-        """Unknown efforts at rest are renewed by travel; the payload may change slowly."""
+        """Unknown efforts at rest are renewed by travel; the payload may change, at rest by more."""
         start = self._known + self._rows
         for k in range(self._rows):
             place = start + k
@@ -184,7 +212,11 @@ class PayloadEstimator:
             self.covariance[place, :] *= kept
             self.covariance[:, place] *= kept
             self.covariance[place, place] += (1.0 - kept**2) * self._spread.resting[k] ** 2
-        self.covariance[0, 0] += self.settings.drift**2 * block.span
+        settings = self.settings
+        moving = float(np.mean(np.tanh(block.travel / block.span / settings.working) ** 2))
+        self._rested = min(max(self._rested + (1.0 - 2.0 * moving) * block.span, 0.0), settings.rest_time)
+        part = self._rested / settings.rest_time
+        self.covariance[0, 0] += (settings.drift**2 + part * settings.resting_drift**2) * block.span
 
     def _residual(self, block: MomentumBlock, x: Array) -> tuple[Array, Array]:
         """Mean force that is missing over a block at states x, (r,), and its derivative (r, k)."""
@@ -222,16 +254,21 @@ class PayloadEstimator:
         variance += CHANGING * changing * np.hypot(self._dry, self._spread.dry) ** 2
         return np.asarray(np.where(block.room > settings.end_room, variance, 1e6 * self._spread.unmodelled**2 + 1e18))
 
-    def _update(self, block: MomentumBlock, noise: Array) -> None:
-        """Iterated update: the product of mass and place is not linear."""
+    def _update(self, block: MomentumBlock, noise: Array) -> bool:
+        """Iterated update: the product of mass and place is not linear. Nothing changes, and False, where none fits."""
         before, spread = self.x.copy(), self.covariance
         x = before
         for _ in range(ROUNDS):
             wrong, rows = self._residual(block, x)
-            gain = np.linalg.solve(rows @ spread @ rows.T + noise, rows @ spread).T
-            x = before + gain @ (-wrong - rows @ (before - x))
+            expected = rows @ spread @ rows.T + noise
+            gain = np.linalg.solve(expected, rows @ spread).T
+            surprise = -wrong - rows @ (before - x)
+            x = before + gain @ surprise
+        if surprise @ np.linalg.solve(expected, surprise) > self.settings.fit_gate**2:
+            return False
         self.x = x
         self._shrink(gain, rows, noise)
+        return True
 
     def _correct(self, surprise: Array, rows: Array, noise: Array) -> None:
         gain = np.linalg.solve(rows @ self.covariance @ rows.T + noise, rows @ self.covariance).T
@@ -253,7 +290,7 @@ class PayloadEstimator:
 
     @property
     def doubted(self) -> bool:
-        """Return whether the load seems to step all the time: pressures and motion do not fit."""
+        """Return whether pressures and motion do not fit: load steps all the time, or none explains them."""
         full = len(self._stepped) == self.settings.doubt_steps
         return full and self.time is not None and self.time - self._stepped[0] <= self.settings.doubt_time
 
@@ -261,7 +298,8 @@ class PayloadEstimator:
     def estimate(self) -> PayloadEstimate:
         """The payload as it is known now."""
         mass, half = float(self.x[0]), QUANTILE * self.deviation
-        observed = half <= self.settings.tolerance * self.limit and not self.doubted
+        known = half <= self.settings.tolerance * self.limit
+        observed = known and not self.doubted and not no_weight(mass - half, mass + half, self.limit)
         used = max(mass, 0.0) if observed else max(self.rated, min(mass - half, self.limit))
         center = self.x[1:PAYLOAD_COLUMNS].copy()
         state = 'observed' if observed else 'rated'

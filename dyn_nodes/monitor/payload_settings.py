@@ -16,6 +16,10 @@ Array = NDArray[np.float64]
 RESTING = 0.6
 """Deviation of what a joint at rest holds, as a part of its dry friction: even chances give 0.58, either end 1."""
 
+MARGIN, OVERRIDE = 10.0, 1.1
+"""Of pressures that a line may have: standard deviations of its sensor, and pressure at a relief that passes its whole
+flow over that at which it opens."""
+
 
 @dataclass(frozen=True)
 class PayloadSettings:
@@ -35,12 +39,19 @@ class PayloadSettings:
         block: length of a block, s.
         gap: between samples after which a block begins anew, s.
         drift: of the payload's mass, kg per root of a second.
+        resting_drift: of it, more, after the joints have rested for `rest_time`, s: friction, offsets and masses could
+            take a load that grows slowly for theirs.
+        working: speed of a joint beyond which it does more than sag under a load that grows, rad/s or m/s.
         slow: speed below which a joint may stick, rad/s or m/s: dry friction has the sign tanh(speed / slow).
         stick_travel: of a joint in which the effort of dry friction at rest is renewed, rad or m.
         step_gate: standard deviations from which on an innovation shows a step of the load.
         step_window: blocks whose innovations are judged together.
-        doubt_steps, doubt_time: so many steps within so many seconds are none: pressures and motion do not fit, and the
-            payload counts as not observed.
+        blind_step: a block is blind where even a step of the load by this part of the mount's limit would not pass
+            `step_gate` within `step_window` blocks like it.
+        blind_time: of blind blocks, or of none, after which the payload counts as unknown, s.
+        fit_gate: standard deviations from which on no payload explains the innovations of all rows together.
+        doubt_steps, doubt_time: so many steps, or blocks that no payload explains, within so many seconds: pressures
+            and motion do not fit, and the payload counts as not observed.
         end_room: of a joint (rad, m) or a piston (m): closer to its end a row is not used.
         tolerance: half width of the interval of 95 % as a part of the mount's limit, up to which the payload counts as
             observed.
@@ -60,10 +71,16 @@ class PayloadSettings:
     block: float = 0.1
     gap: float = 0.1
     drift: float = 1.0
+    resting_drift: float = 100.0
+    rest_time: float = 1.0
+    working: float = 0.003
     slow: float = 1e-3
     stick_travel: float = 1e-3
     step_gate: float = 6.0
     step_window: int = 4
+    blind_step: float = 0.1
+    blind_time: float = 0.3
+    fit_gate: float = 6.5
     doubt_steps: int = 3
     doubt_time: float = 3.0
     end_room: float = 0.01
@@ -114,6 +131,18 @@ def capacities(model: PayloadModel) -> Array:
         low, high = actuator_element(record).capacity(position, record.supply.relief_pressure, False)
         found.append(max(abs(float(low)), abs(float(high))))
     return np.array(found)
+
+
+def pressure_ranges(model: PayloadModel, settings: PayloadSettings) -> dict[str, tuple[float, float]]:
+    """Return by line the least and the greatest pressure that it may have by tank and reliefs, Pa."""
+    margin = MARGIN * float(np.hypot(settings.pressure_offset, settings.pressure_noise))
+    found: dict[str, tuple[float, float]] = {}
+    for name in model.actuators:
+        record = hydraulic(next(own for own in model.machine.actuators if own.name == name))
+        supply = record.supply
+        most = OVERRIDE * max(supply.relief_pressure, supply.line_relief_pressure) + margin
+        found |= {f'{name}/{line}': (supply.tank_pressure - margin, most) for line in record.lines}
+    return found
 
 
 def deviations(model: PayloadModel, settings: PayloadSettings) -> Deviations:

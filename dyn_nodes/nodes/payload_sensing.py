@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.middleware import QoSProfile, message, service
-from dyn_nodes.monitor.payload_estimate import PayloadEstimate
+from dyn_nodes.monitor.payload_estimate import PayloadEstimate, no_weight
 from dyn_nodes.monitor.payload_estimator import PayloadEstimator, payload_estimator
 from dyn_nodes.monitor.payload_model import UnobservableError
-from dyn_nodes.monitor.payload_settings import PayloadSettings
+from dyn_nodes.monitor.payload_settings import PayloadSettings, pressure_ranges
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.nodes.arrays import stamp_volts, volts_message
 from dyn_nodes.nodes.commands import Refusals, RefusedError
@@ -38,8 +38,6 @@ SETTINGS = (
     'delay',
     'tolerance',
 )
-LARGEST_PRESSURE = 1e9
-"""A sensor that gives more, in Pa, or less than this below zero, is broken."""
 TARED = 0.05
 """Part of the mount's limit that a tare may take away at most: more than that is a load, not a wrong mass."""
 MOST_WAITING = 400
@@ -89,7 +87,8 @@ class PayloadSensing:
         self.estimator = self._make_estimator()
         self.estimate: PayloadEstimate = self.estimator.estimate
         self.refusals = Refusals()
-        self._lines = {name: PressureLine() for name in self.estimator.model.lines}
+        self._ranges = pressure_ranges(self.estimator.model, self.estimator.settings)
+        self._lines = {name: PressureLine() for name in self._ranges}
         self._waiting: deque[tuple[float, Array, Array, Array, Array]] = deque(maxlen=MOST_WAITING)
         self._time = self._stepped = -math.inf
         self._silent = True
@@ -120,9 +119,10 @@ class PayloadSensing:
     def take_pressure(self, name: str, msg: Any) -> None:
         """Take a FluidPressure of a line."""
         pressure = float(msg.fluid_pressure)
-        if not -LARGEST_PRESSURE <= pressure <= LARGEST_PRESSURE:  # false for NaN too
+        least, most = self._ranges[name]
+        if not least <= pressure <= most:  # false for NaN too
             kind = 'out of range' if math.isfinite(pressure) else 'not finite'
-            expected = f'expected a finite pressure within {LARGEST_PRESSURE:g} Pa'
+            expected = f'expected {least:.3g} to {most:.3g} Pa, by tank and reliefs'
             refused = RefusedError(kind, f'hydraulics/{name}: {expected}, found {pressure:g}')
             self.refusals.add(refused, time.monotonic())
             self.node.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
@@ -206,11 +206,13 @@ class PayloadSensing:
     def _why_rated(self) -> str:
         if not self.monitor.has_imu:
             return 'no imu, and the motion of the base counts'
-        if self.estimator.doubted:
-            return 'the load seems to step all the time: pressures and motion do not fit'
         if self._silent:
             lacking = [name for name, line in self._lines.items() if self._time - line.newest[0] > self._timeout]
             return f'no pressure on hydraulics/{", hydraulics/".join(lacking or self._lines)}'
+        if self.estimator.doubted:
+            return 'pressures and motion do not fit: the load seems to step all the time, or no load explains them'
+        if wrong := no_weight(self.estimate.lower, self.estimate.upper, self.estimator.limit):
+            return wrong
         half = 0.5 * (self.estimate.upper - self.estimate.lower)
         return f'known to {half:.0f} kg only'
 

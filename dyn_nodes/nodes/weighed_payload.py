@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from dyn_nodes.middleware import QoSProfile, message
+from dyn_nodes.monitor.payload_estimate import no_weight
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.nodes.arrays import stamp_of_volts
 from dyn_nodes.nodes.commands import Refusals, RefusedError
@@ -21,8 +22,8 @@ LARGEST = 1e6
 class WeighedPayload:
     """Takes `payload/interval` and gives its middle to a monitor.
 
-    While there is none, an old one, or one of a payload that is not observed, the rated payload holds, and there may
-    be anything from nothing to that and a part more.
+    While there is none, an old one, one of a payload that is not observed, or one that no payload has, the rated
+    payload holds, and there may be anything from nothing to that and a part more.
 
     Args:
         node: the node.
@@ -69,7 +70,8 @@ class WeighedPayload:
             self.observed = False
             self.bounds, self.monitor.payload = (0.0, self._most), self.rated
             return
-        _, lower, upper, self.observed = newest
+        _, lower, upper, observed = newest
+        self.observed = observed and not no_weight(lower, upper, self._limit)
         if not self.observed:
             self._widen(lower, upper)
             return

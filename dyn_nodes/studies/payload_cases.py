@@ -47,6 +47,8 @@ class PayloadCase:
         offsets: by column, what the estimator takes for the mean beforehand; the truth is zero.
         pressure_offsets: of the sensors, Pa.
         seed: of the sensors' noise.
+        later: (time, s; payload, kg) of changes after the first, in the order of their times.
+        duration: s.
     """
 
     joints: tuple[float, ...]
@@ -59,6 +61,8 @@ class PayloadCase:
     offsets: dict[str, float]
     pressure_offsets: tuple[float, ...]
     seed: int
+    later: tuple[tuple[float, float], ...] = ()
+    duration: float = REST + MOTION
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,23 +190,29 @@ def _levers(machine: Machine, rng: np.random.Generator) -> tuple[tuple[float, fl
 
 
 def simulate_case(rig: CaseRig, case: PayloadCase, rate: float = 200.0) -> list[Run]:
-    """Run a case: one run, or two around a step of the load."""
+    """Run a case: one run, and from every change of the load on another."""
     names = [actuator.name for actuator in rig.machine.actuators]
     segments = tuple(
         Segment(f'move {k}', begin, end, 0.3, dict(zip(names, volts)))
         for k, (begin, end, volts) in enumerate(case.segments, 1)
     )
-    profile = VoltageProfile('payload', REST + MOTION, segments)
+    profile = VoltageProfile('payload', case.duration, segments)
     volts = profile.evaluate(profile.knot_times, names)
     inputs = Inputs(profile.knot_times, {f'{name}/voltage': volts[:, k] for k, name in enumerate(names)})
-    times = np.arange(round((REST + MOTION) * rate) + 1) / rate
+    times = np.arange(round(case.duration * rate) + 1) / rate
     settings = Settings(step=0.1 / rate)
-    step = int(np.searchsorted(times, case.step_time)) if np.isfinite(case.step_time) else len(times)
-    first = rig.system.run(rig.start(case), times[: step + 1], inputs, rig.parameters(case, case.payload), settings)
-    if step >= len(times) - 1 or first.status != 'done':
-        return [first]
-    after = rig.parameters(case, case.payload_after)
-    return [first, rig.system.run(first.states[-1], times[step:], inputs, after, settings)]
+    last, changes = len(times) - 1, ((0.0, case.payload), (case.step_time, case.payload_after), *case.later)
+    begins = [min(int(np.searchsorted(times, time)), last) for time, _ in changes]
+    state, runs = rig.start(case), []
+    for begin, end, (_, payload) in zip(begins, [*begins[1:], last], changes):
+        if begin == end:
+            continue
+        run = rig.system.run(state, times[begin : end + 1], inputs, rig.parameters(case, payload), settings)
+        runs.append(run)
+        if run.status != 'done':
+            break
+        state = run.states[-1]
+    return runs
 
 
 def measure_case(rig: CaseRig, case: PayloadCase, sensors: SensorModel | None = None) -> PayloadRun:
@@ -211,8 +221,7 @@ def measure_case(rig: CaseRig, case: PayloadCase, sensors: SensorModel | None = 
     runs = simulate_case(rig, case, sensors.rate)
     rng = np.random.default_rng(sensors.seed)
     parts = [_motion(rig, run) for run in runs]
-    if len(parts) > 1:  # the instant of the step belongs to what comes before it
-        parts[1] = [signal[1:] for signal in parts[1]]
+    parts[1:] = [[signal[1:] for signal in part] for part in parts[1:]]  # the instant of a step is of what was before
     time, q, v, omega, felt, pressures, payload = (np.concatenate(signals) for signals in zip(*parts))
     raw = q + rng.normal(0.0, sensors.position_noise, q.shape)
     bias = rng.normal(0.0, sensors.gyroscope_bias, 3), rng.normal(0.0, sensors.accelerometer_bias, 3)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -58,17 +58,28 @@ class PayloadResult:
         return abs(self.error) <= 1.959964 * self.deviation
 
 
-def follow(rig: CaseRig, run: PayloadRun, estimator: PayloadEstimator, step_time: float = np.inf) -> dict[str, Any]:
-    """Give measurements to an estimator, filtered as the monitor filters them; return what came of it."""
+def feed(run: PayloadRun, estimator: PayloadEstimator) -> Iterator[tuple[float, bool]]:
+    """Give measurements to an estimator, filtered as the monitor filters them.
+
+    Yields:
+        time of each sample, s, and whether the estimate is new.
+    """
     noise = SensorNoise()
     filtered = DerivativeFilter(3, noise.jerk_density, (noise.position, noise.velocity), (1.0, 0.1, 0.1), gate=6.0)
-    noticed = settled = None
     for k, time in enumerate(run.time.tolist()):
         q, v, _ = filtered.update(time, run.positions[k], run.velocities[k])
         base = run.angular_velocity[k], run.specific_force[k]
-        before = estimator.steps
-        estimator.sample(time, q, v, *base, run.pressures[k], (noise.velocity, noise.gyroscope))
-        if time > step_time:
+        yield time, estimator.sample(time, q, v, *base, run.pressures[k], (noise.velocity, noise.gyroscope))
+
+
+def follow(run: PayloadRun, estimator: PayloadEstimator, step_time: float = np.inf) -> dict[str, Any]:
+    """Give measurements to an estimator; return what came of it."""
+    noticed = settled = None
+    before = estimator.steps
+    for time, _ in feed(run, estimator):
+        if time <= step_time:
+            before = estimator.steps
+        else:
             noticed = time - step_time if noticed is None and estimator.steps > before else noticed
             if noticed is not None and settled is None and estimator.estimate.state == 'observed':
                 settled = time - step_time
@@ -90,7 +101,7 @@ def check_case(rig: CaseRig, case: PayloadCase, sensors: SensorModel | None = No
     """Simulate a case, measure it, estimate its payload."""
     run = measure_case(rig, case, sensors)
     settings = replace(rig.settings, offsets=case.offsets)
-    return follow(rig, run, PayloadEstimator(rig.model, settings), case.step_time)
+    return follow(run, PayloadEstimator(rig.model, settings), case.step_time)
 
 
 def check_number(rig: CaseRig, seed: int, number: int, steps: bool = False) -> PayloadResult:

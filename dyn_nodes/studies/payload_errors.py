@@ -85,11 +85,11 @@ def check_wrong(rig: CaseRig, wrong: Wrong, seed: int, number: int, tared: bool 
     run = wrong.run(measure_case(rig, case))
     if tared:
         empty = wrong.run(measure_case(rig, replace(case, payload=0.0, payload_after=0.0)))
-        follow(rig, empty, estimator)
+        follow(empty, estimator)
         estimator.tare(0.0)
         estimator.forget_payload()
         run = replace(run, time=run.time + empty.time[-1] + 1.0)
-    return PayloadResult(seed, number, **follow(rig, run, estimator))
+    return PayloadResult(seed, number, **follow(run, estimator))
 
 
 def row(wrong: Wrong, tared: bool, results: Sequence[PayloadResult]) -> dict[str, Any]:

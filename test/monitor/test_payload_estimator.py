@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 from dyn_nodes.model import load_machine
+from dyn_nodes.monitor.payload_estimate import no_weight
 from dyn_nodes.monitor.payload_estimator import PayloadEstimator, payload_estimator
 from dyn_nodes.monitor.payload_model import PayloadModel, UnobservableError
-from dyn_nodes.monitor.payload_settings import PayloadSettings, capacities
+from dyn_nodes.monitor.payload_settings import PayloadSettings, capacities, pressure_ranges
 from dyn_nodes.monitor.payload_steps import StepTest
 from dyn_nodes.share import find_resource
 from dyn_nodes.studies.measured_samples import SensorModel
 from dyn_nodes.studies.payload_cases import CaseRig, measure_case, random_case, rough_machine
-from dyn_nodes.studies.payload_check import FULL_SCALE_PART, NOTICED_WITHIN, check_number, follow, summary
+from dyn_nodes.studies.payload_check import FULL_SCALE_PART, NOTICED_WITHIN, check_number, feed, follow, summary
 from dyn_nodes.studies.payload_errors import WRONG, check_wrong
 
 CASES, STEPS = 60, 20
@@ -128,7 +129,7 @@ def test_another_machine_than_the_file_says_is_told_within_its_deviation(machine
     ratios = []
     for seed in range(10):
         case = replace(random_case(truth, np.random.default_rng(seed)), offsets={})
-        found = follow(truth, measure_case(truth, case), PayloadEstimator(model))
+        found = follow(measure_case(truth, case), PayloadEstimator(model))
         ratios.append(found['error'] / found['deviation'])
         assert abs(found['error']) <= 0.02 * machine.payload.limit, seed
     assert np.abs(ratios).max() < 3.0
@@ -140,7 +141,7 @@ def test_an_empty_implement_teaches_what_the_next_load_needs(rig):
     run = measure_case(rig, case)
     taught, untaught = (PayloadEstimator(rig.model, rig.settings) for _ in range(2))
     for estimator in (taught, untaught):
-        follow(rig, run, estimator)
+        follow(run, estimator)
     taught.tare(0.0)
     assert abs(taught.estimate.estimated) < 2.0
     for estimator in (taught, untaught):
@@ -148,10 +149,10 @@ def test_an_empty_implement_teaches_what_the_next_load_needs(rig):
     loaded = measure_case(rig, replace(case, payload=2000.0, payload_after=2000.0))
     deviations = []
     for estimator in (taught, untaught):
-        found = follow(rig, replace(loaded, time=loaded.time + 10.0), estimator)
+        found = follow(replace(loaded, time=loaded.time + 10.0), estimator)
         assert abs(found['error']) <= 2.5 * found['deviation']
         deviations.append(found['deviation'])
-    assert deviations[0] < 0.8 * deviations[1]
+    assert deviations[0] < 0.9 * deviations[1]
 
 
 @pytest.mark.parametrize('name', ['pressures 20 ms late', 'none beside those of the cases'])
@@ -174,10 +175,104 @@ def test_pressures_that_do_not_fit_the_motion_are_not_believed(rig):
         estimator.sample(*sample)
         if estimator.doubted:
             doubted.append(estimator.estimate)
-    assert estimator.steps >= rig.settings.doubt_steps
     assert doubted
     assert {own.state for own in doubted} == {'rated'}
     assert {own.mass for own in doubted} == {rig.machine.payload.mass}
+
+
+# -- broken pressures --------------------------------------------------------------------------------------------------
+
+HIDDEN = 0.02
+"""Part of the mount's limit by which an observed payload may be too light for long."""
+LEVERS = {'at rest': (), 'slewing': ('swing',), 'at work': ('swing', 'boom', 'stick')}
+BOOM_HEAD, BOOM_ROD, STICK_HEAD = range(3)
+
+
+def longest_too_light(rig, run, estimator):
+    """Time for which the interval of an observed payload ends below the truth, s."""
+    longest, began = 0.0, None
+    truth = dict(zip(run.time.tolist(), run.payload.tolist()))
+    for time, _ in feed(run, estimator):
+        estimate = estimator.estimate
+        light = estimate.state == 'observed' and estimate.upper < truth[time] - HIDDEN * rig.machine.payload.limit
+        began = (time if began is None else began) if light else None
+        longest = max(longest, 0.0 if began is None else time - began)
+    return longest
+
+
+@pytest.fixture(scope='module')
+def loaded(rig):
+    """A machine with 2,400 kg, by what it does."""
+    case = replace(random_case(rig, np.random.default_rng(4)), payload=2400.0, payload_after=2400.0)
+    names, found = [own.name for own in rig.machine.actuators], {}
+    for motion, moved in LEVERS.items():
+        levers = tuple(
+            (begin, end, tuple(volt * (name in moved) for name, volt in zip(names, volts)))
+            for begin, end, volts in case.segments
+        )
+        found[motion] = case, measure_case(rig, replace(case, segments=levers))
+    return found
+
+
+def with_line(line, value, begin=0.0):
+    def change(time, pressures):
+        pressures[time >= begin, line] = value
+
+    return change
+
+
+def swapped(_, pressures):
+    pressures[:, [BOOM_HEAD, BOOM_ROD]] = pressures[:, [BOOM_ROD, BOOM_HEAD]]
+
+
+def scaled(factor, begin=0.0):
+    def change(time, pressures):
+        pressures[time >= begin] *= factor
+
+    return change
+
+
+BROKEN = {
+    'bar for Pa': scaled(1e-5),
+    'no supply of the sensors': scaled(0.0),
+    'a supply that goes': scaled(0.0, 1.5),
+    'boom head 0': with_line(BOOM_HEAD, 0.0),
+    'boom head 0 from 1.5 s on': with_line(BOOM_HEAD, 0.0, 1.5),
+    'boom rod 40 MPa from 1.5 s on': with_line(BOOM_ROD, 4e7, 1.5),
+    'stick head 0 from 1.5 s on': with_line(STICK_HEAD, 0.0, 1.5),
+    'lines of the boom swapped': swapped,
+}
+
+
+@pytest.mark.parametrize('broken', BROKEN)
+@pytest.mark.parametrize('motion', LEVERS)
+def test_broken_pressures_hide_no_load_for_longer_than_half_a_second(rig, loaded, motion, broken):
+    case, run = loaded[motion]
+    pressures = run.pressures.copy()
+    BROKEN[broken](run.time, pressures)
+    estimator = PayloadEstimator(rig.model, replace(rig.settings, offsets=case.offsets))
+    assert longest_too_light(rig, replace(run, pressures=pressures), estimator) <= NOTICED_WITHIN
+
+
+def test_a_weight_far_beyond_the_mount_is_none(rig, loaded):
+    """All of the boom's force is the load's: 40 MPa are 14 t."""
+    _, run = loaded['at rest']
+    pressures = run.pressures.copy()
+    pressures[:, BOOM_HEAD] += 2e7
+    estimator = PayloadEstimator(rig.model)
+    states = {estimator.estimate.state for _, renewed in feed(replace(run, pressures=pressures), estimator) if renewed}
+    assert states == {'rated'}
+
+
+@pytest.mark.parametrize(('lower', 'upper', 'text'), [(-900.0, -121.0, 'less than'), (12001.0, 12500.0, 'more than 2')])
+def test_an_interval_that_no_payload_has_says_why(lower, upper, text):
+    assert no_weight(lower, upper, 6000.0).startswith(text)
+    assert no_weight(lower + 2.0 if lower < 0.0 else lower - 2.0, upper + 2.0, 6000.0) == ''
+
+
+def test_a_line_has_at_most_what_its_reliefs_let_through(rig):
+    least, most = pressure_ranges(rig.model, rig.settings)['boom/head_pressure']
+    assert -1e6 < least < 0.0 < 35.2e6 < most < 40e6
 
 
 # -- what cannot be observed -------------------------------------------------------------------------------------------
@@ -245,6 +340,36 @@ def test_an_unknown_column_is_named(machine):
         payload_estimator(machine, PayloadSettings(offsets={'bom_joint': 0.1}))
 
 
+# -- a load that grows -------------------------------------------------------------------------------------------------
+
+WORK = ((0.3, 1.2, (-4.0, 4.0, 3.0)), (1.2, 2.2, (4.0, -4.0, -3.0)), (2.2, 3.2, (-3.0, 3.0, 3.0)))
+"""Levers of boom, stick and swing."""
+
+
+def grows(rig, rate, most, begins, segments):
+    """Measurements of a machine whose load grows by so many kg/s, in steps of 0.1 s."""
+    case = replace(random_case(rig, np.random.default_rng(12)), payload=0.0, joints=(0.0, 0.3, -1.2), slope=(0.0, 0.0))
+    names = [own.name for own in rig.machine.actuators]
+    levers = tuple(
+        (begin, end, tuple(dict(zip(('boom', 'stick', 'swing'), volts)).get(name, 0.0) for name in names))
+        for begin, end, volts in segments
+    )
+    changes = [(begins + 0.1 * k, min(0.1 * rate * (k + 1), most)) for k in range(round(10.0 * most / rate))]
+    (first, after), *later = changes
+    case = replace(case, segments=levers, step_time=first, payload_after=after, later=tuple(later))
+    case = replace(case, duration=begins + most / rate + 1.5)
+    return case, measure_case(rig, case)
+
+
+@pytest.mark.parametrize('rate', [20.0, 100.0, 400.0, pytest.param(50.0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize('segments', [(), WORK], ids=['at rest', 'after work'])
+def test_a_load_that_grows_is_not_above_the_interval_for_longer_than_half_a_second(rig, rate, segments):
+    """A grapple that is filled, or a load that is lifted slowly off the ground: no block shows a step."""
+    case, run = grows(rig, rate, min(8.0 * rate, 2000.0), 4.0 if segments else 1.0, segments)
+    estimator = PayloadEstimator(rig.model, replace(rig.settings, offsets=case.offsets))
+    assert longest_too_light(rig, run, estimator) <= NOTICED_WITHIN
+
+
 # -- steps and gaps ----------------------------------------------------------------------------------------------------
 
 
@@ -259,14 +384,40 @@ def test_white_innovations_are_no_step_and_a_small_lasting_one_is():
     assert any(noticed)
 
 
-def test_a_gap_in_the_samples_begins_a_new_block_and_keeps_the_estimate(rig):
+@pytest.mark.parametrize(('gap', 'state'), [(0.15, 'observed'), (0.5, 'rated'), (-5.0, 'rated')])
+def test_a_gap_in_the_samples_begins_a_new_block_and_a_long_one_forgets_the_payload(rig, gap, state):
+    """Nothing has shown meanwhile whether the load has changed."""
     estimator, taken = PayloadEstimator(rig.model), still(rig, 120)
     for sample in taken[:80]:
         estimator.sample(*sample)
-    before, deviation = estimator.x[0], estimator.deviation
+    assert estimator.estimate.state == 'observed'
+    before = estimator.x[0]
     time, *rest = taken[80]
-    assert not estimator.sample(time + 5.0, *rest)
+    assert estimator.sample(time + gap, *rest) == (state == 'rated')
     assert estimator.x[0] == before
-    assert estimator.deviation == deviation
-    assert not estimator.sample(time - 5.0, *rest)
+    assert estimator.estimate.state == state
     assert np.isfinite(estimator.covariance).all()
+
+
+def test_samples_that_are_too_rare_for_a_block_bring_the_rated_payload(rig):
+    estimator, taken = PayloadEstimator(rig.model), still(rig, 300)
+    for sample in taken[:80]:
+        estimator.sample(*sample)
+    news = [estimator.sample(*sample) for sample in taken[80::24]]  # 8.3 a second
+    assert news[1:].count(True) == 1
+    assert estimator.estimate.state == 'rated'
+
+
+def test_with_boom_and_stick_at_their_ends_the_rated_payload_holds(rig):
+    """The stops carry a part of the load: 3,000 kg that are taken up there are not seen."""
+    case = replace(random_case(rig, np.random.default_rng(5)), payload=0.0, joints=(0.0, -0.1, -1.9), slope=(0.0, 0.0))
+    names = [own.name for own in rig.machine.actuators]
+    levers = tuple({'boom': -6.0, 'stick': 6.0}.get(name, 0.0) for name in names)
+    case = replace(case, segments=((0.3, 4.8, levers),), step_time=3.0, payload_after=3000.0, duration=5.0)
+    estimator = PayloadEstimator(rig.model, replace(rig.settings, offsets=case.offsets))
+    states = {}
+    for time, renewed in feed(measure_case(rig, case), estimator):
+        if renewed:
+            states[time] = estimator.estimate.state
+    assert 'observed' in {state for time, state in states.items() if time < 1.0}
+    assert {state for time, state in states.items() if time > 2.5} == {'rated'}

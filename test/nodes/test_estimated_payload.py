@@ -38,6 +38,14 @@ def dropped(rig):
     return measure_case(rig, case)
 
 
+@pytest.fixture(scope='module')
+def standing(rig):
+    """A machine that stands with 2,400 kg."""
+    case = random_case(rig, np.random.default_rng(4))
+    case = replace(case, payload=2400.0, payload_after=2400.0, offsets={}, dry=(), segments=())
+    return measure_case(rig, case)
+
+
 @pytest.fixture
 def make_monitor(context):
     def make(**parameters):
@@ -171,7 +179,9 @@ def test_before_any_pressure_the_rated_payload_holds(make_monitor, dropped):
     assert level(said(node)) == 1
 
 
-@pytest.mark.parametrize(('value', 'kind'), [(np.nan, 'not finite'), (np.inf, 'not finite'), (-2e9, 'out of range')])
+@pytest.mark.parametrize(
+    ('value', 'kind'), [(np.nan, 'not finite'), (np.inf, 'not finite'), (-1e7, 'out of range'), (4e7, 'out of range')]
+)
 def test_pressures_that_make_no_sense_are_refused_and_counted(make_monitor, dropped, value, kind):
     node = make_monitor()
     play(node, dropped, until(dropped, 1.0))
@@ -181,6 +191,26 @@ def test_pressures_that_make_no_sense_are_refused_and_counted(make_monitor, drop
     status = said(node)
     assert values_of(status)[f'refused: {kind}'] == '1'
     assert 'hydraulics/boom/head_pressure' in status.message
+
+
+def test_pressures_in_bar_are_not_weighed_and_the_status_says_so(make_monitor, standing):
+    node = make_monitor()
+    play(node, replace(standing, pressures=1e-5 * standing.pressures), until(standing, 1.5))
+    assert node.payload.interval_out.last.data[2] == 0.0
+    assert node.sensing.monitor.payload == RATED
+    assert level(said(node)) == 1
+    assert 'pressures and motion do not fit' in said(node).message
+
+
+def test_less_than_nothing_is_not_observed_and_the_status_says_so(make_monitor, standing):
+    node = make_monitor()
+    play(node, standing, until(standing, 1.5))
+    node.payload.estimator.x[0] = -1000.0  # as where the arm seems to be lighter than it is
+    node.payload._publish(node.payload.estimator.estimate, 1.5)
+    assert node.payload.interval_out.last.data[2] == 0.0
+    assert node.sensing.monitor.payload == RATED
+    assert level(said(node)) == 1
+    assert 'less than nothing: pressures or units are wrong' in said(node).message
 
 
 def test_time_that_goes_back_begins_anew(make_monitor, dropped):

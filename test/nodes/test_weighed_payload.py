@@ -75,6 +75,17 @@ def test_nothing_weighs_less_than_nothing(weighed):
     assert known(weighed, 3.0) == (0.0, (0.0, 0.0))
 
 
+@pytest.mark.parametrize(('lower', 'upper'), [(-1113.0, -979.0), (18100.0, 18300.0)])
+def test_an_interval_that_no_payload_has_is_not_weighed(weighed, lower, upper):
+    """Pressures in bar, or a broken line: the implement may hold anything."""
+    weighed.take(interval(3.0, lower, upper, 1))
+    payload, (least, most) = known(weighed, 3.0)
+    assert not weighed.observed
+    assert (payload, least) == (RATED, 0.0) if upper < 0.0 else (payload, most) == (LIMIT, LIMIT)
+    assert most >= 6120.0
+    assert weighed.health().level == 1
+
+
 def test_an_overload_is_taken_as_it_is(weighed):
     weighed.take(interval(3.0, 7400.0, 7600.0, 1))
     assert known(weighed, 3.0) == (7500.0, (7400.0, 7600.0))
