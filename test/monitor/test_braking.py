@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dyn_nodes.control.tip_over_governor import GovernorSettings
-from dyn_nodes.monitor.braking import STEP, BrakingPredictor
+from dyn_nodes.monitor.braking import FOLLOWED, STEP, BrakingPredictor
 from dyn_nodes.monitor.braking_kernels import AT_MOST, TO_CALM, TO_PREDICT, TO_ROCK, draw
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.multibody.inertial_sensor import read_imu
@@ -167,7 +167,7 @@ def test_stops_are_followed_for_periods_of_the_present_rocking(stand, payload, p
     squares = np.linalg.eigvals(np.linalg.solve(mass, rows * stops._stand[2 * w : 3 * w] @ rows.T)).real
     assert stops._rocking == pytest.approx([np.sqrt(squares.sum()), np.sqrt(squares.min())], rel=1e-9)
     assert 2.0 * np.pi / stops._rocking[1] == pytest.approx(period, abs=0.02)
-    assert stops._times[TO_ROCK] == np.ceil(300.0 * np.pi / stops._rocking[1])
+    assert stops._times[TO_ROCK] == np.ceil(FOLLOWED * 200.0 * np.pi / stops._rocking[1])
 
 
 def test_outputs_on_their_way_are_those_that_were_given_however_uneven_the_time(machine):

@@ -26,9 +26,8 @@ SITUATION = ('q', 'v', 'oil', 'turn', 'rows', 'squeeze', 'press', 'box')
 
 @pytest.fixture(scope='module')
 def governor(machine):
-    settings = GovernorSettings(
-        least_delay=0.1, reserve=0.12, rise=0.0, least=0.03, lateness=0.0
-    )  # as that commit had them
+    # as that commit had them
+    settings = GovernorSettings(least_delay=0.1, reserve=0.12, rise=0.0, least=0.03, lateness=0.0)
     stops = BrakingPredictor(machine, range(3), StabilityMonitor(machine, ('zmp',)), settings)
     stops._times[TO_ROCK] = 91  # of the base, found where the machine is measured
     stops.see = lambda: None  # what is known comes from the file
