@@ -31,7 +31,7 @@ STEP = 0.01
 CALM, FASTEST = 0.1, 50.0
 """s from the neutral of all valves until steps are twice as long; where the frequencies with which the base rocks are a
 vector of this length at most, rad/s."""
-FOLLOWED = 2.0
+FOLLOWED = 1.5
 """Periods of the slowest rocking for which a stop is followed after a joint was last fast: with an arm that swings on
 its oil the base rocks slower than alone."""
 DRAWN = 0.1
