@@ -40,6 +40,8 @@ def told(node: Any) -> tuple[float, float, float]:
 )
 def test_keys_mean_directions(node: Any, key: str, expected: tuple[float, float, float]) -> None:
     assert node.turn(key, 10.0)
+    assert told(node) == (0.0, 0.0, 0.0), 'what is sent first is rest'
+    assert node.turn('', 10.05)
     assert told(node) == pytest.approx(expected)
 
 
@@ -68,4 +70,5 @@ def test_plain_twists_are_sent_on_request(context: Context) -> None:
     node = KeyboardTwist(stamped=False, context=context)
     node.cmd_vel = Outbox()
     node.turn('w', 10.0)
+    node.turn('', 10.05)
     assert node.cmd_vel.last.linear.x == 0.5
