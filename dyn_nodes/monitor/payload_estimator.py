@@ -289,6 +289,11 @@ class PayloadEstimator:
         return float(np.sqrt(self.covariance[0, 0]))
 
     @property
+    def blind(self) -> bool:
+        """Return whether no block of late would have shown a step of the load."""
+        return self._seen == -np.inf
+
+    @property
     def doubted(self) -> bool:
         """Return whether pressures and motion do not fit: load steps all the time, or none explains them."""
         full = len(self._stepped) == self.settings.doubt_steps

@@ -213,6 +213,8 @@ class PayloadSensing:
             return 'pressures and motion do not fit: the load seems to step all the time, or no load explains them'
         if wrong := no_weight(self.estimate.lower, self.estimate.upper, self.estimator.limit):
             return wrong
+        if self.estimator.blind:
+            return 'joints at their ends, or samples that are too rare, would not show a change of the load'
         half = 0.5 * (self.estimate.upper - self.estimate.lower)
         return f'known to {half:.0f} kg only'
 

@@ -66,15 +66,16 @@ def pressure(time, value):
     return result
 
 
-def play(node, run, rows, pressures=True):
-    """Give measurements to a node: joint states and IMU at every instant, pressures at every fourth, later."""
+def play(node, run, rows, pressures=True, states=1, ahead=0.0):
+    """Give measurements to a node: IMU at every instant, joint states at most, pressures at every fourth, later."""
     for k in rows:
         time = float(run.time[k])
         node.sensing._on_imu(imu_message(time, run.angular_velocity[k], run.specific_force[k], None))
-        node.sensing._on_joint_states(joint_state(time, run.positions[k], run.velocities[k], effort=()))
+        if k % states == 0:
+            node.sensing._on_joint_states(joint_state(time, run.positions[k], run.velocities[k], effort=()))
         if pressures and k % REPORTS == 0:
             for line, value in zip(node.payload.estimator.model.lines, run.pressures[k]):
-                node.payload.take_pressure(line, pressure(time, value))
+                node.payload.take_pressure(line, pressure(time + ahead, value))
 
 
 def said(node):
@@ -154,6 +155,19 @@ def test_silent_pressures_bring_the_rated_payload_back_and_the_status_names_them
     assert node.payload.mass_out.last.data == RATED
     assert level(said(node)) == 1
     assert 'no pressure on hydraulics/boom/head_pressure' in said(node).message
+
+
+def test_joint_states_that_are_too_rare_bring_the_rated_payload_back(make_monitor, dropped):
+    """At 8 a second no block is complete: what was weighed before would stay, whatever is taken up."""
+    node = make_monitor()
+    rows = until(dropped, 1.9)
+    play(node, dropped, rows[:240])
+    assert values_of(said(node))['state'] == 'observed'
+    play(node, dropped, rows[240:], states=24)
+    assert node.sensing.monitor.payload == RATED
+    assert node.payload.interval_out.last.data[2] == 0.0
+    assert level(said(node)) == 1
+    assert 'samples that are too rare' in said(node).message
 
 
 def test_without_an_imu_the_rated_payload_holds(make_monitor, dropped):
