@@ -268,6 +268,27 @@ def test_a_load_is_no_empty_implement(make_monitor, dropped):
     assert node.payload.estimate == before
 
 
+def test_pressures_ahead_of_the_joint_states_are_refused_and_their_silence_is_seen(make_monitor, dropped):
+    """Stamps of another clock, 3 s ahead: pressures that no longer come would count as new for so long."""
+    node = make_monitor()
+    rows = until(dropped, 1.5)
+    play(node, dropped, rows[:40])
+    play(node, dropped, rows[40:200], ahead=3.0)
+    assert node.sensing.monitor.payload == RATED
+    assert 'refused: ahead' in values_of(said(node))
+    play(node, dropped, rows[200:])
+    assert values_of(said(node))['state'] == 'observed'
+
+
+def test_pressures_before_the_first_joint_states_are_not_used(make_monitor, dropped):
+    node = make_monitor()
+    for line in node.payload.estimator.model.lines:
+        node.payload.take_pressure(line, pressure(5.0, 1e6))
+    play(node, dropped, until(dropped, 1.0), pressures=False)
+    assert node.payload.mass_out.messages == []
+    assert 'no pressure' in said(node).message
+
+
 def test_more_than_the_mount_carries_is_an_error_and_is_published_as_its_limit(make_monitor, rig):
     node = make_monitor()
     case = random_case(rig, np.random.default_rng(4))
