@@ -39,7 +39,7 @@ SETTINGS = (
     'tolerance',
 )
 TARED = 0.05
-"""Part of the mount's limit that a tare may take away at most: more than that is a load, not a wrong mass."""
+"""Part of the mount's limit that all tares together may take away: more than that is a load, not a wrong mass."""
 MOST_WAITING = 400
 """Samples of the motion that wait for pressures of their time."""
 STEPPED = 2.0
@@ -198,11 +198,13 @@ class PayloadSensing:
 
     def _on_tare(self, _: Any, response: Any) -> Any:
         """The implement is empty: what the pressures say beyond that is the machine's."""
-        observed, found = self.estimate.state == 'observed', abs(self.estimate.mass)
-        most = TARED * self.estimator.limit
-        response.success = observed and found <= most
-        if observed and found > most:
-            response.message = f'no tare: expected an empty implement, {most:.0f} kg at most, found {found:.0f} kg'
+        observed, tared = self.estimate.state == 'observed', self.estimator.tared
+        found, most = self.estimate.estimated + tared, TARED * self.estimator.limit
+        response.success = observed and abs(found) <= most
+        if observed and abs(found) > most:
+            before = f', {tared:.0f} kg of it tared before' if tared else ''
+            expected = f'expected an empty implement, {most:.0f} kg at most'
+            response.message = f'no tare: {expected}, found {found:.0f} kg{before}'
         elif observed:
             self.estimator.tare(0.0)
             self._publish(self.estimator.estimate, self._time)

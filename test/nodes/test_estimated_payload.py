@@ -268,6 +268,32 @@ def test_a_load_is_no_empty_implement(make_monitor, dropped):
     assert node.payload.estimate == before
 
 
+def tare(node):
+    return node.payload._on_tare(Trigger.Request(), Trigger.Response())
+
+
+@pytest.mark.parametrize(('found', 'success'), [(-290.0, True), (-350.0, False)])
+def test_a_tare_is_refused_for_less_than_nothing_as_for_a_load(make_monitor, standing, found, success):
+    node = make_monitor()
+    play(node, standing, until(standing, 1.0))
+    node.payload.estimator.x[0] = found
+    node.payload._publish(node.payload.estimator.estimate._replace(state='observed'), 1.0)
+    assert tare(node).success == success
+    assert node.payload.estimator.x[0] == pytest.approx(0.0 if success else found, abs=3.0)
+
+
+def test_tares_do_not_add_up_to_a_load(make_monitor, standing):
+    node = make_monitor()
+    play(node, standing, until(standing, 1.0))
+    answers = []
+    for _ in range(2):  # another 270 kg each time
+        node.payload.estimator.x[0] = 270.0
+        node.payload._publish(node.payload.estimator.estimate, 1.0)
+        answers.append(tare(node))
+    assert [own.success for own in answers] == [True, False]
+    assert '300 kg at most, found 540 kg, 270 kg of it tared before' in answers[1].message
+
+
 def test_pressures_ahead_of_the_joint_states_are_refused_and_their_silence_is_seen(make_monitor, dropped):
     """Stamps of another clock, 3 s ahead: pressures that no longer come would count as new for so long."""
     node = make_monitor()
