@@ -39,6 +39,7 @@ class PayloadEstimator:
     Attributes:
         rated: payload that holds where it is not observed, kg.
         limit: of the mount, kg.
+        tared: what tares have taken for the machine's and not the payload's, kg.
         x, covariance: (k,), (k, k) of all states: mass, place of the payload (3), bodies, efforts, delay; by row dry
             friction beyond that of the machine file, effort of friction at rest, errors of momentum at the last two
             ends of blocks.
@@ -67,6 +68,7 @@ class PayloadEstimator:
         self._block: MomentumBlock | None = None
         self._fresh = True
         self._rested = 0.0
+        self.tared = 0.0
         self.steps = 0
         self._stepped: deque[float] = deque(maxlen=self.settings.doubt_steps)
         self.time: float | None = None
@@ -96,6 +98,7 @@ class PayloadEstimator:
         """
         row = np.zeros(len(self.x))
         row[0] = 1.0
+        self.tared += float(self.x[0]) - mass
         self._correct(np.array([mass - self.x[0]]), row[None, :], np.array([[deviation**2]]))
         self._test.clear()
 
@@ -287,6 +290,11 @@ class PayloadEstimator:
     def deviation(self) -> float:
         """Standard deviation of the estimated mass, kg."""
         return float(np.sqrt(self.covariance[0, 0]))
+
+    @property
+    def blind(self) -> bool:
+        """Return whether no block of late would have shown a step of the load."""
+        return self._seen == -np.inf
 
     @property
     def doubted(self) -> bool:

@@ -39,7 +39,7 @@ SETTINGS = (
     'tolerance',
 )
 TARED = 0.05
-"""Part of the mount's limit that a tare may take away at most: more than that is a load, not a wrong mass."""
+"""Part of the mount's limit that all tares together may take away: more than that is a load, not a wrong mass."""
 MOST_WAITING = 400
 """Samples of the motion that wait for pressures of their time."""
 STEPPED = 2.0
@@ -117,18 +117,26 @@ class PayloadSensing:
         return take
 
     def take_pressure(self, name: str, msg: Any) -> None:
-        """Take a FluidPressure of a line."""
-        pressure = float(msg.fluid_pressure)
+        """Take a FluidPressure of a line; before the first joint states there is nothing that it could belong to."""
+        if self._time == -math.inf:
+            return
+        pressure, stamp = float(msg.fluid_pressure), nanoseconds_of_stamp(msg.header.stamp) / NANO
         least, most = self._ranges[name]
         if not least <= pressure <= most:  # false for NaN too
             kind = 'out of range' if math.isfinite(pressure) else 'not finite'
             expected = f'expected {least:.3g} to {most:.3g} Pa, by tank and reliefs'
-            refused = RefusedError(kind, f'hydraulics/{name}: {expected}, found {pressure:g}')
-            self.refusals.add(refused, time.monotonic())
-            self.node.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
+            self._refuse(RefusedError(kind, f'hydraulics/{name}: {expected}, found {pressure:g}'))
             return
-        self._lines[name].take(nanoseconds_of_stamp(msg.header.stamp) / NANO, pressure)
+        if stamp - self._time > self._timeout:  # it would hide that no more come
+            expected = f'expected a stamp at most {self._timeout:g} s after that of the joint states'
+            self._refuse(RefusedError('ahead', f'hydraulics/{name}: {expected}, found {stamp - self._time:.3g} s'))
+            return
+        self._lines[name].take(stamp, pressure)
         self._use_waiting()
+
+    def _refuse(self, refused: RefusedError) -> None:
+        self.refusals.add(refused, time.monotonic())
+        self.node.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
 
     def take_state(self, now: float) -> None:
         """Take the motion that the monitor has estimated for an instant, s."""
@@ -168,10 +176,12 @@ class PayloadSensing:
     def _judge_silence(self) -> None:
         """Return to the rated payload: without pressures or motion of the base no change of the load is seen."""
         known = min(line.newest[0] for line in self._lines.values())
-        if not self._silent and (self._time - known > self._timeout or not self.monitor.has_imu):
+        if self._time - known <= self._timeout and self.monitor.has_imu:
+            return
+        self._waiting.clear()  # no pressures of its time come any more; those from after a silence are not
+        if not self._silent:
             self._silent = True
             self.estimator.forget_payload()
-            self._waiting.clear()
             self._publish(self.estimator.estimate, self._time)
 
     def _set(self, estimate: PayloadEstimate) -> None:
@@ -188,11 +198,13 @@ class PayloadSensing:
 
     def _on_tare(self, _: Any, response: Any) -> Any:
         """The implement is empty: what the pressures say beyond that is the machine's."""
-        observed, found = self.estimate.state == 'observed', abs(self.estimate.mass)
-        most = TARED * self.estimator.limit
-        response.success = observed and found <= most
-        if observed and found > most:
-            response.message = f'no tare: expected an empty implement, {most:.0f} kg at most, found {found:.0f} kg'
+        observed, tared = self.estimate.state == 'observed', self.estimator.tared
+        found, most = self.estimate.estimated + tared, TARED * self.estimator.limit
+        response.success = observed and abs(found) <= most
+        if observed and abs(found) > most:
+            before = f', {tared:.0f} kg of it tared before' if tared else ''
+            expected = f'expected an empty implement, {most:.0f} kg at most'
+            response.message = f'no tare: {expected}, found {found:.0f} kg{before}'
         elif observed:
             self.estimator.tare(0.0)
             self._publish(self.estimator.estimate, self._time)
@@ -213,6 +225,8 @@ class PayloadSensing:
             return 'pressures and motion do not fit: the load seems to step all the time, or no load explains them'
         if wrong := no_weight(self.estimate.lower, self.estimate.upper, self.estimator.limit):
             return wrong
+        if self.estimator.blind:
+            return 'joints at their ends, or samples that are too rare, would not show a change of the load'
         half = 0.5 * (self.estimate.upper - self.estimate.lower)
         return f'known to {half:.0f} kg only'
 

@@ -66,15 +66,16 @@ def pressure(time, value):
     return result
 
 
-def play(node, run, rows, pressures=True):
-    """Give measurements to a node: joint states and IMU at every instant, pressures at every fourth, later."""
+def play(node, run, rows, pressures=True, states=1, ahead=0.0):
+    """Give measurements to a node: IMU at every instant, joint states at most, pressures at every fourth, later."""
     for k in rows:
         time = float(run.time[k])
         node.sensing._on_imu(imu_message(time, run.angular_velocity[k], run.specific_force[k], None))
-        node.sensing._on_joint_states(joint_state(time, run.positions[k], run.velocities[k], effort=()))
+        if k % states == 0:
+            node.sensing._on_joint_states(joint_state(time, run.positions[k], run.velocities[k], effort=()))
         if pressures and k % REPORTS == 0:
             for line, value in zip(node.payload.estimator.model.lines, run.pressures[k]):
-                node.payload.take_pressure(line, pressure(time, value))
+                node.payload.take_pressure(line, pressure(time + ahead, value))
 
 
 def said(node):
@@ -154,6 +155,19 @@ def test_silent_pressures_bring_the_rated_payload_back_and_the_status_names_them
     assert node.payload.mass_out.last.data == RATED
     assert level(said(node)) == 1
     assert 'no pressure on hydraulics/boom/head_pressure' in said(node).message
+
+
+def test_joint_states_that_are_too_rare_bring_the_rated_payload_back(make_monitor, dropped):
+    """At 8 a second no block is complete: what was weighed before would stay, whatever is taken up."""
+    node = make_monitor()
+    rows = until(dropped, 1.9)
+    play(node, dropped, rows[:240])
+    assert values_of(said(node))['state'] == 'observed'
+    play(node, dropped, rows[240:], states=24)
+    assert node.sensing.monitor.payload == RATED
+    assert node.payload.interval_out.last.data[2] == 0.0
+    assert level(said(node)) == 1
+    assert 'samples that are too rare' in said(node).message
 
 
 def test_without_an_imu_the_rated_payload_holds(make_monitor, dropped):
@@ -252,6 +266,53 @@ def test_a_load_is_no_empty_implement(make_monitor, dropped):
     assert not refused.success
     assert refused.message.startswith('no tare: expected an empty implement, 300 kg at most, found 2')
     assert node.payload.estimate == before
+
+
+def tare(node):
+    return node.payload._on_tare(Trigger.Request(), Trigger.Response())
+
+
+@pytest.mark.parametrize(('found', 'success'), [(-290.0, True), (-350.0, False)])
+def test_a_tare_is_refused_for_less_than_nothing_as_for_a_load(make_monitor, standing, found, success):
+    node = make_monitor()
+    play(node, standing, until(standing, 1.0))
+    node.payload.estimator.x[0] = found
+    node.payload._publish(node.payload.estimator.estimate._replace(state='observed'), 1.0)
+    assert tare(node).success == success
+    assert node.payload.estimator.x[0] == pytest.approx(0.0 if success else found, abs=3.0)
+
+
+def test_tares_do_not_add_up_to_a_load(make_monitor, standing):
+    node = make_monitor()
+    play(node, standing, until(standing, 1.0))
+    answers = []
+    for _ in range(2):  # another 270 kg each time
+        node.payload.estimator.x[0] = 270.0
+        node.payload._publish(node.payload.estimator.estimate, 1.0)
+        answers.append(tare(node))
+    assert [own.success for own in answers] == [True, False]
+    assert '300 kg at most, found 540 kg, 270 kg of it tared before' in answers[1].message
+
+
+def test_pressures_ahead_of_the_joint_states_are_refused_and_their_silence_is_seen(make_monitor, dropped):
+    """Stamps of another clock, 3 s ahead: pressures that no longer come would count as new for so long."""
+    node = make_monitor()
+    rows = until(dropped, 1.5)
+    play(node, dropped, rows[:40])
+    play(node, dropped, rows[40:200], ahead=3.0)
+    assert node.sensing.monitor.payload == RATED
+    assert 'refused: ahead' in values_of(said(node))
+    play(node, dropped, rows[200:])
+    assert values_of(said(node))['state'] == 'observed'
+
+
+def test_pressures_before_the_first_joint_states_are_not_used(make_monitor, dropped):
+    node = make_monitor()
+    for line in node.payload.estimator.model.lines:
+        node.payload.take_pressure(line, pressure(5.0, 1e6))
+    play(node, dropped, until(dropped, 1.0), pressures=False)
+    assert node.payload.mass_out.messages == []
+    assert 'no pressure' in said(node).message
 
 
 def test_more_than_the_mount_carries_is_an_error_and_is_published_as_its_limit(make_monitor, rig):
