@@ -43,6 +43,8 @@ RECENT = 64
 """Instants that are kept until it is known whether they matter to the guard."""
 LEAST_PRESS = 1e-9
 """Added to the push of every spring for the centre of pressure, N."""
+LAGGING = 4.0
+"""Error of speeds that come from positions alone, over the deviation of their filter: it lags behind accelerations."""
 FELT_SHOCK = 15.0
 """Surprise of the accelerometer from which on it matters to the margins: about 0.2 m/s2."""
 
@@ -253,6 +255,12 @@ class StabilityMonitor:
         """Return whether the IMU is there now."""
         recent = self.imu_time is not None and self.time is not None
         return recent and self.time - self.imu_time <= self.imu_timeout  # type: ignore[operator]
+
+    @property
+    def speed_deviation(self) -> float:
+        """Standard deviation of the estimated joint speeds, rad/s or m/s; of those without measured ones, with lag."""
+        own = float(np.sqrt(self._joints.covariance[1, 1]))
+        return self.noise.velocity if own < self.noise.velocity else LAGGING * own
 
     @property
     def turning(self) -> Array:

@@ -40,6 +40,10 @@ SETTINGS = (
 )
 TARED = 0.05
 """Part of the mount's limit that all tares together may take away: more than that is a load, not a wrong mass."""
+LEAST_RATE = 40.0
+"""Messages of a pressure, 1/s, below which the interval is too narrow: at 20 a second it holds 85 % of the truth."""
+RATE_PART = 0.05
+"""Weight of the newest of the times between messages in their mean."""
 MOST_WAITING = 400
 """Samples of the motion that wait for pressures of their time."""
 STEPPED = 2.0
@@ -47,14 +51,24 @@ STEPPED = 2.0
 
 
 class PressureLine:
-    """Pressures of one line between two messages."""
+    """Pressures of one line between two messages.
+
+    Attributes:
+        before, newest: the last two messages, (s, Pa).
+        period: mean time between messages, s; 0 before the second.
+    """
 
     def __init__(self) -> None:
         self.before, self.newest = (-math.inf, 0.0), (-math.inf, 0.0)
+        self.period = 0.0
 
     def take(self, time: float, pressure: float) -> None:
         """Take a message; one that is not newer begins again."""
-        self.before = self.newest if time > self.newest[0] > -math.inf else (time, pressure)
+        follows = time > self.newest[0] > -math.inf
+        if follows:
+            step = time - self.newest[0]
+            self.period += (RATE_PART if self.period else 1.0) * (step - self.period)
+        self.before = self.newest if follows else (time, pressure)
         self.newest = time, pressure
 
     def at(self, time: float) -> float:
@@ -89,7 +103,7 @@ class PayloadSensing:
         self.refusals = Refusals()
         self._ranges = pressure_ranges(self.estimator.model, self.estimator.settings)
         self._lines = {name: PressureLine() for name in self._ranges}
-        self._waiting: deque[tuple[float, Array, Array, Array, Array]] = deque(maxlen=MOST_WAITING)
+        self._waiting: deque[tuple[float, Array, Array, Array, Array, float]] = deque(maxlen=MOST_WAITING)
         self._time = self._stepped = -math.inf
         self._silent = True
         self.mass_out = node.create_publisher(Float64, f'{start}payload/estimate', qos)
@@ -145,7 +159,8 @@ class PayloadSensing:
         self._time = now
         monitor = self.monitor
         if monitor.settled and monitor.has_imu:
-            self._waiting.append((now, monitor.q, monitor.v, monitor.omega, monitor.felt))
+            motion = monitor.q, monitor.v, monitor.omega, monitor.felt
+            self._waiting.append((now, *motion, monitor.speed_deviation))
         self._use_waiting()
         self._judge_silence()
 
@@ -161,12 +176,11 @@ class PayloadSensing:
     def _use_waiting(self) -> None:
         """Give the estimator what has pressures of its time: they come later, and less often, than joint states."""
         known = min(line.newest[0] for line in self._lines.values())
-        noise = self.values['noise.velocity'], self.values['noise.gyroscope']
         while self._waiting and self._waiting[0][0] <= known + 1e-6:
-            now, q, v, omega, felt = self._waiting.popleft()
+            now, q, v, omega, felt, speed = self._waiting.popleft()
             steps = self.estimator.steps
             pressures = np.array([line.at(now) for line in self._lines.values()])
-            renewed = self.estimator.sample(now, q, v, omega, felt, pressures, noise)
+            renewed = self.estimator.sample(now, q, v, omega, felt, pressures, (speed, self.monitor.noise.gyroscope))
             if self.estimator.steps > steps:
                 self._stepped = now
             if renewed:
@@ -252,6 +266,10 @@ class PayloadSensing:
             health.worse(ERROR, f'overloaded: {estimate.mass:.0f} kg, the mount carries {limit:.0f} kg')
         elif self._time - self._stepped < STEPPED:
             health.text = f'{estimate.mass:.0f} kg after a step of the load'
+        slow = max(self._lines, key=lambda name: self._lines[name].period)
+        if self._lines[slow].period * LEAST_RATE > 1.0 + 1e-6:
+            found = f'{1.0 / self._lines[slow].period:.3g} pressures a second on hydraulics/{slow}'
+            health.worse(WARN, f'expected {LEAST_RATE:g} or more, found {found}: the interval is too narrow')
         if self.refusals.recent(time.monotonic()):
             health.worse(WARN, f'refused: {self.refusals.last}')
         return health

@@ -66,14 +66,14 @@ def pressure(time, value):
     return result
 
 
-def play(node, run, rows, pressures=True, states=1, ahead=0.0):
+def play(node, run, rows, pressures=True, states=1, ahead=0.0, reports=REPORTS):
     """Give measurements to a node: IMU at every instant, joint states at most, pressures at every fourth, later."""
     for k in rows:
         time = float(run.time[k])
         node.sensing._on_imu(imu_message(time, run.angular_velocity[k], run.specific_force[k], None))
         if k % states == 0:
             node.sensing._on_joint_states(joint_state(time, run.positions[k], run.velocities[k], effort=()))
-        if pressures and k % REPORTS == 0:
+        if pressures and k % reports == 0:
             for line, value in zip(node.payload.estimator.model.lines, run.pressures[k]):
                 node.payload.take_pressure(line, pressure(time + ahead, value))
 
@@ -183,6 +183,27 @@ def test_without_an_imu_the_rated_payload_holds(make_monitor, dropped):
     assert node.sensing.monitor.payload == RATED
     assert level(said(node)) == 1
     assert 'no imu' in said(node).message
+
+
+def test_speeds_that_are_not_measured_are_known_worse_than_measured_ones(make_monitor, standing):
+    """They lag behind accelerations; the interval has to hold it."""
+    deviations = []
+    for measured in (True, False):
+        node, given = make_monitor(use_velocities=measured), []
+        sample = node.payload.estimator.sample
+        node.payload.estimator.sample = lambda *args, kept=given, use=sample: kept.append(args[-1][0]) or use(*args)
+        play(node, standing, until(standing, 0.8))
+        deviations.append(given[-1])
+    assert deviations[0] == 1e-3
+    assert deviations[1] > 4e-3
+
+
+@pytest.mark.parametrize(('every', 'expected'), [(4, 0), (8, 1)])
+def test_less_than_forty_pressures_a_second_are_a_warning(make_monitor, standing, every, expected):
+    node = make_monitor()
+    play(node, standing, until(standing, 1.5), reports=every)
+    assert level(said(node)) == expected
+    assert ('expected 40 or more, found 25 pressures a second' in said(node).message) == bool(expected)
 
 
 def test_before_any_pressure_the_rated_payload_holds(make_monitor, dropped):
