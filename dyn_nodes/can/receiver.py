@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from dyn_nodes.can.j1939 import NO_UNIT, parameter_group, source
+from dyn_nodes.can.j1939 import EVERY_UNIT, NO_UNIT, destination, parameter_group, source
 from dyn_nodes.can.mapping import ROUNDING, Channel, Frame, Key, number_limits, raw_limits
 from dyn_nodes.can.others import Others
 from dyn_nodes.can.plausibility import Plausibility
@@ -75,13 +75,17 @@ class Receiver:
                 self._groups.setdefault(parameter_group(frame.message.frame_id), []).append(frame)
 
     def frame_of(self, identifier: int, extended: bool) -> Frame | None:
-        """Return the frame of an identifier; of J1939 by its PGN and source address, with any priority."""
+        """Return the frame of an identifier; of J1939 by its PGN and its addresses, with any priority.
+
+        What is for another control unit than a frame of the mapping is not that frame; what is for all may be.
+        """
         exact = self._exact.get((identifier, extended))
         if exact is not None or not extended:
             return exact
         for frame in self._groups.get(parameter_group(identifier), ()):
-            sender = source(frame.message.frame_id)
-            if sender in NO_UNIT or sender == source(identifier):
+            sender, receiver = source(frame.message.frame_id), destination(frame.message.frame_id)
+            is_from = sender in NO_UNIT or sender == source(identifier)
+            if is_from and (receiver in NO_UNIT or destination(identifier) in (receiver, EVERY_UNIT)):
                 return frame
         return None
 

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip('cantools')
 
-from can_fixtures import changed, log_loader
+from can_fixtures import changed, log_loader, with_j1939_commands
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -247,3 +247,13 @@ def test_an_identifier_that_floods_the_bus_is_named_for_a_second():
         receiver.take(3, False, b'', 2.0 + 5e-4 * k)
     assert 'identifier 0x3,' in receiver.others.flood(2.1)
     assert receiver.others.flood(3.2) == ''
+
+
+def test_j1939_frames_for_another_control_unit_are_none_of_the_mapping(tmp_path):
+    """A group with a destination: the same unit may send it to the machine's valves, too."""
+    commands = load_mapping(with_j1939_commands(tmp_path, 0x18EF2027))[0].commands
+    receiver = Receiver(commands)
+    (frame,) = commands
+    assert receiver.frame_of(0x0CEF2027, True) is frame
+    assert receiver.frame_of(0x18EFFF27, True) is frame, 'for all control units'
+    assert receiver.frame_of(0x18EF2127, True) is None
