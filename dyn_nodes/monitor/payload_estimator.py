@@ -174,7 +174,7 @@ class PayloadEstimator:
         noise = np.diag(self._noise(block))
         stepped = not self._fresh and self._has_stepped(block, noise)
         if stepped or not self._update(block, noise):
-            self.steps += stepped
+            self.steps += not self._fresh  # the payload was known, and is another one now
             self._stepped.append(block.time)
             self.forget_payload()
             return
