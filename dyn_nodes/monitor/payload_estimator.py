@@ -53,6 +53,10 @@ class PayloadEstimator:
         self._spread, self._dry = deviations(model, self.settings), dry_friction(model)
         self._rows, self._late = len(model.rows), len(model.columns)
         self._known = self._late + 1
+        machine = np.concatenate((self._spread.columns, [self.settings.delay], self._spread.dry))
+        self._first = machine**2
+        self._forgetting = np.full(len(machine), self.settings.forgetting)
+        self._forgetting[self._known :] = self.settings.friction_forgetting
         joints = [model.machine.joint(name) for name in model.rows]
         self._lower, self._upper = (np.array([getattr(own, end) for own in joints]) for end in ('lower', 'upper'))
         self.clear()
@@ -67,7 +71,7 @@ class PayloadEstimator:
         self._test = StepTest(self.settings.step_gate, self.settings.step_window)
         self._block: MomentumBlock | None = None
         self._fresh = True
-        self._rested = 0.0
+        self._rested, self._aged = 0.0, np.inf
         self.tared = 0.0
         self.steps = 0
         self._stepped: deque[float] = deque(maxlen=self.settings.doubt_steps)
@@ -170,7 +174,7 @@ class PayloadEstimator:
         noise = np.diag(self._noise(block))
         stepped = not self._fresh and self._has_stepped(block, noise)
         if stepped or not self._update(block, noise):
-            self.steps += stepped
+            self.steps += not self._fresh  # the payload was known, and is another one now
             self._stepped.append(block.time)
             self.forget_payload()
             return
@@ -206,7 +210,8 @@ class PayloadEstimator:
         return known
 
     def _age(self, block: MomentumBlock) -> None:
-        """Unknown efforts at rest are renewed by travel; the payload may change, at rest by more."""
+        """Travel renews unknown efforts at rest; payload and machine may change, the payload at rest by more."""
+        self._forget_machine(block.time)
         start = self._known + self._rows
         for k in range(self._rows):
             place = start + k
@@ -220,6 +225,14 @@ class PayloadEstimator:
         self._rested = min(max(self._rested + (1.0 - 2.0 * moving) * block.span, 0.0), settings.rest_time)
         part = self._rested / settings.rest_time
         self.covariance[0, 0] += (settings.drift**2 + part * settings.resting_drift**2) * block.span
+
+    def _forget_machine(self, time: float) -> None:
+        """Masses, friction and offsets are known less with time, at most as little as at first."""
+        step, self._aged = max(time - self._aged, 0.0), time
+        places = np.arange(PAYLOAD_COLUMNS, len(self._first))
+        first = self._first[places]
+        lost = first - self.covariance[places, places]
+        self.covariance[places, places] += np.clip(lost, 0.0, first * np.minimum(step / self._forgetting[places], 1.0))
 
     def _residual(self, block: MomentumBlock, x: Array) -> tuple[Array, Array]:
         """Mean force that is missing over a block at states x, (r,), and its derivative (r, k)."""

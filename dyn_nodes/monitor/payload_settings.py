@@ -42,6 +42,8 @@ class PayloadSettings:
         resting_drift: of it, more, after the joints have rested for `rest_time`, s: friction, offsets and masses could
             take a load that grows slowly for theirs.
         working: speed of a joint beyond which it does more than sag under a load that grows, rad/s or m/s.
+        forgetting: time in which masses, viscous friction, offsets and delay become as unknown as at first, s.
+        friction_forgetting: of dry friction, s.
         slow: speed below which a joint may stick, rad/s or m/s: dry friction has the sign tanh(speed / slow).
         stick_travel: of a joint in which the effort of dry friction at rest is renewed, rad or m.
         step_gate: standard deviations from which on an innovation shows a step of the load.
@@ -74,6 +76,8 @@ class PayloadSettings:
     resting_drift: float = 100.0
     rest_time: float = 1.0
     working: float = 0.003
+    forgetting: float = 300.0
+    friction_forgetting: float = 50.0
     slow: float = 1e-3
     stick_travel: float = 1e-3
     step_gate: float = 6.0

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
 from dyn_nodes.model import load_machine
 from dyn_nodes.monitor.payload_estimate import no_weight
-from dyn_nodes.monitor.payload_estimator import PayloadEstimator, payload_estimator
+from dyn_nodes.monitor.payload_estimator import QUANTILE, PayloadEstimator, payload_estimator
 from dyn_nodes.monitor.payload_model import PayloadModel, UnobservableError
 from dyn_nodes.monitor.payload_settings import PayloadSettings, capacities, pressure_ranges
 from dyn_nodes.monitor.payload_steps import StepTest
 from dyn_nodes.share import find_resource
 from dyn_nodes.studies.measured_samples import SensorModel
-from dyn_nodes.studies.payload_cases import CaseRig, measure_case, random_case, rough_machine
+from dyn_nodes.studies.payload_cases import CaseRig, PayloadRun, measure_case, random_case, rough_machine
 from dyn_nodes.studies.payload_check import FULL_SCALE_PART, NOTICED_WITHIN, check_number, feed, follow, summary
 from dyn_nodes.studies.payload_errors import WRONG, check_wrong
 
@@ -153,6 +153,53 @@ def test_an_empty_implement_teaches_what_the_next_load_needs(rig):
         assert abs(found['error']) <= 2.5 * found['deviation']
         deviations.append(found['deviation'])
     assert deviations[0] < 0.9 * deviations[1]
+
+
+def test_the_machine_becomes_as_unknown_as_at_first_and_keeps_what_a_tare_has_taught(rig):
+    case = replace(random_case(rig, np.random.default_rng(5)), payload=0.0, payload_after=0.0)
+    run = measure_case(rig, case)
+    estimator = PayloadEstimator(rig.model, rig.settings)
+    boom = 4 + rig.model.bodies.index('boom_joint')
+    first = estimator.covariance[boom, boom]
+    follow(run, estimator)
+    estimator.tare(0.0)
+    estimator.forget_payload()
+    learnt = estimator.covariance[boom, boom]
+    assert learnt < 0.9 * first
+    part = estimator.x[boom]
+    follow(shortened(run, 30, 0.5 * rig.settings.forgetting), estimator)
+    assert learnt < estimator.covariance[boom, boom] < first
+    follow(shortened(run, 30, 2.0 * rig.settings.forgetting), estimator)
+    assert estimator.covariance[boom, boom] == pytest.approx(first, rel=0.05)
+    assert estimator.x[boom] == pytest.approx(part, abs=0.5 * np.sqrt(first))
+
+
+def shortened(run, count, later):
+    """The first so many samples of a run, later by so many seconds."""
+    parts = {field.name: getattr(run, field.name)[:count] for field in fields(run)}
+    return PayloadRun(**{**parts, 'time': parts['time'] + later})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('renewed', [False, True])
+def test_the_interval_stays_honest_from_load_to_load(rig, renewed):
+    """24 loads on one machine, whose dry friction is drawn anew half-way: what was learnt may not hold for ever."""
+    covered = []
+    for seed in range(12):
+        rng = np.random.default_rng(1000 + seed)
+        same = random_case(rig, rng)
+        estimator, begin = PayloadEstimator(rig.model, replace(rig.settings, offsets=same.offsets)), 0.0
+        for number in range(24):
+            case = random_case(rig, rng)
+            same = replace(same, dry=case.dry) if renewed and number == 12 else same
+            own = replace(case, offsets=same.offsets, pressure_offsets=same.pressure_offsets, dry=same.dry)
+            run = measure_case(rig, own)
+            estimator.forget_payload()
+            found = follow(replace(run, time=run.time + begin), estimator)
+            begin += float(run.time[-1]) + 1.0
+            if number >= 16:
+                covered.append(abs(found['error']) <= QUANTILE * found['deviation'])
+    assert np.mean(covered) >= 0.9
 
 
 @pytest.mark.parametrize('name', ['pressures 20 ms late', 'none beside those of the cases'])
