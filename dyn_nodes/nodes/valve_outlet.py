@@ -64,7 +64,8 @@ class ValveOutlet:
         """Offer commands before the first one."""
         topic = self.topic
         if self._out is None:
-            self._out = self._node.create_publisher(Float64MultiArray, topic, QoSProfile(depth=10))
+            name = VALVES if topic == self._node.resolve_topic_name(VALVES) else topic
+            self._out = self._node.create_publisher(Float64MultiArray, name, QoSProfile(depth=10))
 
     def publish(self, volts: Sequence[float]) -> None:
         """Send volts, unless the outlet is blocked."""

@@ -137,7 +137,8 @@ def run_realtime(bench: Bench) -> None:
         payload.publish(Float64(data=value))
     for data in ([0.0, 0.0, 0.0], [0.0]):
         volts.publish(Float64MultiArray(data=data))
-    keyboard.turn('w', time.monotonic())
+    for keys in ('w', ''):  # neutral first
+        keyboard.turn(keys, time.monotonic())
     bench.spin(0.5)
     looked = SingleThreadedExecutor()
     looked.add_node(viewer)
@@ -193,7 +194,8 @@ def run_vehicle(bench: Bench, output: str) -> None:
     dynamics = bench.add(DynamicsNode(parameter_overrides=parameters(**shared, wait_for=others, duration=0.3)))
     bench.listen()
     bench.spin(60.0, lambda: controller.sent > 10)
-    keyboard.turn('w', time.monotonic())
+    for keys in ('w', ''):  # rest first
+        keyboard.turn(keys, time.monotonic())
     bench.spin(60.0, lambda: dynamics.finished)
     assert dynamics.finished, f'stands still at t = {dynamics.plant.time:g} s'
     assert controller.motion.odometry.distance > 0.0, 'it has not moved'
@@ -236,7 +238,8 @@ def run_others(bench: Bench) -> None:
         tick += 1
         measured.header.stamp.sec, measured.header.stamp.nanosec = tick // 100, tick % 100 * 10_000_000
         states.publish(measured)
-        volts.publish(Float64MultiArray(data=[1.0, 0.0, 0.0]))
+        boom = 1.0 if tick % 40 > 10 else 0.0  # levers have to be neutral first
+        volts.publish(Float64MultiArray(data=[boom, 0.0, 0.0]))
         if tick % 20 == 0:
             bench.listen()
         bench.spin(0.01)
