@@ -246,13 +246,14 @@ class TipOverGovernorNode(OverridableNode):
 
     def _stays(self, volts: np.ndarray) -> bool:
         """Return whether the outputs stay at neutral, whatever the levers (m,), V, want."""
+        unknown = not self._may_move()
         if self.lockstep:
-            return not self._may_move()
+            return unknown
         if commands.are_neutral(volts):
             self.waits = False
-        elif not self._may_move():
+        elif unknown:
             self._wait()
-        return self.waits or not self._may_move()
+        return self.waits or unknown
 
     def _wait(self) -> None:
         """Move nothing until the levers have been neutral."""

@@ -30,17 +30,17 @@ class ValveOutlet:
         self._node = node
         self._out: Any = None
         self._message = volts_message(names)
-        full = node.resolve_topic_name(VALVES)
-        self._is_free = full.rpartition('/')[2] == VALVES
-        self._beside = full.removesuffix(VALVES)
-        self._topic = f'{self._beside}{BEFORE_VALVES}' if self._is_free and governed else full
+        self._valves = node.resolve_topic_name(VALVES)
+        self._is_free = self._valves.rpartition('/')[2] == VALVES
+        beside = self._valves.removesuffix(VALVES)
+        self._before, self._scale = f'{beside}{BEFORE_VALVES}', f'{beside}{OF_GOVERNOR}'
+        self._topic = self._before if self._is_free and governed else self._valves
 
     @property
     def topic(self) -> str:
         """Topic on which volts go out now, with its namespace."""
-        before = f'{self._beside}{BEFORE_VALVES}'
-        if self._is_free and self._topic != before and is_listened_to(self._node, before):
-            self._topic = before
+        if self._is_free and self._topic != self._before and is_listened_to(self._node, self._before):
+            self._topic = self._before
             if self._out is not None:
                 self._node.destroy_publisher(self._out)
                 self._out = None
@@ -50,13 +50,12 @@ class ValveOutlet:
     @property
     def is_governed(self) -> bool:
         """Return whether they go to a node that stands before the valves."""
-        return self._is_free and self.topic != f'{self._beside}{VALVES}'
+        return self.topic != self._valves
 
     @property
     def blocked(self) -> str:
         """Why nothing is sent, or ''."""
-        scale = f'{self._beside}{OF_GOVERNOR}'
-        if not self._is_free or self.is_governed or not self._node.count_publishers(scale):
+        if not self._is_free or self.is_governed or not self._node.count_publishers(self._scale):
             return ''
         return f'a governor runs that does not listen on {BEFORE_VALVES}: remap {VALVES} to the topic that it takes'
 
@@ -64,7 +63,7 @@ class ValveOutlet:
         """Offer commands before the first one."""
         topic = self.topic
         if self._out is None:
-            name = VALVES if topic == self._node.resolve_topic_name(VALVES) else topic
+            name = VALVES if topic == self._valves else topic
             self._out = self._node.create_publisher(Float64MultiArray, name, QoSProfile(depth=10))
 
     def publish(self, volts: Sequence[float]) -> None:

@@ -228,18 +228,17 @@ class Trial:
         levers: (t, m) V, a row a period.
         waiting: outputs (m,) on their way to the valves, the oldest first.
         watch: of wheels and base.
+        stand: of plants of this machine.
     """
 
     def __init__(self, plant: Plant, case: Case, partner: _Partner | None) -> None:
         self.plant, self.case, self.partner = plant, case, partner
         names = tuple(actuator.name for actuator in plant.machine.actuators)
-        index = plant.system.index
+        index, self.stand = plant.system.index, Stand(plant)
         self._places = np.array([index('input', f'{name}/voltage') for name in names])
         self.profile = lever_profile(case, names)
         times = PERIOD * np.arange(round(self.profile.duration / PERIOD))
         self.levers = self.profile.evaluate(times + 0.5 * PERIOD, names)
-        self._loads = np.array([index('output', f'{own.name}/normal_force') for own in plant.machine.ground_contacts])
-        self._attitude = index('output', 'roll'), index('output', 'pitch')
         self._sensors = Sensors(case.noise, case.seed) if case.noise else None
         self._drops = [] if case.drop is None else [SETTLING + case.drop, SETTLING + case.drop + NOTICED]
         self._states: deque[Sample] = deque()
@@ -248,12 +247,6 @@ class Trial:
         self.watch = Wheels(*self.stand(plant))
         if partner is not None:
             partner.begin(case.known_payload)
-
-    def stand(self, plant: Plant) -> tuple[Array, Attitude]:
-        """Return the loads of the contacts, N, and roll and pitch of the base, rad, of a plant of this machine."""
-        outputs = plant.outputs()
-        roll, pitch = self._attitude
-        return outputs[self._loads], (float(outputs[roll]), float(outputs[pitch]))
 
     def run(self) -> Outcome:
         """Run to the end."""
@@ -323,6 +316,25 @@ class Trial:
             self.partner.measure(self._states.popleft())
         self.waiting.append(self.partner.command(levers))
         return self.waiting.popleft()
+
+
+class Stand:
+    """How plants of one machine stand.
+
+    Args:
+        plant: of that machine.
+    """
+
+    def __init__(self, plant: Plant) -> None:
+        index = plant.system.index
+        self._loads = np.array([index('output', f'{own.name}/normal_force') for own in plant.machine.ground_contacts])
+        self._attitude = index('output', 'roll'), index('output', 'pitch')
+
+    def __call__(self, plant: Plant) -> tuple[Array, Attitude]:
+        """Return the loads of the contacts, N, and roll and pitch of the base, rad."""
+        outputs = plant.outputs()
+        roll, pitch = self._attitude
+        return outputs[self._loads], (float(outputs[roll]), float(outputs[pitch]))
 
 
 def travel(volts: Sequence[Array] | Array) -> float:

@@ -19,7 +19,7 @@ from dyn_nodes.elements import actuator_element
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.multibody.inertial_sensor import read_imu
 from dyn_nodes.studies.cycles_file import Cycle
-from dyn_nodes.studies.governed_run import PERIOD, Attitude, Rig, Wheels
+from dyn_nodes.studies.governed_run import PERIOD, Rig, Stand, Wheels
 from dyn_nodes.studies.measured_samples import Sample
 
 Array = NDArray[np.float64]
@@ -98,9 +98,7 @@ class WorkCycles:
         self._inputs = [plant.system.index('input', f'{own.name}/voltage') for own in actuators]
         self._limits = np.array([own.command_limit for own in actuators])
         self._swing = np.array([_swings(rig, own.joint) for own in actuators])
-        index = plant.system.index
-        self._loads = [index('output', f'{own.name}/normal_force') for own in rig.machine.ground_contacts]
-        self._attitude = index('output', 'roll'), index('output', 'pitch')
+        self._stand = Stand(plant)
 
     def compare(self, cycle: Cycle) -> Compared:
         """Drive a cycle without governor and with it."""
@@ -116,12 +114,6 @@ class WorkCycles:
         if not governed:
             return best
         return replace(best, lifted=any(own.lifted for own in tries), share=min(own.share for own in tries))
-
-    def stand(self) -> tuple[Array, Attitude]:
-        """Return the loads of the contacts, N, and the attitude of the base."""
-        outputs = self.plant.outputs()
-        roll, pitch = self._attitude
-        return outputs[self._loads], (float(outputs[roll]), float(outputs[pitch]))
 
     def _drive(self, cycle: Cycle, governed: bool, coasting: float) -> Driven:
         """Drive a cycle to its end, or to the first phase that takes longer than `LONGEST`."""
@@ -159,7 +151,7 @@ class _Drive:
             self.partner.begin(cycle.payload)
         self.target = dict(zip(plant.joints, plant.positions.tolist()))
         self.lever = np.zeros(len(owner._limits))
-        self.wheels = Wheels(*owner.stand())
+        self.wheels = Wheels(*owner._stand(plant))
         elements = [actuator_element(hydraulic(own)) for own in owner.rig.machine.actuators]
         self._signs = np.array(
             [np.sign(float(own.lever(plant.positions[k]))) for own, k in zip(elements, owner._joints)]
@@ -199,7 +191,7 @@ class _Drive:
             volts = self.partner.command(volts)
         plant.u[owner._inputs] = volts
         plant.advance()
-        self.wheels.see(plant.time, *owner.stand())
+        self.wheels.see(plant.time, *owner._stand(plant))
 
 
 def _swings(rig: Rig, joint: str) -> bool:
