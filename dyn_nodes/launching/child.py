@@ -16,6 +16,8 @@ from dyn_nodes.launching.guard import TOKEN_VARIABLE, group_exists
 from dyn_nodes.share import SOURCE_TREE
 
 MAXIMUM_LINE = 64 * 1024
+LAST_WORDS = 0.5
+"""Before SIGKILL comes SIGQUIT, upon which a node says in which line its threads are: time for that, s."""
 
 
 @dataclass
@@ -151,11 +153,12 @@ class Child:
     def escalate(self) -> signal.Signals:
         """The next, harsher signal."""
         if self.signal_sent is signal.SIGINT:
-            self.signal_sent = signal.SIGTERM
-            self.escalate_at = time.monotonic() + self.spec.sigkill_timeout
+            self.signal_sent, patience = signal.SIGTERM, self.spec.sigkill_timeout
+        elif self.signal_sent is signal.SIGTERM:
+            self.signal_sent, patience = signal.SIGQUIT, LAST_WORDS
         else:
-            self.signal_sent = signal.SIGKILL
-            self.escalate_at = time.monotonic() + 1.0
+            self.signal_sent, patience = signal.SIGKILL, 1.0
+        self.escalate_at = time.monotonic() + patience
         self.send(self.signal_sent)
         return self.signal_sent
 

@@ -63,7 +63,7 @@ class LaunchSession:
     """The processes of one launch file.
 
     A thread watches them: it shows what they print, starts again what is to be respawned, and passes from SIGINT to
-    SIGTERM to SIGKILL when it stops them. The session ends when all its processes have. None of them outlives this
+    SIGTERM, SIGQUIT and SIGKILL when it stops them. The session ends when all its processes have. None of them outlives this
     process: see `guard.py`.
 
     Args:
@@ -213,7 +213,9 @@ class LaunchSession:
         self._stop_requests += 1
 
     def stop(self, reason: str = '') -> int:
-        """Stop everything and wait for the end: SIGINT, after 5 s SIGTERM, after 5 s more SIGKILL.
+        """Stop everything and wait for the end: SIGINT, after 5 s SIGTERM, after 5 s more SIGQUIT and SIGKILL.
+
+        At SIGQUIT a node prints where each of its threads is.
 
         Returns:
             The exit status, see `poll()`.

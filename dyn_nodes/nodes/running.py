@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import gc
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -67,6 +68,7 @@ def run_node(
         Exit status: 0 after a stop by a signal or `RunOver`, 1 where a parameter or the command line is wrong.
     """
     faulthandler.enable()  # a crash in a library's machine code then names the line that led there
+    faulthandler.register(signal.SIGQUIT, all_threads=True)  # `kill -QUIT` of a node that hangs does, too
     ignore_signals_at_exit()
     with EndWatch(name) as watch, OneInterrupt() as interrupt:
         try:

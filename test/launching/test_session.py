@@ -131,14 +131,15 @@ def test_respawn_starts_again_after_the_delay_and_not_more_often_than_allowed(se
     assert one.child('sh').starts == 3
 
 
-def test_a_deaf_child_gets_sigterm_then_sigkill(session):
-    script = "trap '' INT TERM; echo ready; while :; do sleep 0.1; done"
+def test_a_deaf_child_gets_sigterm_then_sigquit_then_sigkill(session):
+    script = "trap '' INT TERM QUIT; echo ready; while :; do sleep 0.1; done"
     one = session(shell(script, output='screen', sigterm_timeout='0.3', sigkill_timeout='0.3')).start()
     assert wait_until(lambda: '[sh-1] ready' in one.lines)
     started = time.monotonic()
     assert one.stop() == 1
     assert 0.6 <= time.monotonic() - started < 5
-    assert [line.split('sending ')[1] for line in one.lines if 'sending' in line] == ['SIGTERM', 'SIGKILL']
+    sent = [line.split('sending ')[1] for line in one.lines if 'sending' in line]
+    assert sent == ['SIGTERM', 'SIGQUIT', 'SIGKILL']
 
 
 def test_a_second_request_does_not_wait(session):

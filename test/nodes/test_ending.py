@@ -122,6 +122,23 @@ def test_a_program_that_does_not_come_back_from_machine_code_ends_all_the_same(p
     assert 'compile_for_a_minute' in errors
 
 
+def test_a_node_that_hangs_prints_at_sigquit_where_it_is_and_goes_on(program):
+    """Nothing else gets at a program whose thread waits in machine code and lets no other Python run."""
+    process = program("""
+        def hang(node):
+            code = ctypes.PyDLL(None)  # which keeps the interpreter's lock
+            print('ready', flush=True)
+            code.sleep(2)
+
+        sys.exit(running.run_node('stub', Stub, ['stub'], hang))
+    """)
+    assert process.stdout.readline() == 'ready\n'
+    process.send_signal(signal.SIGQUIT)
+    out, errors = process.communicate(timeout=60)
+    assert (out, process.returncode) == ('ending\nended\n', 0)
+    assert 'in hang' in errors
+
+
 def test_a_running_node_does_not_collect_what_its_machine_is_made_of(program):
     process = program("""
         import gc
