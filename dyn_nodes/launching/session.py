@@ -63,8 +63,8 @@ class LaunchSession:
     """The processes of one launch file.
 
     A thread watches them: it shows what they print, starts again what is to be respawned, and passes from SIGINT to
-    SIGTERM, SIGQUIT and SIGKILL when it stops them. The session ends when all its processes have. None of them outlives this
-    process: see `guard.py`.
+    SIGTERM, SIGQUIT and SIGKILL when it stops them. The session ends when all its processes have. None of them
+    outlives this process: see `guard.py`.
 
     Args:
         description: The evaluated launch file.
