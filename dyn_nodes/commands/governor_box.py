@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dyn_nodes.control.tip_over_governor import GovernorSettings
     from dyn_nodes.model.machine import Machine
     from dyn_nodes.studies.governor_cases import Box
+    from dyn_nodes.studies.governor_troubles import TroubleBox
 
 BOUNDS = {
     'seed': (0, 2**32),
@@ -24,6 +25,7 @@ BOUNDS = {
     'slope': (0.0, 30.0),
     'delay': (0.0, 1000.0),
     'noise': (0.0, 100.0),
+    'jitter': (0.0, 100.0),
     'oil_error': (0.0, 90.0),
     'suspension_error': (0.0, 90.0),
     'jobs': (1, 64),
@@ -48,6 +50,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=0.0,
         help='errors of sensors; 1: those of dyn-nodes monitor check (0)',
+    )
+    parser.add_argument(
+        '--jitter', metavar='%', type=float, default=0.0, help='part by which delays are shorter at times (0)'
+    )
+    parser.add_argument(
+        '--any-start',
+        action='store_true',
+        help='begin at rest in any posture, or as far on the way there as the governor certifies',
     )
     unknown = ', which the governor does not allow for (0)'
     parser.add_argument(
@@ -110,12 +120,23 @@ def machine_and_box(args: argparse.Namespace) -> tuple[Machine, Box]:
         machine = machine_of(args.machine, args.config)
         slope = 0.0 if args.nominal else math.radians(args.slope)
         more: dict[str, Any] = {'duration': args.seconds, 'stops': not args.no_stops, 'imu': not args.no_imu}
-        more |= {'noise': args.noise, 'drops': getattr(args, 'drop', False)}
-        more |= {name: 0.01 * getattr(args, name) for name in ('oil_error', 'suspension_error')}
-        return machine, box_of(machine, slope=slope, **_doubts(args), **more)
+        more['any_start'] = args.any_start
+        return machine, box_of(machine, slope=slope, troubles=_troubles(args), **_doubts(args), **more)
     except ValueError as error:
         text = str(error).replace("parameter 'config'", '--config').replace("parameter 'machine': ", '')
         raise CommandError(text) from None
+
+
+def _troubles(args: argparse.Namespace) -> TroubleBox:
+    from dyn_nodes.studies.governor_troubles import TroubleBox
+
+    return TroubleBox(
+        oil=0.01 * args.oil_error,
+        suspension=0.01 * args.suspension_error,
+        noise=args.noise,
+        jitter=0.01 * args.jitter,
+        drops=getattr(args, 'drop', False),
+    )
 
 
 def _doubts(args: argparse.Namespace) -> dict[str, float]:

@@ -20,9 +20,11 @@ from dyn_nodes.control.governor_law import approach
 from dyn_nodes.control.tip_over_governor import GovernorSettings
 from dyn_nodes.simulation.period import PlantDivergedError
 from dyn_nodes.simulation.plant import Plant
-from dyn_nodes.studies.governed_run import PERIOD, STEP, Rig, Trial, Wheels, heavier
+from dyn_nodes.studies.governed_run import PERIOD, STEP, Rig, Trial, heavier
 from dyn_nodes.studies.governor_campaign import Kind
-from dyn_nodes.studies.governor_cases import Case, finite
+from dyn_nodes.studies.governor_cases import Case
+from dyn_nodes.studies.json_lines import finite
+from dyn_nodes.studies.wheel_watch import Wheels
 
 Array = NDArray[np.float64]
 EVERY = 0.05
@@ -89,6 +91,7 @@ def emergency_stops(rig: Rig, case: Case, governed: bool = True, every: float = 
 
     Outputs stay for `kept`, s, before. Without the governor a stop leads the valves to neutral at the same rate.
     """
+    case = rig.placed(case)
     refused = rig.refuses(case)
     trial, stopper = rig.trial(case, governed), Plant(heavier(rig.machine, case.mass), 'hydraulic', PERIOD, STEP, ())
     rate, found, ended = rig.settings.rate, [], False

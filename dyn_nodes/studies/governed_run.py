@@ -9,9 +9,8 @@ governor gets measurements late, the valves get what it lets through late.
 
 from __future__ import annotations
 
-import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -19,24 +18,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor
+from dyn_nodes.model.equilibrium import NoEquilibriumError
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.posture import initial_positions
 from dyn_nodes.monitor.braking import BrakingPredictor
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.simulation.assembly import DAMPING_SCALE, STIFFNESS_SCALE
 from dyn_nodes.simulation.period import PlantDivergedError
 from dyn_nodes.simulation.plant import Plant
-from dyn_nodes.studies.governor_cases import SETTLING, Case, finite, lever_profile
+from dyn_nodes.studies.governor_cases import SETTLING, Case, lever_profile
+from dyn_nodes.studies.json_lines import finite
 from dyn_nodes.studies.measured_samples import Sample, Sensors, sample_of
+from dyn_nodes.studies.wheel_watch import Stand, Wheels, travel
 
 Array = NDArray[np.float64]
-Attitude = tuple[float, float]
-"""Roll and pitch of a base, rad."""
 PERIOD, STEP = 0.01, 5e-4
 """Between two commands, and of the integrator, s."""
-LIFT_TIME, LIFT_TILT = 0.1, np.radians(0.5)
-"""A wheel has lifted where it is off the ground for longer than this, or the base turns by more meanwhile."""
 NOTICED = 0.5
 """After a load is dropped the governor knows of it, s."""
+PLACES = 16
+"""Between the first posture and that towards which a case begins."""
+CHANGES = 5.0
+"""Of a delay that varies, 1/s."""
 WELL = 0.2
 """Share of its mean load with which a wheel stands well: more of it is no better."""
 
@@ -119,6 +122,7 @@ class Rig:
 
     def __init__(self, machine: Machine, settings: GovernorSettings | None = None) -> None:
         self.machine, self.settings = machine, settings or GovernorSettings()
+        self._joints = [actuator.joint for actuator in machine.actuators]
         self._plants: dict[float, Plant] = {}
         self._partners: dict[bool, _Partner] = {}
         self._margin: tuple[Case, float] | None = None
@@ -136,16 +140,40 @@ class Rig:
         return self._partners[imu]
 
     def trial(self, case: Case, governed: bool = True) -> Trial:
-        """Return a run of a case before its first step; the next one takes its plant and its governor."""
+        """Return a run of a case before its first step; the next one takes its plant and its governor.
+
+        Raises:
+            NoEquilibriumError: the machine cannot rest at its start.
+        """
         plant = self.plant(case.mass)
         load(plant, case, case.payload)
-        plant.reset()
+        plant.start = dict(zip(self._joints, case.start))
+        try:
+            plant.reset()
+        finally:
+            plant.start = {}
         return Trial(plant, case, self.partner(case.imu) if governed else None)
 
     def run(self, case: Case, governed: bool = True) -> Outcome:
         """Run a case to the end of its levers or until the machine overturns."""
+        case = self.placed(case)
         refused = self.refuses(case)
         return replace(self.trial(case, governed).run(), refused=refused)
+
+    def placed(self, case: Case) -> Case:
+        """Return the case with the start that is nearest to its own, on the way from the first posture, and certified.
+
+        From there a run begins at rest, most often at the edge of what the governor certifies.
+        """
+        if not case.start:
+            return case
+        first = initial_positions(self.machine)
+        here = np.array([first[joint] for joint in self._joints])
+        for part in np.linspace(1.0, 0.0, PLACES, endpoint=False):
+            found = replace(case, start=tuple(np.round(here + part * (np.array(case.start) - here), 6).tolist()))
+            if not self.refuses(found):
+                return found
+        return replace(case, start=())
 
     def refuses(self, case: Case) -> bool:
         """Return whether a case starts where nothing is certified: not even valves at neutral keep `least`."""
@@ -157,10 +185,13 @@ class Rig:
         """Return the least share of a wheel's load of all machines of the box, valves at neutral from the start.
 
         The payload is that which the governor knows, the slope that which an IMU shows; -inf where the machine stands
-        on nothing.
+        on nothing or cannot rest.
         """
         partner = self.partner(True)
-        plant = self.trial(case, governed=False).plant
+        try:
+            plant = self.trial(case, governed=False).plant
+        except NoEquilibriumError:
+            return -np.inf
         partner.begin(case.known_payload)
         partner.measure(sample_of(plant, True))
         partner.stops.see()
@@ -174,9 +205,9 @@ def load(plant: Plant, case: Case, payload: float) -> None:
     values = {
         'payload_mass': payload,
         'joint_stop_scale': float(case.stops),
-        'bulk_modulus_scale': case.oil,
-        STIFFNESS_SCALE: case.stiffness,
-        DAMPING_SCALE: case.damping,
+        'bulk_modulus_scale': case.troubles.oil,
+        STIFFNESS_SCALE: case.troubles.stiffness,
+        DAMPING_SCALE: case.troubles.damping,
     }
     plant.p[:] = plant.system.parameters(values, (case.roll, case.pitch))
 
@@ -239,10 +270,14 @@ class Trial:
         self.profile = lever_profile(case, names)
         times = PERIOD * np.arange(round(self.profile.duration / PERIOD))
         self.levers = self.profile.evaluate(times + 0.5 * PERIOD, names)
-        self._sensors = Sensors(case.noise, case.seed) if case.noise else None
-        self._drops = [] if case.drop is None else [SETTLING + case.drop, SETTLING + case.drop + NOTICED]
+        own = case.troubles
+        self._sensors = Sensors(own.noise, own.seed) if own.noise else None
+        self._drops = [] if own.drop is None else [SETTLING + own.drop, SETTLING + own.drop + NOTICED]
+        self._rng = np.random.default_rng((own.seed, 1))
+        self._lateness = [case.state_delay, case.command_delay]
         self._states: deque[Sample] = deque()
         self.waiting: deque[Array] = deque([np.zeros(len(names))] * round(case.command_delay / PERIOD))
+        self._reached = np.zeros(len(names))
         self._given: list[Array] = []
         self.watch = Wheels(*self.stand(plant))
         if partner is not None:
@@ -310,79 +345,21 @@ class Trial:
         if self.partner is None:
             return levers
         plant = self.plant
+        if self.case.troubles.jitter:
+            self._vary()
+        measured, commanded = self._lateness
         sample = sample_of(plant, self.case.imu)
         self._states.append(sample if self._sensors is None else self._sensors.read(sample))
-        while self._states and self._states[0].time <= plant.time - self.case.state_delay + 0.5 * PERIOD:
+        while self._states and self._states[0].time <= plant.time - measured + 0.5 * PERIOD:
             self.partner.measure(self._states.popleft())
         self.waiting.append(self.partner.command(levers))
-        return self.waiting.popleft()
+        while len(self.waiting) > round(commanded / PERIOD):
+            self._reached = self.waiting.popleft()
+        return self._reached
 
-
-class Stand:
-    """How plants of one machine stand.
-
-    Args:
-        plant: of that machine.
-    """
-
-    def __init__(self, plant: Plant) -> None:
-        index = plant.system.index
-        self._loads = np.array([index('output', f'{own.name}/normal_force') for own in plant.machine.ground_contacts])
-        self._attitude = index('output', 'roll'), index('output', 'pitch')
-
-    def __call__(self, plant: Plant) -> tuple[Array, Attitude]:
-        """Return the loads of the contacts, N, and roll and pitch of the base, rad."""
-        outputs = plant.outputs()
-        roll, pitch = self._attitude
-        return outputs[self._loads], (float(outputs[roll]), float(outputs[pitch]))
-
-
-def travel(volts: Sequence[Array] | Array) -> float:
-    """Return the sum of the magnitudes of volts (m,) that follow one another."""
-    return float(np.cumsum(np.abs(volts).sum(axis=1))[-1]) if len(volts) else 0.0
-
-
-def turned(before: Attitude, now: Attitude) -> float:
-    """Return the angle between the verticals of a base at two instants, rad: its yaw does not count."""
-    a, b = (_vertical(*own) for own in (before, now))
-    across = a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
-    return math.atan2(math.hypot(*across), a[0] * b[0] + a[1] * b[1] + a[2] * b[2])
-
-
-def _vertical(roll: float, pitch: float) -> tuple[float, float, float]:
-    return -math.sin(pitch), math.sin(roll) * math.cos(pitch), math.cos(roll) * math.cos(pitch)
-
-
-class Wheels:
-    """Watches wheels and base.
-
-    Args:
-        loads: of the contacts at rest, N.
-        attitude: of the base now.
-
-    Attributes:
-        rest: the loads at rest.
-        since: instant from which on a wheel counts as lifted, s.
-        tilt: greatest rotation, rad.
-        share: least load over the mean at the start.
-        begin: the same where the watch begins.
-    """
-
-    def __init__(self, loads: Array, attitude: Attitude) -> None:
-        self.rest, self._mean, self._start = loads, float(loads.mean()), attitude
-        self._up: tuple[float, Attitude] | None = None
-        self.since: float | None = None
-        self.tilt, self.share = 0.0, float(loads.min()) / self._mean
-        self.begin = self.share
-
-    def see(self, time: float, loads: Array, attitude: Attitude) -> None:
-        """Take an instant, s: loads of the contacts, N, and the attitude of the base."""
-        self.tilt = max(self.tilt, turned(self._start, attitude))
-        least = min(loads.tolist())
-        self.share = min(self.share, least / self._mean)
-        if least > 0.0:
-            self._up = None
-            return
-        self._up = self._up or (time, attitude)
-        if self.since is None and (time - self._up[0] > LIFT_TIME or turned(self._up[1], attitude) > LIFT_TILT):
-            self.since = round(time, 6)
+    def _vary(self) -> None:
+        """Change the delays to others, at times."""
+        case = self.case
+        for k, longest in enumerate((case.state_delay, case.command_delay)):
+            if self._rng.random() < CHANGES * PERIOD:
+                self._lateness[k] = longest * (1.0 - case.troubles.jitter * float(self._rng.random()))

@@ -73,6 +73,12 @@ def read_cases(path: Path, box: Box) -> list[Case]:
             if len(volts) != len(box.levers):
                 found = f'{path}:{number}: expected {len(box.levers)} levers in a segment, found {len(volts)}'
                 raise ValueError(found)
+        if case.start and len(case.start) != len(box.reach):
+            raise ValueError(f'{path}:{number}: expected {len(box.reach)} joints at the start, found {len(case.start)}')
+        for q, (least, most) in zip(case.start, box.reach):
+            if not least <= q <= most:
+                found = f'{path}:{number}: expected a start within {least:g} to {most:g}, found {q:g}'
+                raise ValueError(found)
         cases[case] = None
     return list(cases)
 

@@ -9,8 +9,7 @@ within -1 and 1 (`decoded`), one machine of the box and one lever sequence each.
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 from zlib import crc32
@@ -21,6 +20,8 @@ from numpy.typing import NDArray
 from dyn_nodes.control import Segment, VoltageProfile
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.studies.governor_troubles import TroubleBox, Troubles
+from dyn_nodes.studies.json_lines import finite
 
 Array = NDArray[np.float64]
 SETTLING = 0.5
@@ -38,12 +39,6 @@ MOST = {
     'state_delay': 1.0,
     'command_delay': 1.0,
     'duration': 120.0,
-    'oil': 10.0,
-    'damping': 10.0,
-    'stiffness': 10.0,
-    'noise': 100.0,
-    'seed': 2**32,
-    'drop': 120.0,
 }
 """Of the fields of a case that comes from a file."""
 
@@ -57,6 +52,7 @@ class Box:
         limits: V, of each.
         payload: rated, kg.
         payload_limit: kg that the mount carries at most.
+        reach: least and greatest position of the joint of each lever, rad or m.
         payload_error: part by which the payload that the governor knows may be wrong.
         mass_error: part by which all links may be heavier or lighter than it knows.
         slope: steepest ground, rad, in any direction.
@@ -64,16 +60,15 @@ class Box:
         duration: of the lever sequence, s.
         stops: joints stop at their limits.
         imu: the governor gets an IMU, as in the chain of nodes; else it takes the ground for level.
-        oil_error: part by which the bulk modulus of the oil may differ from what the governor predicts with.
-        suspension_error: the same of stiffness and damping of the wheels, each.
-        noise: errors of the sensors, times those of `SensorModel`; 0: exact.
-        drops: the load is dropped at any time.
+        any_start: runs begin in any posture that the governor certifies at rest, else in the first one.
+        troubles: what else may be off.
     """
 
     levers: tuple[str, ...]
     limits: tuple[float, ...]
     payload: float
     payload_limit: float
+    reach: tuple[tuple[float, float], ...]
     payload_error: float = 0.2
     mass_error: float = 0.1
     slope: float = np.radians(5.0)
@@ -81,10 +76,8 @@ class Box:
     duration: float = 10.0
     stops: bool = True
     imu: bool = True
-    oil_error: float = 0.0
-    suspension_error: float = 0.0
-    noise: float = 0.0
-    drops: bool = False
+    any_start: bool = False
+    troubles: TroubleBox = field(default_factory=TroubleBox)
 
 
 @dataclass(frozen=True)
@@ -95,13 +88,13 @@ class Case:
         segments: (duration, s; volts of every lever) one after the other.
         payload, known_payload: the true one and that of the governor, kg.
         mass: of the links, times that which the governor knows.
-        oil, stiffness, damping: bulk modulus, and of the wheels, times those that it predicts with.
         roll, pitch: of the ground, rad.
         state_delay, command_delay: of measurements to the governor and from it to the valves, s.
         duration: of the levers, s.
-        stops, imu, noise: as in `Box`.
-        seed: of the noise.
-        drop: instant at which the load is gone, s after the levers begin; None: it stays.
+        stops, imu: as in `Box`.
+        start: positions of the levers' joints towards which the run begins, as far from the first posture as the
+            governor certifies at rest, rad or m; empty: it begins in the first posture.
+        troubles: what else is off.
     """
 
     segments: tuple[tuple[float, tuple[float, ...]], ...]
@@ -115,12 +108,8 @@ class Case:
     duration: float = 10.0
     stops: bool = True
     imu: bool = True
-    oil: float = 1.0
-    stiffness: float = 1.0
-    damping: float = 1.0
-    noise: float = 0.0
-    seed: int = 0
-    drop: float | None = None
+    start: tuple[float, ...] = ()
+    troubles: Troubles = field(default_factory=Troubles)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
@@ -136,35 +125,19 @@ class Case:
             KeyError, TypeError: another form.
         """
         segments = tuple((finite(duration), tuple(map(finite, volts))) for duration, volts in data['segments'])
-        case = cls(**{**data, 'segments': segments})
+        start = tuple(map(finite, data.get('start', ())))
+        troubles = Troubles.from_dict(data.get('troubles', {}))
+        case = cls(**{**data, 'segments': segments, 'start': start, 'troubles': troubles})
         if not (isinstance(case.stops, bool) and isinstance(case.imu, bool)):
             raise ValueError('stops or imu that is not true or false')
-        if not isinstance(case.seed, int):
-            raise ValueError('a seed that is no integer')
-        for name in data.keys() - {'segments', 'stops', 'imu'} - ({'drop'} if case.drop is None else set()):
+        for name in data.keys() - {'segments', 'stops', 'imu', 'start', 'troubles'}:
             if abs(finite(data[name])) > MOST.get(name, np.inf):
                 raise ValueError(f'{name} beyond {MOST[name]:g}')
-        scales = case.mass, case.oil, case.stiffness, case.damping
-        if min([*scales, case.duration, *(span for span, _ in segments)]) <= 0.0:
-            raise ValueError('a mass, oil, stiffness, damping, a duration or a segment of 0 or less')
+        if min([case.mass, case.duration, *(span for span, _ in segments)]) <= 0.0:
+            raise ValueError('a mass, a duration or a segment of 0 or less')
         if min(case.payload, case.known_payload, case.state_delay, case.command_delay) < 0.0:
             raise ValueError('a negative payload or delay')
-        if min(case.noise, case.seed, case.drop or 0.0) < 0.0:
-            raise ValueError('a negative noise, seed or time of a drop')
         return case
-
-
-def finite(value: object) -> float:
-    """Return a number of a file.
-
-    Raises:
-        ValueError: it is none, or not finite.
-    """
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        with suppress(OverflowError):
-            if np.isfinite(found := float(value)):
-                return found
-    raise ValueError('a number that is not finite' if isinstance(value, (int, float)) else f'no number: {value!r:.40}')
 
 
 def box_of(machine: Machine, **changes: Any) -> Box:
@@ -194,7 +167,13 @@ def box_of(machine: Machine, **changes: Any) -> Box:
         raise ValueError(f'machine {machine.name!r}: expected a payload mount, found none')
     names = tuple(actuator.name for actuator in machine.actuators)
     limits = tuple(actuator.command_limit for actuator in machine.actuators)
-    return Box(names, limits, machine.payload.mass, machine.payload.limit, **changes)
+    return Box(names, limits, machine.payload.mass, machine.payload.limit, reach(machine), **changes)
+
+
+def reach(machine: Machine) -> tuple[tuple[float, float], ...]:
+    """Return least and greatest positions of the levers' joints, rad or m; of one without end a turn, half each way."""
+    joints = [machine.joint(actuator.joint) for actuator in machine.actuators]
+    return tuple((max(joint.lower, -np.pi), min(joint.upper, np.pi)) for joint in joints)
 
 
 def lever_profile(case: Case, levers: tuple[str, ...], name: str = 'adversary') -> VoltageProfile:
@@ -221,21 +200,16 @@ def random_case(box: Box, rng: np.random.Generator) -> Case:
     error = box.payload_error * rng.uniform(-1.0, 1.0)
     case = _case(box, sequence, known, error, mass, slope, delay, share)
     drop, seed = float(rng.random()), int(rng.integers(2**32))
-    return _troubled(box, case, drop, seed, rng.uniform(-1.0, 1.0, 3))
+    troubles = box.troubles.drawn(rng.uniform(-1.0, 1.0, 3), drop, seed, box.duration)
+    return replace(case, troubles=troubles, start=_start(box, rng.random(len(box.reach))))
 
 
-def _troubled(box: Box, case: Case, drop: float, seed: int, errors: Array) -> Case:
-    """Return a case with what else the box leaves open.
-
-    The load is gone after the part `drop` of the duration. `seed` is of the noise; `errors` (3,), each within -1 and 1,
-    are of the oil, and of stiffness and damping of the wheels.
-    """
-    parts = np.array([box.oil_error, box.suspension_error, box.suspension_error])
-    oil, stiffness, damping = np.round(1.0 + parts * errors, 4).tolist()
-    changes: dict[str, Any] = {'oil': oil, 'stiffness': stiffness, 'damping': damping, 'noise': box.noise}
-    if box.drops:
-        changes['drop'] = round(drop * box.duration, 2)
-    return replace(case, **changes, seed=seed if box.noise else 0)
+def _start(box: Box, shares: Array) -> tuple[float, ...]:
+    """Return positions at these shares (m,), 0 to 1, of the reach of the joints; none in a box of one start."""
+    if not box.any_start:
+        return ()
+    least, most = np.array(box.reach).T
+    return tuple(np.round(least + shares * (most - least), 4).tolist())
 
 
 def _case(
@@ -314,7 +288,7 @@ def _reach(box: Box, rng: np.random.Generator) -> list[tuple[float, Array]]:
 
 def dimension(box: Box) -> int:
     """Return how many numbers a case of a search has."""
-    return SEGMENTS * (1 + len(box.levers)) + 11
+    return SEGMENTS * (1 + len(box.levers)) + 11 + (len(box.reach) if box.any_start else 0)
 
 
 def decoded(box: Box, vector: Array) -> Case:
@@ -339,4 +313,5 @@ def decoded(box: Box, vector: Array) -> Case:
         box.delay * 0.5 * (delay + 1.0),
         0.5 * (share + 1.0),
     )
-    return _troubled(box, case, 0.5 * (drop + 1.0), crc32(z.tobytes()), np.array(others))
+    troubles = box.troubles.drawn(np.array(others[:3]), 0.5 * (drop + 1.0), crc32(z.tobytes()), box.duration)
+    return replace(case, troubles=troubles, start=_start(box, 0.5 * (np.array(others[3:]) + 1.0)))

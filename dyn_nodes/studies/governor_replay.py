@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from dyn_nodes.studies.governor_campaign import Record
-from dyn_nodes.studies.governor_cases import lever_profile
+from dyn_nodes.studies.governor_cases import Case, lever_profile
 
 
 def launch_command(machine: str, record: Record, task: Path) -> str:
     """Return the command that replays a run: levers, true payload and slope.
 
-    Mass, delays, a wrong or dropped payload and the errors of sensors have no launch arguments; `runs.jsonl` has them.
+    Mass, delays, start, a wrong or dropped payload and the errors of sensors have no launch arguments; `runs.jsonl` has
+    them.
     """
     case = record.case
     words = [
@@ -32,8 +34,7 @@ def task_text(machine: str, record: Record, levers: tuple[str, ...], task: Path)
         f'# {machine} {with_or_without} the governor: {what}; ended at {outcome.time:g} s.',
         f'# mass {case.mass:g} of the known one; payload {case.payload:g} kg, known as {case.known_payload:g} kg;',
         f'# delays of {case.state_delay:g} s and {case.command_delay:g} s; stops {"on" if case.stops else "off"}.',
-        *([] if case.drop is None else [f'# the load is dropped {case.drop:g} s after the levers begin.']),
-        *([f'# errors of the sensors: {case.noise:g} times those of `dyn-nodes monitor check`.'] if case.noise else []),
+        *_troubles(case),
         f'# {launch_command(machine, record, task)}',
         f'name: {profile.name}',
         f'duration: {profile.duration:.6g}',
@@ -46,6 +47,21 @@ def task_text(machine: str, record: Record, levers: tuple[str, ...], task: Path)
             f'ramp: {segment.ramp:.6g}, volts: {{{volts}}}}}'
         )
     return '\n'.join(lines) + '\n'
+
+
+def _troubles(case: Case) -> Iterator[str]:
+    """Yield a comment for each thing of a run that the launch file cannot repeat."""
+    own = case.troubles
+    if case.start:
+        yield f'# it begins as far towards joints at {", ".join(f"{q:g}" for q in case.start)} as is certified at rest.'
+    if own.drop is not None:
+        yield f'# the load is dropped {own.drop:g} s after the levers begin.'
+    if own.noise:
+        yield f'# errors of the sensors: {own.noise:g} times those of `dyn-nodes monitor check`.'
+    if own.jitter:
+        yield f'# delays are shorter by up to {100.0 * own.jitter:g} % at times.'
+    if (own.oil, own.stiffness, own.damping) != (1.0, 1.0, 1.0):
+        yield f'# oil {own.oil:g}, stiffness {own.stiffness:g} and damping {own.damping:g} of those predicted with.'
 
 
 def write_tasks(directory: Path, machine: str, records: list[Record], levers: tuple[str, ...]) -> list[Path]:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import errno
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 LONGEST_LINE = 1_000_000
 """Bytes; a longer line is read as several ones, none of them JSON."""
@@ -52,3 +55,16 @@ def cut_last_line(path: Path) -> None:
                 break
             end = start
         file.truncate(end)
+
+
+def finite(value: object) -> float:
+    """Return a number of a file.
+
+    Raises:
+        ValueError: it is none, or not finite.
+    """
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        with suppress(OverflowError):
+            if np.isfinite(found := float(value)):
+                return found
+    raise ValueError('a number that is not finite' if isinstance(value, (int, float)) else f'no number: {value!r:.40}')

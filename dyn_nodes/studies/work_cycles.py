@@ -19,8 +19,9 @@ from dyn_nodes.elements import actuator_element
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.multibody.inertial_sensor import read_imu
 from dyn_nodes.studies.cycles_file import Cycle
-from dyn_nodes.studies.governed_run import PERIOD, Rig, Stand, Wheels
+from dyn_nodes.studies.governed_run import PERIOD, Rig
 from dyn_nodes.studies.measured_samples import Sample
+from dyn_nodes.studies.wheel_watch import Stand, Wheels
 
 Array = NDArray[np.float64]
 DEFAULT = Path(__file__).with_suffix('.yaml')

@@ -15,6 +15,7 @@ from dyn_nodes.commands import CommandError, governor
 from dyn_nodes.control import load_voltage_profile
 from dyn_nodes.control.tip_over_governor import GovernorSettings
 from dyn_nodes.model import load_machine
+from dyn_nodes.model.posture import initial_positions
 from dyn_nodes.monitor.braking import BrakingPredictor
 from dyn_nodes.monitor.braking_kernels import TO_LAST
 from dyn_nodes.share import find_resource
@@ -25,7 +26,9 @@ from dyn_nodes.studies.governor_campaign import Campaign, Record, random_cases, 
 from dyn_nodes.studies.governor_cases import SETTLING, Case, box_of, decoded, dimension, lever_profile
 from dyn_nodes.studies.governor_replay import task_text, write_tasks
 from dyn_nodes.studies.governor_search import SearchSettings, search
+from dyn_nodes.studies.governor_troubles import TroubleBox, Troubles
 from dyn_nodes.studies.measured_samples import Sample, SensorModel, Sensors
+from dyn_nodes.studies.wheel_watch import Wheels, turned
 
 FAILURES = Path(__file__).with_name('governor_failures.jsonl')
 DELAYS = Path(__file__).with_name('governor_delays.jsonl')
@@ -95,44 +98,55 @@ def test_vectors_of_a_search_reach_the_corners_of_the_box_and_not_beyond(box):
     assert lower.state_delay + lower.command_delay == 0.0
 
 
-NOTHING = {'noise': 0.0, 'seed': 0, 'drop': None, 'oil': 1.0, 'stiffness': 1.0, 'damping': 1.0}
+WIDE = TroubleBox(noise=2.0, jitter=0.8, drops=True, oil=0.2, suspension=0.3)
 
 
-def test_noise_drops_oil_and_wheels_change_nothing_else_in_a_case(box):
+def test_troubles_and_starts_change_nothing_else_in_a_case(box):
     exact = random_cases(box, 20, seed=1)
-    noisy = random_cases(replace(box, noise=2.0, drops=True, oil_error=0.2, suspension_error=0.3), 20, seed=1)
-    assert [replace(case, **NOTHING) for case in noisy] == exact
+    cases = random_cases(replace(box, troubles=WIDE, any_start=True), 20, seed=1)
+    assert [replace(case, troubles=Troubles(), start=()) for case in cases] == exact
+    found = [case.troubles for case in cases]
     for name, error in (('oil', 0.2), ('stiffness', 0.3), ('damping', 0.3)):
-        scales = np.array([getattr(case, name) for case in noisy])
+        scales = np.array([getattr(own, name) for own in found])
         assert np.ptp(scales) > error
         assert np.abs(scales - 1.0).max() <= error
-    assert {case.noise for case in noisy} == {2.0}
-    assert len({case.seed for case in noisy}) == len({case.drop for case in noisy}) == 20
-    assert all(0.0 <= case.drop <= box.duration for case in noisy)
+    assert {(own.noise, own.jitter) for own in found} == {(2.0, 0.8)}
+    assert len({own.seed for own in found}) == len({own.drop for own in found}) == 20
+    assert all(0.0 <= own.drop <= box.duration for own in found)
+    starts, (least, most) = np.array([case.start for case in cases]), np.array(box.reach).T
+    assert ((least <= starts) & (starts <= most)).all()
+    assert (np.ptp(starts, axis=0) > 0.7 * (most - least)).all()
 
 
 def test_a_search_chooses_when_the_load_is_dropped(box):
-    with_drops = replace(box, drops=True)
-    drops = [decoded(with_drops, np.full(dimension(with_drops), value)).drop for value in (-1.0, 0.2, 1.0)]
+    with_drops = replace(box, troubles=TroubleBox(drops=True))
+    drops = [decoded(with_drops, np.full(dimension(with_drops), value)).troubles.drop for value in (-1.0, 0.2, 1.0)]
     assert drops == [0.0, 6.0, 10.0]
-    assert decoded(box, np.zeros(dimension(box))).drop is None
+    assert decoded(box, np.zeros(dimension(box))).troubles.drop is None
+
+
+def test_a_search_chooses_where_a_run_begins(box):
+    anywhere = replace(box, any_start=True)
+    ends = [decoded(anywhere, np.full(dimension(anywhere), value)).start for value in (-1.0, 1.0)]
+    assert list(zip(*ends)) == [pytest.approx(own, abs=1e-4) for own in box.reach]
+    assert decoded(box, np.zeros(dimension(box))).start == ()
 
 
 def test_a_search_reaches_loads_below_the_rated_one_noise_oil_and_wheels(box):
-    wide = replace(box, noise=1.0, oil_error=0.2, suspension_error=0.3)
+    wide = replace(box, troubles=WIDE)
     cases = [decoded(wide, vector) for vector in np.random.default_rng(1).uniform(-1.0, 1.0, (200, dimension(wide)))]
     known = np.array([case.known_payload for case in cases])
     assert 60 < np.sum(known == box.payload) < 140
     assert known.min() < 0.1 * box.payload
-    assert len({case.seed for case in cases}) == 200
-    assert min(case.oil for case in cases) < 0.85
-    assert max(case.damping for case in cases) > 1.25
-    upper = decoded(wide, np.ones(dimension(wide)))
+    assert len({case.troubles.seed for case in cases}) == 200
+    assert min(case.troubles.oil for case in cases) < 0.85
+    assert max(case.troubles.damping for case in cases) > 1.25
+    upper = decoded(wide, np.ones(dimension(wide))).troubles
     assert (upper.oil, upper.stiffness, upper.damping) == (1.2, 1.3, 1.3)
 
 
 def test_a_case_is_the_same_from_its_json(box):
-    for case in random_cases(box, 5, seed=1) + random_cases(replace(box, noise=1.0, drops=True), 5, seed=1):
+    for case in random_cases(box, 5, seed=1) + random_cases(replace(box, troubles=WIDE, any_start=True), 5, seed=1):
         assert Case.from_dict(json.loads(json.dumps(case.as_dict()))) == case
 
 
@@ -152,14 +166,20 @@ def test_a_case_is_the_same_from_its_json(box):
         ({'stops': 1}, 'not true or false'),
         ({'duration': 1e9}, 'duration beyond 120'),
         ({'state_delay': 3.0}, 'state_delay beyond 1'),
-        ({'noise': -1.0}, 'negative noise'),
-        ({'noise': 1e3}, 'noise beyond 100'),
-        ({'seed': 1.5}, 'seed that is no integer'),
-        ({'seed': True}, 'not finite'),
-        ({'drop': -0.1}, 'negative .* time of a drop'),
-        ({'drop': 'soon'}, 'no number'),
-        ({'oil': 0.0}, '0 or less'),
-        ({'damping': 11.0}, 'damping beyond 10'),
+        ({'troubles': {'noise': -1.0}}, 'noise: expected 0 to 100, found -1'),
+        ({'troubles': {'noise': 1e3}}, 'noise: expected 0 to 100, found 1000'),
+        ({'troubles': {'jitter': 1.5}}, 'jitter: expected 0 to 1, found 1.5'),
+        ({'troubles': {'seed': 1.5}}, 'seed that is no integer'),
+        ({'troubles': {'seed': True}}, 'not finite'),
+        ({'troubles': {'drop': -0.1}}, 'drop: expected 0 to 120, found -0.1'),
+        ({'troubles': {'drop': 'soon'}}, 'no number'),
+        ({'troubles': {'oil': 0.0}}, 'oil, stiffness or damping of 0'),
+        ({'troubles': {'damping': 11.0}}, 'damping: expected 0 to 10, found 11'),
+        ({'troubles': {'colour': 1.0}}, 'colour'),
+        ({'troubles': 1.0}, 'a case'),
+        ({'start': [0.0, -0.5]}, 'expected 3 joints at the start, found 2'),
+        ({'start': [0.0, -0.5, 'left']}, 'no number'),
+        ({'start': [2.0, -0.5, 0.0]}, 'expected a start within -0.349066 to 1.06465, found 2'),
     ],
 )
 def test_a_file_with_a_wrong_case_is_refused_by_line(box, tmp_path, change, problem):
@@ -337,10 +357,11 @@ def test_a_run_has_slope_payload_and_stops_of_its_case(rig):
     assert tilted.share < level.share - 0.02
     assert loaded.share != pytest.approx(level.share, abs=0.02)
     plant = rig.plant(1.0)
-    rig.run(short(stops=False, oil=0.8, stiffness=0.9, damping=1.1), governed=False)
+    rig.run(short(stops=False, troubles=Troubles(oil=0.8, stiffness=0.9, damping=1.1)), governed=False)
     names = 'joint_stop_scale', 'bulk_modulus_scale', STIFFNESS_SCALE, DAMPING_SCALE
     assert [plant.p[plant.system.index('parameter', name)] for name in names] == [0.0, 0.8, 0.9, 1.1]
-    assert rig.run(short(damping=0.5), governed=False).share != rig.run(short(), governed=False).share
+    soft = rig.run(short(troubles=Troubles(damping=0.5)), governed=False)
+    assert soft.share != rig.run(short(), governed=False).share
 
 
 def test_measurements_reach_the_governor_and_commands_the_valves_late(rig):
@@ -400,7 +421,7 @@ def test_sensors_err_for_the_governor_and_not_for_the_machine(rig, monkeypatch):
     measure = governed_run._Partner.measure
     monkeypatch.setattr(governed_run._Partner, 'measure', lambda own, s: (seen.append(s), measure(own, s)))
     still = short(1000.0, (0.0, 0.0, 0.0))
-    assert rig.run(replace(still, noise=1.0, seed=4)).share == rig.run(still).share
+    assert rig.run(replace(still, troubles=Troubles(noise=1.0, seed=4))).share == rig.run(still).share
     noisy, exact = seen[1 : len(seen) // 2], seen[len(seen) // 2 + 1 :]  # each begins with that of the start
     assert len(noisy) == len(exact) > 50
     off = np.array([own.v - other.v for own, other in zip(noisy, exact)])
@@ -408,7 +429,7 @@ def test_sensors_err_for_the_governor_and_not_for_the_machine(rig, monkeypatch):
 
 
 def test_a_load_that_is_dropped_is_gone_and_the_governor_knows_it_half_a_second_later(rig):
-    case = short(3000.0, (0.0, 0.0, 0.0), duration=2.0, drop=0.7)
+    case = short(3000.0, (0.0, 0.0, 0.0), duration=2.0, troubles=Troubles(drop=0.7))
     trial = rig.trial(case)
     payload = trial.plant.system.index('parameter', 'payload_mass')
     carried, known = [], []
@@ -422,8 +443,66 @@ def test_a_load_that_is_dropped_is_gone_and_the_governor_knows_it_half_a_second_
     assert rig.trial(case).plant.p[payload] == 3000.0
 
 
+def test_a_run_begins_where_its_start_is_certified_and_else_nearer_to_the_first_posture(rig):
+    stands, leans = short(0.0, start=(0.2, -0.6, 0.5)), short(3000.0, start=(-0.3, -0.1, 1.5))
+    assert rig.placed(stands).start == stands.start
+    found = rig.placed(leans)
+    assert rig.refuses(leans)
+    assert not rig.refuses(found)
+    first = np.array([initial_positions(rig.machine)[own.joint] for own in rig.machine.actuators])
+    parts = (np.array(found.start) - first) / (np.array(leans.start) - first)
+    assert parts == pytest.approx(np.full(3, parts[0]))
+    assert 0.0 < parts[0] < 1.0
+    plant = rig.trial(found).plant
+    joints = [plant.joints.index(own.joint) for own in rig.machine.actuators]
+    assert plant.positions[joints] == pytest.approx(found.start)
+    assert rig.trial(short(5100.0)).plant.positions[joints] == pytest.approx(first)
+    outcome = rig.run(leans)
+    assert (outcome.refused, outcome.lifted) == (False, False)
+
+
+def test_delays_that_vary_are_never_longer_and_overtake_nothing(rig, monkeypatch):
+    case = short(1000.0, duration=2.0, state_delay=0.06, command_delay=0.05)
+    ages = []
+    measure = governed_run._Partner.measure
+    for jitter in (0.0, 1.0):
+        trial = rig.trial(replace(case, troubles=Troubles(jitter=jitter, seed=3)))
+        seen, given, made = [], [], []
+        monkeypatch.setattr(
+            governed_run._Partner,
+            'measure',
+            lambda own, s, seen=seen, trial=trial: (seen.append(trial.plant.time - s.time), measure(own, s)),
+        )
+        govern = trial.partner.governor.govern
+        monkeypatch.setattr(
+            trial.partner.governor, 'govern', lambda *a, made=made, govern=govern: made.append(govern(*a)) or made[-1]
+        )
+        for levers in trial.levers:
+            trial.step(levers)
+            given.append(trial.plant.u[trial._places].copy())
+        monkeypatch.undo()
+        ages.append(np.array(seen))
+        outputs = [tuple(own.volts) for own in made]
+        late = [outputs.index(tuple(own)) for own in given if any(own)]
+        assert late == sorted(late)
+    steady, varying = ages
+    assert np.ptp(steady) == pytest.approx(0.0, abs=1e-9)
+    assert varying.max() == pytest.approx(steady.max())
+    assert varying.min() < 2.0 * PERIOD
+    assert np.mean(varying) < 0.8 * np.mean(steady)
+
+
+def test_a_sample_of_the_adversary_from_any_start_with_delays_that_vary_lifts_no_wheel(rig, box):
+    anywhere = replace(box, any_start=True, troubles=TroubleBox(jitter=1.0))
+    outcomes = [rig.run(case) for case in random_cases(anywhere, 8, seed=2)]
+    standing = [outcome for outcome in outcomes if not outcome.refused]
+    assert len(standing) > 5
+    assert not any(outcome.lifted for outcome in standing)
+    assert min(outcome.share for outcome in standing) > 0.08
+
+
 def test_a_sample_of_the_adversary_with_sensors_that_err_lifts_no_wheel(rig, box):
-    outcomes = [rig.run(case) for case in random_cases(replace(box, noise=1.0), 8, seed=1)]
+    outcomes = [rig.run(case) for case in random_cases(replace(box, troubles=TroubleBox(noise=1.0)), 8, seed=1)]
     assert not any(outcome.lifted for outcome in outcomes if not outcome.refused)
     assert min(outcome.share for outcome in outcomes if not outcome.refused) > 0.1
 
@@ -438,7 +517,7 @@ def test_a_heavier_machine_has_heavier_links_and_the_same_payload(machine):
 
 
 def wheels_after(*instants, attitude=(0.0, 0.0)):
-    watch = governed_run.Wheels(np.full(4, 1e4), attitude)
+    watch = Wheels(np.full(4, 1e4), attitude)
     for time, load, roll in instants:
         watch.see(time, np.array([load, 1e4, 1e4, 1e4]), (roll, attitude[1]))
     return watch
@@ -460,10 +539,10 @@ def test_a_base_that_leans_one_way_and_turns_the_other_has_turned(rig):
     watch = wheels_after((0.0, 0.0, 0.0), (0.05, 0.0, turn), attitude=(0.0, lean))
     assert watch.tilt == pytest.approx(turn, rel=1e-3)
     assert watch.since == 0.05
-    assert governed_run.turned((0.1, 0.2), (0.1, 0.2)) == 0.0
+    assert turned((0.1, 0.2), (0.1, 0.2)) == 0.0
     ways = [Rotation.from_euler('xyz', own) for own in ([0.1, 0.2, 0.0], [-0.3, 0.4, 1.0])]
     up = [way.inv().apply([0.0, 0.0, 1.0]) for way in ways]
-    assert governed_run.turned((0.1, 0.2), (-0.3, 0.4)) == pytest.approx(np.arccos(up[0] @ up[1]))
+    assert turned((0.1, 0.2), (-0.3, 0.4)) == pytest.approx(np.arccos(up[0] @ up[1]))
 
 
 STEEP = {'payload': 5987.231, 'known_payload': 5100.0, 'mass': 0.9, 'roll': 0.08051, 'pitch': 0.03367}
@@ -743,10 +822,13 @@ def test_a_worst_case_is_written_as_a_task_with_the_same_levers(box, tmp_path):
     assert f'slope:={case.pitch:g} cross_slope:={case.roll:g}' in text
     assert 'lifted a wheel' in text
     assert 'dropped' not in text
-    record = replace(record, case=replace(case, drop=3.2, noise=1.5))
+    troubles = Troubles(drop=3.2, noise=1.5, jitter=0.5)
+    record = replace(record, case=replace(case, troubles=troubles, start=(0.1, -0.5, 2.0)))
     text = task_text('log_loader', record, box.levers, path)
     assert '# the load is dropped 3.2 s after the levers begin.' in text
     assert '# errors of the sensors: 1.5 times' in text
+    assert '# delays are shorter by up to 50 % at times.' in text
+    assert '# it begins as far towards joints at 0.1, -0.5, 2 as is certified at rest.' in text
 
 
 # -- command ---------------------------------------------------------------------------------------------------------
@@ -803,13 +885,14 @@ def test_the_governor_allows_for_the_errors_that_machines_are_drawn_with(words, 
     assert asdict(seen[0]) == pytest.approx(asdict(replace(GovernorSettings(), **known)))
 
 
-def test_noise_and_drops_come_from_the_command(box, monkeypatch):
+def test_troubles_and_starts_come_from_the_command(box, monkeypatch):
     seen = []
     monkeypatch.setattr(Rig, 'run', lambda rig, case, _: seen.append(case) or STOOD)
     words = ('--runs', '2', '--only-governed', '--jobs', '1')
-    for more in ((), ('--noise', '1.5', '--drop', '--oil-error', '20', '--suspension-error', '30')):
+    troubles = ('--noise', '2', '--drop', '--oil-error', '20', '--suspension-error', '30', '--jitter', '80')
+    for more in ((), (*troubles, '--any-start')):
         assert command('log_loader', *words, *more) == 0
-    wide = replace(box, noise=1.5, drops=True, oil_error=0.2, suspension_error=0.3)
+    wide = replace(box, troubles=WIDE, any_start=True)
     assert seen == random_cases(box, 2, seed=1) + random_cases(wide, 2, seed=1)
     with pytest.raises(CommandError, match='--noise: expected 0 to 100, found -1'):
         command('log_loader', '--noise', '-1')
