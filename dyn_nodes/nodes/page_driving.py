@@ -63,12 +63,13 @@ class ValveDriving:
         node: the node.
         levers: by the names of the actuators, in the order of `valve_commands`.
         machine: for the dead parts of the levers; None: they are not known.
+        governed: volts never go to the valves themselves.
     """
 
     unknown = 'The machine is not seen yet: no joint_states have come.'
 
-    def __init__(self, node: Node, levers: Levers, machine: Machine | None) -> None:
-        self.levers, self._outlet = levers, ValveOutlet(node, levers.names)
+    def __init__(self, node: Node, levers: Levers, machine: Machine | None, governed: bool = False) -> None:
+        self.levers, self._outlet = levers, ValveOutlet(node, levers.names, governed)
         actuators = machine.actuators if machine is not None else ()
         self._oil = {own.name: hydraulic(own) for own in actuators if own.takes_oil and own.name in levers.names}
         self._unloaded = {name: dead_part(own) for name, own in self._oil.items()}

@@ -110,7 +110,7 @@ class ViewerNode(GuardedNode):
                 ways.append(TwistDriving(self, *speeds, self.values['stamped_cmd_vel'], self.values['idle_timeout']))
             if machine is not None and machine.actuated_joints:
                 ways.append(JointDriving(self, machine))
-        return [*ways, *([ValveDriving(self, valves, machine)] if valves.names else [])]
+        return [*ways, *([ValveDriving(self, valves, machine, self.values['governed'])] if valves.names else [])]
 
     def _valve_levers(self) -> Levers:
         names, limits = [name for name in self.values['joints'] if name], {}

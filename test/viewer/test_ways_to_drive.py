@@ -20,6 +20,7 @@ from dyn_nodes.viewer.snapshot import Snapshot
 
 KINDS = {
     'valve_commands': 'std_msgs/msg/Float64MultiArray',
+    'valve_commands_in': 'std_msgs/msg/Float64MultiArray',
     'cmd_vel': 'geometry_msgs/msg/TwistStamped',
     'joint_trajectory': 'trajectory_msgs/msg/JointTrajectory',
 }
@@ -81,6 +82,16 @@ def test_levers_are_there_while_somebody_listens(made, context):
     assert set(viewer.levers.names) == {'swing', 'boom', 'stick'}
     listener.node.destroy_node()
     assert turn(viewer, lambda: not offered(viewer))
+
+
+def test_a_page_that_drives_through_a_governor_offers_no_levers_for_the_valves_themselves(made, context):
+    viewer = made('log_loader', governed=True)
+    Listener(context, 'valve_commands', 'hydraulics')
+    turn(viewer, seconds=1.5)
+    assert not offered(viewer)
+    Listener(context, 'valve_commands_in', 'governor')
+    assert turn(viewer, lambda: offered(viewer))
+    assert viewer.driving.topic == '/valve_commands_in'
 
 
 def test_drive_false_offers_nothing(made, context):
