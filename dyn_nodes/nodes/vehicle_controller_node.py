@@ -33,7 +33,7 @@ from dyn_nodes.nodes.follower import CommandingNode, FollowerHealth
 from dyn_nodes.nodes.grip_limiting import GripLimiting
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import checked_payload, machine_of, payload_mount
-from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
+from dyn_nodes.nodes.parameters import ParameterError, declare, group, node_parameters
 from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.stamps import NANO
@@ -49,15 +49,7 @@ Odometry = message('nav_msgs/msg/Odometry')
 Twist, TwistStamped = message('geometry_msgs/msg/Twist'), message('geometry_msgs/msg/TwistStamped')
 
 PARAMETERS = node_parameters('vehicle_controller_node')
-GROUPS = {'limits': DriveLimits, 'gains': ServoGains, 'noise': OdometryNoise, 'valves': ValveGains}
 DRIVING, HOLDING, STOPPING = 'driving', 'holding', 'stopping: cmd_vel is silent'
-
-
-def group(values: dict[str, Any], name: str) -> Any:
-    """Return the dataclass that a group of parameters fills."""
-    prefix = f'{name}.'
-    given = {key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)}
-    return GROUPS[name](**given)
 
 
 class VehicleControllerNode(CommandingNode):
@@ -87,7 +79,7 @@ class VehicleControllerNode(CommandingNode):
         on_motors = by_voltage and is_on_motors(self.machine)
         self.by_effort = on_motors or values['output'] == 'effort'
         if by_voltage and not on_motors:
-            self.valves = DriveValveOutput(self, self.motion, group(values, 'valves'))
+            self.valves = DriveValveOutput(self, self.motion, group(values, 'valves', ValveGains))
         self._make_arm()
         arm = self.arm.joint_names if self.arm else ()
         self.grip = GripLimiting(self, arm) if values['grip.mode'] != 'off' else None
@@ -111,7 +103,8 @@ class VehicleControllerNode(CommandingNode):
 
     def _make_motion(self) -> WheelMotion:
         values = self.values
-        limits, gains, noise = (group(values, name) for name in ('limits', 'gains', 'noise'))
+        limits = group(values, 'limits', DriveLimits)
+        gains, noise = group(values, 'gains', ServoGains), group(values, 'noise', OdometryNoise)
         machine = self.machine
         if values['payload'] >= 0.0:
             mass = checked_payload(machine, values['payload'])
@@ -392,14 +385,19 @@ class VehicleControllerNode(CommandingNode):
 
     def _on_parameters(self, parameters: list[Any]) -> Any:
         changed = {parameter.name: parameter.value for parameter in parameters if parameter.name in self.values}
+        values = {**self.values, **changed}
+        try:
+            limits, gains = group(values, 'limits', DriveLimits), group(values, 'gains', ServoGains)
+            valves = group(values, 'valves', ValveGains)
+        except ParameterError as error:
+            return SetParametersResult(successful=False, reason=str(error))
         self.values.update(changed)
-        self.motion.drive.limits = group(self.values, 'limits')
-        self.motion.servo.gains = group(self.values, 'gains')
+        self.motion.drive.limits, self.motion.servo.gains = limits, gains
         self.motion.servo.tune()
         if self.grip is not None:
             self.grip.tune()
         if self.valves is not None:
-            self.valves.valves.gains = group(self.values, 'valves')
+            self.valves.valves.gains = valves
         return SetParametersResult(successful=True)
 
 
