@@ -1,0 +1,116 @@
+"""Time from joint states to a command that the tip-over governor lets through, in one process and over DDS and back.
+
+python benchmarks/governor_latency.py [messages]
+
+In this process: the adversary's runs of the log-loader (seed 7), from the call with the measurements of an instant to
+the volts, monitor and law together. Over DDS: one process publishes measurements of a noisy work cycle at 100 Hz and
+its levers, another runs tip_over_governor_node; the time is that from publishing joint states to hearing
+`valve_commands`. Before and after it what the middleware takes alone: an echo that answers the levers without computing
+anything. Exit status 1 where a median is above its bound: 0.5 ms in one process, 1.6 ms over DDS.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.counts import count_of
+from benchmarks.over_dds import PERIOD, Exchange, Further, echo, over_dds, show
+from dyn_nodes.middleware import Node, message
+from dyn_nodes.model import load_machine
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.nodes.arrays import volts_message
+from dyn_nodes.share import find_resource
+from dyn_nodes.studies.governed_run import Rig
+from dyn_nodes.studies.governor_campaign import random_cases
+from dyn_nodes.studies.governor_cases import box_of
+from dyn_nodes.studies.measured_run import MeasuredRun, measure, work_cycle
+from dyn_nodes.studies.measured_samples import Sample, SensorModel
+
+Volts = message('std_msgs/msg/Float64MultiArray')
+COMMAND = Exchange('valve_commands_in', Volts, 'valve_commands', Volts)
+PAYLOAD, SEED, RUNS = 3000.0, 7, 4
+IN_PROCESS, OVER_DDS = 0.5, 1.6
+"""Bounds of the medians, ms."""
+
+
+def levers_of(run: MeasuredRun) -> np.ndarray:
+    """Return the levers (t, m) of the work cycle, V."""
+    names = tuple(actuator.name for actuator in run.machine.actuators)
+    return work_cycle(run.machine).evaluate(run.time, names)
+
+
+def computing(machine: Machine) -> np.ndarray:
+    """Return the times from measurements to volts in this process, ms."""
+    rig = Rig(machine)
+    partner = rig.partner(True)
+    measure_, command, spent = partner.measure, partner.command, []
+
+    def timed(levers: np.ndarray) -> np.ndarray:
+        sample = waiting.pop()
+        began = time.perf_counter()
+        measure_(sample)
+        volts = command(levers)
+        spent.append(1e3 * (time.perf_counter() - began))
+        return volts
+
+    waiting: list[Sample] = []
+    partner.measure, partner.command = waiting.append, timed
+    for case in random_cases(replace(box_of(machine), delay=0.0), RUNS, SEED):
+        rig.run(case)
+        waiting.clear()
+    return np.array(spent)
+
+
+def levers_on(run: MeasuredRun, levers: np.ndarray, node: Node) -> Further:
+    """Return what publishes the levers of a sample."""
+    out = node.create_publisher(Volts, COMMAND.asked, 10)
+    msg = volts_message([actuator.name for actuator in run.machine.actuators])
+
+    def publish(k: int) -> None:
+        msg.data = levers[k].tolist()
+        out.publish(msg)
+
+    return publish
+
+
+def governor_words() -> list[str]:
+    """Return the command of the governor's node."""
+    options = {'machine': 'log_loader', 'payload': PAYLOAD, 'command_period': PERIOD, 'neutral_first': 'false'}
+    words = [word for name, value in options.items() for word in ('-p', f'{name}:={value}')]
+    return [sys.executable, '-m', 'dyn_nodes.nodes.tip_over_governor_node', '--ros-args', *words]
+
+
+def main() -> int:
+    """Measure and print."""
+    if sys.argv[1:] == ['--echo']:
+        echo(COMMAND)
+        return 0
+    machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
+    run = measure(machine, work_cycle(machine), PAYLOAD, SensorModel(rate=1.0 / PERIOD))
+    count = count_of(__doc__, 'messages', 1000)
+    levers, echo_words = levers_of(run), [sys.executable, str(Path(__file__).resolve()), '--echo']
+
+    def asked(words: list[str], messages: int) -> np.ndarray:
+        return over_dds(run, messages, words, COMMAND, lambda node: levers_on(run, levers, node))
+
+    late = False
+    for name, bound, measured in (
+        ('monitor and governor in one process', IN_PROCESS, lambda: computing(machine)),
+        ('echo over DDS', None, lambda: asked(echo_words, count // 2)),
+        ('governor over DDS', OVER_DDS, lambda: asked(governor_words(), count)),
+        ('echo over DDS', None, lambda: asked(echo_words, count // 2)),
+    ):
+        median = show(name, measured(), bound)
+        late |= bound is not None and median > bound
+    return int(late)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
