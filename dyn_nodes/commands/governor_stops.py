@@ -29,6 +29,9 @@ def add_verb(verbs: Any) -> None:
     verb.add_argument('--runs', metavar='N', type=int, default=20, help='random lever sequences (20)')
     verb.add_argument('--every', metavar='S', type=float, default=0.05, help='from one stop to the next (0.05)')
     verb.add_argument('--kept', metavar='MS', type=float, default=40.0, help='outputs stay for so long before (40)')
+    verb.add_argument(
+        '--hard', action='store_true', help='shut the valves at once; with --kept 200, as where the governor has died'
+    )
     verb.add_argument('--free', action='store_true', help='without the governor, at the same rate')
     governor_box.add_options(verb)
     verb.add_argument('--json', action='store_true', help='print JSON')
@@ -45,7 +48,11 @@ def run(args: argparse.Namespace) -> int:
 
     every = round(max(round(args.every / 0.01), 1) * 0.01, 2)
     kept = round(1e-3 * args.kept, 3)
-    kind = replace(STOPS, name=f'{STOPS.name} {every:g} {kept:g}', run=partial(emergency_stops, every=every, kept=kept))
+    kind = replace(
+        STOPS,
+        name=f'{STOPS.name} {every:g} {kept:g}{" hard" if args.hard else ""}',
+        run=partial(emergency_stops, every=every, kept=kept, hard=args.hard),
+    )
     cases = random_cases(box, args.runs, args.seed)
     try:
         settings = governor_box.settings(args)
@@ -65,6 +72,7 @@ def run(args: argparse.Namespace) -> int:
         'governed': not args.free,
         'every': every,
         'kept': kept,
+        'hard': args.hard,
         'runs': len(outcomes),
         **counts,
         'share': outcomes[worst].share,

@@ -86,15 +86,19 @@ class Stopped:
         return outcome
 
 
-def emergency_stops(rig: Rig, case: Case, governed: bool = True, every: float = EVERY, kept: float = KEPT) -> Stopped:
+def emergency_stops(
+    rig: Rig, case: Case, governed: bool = True, every: float = EVERY, kept: float = KEPT, hard: bool = False
+) -> Stopped:
     """Run a case and make a stop at every instant that is a multiple of `every`, s, while the machine stands.
 
-    Outputs stay for `kept`, s, before. Without the governor a stop leads the valves to neutral at the same rate.
+    Outputs stay for `kept`, s, before. Without the governor a stop leads the valves to neutral at the same rate. A
+    `hard` one shuts them at once, as who moves the valves does where the governor has died.
     """
     case = rig.placed(case)
     refused = rig.refuses(case)
     trial, stopper = rig.trial(case, governed), Plant(heavier(rig.machine, case.mass), 'hydraulic', PERIOD, STEP, ())
-    rate, found, ended = rig.settings.rate, [], False
+    most = np.inf if hard else rig.settings.rate * PERIOD
+    found, ended = [], False
     for number, levers in enumerate(trial.levers):
         try:
             trial.step(levers)
@@ -107,7 +111,7 @@ def emergency_stops(rig: Rig, case: Case, governed: bool = True, every: float = 
         if number % round(every / PERIOD) == 0:
             continue_from(stopper, trial.plant)
             output = levers if trial.partner is None else trial.partner.governor.output
-            found.append((trial.plant.time, *_stop(trial, stopper, output, rate * PERIOD, kept)))
+            found.append((trial.plant.time, *_stop(trial, stopper, output, most, kept)))
     return _summed(found, ended, refused)
 
 

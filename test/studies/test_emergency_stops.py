@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from dyn_nodes.simulation.period import PlantDivergedError
 from dyn_nodes.studies import emergency_stops as module
 from dyn_nodes.studies.emergency_stops import STOPS, Stopped, emergency_stops
 from dyn_nodes.studies.governed_run import Rig
-from dyn_nodes.studies.governor_campaign import Campaign, random_cases
+from dyn_nodes.studies.governor_campaign import Campaign, random_cases, read_cases
 from dyn_nodes.studies.governor_cases import Case, box_of
 
 GOOD = Stopped(40, 0, 0, 0, 0, 0.2, 1.25, 1.9, False, False)
@@ -31,6 +32,11 @@ def machine():
 @pytest.fixture(scope='module')
 def rig(machine):
     return Rig(machine)
+
+
+@pytest.fixture(scope='module')
+def worst(machine):
+    return read_cases(Path(__file__).with_name('governor_worst.jsonl'), box_of(machine))[:4]
 
 
 def out(payload=4000.0, duration=1.2, **changes):
@@ -89,6 +95,34 @@ def test_outputs_stay_as_they_are_until_measurements_are_missed(rig, monkeypatch
     longest = [emergency_stops(rig, case, every=0.75, kept=own).longest for own in (0.0, 0.04, 0.2)]
     assert longest[0] < longest[1] < longest[2]
     assert longest[2] > longest[0] + 0.1
+
+
+def test_a_hard_stop_shuts_the_valves_at_once(rig, monkeypatch):
+    case = Case(((1.0, (0.0, 0.0, 8.0)),), 1000.0, 1000.0, duration=1.0)
+    given = []
+    give = module.Trial.give
+    monkeypatch.setattr(
+        module.Trial,
+        'give',
+        lambda own, plant, volts: (plant is not own.plant and given.append(volts[2]), give(own, plant, volts)),
+    )
+    monkeypatch.setattr(module, 'LEAST_TIME', 0.0)
+    steps = []
+    for hard in (False, True):
+        given.clear()
+        emergency_stops(rig, case, every=1.2, kept=0.04, hard=hard)
+        steps.append(-np.diff(given).min())
+    assert steps[0] == pytest.approx(rig.settings.rate * 0.01, rel=0.3)
+    assert steps[1] > 5.0 * steps[0]
+
+
+def test_a_governor_that_dies_near_the_border_leaves_the_machine_on_its_wheels(rig, worst):
+    """Outputs stay until who moves the valves misses them, 0.2 s, then these shut."""
+    found = [emergency_stops(rig, case, every=0.5, kept=0.2, hard=True) for case in worst]
+    found = [own for own in found if not own.refused]
+    assert sum(own.stops for own in found) > 60
+    assert sum(own.lost for own in found) == 0
+    assert min(own.share for own in found) < 0.15, 'near the border'
 
 
 def test_a_run_that_ends_before_its_time_and_a_refused_start_are_noted(rig, monkeypatch):
