@@ -21,6 +21,7 @@ BOUNDS = {
     'seed': (0, 2**32),
     'seconds': (1.0, 120.0),
     'mass_error': (0.0, 50.0),
+    'center_error': (0.0, 500.0),
     'payload_error': (0.0, 100.0),
     'slope': (0.0, 30.0),
     'delay': (0.0, 1000.0),
@@ -39,6 +40,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--seed', metavar='N', type=int, default=1, help='of the random numbers (1)')
     parser.add_argument('--seconds', metavar='S', type=float, default=10.0, help='length of a lever sequence (10)')
     parser.add_argument('--mass-error', metavar='%', type=float, default=10.0, help='greatest of all links (10)')
+    parser.add_argument(
+        '--center-error', metavar='MM', type=float, default=0.0, help='greatest of the centre of mass of all links (0)'
+    )
     parser.add_argument('--payload-error', metavar='%', type=float, default=20.0, help='greatest of the payload (20)')
     parser.add_argument('--slope', metavar='DEG', type=float, default=5.0, help='steepest ground (5)')
     parser.add_argument(
@@ -141,7 +145,7 @@ def _troubles(args: argparse.Namespace) -> TroubleBox:
 
 def _doubts(args: argparse.Namespace) -> dict[str, float]:
     """Return errors, as parts, and the delay, s."""
-    factors = {'mass_error': 0.01, 'payload_error': 0.01, 'delay': 1e-3}
+    factors = {'mass_error': 0.01, 'center_error': 1e-3, 'payload_error': 0.01, 'delay': 1e-3}
     is_known = getattr(args, 'nominal', False)
     return {name: 0.0 if is_known else factor * getattr(args, name) for name, factor in factors.items()}
 

@@ -30,6 +30,9 @@ def add_verb(verbs: Any) -> None:
     add_machine_and_config(verb)
     verb.add_argument('--cycles', metavar='YAML', type=Path, help='file of cycles (those of the log-loader)')
     verb.add_argument('--mass-error', metavar='%', type=float, default=10.0, help='of all links, allowed for (10)')
+    verb.add_argument(
+        '--center-error', metavar='MM', type=float, default=0.0, help='of the centre of mass of all links (0)'
+    )
     verb.add_argument('--payload-error', metavar='%', type=float, default=20.0, help='of the payload, allowed for (20)')
     verb.add_argument('--delay', metavar='MS', type=float, default=100.0, help='longest delay allowed for (100)')
     governor_box.add_care(verb)
@@ -38,7 +41,8 @@ def add_verb(verbs: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Drive the cycles; the exit status is 0 where the governor costs no more than it may."""
-    bounds = {'mass_error': (0.0, 50.0), 'payload_error': (0.0, 100.0), 'delay': (0.0, 500.0)}
+    bounds = {'mass_error': (0.0, 50.0), 'center_error': (0.0, 500.0)}
+    bounds |= {'payload_error': (0.0, 100.0), 'delay': (0.0, 500.0)}
     governor_box.check_bounds(args, {**bounds, **governor_box.CARE})
     compared = _compared(args)
     found = _result(compared)

@@ -42,7 +42,8 @@ class GovernorSettings:
         lateness: by which measurements may be late before outputs are led to neutral, s: these are certified for so
             much longer than until the next decision.
         mass_error: part by which all links may be heavier or lighter than known.
-        payload_error: the same of the payload.
+        center_error: by which the centre of mass of all links may lie elsewhere, in any horizontal direction, m.
+        payload_error: part by which the payload may be heavier or lighter than known.
         horizon: s that are predicted at least.
         longest: s that are predicted at most, while a joint moves or the base still rocks.
         halvings: of the part of a function's step that is let through.
@@ -58,6 +59,7 @@ class GovernorSettings:
     least_delay: float = 0.0
     lateness: float = 0.04
     mass_error: float = 0.1
+    center_error: float = 0.0
     payload_error: float = 0.2
     horizon: float = 1.2
     longest: float = 4.0

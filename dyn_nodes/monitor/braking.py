@@ -86,7 +86,8 @@ class BrakingPredictor:
         times = self.settings.hold, horizon, self.settings.longest, CALM, self.settings.longest, STEP
         self._times = np.array([round(own / STEP) for own in times])
         self._rocking = np.empty(2)
-        self._box, self._law = np.array([self.settings.mass_error, 0.0, 0.0]), self.settings.law
+        own = self.settings
+        self._box, self._law = np.array([own.mass_error, 0.0, 0.0, own.center_error]), own.law
         self.payload_bounds: tuple[float, float] | None = None
         wheels = len(self.contacts)
         self._known, self._stand = np.zeros(KNOWN), np.zeros(stand_size(machine))

@@ -8,9 +8,10 @@ lane k is at i * lanes + k:
   the base: up, about x and about y, lean (3,) what these have come to, low (w,) least push on every spring over its
   mean, when (w,), and the time, s.
 * known (`KNOWN` of the model,), volts (t, m), of which the last row goes on, one row a step.
-* stand (8 w + 4,): of the springs, y and -x in the axes of the ground, stiffness, damping, squeeze at the start, m,
+* stand (9 w + 4,): of the springs, y and -x in the axes of the ground, stiffness, damping, squeeze at the start, m,
   (w,) each, and how they share a load of height and two angles (w, 3); box (3,): part by which links may be wrong; kg
-  by which the payload may be less and more than known; mean push on a spring, N.
+  by which the payload may be less and more than known; mean push on a spring, N; what the centre of mass may take from
+  each by lying elsewhere, N (w,).
 * ways (2, m): of the actuators, which joint each moves, and its lever, m or 1.
 * enough (lanes,): shares below which a stop need not be known. rows (lanes,) of volts that a lane has. calm (lanes,):
   row from which its volts have rested for a while; from there on a step is two rows long. longest: rows that are gone
@@ -398,7 +399,7 @@ def situate(
 
     felt (3,) specific force, plane (4,) of the ground, turning (3,) of the base in its axes
     and shake (6,), its angular acceleration and the specific force at its origin, attachments (w, 3) and
-    springs (3, w) stiffness, damping and free length, box (3,), step, s, chambers (4, m) and drawn as `draw` says. x
+    springs (3, w) stiffness, damping and free length, box (4,), step, s, chambers (4, m) and drawn as `draw` says. x
     (h, s) of the delays, known, stand, the levers of the actuators, ways[1], and rocking (2,), as `rocks` has it, are
     written; room (2 m + 36,) is for numbers between.
     """
@@ -444,6 +445,9 @@ def situate(
     for r in range(3):
         stand[8 * w + r] = box[r]
     stand[8 * w + 3] = press
+    for i in range(w):
+        slant = np.hypot(stand[5 * w + 3 * i + 1], stand[5 * w + 3 * i + 2])
+        stand[8 * w + 4 + i] = box[3] * (base[21] - payload) * weight * slant
     for h in range(x.shape[0]):
         x[h, 2 * n + 3 * m : 2 * n + 3 * m + 3] = turn
         oil = x[h, 2 * n : 2 * n + 3 * m]

@@ -110,7 +110,7 @@ def state_size(machine: Machine) -> int:
 
 def stand_size(machine: Machine) -> int:
     """Return the size of what holds how a machine stands, stand of `braking_kernels`."""
-    return 8 * len(machine.supports) + 4
+    return 9 * len(machine.supports) + 4
 
 
 class _Trace:
@@ -192,6 +192,7 @@ class _Trace:
         low, when, stand = ca.SX.sym('low', w), ca.SX.sym('when', w), ca.SX.sym('stand', stand_size(self.machine))
         aside, back, stiffness, damping, squeeze = (stand[k * w : (k + 1) * w] for k in range(5))
         shares, box, press = ca.reshape(stand[5 * w : 8 * w], 3, w).T, stand[8 * w : 8 * w + 3], stand[8 * w + 3]
+        aslant = stand[8 * w + 4 :]
         rows = ca.horzcat(ca.SX.ones(w), aside, back)
         push = stiffness * (squeeze - ca.mtimes(rows, lean)) - damping * ca.mtimes(rows, self.rock)
         # the base turns, and with it gravity in its axes
@@ -200,7 +201,7 @@ class _Trace:
         found = ca.substitute(ca.vertcat(rates, oil, split), self.push, ca.mtimes(rows.T, push))
         found = ca.substitute(found, self.known, here)
         rates, oil, split = found[: 3 + n], found[3 + n : -6], found[-6:]
-        margin = (push - _unsure(box, shares, split)) / press
+        margin = (push - _unsure(box, shares, split) - aslant) / press
         kept = margin >= low
         step = self.known[PLACE_OF_STEP]
         v, turn = self.v + step * rates[3:], self.rock + step * rates[:3]
@@ -216,13 +217,15 @@ class _Trace:
         )
         state = ca.vertcat(self.q, self.v, self.oil, self.rock, lean, low, when, time)
         seen = ca.vertcat(_least(margin), ca.mmax(ca.fabs(self.v)))
-        return [state, self.volts, self.known, stand], [after, seen], [self._rest(state, shares, box, press)]
+        return [state, self.volts, self.known, stand], [after, seen], [self._rest(state, shares, box, press, aslant)]
 
-    def _rest(self, state: Expression, shares: Expression, box: Expression, press: Expression) -> Expression:
+    def _rest(
+        self, state: Expression, shares: Expression, box: Expression, press: Expression, aslant: Expression
+    ) -> Expression:
         """Least pushes (w,) over their mean where the machine comes to rest at the joints of a state."""
         split = self.standing()
         carried = ca.mtimes(shares, split[:3] + self.known[3] * split[3:])
-        return (carried - _unsure(box, shares, split)) / press
+        return (carried - _unsure(box, shares, split) - aslant) / press
 
     def _joints(self) -> Expression:
         return sum(

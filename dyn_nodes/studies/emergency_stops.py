@@ -20,7 +20,7 @@ from dyn_nodes.control.governor_law import approach
 from dyn_nodes.control.tip_over_governor import GovernorSettings
 from dyn_nodes.simulation.period import PlantDivergedError
 from dyn_nodes.simulation.plant import Plant
-from dyn_nodes.studies.governed_run import PERIOD, STEP, Rig, Trial, heavier
+from dyn_nodes.studies.governed_run import PERIOD, STEP, Rig, Trial, unlike
 from dyn_nodes.studies.governor_campaign import Kind
 from dyn_nodes.studies.governor_cases import Case
 from dyn_nodes.studies.json_lines import finite
@@ -96,7 +96,10 @@ def emergency_stops(
     """
     case = rig.placed(case)
     refused = rig.refuses(case)
-    trial, stopper = rig.trial(case, governed), Plant(heavier(rig.machine, case.mass), 'hydraulic', PERIOD, STEP, ())
+    trial, stopper = (
+        rig.trial(case, governed),
+        Plant(unlike(rig.machine, case.mass, case.center), 'hydraulic', PERIOD, STEP, ()),
+    )
     most = np.inf if hard else rig.settings.rate * PERIOD
     found, ended = [], False
     for number, levers in enumerate(trial.levers):

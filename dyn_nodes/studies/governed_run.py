@@ -32,6 +32,7 @@ from dyn_nodes.studies.measured_samples import Sample, Sensors, sample_of
 from dyn_nodes.studies.wheel_watch import Stand, Wheels, travel
 
 Array = NDArray[np.float64]
+Offset = tuple[float, float]
 PERIOD, STEP = 0.01, 5e-4
 """Between two commands, and of the integrator, s."""
 NOTICED = 0.5
@@ -123,15 +124,16 @@ class Rig:
     def __init__(self, machine: Machine, settings: GovernorSettings | None = None) -> None:
         self.machine, self.settings = machine, settings or GovernorSettings()
         self._joints = [actuator.joint for actuator in machine.actuators]
-        self._plants: dict[float, Plant] = {}
+        self._plants: dict[tuple[float, Offset], Plant] = {}
         self._partners: dict[bool, _Partner] = {}
         self._margin: tuple[Case, float] | None = None
 
-    def plant(self, mass: float) -> Plant:
-        """Return the plant whose links have this part of the mass that the governor knows."""
-        if mass not in self._plants:
-            self._plants[mass] = Plant(heavier(self.machine, mass), 'hydraulic', PERIOD, STEP, ())
-        return self._plants[mass]
+    def plant(self, mass: float = 1.0, center: Offset = (0.0, 0.0)) -> Plant:
+        """Return the plant whose links have this part of the mass that the governor knows, their centre off by m."""
+        key = mass, center
+        if key not in self._plants:
+            self._plants[key] = Plant(unlike(self.machine, mass, center), 'hydraulic', PERIOD, STEP, ())
+        return self._plants[key]
 
     def partner(self, imu: bool) -> _Partner:
         """Return monitor and governor, with an IMU or without one."""
@@ -145,7 +147,7 @@ class Rig:
         Raises:
             NoEquilibriumError: the machine cannot rest at its start.
         """
-        plant = self.plant(case.mass)
+        plant = self.plant(case.mass, case.center)
         load(plant, case, case.payload)
         plant.start = dict(zip(self._joints, case.start))
         try:
@@ -218,6 +220,28 @@ def heavier(machine: Machine, factor: float) -> Machine:
         return machine
     links = (replace(link, mass=factor * link.mass, inertia=factor * link.inertia) for link in machine.links)
     return replace(machine, links=tuple(links))
+
+
+def off_center(machine: Machine, offset: Offset) -> Machine:
+    """Return a machine whose links have their common centre of mass elsewhere by (2,) m, ahead and to the left.
+
+    The base's own centre is moved for all of them.
+    """
+    if offset == (0.0, 0.0):
+        return machine
+    whole = sum(link.mass for link in machine.links)
+    links = []
+    for link in machine.links:
+        if link.name == machine.base.link:
+            links.append(replace(link, com=link.com + whole / link.mass * np.array([*offset, 0.0])))
+        else:
+            links.append(link)
+    return replace(machine, links=tuple(links))
+
+
+def unlike(machine: Machine, mass: float, center: Offset) -> Machine:
+    """Return the machine that runs where the governor knows another."""
+    return off_center(heavier(machine, mass), center)
 
 
 class _Partner:

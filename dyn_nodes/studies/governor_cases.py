@@ -34,6 +34,7 @@ SHORTEST, LONGEST = 0.3, 5.0
 KINDS = ('steps', 'switching', 'reach')
 MOST = {
     'mass': 10.0,
+    'center': 10.0,
     'roll': 1.0,
     'pitch': 1.0,
     'state_delay': 1.0,
@@ -55,6 +56,7 @@ class Box:
         reach: least and greatest position of the joint of each lever, rad or m.
         payload_error: part by which the payload that the governor knows may be wrong.
         mass_error: part by which all links may be heavier or lighter than it knows.
+        center_error: by which their common centre of mass may lie elsewhere, m.
         slope: steepest ground, rad, in any direction.
         delay: longest time from a measurement to the valve that answers it, s.
         duration: of the lever sequence, s.
@@ -71,6 +73,7 @@ class Box:
     reach: tuple[tuple[float, float], ...]
     payload_error: float = 0.2
     mass_error: float = 0.1
+    center_error: float = 0.0
     slope: float = np.radians(5.0)
     delay: float = 0.1
     duration: float = 10.0
@@ -88,6 +91,7 @@ class Case:
         segments: (duration, s; volts of every lever) one after the other.
         payload, known_payload: the true one and that of the governor, kg.
         mass: of the links, times that which the governor knows.
+        center: by which their common centre of mass lies elsewhere, ahead and to the left, m.
         roll, pitch: of the ground, rad.
         state_delay, command_delay: of measurements to the governor and from it to the valves, s.
         duration: of the levers, s.
@@ -101,6 +105,7 @@ class Case:
     payload: float
     known_payload: float
     mass: float = 1.0
+    center: tuple[float, float] = (0.0, 0.0)
     roll: float = 0.0
     pitch: float = 0.0
     state_delay: float = 0.0
@@ -126,13 +131,16 @@ class Case:
         """
         segments = tuple((finite(duration), tuple(map(finite, volts))) for duration, volts in data['segments'])
         start = tuple(map(finite, data.get('start', ())))
+        ahead, left = map(finite, data.get('center', (0.0, 0.0)))
         troubles = Troubles.from_dict(data.get('troubles', {}))
-        case = cls(**{**data, 'segments': segments, 'start': start, 'troubles': troubles})
+        case = cls(**{**data, 'segments': segments, 'start': start, 'troubles': troubles, 'center': (ahead, left)})
         if not (isinstance(case.stops, bool) and isinstance(case.imu, bool)):
             raise ValueError('stops or imu that is not true or false')
-        for name in data.keys() - {'segments', 'stops', 'imu', 'start', 'troubles'}:
+        for name in data.keys() - {'segments', 'stops', 'imu', 'start', 'troubles', 'center'}:
             if abs(finite(data[name])) > MOST.get(name, np.inf):
                 raise ValueError(f'{name} beyond {MOST[name]:g}')
+        if max(abs(ahead), abs(left)) > MOST['center']:
+            raise ValueError(f'center beyond {MOST["center"]:g}')
         if min([case.mass, case.duration, *(span for span, _ in segments)]) <= 0.0:
             raise ValueError('a mass, a duration or a segment of 0 or less')
         if min(case.payload, case.known_payload, case.state_delay, case.command_delay) < 0.0:
@@ -201,7 +209,18 @@ def random_case(box: Box, rng: np.random.Generator) -> Case:
     case = _case(box, sequence, known, error, mass, slope, delay, share)
     drop, seed = float(rng.random()), int(rng.integers(2**32))
     troubles = box.troubles.drawn(rng.uniform(-1.0, 1.0, 3), drop, seed, box.duration)
-    return replace(case, troubles=troubles, start=_start(box, rng.random(len(box.reach))))
+    start = _start(box, rng.random(len(box.reach)))
+    return replace(case, troubles=troubles, start=start, center=_center(box, rng.random()))
+
+
+def _center(box: Box, share: float) -> tuple[float, float]:
+    """Return where the centre of mass lies: at one of four sides or where it is known, by a number from 0 to 1.
+
+    So few, because a plant is compiled for each.
+    """
+    sides = (0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)
+    ahead, left = sides[min(int(share * len(sides)), len(sides) - 1)]
+    return box.center_error * ahead, box.center_error * left
 
 
 def _start(box: Box, shares: Array) -> tuple[float, ...]:
@@ -288,7 +307,7 @@ def _reach(box: Box, rng: np.random.Generator) -> list[tuple[float, Array]]:
 
 def dimension(box: Box) -> int:
     """Return how many numbers a case of a search has."""
-    return SEGMENTS * (1 + len(box.levers)) + 11 + (len(box.reach) if box.any_start else 0)
+    return SEGMENTS * (1 + len(box.levers)) + 11 + (len(box.reach) if box.any_start else 0) + bool(box.center_error)
 
 
 def decoded(box: Box, vector: Array) -> Case:
@@ -314,4 +333,6 @@ def decoded(box: Box, vector: Array) -> Case:
         0.5 * (share + 1.0),
     )
     troubles = box.troubles.drawn(np.array(others[:3]), 0.5 * (drop + 1.0), crc32(z.tobytes()), box.duration)
-    return replace(case, troubles=troubles, start=_start(box, 0.5 * (np.array(others[3:]) + 1.0)))
+    start = _start(box, 0.5 * (np.array(others[3 : 3 + len(box.reach)]) + 1.0))
+    center = _center(box, 0.5 * (others[-1] + 1.0))
+    return replace(case, troubles=troubles, start=start, center=center)

@@ -52,6 +52,8 @@ def task_text(machine: str, record: Record, levers: tuple[str, ...], task: Path)
 def _troubles(case: Case) -> Iterator[str]:
     """Yield a comment for each thing of a run that the launch file cannot repeat."""
     own = case.troubles
+    if any(case.center):
+        yield f'# the centre of mass of the links lies {case.center[0]:g} m ahead and {case.center[1]:g} m to the left.'
     if case.start:
         yield f'# it begins as far towards joints at {", ".join(f"{q:g}" for q in case.start)} as is certified at rest.'
     if own.drop is not None:

@@ -93,7 +93,7 @@ class WorkCycles:
     """
 
     def __init__(self, rig: Rig) -> None:
-        self.rig, self.plant = rig, rig.plant(1.0)
+        self.rig, self.plant = rig, rig.plant()
         plant, actuators = self.plant, rig.machine.actuators
         self._joints = [plant.joints.index(own.joint) for own in actuators]
         self._inputs = [plant.system.index('input', f'{own.name}/voltage') for own in actuators]

@@ -40,7 +40,17 @@ def state_and_stand(stops, own):
     (stiffness, damping, _), rows, wheels = stops._springs, own['rows'], len(own['rows'])
     flexibility = np.linalg.inv(rows.T @ np.diag(stiffness) @ rows)
     shares = -stiffness[:, None] * (rows @ flexibility)
-    stand = (rows[:, 1], rows[:, 2], stiffness, damping, own['squeeze'], shares.ravel(), own['box'], [own['press']])
+    stand = (
+        rows[:, 1],
+        rows[:, 2],
+        stiffness,
+        damping,
+        own['squeeze'],
+        shares.ravel(),
+        own['box'],
+        [own['press']],
+        np.zeros(wheels),
+    )
     least = np.full(wheels, np.inf), np.zeros(wheels)
     state = (own['q'], own['v'], own['oil'], own['turn'], np.zeros(3), *least, [0.0])
     return np.concatenate(state)[None], np.concatenate(stand)

@@ -21,7 +21,7 @@ from dyn_nodes.monitor.braking_kernels import TO_LAST
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.assembly import DAMPING_SCALE, STIFFNESS_SCALE
 from dyn_nodes.studies import governed_run
-from dyn_nodes.studies.governed_run import PERIOD, WELL, Outcome, Rig, heavier
+from dyn_nodes.studies.governed_run import PERIOD, WELL, Outcome, Rig, heavier, off_center
 from dyn_nodes.studies.governor_campaign import Campaign, Record, random_cases, read_cases, summary, worst
 from dyn_nodes.studies.governor_cases import SETTLING, Case, box_of, decoded, dimension, lever_profile
 from dyn_nodes.studies.governor_replay import task_text, write_tasks
@@ -125,6 +125,32 @@ def test_a_search_chooses_when_the_load_is_dropped(box):
     assert decoded(box, np.zeros(dimension(box))).troubles.drop is None
 
 
+def test_the_centre_of_mass_lies_at_one_of_four_sides_or_where_it_is_known(box):
+    wide = replace(box, center_error=0.05)
+    cases = random_cases(wide, 60, seed=1)
+    assert [replace(case, center=(0.0, 0.0)) for case in cases] == random_cases(box, 60, seed=1)
+    sides = {(0.0, 0.0), (0.05, 0.0), (0.0, 0.05), (-0.05, 0.0), (0.0, -0.05)}
+    assert {case.center for case in cases} == sides
+    vectors = np.random.default_rng(1).uniform(-1.0, 1.0, (60, dimension(wide)))
+    assert {decoded(wide, vector).center for vector in vectors} == sides
+    assert Case.from_dict(json.loads(json.dumps(cases[0].as_dict()))) == cases[0]
+
+
+def test_a_plant_whose_centre_of_mass_lies_ahead_loads_its_front_wheels_more(rig):
+    ahead, known = rig.plant(1.0, (0.05, 0.0)), rig.plant()
+    machines = [off_center(rig.machine, own) for own in ((0.05, 0.0), (0.0, 0.0))]
+    centers = [np.sum([link.mass * link.com for link in own.links], axis=0) for own in machines]
+    weight = sum(link.mass for link in rig.machine.links)
+    assert (centers[0] - centers[1]) / weight == pytest.approx([0.05, 0.0, 0.0])
+    loads = []
+    for plant in (ahead, known):
+        plant.reset()
+        loads.append(np.array([plant.output(f'{own.name}/normal_force') for own in rig.machine.ground_contacts]))
+    assert loads[0].sum() == pytest.approx(loads[1].sum())
+    places = np.array([own.position[0] for own in rig.machine.ground_contacts])
+    assert (loads[0] - loads[1]) @ places == pytest.approx(9.80665 * weight * 0.05, rel=0.05)
+
+
 def test_a_search_chooses_where_a_run_begins(box):
     anywhere = replace(box, any_start=True)
     ends = [decoded(anywhere, np.full(dimension(anywhere), value)).start for value in (-1.0, 1.0)]
@@ -177,6 +203,8 @@ def test_a_case_is_the_same_from_its_json(box):
         ({'troubles': {'damping': 11.0}}, 'damping: expected 0 to 10, found 11'),
         ({'troubles': {'colour': 1.0}}, 'colour'),
         ({'troubles': 1.0}, 'a case'),
+        ({'center': [0.0]}, 'a case'),
+        ({'center': [0.0, 20.0]}, 'center beyond 10'),
         ({'start': [0.0, -0.5]}, 'expected 3 joints at the start, found 2'),
         ({'start': [0.0, -0.5, 'left']}, 'no number'),
         ({'start': [2.0, -0.5, 0.0]}, 'expected a start within -0.349066 to 1.06465, found 2'),
@@ -331,7 +359,7 @@ def test_a_load_that_was_reached_out_with_comes_in_again(rig, box):
     """The governor does not stick where it stopped the arm: boom and stick come back from the border."""
     case = Case(((3.0, (-6.0, -6.0, 0.0)), (4.0, (8.0, 8.0, 0.0))), 3000.0, 3000.0, duration=7.0)
     outcome = rig.run(case)
-    boom, stick = rig.plant(1.0).positions[1:]
+    boom, stick = rig.plant().positions[1:]
     assert not outcome.lifted
     assert boom > 1.0
     assert stick < -2.2
@@ -356,7 +384,7 @@ def test_a_run_has_slope_payload_and_stops_of_its_case(rig):
     loaded = rig.run(short(5100.0, (0.0, 0.0, 0.0)), governed=False)
     assert tilted.share < level.share - 0.02
     assert loaded.share != pytest.approx(level.share, abs=0.02)
-    plant = rig.plant(1.0)
+    plant = rig.plant()
     rig.run(short(stops=False, troubles=Troubles(oil=0.8, stiffness=0.9, damping=1.1)), governed=False)
     names = 'joint_stop_scale', 'bulk_modulus_scale', STIFFNESS_SCALE, DAMPING_SCALE
     assert [plant.p[plant.system.index('parameter', name)] for name in names] == [0.0, 0.8, 0.9, 1.1]
@@ -379,7 +407,7 @@ def test_measurements_reach_the_governor_and_commands_the_valves_late(rig):
             return levers
 
     case = short(1000.0, (4.0, 0.0, 0.0), state_delay=0.05, command_delay=0.08)
-    plant = rig.plant(1.0)
+    plant = rig.plant()
     plant.reset()
     trial = governed_run.Trial(plant, case, Listener())
     advance = plant.advance
