@@ -51,8 +51,11 @@ class Stops(Protocol):
     contacts: tuple[str, ...]
     degree: float
 
-    def decide(self, command: Array, before: Array, step: float, since: Array) -> Decision:
-        """Return what is let through of a command (m,) for a step, s; arguments as in `governor_law.decide`."""
+    def decide(self, command: Array, before: Array, step: float, since: Array, lasting: float) -> Decision:
+        """Return what is let through of a command (m,) for a step, s; arguments as in `governor_law.decide`.
+
+        The output may last for so many s before there is another.
+        """
         ...
 
     def pass_by(self, step: float) -> None:

@@ -24,6 +24,8 @@ from dyn_nodes.control.stops import Stops
 Array = NDArray[np.float64]
 LONGEST_STEP = 0.1
 """After a longer pause outputs change as after this one, s."""
+LONGEST_LASTING = 1.0
+"""Outputs are certified to last so long at most, s: decisions are not made less often."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,8 @@ class GovernorSettings:
         center_error: by which the centre of mass of all links may lie elsewhere, in any horizontal direction, m.
         payload_error: part by which the payload may be heavier or lighter than known.
         horizon: s that are predicted at least.
-        longest: s that are predicted at most, while a joint moves or the base still rocks.
+        longest: s that are predicted at most, while a joint moves or the base still rocks; longer where valves would still
+            be open.
         halvings: of the part of a function's step that is let through.
     """
 
@@ -137,7 +140,8 @@ class TipOverGovernor:
         if not math.isfinite(degree):
             names = tuple(name for name, wanted in zip(self.names, command) if wanted)
             return Verdict(self._led_to_neutral(step).copy(), 0.0, names, False, degree)
-        output, parts, stop = self.stops.decide(command, self.output, min(step, LONGEST_STEP), self._since)
+        change, lasting = min(step, LONGEST_STEP), min(step, LONGEST_LASTING)
+        output, parts, stop = self.stops.decide(command, self.output, change, self._since, lasting)
         self._issue(output)
         held = {name: part for name, part in zip(self.names, parts.tolist()) if part == part}
         return Verdict(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dyn_nodes.control.governor_law import questions
 from dyn_nodes.control.stops import Decision, Stop
-from dyn_nodes.control.tip_over_governor import GovernorSettings
+from dyn_nodes.control.tip_over_governor import LONGEST_LASTING, GovernorSettings
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.monitor.braking_kernels import AT_MOST, TO_CALM, TO_LAST, TO_ROCK
@@ -76,14 +76,17 @@ class BrakingPredictor:
         reach = [min(valve.gain * valve.voltage_limit, valve.spool_limit) for valve in valves]
         left = [np.exp(-STEP / valve.time_constant) for valve in valves]
         self._valves = np.array([[valve.gain for valve in valves], reach, left])
-        dead = max(valve.dead_time for valve in valves)
-        delays = min(self.settings.least_delay, self.settings.delay), self.settings.delay
-        self._waits = np.array(sorted({round((own + dead) / STEP) for own in delays}))
+        dead = [valve.dead_time for valve in valves]
+        least = min(self.settings.least_delay, self.settings.delay) + min(dead)
+        most = self.settings.delay + max(dead)
+        self._waits = np.array(sorted({math.floor(least / STEP + 1e-6), math.ceil(most / STEP - 1e-6)}))
         springs = [(own.stiffness, own.damping, own.free_length) for own in machine.supports]
         self._springs = np.ascontiguousarray(np.array(springs).T)
         greatest = max(own.command_limit for own in machine.actuators) / self.settings.rate
         horizon = max(self.settings.horizon, greatest + CALM)  # a stop ends with all valves at neutral
-        times = self.settings.hold, horizon, self.settings.longest, CALM, self.settings.longest, STEP
+        longest = LONGEST_LASTING + self.settings.lateness + self.settings.hold + most + greatest + CALM
+        longest = max(self.settings.longest, horizon, longest)  # no stop is cut off while valves are open
+        times = self.settings.hold, horizon, longest, CALM, longest, STEP
         self._times = np.array([round(own / STEP) for own in times])
         self._rocking = np.empty(2)
         own = self.settings
@@ -207,10 +210,10 @@ class BrakingPredictor:
 
     # -- stops -------------------------------------------------------------------------------------------------------
 
-    def decide(self, command: Array, before: Array, step: float, since: Array) -> Decision:
+    def decide(self, command: Array, before: Array, step: float, since: Array, lasting: float) -> Decision:
         """Return what is let through; the arguments are those of `Stops`."""
         output, parts = np.empty(len(before)), np.empty(len(before))
-        self._times[TO_LAST] = max(math.ceil((step + self.settings.lateness) / STEP - 1e-6), 1)
+        self._times[TO_LAST] = max(math.ceil((lasting + self.settings.lateness) / STEP - 1e-6), 1)
         command = np.ascontiguousarray(command, dtype=np.float64)
         self.model.kernels.decide(
             command, before, step, self._law, since, self._expected, self._situation, output, parts, self._found

@@ -11,7 +11,13 @@ import yaml
 from dyn_nodes.control import governor_law
 from dyn_nodes.control.governor_law import GAIN, WAYS
 from dyn_nodes.control.stops import Decision, Stop
-from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor, Verdict
+from dyn_nodes.control.tip_over_governor import (
+    LONGEST_LASTING,
+    LONGEST_STEP,
+    GovernorSettings,
+    TipOverGovernor,
+    Verdict,
+)
 from dyn_nodes.nodes.parameters import FOLDER
 
 RESERVE, RISE, PERIOD, RATE = 0.16, 0.04, 0.01, 15.0
@@ -47,7 +53,7 @@ class Written:
         led = volts if toward is None else toward
         return Stop(float(self.least(volts)), 1, 0.3, float(self.standing(led)))
 
-    def decide(self, command, before, step, since):
+    def decide(self, command, before, step, since, lasting):
         output, parts, stopped = np.empty(len(before)), np.empty(len(before)), np.empty(4)
         expected = np.full((governor_law.questions(len(before), GovernorSettings().halvings), 4), np.nan)
         law = GovernorSettings().law
@@ -328,3 +334,16 @@ def test_time_that_stands_or_goes_back_changes_no_output(step):
     governor.output = np.array([1.0, -2.0, 3.0])
     assert governor.neutral(step) == pytest.approx([1.0, -2.0, 3.0])
     assert governor.govern(np.array([8.0, 8.0, 8.0]), step).volts == pytest.approx([1.0, -2.0, 3.0])
+
+
+def test_an_output_is_certified_for_the_whole_time_until_the_next_decision_though_it_changes_less():
+    class Noted(Written):
+        def decide(self, command, before, step, since, lasting):
+            times.append((step, lasting))
+            return super().decide(command, before, step, since, lasting)
+
+    times = []
+    governor = TipOverGovernor(NAMES, Noted(lambda volts: 1.0))
+    for step in (0.01, 0.18, 3.0):
+        governor.govern(np.zeros(len(NAMES)), step)
+    assert times == [(0.01, 0.01), (LONGEST_STEP, 0.18), (LONGEST_STEP, LONGEST_LASTING)]

@@ -193,10 +193,32 @@ def test_an_output_that_lasts_longer_is_certified_for_longer(stand, machine):
     found, stops = [], stand.stops
     for step in (0.01, 0.02, 0.1):
         since = np.full(3, np.inf)
-        stops.decide(stand.volts, stand.volts, step, since)
+        stops.decide(stand.volts, stand.volts, step, since, step)
         found.append(stops.stop(stand.volts).least)
     assert found[0] > found[1] > found[2]
     assert found[2] < found[0] - 0.02
+
+
+@pytest.mark.parametrize('changes', [{'rate': 0.2}, {'longest': 0.1}, {'horizon': 5.0}, {'hold': 3.0, 'longest': 2.0}])
+def test_no_stop_is_cut_off_while_valves_are_open_however_short_the_longest_may_be(machine, changes):
+    found = []
+    for longest in (changes.get('longest', 4.0), 60.0):
+        stand = Stand(machine, replace(EXACT, **{**changes, 'longest': longest}))
+        stand.begin(4000.0)
+        stand.drive((0.0, 0.0, 0.0), 0.3)
+        stop = stand.stops.stop(np.array([-2.0, 0.0, 2.0]))
+        found.append(stop)
+    assert found[0].least == pytest.approx(found[1].least, abs=0.02)
+
+
+def test_each_end_of_the_delay_has_the_dead_times_of_valves_that_answer_first_and_last(machine):
+    quick, slow = (
+        replace(own, valve=replace(own.valve, dead_time=dead))
+        for own, dead in zip(machine.actuators, (0.0, 0.05), strict=False)
+    )
+    other = replace(machine, actuators=(quick, slow, *machine.actuators[2:]))
+    stops = BrakingPredictor(other, range(3), StabilityMonitor(other, ('zmp',)), replace(EXACT, delay=0.104))
+    assert stops._waits.tolist() == [0, 16], 'in steps of 10 ms, the longest rounded up'
 
 
 def test_a_stop_that_would_lift_a_wheel_is_foreseen(stand):

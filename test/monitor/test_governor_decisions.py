@@ -77,7 +77,7 @@ def test_compiled_decisions_are_those_of_the_same_text_as_plain_python(governor,
     for k in range(0, len(recorded['command']), 3):
         place(governor, recorded, k)
         command, before, since = recorded['command'][k], governor.output, governor._since.copy()
-        found = stops.decide(command, before, 0.01, governor._since)
+        found = stops.decide(command, before, 0.01, governor._since, 0.01)
         output, parts, stopped = np.empty(3), np.empty(3), np.empty(4)
         expected = np.full_like(stops._expected, np.nan)
         numbers = governor.settings.law, since, expected, stops._situation
@@ -119,7 +119,7 @@ def test_what_was_expected_changes_no_decision(governor):
             elif guess != 'last':
                 expected[:] = guess
             stops._expected[:] = expected
-            decision = stops.decide(recorded['command'][k], governor.output, 0.01, governor._since)
+            decision = stops.decide(recorded['command'][k], governor.output, 0.01, governor._since, 0.01)
             found.append((decision.output, decision.parts, decision.stop))
         for output, parts, stop in found[1:]:
             np.testing.assert_array_equal(output, found[0][0])

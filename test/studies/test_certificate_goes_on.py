@@ -30,12 +30,12 @@ def decisions():
     stops, found, last = rig.partner(True).stops, [], [np.nan]
     decide = stops.decide
 
-    def noted(command, before, step, since):
+    def noted(command, before, step, since, lasting):
         most = settings.rate * step
         stops._times[TO_LAST] = max(math.ceil((step + settings.lateness) / STEP - 1e-6), 1)
         neutral = stops.stop(before - np.clip(before, -most, most)).least
         found.append((last[0], neutral, np.abs(rig.partner(True).monitor.a).max()))
-        decision = decide(command, before, step, since)
+        decision = decide(command, before, step, since, lasting)
         last[0] = decision.stop.least
         return decision
 
