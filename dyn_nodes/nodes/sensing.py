@@ -154,6 +154,7 @@ class Sensing:
         if self.lockstep:
             drive_clock(self.node, stamp)
         try:
+            self._check_order(stamp)
             positions, velocities = self.reader.read_measured(msg)
         except RefusedError as refused:
             self.refuse(refused)
@@ -171,6 +172,15 @@ class Sensing:
         self._held = state
         if not self._imu_is_due(stamp / NANO):
             self._release()
+
+    def _check_order(self, stamp: int) -> None:
+        """Raise RefusedError for joint states that were overtaken on the way; time that is simulated may go back."""
+        if self.lockstep or self._newest < 0 or self.node.get_parameter('use_sim_time').value:
+            return
+        late = (self._newest - stamp) / NANO
+        if 0.0 < late <= self.values['state_timeout']:
+            text = f'joint_states: expected stamps that do not go back, found one {late:.3g} s before the last'
+            raise RefusedError('out of order', text)
 
     def _imu_is_due(self, now: float) -> bool:
         """Return whether the IMU has measured something at or before an instant that has not come yet.

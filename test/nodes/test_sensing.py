@@ -191,7 +191,7 @@ def test_states_that_come_too_soon_are_passed_over(make):
 @pytest.mark.parametrize('lockstep', [False, True])
 def test_time_that_goes_back_is_counted_and_later_measurements_of_the_imu_are_dropped(make, lockstep):
     sensing = make(lockstep=lockstep, filter_period=0.01)
-    state(sensing, 1.1)
+    state(sensing, 11.1)
     sensing._waiting = [(0.5, 'kept', 'kept', None), (6.0, 'of before', 'of before', None)]
     state(sensing, 1.0)
     assert sensing.restarts == 1
@@ -201,6 +201,41 @@ def test_time_that_goes_back_is_counted_and_later_measurements_of_the_imu_are_dr
     state(sensing, 1.01)
     assert sensing.restarts == 1
     assert sensing._state_period == pytest.approx(0.01)
+
+
+def test_joint_states_that_were_overtaken_are_refused_and_a_clock_that_was_set_back_is_not(make):
+    sensing = make(state_timeout=0.2)
+    for at in (1.0, 1.01, 1.005, 0.82, 1.01, 1.02):
+        state(sensing, at)
+    assert sensing.refusals.counts == {'out of order': 2}
+    assert sensing.monitor.order == [('joints', 1.0), ('joints', 1.01), ('joints', 1.02)]
+    assert (sensing.restarts, sensing.stamp) == (0, 1_020_000_000)
+    state(sensing, 0.81)
+    assert sensing.restarts == 1
+    assert sensing.monitor.order[-1] == ('joints', 0.81)
+    health = sensing.joint_health()
+    assert health.level == WARN
+    assert health.text.endswith('expected stamps that do not go back, found one 0.19 s before the last')
+
+
+def test_joint_states_that_were_overtaken_are_no_news_and_do_not_hide_silence(make, monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr(rooms, 'time', SimpleNamespace(monotonic=lambda: now[0]))
+    sensing = make(state_timeout=0.2)
+    state(sensing, 1.0)
+    for at in (0.99, 0.98, 0.97):
+        now[0] += 0.1
+        state(sensing, at)
+    assert sensing.stale
+
+
+@pytest.mark.parametrize('simulation', [{'lockstep': True}, {'simulated': True}])
+def test_a_simulation_that_goes_back_a_little_was_reset(make, simulation):
+    sensing = make(state_timeout=0.2, **simulation)
+    state(sensing, 0.1)
+    state(sensing, 0.0)
+    assert sensing.restarts == 1
+    assert not sensing.refusals.counts
 
 
 @pytest.mark.parametrize('filter_period', [0.01, 0.0001])

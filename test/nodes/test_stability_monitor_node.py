@@ -246,7 +246,7 @@ def test_the_ground_below_the_base_is_a_frame_with_the_contact_frames_on_it(make
 
 def test_time_that_goes_back_withdraws_the_margins_at_once(make_monitor):
     node = make_monitor()
-    stand(node)
+    stand(node, start=10.0)
     margin = node.reports.margins['zmp'].publisher
     assert np.isfinite(margin.last.data)
     stand(node, 0.05)
@@ -425,10 +425,27 @@ def test_joint_states_wait_for_the_imu_of_their_instant_and_no_longer_than_for_t
 
 def test_time_that_goes_back_starts_the_filters_again(make_monitor):
     node = make_monitor()
-    stand(node)
+    stand(node, start=10.0)
     stand(node, 0.05)
     assert node.sensing.restarts == 1
     assert not node.sensing.monitor.settled
+
+
+def test_joint_states_that_were_overtaken_are_refused_and_the_monitor_goes_on(make_monitor):
+    node = make_monitor()
+    for k in range(60):
+        node.sensing._on_imu(imu_message(0.01 * k, (0.005, 0.0, 0.0)))
+        node.sensing._on_joint_states(joint_state(0.01 * k, (0.1, 0.7, -1.4)))
+    monitor = node.sensing.monitor
+    bias = monitor.ground.bias
+    assert bias[0] == pytest.approx(0.005, abs=1e-3)
+    node.sensing._on_joint_states(joint_state(0.585, (0.1, 0.7, -1.4)))
+    node.sensing._on_imu(imu_message(0.6, (0.005, 0.0, 0.0)))
+    node.sensing._on_joint_states(joint_state(0.6, (0.1, 0.7, -1.4)))
+    assert node.sensing.refusals.counts == {'out of order': 1}
+    assert monitor.settled
+    assert monitor.has_imu
+    assert monitor.ground.bias == pytest.approx(bias, abs=1e-4)
 
 
 @pytest.mark.parametrize(
