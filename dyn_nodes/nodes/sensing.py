@@ -239,14 +239,15 @@ class Sensing:
             self.refuse(refused)
             return
         self.imu_heard = time.monotonic()
+        # what waits with a later stamp is of before time went back
+        while self._waiting and self._waiting[-1][0] > now:
+            self._waiting.pop()
         self._waiting.append((now, omega, force, orientation))
         del self._waiting[:-MOST_WAITING]
         if self.lockstep:
             return
         step = now - self._imu_newest
-        if step <= 0.0:
-            self._waiting = [entry for entry in self._waiting if entry[0] <= now]
-        elif step < np.inf:
+        if 0.0 < step < np.inf:
             self._imu_period = step
         self._imu_newest = now
         if self._held is not None and not self._imu_is_due(self._held[0] / NANO):

@@ -340,6 +340,19 @@ def test_an_imu_whose_time_goes_back_forgets_what_is_later(make):
     assert sensing._imu_period == pytest.approx(0.1)  # time that goes back has no period
 
 
+def test_in_lockstep_an_imu_of_before_time_went_back_keeps_none_of_the_later_ones_waiting(make):
+    sensing = make(lockstep=True)
+    state(sensing, 3.0)
+    state(sensing, 0.0)
+    imu(sensing, 3.01)  # of before, on another topic than the joint states
+    for k in range(3):
+        imu(sensing, 0.01 * k)
+        state(sensing, 0.01 * (k + 1))
+    assert sensing.monitor.order[-2:] == [('imu', 0.02), ('joints', 0.03)]
+    assert sensing.imu_received == 3
+    assert sensing._waiting == []
+
+
 def test_orientation_is_passed_on_unless_the_message_says_that_it_has_none(make):
     sensing = make()
     imu(sensing, 0.0, orientation=(0.0, 0.6, 0.0, 0.8))
