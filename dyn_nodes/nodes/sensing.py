@@ -308,12 +308,19 @@ class Sensing:
     def overdue(self, lateness: float) -> bool:
         """Return whether the next joint states are late by more than `lateness`, s.
 
-        Those of a simulation are late where they are stale: it may need any time for an instant.
+        Those of a simulation are late where they are stale: it may need any time for an instant. A publisher of /clock
+        shows one, unless the partner is external: then the clock is that of a bag or of another machine.
         """
         if time.monotonic() - self.heard <= min(self.intervals, default=0.0) + lateness:
             return False
-        simulated = self.node.get_parameter('use_sim_time').value or self.node.count_publishers('/clock')
-        return self.stale if simulated else True
+        return self.stale if self._may_be_simulated() else True
+
+    def _may_be_simulated(self) -> bool:
+        node = self.node
+        if node.get_parameter('use_sim_time').value:
+            return True
+        external = self.values.get('partner') == 'external'
+        return not external and node.count_publishers(node.resolve_topic_name('/clock')) > 0
 
     @property
     def imu_stale(self) -> bool:

@@ -299,6 +299,20 @@ def test_seldom_joint_states_are_not_late(make_governor, monkeypatch, period):
     assert not node._are_overdue(), 'a simulation may need any time for an instant'
 
 
+@pytest.mark.parametrize('simulated', [False, True])
+def test_joint_states_of_a_real_machine_are_late_whatever_clock_is_in_the_graph(make_governor, monkeypatch, simulated):
+    """A bag that is played with its clock, or a simulation beside the machine."""
+    node = make_governor(payload=0.0, lateness=0.04, partner='external', use_sim_time=simulated)
+    now = [1000.0]
+    monkeypatch.setattr('dyn_nodes.nodes.sensing.time.monotonic', lambda: now[0])
+    node.create_publisher(message('rosgraph_msgs/msg/Clock'), '/clock', 10)
+    for k in range(5):
+        now[0] += 0.01
+        stand(node, CLOSE, 0.0, 0.01 * k)
+    now[0] += 0.045
+    assert node._are_overdue() != simulated
+
+
 def test_levers_that_come_seldom_are_decided_on_by_the_joint_states(make_governor):
     """So that an output lasts no longer than its stop is certified for."""
     node = make_governor(payload=0.0)
