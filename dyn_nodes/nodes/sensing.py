@@ -378,15 +378,18 @@ class Sensing:
             'payload': f'{self.monitor.payload:.6g}',
         }
         health = Health(text='receiving imu', values=values)
-        kind, times = self.values['imu'], self._disagreed
+        kind, timeout, times = self.values['imu'], self.values['imu_timeout'], self._disagreed
+        silent, unused = self.imu_stale and not self.lockstep, self.received > 0 and not self.monitor.has_imu
         if len(times) == DISAGREEMENTS and 0.0 <= (self.monitor.time or 0.0) - times[0] <= DISAGREEMENT_TIME:
             health.worse(ERROR, 'gyroscope and joints disagree again and again: is its bias beyond 0.02 rad/s?')
         if kind == 'off':
             health.text = f'off: {UNSEEN_BASE}'
         elif not self.imu_received:
             health.text = f'no imu: {UNSEEN_BASE}'
-        elif self.imu_stale and not self.lockstep:
-            health.worse(WARN, f'no imu for {self.values["imu_timeout"]:g} s: {UNSEEN_BASE}')
-        if kind == 'required' and (not self.imu_received or (self.imu_stale and not self.lockstep)):
+        elif silent:
+            health.worse(WARN, f'no imu for {timeout:g} s: {UNSEEN_BASE}')
+        elif unused:
+            health.worse(WARN, f'no imu with stamps of the last {timeout:g} s of joint_states: {UNSEEN_BASE}')
+        if kind == 'required' and (not self.imu_received or silent or unused):
             health.worse(ERROR, 'no imu, and it is required')
         return health

@@ -526,6 +526,21 @@ def test_health_of_the_imu(make):
     assert make(imu='off').imu_health().text == f'off: {UNSEEN_BASE}'
 
 
+@pytest.mark.parametrize('lockstep', [False, True])
+def test_an_imu_that_comes_without_being_used_is_a_warning_and_an_error_where_it_is_required(make, lockstep):
+    for kind, level in (('auto', WARN), ('required', ERROR)):
+        sensing = make(lockstep=lockstep, imu=kind)
+        for at in (0.0, 0.01):
+            imu(sensing, at)
+            state(sensing, at)
+        sensing.monitor.has_imu = True
+        assert sensing.imu_health().level == OK
+        sensing.monitor.has_imu = False
+        health = sensing.imu_health()
+        assert health.level == level
+    assert health.text == 'no imu, and it is required'
+
+
 def test_health_of_an_imu_that_is_required(make):
     sensing = make(imu='required')
     health = sensing.imu_health()
