@@ -197,13 +197,11 @@ class StabilityMonitor:
         self._up, self._shocked = up, self._shocked or turned > TURN_GATE or felt > FELT_SHOCK
 
     def joints(self, time: float, positions: Array, velocities: Array | None) -> None:
-        """Take joint states: (n,) positions and, where there are any, velocities, in the machine's order."""
-        if self.time is not None and not 0.0 < time - self.time <= self._joints.gap:
-            self.clear()
-        step = 0.0 if self.time is None else time - self.time
-        if self.time is None:
-            self._began = time
-        self.time = time
+        """Take joint states: (n,) positions and, where there are any, velocities, in the machine's order.
+
+        After a gap the filters start again; where time does not rise all does.
+        """
+        step = self._step_to(time)
         if self.has_imu:
             self._watch(self._follow(step, positions, velocities))
             self._resting = self.rocking.plane = None
@@ -215,6 +213,32 @@ class StabilityMonitor:
             self._stand(step)
             assert self.footing is not None
             self._watch(self.ground.contacts.summed(self.footing.normal) > 0.0)
+
+    def _step_to(self, time: float) -> float:
+        """Go on to the time of joint states, s; return the step since the last ones, 0 where the filters start."""
+        step = np.nan if self.time is None else time - self.time
+        if 0.0 < step <= self._joints.gap:
+            self.time = time
+            return step
+        if step > 0.0:
+            self._pass_gap(step)
+        elif self.time is not None:
+            self.clear()
+        self.time = self._began = time
+        return 0.0
+
+    def _pass_gap(self, gap: float) -> None:
+        """Start anew after s without joint states; what was learnt of the IMU and what may have happened stays.
+
+        Nothing was seen in the gap: it does not count for how long ago the machine moved or a wheel may have lifted.
+        """
+        self._joints.clear()
+        self.ground.forget()
+        self.guard.clear()
+        self._recent.clear()
+        self._resting = self.rocking.plane = None
+        self._moved += gap
+        self._lifted += gap
 
     def _lose_imu(self, time: float) -> None:
         """The motion of the base is not seen from now on: a machine that was about to tip may go on tipping."""

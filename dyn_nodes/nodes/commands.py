@@ -48,8 +48,8 @@ class Refusals:
         self.last, self.last_time = str(refused), time
 
     def recent(self, time: float, window: float = 5.0) -> bool:
-        """Return whether something was refused in the last seconds."""
-        return self.last_time is not None and time - self.last_time < window
+        """Return whether something was refused in the last seconds; what is of later was before time went back."""
+        return self.last_time is not None and 0.0 <= time - self.last_time < window
 
     def values(self) -> dict[str, str]:
         """Return counts and last reason for diagnostics."""

@@ -154,6 +154,7 @@ class Sensing:
         if self.lockstep:
             drive_clock(self.node, stamp)
         try:
+            self._check_order(stamp)
             positions, velocities = self.reader.read_measured(msg)
         except RefusedError as refused:
             self.refuse(refused)
@@ -171,6 +172,15 @@ class Sensing:
         self._held = state
         if not self._imu_is_due(stamp / NANO):
             self._release()
+
+    def _check_order(self, stamp: int) -> None:
+        """Raise RefusedError for joint states that were overtaken on the way; time that is simulated may go back."""
+        if self.lockstep or self._newest < 0 or self.node.get_parameter('use_sim_time').value:
+            return
+        late = (self._newest - stamp) / NANO
+        if 0.0 < late <= self.values['state_timeout']:
+            text = f'joint_states: expected stamps that do not go back, found one {late:.3g} s before the last'
+            raise RefusedError('out of order', text)
 
     def _imu_is_due(self, now: float) -> bool:
         """Return whether the IMU has measured something at or before an instant that has not come yet.
@@ -229,14 +239,15 @@ class Sensing:
             self.refuse(refused)
             return
         self.imu_heard = time.monotonic()
+        # what waits with a later stamp is of before time went back
+        while self._waiting and self._waiting[-1][0] > now:
+            self._waiting.pop()
         self._waiting.append((now, omega, force, orientation))
         del self._waiting[:-MOST_WAITING]
         if self.lockstep:
             return
         step = now - self._imu_newest
-        if step <= 0.0:
-            self._waiting = [entry for entry in self._waiting if entry[0] <= now]
-        elif step < np.inf:
+        if 0.0 < step < np.inf:
             self._imu_period = step
         self._imu_newest = now
         if self._held is not None and not self._imu_is_due(self._held[0] / NANO):
@@ -297,12 +308,19 @@ class Sensing:
     def overdue(self, lateness: float) -> bool:
         """Return whether the next joint states are late by more than `lateness`, s.
 
-        Those of a simulation are late where they are stale: it may need any time for an instant.
+        Those of a simulation are late where they are stale: it may need any time for an instant. A publisher of /clock
+        shows one, unless the partner is external: then the clock is that of a bag or of another machine.
         """
         if time.monotonic() - self.heard <= min(self.intervals, default=0.0) + lateness:
             return False
-        simulated = self.node.get_parameter('use_sim_time').value or self.node.count_publishers('/clock')
-        return self.stale if simulated else True
+        return self.stale if self._may_be_simulated() else True
+
+    def _may_be_simulated(self) -> bool:
+        node = self.node
+        if node.get_parameter('use_sim_time').value:
+            return True
+        external = self.values.get('partner') == 'external'
+        return not external and node.count_publishers(node.resolve_topic_name('/clock')) > 0
 
     @property
     def imu_stale(self) -> bool:
@@ -360,15 +378,18 @@ class Sensing:
             'payload': f'{self.monitor.payload:.6g}',
         }
         health = Health(text='receiving imu', values=values)
-        kind, times = self.values['imu'], self._disagreed
+        kind, timeout, times = self.values['imu'], self.values['imu_timeout'], self._disagreed
+        silent, unused = self.imu_stale and not self.lockstep, self.received > 0 and not self.monitor.has_imu
         if len(times) == DISAGREEMENTS and 0.0 <= (self.monitor.time or 0.0) - times[0] <= DISAGREEMENT_TIME:
             health.worse(ERROR, 'gyroscope and joints disagree again and again: is its bias beyond 0.02 rad/s?')
         if kind == 'off':
             health.text = f'off: {UNSEEN_BASE}'
         elif not self.imu_received:
             health.text = f'no imu: {UNSEEN_BASE}'
-        elif self.imu_stale and not self.lockstep:
-            health.worse(WARN, f'no imu for {self.values["imu_timeout"]:g} s: {UNSEEN_BASE}')
-        if kind == 'required' and (not self.imu_received or (self.imu_stale and not self.lockstep)):
+        elif silent:
+            health.worse(WARN, f'no imu for {timeout:g} s: {UNSEEN_BASE}')
+        elif unused:
+            health.worse(WARN, f'no imu with stamps of the last {timeout:g} s of joint_states: {UNSEEN_BASE}')
+        if kind == 'required' and (not self.imu_received or silent or unused):
             health.worse(ERROR, 'no imu, and it is required')
         return health

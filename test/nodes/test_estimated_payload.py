@@ -249,11 +249,18 @@ def test_less_than_nothing_is_not_observed_and_the_status_says_so(make_monitor, 
 
 
 def test_time_that_goes_back_begins_anew(make_monitor, dropped):
-    node = make_monitor()
+    node = make_monitor(state_timeout=0.5)
     play(node, dropped, until(dropped, 1.5))
     play(node, dropped, until(dropped, 0.4))
     assert node.sensing.monitor.payload == RATED
     play(node, dropped, range(len(until(dropped, 0.4)), len(until(dropped, 1.5))))
+    assert node.sensing.monitor.payload == pytest.approx(2400.0, abs=0.01 * LIMIT)
+
+
+def test_joint_states_that_were_overtaken_leave_what_was_weighed(make_monitor, dropped):
+    node = make_monitor()
+    play(node, dropped, until(dropped, 1.5))
+    node.sensing._on_joint_states(joint_state(1.45, dropped.positions[0], dropped.velocities[0], effort=()))
     assert node.sensing.monitor.payload == pytest.approx(2400.0, abs=0.01 * LIMIT)
 
 

@@ -191,7 +191,7 @@ def test_states_that_come_too_soon_are_passed_over(make):
 @pytest.mark.parametrize('lockstep', [False, True])
 def test_time_that_goes_back_is_counted_and_later_measurements_of_the_imu_are_dropped(make, lockstep):
     sensing = make(lockstep=lockstep, filter_period=0.01)
-    state(sensing, 1.1)
+    state(sensing, 11.1)
     sensing._waiting = [(0.5, 'kept', 'kept', None), (6.0, 'of before', 'of before', None)]
     state(sensing, 1.0)
     assert sensing.restarts == 1
@@ -201,6 +201,41 @@ def test_time_that_goes_back_is_counted_and_later_measurements_of_the_imu_are_dr
     state(sensing, 1.01)
     assert sensing.restarts == 1
     assert sensing._state_period == pytest.approx(0.01)
+
+
+def test_joint_states_that_were_overtaken_are_refused_and_a_clock_that_was_set_back_is_not(make):
+    sensing = make(state_timeout=0.2)
+    for at in (1.0, 1.01, 1.005, 0.82, 1.01, 1.02):
+        state(sensing, at)
+    assert sensing.refusals.counts == {'out of order': 2}
+    assert sensing.monitor.order == [('joints', 1.0), ('joints', 1.01), ('joints', 1.02)]
+    assert (sensing.restarts, sensing.stamp) == (0, 1_020_000_000)
+    state(sensing, 0.81)
+    assert sensing.restarts == 1
+    assert sensing.monitor.order[-1] == ('joints', 0.81)
+    health = sensing.joint_health()
+    assert health.level == WARN
+    assert health.text.endswith('expected stamps that do not go back, found one 0.19 s before the last')
+
+
+def test_joint_states_that_were_overtaken_are_no_news_and_do_not_hide_silence(make, monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr(rooms, 'time', SimpleNamespace(monotonic=lambda: now[0]))
+    sensing = make(state_timeout=0.2)
+    state(sensing, 1.0)
+    for at in (0.99, 0.98, 0.97):
+        now[0] += 0.1
+        state(sensing, at)
+    assert sensing.stale
+
+
+@pytest.mark.parametrize('simulation', [{'lockstep': True}, {'simulated': True}])
+def test_a_simulation_that_goes_back_a_little_was_reset(make, simulation):
+    sensing = make(state_timeout=0.2, **simulation)
+    state(sensing, 0.1)
+    state(sensing, 0.0)
+    assert sensing.restarts == 1
+    assert not sensing.refusals.counts
 
 
 @pytest.mark.parametrize('filter_period', [0.01, 0.0001])
@@ -303,6 +338,19 @@ def test_an_imu_whose_time_goes_back_forgets_what_is_later(make):
     assert sensing._waiting == []
     assert sensing.monitor.order[-1] == ('imu', 0.015)
     assert sensing._imu_period == pytest.approx(0.1)  # time that goes back has no period
+
+
+def test_in_lockstep_an_imu_of_before_time_went_back_keeps_none_of_the_later_ones_waiting(make):
+    sensing = make(lockstep=True)
+    state(sensing, 3.0)
+    state(sensing, 0.0)
+    imu(sensing, 3.01)  # of before, on another topic than the joint states
+    for k in range(3):
+        imu(sensing, 0.01 * k)
+        state(sensing, 0.01 * (k + 1))
+    assert sensing.monitor.order[-2:] == [('imu', 0.02), ('joints', 0.03)]
+    assert sensing.imu_received == 3
+    assert sensing._waiting == []
 
 
 def test_orientation_is_passed_on_unless_the_message_says_that_it_has_none(make):
@@ -476,6 +524,21 @@ def test_health_of_the_imu(make):
     sensing.lockstep = True
     assert sensing.imu_health().level == OK
     assert make(imu='off').imu_health().text == f'off: {UNSEEN_BASE}'
+
+
+@pytest.mark.parametrize('lockstep', [False, True])
+def test_an_imu_that_comes_without_being_used_is_a_warning_and_an_error_where_it_is_required(make, lockstep):
+    for kind, level in (('auto', WARN), ('required', ERROR)):
+        sensing = make(lockstep=lockstep, imu=kind)
+        for at in (0.0, 0.01):
+            imu(sensing, at)
+            state(sensing, at)
+        sensing.monitor.has_imu = True
+        assert sensing.imu_health().level == OK
+        sensing.monitor.has_imu = False
+        health = sensing.imu_health()
+        assert health.level == level
+    assert health.text == 'no imu, and it is required'
 
 
 def test_health_of_an_imu_that_is_required(make):

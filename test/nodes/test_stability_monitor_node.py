@@ -246,7 +246,7 @@ def test_the_ground_below_the_base_is_a_frame_with_the_contact_frames_on_it(make
 
 def test_time_that_goes_back_withdraws_the_margins_at_once(make_monitor):
     node = make_monitor()
-    stand(node)
+    stand(node, start=10.0)
     margin = node.reports.margins['zmp'].publisher
     assert np.isfinite(margin.last.data)
     stand(node, 0.05)
@@ -323,8 +323,9 @@ def test_silence_withdraws_the_last_margins_once(make_monitor):
 def test_in_simulated_time_margins_do_not_depend_on_how_long_the_computer_takes(make_monitor, monkeypatch):
     monkeypatch.setattr(sensing, 'SIMULATED_TIMEOUT', 500.0)
     node = make_monitor(state_timeout=0.05, imu_timeout=0.05, use_sim_time=True)
-    node.sensing._on_imu(imu_message(0.0))
-    stand(node)
+    for k in range(41):
+        node.sensing._on_imu(imu_message(0.01 * k))
+        stand(node, 0.0, 0.01 * k)
     margin = node.reports.margins['zmp'].publisher
     be_silent(node, 100.0)
     node._watch()
@@ -400,6 +401,17 @@ def test_a_base_whose_motion_nobody_measures_is_said_and_what_it_costs(make_moni
     assert values_of(said(node, 'imu'))['base motion'] == 'measured'
 
 
+def test_an_imu_whose_stamp_stands_still_is_a_warning_as_the_base_is_predicted(make_monitor):
+    node = make_monitor()
+    for k in range(60):
+        node.sensing._on_imu(imu_message(min(0.01 * k, 0.3)))
+        node.sensing._on_joint_states(joint_state(0.01 * k, (0.1, 0.7, -1.4)))
+    assert not node.sensing.monitor.has_imu
+    status = said(node, 'imu')
+    assert levels(node)['imu'] == WARN
+    assert status.message.startswith('no imu with stamps of the last 0.1 s of joint_states: the motion of the base')
+
+
 def test_joint_states_wait_for_the_imu_of_their_instant_and_no_longer_than_for_the_next_ones(make_monitor):
     node = make_monitor(imu='required')
     sensing, given = node.sensing, node.reports.margins['zmp'].publisher.messages
@@ -425,10 +437,27 @@ def test_joint_states_wait_for_the_imu_of_their_instant_and_no_longer_than_for_t
 
 def test_time_that_goes_back_starts_the_filters_again(make_monitor):
     node = make_monitor()
-    stand(node)
+    stand(node, start=10.0)
     stand(node, 0.05)
     assert node.sensing.restarts == 1
     assert not node.sensing.monitor.settled
+
+
+def test_joint_states_that_were_overtaken_are_refused_and_the_monitor_goes_on(make_monitor):
+    node = make_monitor()
+    for k in range(60):
+        node.sensing._on_imu(imu_message(0.01 * k, (0.005, 0.0, 0.0)))
+        node.sensing._on_joint_states(joint_state(0.01 * k, (0.1, 0.7, -1.4)))
+    monitor = node.sensing.monitor
+    bias = monitor.ground.bias
+    assert bias[0] == pytest.approx(0.005, abs=1e-3)
+    node.sensing._on_joint_states(joint_state(0.585, (0.1, 0.7, -1.4)))
+    node.sensing._on_imu(imu_message(0.6, (0.005, 0.0, 0.0)))
+    node.sensing._on_joint_states(joint_state(0.6, (0.1, 0.7, -1.4)))
+    assert node.sensing.refusals.counts == {'out of order': 1}
+    assert monitor.settled
+    assert monitor.has_imu
+    assert monitor.ground.bias == pytest.approx(bias, abs=1e-4)
 
 
 @pytest.mark.parametrize(

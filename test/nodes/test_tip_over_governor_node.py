@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from node_testing import Outbox, joint_state, statuses
+from node_testing import Outbox, imu_message, joint_state, statuses
 
 from dyn_nodes.control.tip_over_governor import LONGEST_STEP, GovernorSettings
 from dyn_nodes.middleware import HistoryPolicy, Parameter, SingleThreadedExecutor, message
@@ -299,6 +299,20 @@ def test_seldom_joint_states_are_not_late(make_governor, monkeypatch, period):
     assert not node._are_overdue(), 'a simulation may need any time for an instant'
 
 
+@pytest.mark.parametrize('simulated', [False, True])
+def test_joint_states_of_a_real_machine_are_late_whatever_clock_is_in_the_graph(make_governor, monkeypatch, simulated):
+    """A bag that is played with its clock, or a simulation beside the machine."""
+    node = make_governor(payload=0.0, lateness=0.04, partner='external', use_sim_time=simulated)
+    now = [1000.0]
+    monkeypatch.setattr('dyn_nodes.nodes.sensing.time.monotonic', lambda: now[0])
+    node.create_publisher(message('rosgraph_msgs/msg/Clock'), '/clock', 10)
+    for k in range(5):
+        now[0] += 0.01
+        stand(node, CLOSE, 0.0, 0.01 * k)
+    now[0] += 0.045
+    assert node._are_overdue() != simulated
+
+
 def test_levers_that_come_seldom_are_decided_on_by_the_joint_states(make_governor):
     """So that an output lasts no longer than its stop is certified for."""
     node = make_governor(payload=0.0)
@@ -405,6 +419,27 @@ def test_in_lockstep_it_does_not_matter_whether_imu_or_joint_states_of_an_instan
     assert first.degree == second.degree
     assert first.margin == second.margin
     assert margin == same
+
+
+def test_in_lockstep_the_slope_is_known_after_a_reset_whose_imu_was_late(make_governor):
+    """It took the slope of its parameters, level ground, for that below the machine."""
+    node = make_governor(mode='lockstep', payload=0.0, exchange_period=0.01, command_period=0.01)
+    half = 0.04
+
+    def tilted(at):
+        force = (-9.81 * np.sin(2.0 * half), 0.0, 9.81 * np.cos(2.0 * half))
+        node.sensing._on_imu(imu_message(at, force=force, orientation=(0.0, np.sin(half), 0.0, np.cos(half))))
+
+    for k in range(30):
+        tilted(0.01 * k)
+        node.sensing._on_joint_states(joint_state(0.01 * k, CLOSE))
+    node.sensing._on_joint_states(joint_state(0.0, CLOSE))
+    tilted(0.3)  # of before the reset
+    for k in range(30):
+        tilted(0.01 * k)
+        node.sensing._on_joint_states(joint_state(0.01 * (k + 1), CLOSE))
+    assert node.sensing.monitor.has_imu
+    assert node.sensing.monitor.up == pytest.approx([-np.sin(2.0 * half), 0.0, np.cos(2.0 * half)], abs=1e-6)
 
 
 def command(node, *volts):
