@@ -59,21 +59,39 @@ class ValveMotion:
         self._hold(time, positions)
         return True
 
-    def leave_task(self, time: float, positions: Array) -> None:
-        """Hold the joints where they are instead of playing the task, where there is one, until `restart`."""
-        if self.profile is not None:
-            self._hold(time, positions)
+    @property
+    def plays_task(self) -> bool:
+        """Whether the task is what goes on: there is one, and no trajectory has taken over."""
+        return self.profile is not None and self.tracker.trajectory is None
+
+    def leave_task(self, time: float, positions: Array) -> bool:
+        """Hold the joints where they are until `restart`, where a task plays; return whether one did."""
+        if not self.plays_task:
+            return False
+        self._hold(time, positions)
+        return True
+
+    def note_neutral(self) -> None:
+        """Take notice that neutral voltages were given instead of those of the task."""
+        if isinstance(self.profile, SupervisedTask):
+            self.profile.note_given(dict.fromkeys(self._names, 0.0))
 
     def _hold(self, time: float, positions: Array) -> None:
         self.tracker.set_trajectory(resting(self.joint_names, positions), time, positions)
 
     def voltages(self, time: float, positions: Array, efforts: Array | None) -> Array:
         """Return one voltage per actuator, V."""
-        if self.tracker.trajectory is None and self.profile is not None:
-            if isinstance(self.profile, SupervisedTask):
-                self.profile.watch(time)
-            return self.profile.evaluate(time + self.lead, self._names)
+        if self.profile is not None and self.plays_task:
+            return self._task_voltages(self.profile, time)
         return self.tracker.voltages(time, positions, efforts)
+
+    def _task_voltages(self, profile: VoltageProfile | SupervisedTask, time: float) -> Array:
+        if not isinstance(profile, SupervisedTask):
+            return profile.evaluate(time + self.lead, self._names)
+        profile.watch(time)
+        volts = profile.evaluate(time + self.lead, self._names)
+        profile.note_given(dict(zip(self._names, volts.tolist())))
+        return volts
 
     def phase(self, time: float) -> str:
         """Return the name of what is going on."""

@@ -10,14 +10,15 @@ voltages fade out within the first ramp while the recovery begins, with the leng
 begins once, from the first segment on, and never before the instant at which its cause is known: a message that comes
 late makes it late, not stronger.
 
-Where the reports of the machine stop while segments play, nothing would show that it tips: the voltages fade out, and
-the task is not taken up again. The recovery can still begin after that.
+Where the reports of the machine stop while segments play, nothing would show that it tips: the voltages fade out from
+those that were last given (`note_given`; 0 V without), and the task is not taken up again. The recovery can still
+begin after that.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +66,8 @@ class SupervisedTask:
         self.stopped: float | None = None
         self.cause = ''
         self._reported: float | None = None
+        self._given: dict[str, float] = {}
+        self._faded: dict[str, float] = {}
 
     # -- the machine -----------------------------------------------------------------------------------------------
 
@@ -85,6 +88,10 @@ class SupervisedTask:
         if self.started is None:
             self.started, self.cause = max(now, at + self.on.delay), cause
 
+    def note_given(self, volts: Mapping[str, float]) -> None:
+        """Take notice of what the actuators were given last, V by name: of the task, or neutral in its place."""
+        self._given = dict(volts)
+
     def watch(self, now: float) -> None:
         """Stop the segments where the reports have stopped for too long, or have not begun when the first one does."""
         if self.stopped is not None or not self._first <= now < self._last:
@@ -92,7 +99,7 @@ class SupervisedTask:
         if self.started is not None and now >= self.started:
             return
         if self._reported is None or now - self._reported > self.on.timeout:
-            self.stopped = now
+            self.stopped, self._faded = now, self._given
 
     # -- what is played ----------------------------------------------------------------------------------------------
 
@@ -128,7 +135,8 @@ class SupervisedTask:
 
     def _before_recovery(self, time: float, actuators: Sequence[str]) -> Array:
         if self.stopped is not None and time >= self.stopped:
-            return np.asarray(self._course.evaluate(self.stopped, actuators) * self._fade(time - self.stopped))
+            last = np.array([self._faded.get(name, 0.0) for name in actuators])
+            return np.asarray(last * self._fade(time - self.stopped))
         return self._course.evaluate(time, actuators)
 
     def _fade(self, since: float) -> float:

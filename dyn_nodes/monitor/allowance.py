@@ -23,6 +23,8 @@ STEPS, CLOSE, FINE = 40, 1e-5, 1e-7
 """Of the search for a limit: steps at most, stability degree and part of the interval at which it ends."""
 PROBES = 8
 REACH_STEP, FINEST_STEP = 0.1, 0.01
+BEND = 5e-4
+"""Change of a joint, rad or m, by which the way of a load is found that hangs plumb meanwhile."""
 LONGEST_REACH = 30.0
 SLACK = 0.03
 """Height, m, that the payload may gain or lose on the way outwards before the arm counts as at its end."""
@@ -36,7 +38,8 @@ class Allowance(NamedTuple):
         payload: kg that may be added to the payload, in this posture: at rest, and in the motion of now.
         reach: m that the payload may be moved outwards at its height by the arm, and be at rest there; NaN for an
             arm in closed loops, whose joints do not move one by one.
-        swing_speed: rad/s by which the swing may be faster, with the arm held, braking included.
+        swing_speed: rad/s by which the swing may be faster, with the arm held, braking included; NaN where a load hangs
+            from joints that are passive, which the swing leads outwards.
     """
 
     payload: float
@@ -80,6 +83,7 @@ class Allowances:
         self._lower = np.array([joint.lower for joint in joints])
         self._upper = np.array([joint.upper for joint in joints])
         self.swing = self._find_swing()
+        self._arm = [k for k in range(len(joints)) if k != self.swing and k not in ground.hanging.places]
         self._center = self._swing_center()
         self._limit = machine.payload.limit if machine.payload else 0.0
 
@@ -174,6 +178,10 @@ class Allowances:
 
     # -- reach -------------------------------------------------------------------------------------------------------
 
+    def _at_rest(self, q: Array, payload: float) -> Array:
+        """What hangs hangs plumb, wherever it swings now."""
+        return self.ground.hanging.at_rest(q, payload, self.ground.up)
+
     def _point(self, q: Array) -> Array:
         zeros = np.zeros(len(q))
         load = self.ground.model.evaluate(q, zeros, zeros, STILL, STILL, STILL, 0.0)
@@ -186,7 +194,20 @@ class Allowances:
         length = float(np.linalg.norm(arm))
         return arm / length if length > 1e-6 else np.zeros(3)
 
-    def _jacobian(self, q: Array) -> Array:
+    def _jacobian(self, q: Array, payload: float) -> Array:
+        """(3, n) of the payload by the joints of the arm, a load that hangs plumb; 0 of the others."""
+        J = np.zeros((3, len(q)))
+        if not self.ground.hanging:
+            J[:, self._arm] = self._welded_jacobian(q)[:, self._arm]
+            return J
+        start = self._point(q)
+        for k in self._arm:
+            bent = q.copy()
+            bent[k] += BEND
+            J[:, k] = (self._point(self._at_rest(bent, payload)) - start) / BEND
+        return J
+
+    def _welded_jacobian(self, q: Array) -> Array:
         step = 1e-5
         rows = np.repeat(q[None], 2 * len(q), axis=0)
         for k in range(len(q)):
@@ -195,17 +216,16 @@ class Allowances:
         points = self.ground.moving_loads(rows, 0.0 * rows, 0.0 * rows, 0.0).payload_point
         return np.asarray((points[0::2] - points[1::2]).T / (2.0 * step))
 
-    def _step(self, q: Array, outwards: Array, target: Array) -> Array | None:
-        """Move the payload to a point by the arm; None where the arm cannot."""
-        new = q.copy()
+    def _step(self, q: Array, outwards: Array, target: Array, payload: float = 0.0) -> Array | None:
+        """Move the payload to a point by the arm, a load that hangs plumb; None where the arm cannot."""
+        new = self._at_rest(q, payload)
         for _ in range(4):
             error = target - self._point(new)
             if float(np.linalg.norm(error)) < 1e-5:
                 break
-            J = self._jacobian(new)
-            if self.swing is not None:
-                J[:, self.swing] = 0.0
+            J = self._jacobian(new, payload)
             new = np.clip(new + J.T @ np.linalg.solve(J @ J.T + 1e-6 * np.eye(3), error), self._lower, self._upper)
+            new = self._at_rest(new, payload)
         error = target - self._point(new)
         normal = self.ground.plane[:3]
         reached = abs(error @ outwards) < 0.02 * REACH_STEP and abs(error @ normal) < SLACK
@@ -215,6 +235,7 @@ class Allowances:
         """Along the path at constant height: safe postures first end, or unsafe ones first end, somewhere on it."""
         if self.machine.constraints:
             return float('nan')
+        q = self._at_rest(q, payload)
         start = self._point(q)
         outwards = self._outwards(start)
         if not outwards.any():
@@ -223,7 +244,7 @@ class Allowances:
         sign = 1.0 if safe_now else -1.0
         here, way, step = q, 0.0, REACH_STEP
         while way < LONGEST_REACH and step >= FINEST_STEP:
-            there = self._step(here, outwards, start + sign * (way + step) * outwards)
+            there = self._step(here, outwards, start + sign * (way + step) * outwards, payload)
             if there is None:
                 step *= 0.5
             elif (self._spare(there, payload) >= 0.0) != safe_now:
@@ -245,7 +266,7 @@ class Allowances:
 
     def _swing_speed(self, q: Array, v: Array, payload: float) -> float:
         """Closed form: the load is linear in the square of the speed and in the acceleration."""
-        if self.swing is None:
+        if self.swing is None or self.ground.hanging:
             return float('nan')
         now = abs(float(v[self.swing]))
         postures = np.repeat(q[None], 3, axis=0)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.monitor.ground_kernels import corners_kernel, present_kernel
 from dyn_nodes.monitor.ground_observer import GroundObserver, ground_axes
+from dyn_nodes.monitor.hanging import HangingJoints
 from dyn_nodes.monitor.load_model import Load, LoadModel
 from dyn_nodes.stability.polygon import polygon_fault_kernel
 from dyn_nodes.stability.zmp import zmp_kernel
@@ -33,11 +34,13 @@ class StandingGround:
     Attributes:
         plane: (4,) of the ground in the base's axes, as it stands now.
         up: (3,) against gravity in the base's axes, unit.
+        hanging: the joints on which something hangs.
     """
 
     def __init__(self, machine: Machine, model: LoadModel | None = None) -> None:
         self.machine = machine
         self.model = model or LoadModel(machine)
+        self.hanging = HangingJoints(machine, self.model)
         self._springs = GroundObserver(machine)
         self._still = np.zeros(len(self.model.joints))
         self.plane = np.array([0.0, 0.0, 1.0, 0.0])
@@ -58,10 +61,10 @@ class StandingGround:
         return self.model.evaluate(q, still, still, STILL, STILL, STILL, 0.0).attachments
 
     def standing_degree(self, q: Array, payload: float) -> float:
-        """Return the stability degree at rest, the suspension deflected as it will be.
+        """Return the stability degree at rest, the suspension deflected as it will be, what hangs hanging plumb.
 
         Args:
-            q: (n,) joint positions.
+            q: (n,) joint positions; of hanging joints only where the search for plumb begins.
             payload: kg.
         """
         still = self._still
@@ -69,7 +72,8 @@ class StandingGround:
         plane = self.plane
         degree = -np.inf
         for _ in range(ROUNDS):
-            felt = ground_axes(plane) @ slope * self.machine.gravity
+            up = ground_axes(plane) @ slope
+            felt, q = up * self.machine.gravity, self.hanging.at_rest(q, payload, up)
             load = self.model.evaluate(q, still, still, STILL, STILL, felt, payload)
             found = self._springs.statics(load)
             corners = np.ascontiguousarray(found.feet[self._springs.polygon])

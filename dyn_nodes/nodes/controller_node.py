@@ -253,15 +253,16 @@ class ControllerNode(CommandingNode):
         self.motion.restart(self._state[0] if self._state else None)
 
     def _resume(self, further: Any, gap: float) -> None:
-        """After a silence the machine may be anywhere: a trajectory is not taken up again."""
-        if self._state is not None and self.motion.interrupt(self.time, self._state[0]):
-            self.get_logger().warn('joint_states are back: the trajectory is given up, the joints are held')
-
-    def _set_back(self, further: Any, back: float) -> None:
-        """A task has the times of the clock: it would play again what it has played."""
-        if self._state is not None and isinstance(self.motion, ValveMotion):
-            self.motion.leave_task(self.time, self._state[0])
-        super()._set_back(further, back)
+        """The machine may be anywhere, and a task has the times of a clock that jumped: neither is taken up again."""
+        if self._state is None:
+            return
+        left = ''
+        if isinstance(self.motion, ValveMotion) and self.motion.leave_task(self.time, self._state[0]):
+            left = 'task'
+        elif self.motion.interrupt(self.time, self._state[0]):
+            left = 'trajectory'
+        if left:
+            self.get_logger().warn(f'joint_states are back: the {left} is given up, the joints are held')
 
     def _repeat(self) -> None:
         """The same instant once more. Each period takes exactly one command of volts, and the last one is kept."""
@@ -303,6 +304,8 @@ class ControllerNode(CommandingNode):
         """0 V; or the joints where they were last."""
         if self.valves:
             self._publish_voltages(np.zeros(self._drives))
+            if isinstance(self.motion, ValveMotion):
+                self.motion.note_neutral()
         elif self._state is not None:
             self._publish_positions(self._state[0], np.zeros(len(self.motion.joint_names)))
 

@@ -35,7 +35,7 @@ class DynamicsHealth:
         self.pacer, self.refusals, self.levels = pacer, refusals, levels
         self.node = pacer.node
         self.fault = ''
-        self._was_silent = False
+        self._was_silent = (False, False)
         self._constraints: Any = None
         self._constraints_at = -np.inf
 
@@ -45,8 +45,9 @@ class DynamicsHealth:
         return own | {'constraints': self.constraints} if self.node.plant.constraints is not None else own
 
     def silence_changed(self) -> bool:
-        """Return whether the partner has stopped or resumed its answers since the last call."""
-        changed, self._was_silent = self.pacer.silent != self._was_silent, self.pacer.silent
+        """Return whether the partner has stopped or resumed its answers or commands since the last call."""
+        is_silent = self.pacer.silent, self.pacer.uncommanded
+        changed, self._was_silent = is_silent != self._was_silent, is_silent
         return changed
 
     def simulation(self) -> Health:
@@ -86,6 +87,8 @@ class DynamicsHealth:
         if pacer.silent:
             stands = 'holding the joints' if pacer.paced or not pacer.waits else 'simulated time stands still'
             health.worse(ERROR, f'no command for {pacer.patience:g} s: {stands}')
+        if pacer.uncommanded:
+            health.worse(ERROR, f'no command for {self.node.values["command_timeout"]:g} s: holding the joints')
         if refusals.recent(pacer.now()):
             health.worse(WARN, f'refused: {refusals.last}')
         return health

@@ -369,6 +369,8 @@ class DynamicsNode(OverridableNode):
         self.commands += 1
         if self.answers or not self.grasps.held:
             self._commanded()
+        else:
+            self.pacer.note_command()
 
     @property
     def _is_answered(self) -> bool:

@@ -101,6 +101,7 @@ class Pacer:
         paused: simulated time stands still on request.
         started: simulated time has begun.
         silent: the partner has not answered within `patience`.
+        uncommanded: commands beside the answers of an object have stopped for longer than `command_timeout`.
         patience: how long that is, s of wall time.
         schedule: the wall clock's (real time).
         factor: simulated seconds per second of wall time.
@@ -109,13 +110,14 @@ class Pacer:
     def __init__(self, node: PacedNode) -> None:
         self.node = node
         self.paced, self.waits = node.values['mode'] == 'realtime', node.waits
-        self.paused = self.silent = self.started = False
+        self.paused = self.silent = self.started = self.uncommanded = False
         self.patience = float(node.values['command_timeout'])
         self.schedule = WallSchedule(node.values['speed'], self._tolerance())
         self.factor = RealTimeFactor()
         waits = node.values['wait_for'], node.values['wait_timeout']
         self.readiness = Readiness(node, *waits, node.object_topics)
         self._since = time.monotonic()
+        self._command_at: float | None = None
         self._asked_again = -np.inf
         self._finished_at: float | None = None
         is_composed = getattr(getattr(node, 'context', None), 'local', None) is not None
@@ -143,6 +145,10 @@ class Pacer:
         self._answered = True
         self._go_on()
 
+    def note_command(self) -> None:
+        """Take notice of a command where time waits for what hands hold alone: no instant is answered by it."""
+        self._command_at, self.uncommanded = time.monotonic(), False
+
     def earlier_command(self) -> None:
         """Wait again for a partner that was given up: a command of an earlier instant has come from it."""
         self._since = time.monotonic()
@@ -161,6 +167,8 @@ class Pacer:
         """Stop or go on; a command that came meanwhile is used then."""
         self.paused = paused
         self._since = time.monotonic()
+        if self._command_at is not None:
+            self._command_at = self._since
         self.rebase()
         self._go_on()
 
@@ -183,8 +191,8 @@ class Pacer:
 
     def restart(self) -> None:
         """Time starts again at 0."""
-        self._finished_at = None
-        self._answered = False
+        self._finished_at = self._command_at = None
+        self._answered = self.uncommanded = False
         if self.started:
             self._begin()
 
@@ -248,6 +256,7 @@ class Pacer:
             self.factor.note(self.now())
             self._note_partners()
             self._look_for_silence()
+            self._look_for_commands()
         self.node.update_diagnostics() if self.paced else self.node.report_silence()
 
     def _look_for_silence(self) -> None:
@@ -262,6 +271,14 @@ class Pacer:
                 self.node.hold()
         if self.waits and waited > min(REPEAT_PERIOD, self.patience):
             self._ask_again()
+
+    def _look_for_commands(self) -> None:
+        """Hold the joints where commands that are not waited for have come beside those answers, and have stopped."""
+        waited = 0.0 if self._command_at is None else time.monotonic() - self._command_at
+        if waited > self.node.values['command_timeout'] and not self.uncommanded:
+            self.uncommanded = True
+            self.node.get_logger().error(f'no command since {waited:.2f} s: holding the joints where they are')
+            self.node.hold()
 
     def _patience_now(self, waited: float) -> float:
         """Return the wall time after which a silent partner is given up, s: longer while it is in the graph."""

@@ -22,7 +22,7 @@ class RecoveryWatch:
     """Feeds a supervised task.
 
     Args:
-        node: the node; its `time` is that of the joint states.
+        node: the node; its `time` is that of the joint states, its `motion` plays the task.
         task: the task.
         refuse: called with what could not be used.
         qos: of the reports.
@@ -71,6 +71,8 @@ class RecoveryWatch:
 
     def report(self) -> None:
         """Log once that the recovery begins, or that the task is stopped."""
+        if not self.node.motion.plays_task:
+            return
         task, log = self.task, self.node.get_logger()
         logged, self._logged = self._logged, (task.started, task.stopped)
         if task.started is not None and logged[0] is None:
@@ -87,6 +89,8 @@ class RecoveryWatch:
         task = self.task
         values = {'waits for': str(task.on), 'delay': f'{task.on.delay:g}', 'reports': str(self.reports)}
         values |= {'events': str(self.events), 'cause': task.cause}
+        if not self.node.motion.plays_task:
+            return Health(WARN, 'the task is left: no recovery begins', values)
         if task.started is not None:
             text = f'recovery from t = {task.started:.3f} s: {task.cause}'
             return Health(WARN, text, values)

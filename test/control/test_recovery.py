@@ -29,6 +29,13 @@ def reports(task: SupervisedTask, until: float, value: float = 0.1, since: float
         task.watch(since + 0.02 * k)
 
 
+def play(task: SupervisedTask, since: float, until: float) -> None:
+    """Give the volts of the task every 0.01 s, as a controller does."""
+    for k in range(round((until - since) / 0.01) + 1):
+        task.watch(since + 0.01 * k)
+        task.note_given(dict(zip(ARMS, task.evaluate(since + 0.01 * k, ARMS).tolist())))
+
+
 def test_without_a_cause_the_task_plays_without_its_recovery():
     task, plain = supervised(), profile().without_recovery()
     reports(task, 20.0)
@@ -114,10 +121,10 @@ def test_nothing_is_a_cause_before_the_first_segment():
 def test_without_reports_the_segments_fade_out_and_are_not_taken_up_again(last):
     task = supervised(event='lift_off', timeout=0.5)
     reports(task, last)
-    for time in np.arange(last, 8.0, 0.01):
-        task.watch(float(time))
+    play(task, last, 8.0)
     stopped = max(5.0, last + 0.5)
     assert task.stopped == pytest.approx(stopped, abs=0.011)
+    assert task.evaluate(task.stopped, ARMS) == pytest.approx(profile().evaluate(task.stopped, ARMS), abs=0.1)
     assert task.evaluate(task.stopped + 0.6, ARMS) == pytest.approx([0.0, 0.0], abs=1e-12)
     assert np.abs(task.evaluate(task.stopped + 0.3, ARMS)).max() <= 0.5 * 5.5 + 1e-9
     assert task.phase(8.0) == 'stopped'
@@ -133,6 +140,17 @@ def test_a_task_that_was_never_watched_does_not_begin():
     task.watch(5.0)
     assert task.stopped == 5.0
     assert task.evaluate(7.0, ARMS).tolist() == [0.0, 0.0]
+
+
+def test_a_task_that_is_stopped_fades_from_what_was_last_given():
+    """Whatever the task would have given meanwhile: the first look of a run, or a gap in the joint states."""
+    for given, volts in (({}, (0.0, 0.0)), ({'stick': -1.0}, (0.0, -1.0)), ({'boom': -5.0, 'stick': 2.0}, (-5.0, 2.0))):
+        task = supervised()
+        task.note_given(given)
+        task.watch(7.0)
+        assert task.evaluate(7.0, ARMS) == pytest.approx(volts)
+        assert task.evaluate(7.3, ARMS) == pytest.approx(0.5 * np.array(volts))
+        assert task.evaluate(7.6, ARMS[::-1]) == pytest.approx((0.0, 0.0), abs=1e-12)
 
 
 def test_a_value_that_is_no_number_is_no_report():

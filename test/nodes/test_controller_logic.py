@@ -333,6 +333,23 @@ class TestSilence:
         play(node, back, back + 0.02)
         assert phases(node)[-1] == phase
 
+    def test_after_lost_time_a_task_is_given_up_and_the_joints_are_held(
+        self, make: Any, task: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        node = make(task=task, mode='realtime', partner='external')
+        play(node, 0.0, 0.1)
+        assert sent(node)[-1][0] == pytest.approx(-4.0)
+        now = time.monotonic()
+        monkeypatch.setattr(time, 'monotonic', lambda: now + 0.25)
+        node._watch()
+        monkeypatch.undo()
+        count = len(sent(node))
+        play(node, 0.35, 0.5)  # the recovery of the task's times would have begun before
+        assert sent(node)[count:] == [[0.0, 0.0, 0.0]] * 15
+        assert phases(node)[-1] == 'hold'
+        play(node, 0.5, 0.55, (POSTURE[0], POSTURE[1] + 0.1, POSTURE[2]))
+        assert sent(node)[-1][0] < -0.5  # back to where it was held
+
     def test_in_lockstep_silence_is_reported_and_nothing_is_sent(
         self, make: Any, task: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:

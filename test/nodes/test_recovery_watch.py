@@ -102,6 +102,36 @@ def test_a_silent_machine_stops_the_reach_and_health_says_why(bench):
     assert own.run(7.52, 8.6, None) == pytest.approx((4.5, 4.0))
 
 
+def lose_states(own: Bench) -> None:
+    """Joint states stop for longer than `command_timeout`, by the wall clock."""
+    own.node.heard -= 100.0
+    own.node._watch()
+    assert own.sent[-1] == [0.0, 0.0, 0.0]
+
+
+def test_after_lost_joint_states_a_supervised_task_steps_to_no_volts_and_nothing_is_recovered(bench):
+    own = bench(mode='realtime', partner='external')
+    assert own.run(0.0, 6.4) == pytest.approx((-5.0, -5.5))
+    lose_states(own)
+    count = len(own.sent)
+    own.run(7.4, 8.3)
+    own.event('lift_off', '8.3')
+    own.run(8.32, 9.0)
+    assert own.sent[count:] == [[0.0, 0.0, 0.0]] * (len(own.sent) - count)
+    assert own.node.phase == 'hold'
+    health = own.health()
+    assert (health.level, health.text) == (1, 'the task is left: no recovery begins')
+
+
+def test_a_task_that_is_stopped_after_neutral_commands_stays_at_neutral(bench):
+    own = bench(mode='realtime', partner='external')
+    own.run(0.0, 6.0)
+    assert own.run(6.02, 6.4, None) == pytest.approx((-5.0, -5.5))
+    lose_states(own)
+    assert own.reach(6.55, None) == (0.0, 0.0)
+    assert own.node.phase == 'stopped'
+
+
 @pytest.mark.parametrize('time', ['', 'soon', 'nan', 'inf', '-1', '1e300', '400.0'])
 def test_an_event_without_a_time_that_can_be_is_refused(bench, time):
     own = bench()

@@ -1,0 +1,124 @@
+"""A robot whose hand holds an object of others: its own commander may stop while the object goes on answering."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from node_testing import statuses
+
+from dyn_nodes.middleware import message
+from dyn_nodes.nodes import pacing
+from dyn_nodes.nodes.dynamics_node import DynamicsNode
+from dyn_nodes.nodes.stamps import stamp_of
+
+JointState = message('sensor_msgs/msg/JointState')
+WrenchStamped = message('geometry_msgs/msg/WrenchStamped')
+TIMEOUT = 0.2
+STEP = 0.005
+
+
+class Robot:
+    """A robot of a team whose object answers every instant, on a wall clock that the test moves."""
+
+    def __init__(self, make_node: Any, clock: SimpleNamespace, **parameters: Any) -> None:
+        given = {'partner': 'external', 'exchange_period': STEP, 'command_timeout': TIMEOUT, 'measures': ['']}
+        self.node = make_node(DynamicsNode, team='team_bar', robot='left', **given, **parameters)
+        self.clock, pacer = clock, self.node.pacer
+        self.pacer = pacer
+        pacer.schedule.clock = pacer.factor.clock = lambda: clock.now
+        pacer._begin()
+        self._read = self.node.grasps._reader('hand')
+        self.joint = list(self.node.plant.joints).index(self.node.plant.actuated[-1])
+
+    @property
+    def speed(self) -> float:
+        return abs(float(self.node.plant.velocities[self.joint]))
+
+    def go_on(self, seconds: float) -> None:
+        for _ in range(round(seconds / STEP)):
+            self.clock.now += STEP
+            wrench = WrenchStamped()
+            wrench.header.frame_id = self.node.values['world_frame']
+            wrench.header.stamp = stamp_of(self.node.plant.time)
+            self._read(wrench)
+            self.pacer._go_on()
+            self.pacer._watch()
+
+    def command(self, more: float = 0.02) -> None:
+        """Efforts that hold the joints, and `more` on one of them, N m."""
+        efforts = self.node.plant.holding_efforts().copy()
+        efforts[self.joint] += more
+        self.node._on_joint_command(JointState(name=list(self.node.plant.joints), effort=efforts.tolist()))
+
+    def status(self) -> Any:
+        self.node.diagnostics.update(math.inf, 0.0)
+        return statuses(self.node.diagnostics.publisher.last)['commands']
+
+
+@pytest.fixture
+def robot(make_node: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    clock = SimpleNamespace(now=100.0)
+
+    def make(**parameters: Any) -> Robot:
+        monkeypatch.setattr(pacing.time, 'monotonic', lambda: clock.now)
+        return Robot(make_node, clock, **parameters)
+
+    return make
+
+
+@pytest.mark.parametrize('mode', ['realtime', 'lockstep'])
+def test_a_robot_with_an_object_is_held_after_the_timeout_of_its_commands(robot: Any, mode: str) -> None:
+    own = robot(mode=mode)
+    own.go_on(0.3)
+    own.command()
+    own.go_on(TIMEOUT - 2 * STEP)
+    moving = own.speed
+    assert moving > 0.01
+    assert own.status().level == 0
+    own.go_on(0.1)
+    assert (own.status().level, own.status().message) == (2, 'no command for 0.2 s: holding the joints')
+    assert own.speed < moving
+    own.go_on(1.0)
+    assert own.speed < 0.05 * moving
+    assert own.node.plant.time == pytest.approx(0.3 + TIMEOUT + 1.1, abs=4 * STEP)  # the object is still waited for
+    assert not own.pacer.silent
+
+
+def test_commands_that_come_again_move_a_robot_with_an_object(robot: Any) -> None:
+    own = robot(mode='realtime')
+    own.command()
+    own.go_on(1.0)
+    for _ in range(4):
+        own.command(0.05)
+        own.go_on(0.1)
+    assert own.speed > 0.01
+    assert own.status().level == 0
+
+
+def test_a_refused_command_is_no_sign_of_a_commander(robot: Any) -> None:
+    own = robot(mode='realtime')
+    own.command()
+    for _ in range(6):
+        own.go_on(0.05)
+        own.command(math.nan)
+    assert own.pacer.uncommanded
+    assert np.isfinite(own.node.plant.positions).all()
+
+
+def test_without_any_command_and_while_paused_no_commander_is_missed(robot: Any) -> None:
+    own = robot(mode='realtime')
+    own.go_on(0.5)
+    assert not own.pacer.uncommanded
+    own.command()
+    own.pacer.pause(True)
+    own.go_on(0.5)
+    own.pacer.pause(False)
+    own.go_on(0.1)
+    assert not own.pacer.uncommanded
+    own.node.put_back()
+    own.go_on(0.5)
+    assert not own.pacer.uncommanded
