@@ -47,8 +47,8 @@ class GovernorSettings:
         center_error: by which the centre of mass of all links may lie elsewhere, in any horizontal direction, m.
         payload_error: part by which the payload may be heavier or lighter than known.
         horizon: s that are predicted at least.
-        longest: s that are predicted at most, while a joint moves or the base still rocks; longer where valves would still
-            be open.
+        longest: s that are predicted at most, while a joint moves or the base still rocks; longer where valves would be
+            open still.
         halvings: of the part of a function's step that is let through.
     """
 

@@ -343,8 +343,12 @@ class Sensing:
 
     @property
     def lost_imu(self) -> bool:
-        """Return whether an IMU is required, or has been there, and is not: what it knew of the slope has gone."""
-        return self.lacks_imu or (self.had_imu and not self.monitor.has_imu)
+        """Return whether an IMU is required, has been there or sends, and is not used: the slope is not known.
+
+        One whose stamps are far from those of the joint states sends, but is of no use.
+        """
+        sends = not self.lockstep and self.received > 0 and self.monitor.settled and not self.imu_stale
+        return self.lacks_imu or ((self.had_imu or sends) and not self.monitor.has_imu)
 
     @property
     def trustworthy(self) -> bool:

@@ -541,6 +541,21 @@ def test_an_imu_that_comes_without_being_used_is_a_warning_and_an_error_where_it
     assert health.text == 'no imu, and it is required'
 
 
+def test_an_imu_that_sends_and_is_not_used_counts_as_lost(make):
+    """Its stamps are far from those of the joint states: level ground would be assumed on a slope."""
+    sensing = make()
+    sensing.monitor.settled, sensing.monitor.has_imu = True, False
+    state(sensing, 0.0)
+    assert not sensing.lost_imu, 'there is none'
+    imu(sensing, 0.0)
+    state(sensing, 0.01)
+    assert sensing.lost_imu
+    sensing.monitor.has_imu = True
+    assert not sensing.lost_imu
+    sensing.had_imu, sensing.monitor.has_imu, sensing.imu_heard = False, False, -np.inf
+    assert not sensing.lost_imu, 'it sends no more, and never was of use'
+
+
 def test_health_of_an_imu_that_is_required(make):
     sensing = make(imu='required')
     health = sensing.imu_health()
