@@ -301,8 +301,12 @@ class Sensing:
         """
         if time.monotonic() - self.heard <= min(self.intervals, default=0.0) + lateness:
             return False
-        simulated = self.node.get_parameter('use_sim_time').value or self.node.count_publishers('/clock')
-        return self.stale if simulated else True
+        return self.stale if self.is_simulated else True
+
+    @property
+    def is_simulated(self) -> bool:
+        """Return whether the joint states are those of a simulation, which keeps its own time."""
+        return bool(self.node.get_parameter('use_sim_time').value or self.node.count_publishers('/clock'))
 
     @property
     def imu_stale(self) -> bool:
