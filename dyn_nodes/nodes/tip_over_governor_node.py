@@ -170,7 +170,7 @@ class TipOverGovernorNode(OverridableNode):
         if self._due_stamp is not None and stamp < self._due_stamp:
             self.governor.reset()
             self._last = None
-            self._waiting = [(volts, own) for volts, own in self._waiting if own is None or own <= stamp]
+            self._forget_after(stamp)
         self._due_stamp = stamp
         self._due_states += 1
         self._answer_waiting()
@@ -193,6 +193,10 @@ class TipOverGovernorNode(OverridableNode):
             self._paired = self._paired + 1 if stamp is None else self._due_states
             self._answer(volts, (self.sensing.stamp or 0) / NANO, stamp)
 
+    def _forget_after(self, stamp: int) -> None:
+        """Drop commands of later instants, ns: time went back, and what they were computed from is no more."""
+        self._waiting = [(volts, own) for volts, own in self._waiting if own is None or own <= stamp]
+
     def _has_come(self, stamp: int | None) -> bool:
         if stamp is None:
             return self._paired < self._due_states
@@ -211,6 +215,8 @@ class TipOverGovernorNode(OverridableNode):
         self.received += 1
         self.heard = time.monotonic()
         if self.lockstep:
+            if stamp is not None:
+                self._forget_after(stamp)
             self._waiting.append((volts, stamp))
             if len(self._waiting) > MOST_WAITING:  # a partner in step does not send so many ahead of the joint states
                 del self._waiting[0]

@@ -12,7 +12,7 @@ from node_testing import Outbox, joint_state, statuses
 
 from dyn_nodes.control.tip_over_governor import LONGEST_STEP, GovernorSettings
 from dyn_nodes.middleware import HistoryPolicy, Parameter, SingleThreadedExecutor, message
-from dyn_nodes.nodes.arrays import stamp_volts, volts_message
+from dyn_nodes.nodes.arrays import stamp_of_volts, stamp_volts, volts_message
 from dyn_nodes.nodes.parameters import ParameterError, node_parameters
 from dyn_nodes.nodes.stamps import NANO, stamp_of
 from dyn_nodes.nodes.tip_over_governor_node import MOST_WAITING, TipOverGovernorNode
@@ -445,6 +445,21 @@ def test_in_lockstep_a_command_keeps_its_instant_after_one_was_refused(make_gove
     assert len(node.commands_out.messages) == 1, 'its joint states have not come'
     node.sensing._on_joint_states(joint_state(0.02, CLOSE))
     assert len(node.commands_out.messages) == 2
+
+
+def test_in_lockstep_commands_of_instants_after_a_reset_do_not_wait_for_those_of_before(make_governor):
+    node = make_governor(mode='lockstep', payload=0.0, exchange_period=0.01, command_period=0.01)
+    for k in (0, 1):
+        node.sensing._on_joint_states(joint_state(0.01 * k, CLOSE))
+    node.sensing._on_joint_states(joint_state(0.0, CLOSE))  # the dynamics was reset while the controller computes
+    for k in (0, 1, 0):
+        msg = volts_message(node.governor.names)
+        msg.data = [-1.0, 0.0, 0.0]
+        stamp_volts(msg, round(0.01 * k * NANO))
+        node._on_command(msg)
+    assert [stamp_of_volts(msg) for msg in node.commands_out.messages] == [0, 0]
+    node.sensing._on_joint_states(joint_state(0.01, CLOSE))
+    assert len(node.commands_out.messages) == 2, 'nothing of before the reset is left'
 
 
 def test_a_required_imu_that_is_missing_keeps_the_valves_at_neutral(make_governor):
