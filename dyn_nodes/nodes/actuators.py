@@ -61,6 +61,7 @@ class ActuatorNode(FollowerNode):
         source_lost: the source of valve_commands has been given up (realtime); the commands are 0 V.
         waiting: lockstep: joint states that wait for their valve_commands, (stamp, positions, velocities).
         fault: why no efforts are given, or ''.
+        health: its statuses.
         state_refusals, command_refusals: what was refused.
     """
 
@@ -74,6 +75,7 @@ class ActuatorNode(FollowerNode):
     """What an actuator holds a joint with: the oil, the currents."""
     neutral: ClassVar[str]
     """What a neutral command does, for messages."""
+    health: ActuatorHealth
 
     def __init__(self, **options: Any) -> None:
         super().__init__(self.node_name, **options)
@@ -195,6 +197,7 @@ class ActuatorNode(FollowerNode):
         if self.lockstep:
             drive_clock(self, stamp)
         try:
+            self._check_order(stamp)
             positions, velocities = self.reader.read(msg)
             if stamp == self.stamp:
                 self._repeat()

@@ -286,6 +286,22 @@ class TestRealtime:
         assert realtime.exchange.system.oil[0] == 0.0
         assert efforts_of(realtime.commands_out.last)['boom_joint'] == pytest.approx(EFFORTS[1], rel=1e-3)
 
+    def test_joint_states_that_were_overtaken_are_refused_and_the_oil_goes_on(self, realtime: Any) -> None:
+        realtime._on_valve_commands(volts(-5.0, 0.0, 0.0))
+        for k in (0, 100, 110, 105, 120):
+            realtime._on_joint_states(joint_state(k * 1e-3))
+        assert realtime.exchange.system.oil[0] == pytest.approx(-5e-3 * (1.0 - math.exp(-0.12 / 0.08)), rel=1e-6)
+        assert dict(realtime.state_refusals.counts) == {'out of order': 1}
+        assert (realtime.restarts, realtime.answered) == (0, 4)
+
+    @pytest.mark.parametrize('back', [0.201, 3.0])
+    def test_a_clock_that_was_set_back_starts_the_oil_again(self, realtime: Any, back: float) -> None:
+        realtime._on_valve_commands(volts(-5.0, 0.0, 0.0))
+        for at in (5.0, 5.05, 5.05 - back):
+            realtime._on_joint_states(joint_state(at))
+        assert (realtime.restarts, realtime.answered) == (1, 3)
+        assert realtime.exchange.system.oil[0] == 0.0
+
     def test_silent_joint_states_are_an_error(self, realtime: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         realtime._on_joint_states(joint_state(0.0))
         realtime._watch()
