@@ -61,6 +61,7 @@ class ActuatorNode(FollowerNode):
         source_lost: the source of valve_commands has been given up (realtime); the commands are 0 V.
         waiting: lockstep: joint states that wait for their valve_commands, (stamp, positions, velocities).
         fault: why no efforts are given, or ''.
+        health: its statuses.
         state_refusals, command_refusals: what was refused.
     """
 
@@ -74,6 +75,7 @@ class ActuatorNode(FollowerNode):
     """What an actuator holds a joint with: the oil, the currents."""
     neutral: ClassVar[str]
     """What a neutral command does, for messages."""
+    health: ActuatorHealth
 
     def __init__(self, **options: Any) -> None:
         super().__init__(self.node_name, **options)
@@ -147,8 +149,9 @@ class ActuatorNode(FollowerNode):
         self._message: Any = None
         self._volts, self._commands = np.zeros(count), np.zeros(count)
         self.source_lost = False
-        self._fresh = False  # a command has come that no instant has taken yet
-        self._stale = 0  # commands still to come that are meant for instants before time went back
+        self._stamped: dict[int, Any] = {}  # commands by the instant that they answer, which has not taken them yet
+        self._fresh = False  # a command without an instant has come that none has taken yet
+        self._stale = 0  # of these still to come that are meant for instants before time went back
         self._commanded_stamp: int | None = None  # the last instant that took one
 
     def _create_topics(self) -> None:
@@ -195,6 +198,7 @@ class ActuatorNode(FollowerNode):
         if self.lockstep:
             drive_clock(self, stamp)
         try:
+            self._check_order(stamp)
             positions, velocities = self.reader.read(msg)
             if stamp == self.stamp:
                 self._repeat()
@@ -240,6 +244,7 @@ class ActuatorNode(FollowerNode):
         self.restarts += 1
         if gap < 0.0:
             self._stale = int(self._awaits_command())
+            self._stamped = {own: volts for own, volts in self._stamped.items() if own <= stamp}
             self._commanded_stamp = None
             self.get_logger().info(f'time went back by {-gap:.3f} s: {self.content} starts again')
         else:
@@ -285,10 +290,12 @@ class ActuatorNode(FollowerNode):
     def _take_commands(self, stamp: int) -> bool:
         """Set the volts of an instant; False where it has to wait for them."""
         if self._awaits_command():
-            if not self._fresh:
-                return False
-            self._fresh = False
-            self._volts, self._commanded_stamp = self._commands, stamp
+            volts = self._stamped.pop(stamp, None)
+            if volts is None:
+                if not self._fresh:
+                    return False
+                volts, self._fresh = self._commands, False
+            self._volts, self._commanded_stamp = volts, stamp
         elif self.source_lost or not self.awaits_commands:
             silent = self.source_lost or self.health.commands_silent()
             self._volts = np.zeros_like(self._commands) if silent else self._commands
@@ -349,24 +356,47 @@ class ActuatorNode(FollowerNode):
     def _on_valve_commands(self, msg: Any) -> None:
         try:
             values = commands.voltages(msg, self.valve_names, self._limits)
-            if self.awaits_commands:
-                self._command_due.check_answered('valve_commands', stamp_of_volts(msg))
+            stamp = stamp_of_volts(msg) if self.awaits_commands else None
+            self._command_due.check_answered('valve_commands', stamp)
         except commands.RefusedError as refused:
             self._refuse(self.command_refusals, refused)
             return
-        if self._stale:  # meant for an instant before time went back
+        if stamp is None and self._stale:  # meant for an instant before time went back
             self._stale -= 1
             return
-        self._commands = np.zeros(len(self.exchange.system.names))
-        self._commands[self.order] = values
+        volts = np.zeros(len(self.exchange.system.names))
+        volts[self.order] = values
         self.commanded = time.monotonic()
         self.voltages_received += 1
+        if stamp is None:
+            self._take_unstamped(volts)
+        else:
+            self._take_stamped(stamp, volts)
+
+    def _take_unstamped(self, volts: Any) -> None:
+        """Take a command (m,), V, of whatever instant is next."""
+        self._commands = volts
         if self.source_lost:  # it is back; this command is of an instant that has its answer already
-            self.source_lost, self._volts = False, self._commands
+            self.source_lost, self._volts = False, volts
             return
         self._fresh = True
         if self.awaits_commands:
             self._answer()
+
+    def _take_stamped(self, stamp: int, volts: Any) -> None:
+        """Keep a command (m,), V, for its own instant, ns.
+
+        One of an instant that was answered without it holds for the rest of its period. It is for no instant that
+        follows, unless time goes back to its own: a source sends its commands in order, so later ones are dropped.
+        """
+        present, due = self.stamp or 0, self._command_due
+        is_present = 0 <= present - stamp < (due.ticks - 0.5) * due.exchange
+        if is_present and self.waiting is None and stamp != self._commanded_stamp:
+            self._volts = volts
+        self.source_lost, self._stale = False, 0
+        self._stamped = {own: kept for own, kept in self._stamped.items() if present <= own < stamp}
+        self._stamped[stamp] = volts
+        self._answer()
 
     def _set_payload(self, mass: float) -> None:
         if self.mobility is not None:

@@ -57,10 +57,11 @@ class FollowerNode(OverridableNode):
     Attributes:
         values: parameters.
         stamp: of the newest joint states, ns; None before the first.
-        diagnostics: set by the node.
+        health, diagnostics: set by the node before time begins.
     """
 
     values: dict[str, Any]
+    health: FollowerHealth
     stamp: int | None = None
     diagnostics: DiagnosticsPublisher
 
@@ -91,6 +92,13 @@ class FollowerNode(OverridableNode):
     def _watch(self) -> None:
         raise NotImplementedError
 
+    def _check_order(self, stamp: int) -> None:
+        """Raise RefusedError for joint states of a real machine that were overtaken on the way."""
+        late = 0.0 if self.stamp is None else (self.stamp - stamp) / NANO
+        if self.live and 0.0 < late <= self.health.patience:
+            text = f'joint_states: expected stamps that do not go back, found one {late:.3g} s before the last'
+            raise commands.RefusedError('out of order', text)
+
     def _refuse(self, refusals: commands.Refusals, refused: commands.RefusedError) -> None:
         refusals.add(refused, self.now())
         self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
@@ -105,11 +113,10 @@ class CommandingNode(FollowerNode):
         silent: joint states have stopped.
         heard: time at which the newest stamp came, steady clock, s.
         refusals, state_refusals: of commands to it, of joint states.
-        reader, health: set by the node before time begins.
+        reader: set by the node before time begins.
     """
 
     reader: JointStateReader
-    health: FollowerHealth
     silence = ''
     """Behaviour while no joint states of a real machine come; for messages."""
 
@@ -167,13 +174,9 @@ class CommandingNode(FollowerNode):
             self._answer(since, further)
 
     def _check_order(self, stamp: int) -> None:
-        """Raise RefusedError for joint states of a real machine that were overtaken on the way."""
-        late = 0.0 if self.stamp is None else (self.stamp - stamp) / NANO
-        if late > 0.0:
+        if self.stamp is not None and stamp < self.stamp:
             self._look_for_clock()
-        if self.live and 0.0 < late <= self.health.patience:
-            text = f'joint_states: expected stamps that do not go back, found one {late:.3g} s before the last'
-            raise commands.RefusedError('out of order', text)
+        super()._check_order(stamp)
 
     def _take_up(self, before: int | None, stamp: int, further: Any) -> float:
         """Begin, go on, or hold the machine at joint states; return the time since those before, s; 0 but to go on."""

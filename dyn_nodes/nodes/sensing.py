@@ -313,9 +313,11 @@ class Sensing:
         """
         if time.monotonic() - self.heard <= min(self.intervals, default=0.0) + lateness:
             return False
-        return self.stale if self._may_be_simulated() else True
+        return self.stale if self.is_simulated else True
 
-    def _may_be_simulated(self) -> bool:
+    @property
+    def is_simulated(self) -> bool:
+        """Return whether the joint states are those of a simulation, which keeps its own time."""
         node = self.node
         if node.get_parameter('use_sim_time').value:
             return True

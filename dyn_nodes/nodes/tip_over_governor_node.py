@@ -50,6 +50,8 @@ LOOK = 0.01
 """Between two looks at whether commands and joint states still come, s: what is late is noticed so much earlier."""
 COMPARABLE = 60.0
 """Joint states that seem older than this have another clock than the node, s."""
+BEHIND = 0.2
+"""Joint states that were late may be so much behind the wall clock, s; where they are more, they have another clock."""
 MOST_WAITING = 1000
 """Commands kept that came before the joint states that they belong to."""
 
@@ -122,6 +124,7 @@ class TipOverGovernorNode(OverridableNode):
         self.age = 0.0
         self.heard = -np.inf
         self._last: float | None = None
+        self._led = 0.0
         self._given: float | None = None
         self._wanted: np.ndarray | None = None
         self._due_states = self._paired = 0
@@ -167,17 +170,21 @@ class TipOverGovernorNode(OverridableNode):
         if self._due_stamp is not None and stamp < self._due_stamp:
             self.governor.reset()
             self._last = None
-            self._waiting = [(volts, own) for volts, own in self._waiting if own is None or own <= stamp]
+            self._forget_after(stamp)
         self._due_stamp = stamp
         self._due_states += 1
         self._answer_waiting()
 
     def _decide_again(self) -> None:
-        """Decide on the levers as they were where no command has come for a while, until they are silent."""
-        if self._wanted is not None and self._last is not None and not self.silent:
-            now = self._time()
-            if not 0.0 <= now - self._last < AGAIN:
-                self._answer(self._wanted, now)
+        """Decide on the levers as they were, until they are silent.
+
+        Where no command has come for a while, and at once after outputs were led to neutral: they are not certified.
+        """
+        if self._wanted is None or self.silent:
+            return
+        now = self._time()
+        if self._led or self._last is None or not 0.0 <= now - self._last < AGAIN:
+            self._answer(self._wanted, now)
 
     def _answer_waiting(self) -> None:
         """Lockstep: a command belongs to the instant that it is stamped with; else the k-th to the k-th instant."""
@@ -185,6 +192,10 @@ class TipOverGovernorNode(OverridableNode):
             volts, stamp = self._waiting.pop(0)
             self._paired = self._paired + 1 if stamp is None else self._due_states
             self._answer(volts, (self.sensing.stamp or 0) / NANO, stamp)
+
+    def _forget_after(self, stamp: int) -> None:
+        """Drop commands of later instants, ns: time went back, and what they were computed from is no more."""
+        self._waiting = [(volts, own) for volts, own in self._waiting if own is None or own <= stamp]
 
     def _has_come(self, stamp: int | None) -> bool:
         if stamp is None:
@@ -204,6 +215,8 @@ class TipOverGovernorNode(OverridableNode):
         self.received += 1
         self.heard = time.monotonic()
         if self.lockstep:
+            if stamp is not None:
+                self._forget_after(stamp)
             self._waiting.append((volts, stamp))
             if len(self._waiting) > MOST_WAITING:  # a partner in step does not send so many ahead of the joint states
                 del self._waiting[0]
@@ -214,12 +227,11 @@ class TipOverGovernorNode(OverridableNode):
             self._answer(volts, self._time())
 
     def _answer(self, volts: np.ndarray, now: float, stamp: int | None = None) -> None:
-        step = self.values['command_period'] if self._last is None else max(now - self._last, 0.0)
-        self._last = now
         stays = self._stays(volts)
         if self._are_overdue():
             self._lead_to_neutral()
             return
+        step = self._step_to(now)
         if stays:
             self._publish(self.governor.neutral(step), stamp)
             return
@@ -234,14 +246,33 @@ class TipOverGovernorNode(OverridableNode):
         if self.lockstep:
             self._update_diagnostics()
 
+    def _step_to(self, now: float) -> float:
+        """Return the time since outputs were given last, s, at a decision at `now` by `_time`.
+
+        What the wall clock has led outputs on since the last decision is not counted again, also where joint states
+        that were late come one after another.
+        """
+        last, self._last = self._last, now
+        led, self._led = self._led, 0.0
+        if last is not None and not led:
+            return max(now - last, 0.0)
+        if self._given is None or self.lockstep:
+            return float(self.values['command_period'])
+        step = -np.inf if last is None or now < last else now - last - led
+        if step < -BEHIND:
+            return time.monotonic() - self._given
+        self._led = max(-step, 0.0)
+        return max(step, 0.0)
+
     def _are_overdue(self) -> bool:
         """Return whether nothing new of the machine has come for so long that no stop is certified any more."""
         return not self.lockstep and self.sensing.overdue(self.values['lateness'] - LOOK)
 
     def _lead_to_neutral(self) -> None:
-        """Realtime: lead the outputs on, by the time of the wall."""
-        self._last = None
+        """Realtime: lead the outputs on, by the time of the wall, which that of a simulation has nothing to do with."""
         step = LOOK if self._given is None else time.monotonic() - self._given
+        is_comparable = self.sensing.stamp is not None and not self.sensing.is_simulated
+        self._led = self._led + step if is_comparable else np.inf
         self._publish(self.governor.neutral(step))
 
     def _stays(self, volts: np.ndarray) -> bool:

@@ -13,16 +13,31 @@ from node_testing import EFFORTS, JOINTS, POSTURE, Outbox, joint_state, statuses
 
 from dyn_nodes.middleware import message
 from dyn_nodes.nodes import actuator_health
+from dyn_nodes.nodes.arrays import stamp_volts, volts_message
 from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE, SOURCE_PATIENCE
 from dyn_nodes.nodes.hydraulic_actuator_node import HydraulicActuatorNode
 from dyn_nodes.nodes.parameters import ParameterError
-from dyn_nodes.nodes.stamps import seconds_of_stamp
+from dyn_nodes.nodes.stamps import nanoseconds_of, seconds_of_stamp
 
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 
 
 def volts(*values: float) -> Any:
     return Float64MultiArray(data=list(values))
+
+
+def stamped(time_: float, *values: float) -> Any:
+    """Return the volts of a controller for the joint states of an instant, s."""
+    msg = volts_message(['boom', 'stick', 'swing'])
+    msg.data = list(values)
+    stamp_volts(msg, nanoseconds_of(time_))
+    return msg
+
+
+def go_on(node: Any, first: int, last: int) -> None:
+    """Send the joint states of the ms from `first` to `last`."""
+    for k in range(first, last + 1):
+        node._on_joint_states(joint_state(k * 1e-3))
 
 
 @pytest.fixture
@@ -121,6 +136,38 @@ class TestLockstep:
         assert node.waiting is None
         node._on_joint_states(joint_state(0.001))
         assert node.exchange.system.oil[0] < 0.0
+
+    @pytest.mark.parametrize('late', [True, False])
+    @pytest.mark.parametrize('first', ['joint states', 'command'])
+    def test_after_a_reset_a_stamped_command_is_for_its_own_instant(self, node: Any, late: bool, first: str) -> None:
+        """Whether that of the instant before the reset comes or not, and whatever topic is faster."""
+        node._on_valve_commands(stamped(0.0, 0.0, 0.0, 0.0))
+        go_on(node, 0, 10)  # the last one waits for its command
+        if late and first == 'command':
+            node._on_valve_commands(stamped(0.01, 7.0, 7.0, 7.0))
+        steps = [lambda: node._on_joint_states(joint_state(0.0))]
+        if late and first == 'joint states':
+            steps.append(lambda: node._on_valve_commands(stamped(0.01, 7.0, 7.0, 7.0)))
+        steps.append(lambda: node._on_valve_commands(stamped(0.0, -5.0, 0.0, 0.0)))
+        count = len(node.commands_out.messages)
+        for step in steps[::-1] if first == 'command' else steps:
+            assert len(node.commands_out.messages) == count
+            step()
+        assert seconds_of_stamp(node.commands_out.last.header.stamp) == 0.0
+        go_on(node, 1, 10)
+        assert node.exchange.system.oil[0] < 0.0
+        assert seconds_of_stamp(node.commands_out.last.header.stamp) == 0.009, 'nothing of before the reset is taken'
+        node._on_valve_commands(stamped(0.01, -5.0, 0.0, 0.0))
+        assert seconds_of_stamp(node.commands_out.last.header.stamp) == 0.01
+
+    def test_stamped_commands_that_come_ahead_are_kept_for_their_instants(self, node: Any) -> None:
+        node._on_joint_states(joint_state(0.0))
+        for k in range(3):
+            node._on_valve_commands(stamped(0.01 * k, -1.0 - k, 0.0, 0.0))
+        for k in range(3):
+            go_on(node, 10 * k + (k == 0), 10 * k + 9)
+            assert node._volts[0] == -1.0 - k
+        assert node.answered == 30
 
     def test_valves_follow_the_order_of_the_parameter(self, make_node: Callable[..., Any]) -> None:
         node = make_node(HydraulicActuatorNode, joints=['swing_joint', 'boom'])
@@ -286,6 +333,22 @@ class TestRealtime:
         assert realtime.exchange.system.oil[0] == 0.0
         assert efforts_of(realtime.commands_out.last)['boom_joint'] == pytest.approx(EFFORTS[1], rel=1e-3)
 
+    def test_joint_states_that_were_overtaken_are_refused_and_the_oil_goes_on(self, realtime: Any) -> None:
+        realtime._on_valve_commands(volts(-5.0, 0.0, 0.0))
+        for k in (0, 100, 110, 105, 120):
+            realtime._on_joint_states(joint_state(k * 1e-3))
+        assert realtime.exchange.system.oil[0] == pytest.approx(-5e-3 * (1.0 - math.exp(-0.12 / 0.08)), rel=1e-6)
+        assert dict(realtime.state_refusals.counts) == {'out of order': 1}
+        assert (realtime.restarts, realtime.answered) == (0, 4)
+
+    @pytest.mark.parametrize('back', [0.201, 3.0])
+    def test_a_clock_that_was_set_back_starts_the_oil_again(self, realtime: Any, back: float) -> None:
+        realtime._on_valve_commands(volts(-5.0, 0.0, 0.0))
+        for at in (5.0, 5.05, 5.05 - back):
+            realtime._on_joint_states(joint_state(at))
+        assert (realtime.restarts, realtime.answered) == (1, 3)
+        assert realtime.exchange.system.oil[0] == 0.0
+
     def test_silent_joint_states_are_an_error(self, realtime: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         realtime._on_joint_states(joint_state(0.0))
         realtime._watch()
@@ -431,6 +494,30 @@ class TestPacedLockstep:
         paced._on_valve_commands(volts(-5.0, 0.0, 0.0))
         assert len(paced.commands_out.messages) == 31
         assert not paced.source_lost
+
+    def test_a_source_that_was_given_up_and_answers_its_backlog_moves_nothing_with_old_volts(
+        self, paced: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        paced._on_joint_states(joint_state(0.0))
+        now = time.monotonic()
+        monkeypatch.setattr(actuator_health.time, 'monotonic', lambda: now + SOURCE_PATIENCE + 0.1)
+        paced._watch()
+        go_on(paced, 1, 45)
+        for k in range(4):
+            paced._on_valve_commands(stamped(0.01 * k, 7.0, 7.0, 7.0))
+        assert not paced.source_lost
+        paced._on_joint_states(joint_state(0.046))
+        assert not paced.exchange.system.oil[::3].any(), 'commands of periods that are over'
+        paced._on_valve_commands(stamped(0.04, -4.0, 0.0, 0.0))
+        go_on(paced, 47, 49)
+        assert paced.exchange.system.oil[0] < 0.0, 'that of this period holds for the rest of it'
+        for k in range(50, 80, 10):
+            paced._on_joint_states(joint_state(k * 1e-3))
+            assert paced.answered == k, 'every instant waits for its own command again'
+            paced._on_valve_commands(stamped(k * 1e-3, 0.1 * k, 0.0, 0.0))
+            assert paced.answered == k + 1
+            assert paced._volts[0] == pytest.approx(0.1 * k)
+            go_on(paced, k + 1, k + 9)
 
     def test_joint_states_that_went_on_without_an_answer_are_all_taken(self, paced: Any) -> None:
         for k in range(3):  # the dynamics has given this node up, and its controller too

@@ -12,7 +12,7 @@ from node_testing import Outbox, imu_message, joint_state, statuses
 
 from dyn_nodes.control.tip_over_governor import LONGEST_STEP, GovernorSettings
 from dyn_nodes.middleware import HistoryPolicy, Parameter, SingleThreadedExecutor, message
-from dyn_nodes.nodes.arrays import stamp_volts, volts_message
+from dyn_nodes.nodes.arrays import stamp_of_volts, stamp_volts, volts_message
 from dyn_nodes.nodes.parameters import ParameterError, node_parameters
 from dyn_nodes.nodes.stamps import NANO, stamp_of
 from dyn_nodes.nodes.tip_over_governor_node import MOST_WAITING, TipOverGovernorNode
@@ -283,6 +283,93 @@ def test_joint_states_that_are_late_end_what_was_certified(make_governor, monkey
     assert go_on(0.3)[-1] == 0.0, 'after a gap the levers have to be neutral'
 
 
+class Driven:
+    """A governor with levers out, on a clock that the test leads on by 10 ms at a time.
+
+    Attributes:
+        now: wall clock, s.
+        origin: of the stamps on it, s.
+        passed: time that the prediction has let pass, s.
+    """
+
+    def __init__(self, node, monkeypatch):
+        self.node, self.now, self.passed = node, 1000.0, 0.0
+        self.origin = self.now - 5000.0
+        monkeypatch.setattr('dyn_nodes.nodes.sensing.time.monotonic', lambda: self.now)
+        pass_by = node.stops.pass_by
+
+        def count(step):
+            self.passed += step
+            pass_by(step)
+
+        monkeypatch.setattr(node.stops, 'pass_by', count)
+        self.go_on(0.3)
+        command(node, 0.0, 0.0, 0.0)
+        self.move(0.6)
+
+    def move(self, seconds):
+        """Hold the lever of the boom out, in messages that come seldom; return the outputs after each step."""
+        given = []
+        for _ in range(round(seconds / 0.1)):
+            command(self.node, -3.0, 0.0, 0.0)
+            given += self.go_on(0.1)
+        return given
+
+    def go_on(self, seconds, states=True, looks=True):
+        """Lead the clock on; return the outputs after each step."""
+        given = []
+        for _ in range(round(seconds / 0.01)):
+            self.now += 0.01
+            if states:
+                self.measure(self.now)
+            if looks:
+                self.node._watch()
+            given.append(self.node.commands_out.last.data[0] if self.node.commands_out.messages else 0.0)
+        return given
+
+    def measure(self, at):
+        """Joint states of a time of the wall clock come, s."""
+        self.node.sensing._on_joint_states(joint_state(at - self.origin, CLOSE))
+
+
+def test_after_late_joint_states_it_decides_at_once_on_levers_that_come_seldom(make_governor, monkeypatch):
+    """An output on its way to neutral is certified by nothing: it must not stay until the next lever comes."""
+    node = make_governor(payload=0.0, lateness=0.04, command_timeout=0.3)
+    driven = Driven(node, monkeypatch)
+    assert driven.go_on(0.08, states=False)[-1] == pytest.approx(-1.8), 'on its way to neutral'
+    decide, decisions = node.stops.decide, []
+    monkeypatch.setattr(node.stops, 'decide', lambda *situation: decisions.append(situation) or decide(*situation))
+    assert driven.go_on(0.01)[-1] == pytest.approx(-1.95)
+    assert len(decisions) == 1
+    assert driven.go_on(0.08)[-1] == pytest.approx(-3.0)
+
+
+@pytest.mark.parametrize('looks', [True, False])
+@pytest.mark.parametrize('one_by_one', [True, False])
+def test_the_time_of_late_joint_states_passes_once_in_the_prediction(make_governor, monkeypatch, one_by_one, looks):
+    """Whether they are lost or come one after another; whether outputs were led on meanwhile or in the end."""
+    node = make_governor(payload=0.0, lateness=0.04, command_timeout=0.3)
+    driven = Driven(node, monkeypatch)
+    command(node, -3.0, 0.0, 0.0)
+    began, driven.passed = driven.now, 0.0
+    driven.go_on(0.09, states=False, looks=looks)
+    node._watch()
+    assert driven.passed == pytest.approx(0.09), 'the outputs are led to neutral'
+    for k in range(1, 10 if one_by_one else 1):
+        driven.measure(began + 0.01 * k)
+    driven.go_on(0.03)
+    command(node, -3.0, 0.0, 0.0)
+    assert driven.passed == pytest.approx(driven.now - began)
+
+
+@pytest.mark.parametrize('jump', [-3600.0, -0.5, 3600.0])
+def test_a_clock_that_is_set_while_joint_states_are_late_stops_no_lever(make_governor, monkeypatch, jump):
+    driven = Driven(make_governor(payload=0.0, lateness=0.04, neutral_first=False), monkeypatch)
+    driven.go_on(0.08, states=False)
+    driven.origin -= jump
+    assert driven.move(0.6)[-1] == pytest.approx(-3.0)
+
+
 @pytest.mark.parametrize('period', [0.01, 0.1])
 def test_seldom_joint_states_are_not_late(make_governor, monkeypatch, period):
     node = make_governor(payload=0.0, lateness=0.04)
@@ -372,6 +459,21 @@ def test_in_lockstep_a_command_keeps_its_instant_after_one_was_refused(make_gove
     assert len(node.commands_out.messages) == 1, 'its joint states have not come'
     node.sensing._on_joint_states(joint_state(0.02, CLOSE))
     assert len(node.commands_out.messages) == 2
+
+
+def test_in_lockstep_commands_of_instants_after_a_reset_do_not_wait_for_those_of_before(make_governor):
+    node = make_governor(mode='lockstep', payload=0.0, exchange_period=0.01, command_period=0.01)
+    for k in (0, 1):
+        node.sensing._on_joint_states(joint_state(0.01 * k, CLOSE))
+    node.sensing._on_joint_states(joint_state(0.0, CLOSE))  # the dynamics was reset while the controller computes
+    for k in (0, 1, 0):
+        msg = volts_message(node.governor.names)
+        msg.data = [-1.0, 0.0, 0.0]
+        stamp_volts(msg, round(0.01 * k * NANO))
+        node._on_command(msg)
+    assert [stamp_of_volts(msg) for msg in node.commands_out.messages] == [0, 0]
+    node.sensing._on_joint_states(joint_state(0.01, CLOSE))
+    assert len(node.commands_out.messages) == 2, 'nothing of before the reset is left'
 
 
 def test_a_required_imu_that_is_missing_keeps_the_valves_at_neutral(make_governor):
@@ -511,13 +613,15 @@ def test_the_way_to_neutral_keeps_the_rate_however_often_it_looks(make_governor)
     assert 'no valve_commands_in for 0.02 s' in level(node)[1]
 
 
-def test_after_silence_the_first_command_counts_from_itself(make_governor):
-    node = make_governor(payload=0.0, command_period=0.01, neutral_first=False)
+def test_after_silence_the_first_command_counts_from_the_outputs_before_it(make_governor, monkeypatch):
+    node, now = make_governor(payload=0.0, command_period=0.02, neutral_first=False), [time.monotonic()]
+    monkeypatch.setattr('dyn_nodes.nodes.sensing.time.monotonic', lambda: now[0])
     stand(node, CLOSE)
     command(node, -5.0, 0.0, 0.0)
     node.heard -= 100.0
     watch(node, 5)
     assert list(node.commands_out.last.data) == [0.0, 0.0, 0.0]
+    now[0] += 0.01
     assert command(node, -5.0, 0.0, 0.0)[0] == pytest.approx(-0.15)
     count = len(node.commands_out.messages)
     node._watch()
