@@ -120,7 +120,7 @@ class TipOverGovernorNode(OverridableNode):
         self.refusals = commands.Refusals()
         self.verdict = Verdict(np.zeros(len(order)))
         self.received = self.sent = 0
-        self.waits = False
+        self.waits = not self.lockstep and values['neutral_first']
         self.age = 0.0
         self.heard = -np.inf
         self._last: float | None = None

@@ -25,13 +25,14 @@ OK, WARN, ERROR = 0, 1, 2
 
 @pytest.fixture
 def make_governor(context):
-    def make(**parameters):
+    def make(fresh=False, **parameters):
         values = {'machine': 'log_loader', 'settling': 0.1, 'state_timeout': 9.0, 'command_timeout': 9.0}
         values |= parameters
         overrides = [Parameter(name, value=value) for name, value in values.items()]
         node = TipOverGovernorNode(context=context, parameter_overrides=overrides)
         if 'lateness' not in parameters:  # tests without a clock of their own give joint states at once
             node.sensing.overdue = lambda _: False
+        node.waits = node.waits and fresh  # else as after levers at neutral
         node.commands_out, node.diagnostics.publisher = Outbox(), Outbox()
         return node
 
@@ -233,9 +234,12 @@ def test_without_neutral_first_a_busy_computer_stops_no_task(make_governor, gap)
     assert push(node, [-3.0, 0.0, 0.0])[0] == pytest.approx(-3.0)
 
 
-def test_a_lever_that_is_out_at_the_begin_waits_for_neutral(make_governor):
-    node = make_governor(payload=0.0)
-    assert list(push(node, [-3.0, 0.0, 0.0])) == [0.0, 0.0, 0.0]
+@pytest.mark.parametrize('early', [True, False])
+def test_a_lever_that_is_out_at_the_begin_waits_for_neutral(make_governor, early):
+    """Whether its first command comes before the machine is known or long after."""
+    node = make_governor(fresh=True, payload=0.0)
+    if early:
+        assert list(push(node, [-3.0, 0.0, 0.0])) == [0.0, 0.0, 0.0]
     stand(node, CLOSE)
     assert list(push(node, [-3.0, 0.0, 0.0])) == [0.0, 0.0, 0.0]
     command(node, 0.0, 0.0, 0.0)
