@@ -253,11 +253,14 @@ class ControllerNode(CommandingNode):
         self.motion.restart(self._state[0] if self._state else None)
 
     def _resume(self, further: Any, gap: float) -> None:
-        """The machine may be anywhere, and a task has the times of a clock that jumped: neither is taken up again."""
+        """A real machine may be anywhere: neither task nor trajectory is taken up again.
+
+        A simulation has gone on with its time, and so does its task.
+        """
         if self._state is None:
             return
-        left = ''
-        if isinstance(self.motion, ValveMotion) and self.motion.leave_task(self.time, self._state[0]):
+        left, motion = '', self.motion
+        if self.live and isinstance(motion, ValveMotion) and motion.leave_task(self.time, self._state[0]):
             left = 'task'
         elif self.motion.interrupt(self.time, self._state[0]):
             left = 'trajectory'

@@ -350,6 +350,21 @@ class TestSilence:
         play(node, 0.5, 0.55, (POSTURE[0], POSTURE[1] + 0.1, POSTURE[2]))
         assert sent(node)[-1][0] < -0.5  # back to where it was held
 
+    def test_the_task_of_a_simulation_goes_on_with_its_time_after_a_controller_that_stood_still(
+        self, make: Any, task: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Or a busy computer would end it; a publisher of /clock shows that it is one."""
+        node = make(task=task, mode='realtime')
+        play(node, 0.0, 0.1)
+        now = time.monotonic()
+        monkeypatch.setattr(time, 'monotonic', lambda: now + LOCKSTEP_PATIENCE + 1.0)
+        node._watch()
+        monkeypatch.undo()
+        node._clock_seen = True
+        assert node.silent
+        play(node, 6.0, 6.05)
+        assert node.motion.plays_task
+
     def test_in_lockstep_silence_is_reported_and_nothing_is_sent(
         self, make: Any, task: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
