@@ -396,6 +396,8 @@ class ActuatorNode(FollowerNode):
         self.source_lost, self._stale = False, 0
         self._stamped = {own: kept for own, kept in self._stamped.items() if present <= own < stamp}
         self._stamped[stamp] = volts
+        if len(self._stamped) > commands.MOST_WAITING:
+            del self._stamped[min(self._stamped)]
         self._answer()
 
     def _set_payload(self, mass: float) -> None:

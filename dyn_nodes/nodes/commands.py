@@ -11,8 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.nodes.diagnostics import one_line
+from dyn_nodes.nodes.stamps import NANO
 
 Array = NDArray[np.float64]
+MOST_WAITING = 1000
+"""Commands kept that came before the joint states that they belong to: a partner in step does not send so many."""
 NEUTRAL = 1e-9
 """Volts within which a valve is at neutral."""
 
@@ -28,6 +31,18 @@ class RefusedError(ValueError):
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(one_line(text))
         self.kind = kind
+
+
+def check_order(before: int, stamp: int, patience: float) -> None:
+    """Check joint states of a real machine, whose stamp follows that of those before, ns.
+
+    Raises:
+        RefusedError: they were overtaken on the way, by `patience` s at most; a clock that was set back goes further.
+    """
+    late = (before - stamp) / NANO
+    if 0.0 < late <= patience:
+        text = f'joint_states: expected stamps that do not go back, found one {late:.3g} s before the last'
+        raise RefusedError('out of order', text)
 
 
 class Refusals:

@@ -16,7 +16,7 @@ from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.monitor.ground_observer import ObserverSettings
 from dyn_nodes.monitor.sensors import ImuMount, SensorNoise
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
-from dyn_nodes.nodes.commands import Refusals, RefusedError
+from dyn_nodes.nodes.commands import Refusals, RefusedError, check_order
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import checked_payload
@@ -177,10 +177,7 @@ class Sensing:
         """Raise RefusedError for joint states that were overtaken on the way; time that is simulated may go back."""
         if self.lockstep or self._newest < 0 or self.node.get_parameter('use_sim_time').value:
             return
-        late = (self._newest - stamp) / NANO
-        if 0.0 < late <= self.values['state_timeout']:
-            text = f'joint_states: expected stamps that do not go back, found one {late:.3g} s before the last'
-            raise RefusedError('out of order', text)
+        check_order(self._newest, stamp, self.values['state_timeout'])
 
     def _imu_is_due(self, now: float) -> bool:
         """Return whether the IMU has measured something at or before an instant that has not come yet.

@@ -52,8 +52,6 @@ COMPARABLE = 60.0
 """Joint states that seem older than this have another clock than the node, s."""
 BEHIND = 0.2
 """Joint states that were late may be so much behind the wall clock, s; where they are more, they have another clock."""
-MOST_WAITING = 1000
-"""Commands kept that came before the joint states that they belong to."""
 
 
 def refuse_closed_loops(machine: Machine) -> None:
@@ -218,7 +216,7 @@ class TipOverGovernorNode(OverridableNode):
             if stamp is not None:
                 self._forget_after(stamp)
             self._waiting.append((volts, stamp))
-            if len(self._waiting) > MOST_WAITING:  # a partner in step does not send so many ahead of the joint states
+            if len(self._waiting) > commands.MOST_WAITING:
                 del self._waiting[0]
                 self._paired += 1
             self._answer_waiting()

@@ -13,9 +13,10 @@ from node_testing import Outbox, imu_message, joint_state, statuses
 from dyn_nodes.control.tip_over_governor import LONGEST_STEP, GovernorSettings
 from dyn_nodes.middleware import HistoryPolicy, Parameter, SingleThreadedExecutor, message
 from dyn_nodes.nodes.arrays import stamp_of_volts, stamp_volts, volts_message
+from dyn_nodes.nodes.commands import MOST_WAITING
 from dyn_nodes.nodes.parameters import ParameterError, node_parameters
 from dyn_nodes.nodes.stamps import NANO, stamp_of
-from dyn_nodes.nodes.tip_over_governor_node import MOST_WAITING, TipOverGovernorNode
+from dyn_nodes.nodes.tip_over_governor_node import TipOverGovernorNode
 
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 CLOSE, FAR = (0.0, 0.96, -1.83), (0.0, 0.6, -1.4)
