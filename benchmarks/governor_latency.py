@@ -21,17 +21,15 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.counts import count_of
-from benchmarks.over_dds import PERIOD, Exchange, Further, echo, over_dds, show
+from benchmarks.over_dds import PERIOD, Exchange, Further, echo, echo_words, node_words, over_dds, show, work_run
 from dyn_nodes.middleware import Node, message
-from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.nodes.arrays import volts_message
-from dyn_nodes.share import find_resource
 from dyn_nodes.studies.governed_run import Rig
 from dyn_nodes.studies.governor_campaign import random_cases
 from dyn_nodes.studies.governor_cases import box_of
-from dyn_nodes.studies.measured_run import MeasuredRun, measure, work_cycle
-from dyn_nodes.studies.measured_samples import Sample, SensorModel
+from dyn_nodes.studies.measured_run import MeasuredRun, work_cycle
+from dyn_nodes.studies.measured_samples import Sample
 
 Volts = message('std_msgs/msg/Float64MultiArray')
 COMMAND = Exchange('valve_commands_in', Volts, 'valve_commands', Volts)
@@ -40,22 +38,16 @@ IN_PROCESS, OVER_DDS = 0.5, 1.6
 """Bounds of the medians, ms."""
 
 
-def levers_of(run: MeasuredRun) -> np.ndarray:
-    """Return the levers (t, m) of the work cycle, V."""
-    names = tuple(actuator.name for actuator in run.machine.actuators)
-    return work_cycle(run.machine).evaluate(run.time, names)
-
-
 def computing(machine: Machine) -> np.ndarray:
     """Return the times from measurements to volts in this process, ms."""
     rig = Rig(machine)
     partner = rig.partner(True)
-    measure_, command, spent = partner.measure, partner.command, []
+    take, command, spent = partner.measure, partner.command, []
 
     def timed(levers: np.ndarray) -> np.ndarray:
         sample = waiting.pop()
         began = time.perf_counter()
-        measure_(sample)
+        take(sample)
         volts = command(levers)
         spent.append(1e3 * (time.perf_counter() - began))
         return volts
@@ -68,10 +60,11 @@ def computing(machine: Machine) -> np.ndarray:
     return np.array(spent)
 
 
-def levers_on(run: MeasuredRun, levers: np.ndarray, node: Node) -> Further:
-    """Return what publishes the levers of a sample."""
+def levers_on(run: MeasuredRun, node: Node) -> Further:
+    """Return what publishes the levers of the work cycle."""
     out = node.create_publisher(Volts, COMMAND.asked, 10)
-    msg = volts_message([actuator.name for actuator in run.machine.actuators])
+    names = tuple(actuator.name for actuator in run.machine.actuators)
+    msg, levers = volts_message(names), work_cycle(run.machine).evaluate(run.time, names)
 
     def publish(k: int) -> None:
         msg.data = levers[k].tolist()
@@ -80,32 +73,23 @@ def levers_on(run: MeasuredRun, levers: np.ndarray, node: Node) -> Further:
     return publish
 
 
-def governor_words() -> list[str]:
-    """Return the command of the governor's node."""
-    options = {'machine': 'log_loader', 'payload': PAYLOAD, 'command_period': PERIOD, 'neutral_first': 'false'}
-    words = [word for name, value in options.items() for word in ('-p', f'{name}:={value}')]
-    return [sys.executable, '-m', 'dyn_nodes.nodes.tip_over_governor_node', '--ros-args', *words]
-
-
 def main() -> int:
     """Measure and print."""
     if sys.argv[1:] == ['--echo']:
         echo(COMMAND)
         return 0
-    machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
-    run = measure(machine, work_cycle(machine), PAYLOAD, SensorModel(rate=1.0 / PERIOD))
-    count = count_of(__doc__, 'messages', 1000)
-    levers, echo_words = levers_of(run), [sys.executable, str(Path(__file__).resolve()), '--echo']
+    run, count = work_run(PAYLOAD), count_of(__doc__, 'messages', 1000)
+    governor = node_words('tip_over_governor_node', payload=PAYLOAD, command_period=PERIOD, neutral_first=False)
 
     def asked(words: list[str], messages: int) -> np.ndarray:
-        return over_dds(run, messages, words, COMMAND, lambda node: levers_on(run, levers, node))
+        return over_dds(run, messages, words, COMMAND, lambda node: levers_on(run, node))
 
     late = False
     for name, bound, measured in (
-        ('monitor and governor in one process', IN_PROCESS, lambda: computing(machine)),
-        ('echo over DDS', None, lambda: asked(echo_words, count // 2)),
-        ('governor over DDS', OVER_DDS, lambda: asked(governor_words(), count)),
-        ('echo over DDS', None, lambda: asked(echo_words, count // 2)),
+        ('monitor and governor in one process', IN_PROCESS, lambda: computing(run.machine)),
+        ('echo over DDS', None, lambda: asked(echo_words(__file__), count // 2)),
+        ('governor over DDS', OVER_DDS, lambda: asked(governor, count)),
+        ('echo over DDS', None, lambda: asked(echo_words(__file__), count // 2)),
     ):
         median = show(name, measured(), bound)
         late |= bound is not None and median > bound

@@ -21,13 +21,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.counts import count_of
-from benchmarks.over_dds import WARM_UP, Exchange, JointState, echo, over_dds, show
+from benchmarks.over_dds import WARM_UP, Exchange, JointState, echo, echo_words, node_words, over_dds, show, work_run
 from dyn_nodes.middleware import message
-from dyn_nodes.model import load_machine
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
-from dyn_nodes.share import find_resource
-from dyn_nodes.studies.measured_run import MeasuredRun, measure, work_cycle
-from dyn_nodes.studies.measured_samples import SensorModel
+from dyn_nodes.studies.measured_run import MeasuredRun
 
 MARGIN = Exchange('joint_states', JointState, 'stability/force_angle', message('std_msgs/msg/Float64'))
 BOUND = 2.0  # ms, of the median
@@ -63,29 +60,20 @@ def taking(run: MeasuredRun) -> np.ndarray:
     return np.array(spent[WARM_UP:])
 
 
-def monitor_words() -> list[str]:
-    """Return the command of the monitor, with a report for every message."""
-    options = {'machine': 'log_loader', 'period': '0.01', 'settling': '0.1'}
-    words = [word for name, value in options.items() for word in ('-p', f'{name}:={value}')]
-    return [sys.executable, '-m', 'dyn_nodes.nodes.stability_monitor_node', '--ros-args', *words]
-
-
 def main() -> int:
     """Measure and print."""
     if sys.argv[1:] == ['--echo']:
         echo(MARGIN)
         return 0
-    machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
-    run = measure(machine, work_cycle(machine), 3000.0, SensorModel(rate=100.0))
-    count = count_of(__doc__, 'messages', 1000)
-    echo_words = [sys.executable, str(Path(__file__).resolve()), '--echo']
+    run, count = work_run(3000.0), count_of(__doc__, 'messages', 1000)
+    monitor = node_words('stability_monitor_node', period=0.01, settling=0.1)  # a report for every message
     worst = 0.0
     for name, bounded, measured in (
         ('taking both messages', False, lambda: taking(run)),
         ('computing', True, lambda: computing(run)),
-        ('echo over DDS', False, lambda: over_dds(run, count // 2, echo_words, MARGIN)),
-        ('monitor over DDS', True, lambda: over_dds(run, count, monitor_words(), MARGIN)),
-        ('echo over DDS', False, lambda: over_dds(run, count // 2, echo_words, MARGIN)),
+        ('echo over DDS', False, lambda: over_dds(run, count // 2, echo_words(__file__), MARGIN)),
+        ('monitor over DDS', True, lambda: over_dds(run, count, monitor, MARGIN)),
+        ('echo over DDS', False, lambda: over_dds(run, count // 2, echo_words(__file__), MARGIN)),
     ):
         median = show(name, measured(), BOUND if bounded else None)
         if bounded:

@@ -19,8 +19,11 @@ os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 100))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from dyn_nodes.middleware import ExternalShutdownException, Node, SingleThreadedExecutor, init, message
+from dyn_nodes.model import load_machine
 from dyn_nodes.nodes.stamps import stamp_of
-from dyn_nodes.studies.measured_run import MeasuredRun
+from dyn_nodes.share import find_resource
+from dyn_nodes.studies.measured_run import MeasuredRun, measure, work_cycle
+from dyn_nodes.studies.measured_samples import SensorModel
 
 JointState, Imu = message('sensor_msgs/msg/JointState'), message('sensor_msgs/msg/Imu')
 PERIOD, WARM_UP, PATIENCE, LOST = 0.01, 100, 120.0, 0.5
@@ -49,8 +52,8 @@ def echo(exchange: Exchange) -> None:
         node = Node('echo')
         out = node.create_publisher(exchange.answer_kind, exchange.answer, 10)
         empty = exchange.answer_kind()
-        heard: dict[str, Any] = {'imu': Imu, 'joint_states': JointState}
-        for topic, kind in {**heard, exchange.asked: exchange.asked_kind}.items():
+        others: dict[str, Any] = {'imu': Imu, 'joint_states': JointState}
+        for topic, kind in {**others, exchange.asked: exchange.asked_kind}.items():
             is_asked = topic == exchange.asked
             node.create_subscription(kind, topic, lambda _, says=is_asked: out.publish(empty) if says else None, 10)
         executor = SingleThreadedExecutor()
@@ -76,7 +79,7 @@ def over_dds(
         further: returns what else is published with each sample, given the node that does.
     """
     child = subprocess.Popen(words, stderr=subprocess.DEVNULL)
-    heard: list[float] = []
+    spent: list[float] = []
     try:
         with init(args=[]):
             node = Node('asking')
@@ -86,7 +89,7 @@ def over_dds(
 
             def hear(_: Any) -> None:
                 if awaits[0]:
-                    heard.append(1e3 * (time.perf_counter() - began_at[0]))
+                    spent.append(1e3 * (time.perf_counter() - began_at[0]))
                     awaits[0] = False
 
             node.create_subscription(exchange.answer_kind, exchange.answer, hear, 10)
@@ -117,7 +120,7 @@ def over_dds(
     finally:
         child.terminate()
         child.wait(10)
-    return np.array(heard[WARM_UP:])
+    return np.array(spent[WARM_UP:])
 
 
 def imu_message(run: MeasuredRun, k: int, stamp: object) -> object:
@@ -129,6 +132,23 @@ def imu_message(run: MeasuredRun, k: int, stamp: object) -> object:
     f.x, f.y, f.z = run.specific_force[k].tolist()
     o.x, o.y, o.z, o.w = run.orientation[k].tolist()
     return msg
+
+
+def node_words(name: str, **options: Any) -> list[str]:
+    """Return the command of a node of this package for the log-loader, with parameters."""
+    given = [word for key, value in {'machine': 'log_loader', **options}.items() for word in ('-p', f'{key}:={value}')]
+    return [sys.executable, '-m', f'dyn_nodes.nodes.{name}', '--ros-args', *given]
+
+
+def echo_words(script: str) -> list[str]:
+    """Return the command of a benchmark's echo."""
+    return [sys.executable, str(Path(script).resolve()), '--echo']
+
+
+def work_run(payload: float) -> MeasuredRun:
+    """Return the noisy work cycle of the log-loader with a payload, kg, at 100 Hz."""
+    machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
+    return measure(machine, work_cycle(machine), payload, SensorModel(rate=1.0 / PERIOD))
 
 
 def show(name: str, times: np.ndarray, bound: float | None = None) -> float:

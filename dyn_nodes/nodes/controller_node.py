@@ -262,7 +262,7 @@ class ControllerNode(CommandingNode):
         left, motion = '', self.motion
         if self.live and isinstance(motion, ValveMotion) and motion.leave_task(self.time, self._state[0]):
             left = 'task'
-        elif self.motion.interrupt(self.time, self._state[0]):
+        elif motion.interrupt(self.time, self._state[0]):
             left = 'trajectory'
         if left:
             self.get_logger().warn(f'joint_states are back: the {left} is given up, the joints are held')

@@ -149,11 +149,7 @@ class Rig:
         """
         plant = self.plant(case.mass, case.center)
         load(plant, case, case.payload)
-        plant.start = dict(zip(self._joints, case.start))
-        try:
-            plant.reset()
-        finally:
-            plant.start = {}
+        reset_at(plant, dict(zip(self._joints, case.start)))
         return Trial(plant, case, self.partner(case.imu) if governed else None)
 
     def run(self, case: Case, governed: bool = True) -> Outcome:
@@ -200,6 +196,19 @@ class Rig:
         if not np.isfinite(partner.stops.degree):
             return -np.inf
         return partner.stops.stop(np.zeros(len(self.machine.actuators))).least
+
+
+def reset_at(plant: Plant, joints: dict[str, float]) -> None:
+    """Begin at rest with joints by name where asked for, this time only.
+
+    Raises:
+        NoEquilibriumError: the machine cannot rest there.
+    """
+    plant.start = joints
+    try:
+        plant.reset()
+    finally:
+        plant.start = {}
 
 
 def load(plant: Plant, case: Case, payload: float) -> None:

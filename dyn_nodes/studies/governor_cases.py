@@ -218,6 +218,8 @@ def _center(box: Box, share: float) -> tuple[float, float]:
 
     So few, because a plant is compiled for each.
     """
+    if not box.center_error:
+        return 0.0, 0.0
     sides = (0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)
     ahead, left = sides[min(int(share * len(sides)), len(sides) - 1)]
     return box.center_error * ahead, box.center_error * left

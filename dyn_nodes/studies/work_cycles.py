@@ -19,7 +19,7 @@ from dyn_nodes.elements import actuator_element
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.multibody.inertial_sensor import read_imu
 from dyn_nodes.studies.cycles_file import Cycle
-from dyn_nodes.studies.governed_run import PERIOD, Rig
+from dyn_nodes.studies.governed_run import PERIOD, Rig, reset_at
 from dyn_nodes.studies.measured_samples import Sample
 from dyn_nodes.studies.wheel_watch import Stand, Wheels
 
@@ -142,11 +142,7 @@ class _Drive:
         self.owner, self.cycle, self.plant, self.ahead = owner, cycle, owner.plant, ahead
         plant = self.plant
         plant.p[:] = plant.system.parameters({'payload_mass': cycle.payload, 'joint_stop_scale': 1.0})
-        plant.start = dict(cycle.start)
-        try:
-            plant.reset()
-        finally:
-            plant.start = {}
+        reset_at(plant, dict(cycle.start))
         self.partner = owner.rig.partner(True) if governed else None
         if self.partner is not None:
             self.partner.begin(cycle.payload)

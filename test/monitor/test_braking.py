@@ -258,7 +258,7 @@ def test_errors_of_mass_and_payload_take_what_they_may_change(machine):
 
 
 def test_a_centre_of_mass_that_lies_elsewhere_takes_what_it_may_change(machine):
-    """Whatever the side, no wheel stands worse than what is said, and one of them nearly so badly."""
+    """At every side all wheels keep what the prediction says, and one keeps hardly more."""
     known = Stand(machine, replace(EXACT, center_error=0.05))
     known.begin(4000.0)
     known.drive((0.0, 0.0, 0.0), 0.6)
