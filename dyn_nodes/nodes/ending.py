@@ -17,6 +17,8 @@ from typing import Any
 
 GRACE = 4.0
 """Wall time from a signal to the end of the process by force, s; launchers send a harder signal after 5 s."""
+AGAIN = 0.05
+"""Wall time after which a signal whose exception was dropped is sent again, s."""
 NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -40,29 +42,45 @@ class OneInterrupt:
 
     Ctrl-C in a terminal reaches a launched node twice, from the terminal and from its launcher: the second one must not
     interrupt the orderly end that the first one began.
+
+    Where the signal finds the thread in a finalizer, the interpreter drops the exception, and the node would never end.
+    The signal is sent again then.
     """
 
     def __init__(self) -> None:
-        self._came = False
+        self._came = self._is_over = False
         self._saved: Any = None
+        self._saved_hook = sys.unraisablehook
 
     def ignore(self) -> None:
         """Ignore every SIGINT from now on: the end has begun."""
-        self._came = True
+        self._came = self._is_over = True
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if not self._came:
             self._came = True
             raise KeyboardInterrupt
 
+    def _on_dropped(self, dropped: Any) -> None:
+        """Send the signal again, soon: here its exception would be dropped, too."""
+        if not isinstance(dropped.exc_value, KeyboardInterrupt):
+            self._saved_hook(dropped)
+        elif not self._is_over:
+            self._came = False
+            again = threading.Timer(AGAIN, os.kill, (os.getpid(), signal.SIGINT))
+            again.daemon = True
+            again.start()
+
     def __enter__(self) -> OneInterrupt:
         if threading.current_thread() is threading.main_thread():
             self._saved = signal.signal(signal.SIGINT, self._on_signal)
+            self._saved_hook, sys.unraisablehook = sys.unraisablehook, self._on_dropped
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._saved is not None and signal.getsignal(signal.SIGINT) == self._on_signal:
             signal.signal(signal.SIGINT, self._saved)
+            sys.unraisablehook = self._saved_hook
 
 
 class EndWatch:

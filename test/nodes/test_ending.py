@@ -71,6 +71,26 @@ def test_a_second_signal_does_not_interrupt_the_end_that_the_first_one_began(pro
     assert (out, errors, process.returncode) == ('ended\n', '', 0)
 
 
+def test_an_interrupt_that_the_interpreter_drops_in_a_finalizer_ends_a_node_quietly(program):
+    process = program("""
+        class Slow:
+            def __del__(self):
+                print('ready', flush=True)
+                time.sleep(2.0)
+
+        def drop(node):
+            slow = Slow()
+            del slow
+            while True:
+                time.sleep(0.05)
+
+        sys.exit(running.run_node('stub', Stub, ['stub'], drop))
+    """)
+    assert process.stdout.readline() == 'ready\n'
+    process.send_signal(signal.SIGINT)
+    assert (*process.communicate(timeout=30), process.returncode) == ('ending\nended\n', '', 0)
+
+
 def test_an_interrupt_that_machine_code_turns_into_another_error_ends_a_node_quietly(program):
     """Numba, in C, unpickles by a Python function: an exception in it comes back as a SystemError."""
     process = program("""
