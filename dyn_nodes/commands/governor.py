@@ -17,6 +17,7 @@ from dyn_nodes.commands import (
     governor_cycles,
     governor_report,
     governor_stops,
+    governor_sum,
     tables,
 )
 
@@ -85,14 +86,14 @@ def add_parser(subparsers: Subparsers) -> None:
     governor_cycles.add_verb(verbs)
     governor_stops.add_verb(verbs)
     governor_report.add_verb(verbs)
+    governor_sum.add_verb(verbs)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the adversary; the exit status is 0 where no wheel lifted with the governor. Or run another verb."""
     if args.verb != 'test':
-        return {'cycles': governor_cycles.run, 'stops': governor_stops.run, 'report': governor_report.run}[args.verb](
-            args
-        )
+        verbs = {'cycles': governor_cycles, 'stops': governor_stops, 'report': governor_report, 'sum': governor_sum}
+        return verbs[args.verb].run(args)
     governor_box.check(
         args, {'runs': (0, MOST_RUNS), 'first': (0, MOST_RUNS), 'search': (0, MOST_RUNS), 'worst': (0, 1000)}
     )

@@ -1,0 +1,81 @@
+"""`dyn-nodes governor sum`: a campaign that several calls or computers have shared, added up."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from dyn_nodes.commands import CommandError, add_command, tables
+
+
+def add_verb(verbs: Any) -> None:
+    """Add the verb to `dyn-nodes governor`."""
+    verb = add_command(
+        verbs,
+        'sum',
+        'Add up reports of runs that several calls or computers have made.',
+        'dyn-nodes governor test log_loader --runs 5000 --json > piece_0.json\n'
+        'dyn-nodes governor test log_loader --first 5000 --runs 5000 --json > piece_1.json\n'
+        'dyn-nodes governor sum piece_0.json piece_1.json',
+        'Add up what `dyn-nodes governor test --json` has printed: counts, the least load, the greatest turn. Each\n'
+        'report is one of random runs or one of a search, all of one machine, box and reserve, and no run may be in\n'
+        'two of them. The exit status is 1 where, with the governor, a wheel lifted or the simulation diverged.',
+    )
+    verb.add_argument('reports', metavar='FILE', type=Path, nargs='+', help='a report as JSON')
+    verb.add_argument('--json', action='store_true', help='print JSON')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the sum; the exit status is 0 where no wheel lifted with the governor.
+
+    Raises:
+        CommandError: a file can't be used.
+    """
+    from dyn_nodes.studies.governor_pieces import PiecesError, sum_up
+
+    reports = [(str(path), _report(path)) for path in args.reports]
+    try:
+        found = sum_up(reports)
+    except PiecesError as error:
+        raise CommandError(str(error)) from None
+    if args.json:
+        print(json.dumps(found, indent=2))
+    else:
+        _print(found)
+    governed = [own for kind, own in found.items() if kind != 'without governor']
+    return 1 if any(own['lifted'] or own['diverged'] for own in governed) else 0
+
+
+def _report(path: Path) -> dict[str, Any]:
+    from dyn_nodes.studies.governor_pieces import sum_up
+
+    try:
+        found = json.loads(path.read_text())
+        sum_up([(str(path), found)])
+    except OSError as error:
+        raise CommandError(f'{path}: {error.strerror or error}') from None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        text = f'{path}: expected what `dyn-nodes governor test --json` prints, found another text'
+        raise CommandError(text) from None
+    if found['search'] and found['search']['runs'] != found['runs']:
+        raise CommandError(f'{path}: expected random runs or a search, found both')
+    return dict(found)
+
+
+def _print(found: dict[str, dict[str, Any]]) -> None:
+    from rich.table import Table
+
+    table = Table()
+    headings = ('', 'runs', 'overturned', 'lifted a wheel', 'a wheel without load', 'least load share')
+    for heading in (*headings, 'greatest turn, deg', 'let through, %', 'refused starts'):
+        table.add_column(heading, justify='right' if heading else 'left')
+    for kind, own in found.items():
+        counts = [f'{own[key]}' for key in ('runs', 'overturned', 'lifted', 'lost')]
+        refused = own['refused_starts']
+        text = f'{refused["runs"]} ({refused["lifted"]} lifted, {refused["overturned"]} overturned)'
+        more = f'{own["share"]:.3f}', f'{math.degrees(own["tilt"]):.1f}', f'{100.0 * own["let_through"]:.0f}', text
+        table.add_row(kind, *counts, *more)
+    tables.console().print(table)
