@@ -94,8 +94,9 @@ class BrakingPredictor:
         self.payload_bounds: tuple[float, float] | None = None
         wheels = len(self.contacts)
         self._known, self._stand = np.zeros(KNOWN), np.zeros(stand_size(machine))
-        self._state = np.zeros((len(self._waits), state_size(machine)))
-        self._state[:, -1 - 2 * wheels : -1 - wheels] = np.inf
+        self._at_first = np.zeros(state_size(machine))
+        self._at_first[-1 - 2 * wheels : -1 - wheels] = np.inf
+        self._state = np.tile(self._at_first, (len(self._waits), 1))
         places = {joint.name: place for place, joint in enumerate(machine.movable_joints)}
         self._ways = np.array([[places[own.joint] for own in machine.actuators], np.zeros(self._count)])
         self._start, self._found = np.empty(2 * self._count + 36), np.empty(4)
@@ -121,6 +122,8 @@ class BrakingPredictor:
         while self._elapsed >= STEP - 1e-9:
             self._elapsed -= STEP
             self._carry()
+        if np.isnan(self._state).any():  # the model ran away: the next look at the machine begins anew
+            self._state[:], self._seen = self._at_first, False
 
     def _carry(self) -> None:
         """Carry spools and pressures on by a step, from the joints that were seen last."""

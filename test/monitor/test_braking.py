@@ -186,6 +186,16 @@ def test_outputs_on_their_way_are_those_that_were_given_however_uneven_the_time(
     assert stops._past[:, 0] == pytest.approx([-3.0] * (len(stops._past) - 2) + [-1.0] * 2)
 
 
+def test_a_model_that_has_run_away_begins_anew_with_the_next_measurements(machine):
+    own = Stand(machine, EXACT)
+    own.begin(1000.0)
+    own.drive((0.0, 0.0, 0.0), 0.5)
+    before = own.stops.stop(np.zeros(3)).least
+    own.stops._state[:] = np.nan
+    own.drive((0.0, 0.0, 0.0), 0.02)
+    assert own.stops.stop(np.zeros(3)).least == pytest.approx(before, abs=1e-3)
+
+
 def test_an_output_that_lasts_longer_is_certified_for_longer(stand, machine):
     stand.begin(5100.0)
     stand.drive((0.0, 0.0, 0.0), 0.5)
