@@ -23,9 +23,9 @@ GAIN = 2e-3
 """By which a command has to lead to a better stand to pass without a certificate."""
 SHOWN = 0.2
 """A lever that was held back counts as held for so long, s: at the border it gets a part of its way in turns."""
-WAYS = ((1.0, 1.0), (1.0, 0.5), (0.3, 0.5))
+WAYS = ((1.0, 1.0), (1.0, 0.5), (0.3, 0.5), (0.1, 1.0))
 """Of a command to a better stand that are tried: parts of it, and of `hold`. A heavy arm moves late, and a light one
-would be at its joint stop by then."""
+would be at its joint stop by then; near the border none passes but the slowest."""
 ROOM = 16
 """Stops that are predicted before the law begins again at most."""
 KNOWN, NOTED, ASKED, OPEN = 0, 1, 2, 3
@@ -184,9 +184,7 @@ def to_safety(command, follow, brake, eases, law, memory, output, left, lefts, s
     does no harm on the way, nor on the stop that is left after a period of it. A function that still works the
     other way is only braked. Return whether any passes.
     """
-    floor, changed = law[LEAST], False
-    if stopped[0] < floor:
-        floor = min(stopped[0], stopped[3] - law[SLACK])
+    floor, changed = min(law[LEAST], stopped[0], stopped[3] - law[SLACK]), False
     way, without = np.empty(4), np.empty(4)
     for i in range(lefts):
         k = left[i]
@@ -198,6 +196,8 @@ def to_safety(command, follow, brake, eases, law, memory, output, left, lefts, s
             gentle = min(follow[k], wanted) if wanted > 0.0 else max(follow[k], wanted)
             trial[k] = max(gentle, brake[k]) if wanted > 0.0 else min(gentle, brake[k])  # no faster than the rate
             toward[k] = wanted
+            if not (trial[k] - output[k]) * wanted > 0.0:
+                break  # no further than what is certified, and the ways that are left are gentler
             ask(trial, trial, 0.0, floor, memory, way)
             if not way[0] >= floor:
                 continue
