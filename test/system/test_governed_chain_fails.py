@@ -1,4 +1,4 @@
-"""Nodes of a governed machine that are killed, stopped or silent while it works: it comes to rest on all wheels."""
+"""Nodes of a governed machine that are killed, stopped or silent while it works: it comes to rest as is certified."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 
+from dyn_nodes.control.tip_over_governor import GovernorSettings
 from dyn_nodes.middleware import QoSProfile, message
 
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
@@ -20,6 +21,8 @@ MOVING, RESTING = 0.05, 0.01
 """Fastest joint of a machine that works, and of one at rest, rad/s."""
 REST = 1.0
 """Simulated time of rest, s; the work that goes on reverses in less."""
+RESERVE = GovernorSettings().reserve
+"""What every stop that the governor certifies leaves on each wheel."""
 SEGMENT = '  - {{name: part_{k}, start: {start}, end: {end}, ramp: 0.2, volts: {{boom: {volts}, swing: {volts}}}}}\n'
 
 
@@ -93,6 +96,12 @@ def until_at_rest(probe, node):
     probe.until(resting, 'a machine at rest', 60)
 
 
+def least_share(loads) -> float:
+    """Return the least load of a wheel over the mean load of all wheels and times."""
+    assert len(loads) == len(WHEELS)
+    return min(min(own) for own in loads.values()) / float(np.mean([np.mean(own) for own in loads.values()]))
+
+
 def works(probe):
     probe.until(lambda: fastest(probe) > MOVING, 'a machine that works', 200)
 
@@ -109,8 +118,7 @@ def test_a_controller_that_is_stopped_and_then_a_governor_that_is_killed_bring_t
     works(probe)
     processes.kill('tip_over_governor_node')
     until_at_rest(probe, 'tip_over_governor_node')
-    assert len(loads) == len(WHEELS)
-    assert min(min(own) for own in loads.values()) > 0.0
+    assert least_share(loads) > RESERVE
 
 
 @pytest.mark.slow
@@ -124,8 +132,7 @@ def test_a_node_of_the_chain_that_is_killed_or_stopped_brings_the_machine_to_res
     works(probe)
     getattr(processes, action)(node)
     until_at_rest(probe, node)
-    assert len(loads) == len(WHEELS)
-    assert min(min(own) for own in loads.values()) > 0.0
+    assert least_share(loads) > RESERVE
 
 
 @pytest.mark.slow
@@ -143,7 +150,7 @@ def test_without_the_monitor_the_governor_counts_on_the_rated_payload_and_the_wo
         lambda: probe.health[name][0] == 1 and 'rated 1500 kg' in probe.health[name][1], 'the rated payload', 60
     )
     works(probe)
-    assert min(min(own) for own in loads.values()) > 0.0
+    assert least_share(loads) > RESERVE
 
 
 @pytest.mark.slow
@@ -168,4 +175,4 @@ def test_levers_that_are_silent_bring_the_machine_to_rest(machine, probe):
         lever.join()
     until_at_rest(probe, 'levers')
     assert not any(probe.last['valve_commands'].data)
-    assert min(min(own) for own in loads.values()) > 0.0
+    assert least_share(loads) > RESERVE
