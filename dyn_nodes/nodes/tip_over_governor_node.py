@@ -267,11 +267,18 @@ class TipOverGovernorNode(OverridableNode):
         return not self.lockstep and self.sensing.overdue(self.values['lateness'] - LOOK)
 
     def _lead_to_neutral(self) -> None:
-        """Realtime: lead the outputs on, by the time of the wall, which that of a simulation has nothing to do with."""
-        step = LOOK if self._given is None else time.monotonic() - self._given
+        """Realtime: lead the outputs on, by the time of the wall, which that of a simulation has nothing to do with.
+
+        First from when what was certified with them ends, however late this is noticed: they go on as certified.
+        """
+        step, lasted = LOOK, 0.0
+        if self._given is not None:
+            step = time.monotonic() - self._given
+            lasted = 0.0 if self._led else min(step, max(self.values['lateness'] - LOOK, 0.0))
         is_comparable = self.sensing.stamp is not None and not self.sensing.is_simulated
         self._led = self._led + step if is_comparable else np.inf
-        self._publish(self.governor.neutral(step))
+        self.stops.pass_by(lasted)
+        self._publish(self.governor.neutral(step - lasted))
 
     def _stays(self, volts: np.ndarray) -> bool:
         """Return whether the outputs stay at neutral, whatever the levers (m,), V, want."""

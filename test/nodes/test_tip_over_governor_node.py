@@ -341,10 +341,11 @@ def test_after_late_joint_states_it_decides_at_once_on_levers_that_come_seldom(m
     """An output on its way to neutral is certified by nothing: it must not stay until the next lever comes."""
     node = make_governor(payload=0.0, lateness=0.04, command_timeout=0.3)
     driven = Driven(node, monkeypatch)
-    assert driven.go_on(0.08, states=False)[-1] == pytest.approx(-1.8), 'on its way to neutral'
+    led = driven.go_on(0.08, states=False)
+    assert led[-1] == pytest.approx(-2.25), 'to neutral from when the outputs are not certified any more'
     decide, decisions = node.stops.decide, []
     monkeypatch.setattr(node.stops, 'decide', lambda *situation: decisions.append(situation) or decide(*situation))
-    assert driven.go_on(0.01)[-1] == pytest.approx(-1.95)
+    assert driven.go_on(0.01)[-1] == pytest.approx(-2.4)
     assert len(decisions) == 1
     assert driven.go_on(0.08)[-1] == pytest.approx(-3.0)
 
