@@ -31,7 +31,7 @@ BOUNDS = {
     'suspension_error': (0.0, 90.0),
     'jobs': (1, 64),
 }
-CARE = {'reserve': (0.0, 0.9), 'rise': (0.0, 0.9), 'least': (0.0, 0.9)}
+CARE = {'reserve': (0.0, 0.9), 'rise': (0.0, 0.9), 'least': (0.0, 0.9), 'slack': (0.0, 0.9)}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -95,6 +95,9 @@ def add_care(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--rise', metavar='SHARE', type=float, help='how much more where an output grows (0.04)')
     parser.add_argument(
         '--least', metavar='SHARE', type=float, help='least load of a wheel on the way to a better stand (0.08)'
+    )
+    parser.add_argument(
+        '--slack', metavar='SHARE', type=float, help='or the load at rest less this, where that is less (0.06)'
     )
 
 

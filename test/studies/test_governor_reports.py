@@ -1,0 +1,65 @@
+"""The kept reports of the governor's adversary: what the page says of them, and that the present law still does so."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dyn_nodes.control.tip_over_governor import GovernorSettings
+from dyn_nodes.model import load_machine
+from dyn_nodes.share import find_resource
+from dyn_nodes.studies.governed_run import Rig
+from dyn_nodes.studies.governor_cases import Case
+from dyn_nodes.studies.governor_pieces import sum_up
+
+DOCS = Path(__file__).parents[2] / 'docs'
+REPORTS = sorted((DOCS / 'campaigns' / 'log_loader').glob('*.json'))
+ROWS = {'search': 'with it: searches', 'random': 'with it: random runs'}
+TRIED = 5
+"""Reports whose worst run is repeated."""
+SAME = 0.01
+"""Of two least loads of a run: another processor rounds otherwise, and a run goes on from what was decided before."""
+
+
+def reports():
+    return [(path.name, json.loads(path.read_text())) for path in REPORTS]
+
+
+@pytest.mark.parametrize('kind', ROWS)
+def test_the_page_says_what_the_reports_add_up_to(kind):
+    own = sum_up(reports()).get(kind)
+    lines = [line for line in (DOCS / 'stability_monitor.md').read_text().splitlines() if ROWS[kind] in line]
+    if own is None:
+        assert not lines
+        return
+    (line,) = lines
+    numbers = [float(text.replace(',', '')) for text in re.findall(r'\| *([\d.,]+)', line)]
+    assert int(re.search(r'([\d,]+) not refused', line)[1].replace(',', '')) == own['runs']
+    expected = [own['overturned'], own['lifted'], round(own['share'], 3), round(math.degrees(own['tilt']), 1)]
+    assert numbers == [*expected, round(100.0 * own['let_through'])]
+
+
+def test_no_wheel_has_lifted_and_the_box_is_that_of_the_governor():
+    settings = GovernorSettings()
+    assert all(own['lifted'] == own['diverged'] == 0 for own in sum_up(reports()).values())
+    for _, report in reports():
+        box = report['box']
+        known = settings.mass_error, settings.payload_error, settings.delay
+        assert (box['mass_error'], box['payload_error'], box['delay']) == known
+        assert report['reserve'] == settings.reserve
+
+
+def test_the_worst_runs_are_those_of_the_present_law():
+    machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
+    rig, differences = Rig(machine), []
+    for _, report in reports()[:: max(len(REPORTS) // TRIED, 1)]:
+        worst = report['worst'][0]
+        outcome = rig.run(Case.from_dict(worst['case']))
+        differences.append(abs(outcome.share - worst['share']))
+        assert not outcome.lifted
+    assert np.median(differences) < SAME, differences
