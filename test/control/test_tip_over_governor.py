@@ -241,31 +241,50 @@ def test_a_better_stand_that_another_function_leads_to_is_none():
     assert verdict.volts[1] == pytest.approx(5.0)
 
 
-def test_a_better_stand_is_gone_for_more_slowly_where_full_speed_does_harm():
+@pytest.mark.parametrize(('harmful', 'part'), [(7.0, WAYS[-2][0]), (2.0, WAYS[-1][0])])
+def test_a_better_stand_is_gone_for_more_slowly_where_full_speed_does_harm(harmful, part):
     """No wheel may come below `least` on the way."""
 
     class Hasty(Written):
         def stop(self, volts, enough=-np.inf, toward=None):
             found = super().stop(volts, enough, toward)
-            fast = toward is not None and toward[0] > 7.0
+            fast = toward is not None and toward[0] > harmful
             return found._replace(least=-0.2 if fast else found.least)
 
     verdict = govern(Hasty(lambda volts: 0.05, lambda toward: 0.05 + 0.01 * toward[0]), [8.0, 0.0, 0.0], 100)
-    assert verdict.volts[0] == pytest.approx(8.0 * WAYS[-1][0])
+    assert verdict.volts[0] == pytest.approx(8.0 * part)
     assert verdict.held == ('boom',)
-    assert verdict.scale == pytest.approx(WAYS[-1][0])
+    assert verdict.scale == pytest.approx(part)
 
 
-@pytest.mark.parametrize(('way', 'passes'), [(-0.05, True), (-0.2, False)])
-def test_at_rest_below_least_the_way_to_a_better_stand_may_cost_the_slack(way, passes):
+@pytest.mark.parametrize(
+    ('here', 'way', 'passes'),
+    [
+        (0.0, -0.05, True),
+        (0.0, -0.07, False),
+        (0.075, 0.02, True),
+        (0.085, 0.03, True),
+        (0.085, 0.02, False),
+        (0.15, 0.081, True),
+        (0.15, 0.079, False),
+    ],
+)
+def test_the_way_to_a_better_stand_may_cost_the_slack_and_what_is_above_least(here, way, passes):
     class Costly(Written):
         def stop(self, volts, enough=-np.inf, toward=None):
             found = super().stop(volts, enough, toward)
             moves = volts.any() or (toward is not None and toward.any())
-            return found._replace(least=way if moves else 0.0)
+            return found._replace(least=way if moves else here)
 
-    stops = Costly(lambda volts: 0.0, lambda toward: 0.01 * toward[0])
+    stops = Costly(lambda volts: here, lambda toward: here + 0.01 * toward[0])
     assert bool(govern(stops, [8.0, 0.0, 0.0]).volts.any()) == passes
+
+
+def test_a_gentle_way_gives_no_function_less_than_what_is_certified():
+    """The boom keeps what its stop allows, though a tenth of its lever leads to a better stand, too."""
+    stops = Written(lambda volts: 0.5 if volts[0] <= 4.0 else 0.05, lambda toward: 0.5 + 0.01 * min(toward[0], 1.0))
+    verdict = govern(stops, [8.0, 0.0, 0.0], output=[4.0, 0.0, 0.0])
+    assert verdict.volts[0] == pytest.approx(4.0)
 
 
 def test_in_motion_nothing_may_cost_more_than_the_stop():
@@ -287,9 +306,9 @@ def test_what_leaves_a_stop_below_the_floor_does_not_pass_however_well_it_goes_o
             found = super().stop(volts, enough, toward)
             return found._replace(least=0.1 if toward is not None or volts[0] <= 0.0 else 0.02)
 
-    stops = PutOff(lambda volts: 0.0, lambda toward: 0.01 * toward[0])
+    stops = PutOff(lambda volts: 0.1, lambda toward: 0.15 + 0.01 * toward[0])
     assert not govern(stops, [8.0, 0.0, 0.0]).volts.any()
-    stops = Written(lambda volts: 0.1, lambda toward: 0.01 * toward[0])
+    stops = Written(lambda volts: 0.1, lambda toward: 0.15 + 0.01 * toward[0])
     assert govern(stops, [8.0, 0.0, 0.0]).volts[0] > 0.0
 
 
