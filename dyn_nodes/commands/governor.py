@@ -14,6 +14,7 @@ from dyn_nodes.commands import (
     Subparsers,
     add_command,
     governor_box,
+    governor_counts,
     governor_cycles,
     governor_report,
     governor_stops,
@@ -186,37 +187,16 @@ def _result(
 def _print(found: dict[str, Any]) -> None:
     from rich.table import Table
 
-    console = tables.console()
-    table = Table()
-    for heading in (
-        '',
-        'runs',
-        'overturned',
-        'lifted a wheel',
-        'a wheel without load',
-        'least load share',
-        'greatest turn, deg',
-        'let through, %',
-        'changes let through, %',
-        'refused starts',
-    ):
-        table.add_column(heading, justify='left' if not heading else 'right')
-    rows = {
-        'without governor': found['without_governor'],
-        'with governor': found,
-        'of these the search': found['search'],
-    }
-    for text, own in rows.items():
-        if own is not None:
-            counts = [str(own[key]) for key in ('runs', 'overturned', 'lifted', 'lost')]
-            counts[1] += f' ({own["diverged"]} diverged)' if own['diverged'] else ''
-            counts.append(f'{own["share"]:.3f}')
-            unrest = '' if own['unrest'] is None else f'{100.0 * own["unrest"]:.0f}'
-            more = f'{math.degrees(own["tilt"]):.1f}', f'{100.0 * own["let_through"]:.0f}', unrest, _refused(own)
-            table.add_row(text, *counts, *more)
-    console.print(table)
+    governor_counts.print_counts(
+        {
+            'without governor': found['without_governor'],
+            'with governor': found,
+            'of these the search': found['search'],
+        }
+    )
     if not found['worst']:
         return
+    console = tables.console()
     cases = Table(title='worst cases with the governor')
     numbers = ('', 'ended, s', 'lifted, s', 'tilt, deg', 'load share', 'payload / known, kg', 'mass', 'slope, deg')
     for heading in (*numbers, 'delays, ms'):
@@ -227,13 +207,6 @@ def _print(found: dict[str, Any]) -> None:
     for own in found['worst']:
         if own['task'] is not None:
             console.print(own['task'], soft_wrap=True)
-
-
-def _refused(own: dict[str, Any]) -> str:
-    refused = own['refused_starts']
-    if not refused['runs']:
-        return '0'
-    return f'{refused["runs"]} ({refused["lifted"]} lifted, {refused["overturned"]} overturned)'
 
 
 def _end(own: dict[str, Any]) -> str:

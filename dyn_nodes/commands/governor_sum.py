@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 from pathlib import Path
 from typing import Any
 
-from dyn_nodes.commands import CommandError, add_command, tables
+from dyn_nodes.commands import CommandError, add_command, governor_counts
 
 
 def add_verb(verbs: Any) -> None:
@@ -44,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(found, indent=2))
     else:
-        _print(found)
+        governor_counts.print_counts({**found})
     governed = [own for kind, own in found.items() if kind != 'without governor']
     return 1 if any(own['lifted'] or own['diverged'] for own in governed) else 0
 
@@ -63,19 +62,3 @@ def _report(path: Path) -> dict[str, Any]:
     if found['search'] and found['search']['runs'] != found['runs']:
         raise CommandError(f'{path}: expected random runs or a search, found both')
     return dict(found)
-
-
-def _print(found: dict[str, dict[str, Any]]) -> None:
-    from rich.table import Table
-
-    table = Table()
-    headings = ('', 'runs', 'overturned', 'lifted a wheel', 'a wheel without load', 'least load share')
-    for heading in (*headings, 'greatest turn, deg', 'let through, %', 'refused starts'):
-        table.add_column(heading, justify='right' if heading else 'left')
-    for kind, own in found.items():
-        counts = [f'{own[key]}' for key in ('runs', 'overturned', 'lifted', 'lost')]
-        refused = own['refused_starts']
-        text = f'{refused["runs"]} ({refused["lifted"]} lifted, {refused["overturned"]} overturned)'
-        more = f'{own["share"]:.3f}', f'{math.degrees(own["tilt"]):.1f}', f'{100.0 * own["let_through"]:.0f}', text
-        table.add_row(kind, *counts, *more)
-    tables.console().print(table)

@@ -35,8 +35,8 @@ class GovernorSettings:
     Attributes:
         reserve: least share of its mean load that every wheel keeps on the way to rest.
         rise: by which more is kept where an output grows, so that one that just passed is not braked at once.
-        least: share that every wheel keeps under a command to a better stand, from a stand that is good enough.
-        slack: by which such a command may come below the share at rest, where that is less.
+        least: share that every wheel keeps under a command to a better stand.
+        slack: by which such a command may come below the share at rest, where that bound is lower than `least`.
         hold: s for which such a command goes on in the prediction.
         rate: greatest change of an output, V/s.
         delay: longest time from a measurement to the valve that answers it, s.
