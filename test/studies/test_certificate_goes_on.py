@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from dyn_nodes.control.tip_over_governor import GovernorSettings
-from dyn_nodes.model import load_machine
 from dyn_nodes.monitor.braking import STEP
 from dyn_nodes.monitor.braking_kernels import TO_LAST
-from dyn_nodes.share import find_resource
 from dyn_nodes.studies.governed_run import Rig
 from dyn_nodes.studies.governor_campaign import random_cases
 from dyn_nodes.studies.governor_cases import box_of
@@ -21,9 +19,8 @@ SHOCK = 5.0
 
 
 @pytest.fixture(scope='module')
-def decisions():
+def decisions(machine):
     """Of three nominal runs: least load behind the last decision, that of neutral now, greatest acceleration."""
-    machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
     exact = {'mass_error': 0.0, 'payload_error': 0.0, 'delay': 0.0}
     settings = GovernorSettings(**exact)
     rig = Rig(machine, settings)

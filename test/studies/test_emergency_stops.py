@@ -12,8 +12,6 @@ import pytest
 
 from dyn_nodes.commands import CommandError, governor
 from dyn_nodes.control.tip_over_governor import GovernorSettings
-from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.period import PlantDivergedError
 from dyn_nodes.studies import emergency_stops as module
 from dyn_nodes.studies.emergency_stops import STOPS, Stopped, emergency_stops
@@ -22,11 +20,6 @@ from dyn_nodes.studies.governor_campaign import Campaign, random_cases, read_cas
 from dyn_nodes.studies.governor_cases import Case, box_of
 
 GOOD = Stopped(40, 0, 0, 0, 0, 0.2, 1.25, 1.9, False, False)
-
-
-@pytest.fixture(scope='module')
-def machine():
-    return load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
 
 
 @pytest.fixture(scope='module')

@@ -14,11 +14,9 @@ from scipy.spatial.transform import Rotation
 from dyn_nodes.commands import CommandError, governor
 from dyn_nodes.control import load_voltage_profile
 from dyn_nodes.control.tip_over_governor import GovernorSettings
-from dyn_nodes.model import load_machine
 from dyn_nodes.model.posture import initial_positions
 from dyn_nodes.monitor.braking import BrakingPredictor
 from dyn_nodes.monitor.braking_kernels import TO_LAST
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.assembly import DAMPING_SCALE, STIFFNESS_SCALE
 from dyn_nodes.studies import governed_run
 from dyn_nodes.studies.governed_run import PERIOD, WELL, Outcome, Rig, heavier, off_center
@@ -35,11 +33,6 @@ DELAYS = Path(__file__).with_name('governor_delays.jsonl')
 WORST = Path(__file__).with_name('governor_worst.jsonl')
 IMPACTS = Path(__file__).with_name('governor_impacts.jsonl')
 STOOD = Outcome(False, False, False, 10.5, None, 0.01, 0.4, 1.0)
-
-
-@pytest.fixture(scope='module')
-def machine():
-    return load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
 
 
 @pytest.fixture(scope='module')

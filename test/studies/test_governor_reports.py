@@ -1,4 +1,4 @@
-"""The kept reports of the governor's adversary: what the page says of them, and that the present law still does so."""
+"""The page has the sums of the reports of the adversary, and the present law repeats their worst runs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 
 from dyn_nodes.control.tip_over_governor import GovernorSettings
-from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
 from dyn_nodes.studies.governed_run import Rig
 from dyn_nodes.studies.governor_cases import Case
 from dyn_nodes.studies.governor_pieces import sum_up
@@ -54,8 +52,7 @@ def test_no_wheel_has_lifted_and_the_box_is_that_of_the_governor():
         assert report['reserve'] == settings.reserve
 
 
-def test_the_worst_runs_are_those_of_the_present_law():
-    machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
+def test_the_worst_runs_are_those_of_the_present_law(machine):
     rig, differences = Rig(machine), []
     for _, report in reports()[:: max(len(REPORTS) // TRIED, 1)]:
         worst = report['worst'][0]

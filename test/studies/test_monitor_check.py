@@ -9,8 +9,6 @@ import pytest
 
 from dyn_nodes.analysis.bag_reading import read_bag
 from dyn_nodes.cli import main
-from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
 from dyn_nodes.studies.measured_run import (
     PHASES,
     SensorModel,
@@ -21,11 +19,6 @@ from dyn_nodes.studies.measured_run import (
     write_bag,
 )
 from dyn_nodes.studies.monitor_check import CHECKED, deviations, replay
-
-
-@pytest.fixture(scope='module')
-def machine():
-    return load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
 
 
 @pytest.fixture(scope='module')

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
 from dyn_nodes.studies.governed_run import Rig
 from dyn_nodes.studies.governor_cases import Case
 
@@ -15,8 +13,8 @@ STICK = 1
 
 
 @pytest.fixture(scope='module')
-def rig():
-    return Rig(load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml')))
+def rig(machine):
+    return Rig(machine)
 
 
 @pytest.mark.parametrize(

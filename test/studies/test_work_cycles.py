@@ -9,20 +9,13 @@ import numpy as np
 import pytest
 
 from dyn_nodes.commands import CommandError, governor
-from dyn_nodes.model import load_machine
 from dyn_nodes.model.problems import MachineError
-from dyn_nodes.share import find_resource
 from dyn_nodes.studies import work_cycles
 from dyn_nodes.studies.cycles_file import Cycle, Phase, load_cycles
 from dyn_nodes.studies.governed_run import Rig
 from dyn_nodes.studies.work_cycles import DEFAULT, Compared, Driven, WorkCycles
 
 START = {'swing_joint': 0.0, 'boom_joint': 0.873, 'stick_joint': -1.71}
-
-
-@pytest.fixture(scope='module')
-def machine():
-    return load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
 
 
 @pytest.fixture(scope='module')
