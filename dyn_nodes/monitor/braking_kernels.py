@@ -1,28 +1,29 @@
 """What a prediction of stops does with numbers: drivers that are compiled together with the kernels of a machine.
 
-`brake` integrates stops by linearly implicit Euler steps, oil and stops of joints implicit, one stop or as many as the
-vector kernels take at once (`lanes`). Its arrays, which are those of the others, too; with several lanes element i of
-lane k is at i * lanes + k:
+Stops are integrated by linearly implicit Euler steps, oil and stops of joints implicit, as many at once as the vector
+kernels take (`braking_lanes`). The arrays of both, which in several lanes have element i of lane k at i * lanes + k:
 
 * x (s,) state: q, v (n,) of the joints, oil (3 m,) of all actuators, spool and two pressures each, turn (3,) speeds of
   the base: up, about x and about y, lean (3,) what these have come to, low (w,) least push on every spring over its
   mean, when (w,), and the time, s.
-* known (`KNOWN` of the model,), volts (t, m), of which the last row goes on, one row a step.
+* known (`KNOWN` of the model,).
 * stand (9 w + 4,): of the springs, y and -x in the axes of the ground, stiffness, damping, squeeze at the start, m,
   (w,) each, and how they share a load of height and two angles (w, 3); box (3,): part by which links may be wrong; kg
   by which the payload may be less and more than known; mean push on a spring, N; what the centre of mass may take from
   each by lying elsewhere, N (w,).
 * ways (2, m): of the actuators, which joint each moves, and its lever, m or 1.
-* enough (lanes,): shares below which a stop need not be known. rows (lanes,) of volts that a lane has. calm (lanes,):
-  row from which its volts have rested for a while; from there on a step is two rows long. longest: rows that are gone
-  at most; fewer where all joints rest after the last of the lane, and none was faster than `SWIFT` for `rocks` rows: so
-  long the base rocks after it.
-* found (lanes, 3 w): low, when, and share at rest where the machine comes to a stand. whole (lanes,): 1 for a stop that
-  was followed to its end.
+* situation: codes, x (h, s) of the delays, known, stand, past (t, m) outputs on their way, V, waits (h,) rows of delay,
+  order (l,) of the actuators among levers, V by which an output changes in a row at most, times (6,), ways.
+* keys (k, 2 l + 2): outputs of the levers and those to which they are led, how much of `hold` that takes, and the share
+  below which a stop need not be known.
+
+A stop has a row of volts a step, of which the last one goes on; when they have rested for a while a step is two rows
+long. It ends where all joints rest after the last row, and none was faster than `SWIFT` for as long as the base rocks
+after it.
 
 `start_at` is a kernel of the machine (`BrakingModel`), codes (k, 3) are lanes of its vector kernels, fewest first, and
-addresses of their `stride` and `standing`; `brake` gets one row of them. `STILL`, `SWIFT` and `PLACE_OF_STEP`, that of
-the step in known, are constants of it.
+addresses of their `stride` and `standing`. `STILL`, `SWIFT` and `PLACE_OF_STEP`, that of the step in known, are
+constants of it.
 """
 
 from __future__ import annotations
@@ -38,184 +39,37 @@ CONSTANTS = 'TO_HOLD, TO_PREDICT, AT_MOST, TO_CALM, TO_ROCK, TO_LAST = range(6)'
 """The same as text, for a module of machine code."""
 
 
-def brake(codes, x, known, stand, volts, rows, calm, enough, longest, rocks, found, whole):
-    """Integrate stops; x and the steps in known are changed, found and whole are written."""
-    lanes, size = rows.shape[0], found.shape[1] // 3
-    last, seen, after = volts.shape[0] - 1, np.empty(2 * lanes), np.empty_like(x)
-    at, places = np.empty_like(x), x.shape[0] // lanes
-    rest = np.empty(size * lanes)
-    going = lanes
-    done, settled, swift = np.zeros(lanes, np.bool_), np.zeros(lanes, np.bool_), np.zeros(lanes, np.int64)
-    whole[:] = 0.0
-    for t in range(longest + 1):
-        for k in range(lanes):
-            if t == calm[k]:
-                known[PLACE_OF_STEP * lanes + k] *= 2.0  # type: ignore[name-defined]  # noqa: F821
-        if call_code(codes[1], x, volts[min(t, last)], known, stand, after, seen) != 0:
-            raise ValueError('stride: an argument of another length')
-        for k in range(lanes):
-            if done[k]:
-                continue
-            row = t + max(t - calm[k], 0)
-            if seen[lanes + k] >= SWIFT:  # type: ignore[name-defined]  # noqa: F821
-                swift[k] = row
-            rests = seen[lanes + k] < STILL and row >= swift[k] + rocks  # type: ignore[name-defined]  # noqa: F821
-            if row >= longest or (row >= rows[k] and rests):
-                done[k], whole[k] = True, 1.0
-                take(k, lanes, places, size, x, after, at, found)
-            if not settled[k] and (done[k] or not seen[k] >= enough[k]):
-                settled[k] = True
-                going -= 1
-        if going == 0:
-            break
-        x, after = after, x
-    for k in range(lanes):
-        if not done[k]:
-            take(k, lanes, places, size, x, after, at, found)
-    # where they come to rest
-    if call_code(codes[2], at, known, stand, rest) != 0:
-        raise ValueError('standing: an argument of another length')
-    for k in range(lanes):
-        for i in range(size):
-            found[k, 2 * size + i] = rest[i * lanes + k]
-
-
-def take(k, lanes, places, size, x, after, at, found):
-    """Take what a lane has come to, x, and the least pushes up to then, which stand in the state after it."""
-    for i in range(places):
-        at[i * lanes + k] = x[i * lanes + k]
-    first = places - 1 - 2 * size
-    for i in range(2 * size):
-        found[k, i] = after[(first + i) * lanes + k]
-
-
-def rows_of(waits, leads, times):
-    """Return how many rows of volts a stop has."""
-    return waits + times[TO_LAST] + round(leads * times[TO_HOLD]) + times[TO_PREDICT]
-
-
-def table(past, kept, toward, leads, most, times, lane, lanes, volts):
-    """Write the volts of a stop to its lane: what waits, what is kept, and neutral at the rate; `most` V a step.
-
-    Kept is led to toward first, in the part `leads` of the steps of hold. volts (t, m * lanes) goes on as its last row.
-    Returns the row from which a step is two rows long: some time after all volts are neutral.
-    """
-    waits, m = past.shape
-    steps, total, ramp = times[TO_LAST] + round(leads * times[TO_HOLD]), volts.shape[0], 0.0
-    for j in range(m):
-        place = j * lanes + lane
-        for t in range(waits):
-            volts[t, place] = past[t, j]
-        for t in range(steps):
-            far = most * t
-            volts[waits + t, place] = kept[j] + min(max(toward[j] - kept[j], -far), far)
-        end, ends = volts[waits + steps - 1, place], waits + steps + times[TO_PREDICT]
-        ramp = max(ramp, abs(end) / most)
-        for t in range(waits + steps, ends):
-            left = abs(end) - most * (t - waits - steps + 1)
-            volts[t, place] = np.copysign(max(left, 0.0), end)
-        for t in range(ends, total):
-            volts[t, place] = volts[ends - 1, place]
-    return waits + steps + int(np.ceil(ramp)) + times[TO_CALM]
-
-
-def spread(values, lanes):
-    """Return the rows of values (r, s) in lanes: one after the other, and again from the first."""
-    rows, size = values.shape
-    result = np.empty(size * lanes)
-    for i in range(size):
-        for k in range(lanes):
-            result[i * lanes + k] = values[k % rows, i]
-    return result
-
-
 def predict_all(keys, found, first, last, situation):
     """Predict the stops of the rows from first to last of keys, as `governor_law` asks for them.
 
-    Each for all delays; as many at once as there are lanes; where that takes no more turns, the longer ones that lead
-    somewhere apart.
+    Each for all delays, of which the worst counts. The longer ones, that lead somewhere, begin first: what begins last
+    keeps others waiting least.
     """
     count, m, delays = last - first, (keys.shape[1] - 2) // 2, situation[1].shape[0]
-    order, short = np.empty(count, np.int64), 0
-    for leads in range(2):
-        place = short
+    chosen, place = np.empty(count, np.int64), 0
+    for leads in range(1, -1, -1):
         for row in range(first, last):
             if (keys[row, 2 * m] > 0.0) == (leads > 0):
-                order[place] = row
+                chosen[place] = row
                 place += 1
-        if leads == 0:
-            short = place
-    most = situation[0][-1, 0] // delays
-    apart = turns(short, most) + turns(count - short, most) <= turns(count, most)
-    begin = 0
-    while begin < count:
-        end = min(begin + most, count)
-        if apart and begin < short:
-            end = min(end, short)
-        predict_these(keys, found, order[begin:end], situation)
-        begin = end
-
-
-def turns(count, most):
-    """Return how often the vector kernels are called for so many stops, `most` of them at once."""
-    return (count + most - 1) // most
-
-
-def width(codes, used):
-    """Return the row of codes whose kernels have the fewest lanes in which so many find room."""
-    row = 0
-    while codes[row, 0] < used:
-        row += 1
-    return row
-
-
-def predict_these(keys, found, chosen, situation):
-    """Predict the stops of some rows of keys, at once: each in a lane for every delay, of which the worst counts."""
-    codes, x, known, stand, past, waits, order, most, times, _ = situation
-    count, m, w, delays = chosen.shape[0], past.shape[1], (stand.shape[0] - 4) // 8, x.shape[0]
-    used = count * delays
-    wide = width(codes, used)
-    lanes = codes[wide, 0]
-    rows, enough = np.zeros(lanes, np.int64), np.full(lanes, np.inf)
-    for k in range(used):
-        key = keys[chosen[k // delays]]
-        rows[k] = rows_of(waits[k % delays], key[2 * order.shape[0]], times)
-        enough[k] = key[2 * order.shape[0] + 1]
-    volts, calm = np.zeros((rows.max(), m * lanes)), np.zeros(lanes, np.int64)
-    kept, led = np.zeros(m), np.zeros(m)
-    for k in range(lanes):
-        key = keys[chosen[min(k // delays, count - 1)]]
-        for j in range(order.shape[0]):
-            kept[order[j]], led[order[j]] = key[j], key[order.shape[0] + j]
-        sent = past[past.shape[0] - waits[k % delays] :]
-        calm[k] = table(sent, kept, led, key[2 * order.shape[0]], most, times, k, lanes, volts)
-    ends, whole = np.empty((lanes, 3 * w)), np.empty(lanes)
-    brake(
-        codes[wide],
-        spread(x, lanes),
-        spread(known.reshape(1, -1), lanes),
-        spread(stand.reshape(1, -1), lanes),
-        volts,
-        rows,
-        calm,
-        enough,
-        times[AT_MOST],
-        times[TO_ROCK],
-        ends,
-        whole,
-    )
+    runners, size = count * delays, (situation[3].shape[0] - 4) // 9
+    ends, ways_out = np.empty((runners, 3 * size)), np.empty(runners, np.int64)
+    run_lanes(keys, chosen, situation, ends, ways_out)  # type: ignore[name-defined]  # noqa: F821
     other = np.empty(4)
     for i in range(count):
-        stopped, first = found[chosen[i]], i * delays
-        summed(ends[first], stopped)
-        for k in range(first + 1, first + delays):
+        stopped, own = found[chosen[i]], i * delays
+        summed(ends[own], stopped)
+        for k in range(own + 1, own + delays):
+            if ends[k, 0] == np.inf:
+                continue  # it never began
             summed(ends[k], other)
             standing = min(stopped[3], other[3])
             if other[0] < stopped[0]:
                 stopped[:4] = other
             stopped[3] = standing
         # the rest of a stop that was cut off may be worse than all others
-        stopped[4] = 1.0 if stopped[0] == -np.inf else whole[first : first + delays].min()
+        followed = ways_out[own : own + delays].max() == AT_REST  # type: ignore[name-defined]  # noqa: F821
+        stopped[4] = 1.0 if stopped[0] == -np.inf or followed else 0.0
 
 
 def summed(end, stopped):
@@ -247,22 +101,16 @@ def predict(volts, toward, leads, enough, situation, stopped):
 def easing(command, situation, eases):
     """Write whether the joint of a function that goes the way of its command (m,), a little, has a better stand."""
     codes, x, known, stand, _, _, order, _, _, ways = situation
-    at, rest = x[0].copy(), np.empty((stand.shape[0] - 4) // 8)
-    standing_of(codes, at, known, stand, rest)
+    at, rest = x[0].copy(), np.empty((stand.shape[0] - 4) // 9)
+    standing_of(codes, at, known, stand, rest)  # type: ignore[name-defined]  # noqa: F821
     now = rest.min()
     for j in range(command.shape[0]):
         joint = int(ways[0, order[j]])
         here = at[joint]
         at[joint] += EASE * np.sign(command[j] * ways[1, order[j]])  # type: ignore[name-defined]  # noqa: F821
-        standing_of(codes, at, known, stand, rest)
+        standing_of(codes, at, known, stand, rest)  # type: ignore[name-defined]  # noqa: F821
         eases[j] = rest.min() > now
         at[joint] = here
-
-
-def standing_of(codes, at, known, stand, rest):
-    """Write the least pushes on all wheels where the machine comes to rest at the joints of a state."""
-    if call_code(codes[0, 2], at, known, stand, rest) != 0:
-        raise ValueError('standing: an argument of another length')
 
 
 def carry(codes, x, spool, known, stand, past, waits, volts, moves, valves):
@@ -273,7 +121,7 @@ def carry(codes, x, spool, known, stand, past, waits, volts, moves, valves):
     are changed.
     """
     most, m = past.shape
-    after, w = np.empty(x.shape[1]), (stand.shape[0] - 4) // 8
+    after, w = np.empty(x.shape[1]), (stand.shape[0] - 4) // 9
     first = x.shape[1] - 2 * w - 7 - 3 * m
     for h in range(x.shape[0]):
         given = past[most - waits[h]] if waits[h] > 0 else volts

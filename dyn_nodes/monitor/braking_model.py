@@ -23,26 +23,18 @@ from dyn_nodes.model.actuators import OilActuator, hydraulic
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import hanging_joints
+from dyn_nodes.monitor import braking_lanes
 from dyn_nodes.monitor.braking_kernels import (
     CONSTANTS,
-    brake,
     carry,
     draw,
     easing,
     ground,
     predict,
     predict_all,
-    predict_these,
     rocks,
-    rows_of,
     situate,
-    spread,
-    standing_of,
     summed,
-    table,
-    take,
-    turns,
-    width,
 )
 from dyn_nodes.multibody import TreeState, build_tree, inverse_dynamics
 from dyn_nodes.multibody.dynamics import mass_matrix
@@ -82,18 +74,21 @@ LAW = (
     governor_law.decide,
 )
 PREDICTION = (
-    take,
-    brake,
-    rows_of,
-    table,
-    spread,
+    braking_lanes.width,
+    braking_lanes.spread,
+    braking_lanes.packed,
+    braking_lanes.packed_notes,
+    braking_lanes.busy,
+    braking_lanes.write_volts,
+    braking_lanes.begin,
+    braking_lanes.advance,
+    braking_lanes.end_stop,
+    braking_lanes.take,
+    braking_lanes.standing_of,
+    braking_lanes.run_lanes,
     summed,
-    width,
-    predict_these,
-    turns,
     predict_all,
     predict,
-    standing_of,
     easing,
     carry,
     draw,
@@ -330,7 +325,8 @@ class BrakingModel:
             [machine_fingerprint(machine)],
             self._functions,
             drivers=[
-                f'from dyn_nodes.compile.code import call_code\n\n{numbers}\n{CONSTANTS}\n{governor_law.CONSTANTS}',
+                f'from dyn_nodes.compile.code import call_code\n\n{numbers}\n{CONSTANTS}\n{braking_lanes.CONSTANTS}\n'
+                f'{governor_law.CONSTANTS}',
                 *PREDICTION,
                 *LAW,
             ],
