@@ -7,7 +7,7 @@ type only, so its instructions are built directly, in an intrinsic that Numba co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,20 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from dyn_nodes.compile.lane_functions import each_lane, exponential, logarithm, scalar_function, sine_and_cosine
+from dyn_nodes.compile.lane_functions import (
+    each_lane,
+    exponential,
+    logarithm,
+    scalar_function,
+    sine_and_cosine,
+    sines_and_cosines,
+)
 from dyn_nodes.compile.tape import LIBM, SELECT, Tape
 
 DOUBLE, WORD = ir.DoubleType(), ir.IntType(64)
 FLAGS = ('contract', 'nsz')
+MOST_EARLY = 8
+"""Values of which an angle is made at most whose sine is computed before everything else."""
 LITERAL = (0.0, 1.0, -1.0)
 """Numbers that need no place in a table: comparisons, selections and signs are made of them."""
 
@@ -125,21 +134,57 @@ def emit(tape: Tape, builder: Any, pointers: list[Any], lanes: int = 1, numbers:
 
     With several lanes every value is a vector, branches are selections lane by lane.
     """
-    values: list[Any] = []
-    emitter = _Emitter(builder, values) if lanes == 1 else _LaneEmitter(builder, values, lanes)
+    code, constants = tape.code.tolist(), tape.constants.tolist()
+    values: list[Any] = [None] * len(code)
     n_in = len(tape.inputs)
-    for (op, a, b, c), number in zip(tape.code.tolist(), tape.constants.tolist()):
-        if op == ca.OP_CONST:
-            held = numbers.load(builder, number) if numbers else None
-            values.append(emitter.constant(number) if held is None else held)
-        elif op == ca.OP_INPUT:
-            values.append(builder.load(emitter.element(pointers[a], b), align=8))
-        else:
-            values.append(emitter.operation(op, a, b, c))
+
+    def write(places: Iterable[int]) -> None:
+        for place in places:
+            (op, a, b, c), number = code[place], constants[place]
+            if values[place] is not None:
+                continue
+            if op == ca.OP_CONST:
+                held = numbers.load(builder, number) if numbers else None
+                values[place] = emitter.constant(number) if held is None else held
+            elif op == ca.OP_INPUT:
+                values[place] = builder.load(emitter.element(pointers[a], b), align=8)
+            else:
+                values[place] = emitter.operation(op, a, b, c)
+
+    if lanes == 1:
+        emitter = _Emitter(builder, values)
+    else:
+        emitter = wide = _LaneEmitter(builder, values, lanes)
+        needed, angles = _early_angles(tape)
+        write(needed)
+        wide.turn([values[place] for place in angles])
+    write(range(len(code)))
     for output, element, value in tape.results.tolist():
         builder.store(emitter.number(value), emitter.element(pointers[n_in + output], element), align=8)
     for output, element in _structural_zeros(tape):
         builder.store(emitter.constant(0.0), emitter.element(pointers[n_in + output], element), align=8)
+
+
+def _early_angles(tape: Tape) -> tuple[list[int], list[int]]:
+    """Return angles that follow from inputs by few operations, and before them all places that they need.
+
+    Their sines and cosines have a branch, for which all values that are wanted after it would be stored: at the begin
+    there are none.
+    """
+    wanted: list[set[int] | None] = []
+    angles: dict[int, None] = {}
+    for place, (op, *operands) in enumerate(tape.code.tolist()):
+        if op in (ca.OP_SIN, ca.OP_COS):
+            if wanted[operands[0]] is not None:
+                angles[operands[0]] = None
+            wanted.append(None)
+            continue
+        needed: set[int] | None = {place}
+        for own in operands if op not in (ca.OP_INPUT, ca.OP_CONST) else ():
+            more = wanted[own] if own >= 0 else set()
+            needed = None if needed is None or more is None else needed | more
+        wanted.append(None if needed is not None and len(needed) > MOST_EARLY else needed)
+    return sorted(set().union(*(wanted[own] or () for own in angles))), list(angles)
 
 
 def _structural_zeros(tape: Tape) -> Iterator[tuple[int, int]]:
@@ -271,6 +316,11 @@ class _LaneEmitter(_Emitter):
         symbol = f'{name}.v{self.lanes}f64'
         kind = ir.FunctionType(self.kind, [self.kind] * len(operands))
         return self.builder.call(module.globals.get(symbol) or ir.Function(module, kind, name=symbol), operands)
+
+    def turn(self, angles: Sequence[Any]) -> None:
+        """Compute sines and cosines of angles now, for when they are asked for."""
+        if angles:
+            self._turned.update(zip(angles, sines_and_cosines(self.builder, self.lanes, angles)))
 
     def _sine_and_cosine(self, x: Any) -> tuple[Any, Any]:
         """Return both: a tape that has one of them mostly has the other one, too."""

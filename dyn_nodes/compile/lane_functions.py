@@ -19,6 +19,7 @@ import math
 import struct
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 from llvmlite import ir
@@ -102,6 +103,33 @@ def sine_and_cosine(module: ir.Module, lanes: int) -> ir.Function:
     """Return the function of a module that writes sine and cosine: (pointer to two vectors, vector)."""
     kind = ir.VectorType(DOUBLE, lanes)
     return _own(module, f'sincos_{lanes}', ir.VoidType(), [kind.as_pointer(), kind], lambda f: _write_sincos(f, lanes))
+
+
+def sines_and_cosines(builder: Any, lanes: int, angles: Sequence[Any]) -> list[tuple[Any, Any]]:
+    """Write sines and cosines of vectors in place, with one branch for all: for those too large to be reduced here."""
+    write, module = Lanes(builder, lanes), builder.module
+    near = [builder.fcmp_ordered('<=', builder.call(_magnitude(module, lanes), [x]), write.number(FAR)) for x in angles]
+    every = builder.bitcast(reduce(builder.and_, near), ir.IntType(lanes))
+    found = [_reduced_sincos(write, x) for x in angles]
+    before, room = builder.block, builder.alloca(write.kind, 2)
+    with builder.if_then(builder.icmp_unsigned('!=', every, ir.Constant(ir.IntType(lanes), -1)), likely=False):
+        exact = []
+        for x in angles:
+            builder.call(sine_and_cosine(module, lanes), [room, x])
+            exact.append(tuple(builder.load(_place(builder, room, k), align=8) for k in range(2)))
+        after = builder.block
+    return [
+        tuple(_either(builder, (value, before), (other, after)) for value, other in zip(pair, others))  # type: ignore[misc]
+        for pair, others in zip(found, exact)
+    ]
+
+
+def _either(builder: Any, *ways: tuple[Any, Any]) -> Any:
+    """Return a value by the block from which the present one was reached."""
+    phi = builder.phi(ways[0][0].type)
+    for value, block in ways:
+        phi.add_incoming(value, block)
+    return phi
 
 
 def exponential(module: ir.Module, lanes: int) -> ir.Function:

@@ -20,8 +20,8 @@ from dyn_nodes.control.stops import Decision, Stop
 from dyn_nodes.control.tip_over_governor import LONGEST_LASTING, GovernorSettings
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.monitor.braking_kernels import AT_MOST, TO_CALM, TO_LAST, TO_ROCK
-from dyn_nodes.monitor.braking_model import KNOWN, BrakingModel, greatest_pressure, stand_size, state_size
+from dyn_nodes.monitor.braking_lanes import AT_MOST, KNOWN, TO_CALM, TO_LAST, TO_ROCK
+from dyn_nodes.monitor.braking_model import BrakingModel, greatest_pressure, stand_size, state_size
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.monitor.standing import StandingGround
 

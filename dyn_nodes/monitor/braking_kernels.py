@@ -6,7 +6,7 @@ kernels take (`braking_lanes`). The arrays of both, which in several lanes have 
 * x (s,) state: q, v (n,) of the joints, oil (3 m,) of all actuators, spool and two pressures each, turn (3,) speeds of
   the base: up, about x and about y, lean (3,) what these have come to, low (w,) least push on every spring over its
   mean, when (w,), and the time, s.
-* known (`KNOWN` of the model,).
+* known (`KNOWN`,).
 * stand (9 w + 4,): of the springs, y and -x in the axes of the ground, stiffness, damping, squeeze at the start, m,
   (w,) each, and how they share a load of height and two angles (w, 3); box (3,): part by which links may be wrong; kg
   by which the payload may be less and more than known; mean push on a spring, N; what the centre of mass may take from
@@ -22,8 +22,7 @@ long. It ends where all joints rest after the last row, and none was faster than
 after it.
 
 `start_at` is a kernel of the machine (`BrakingModel`), codes (k, 3) are lanes of its vector kernels, fewest first, and
-addresses of their `stride` and `standing`. `STILL`, `SWIFT` and `PLACE_OF_STEP`, that of the step in known, are
-constants of it.
+addresses of their `stride` and `standing`.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ from __future__ import annotations
 import numpy as np
 
 from dyn_nodes.compile.code import call_code
+from dyn_nodes.monitor.braking_lanes import AT_REST, PLACE_OF_STEP, run_lanes, standing_of
 
-TO_HOLD, TO_PREDICT, AT_MOST, TO_CALM, TO_ROCK, TO_LAST = range(6)
-"""Places in times (6,): rows of hold, of the horizon, at most, from neutral on until a step is two rows long, for
-which the base rocks, and for which an output lasts before it is led to neutral."""
-CONSTANTS = 'TO_HOLD, TO_PREDICT, AT_MOST, TO_CALM, TO_ROCK, TO_LAST = range(6)'
+EASE = 0.05
+"""Way of a joint by which it is seen whether it leads to a better stand, rad or m."""
+CONSTANTS = f'EASE = {EASE!r}\n'
 """The same as text, for a module of machine code."""
 
 
@@ -54,7 +53,7 @@ def predict_all(keys, found, first, last, situation):
                 place += 1
     runners, size = count * delays, (situation[3].shape[0] - 4) // 9
     ends, ways_out = np.empty((runners, 3 * size)), np.empty(runners, np.int64)
-    run_lanes(keys, chosen, situation, ends, ways_out)  # type: ignore[name-defined]  # noqa: F821
+    run_lanes(keys, chosen, situation, ends, ways_out)
     other = np.empty(4)
     for i in range(count):
         stopped, own = found[chosen[i]], i * delays
@@ -68,7 +67,7 @@ def predict_all(keys, found, first, last, situation):
                 stopped[:4] = other
             stopped[3] = standing
         # the rest of a stop that was cut off may be worse than all others
-        followed = ways_out[own : own + delays].max() == AT_REST  # type: ignore[name-defined]  # noqa: F821
+        followed = ways_out[own : own + delays].max() == AT_REST
         stopped[4] = 1.0 if stopped[0] == -np.inf or followed else 0.0
 
 
@@ -102,13 +101,13 @@ def easing(command, situation, eases):
     """Write whether the joint of a function that goes the way of its command (m,), a little, has a better stand."""
     codes, x, known, stand, _, _, order, _, _, ways = situation
     at, rest = x[0].copy(), np.empty((stand.shape[0] - 4) // 9)
-    standing_of(codes, at, known, stand, rest)  # type: ignore[name-defined]  # noqa: F821
+    standing_of(codes, at, known, stand, rest)
     now = rest.min()
     for j in range(command.shape[0]):
         joint = int(ways[0, order[j]])
         here = at[joint]
-        at[joint] += EASE * np.sign(command[j] * ways[1, order[j]])  # type: ignore[name-defined]  # noqa: F821
-        standing_of(codes, at, known, stand, rest)  # type: ignore[name-defined]  # noqa: F821
+        at[joint] += EASE * np.sign(command[j] * ways[1, order[j]])
+        standing_of(codes, at, known, stand, rest)
         eases[j] = rest.min() > now
         at[joint] = here
 
@@ -256,7 +255,7 @@ def situate(
     weight = np.sqrt(felt[0] ** 2 + felt[1] ** 2 + felt[2] ** 2)
     axes = np.empty((3, 3))
     ground(plane, axes)
-    known[3], known[PLACE_OF_STEP] = payload, step  # type: ignore[name-defined]  # noqa: F821
+    known[3], known[PLACE_OF_STEP] = payload, step
     for r in range(3):
         known[r], known[13 + r] = felt[r], plane[3] * plane[r]
         for c in range(3):

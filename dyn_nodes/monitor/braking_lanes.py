@@ -14,12 +14,24 @@ import numpy as np
 
 from dyn_nodes.compile.code import call_code
 
+KNOWN = 17
+"""Numbers of a situation: specific force (3,), payload, axes ahead, left and up, foot of the base, (3,) each, step."""
+PLACE_OF_STEP = KNOWN - 1
+STILL = 0.05
+"""A joint below this speed rests, rad/s or m/s."""
+SWIFT = 0.05
+"""A joint above this speed makes the base rock where it stops, as at the end of its way, rad/s or m/s."""
+TO_HOLD, TO_PREDICT, AT_MOST, TO_CALM, TO_ROCK, TO_LAST = range(6)
+"""Places in times (6,): rows of hold, of the horizon, at most, from neutral on until a step is two rows long, for
+which the base rocks, and for which an output lasts before it is led to neutral."""
 RUNNER, ROW, ROWS, CALM, FAST, ENDED = range(6)
 """Places in what is noted of a lane: its runner, -1 in a free one, the row of its volts, how many it has, that from
 which they have rested for a while, the last in which a joint was fast, and how it ended."""
 NOT_YET, AT_REST, BELOW = range(3)
 """How a runner ended: at its end, or where a wheel kept less than is enough."""
-CONSTANTS = """RUNNER, ROW, ROWS, CALM, FAST, ENDED = range(6)
+CONSTANTS = f"""PLACE_OF_STEP, STILL, SWIFT = {PLACE_OF_STEP!r}, {STILL!r}, {SWIFT!r}
+TO_HOLD, TO_PREDICT, AT_MOST, TO_CALM, TO_ROCK, TO_LAST = range(6)
+RUNNER, ROW, ROWS, CALM, FAST, ENDED = range(6)
 NOT_YET, AT_REST, BELOW = range(3)
 """
 """The same as text, for a module of machine code."""
@@ -93,7 +105,7 @@ def advance(code, states, side, given, stands, volts, tables, notes, enough, tim
                 for j in range(m):
                     volts[j * lanes + k] = tables[notes[k, RUNNER], row, j]
             if row == notes[k, CALM]:
-                given[PLACE_OF_STEP * lanes + k] *= 2.0  # type: ignore[name-defined]  # noqa: F821
+                given[PLACE_OF_STEP * lanes + k] *= 2.0
         if call_code(code, x, volts, given, stands, after, seen) != 0:
             raise ValueError('stride: an argument of another length')
         ended = False
@@ -102,9 +114,9 @@ def advance(code, states, side, given, stands, volts, tables, notes, enough, tim
                 continue
             row = notes[k, ROW] + max(notes[k, ROW] - notes[k, CALM], 0)
             notes[k, ROW] += 1
-            if seen[lanes + k] >= SWIFT:  # type: ignore[name-defined]  # noqa: F821
+            if seen[lanes + k] >= SWIFT:
                 notes[k, FAST] = row
-            rests = seen[lanes + k] < STILL and row >= notes[k, FAST] + rocks  # type: ignore[name-defined]  # noqa: F821
+            rests = seen[lanes + k] < STILL and row >= notes[k, FAST] + rocks
             if row >= longest or (row >= notes[k, ROWS] and rests):
                 notes[k, ENDED], ended = AT_REST, True
             elif not seen[k] >= enough[k]:
@@ -180,7 +192,7 @@ def begin(runner, k, lanes, key, situation, x, given, table, note):
     m, delay = order.shape[0], runner % begins.shape[0]
     for i in range(begins.shape[1]):
         x[i * lanes + k] = begins[delay, i]
-    given[PLACE_OF_STEP * lanes + k] = known[PLACE_OF_STEP]  # type: ignore[name-defined]  # noqa: F821
+    given[PLACE_OF_STEP * lanes + k] = known[PLACE_OF_STEP]
     note[RUNNER], note[ROW], note[FAST], note[ENDED] = runner, 0, 0, NOT_YET
     note[ROWS] = waits[delay] + times[TO_LAST] + round(key[2 * m] * times[TO_HOLD]) + times[TO_PREDICT]
     kept, led = np.zeros(past.shape[1]), np.zeros(past.shape[1])

@@ -36,29 +36,19 @@ from dyn_nodes.monitor.braking_kernels import (
     situate,
     summed,
 )
+from dyn_nodes.monitor.braking_lanes import KNOWN, PLACE_OF_STEP
 from dyn_nodes.multibody import TreeState, build_tree, inverse_dynamics
 from dyn_nodes.multibody.dynamics import mass_matrix
 from dyn_nodes.multibody.spatial import Expression, entries, solve_symmetric
 
-KNOWN = 17
-"""Numbers of a situation: specific force (3,), payload, axes ahead, left and up, foot of the base, (3,) each, step."""
 BETWEEN = 0.55
 """Where between its ends a step takes oil and joints that push each other; at 0.5 nothing is damped by the method."""
-PLACE_OF_STEP = KNOWN - 1
-EASE = 0.05
-"""Way of a joint by which it is seen whether it leads to a better stand, rad or m."""
-STILL = 0.05
-"""A joint below this speed rests, rad/s or m/s."""
-SWIFT = 0.05
-"""A joint above this speed makes the base rock where it stops, as at the end of its way, rad/s or m/s."""
 LEAST_LEVER = 0.05
 """Lever of a cylinder that counts for its pressures, m/rad: near a dead centre they do not follow from an effort."""
 
 NEWTON, FARTHEST = 4, 0.7
 """Steps to where passive joints hang, and the longest of them, rad."""
 
-NUMBERS = {'STILL': STILL, 'SWIFT': SWIFT, 'EASE': EASE, 'PLACE_OF_STEP': PLACE_OF_STEP}
-"""Constants of `braking_kernels`."""
 LAW = (
     governor_law.approach,
     governor_law.questions,
@@ -319,14 +309,13 @@ class BrakingModel:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        numbers = '\n'.join(f'{name} = {value!r}' for name, value in NUMBERS.items())
         self.kernels = build_module(
             f'{machine.name}: braking',
             [machine_fingerprint(machine)],
             self._functions,
             drivers=[
-                f'from dyn_nodes.compile.code import call_code\n\n{numbers}\n{CONSTANTS}\n{braking_lanes.CONSTANTS}\n'
-                f'{governor_law.CONSTANTS}',
+                'from dyn_nodes.compile.code import call_code\n\n',
+                CONSTANTS + braking_lanes.CONSTANTS + governor_law.CONSTANTS,
                 *PREDICTION,
                 *LAW,
             ],

@@ -79,6 +79,30 @@ def test_functions_of_lanes_at_their_borders_and_beyond(functions):
             assert np.abs(found[known] - expected[known]).max() <= 2.3e-16
 
 
+def test_sines_and_cosines_of_a_kernel_with_many_angles_whatever_their_size():
+    """Of inputs, of what follows from them by a few operations or by many, and of another sine."""
+    many = X
+    for k in range(12):
+        many = many * Y + k
+    angles = [X, Y, X - 2.0 * Y, many, 3.0 * ca.sin(X), Z]
+    turned = ca.vertcat(*[function(angle) for angle in angles for function in (ca.sin, ca.cos)], *angles)
+    lanes, rng = lane_count(), np.random.default_rng(7)
+    module = compile_functions('angles of lanes', {'turned': ca.Function('turned', [ca.vertcat(X, Y, Z)], [turned])})
+    kernel = lane_module(module, ('turned',), lanes).turned
+    for trial in range(60):
+        rows = rng.uniform(-1.5, 1.5, (lanes, 3))
+        rows[rng.random(rows.shape) < (trial % 3) / 3] *= 10.0 ** rng.integers(3, 300)
+        found = np.empty(turned.shape[0] * lanes)
+        kernel(interleaved(rows, lanes), found)
+        found = separated(found, lanes)
+        of = found[:, 2 * len(angles) :]
+        known = np.isfinite(of)
+        for k, function in enumerate((np.sin, np.cos)):
+            own = found[:, k : 2 * len(angles) : 2]
+            np.testing.assert_allclose(own[known], function(of[known]), rtol=0.0, atol=2.3e-16)
+            assert np.isnan(own[~known]).all()
+
+
 @pytest.fixture(scope='module')
 def every_operation():
     graphs = [ca.SX(graph) for graph in EXPRESSIONS.values()]

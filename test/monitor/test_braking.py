@@ -9,7 +9,8 @@ import pytest
 
 from dyn_nodes.control.tip_over_governor import GovernorSettings
 from dyn_nodes.monitor.braking import FOLLOWED, STEP, BrakingPredictor
-from dyn_nodes.monitor.braking_kernels import AT_MOST, TO_CALM, TO_PREDICT, TO_ROCK, draw
+from dyn_nodes.monitor.braking_kernels import draw
+from dyn_nodes.monitor.braking_lanes import AT_MOST, TO_CALM, TO_PREDICT, TO_ROCK
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.multibody.inertial_sensor import read_imu
 from dyn_nodes.simulation.plant import Plant

@@ -17,7 +17,7 @@ from dyn_nodes.control import governor_law
 from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.monitor.braking import BrakingPredictor
-from dyn_nodes.monitor.braking_kernels import TO_ROCK
+from dyn_nodes.monitor.braking_lanes import TO_ROCK
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 
 RECORDED = Path(__file__).with_name('governor_decisions.npz')

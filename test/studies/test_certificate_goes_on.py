@@ -9,7 +9,7 @@ import pytest
 
 from dyn_nodes.control.tip_over_governor import GovernorSettings
 from dyn_nodes.monitor.braking import STEP
-from dyn_nodes.monitor.braking_kernels import TO_LAST
+from dyn_nodes.monitor.braking_lanes import TO_LAST
 from dyn_nodes.studies.governed_run import Rig
 from dyn_nodes.studies.governor_campaign import random_cases
 from dyn_nodes.studies.governor_cases import box_of

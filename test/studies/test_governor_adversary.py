@@ -16,7 +16,7 @@ from dyn_nodes.control import load_voltage_profile
 from dyn_nodes.control.tip_over_governor import GovernorSettings
 from dyn_nodes.model.posture import initial_positions
 from dyn_nodes.monitor.braking import BrakingPredictor
-from dyn_nodes.monitor.braking_kernels import TO_LAST
+from dyn_nodes.monitor.braking_lanes import TO_LAST
 from dyn_nodes.simulation.assembly import DAMPING_SCALE, STIFFNESS_SCALE
 from dyn_nodes.studies import governed_run
 from dyn_nodes.studies.governed_run import PERIOD, WELL, Outcome, Rig, heavier, off_center

@@ -7,7 +7,8 @@ import pytest
 
 from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor
 from dyn_nodes.monitor.braking import BrakingPredictor
-from dyn_nodes.monitor.braking_model import KNOWN, BrakingModel, stand_size, state_size
+from dyn_nodes.monitor.braking_lanes import KNOWN
+from dyn_nodes.monitor.braking_model import BrakingModel, stand_size, state_size
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.multibody.inertial_sensor import read_imu
 from dyn_nodes.nodes.machines import machine_of
