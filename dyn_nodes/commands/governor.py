@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 
 MOST_RUNS = 1_000_000
 WORST = 5
+TEST_BOUNDS: dict[str, tuple[float, float]] = {
+    **dict.fromkeys(('runs', 'first', 'search'), (0, MOST_RUNS)),
+    'worst': (0, 1000),
+    'grab': (0, 1e5),
+}
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -78,6 +83,18 @@ def add_parser(subparsers: Subparsers) -> None:
     test.add_argument(
         '--drop', action='store_true', help='drop the load at any time; the governor knows of it after 0.5 s'
     )
+    test.add_argument(
+        '--grab',
+        metavar='KG',
+        type=float,
+        default=0.0,
+        help='grab up to so much more at any time; the governor knows of it after 0.5 s (0)',
+    )
+    test.add_argument(
+        '--bring-down',
+        action='store_true',
+        help='where a wheel has lifted the governor moves functions by itself, if that brings it down sooner',
+    )
     test.add_argument('--only-governed', action='store_true', help='leave out the runs without the governor')
     test.add_argument(
         '--worst', metavar='N', type=int, default=WORST, help='worst cases to show, and to write to --out (5)'
@@ -95,9 +112,7 @@ def run(args: argparse.Namespace) -> int:
     if args.verb != 'test':
         verbs = {'cycles': governor_cycles, 'stops': governor_stops, 'report': governor_report, 'sum': governor_sum}
         return verbs[args.verb].run(args)
-    governor_box.check(
-        args, {'runs': (0, MOST_RUNS), 'first': (0, MOST_RUNS), 'search': (0, MOST_RUNS), 'worst': (0, 1000)}
-    )
+    governor_box.check(args, TEST_BOUNDS)
     if args.runs == args.search == 0 and args.cases is None:
         raise CommandError('--runs 0: expected runs, --search or --cases, found none')
     machine, box = governor_box.machine_and_box(args)

@@ -143,6 +143,7 @@ def _troubles(args: argparse.Namespace) -> TroubleBox:
         noise=args.noise,
         jitter=0.01 * args.jitter,
         drops=getattr(args, 'drop', False),
+        grabs=getattr(args, 'grab', 0.0),
     )
 
 
@@ -159,6 +160,7 @@ def settings(args: argparse.Namespace) -> GovernorSettings:
 
     given: dict[str, Any] = {name: value for name in CARE if (value := getattr(args, name)) is not None}
     given |= {} if getattr(args, 'unaware', False) else _doubts(args)
+    given['bring_down'] = getattr(args, 'bring_down', False)
     return replace(GovernorSettings(), **given)
 
 

@@ -16,9 +16,11 @@ def print_counts(rows: dict[str, dict[str, Any] | None]) -> None:
 
     found = {kind: own for kind, own in rows.items() if own is not None}
     has_changes = any('unrest' in own for own in found.values())
+    has_off = any(own.get('off') for own in found.values())
     changes = ('changes let through, %',) if has_changes else ()
+    off = ('without load in all, s',) if has_off else ()
     table = Table()
-    for heading in (*HEADINGS, 'greatest turn, deg', 'let through, %', *changes, 'refused starts'):
+    for heading in (*HEADINGS, 'greatest turn, deg', 'let through, %', *changes, *off, 'refused starts'):
         table.add_column(heading, justify='right' if heading else 'left')
     for kind, own in found.items():
         counts = [str(own[key]) for key in ('runs', 'overturned', 'lifted', 'lost')]
@@ -26,6 +28,8 @@ def print_counts(rows: dict[str, dict[str, Any] | None]) -> None:
         counts += [f'{own["share"]:.3f}', f'{math.degrees(own["tilt"]):.1f}', f'{100.0 * own["let_through"]:.0f}']
         if has_changes:
             counts.append('' if own['unrest'] is None else f'{100.0 * own["unrest"]:.0f}')
+        if has_off:
+            counts.append('' if own.get('off') is None else f'{own["off"]:.1f}')
         table.add_row(kind, *counts, _refused(own))
     tables.console().print(table)
 

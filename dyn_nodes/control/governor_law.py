@@ -89,7 +89,7 @@ def choose(command, before, follow, brake, law, expected, situation, output, sto
     """Write the outputs that pass of a step from `brake` to `follow`, and the stop behind them."""
     m = command.shape[0]
     most = ROOM * questions(m, int(law[HALVINGS]))
-    memory = np.empty((most, 2 * m + 2)), np.empty((most, 5)), np.zeros(4, np.int64), expected
+    memory = np.empty((most, 2 * m + 2)), np.empty((most, 6)), np.zeros(4, np.int64), expected
     keys, found, counts, _ = memory
     while True:
         counts[ASKED], counts[OPEN] = 0, 0

@@ -51,6 +51,18 @@ class Stops(Protocol):
     contacts: tuple[str, ...]
     degree: float
 
+    @property
+    def has_lifted(self) -> bool:
+        """Whether a wheel carries nothing now."""
+        ...
+
+    def way_down(self, command: Array, before: Array) -> tuple[Array, Stop] | None:
+        """Return outputs (m,) to which to lead the levers so that a wheel comes down, V, and what follows.
+
+        None where a plain stop is better, or the command (m,) leads to a better stand by itself.
+        """
+        ...
+
     def decide(self, command: Array, before: Array, step: float, since: Array, lasting: float) -> Decision:
         """Return what is let through of a command (m,) for a step, s; arguments as in `governor_law.decide`.
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.control.governor_law import approach
-from dyn_nodes.control.stops import Stops
+from dyn_nodes.control.stops import Stop, Stops
 
 Array = NDArray[np.float64]
 LONGEST_STEP = 0.1
@@ -50,6 +50,8 @@ class GovernorSettings:
         longest: s that are predicted at most, while a joint moves or the base still rocks; longer where valves would be
             open still.
         halvings: of the part of a function's step that is let through.
+        bring_down: where a wheel has lifted and no lever leads to a better stand, the governor leads functions there
+            by itself, if that brings the wheel down sooner than to stop.
     """
 
     reserve: float = 0.16
@@ -67,6 +69,7 @@ class GovernorSettings:
     horizon: float = 1.2
     longest: float = 4.0
     halvings: int = 2
+    bring_down: bool = False
 
     @property
     def law(self) -> Array:
@@ -87,6 +90,7 @@ class Verdict:
         margin: least share of a wheel's load on the stop behind the output.
         contact: that wheel.
         ahead: when, s from now.
+        brought: names of the functions that the governor moves by itself.
     """
 
     volts: Array
@@ -97,6 +101,7 @@ class Verdict:
     margin: float = np.nan
     contact: str = ''
     ahead: float = np.nan
+    brought: tuple[str, ...] = ()
 
 
 class TipOverGovernor:
@@ -141,6 +146,10 @@ class TipOverGovernor:
             names = tuple(name for name, wanted in zip(self.names, command) if wanted)
             return Verdict(self._led_to_neutral(step).copy(), 0.0, names, False, degree)
         change, lasting = min(step, LONGEST_STEP), min(step, LONGEST_LASTING)
+        if self.settings.bring_down and self.stops.has_lifted:
+            way = self.stops.way_down(command, self.output)
+            if way is not None:
+                return self._brought_down(*way, change, command)
         output, parts, stop = self.stops.decide(command, self.output, change, self._since, lasting)
         self._issue(output)
         held = {name: part for name, part in zip(self.names, parts.tolist()) if part == part}
@@ -154,6 +163,18 @@ class TipOverGovernor:
             self.stops.contacts[stop.contact],
             stop.ahead,
         )
+
+    def _brought_down(self, target: Array, stop: Stop, step: float, command: Array) -> Verdict:
+        """Lead the outputs to a target (m,), V, whatever the levers command."""
+        output = np.empty(len(target))
+        approach(target, self.output, self.settings.rate * step, output)
+        self._issue(output)
+        self._since[:] = 0.0
+        held = tuple(name for name, wanted in zip(self.names, command) if wanted)
+        brought = tuple(name for name, volts in zip(self.names, target) if volts)
+        contact = self.stops.contacts[stop.contact]
+        scale = 0.0 if held else 1.0
+        return Verdict(output.copy(), scale, held, False, self.stops.degree, stop.least, contact, stop.ahead, brought)
 
     def _led_to_neutral(self, step: float) -> Array:
         output, most = np.empty(len(self.names)), self.settings.rate * min(max(step, 0.0), LONGEST_STEP)

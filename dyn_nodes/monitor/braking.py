@@ -20,8 +20,9 @@ from dyn_nodes.control.stops import Decision, Stop
 from dyn_nodes.control.tip_over_governor import LONGEST_LASTING, GovernorSettings
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.monitor.braking_lanes import AT_MOST, KNOWN, TO_CALM, TO_LAST, TO_ROCK
+from dyn_nodes.monitor.braking_lanes import AT_MOST, KNOWN, PLACE_OF_PULL, TO_CALM, TO_LAST, TO_ROCK
 from dyn_nodes.monitor.braking_model import BrakingModel, greatest_pressure, stand_size, state_size
+from dyn_nodes.monitor.bringing_down import best, ways_of
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.monitor.standing import StandingGround
 
@@ -36,6 +37,8 @@ FOLLOWED = 1.5
 its oil the base rocks slower than alone."""
 DRAWN = 0.1
 """Part of the way that the forces of the pressures are drawn in the time of a step."""
+GIVEN, STAND = 2, 3
+"""Places in a situation of what is known of the machine, and of how it stands."""
 LONGEST = 1.0
 """Time that spools and pressures are carried on by at most, s: by then they are where they go to."""
 
@@ -70,6 +73,7 @@ class BrakingPredictor:
         self.ground = StandingGround(machine, monitor.model)
         self.contacts = tuple(own.name for own in machine.supports)
         self._order = np.array(order, dtype=np.intp)
+        self._limits = np.array([machine.actuators[place].command_limit for place in order])
         self._count = len(machine.actuators)
         valves = [hydraulic(own).valve for own in machine.actuators]
         self._chambers = _chambers(machine)
@@ -234,6 +238,48 @@ class BrakingPredictor:
         led = volts if toward is None else toward
         self.model.kernels.predict(volts, led, float(toward is not None), enough, self._situation, self._found)
         return self._stop_found
+
+    # -- a wheel that has lifted -------------------------------------------------------------------------------------
+
+    @property
+    def has_lifted(self) -> bool:
+        """Whether a contact carries nothing now, as it is measured."""
+        footing = self.monitor.footing
+        if footing is None:
+            return False
+        return bool(np.add.reduceat(footing.normal, self.monitor.ground.contacts.starts).min() <= 0.0)
+
+    def way_down(self, command: Array, before: Array) -> tuple[Array, Stop] | None:
+        """Return outputs (m,) to which to lead the levers so that a wheel comes down, and what follows; None to stop.
+
+        None, too, where a lever of the command (m,), V, leads to a better stand by itself. before (m,) are the present
+        outputs, V.
+        """
+        home, eases = np.zeros(len(before)), np.empty(len(before), np.bool_)
+        for sign in (1.0, -1.0):
+            self.model.kernels.easing(np.full(len(before), sign), self._situation, eases)
+            home[eases] = sign * self._limits[eases]
+        if (command * home > 0.0).any():
+            return None
+        ways = ways_of(home, before)
+        found = np.empty((len(ways.keys), 6))
+        self.model.kernels.predict_all(ways.keys, found, 0, len(found), self._as_known)
+        place = best(found)
+        if place == 0:
+            return None
+        least, contact, when, standing = found[place, :4].tolist()
+        return ways.targets[place], Stop(least, int(contact), when, standing)
+
+    @property
+    def _as_known(self) -> tuple[Any, ...]:
+        """The situation of the machine as it is known, without what may be wrong with it, on wheels that come off."""
+        situation = list(self._situation)
+        known, stand, wheels = self._known.copy(), self._stand.copy(), len(self.contacts)
+        known[PLACE_OF_PULL] = 0.0
+        stand[8 * wheels : 8 * wheels + 3] = 0.0
+        stand[8 * wheels + 4 :] = 0.0
+        situation[GIVEN], situation[STAND] = known, stand
+        return tuple(situation)
 
     @property
     def _situation(self) -> tuple[Any, ...]:

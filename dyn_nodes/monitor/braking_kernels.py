@@ -16,6 +16,8 @@ kernels take (`braking_lanes`). The arrays of both, which in several lanes have 
   order (l,) of the actuators among levers, V by which an output changes in a row at most, times (6,), ways.
 * keys (k, 2 l + 2): outputs of the levers and those to which they are led, how much of `hold` that takes, and the share
   below which a stop need not be known.
+* found (k, 6): least share, its wheel, when, s, the least share at rest, 1 for a stop that was followed to its end, and
+  until when a wheel was off the ground at times, s, inf where one is in the end.
 
 A stop has a row of volts a step, of which the last one goes on; when they have rested for a while a step is two rows
 long. It ends where all joints rest after the last row, and none was faster than `SWIFT` for as long as the base rocks
@@ -30,7 +32,7 @@ from __future__ import annotations
 import numpy as np
 
 from dyn_nodes.compile.code import call_code
-from dyn_nodes.monitor.braking_lanes import AT_REST, PLACE_OF_STEP, run_lanes, standing_of
+from dyn_nodes.monitor.braking_lanes import AT_REST, PLACE_OF_PULL, PLACE_OF_STEP, run_lanes, standing_of
 
 EASE = 0.05
 """Way of a joint by which it is seen whether it leads to a better stand, rad or m."""
@@ -52,9 +54,9 @@ def predict_all(keys, found, first, last, situation):
                 chosen[place] = row
                 place += 1
     runners, size = count * delays, (situation[3].shape[0] - 4) // 9
-    ends, ways_out = np.empty((runners, 3 * size)), np.empty(runners, np.int64)
+    ends, ways_out = np.empty((runners, 3 * size + 1)), np.empty(runners, np.int64)
     run_lanes(keys, chosen, situation, ends, ways_out)
-    other = np.empty(4)
+    other = np.empty(6)
     for i in range(count):
         stopped, own = found[chosen[i]], i * delays
         summed(ends[own], stopped)
@@ -62,35 +64,36 @@ def predict_all(keys, found, first, last, situation):
             if ends[k, 0] == np.inf:
                 continue  # it never began
             summed(ends[k], other)
-            standing = min(stopped[3], other[3])
+            standing, off = min(stopped[3], other[3]), max(stopped[5], other[5])
             if other[0] < stopped[0]:
-                stopped[:4] = other
-            stopped[3] = standing
+                stopped[:3] = other[:3]
+            stopped[3], stopped[5] = standing, off
         # the rest of a stop that was cut off may be worse than all others
         followed = ways_out[own : own + delays].max() == AT_REST
         stopped[4] = 1.0 if stopped[0] == -np.inf or followed else 0.0
 
 
 def summed(end, stopped):
-    """Write the least of all wheels of a stop: its share, which wheel, when, s, and the least share at rest.
+    """Write what all wheels of a stop have come to, as in found, but for place 4.
 
-    -inf, 0, 0 and -inf where a number is not finite.
+    -inf, 0, 0, -inf and inf where a number is not finite.
     """
     w, place = end.shape[0] // 3, 0
-    stopped[0], stopped[1], stopped[2], stopped[3] = -np.inf, 0.0, 0.0, -np.inf
+    stopped[0], stopped[1], stopped[2], stopped[3], stopped[5] = -np.inf, 0.0, 0.0, -np.inf, np.inf
     for i in range(3 * w):
         if not np.isfinite(end[i]):
             return
     for i in range(w):
         if end[i] < end[place]:
             place = i
-    stopped[0], stopped[1], stopped[2], stopped[3] = end[place], place, end[w + place], end[2 * w :].min()
+    stopped[0], stopped[1], stopped[2] = end[place], place, end[w + place]
+    stopped[3], stopped[5] = end[2 * w : 3 * w].min(), end[3 * w]
 
 
 def predict(volts, toward, leads, enough, situation, stopped):
     """Predict the stop after outputs (m,) in the order of the levers; stopped (4,) is that of `governor_law`."""
     m = volts.shape[0]
-    keys, found = np.empty((1, 2 * m + 2)), np.empty((1, 5))
+    keys, found = np.empty((1, 2 * m + 2)), np.empty((1, 6))
     keys[0, :m], keys[0, m : 2 * m] = volts, toward
     keys[0, 2 * m], keys[0, 2 * m + 1] = leads, enough
     predict_all(keys, found, 0, 1, situation)
@@ -255,7 +258,7 @@ def situate(
     weight = np.sqrt(felt[0] ** 2 + felt[1] ** 2 + felt[2] ** 2)
     axes = np.empty((3, 3))
     ground(plane, axes)
-    known[3], known[PLACE_OF_STEP] = payload, step
+    known[3], known[PLACE_OF_STEP], known[PLACE_OF_PULL] = payload, step, -np.inf
     for r in range(3):
         known[r], known[13 + r] = felt[r], plane[3] * plane[r]
         for c in range(3):

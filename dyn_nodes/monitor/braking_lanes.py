@@ -14,9 +14,10 @@ import numpy as np
 
 from dyn_nodes.compile.code import call_code
 
-KNOWN = 17
-"""Numbers of a situation: specific force (3,), payload, axes ahead, left and up, foot of the base, (3,) each, step."""
-PLACE_OF_STEP = KNOWN - 1
+KNOWN = 18
+"""Numbers of a situation: specific force (3,), payload, axes ahead, left and up, foot of the base, (3,) each, step, and
+the least push of a spring, N: 0 for wheels that come off, less for those of a prediction that ends there."""
+PLACE_OF_STEP, PLACE_OF_PULL = KNOWN - 2, KNOWN - 1
 STILL = 0.05
 """A joint below this speed rests, rad/s or m/s."""
 SWIFT = 0.05
@@ -24,14 +25,15 @@ SWIFT = 0.05
 TO_HOLD, TO_PREDICT, AT_MOST, TO_CALM, TO_ROCK, TO_LAST = range(6)
 """Places in times (6,): rows of hold, of the horizon, at most, from neutral on until a step is two rows long, for
 which the base rocks, and for which an output lasts before it is led to neutral."""
-RUNNER, ROW, ROWS, CALM, FAST, ENDED = range(6)
+RUNNER, ROW, ROWS, CALM, FAST, OFF, ENDED = range(7)
 """Places in what is noted of a lane: its runner, -1 in a free one, the row of its volts, how many it has, that from
-which they have rested for a while, the last in which a joint was fast, and how it ended."""
+which they have rested for a while, the last in which a joint was fast, that after the last in which a wheel was off the
+ground, and how it ended."""
 NOT_YET, AT_REST, BELOW = range(3)
 """How a runner ended: at its end, or where a wheel kept less than is enough."""
-CONSTANTS = f"""PLACE_OF_STEP, STILL, SWIFT = {PLACE_OF_STEP!r}, {STILL!r}, {SWIFT!r}
+CONSTANTS = f"""PLACE_OF_STEP, PLACE_OF_PULL, STILL, SWIFT = {PLACE_OF_STEP!r}, {PLACE_OF_PULL!r}, {STILL!r}, {SWIFT!r}
 TO_HOLD, TO_PREDICT, AT_MOST, TO_CALM, TO_ROCK, TO_LAST = range(6)
-RUNNER, ROW, ROWS, CALM, FAST, ENDED = range(6)
+RUNNER, ROW, ROWS, CALM, FAST, OFF, ENDED = range(7)
 NOT_YET, AT_REST, BELOW = range(3)
 """
 """The same as text, for a module of machine code."""
@@ -40,9 +42,10 @@ NOT_YET, AT_REST, BELOW = range(3)
 def run_lanes(keys, chosen, situation, ends, ways_out):
     """Integrate the stops of the chosen rows of keys for all delays.
 
-    ends (runners, 3 w) gets least pushes, when, and shares at rest; inf for a runner that never began. ways_out
-    (runners,) is `AT_REST`, or `BELOW` where this or another runner of its stop came below the share that is enough:
-    what is not enough for one delay need not be known for another one.
+    ends (runners, 3 w + 1) gets least pushes, when, shares at rest, and until when a wheel was off the ground at times,
+    s, inf where one is in the end; all is inf for a runner that never began. ways_out (runners,) is `AT_REST`, or
+    `BELOW` where this or another runner of its stop came below the share that is enough: what is not enough for one
+    delay need not be known for another one.
     """
     codes, begins, known, stand, past, waits, _, _, times, _ = situation
     runners, delays = ends.shape[0], begins.shape[0]
@@ -50,7 +53,7 @@ def run_lanes(keys, chosen, situation, ends, ways_out):
     lanes = codes[kind, 0]
     states, given = np.empty((2, begins.shape[1] * lanes)), spread(known, lanes)
     states[0], stands = spread(begins[0], lanes), spread(stand, lanes)
-    notes, enough, volts = np.full((lanes, 6), -1), np.empty(lanes), np.zeros(past.shape[1] * lanes)
+    notes, enough, volts = np.full((lanes, 7), -1), np.empty(lanes), np.zeros(past.shape[1] * lanes)
     tables = np.empty((runners, waits[-1] + times[TO_LAST] + times[TO_HOLD] + times[TO_PREDICT], past.shape[1]))
     at = np.empty((runners, begins.shape[1]))
     ends[:], ways_out[:] = np.inf, NOT_YET
@@ -82,12 +85,15 @@ def run_lanes(keys, chosen, situation, ends, ways_out):
             runner = notes[k, RUNNER]
             if runner >= 0 and ways_out[runner] != NOT_YET:
                 take(k, lanes, states[side], states[1 - side], at[runner], ends[runner])
+                last = notes[k, ROW] - 1
+                is_off = notes[k, OFF] > last + max(last - notes[k, CALM], 0)
+                ends[runner, -1] = np.inf if is_off else notes[k, OFF] * known[PLACE_OF_STEP]
                 notes[k, RUNNER] = -1
         side = 1 - side
-    size = ends.shape[1] // 3
+    size = (ends.shape[1] - 1) // 3
     for runner in range(runners):
         if ends[runner, 0] != np.inf:
-            standing_of(codes, at[runner], known, stand, ends[runner, 2 * size :])
+            standing_of(codes, at[runner], known, stand, ends[runner, 2 * size : 3 * size])
 
 
 def advance(code, states, side, given, stands, volts, tables, notes, enough, times):
@@ -116,6 +122,8 @@ def advance(code, states, side, given, stands, volts, tables, notes, enough, tim
             notes[k, ROW] += 1
             if seen[lanes + k] >= SWIFT:
                 notes[k, FAST] = row
+            if seen[k] < 0.0:
+                notes[k, OFF] = row + 1
             rests = seen[lanes + k] < STILL and row >= notes[k, FAST] + rocks
             if row >= longest or (row >= notes[k, ROWS] and rests):
                 notes[k, ENDED], ended = AT_REST, True
@@ -193,7 +201,7 @@ def begin(runner, k, lanes, key, situation, x, given, table, note):
     for i in range(begins.shape[1]):
         x[i * lanes + k] = begins[delay, i]
     given[PLACE_OF_STEP * lanes + k] = known[PLACE_OF_STEP]
-    note[RUNNER], note[ROW], note[FAST], note[ENDED] = runner, 0, 0, NOT_YET
+    note[RUNNER], note[ROW], note[FAST], note[OFF], note[ENDED] = runner, 0, 0, 0, NOT_YET
     note[ROWS] = waits[delay] + times[TO_LAST] + round(key[2 * m] * times[TO_HOLD]) + times[TO_PREDICT]
     kept, led = np.zeros(past.shape[1]), np.zeros(past.shape[1])
     for j in range(m):
@@ -228,7 +236,7 @@ def take(k, lanes, x, after, at, end):
     """Take what lane k has come to, x, to at, and the least pushes up to then, which stand in the state after it."""
     for i in range(at.shape[0]):
         at[i] = x[i * lanes + k]
-    size = end.shape[0] // 3
+    size = (end.shape[0] - 1) // 3
     first = at.shape[0] - 1 - 2 * size
     for i in range(2 * size):
         end[i] = after[(first + i) * lanes + k]

@@ -36,7 +36,7 @@ from dyn_nodes.monitor.braking_kernels import (
     situate,
     summed,
 )
-from dyn_nodes.monitor.braking_lanes import KNOWN, PLACE_OF_STEP
+from dyn_nodes.monitor.braking_lanes import KNOWN, PLACE_OF_PULL, PLACE_OF_STEP
 from dyn_nodes.multibody import TreeState, build_tree, inverse_dynamics
 from dyn_nodes.multibody.dynamics import mass_matrix
 from dyn_nodes.multibody.spatial import Expression, entries, solve_symmetric
@@ -183,7 +183,8 @@ class _Trace:
         # the base turns, and with it gravity in its axes
         axis = lean[1] * self.known[4:7] + lean[2] * self.known[7:10]
         here = ca.vertcat(self.felt - ca.cross(axis, self.felt), self.known[3:])
-        found = ca.substitute(ca.vertcat(rates, oil, split), self.push, ca.mtimes(rows.T, push))
+        pushed = ca.fmax(push, self.known[PLACE_OF_PULL])
+        found = ca.substitute(ca.vertcat(rates, oil, split), self.push, ca.mtimes(rows.T, pushed))
         found = ca.substitute(found, self.known, here)
         rates, oil, split = found[: 3 + n], found[3 + n : -6], found[-6:]
         margin = (push - _unsure(box, shares, split) - aslant) / press

@@ -353,6 +353,7 @@ class TipOverGovernorNode(OverridableNode):
             'least loaded wheel': verdict.contact,
             'seconds ahead': f'{verdict.ahead:.2f}',
             'held back': ', '.join(verdict.held),
+            'moved by itself': ', '.join(verdict.brought),
             **self.refusals.values(),
         }
         health = Health(text='letting through', values=values)
@@ -381,6 +382,9 @@ class TipOverGovernorNode(OverridableNode):
         if self.verdict.held and not np.isfinite(self.verdict.degree):
             fault = self.stops.ground.fault(self.sensing.monitor.q) or 'the machine does not press on the ground'
             health.worse(ERROR, f'no stability degree, valves at neutral: {fault}')
+        elif self.verdict.brought:
+            names = ', '.join(self.verdict.brought)
+            health.worse(ERROR, f'a wheel has lifted: moving {names} by itself to bring it down')
         elif self.verdict.held:
             share = f'{100.0 * self.verdict.scale:.0f} %'
             why = f'{self.verdict.contact} would come near to lifting'

@@ -36,7 +36,7 @@ Offset = tuple[float, float]
 PERIOD, STEP = 0.01, 5e-4
 """Between two commands, and of the integrator, s."""
 NOTICED = 0.5
-"""After a load is dropped the governor knows of it, s."""
+"""After a load is dropped or grabbed the governor knows of it, s."""
 PLACES = 16
 """Between the first posture and that towards which a case begins."""
 CHANGES = 5.0
@@ -61,6 +61,7 @@ class Outcome:
         refused: the start is beyond what any command could hold (`Rig.refuses`).
         begin: least load of a wheel where the run begins, over the same mean; None: not noted.
         unrest: sum of the changes of the valves' outputs over that of the levers' changes; None: not noted.
+        off: for how long a wheel was without load, s; None: not noted.
     """
 
     overturned: bool
@@ -74,6 +75,7 @@ class Outcome:
     refused: bool = False
     begin: float | None = None
     unrest: float | None = None
+    off: float | None = None
 
     @property
     def score(self) -> float:
@@ -107,7 +109,7 @@ class Outcome:
             raise ValueError('overturned, lifted, diverged or refused that is not true or false')
         for own in (outcome.time, outcome.tilt, outcome.share, outcome.let_through):
             finite(own)
-        for given in (outcome.lift_time, outcome.begin, outcome.unrest):
+        for given in (outcome.lift_time, outcome.begin, outcome.unrest, outcome.off):
             if given is not None:
                 finite(given)
         return outcome
@@ -305,7 +307,7 @@ class Trial:
         self.levers = self.profile.evaluate(times + 0.5 * PERIOD, names)
         own = case.troubles
         self._sensors = Sensors(own.noise, own.seed) if own.noise else None
-        self._drops = [] if own.drop is None else [SETTLING + own.drop, SETTLING + own.drop + NOTICED]
+        self._changes = self._load_changes()
         self._rng = np.random.default_rng((own.seed, 1))
         self._lateness = [case.state_delay, case.command_delay]
         self._states: deque[Sample] = deque()
@@ -339,6 +341,7 @@ class Trial:
             let_through=self._part(travel),
             begin=watch.begin,
             unrest=self._part(lambda volts: travel(np.diff(volts, axis=0))),
+            off=round(watch.off, 6),
         )
 
     def _part(self, measure: Callable[[Array], float]) -> float:
@@ -353,20 +356,31 @@ class Trial:
         Raises:
             PlantDivergedError: the numbers run away.
         """
-        if self._drops and self.plant.time > self._drops[0] - 0.5 * PERIOD:
-            self._lose()
+        while self._changes and self.plant.time > self._changes[0][0] - 0.5 * PERIOD:
+            self._change_load(*self._changes.pop(0)[1:])
         volts = self._governed(levers)
         self._given.append(volts)
         self.give(self.plant, volts)
         self.watch.see(self.plant.time, *self.stand(self.plant))
 
-    def _lose(self) -> None:
-        """Drop the load, or let the governor know of it."""
-        self._drops.pop(0)
-        if self._drops:
-            load(self.plant, self.case, 0.0)
+    def _load_changes(self) -> list[tuple[float, bool, float]]:
+        """Return when the load changes, s, whether that is when the governor knows of it, and the load then, kg."""
+        own, case = self.case.troubles, self.case
+        changes = [] if own.drop is None else [(own.drop, 0.0, 0.0)]
+        if own.grab is not None:
+            changes.append((own.grab, case.payload + own.grabbed, case.known_payload + own.grabbed))
+        return sorted(
+            (SETTLING + when + NOTICED * known, known, (true, believed)[known])
+            for when, true, believed in changes
+            for known in (False, True)
+        )
+
+    def _change_load(self, is_known: bool, mass: float) -> None:
+        """Give the plant another payload, kg, or let the governor know of it."""
+        if not is_known:
+            load(self.plant, self.case, mass)
         elif self.partner is not None:
-            self.partner.monitor.payload = 0.0
+            self.partner.monitor.payload = mass
 
     def give(self, plant: Plant, volts: Array) -> None:
         """Advance a plant of this machine by a period with these voltages (m,) at its valves."""

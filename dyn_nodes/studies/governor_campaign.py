@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
@@ -246,6 +247,7 @@ def summary(records: Sequence[Record]) -> dict[str, Any]:
     """Return counts and extremes of runs; those with a refused start are counted by themselves."""
     outcomes = [record.outcome for record in records if not record.outcome.refused]
     refused = [record.outcome for record in records if record.outcome.refused]
+    off = [own.off for own in outcomes if own.off is not None]
     changes = [own.unrest for own in outcomes if own.unrest is not None]
     return {
         'runs': len(outcomes),
@@ -257,6 +259,7 @@ def summary(records: Sequence[Record]) -> dict[str, Any]:
         'tilt': max((own.tilt for own in outcomes), default=0.0),
         'let_through': float(np.mean([own.let_through for own in outcomes])) if outcomes else 1.0,
         'unrest': float(np.mean(changes)) if changes else None,
+        'off': math.fsum(off) if off else None,
         'refused_starts': {
             'runs': len(refused),
             'overturned': sum(own.overturned for own in refused),

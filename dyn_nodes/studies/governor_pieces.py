@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
+
+from dyn_nodes.studies.governor_troubles import TroubleBox
 
 SAME = ('machine', 'levers', 'box', 'reserve')
 """Of reports that can be added up."""
@@ -40,7 +43,7 @@ def _check(reports: Sequence[tuple[str, dict[str, Any]]]) -> None:
     seen: list[tuple[str, tuple[Any, ...], int, int]] = []
     for name, report in reports:
         for key in SAME:
-            if report[key] != reports[0][1][key]:
+            if _whole(report[key]) != _whole(reports[0][1][key]):
                 raise PiecesError(f'{name}: expected {key} as in {reports[0][0]}, found another')
         begin, count = (0, 1) if report['search'] else (int(report['first']), _asked(report))
         same = report['seed'], bool(report['search'])
@@ -48,6 +51,13 @@ def _check(reports: Sequence[tuple[str, dict[str, Any]]]) -> None:
             if its == same and begin < end and start < begin + count:
                 raise PiecesError(f'{name}: expected other runs than {other}, found some of them again')
         seen.append((name, same, begin, begin + count))
+
+
+def _whole(value: Any) -> Any:
+    """Return what has to be the same in all reports; in boxes of older ones troubles are missing that came later."""
+    if isinstance(value, dict) and isinstance(value.get('troubles'), dict):
+        return {**value, 'troubles': {**asdict(TroubleBox()), **value['troubles']}}
+    return value
 
 
 def _asked(report: dict[str, Any]) -> int:

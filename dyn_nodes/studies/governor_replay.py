@@ -58,6 +58,8 @@ def _troubles(case: Case) -> Iterator[str]:
         yield f'# it begins as far towards joints at {", ".join(f"{q:g}" for q in case.start)} as is certified at rest.'
     if own.drop is not None:
         yield f'# the load is dropped {own.drop:g} s after the levers begin.'
+    if own.grab is not None:
+        yield f'# {own.grabbed:g} kg more are grabbed {own.grab:g} s after the levers begin.'
     if own.noise:
         yield f'# errors of the sensors: {own.noise:g} times those of `dyn-nodes monitor check`.'
     if own.jitter:

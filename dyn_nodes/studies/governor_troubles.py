@@ -23,6 +23,8 @@ MOST = {
     'jitter': 1.0,
     'seed': 2**32,
     'drop': 120.0,
+    'grab': 120.0,
+    'grabbed': 1e5,
 }
 """Of the fields of `Troubles` that come from a file."""
 
@@ -37,6 +39,8 @@ class Troubles:
         jitter: part by which both delays are shorter at times: each changes about five times a second.
         seed: of noise and jitter.
         drop: instant at which the load is gone, s after the levers begin; None: it stays.
+        grab: instant at which more is in the grapple, s after the levers begin; None: never.
+        grabbed: so much more, kg.
     """
 
     oil: float = 1.0
@@ -46,6 +50,8 @@ class Troubles:
     jitter: float = 0.0
     seed: int = 0
     drop: float | None = None
+    grab: float | None = None
+    grabbed: float = 0.0
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Troubles:
@@ -60,7 +66,7 @@ class Troubles:
             raise ValueError('a seed that is no integer')
         for own in fields(found):
             value = getattr(found, own.name)
-            if not (own.name == 'drop' and value is None) and not 0.0 <= finite(value) <= MOST[own.name]:
+            if not (own.name in ('drop', 'grab') and value is None) and not 0.0 <= finite(value) <= MOST[own.name]:
                 raise ValueError(f'{own.name}: expected 0 to {MOST[own.name]:g}, found {value:g}')
         if min(found.oil, found.stiffness, found.damping) <= 0.0:
             raise ValueError('oil, stiffness or damping of 0')
@@ -76,6 +82,7 @@ class TroubleBox:
         suspension: the same of stiffness and damping of the wheels, each.
         noise, jitter: as in `Troubles`.
         drops: the load is dropped at any time.
+        grabs: up to so much more is grabbed at any time, kg.
     """
 
     oil: float = 0.0
@@ -83,14 +90,15 @@ class TroubleBox:
     noise: float = 0.0
     jitter: float = 0.0
     drops: bool = False
+    grabs: float = 0.0
 
     def drawn(self, errors: Array, drop: float, seed: int, duration: float) -> Troubles:
         """Return the troubles of a run of so many seconds.
 
         Args:
             errors: (3,), each within -1 and 1: of the oil, of stiffness and damping of the wheels.
-            drop: the load is gone after this part of the duration, if it is dropped at all.
-            seed: of noise and jitter.
+            drop: the load is gone, or more of it there, after this part of the duration, if it changes at all.
+            seed: of noise, jitter and what is grabbed.
             duration: s.
         """
         parts = np.array([self.oil, self.suspension, self.suspension])
@@ -103,4 +111,6 @@ class TroubleBox:
             jitter=self.jitter,
             seed=seed if self.noise or self.jitter else 0,
             drop=round(drop * duration, 2) if self.drops else None,
+            grab=round(drop * duration, 2) if self.grabs else None,
+            grabbed=round(self.grabs * float(np.random.default_rng(seed).random()), 1),
         )

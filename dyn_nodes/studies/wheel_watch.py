@@ -70,6 +70,7 @@ class Wheels:
         tilt: greatest rotation, rad.
         share: least load over the mean at the start.
         begin: the same where the watch begins.
+        off: for how long a wheel was without load, s.
     """
 
     def __init__(self, loads: Array, attitude: Attitude) -> None:
@@ -77,16 +78,19 @@ class Wheels:
         self._up: tuple[float, Attitude] | None = None
         self.since: float | None = None
         self.tilt, self.share = 0.0, float(loads.min()) / self._mean
-        self.begin = self.share
+        self.begin, self.off = self.share, 0.0
+        self._last: float | None = None
 
     def see(self, time: float, loads: Array, attitude: Attitude) -> None:
         """Take an instant, s: loads of the contacts, N, and the attitude of the base."""
         self.tilt = max(self.tilt, turned(self._start, attitude))
         least = min(loads.tolist())
+        passed, self._last = 0.0 if self._last is None else time - self._last, time
         self.share = min(self.share, least / self._mean)
         if least > 0.0:
             self._up = None
             return
+        self.off += passed
         self._up = self._up or (time, attitude)
         if self.since is None and (time - self._up[0] > LIFT_TIME or turned(self._up[1], attitude) > LIFT_TILT):
             self.since = round(time, 6)

@@ -330,7 +330,7 @@ def test_a_stop_counts_as_followed_to_its_end_where_it_was_for_every_delay(machi
     random, wholes = np.random.default_rng(3), set()
     for _ in range(40):
         key = np.array([*random.uniform(-8.0, 8.0, 6), 0.0, -np.inf])
-        known, early = np.empty((1, 5)), np.empty((1, 5))
+        known, early = np.empty((1, 6)), np.empty((1, 6))
         predict_all(key[None], known, 0, 1, situation)
         assert known[0, 4] == 1.0
         key[-1] = known[0, 0] + random.choice([-0.05, 1e-6, 0.05, 0.2])

@@ -61,7 +61,7 @@ def place(governor, recorded, k):
     stops = governor.stops
     governor.reset()
     stops.monitor.q, stops.monitor.v = recorded['q'][k].copy(), recorded['v'][k].copy()
-    stops._known, stops._past = recorded['known'][k].copy(), recorded['past'][k].copy()
+    stops._known, stops._past = np.append(recorded['known'][k], -np.inf), recorded['past'][k].copy()
     elements = [actuator_element(own) for own in stops.machine.actuators]
     joints = stops._ways[0].astype(int)
     stops._ways[1] = [float(own.lever(stops.monitor.q[joint])) for own, joint in zip(elements, joints)]
@@ -137,7 +137,7 @@ def test_stops_predicted_at_once_are_those_predicted_one_by_one(governor):
         keys[:, :3] = recorded['before'][k] + random.uniform(-0.15, 0.15, (11, 3))
         keys[:, 3:6], keys[:, 6] = random.uniform(-8.0, 8.0, (11, 3)), random.random(11) < 0.4
         keys[:, 7] = np.where(random.random(11) < 0.5, -np.inf, 0.1)
-        at_once, alone = np.empty((11, 5)), np.empty((11, 5))
+        at_once, alone = np.empty((11, 6)), np.empty((11, 6))
         kernels.predict_all(keys, at_once, 0, 11, stops._situation)
         for row in range(11):
             kernels.predict_all(keys, alone, row, row + 1, stops._situation)

@@ -109,6 +109,25 @@ def test_near_the_limit_what_leads_on_is_held_and_what_leads_back_passes(make_go
     assert np.mean(given) > 0.15 * BACK[1]
 
 
+def test_where_a_wheel_has_lifted_it_moves_by_itself_only_if_asked_to_and_says_so(make_governor):
+    for bring_down in (False, True):
+        node = make_governor(bring_down=bring_down, payload=6000.0)
+        stand(node, [0.0, 0.6, -0.9])
+        given = np.array([push(node, [0.0, 0.0, 0.0], 1) for _ in range(20)])
+        assert node.stops.has_lifted
+        assert given.any() == bring_down
+        status, text = level(node)
+        assert (status == ERROR) == bring_down
+        assert ('by itself' in text) == bring_down
+    assert text.startswith('a wheel has lifted: moving ')
+    assert 'stick' in text
+    assert np.abs(np.diff(given[:, 1])).max() <= 15.0 * 0.02 + 1e-9
+    value = {own.key: own.value for own in statuses(node.diagnostics.publisher.last)['governor'].values}
+    assert 'stick' in value['moved by itself']
+    assert list(push(node, BACK, 5))[1] * BACK[1] > 0.0
+    assert node.verdict.brought == ()
+
+
 @pytest.mark.parametrize('tilt', [0.0, 0.1])
 def test_on_ground_that_is_no_ground_nothing_is_let_through_and_the_status_says_why(make_governor, tilt):
     """The plane that a broken IMU or an overturned machine leads to: above the wheels."""

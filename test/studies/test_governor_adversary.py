@@ -91,7 +91,7 @@ def test_vectors_of_a_search_reach_the_corners_of_the_box_and_not_beyond(box):
     assert lower.state_delay + lower.command_delay == 0.0
 
 
-WIDE = TroubleBox(noise=2.0, jitter=0.8, drops=True, oil=0.2, suspension=0.3)
+WIDE = TroubleBox(noise=2.0, jitter=0.8, drops=True, grabs=900.0, oil=0.2, suspension=0.3)
 
 
 def test_troubles_and_starts_change_nothing_else_in_a_case(box):
@@ -105,7 +105,9 @@ def test_troubles_and_starts_change_nothing_else_in_a_case(box):
         assert np.abs(scales - 1.0).max() <= error
     assert {(own.noise, own.jitter) for own in found} == {(2.0, 0.8)}
     assert len({own.seed for own in found}) == len({own.drop for own in found}) == 20
-    assert all(0.0 <= own.drop <= box.duration for own in found)
+    assert all(0.0 <= own.drop == own.grab <= box.duration for own in found)
+    assert all(0.0 <= own.grabbed <= 900.0 for own in found)
+    assert len({own.grabbed for own in found}) == 20
     starts, (least, most) = np.array([case.start for case in cases]), np.array(box.reach).T
     assert ((least <= starts) & (starts <= most)).all()
     assert (np.ptp(starts, axis=0) > 0.7 * (most - least)).all()
@@ -192,6 +194,8 @@ def test_a_case_is_the_same_from_its_json(box):
         ({'troubles': {'seed': True}}, 'not finite'),
         ({'troubles': {'drop': -0.1}}, 'drop: expected 0 to 120, found -0.1'),
         ({'troubles': {'drop': 'soon'}}, 'no number'),
+        ({'troubles': {'grab': 200.0}}, 'grab: expected 0 to 120, found 200'),
+        ({'troubles': {'grabbed': -1.0}}, 'grabbed: expected 0 to 100000, found -1'),
         ({'troubles': {'oil': 0.0}}, 'oil, stiffness or damping of 0'),
         ({'troubles': {'damping': 11.0}}, 'damping: expected 0 to 10, found 11'),
         ({'troubles': {'colour': 1.0}}, 'colour'),
@@ -843,10 +847,11 @@ def test_a_worst_case_is_written_as_a_task_with_the_same_levers(box, tmp_path):
     assert f'slope:={case.pitch:g} cross_slope:={case.roll:g}' in text
     assert 'lifted a wheel' in text
     assert 'dropped' not in text
-    troubles = Troubles(drop=3.2, noise=1.5, jitter=0.5)
+    troubles = Troubles(drop=3.2, grab=1.2, grabbed=800.0, noise=1.5, jitter=0.5)
     record = replace(record, case=replace(case, troubles=troubles, start=(0.1, -0.5, 2.0)))
     text = task_text('log_loader', record, box.levers, path)
     assert '# the load is dropped 3.2 s after the levers begin.' in text
+    assert '# 800 kg more are grabbed 1.2 s after the levers begin.' in text
     assert '# errors of the sensors: 1.5 times' in text
     assert '# delays are shorter by up to 50 % at times.' in text
     assert '# it begins as far towards joints at 0.1, -0.5, 2 as is certified at rest.' in text
@@ -910,13 +915,27 @@ def test_troubles_and_starts_come_from_the_command(box, monkeypatch):
     seen = []
     monkeypatch.setattr(Rig, 'run', lambda rig, case, _: seen.append(case) or STOOD)
     words = ('--runs', '2', '--only-governed', '--jobs', '1')
-    troubles = ('--noise', '2', '--drop', '--oil-error', '20', '--suspension-error', '30', '--jitter', '80')
+    troubles = (
+        '--noise',
+        '2',
+        '--drop',
+        '--grab',
+        '900',
+        '--oil-error',
+        '20',
+        '--suspension-error',
+        '30',
+        '--jitter',
+        '80',
+    )
     for more in ((), (*troubles, '--any-start')):
         assert command('log_loader', *words, *more) == 0
     wide = replace(box, troubles=WIDE, any_start=True)
     assert seen == random_cases(box, 2, seed=1) + random_cases(wide, 2, seed=1)
     with pytest.raises(CommandError, match='--noise: expected 0 to 100, found -1'):
         command('log_loader', '--noise', '-1')
+    with pytest.raises(CommandError, match='--grab: expected 0 to 100000, found nan'):
+        command('log_loader', '--grab', 'nan')
 
 
 def test_a_campaign_can_be_divided_over_computers(box, tmp_path, capsys, monkeypatch):

@@ -180,7 +180,7 @@ def test_what_hangs_is_at_rest_where_it_hangs_plumb(machine):
     """The stand at the end of a stop does not depend on where the load swings then."""
     kernels = BrakingModel(machine).kernels
     known = np.zeros(KNOWN)
-    known[2], known[3], known[4:13], known[16] = 9.81, 1500.0, np.eye(3).ravel(), 0.01
+    known[2], known[3], known[4:13], known[16:] = 9.81, 1500.0, np.eye(3).ravel(), (0.01, -np.inf)
     wheels = len(machine.supports)
     state, stand = np.zeros(state_size(machine)), np.zeros(stand_size(machine))
     stand[5 * wheels : 8 * wheels], stand[-1] = np.random.default_rng(1).normal(size=3 * wheels), 1.0
