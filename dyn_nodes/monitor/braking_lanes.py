@@ -1,6 +1,6 @@
 """Stops integrated side by side, in the lanes of a machine's vector kernels: drivers, compiled together with these.
 
-There may be more stops than lanes. A lane whose stop has ended takes the next one, with a time of its own; when no stop
+There may be more stops than lanes. A lane whose stop has ended takes the next one, whose time begins then; when no stop
 waits and half of the lanes are free, those that go on are packed into a narrower kernel, which is done sooner. Arrays
 are those of `braking_kernels`.
 

@@ -462,3 +462,24 @@ def test_the_force_of_a_cylinder_is_known_while_the_base_rocks(stand):
         missed.append(shown - carried[-1])
         stand.give(levers)
     assert np.sqrt(np.mean(np.square(missed))) < 0.1 * np.mean(carried)
+
+
+def test_a_machine_on_twice_as_many_wheels_that_are_half_as_stiff_stops_as_the_same(machine):
+    """Eight wheels: each push is half, and its share of the mean is the same; their friction holds the base harder."""
+    half = [replace(own, stiffness=own.stiffness / 2.0, damping=own.damping / 2.0) for own in machine.wheels]
+    other = [replace(own, name=f'{own.name}_twin') for own in half]
+    doubled = replace(machine, wheels=tuple(own for pair in zip(half, other) for own in pair))
+    assert len(doubled.supports) == 8
+    stands = [Stand(own) for own in (machine, doubled)]
+    found = []
+    for stand in stands:
+        stand.begin(4000.0)
+        stand.drive(OUT, 0.8)
+        stand.drive(SWINGING, 0.4)
+        stand.see()
+        found.append([stand.stops.stop(np.array(volts)) for volts in (stand.volts, OUT, SWINGING, (0.0, 0.0, 0.0))])
+    for one, twice in zip(*found):
+        assert twice.least == pytest.approx(one.least, abs=2e-3)
+        assert twice.ahead == pytest.approx(one.ahead, abs=0.021)
+        assert twice.standing == pytest.approx(one.standing, abs=2e-3)
+        assert twice.contact // 2 == one.contact
