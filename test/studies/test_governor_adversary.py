@@ -453,8 +453,11 @@ def test_sensors_err_for_the_governor_and_not_for_the_machine(rig, monkeypatch):
     assert np.std(off) == pytest.approx(SensorModel().velocity_noise, rel=0.2)
 
 
-def test_a_load_that_is_dropped_is_gone_and_the_governor_knows_it_half_a_second_later(rig):
-    case = short(3000.0, (0.0, 0.0, 0.0), duration=2.0, troubles=Troubles(drop=0.7))
+@pytest.mark.parametrize(
+    ('troubles', 'after'), [(Troubles(drop=0.7), 0.0), (Troubles(grab=0.7, grabbed=500.0), 3500.0)]
+)
+def test_a_load_that_is_dropped_or_grabbed_is_known_to_the_governor_half_a_second_later(rig, troubles, after):
+    case = short(3000.0, (0.0, 0.0, 0.0), duration=2.0, troubles=troubles)
     trial = rig.trial(case)
     payload = trial.plant.system.index('parameter', 'payload_mass')
     carried, known = [], []
@@ -462,7 +465,7 @@ def test_a_load_that_is_dropped_is_gone_and_the_governor_knows_it_half_a_second_
         trial.step(levers)
         carried.append(trial.plant.p[payload])
         known.append(trial.partner.monitor.payload)
-    assert set(carried) == set(known) == {0.0, 3000.0}
+    assert set(carried) == set(known) == {after, 3000.0}
     assert carried.count(3000.0) == pytest.approx((SETTLING + 0.7) / PERIOD, abs=1)
     assert known.count(3000.0) - carried.count(3000.0) == 50
     assert rig.trial(case).plant.p[payload] == 3000.0
