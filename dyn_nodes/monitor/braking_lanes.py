@@ -84,11 +84,7 @@ def run_lanes(keys, chosen, situation, ends, ways_out):
         for k in range(lanes):
             runner = notes[k, RUNNER]
             if runner >= 0 and ways_out[runner] != NOT_YET:
-                take(k, lanes, states[side], states[1 - side], at[runner], ends[runner])
-                last = notes[k, ROW] - 1
-                is_off = notes[k, OFF] > last + max(last - notes[k, CALM], 0)
-                ends[runner, -1] = np.inf if is_off else notes[k, OFF] * known[PLACE_OF_STEP]
-                notes[k, RUNNER] = -1
+                take(k, lanes, states[side], states[1 - side], notes[k], known[PLACE_OF_STEP], at[runner], ends[runner])
         side = 1 - side
     size = (ends.shape[1] - 1) // 3
     for runner in range(runners):
@@ -107,7 +103,9 @@ def advance(code, states, side, given, stands, volts, tables, notes, enough, tim
     while True:
         for k in range(lanes):
             row = notes[k, ROW]
-            if notes[k, RUNNER] >= 0 and row < notes[k, ROWS]:
+            if notes[k, RUNNER] < 0:
+                continue
+            if row < notes[k, ROWS]:
                 for j in range(m):
                     volts[j * lanes + k] = tables[notes[k, RUNNER], row, j]
             if row == notes[k, CALM]:
@@ -232,14 +230,22 @@ def write_volts(sent, kept, toward, leads, most, times, volts):
     return waits + steps + int(np.ceil(ramp)) + times[TO_CALM]
 
 
-def take(k, lanes, x, after, at, end):
-    """Take what lane k has come to, x, to at, and the least pushes up to then, which stand in the state after it."""
+def take(k, lanes, x, after, note, step, at, end):
+    """Take what the runner of lane k has come to, and leave the lane free.
+
+    Its state x goes to at, least pushes up to then, which stand in the state after it, and until when a wheel was off
+    the ground to end. A row takes a step, s.
+    """
     for i in range(at.shape[0]):
         at[i] = x[i * lanes + k]
     size = (end.shape[0] - 1) // 3
     first = at.shape[0] - 1 - 2 * size
     for i in range(2 * size):
         end[i] = after[(first + i) * lanes + k]
+    last = note[ROW] - 1
+    is_off = note[OFF] > last + max(last - note[CALM], 0)
+    end[3 * size] = np.inf if is_off else note[OFF] * step
+    note[RUNNER] = -1
 
 
 def standing_of(codes, at, known, stand, rest):
