@@ -140,9 +140,9 @@ def emit(tape: Tape, builder: Any, pointers: list[Any], lanes: int = 1, numbers:
 
     def write(places: Iterable[int]) -> None:
         for place in places:
-            (op, a, b, c), number = code[place], constants[place]
             if values[place] is not None:
                 continue
+            (op, a, b, c), number = code[place], constants[place]
             if op == ca.OP_CONST:
                 held = numbers.load(builder, number) if numbers else None
                 values[place] = emitter.constant(number) if held is None else held

@@ -129,7 +129,7 @@ class TipOverGovernor:
     def neutral(self, step: float) -> Array:
         """Lead the outputs to neutral at their rate, step s after they were given last; return them."""
         self.stops.pass_by(max(step, 0.0))
-        return self._led_to_neutral(step)
+        return self._led_to(np.zeros(len(self.names)), step)
 
     def govern(self, command: Array, step: float) -> Verdict:
         """Return what is let through of a command (m,), V; nothing where the machine stands on nothing.
@@ -143,13 +143,13 @@ class TipOverGovernor:
         self.stops.see()
         degree = self.stops.degree
         if not math.isfinite(degree):
-            names = tuple(name for name, wanted in zip(self.names, command) if wanted)
-            return Verdict(self._led_to_neutral(step).copy(), 0.0, names, False, degree)
+            output = self._led_to(np.zeros(len(self.names)), step)
+            return Verdict(output.copy(), 0.0, self._moved(command), False, degree)
         change, lasting = min(step, LONGEST_STEP), min(step, LONGEST_LASTING)
         if self.settings.bring_down and self.stops.has_lifted:
             way = self.stops.way_down(command, self.output)
             if way is not None:
-                return self._brought_down(*way, change, command)
+                return self._brought_down(*way, step, command)
         output, parts, stop = self.stops.decide(command, self.output, change, self._since, lasting)
         self._issue(output)
         held = {name: part for name, part in zip(self.names, parts.tolist()) if part == part}
@@ -166,19 +166,19 @@ class TipOverGovernor:
 
     def _brought_down(self, target: Array, stop: Stop, step: float, command: Array) -> Verdict:
         """Lead the outputs to a target (m,), V, whatever the levers command."""
-        output = np.empty(len(target))
-        approach(target, self.output, self.settings.rate * step, output)
-        self._issue(output)
-        self._since[:] = 0.0
-        held = tuple(name for name, wanted in zip(self.names, command) if wanted)
-        brought = tuple(name for name, volts in zip(self.names, target) if volts)
-        contact = self.stops.contacts[stop.contact]
-        scale = 0.0 if held else 1.0
-        return Verdict(output.copy(), scale, held, False, self.stops.degree, stop.least, contact, stop.ahead, brought)
+        output, held = self._led_to(target, step), self._moved(command)
+        contact, scale = self.stops.contacts[stop.contact], 0.0 if held else 1.0
+        kept = stop.least, contact, stop.ahead
+        return Verdict(output.copy(), scale, held, False, self.stops.degree, *kept, self._moved(target))
 
-    def _led_to_neutral(self, step: float) -> Array:
+    def _moved(self, volts: Array) -> tuple[str, ...]:
+        """Return the names of the levers that are not at neutral."""
+        return tuple(name for name, own in zip(self.names, volts) if own)
+
+    def _led_to(self, target: Array, step: float) -> Array:
+        """Lead the outputs to a target (m,), V, at their rate, and return them."""
         output, most = np.empty(len(self.names)), self.settings.rate * min(max(step, 0.0), LONGEST_STEP)
-        approach(np.zeros(len(output)), self.output, most, output)
+        approach(target, self.output, most, output)
         self._issue(output)
         return output
 

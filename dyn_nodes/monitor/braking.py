@@ -225,7 +225,7 @@ class BrakingPredictor:
         self.model.kernels.decide(
             command, before, step, self._law, since, self._expected, self._situation, output, parts, self._found
         )
-        return Decision(output, parts, self._stop_found)
+        return Decision(output, parts, _stop(self._found))
 
     def stop(self, volts: Array, enough: float = -np.inf, toward: Array | None = None) -> Stop:
         """Return the stop after outputs (m,) that are kept as long as those of the last decision, 10 ms before one.
@@ -237,7 +237,7 @@ class BrakingPredictor:
         """
         led = volts if toward is None else toward
         self.model.kernels.predict(volts, led, float(toward is not None), enough, self._situation, self._found)
-        return self._stop_found
+        return _stop(self._found)
 
     # -- a wheel that has lifted -------------------------------------------------------------------------------------
 
@@ -267,8 +267,7 @@ class BrakingPredictor:
         place = best(found)
         if place == 0:
             return None
-        least, contact, when, standing = found[place, :4].tolist()
-        return ways.targets[place], Stop(least, int(contact), when, standing)
+        return ways.targets[place], _stop(found[place, :4])
 
     @property
     def _as_known(self) -> tuple[Any, ...]:
@@ -297,10 +296,11 @@ class BrakingPredictor:
             self._ways,
         )
 
-    @property
-    def _stop_found(self) -> Stop:
-        least, place, when, standing = self._found.tolist()
-        return Stop(least, int(place), when, standing)
+
+def _stop(found: Array) -> Stop:
+    """Return the stop of what is found of one (4,)."""
+    least, place, when, standing = found.tolist()
+    return Stop(least, int(place), when, standing)
 
 
 def _chambers(machine: Machine) -> Array:

@@ -16,7 +16,7 @@ from dyn_nodes.compile.code import call_code
 
 KNOWN = 18
 """Numbers of a situation: specific force (3,), payload, axes ahead, left and up, foot of the base, (3,) each, step, and
-the least push of a spring, N: 0 for wheels that come off, less for those of a prediction that ends there."""
+the least push of a spring, N: 0 for wheels that come off the ground, -inf for springs that pull."""
 PLACE_OF_STEP, PLACE_OF_PULL = KNOWN - 2, KNOWN - 1
 STILL = 0.05
 """A joint below this speed rests, rad/s or m/s."""

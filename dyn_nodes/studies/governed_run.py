@@ -366,14 +366,11 @@ class Trial:
     def _load_changes(self) -> list[tuple[float, bool, float]]:
         """Return when the load changes, s, whether that is when the governor knows of it, and the load then, kg."""
         own, case = self.case.troubles, self.case
-        changes = [] if own.drop is None else [(own.drop, 0.0, 0.0)]
+        changes = [] if own.drop is None else [(SETTLING + own.drop, 0.0, 0.0)]
         if own.grab is not None:
-            changes.append((own.grab, case.payload + own.grabbed, case.known_payload + own.grabbed))
-        return sorted(
-            (SETTLING + when + NOTICED * known, known, (true, believed)[known])
-            for when, true, believed in changes
-            for known in (False, True)
-        )
+            changes.append((SETTLING + own.grab, case.payload + own.grabbed, case.known_payload + own.grabbed))
+        true = [(when, False, mass) for when, mass, _ in changes]
+        return sorted(true + [(when + NOTICED, True, believed) for when, _, believed in changes])
 
     def _change_load(self, is_known: bool, mass: float) -> None:
         """Give the plant another payload, kg, or let the governor know of it."""

@@ -918,19 +918,8 @@ def test_troubles_and_starts_come_from_the_command(box, monkeypatch):
     seen = []
     monkeypatch.setattr(Rig, 'run', lambda rig, case, _: seen.append(case) or STOOD)
     words = ('--runs', '2', '--only-governed', '--jobs', '1')
-    troubles = (
-        '--noise',
-        '2',
-        '--drop',
-        '--grab',
-        '900',
-        '--oil-error',
-        '20',
-        '--suspension-error',
-        '30',
-        '--jitter',
-        '80',
-    )
+    troubles = ['--noise', '2', '--drop', '--grab', '900', '--jitter', '80']
+    troubles += ['--oil-error', '20', '--suspension-error', '30']
     for more in ((), (*troubles, '--any-start')):
         assert command('log_loader', *words, *more) == 0
     wide = replace(box, troubles=WIDE, any_start=True)
