@@ -82,7 +82,7 @@ def decide(command, before, step, law, since, expected, situation, output, parts
         since[j] = 0.0 if abs(follow[j] - output[j]) > slight else since[j] + step
         parts[j] = np.nan
         if since[j] < SHOWN and abs(command[j] - output[j]) > slight:
-            parts[j] = min(max(output[j] / command[j], 0.0), 1.0) if command[j] != 0.0 else 0.0
+            parts[j] = 0.0 + min(max(output[j] / command[j], 0.0), 1.0) if command[j] != 0.0 else 0.0  # no -0.0
 
 
 def choose(command, before, follow, brake, law, expected, situation, output, stopped):

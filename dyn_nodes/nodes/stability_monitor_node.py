@@ -18,6 +18,7 @@ import numpy as np
 
 from dyn_nodes.measures import MEASURES, Levels
 from dyn_nodes.middleware import Clock, ClockType, QoSProfile, message
+from dyn_nodes.model.in_space import in_space
 from dyn_nodes.model.rotations import quaternion_of_matrix
 from dyn_nodes.monitor.allowance import Allowance, Allowances, AllowanceSettings
 from dyn_nodes.monitor.standing import StandingGround
@@ -64,7 +65,7 @@ class StabilityMonitorNode(OverridableNode):
     def __init__(self, **options: Any) -> None:
         super().__init__('stability_monitor_node', **options)
         self.values = values = declare(self, PARAMETERS)
-        self.machine = machine_of(values['machine'], values['config'])
+        self.machine = in_space(machine_of(values['machine'], values['config']))
         measures = tuple(name for name in values['measures'] if name)
         self.levels = self._declare_levels(measures)
         self.balance: Balance | None = None

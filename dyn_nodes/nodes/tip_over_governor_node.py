@@ -19,6 +19,7 @@ import numpy as np
 from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor, Verdict
 from dyn_nodes.middleware import Clock, ClockType, message
 from dyn_nodes.model import Machine
+from dyn_nodes.model.in_space import in_space
 from dyn_nodes.monitor.braking import BrakingPredictor
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.arrays import stamp_of_volts, stamp_volts, volts_message
@@ -98,7 +99,7 @@ class TipOverGovernorNode(OverridableNode):
     def __init__(self, **options: Any) -> None:
         super().__init__('tip_over_governor_node', **options)
         self.values = values = declare(self, PARAMETERS)
-        self.machine = machine_of(values['machine'], values['config'])
+        self.machine = in_space(machine_of(values['machine'], values['config']))
         refuse_closed_loops(self.machine)
         self.paced, self.lockstep = values['mode'] == 'realtime', awaits_commands(values)
         states = states_qos(values)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from dyn_nodes.control.governor_law import approach
 from dyn_nodes.control.tip_over_governor import GovernorSettings
+from dyn_nodes.model.equilibrium import NoEquilibriumError
 from dyn_nodes.simulation.period import PlantDivergedError
 from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.studies.governed_run import PERIOD, STEP, Rig, Trial, unlike
@@ -96,10 +97,11 @@ def emergency_stops(
     """
     case = rig.placed(case)
     refused = rig.refuses(case)
-    trial, stopper = (
-        rig.trial(case, governed),
-        Plant(unlike(rig.machine, case.mass, case.center), 'hydraulic', PERIOD, STEP, ()),
-    )
+    try:
+        trial = rig.trial(case, governed)
+    except NoEquilibriumError:
+        return _summed([], ended=False, refused=True)
+    stopper = Plant(unlike(rig.machine, case.mass, case.center), 'hydraulic', PERIOD, STEP, ())
     most = np.inf if hard else rig.settings.rate * PERIOD
     found, ended = [], False
     for number, levers in enumerate(trial.levers):

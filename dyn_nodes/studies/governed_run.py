@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor
 from dyn_nodes.model.equilibrium import NoEquilibriumError
+from dyn_nodes.model.in_space import in_space
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import initial_positions
 from dyn_nodes.monitor.braking import BrakingPredictor
@@ -27,8 +27,8 @@ from dyn_nodes.simulation.assembly import DAMPING_SCALE, STIFFNESS_SCALE
 from dyn_nodes.simulation.period import PlantDivergedError
 from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.studies.governor_cases import SETTLING, Case, lever_profile
-from dyn_nodes.studies.json_lines import finite
 from dyn_nodes.studies.measured_samples import Sample, Sensors, sample_of
+from dyn_nodes.studies.run_outcome import RESTLESS, Outcome
 from dyn_nodes.studies.wheel_watch import Stand, Wheels, travel
 
 Array = NDArray[np.float64]
@@ -41,78 +41,6 @@ PLACES = 16
 """Between the first posture and that towards which a case begins."""
 CHANGES = 5.0
 """Of a delay that varies, 1/s."""
-WELL = 0.2
-"""Share of its mean load with which a wheel stands well: more of it is no better."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of a run.
-
-    Attributes:
-        overturned: the base tilted beyond the machine's limit.
-        lifted: a wheel was off the ground for longer than 0.1 s, or the base turned by more than 0.5 degrees meanwhile.
-        diverged: the simulation ended before its time.
-        time: at the end, s.
-        lift_time: first instant at which a wheel had lifted, s; None: never.
-        tilt: greatest rotation of the base from where it stood, rad.
-        share: least load of a wheel over the mean load of a wheel at the start.
-        let_through: travel of the valves over that of the levers.
-        refused: the start is beyond what any command could hold (`Rig.refuses`).
-        begin: least load of a wheel where the run begins, over the same mean; None: not noted.
-        unrest: sum of the changes of the valves' outputs over that of the levers' changes; None: not noted.
-        off: for how long a wheel was without load, s; None: not noted.
-    """
-
-    overturned: bool
-    lifted: bool
-    diverged: bool
-    time: float
-    lift_time: float | None
-    tilt: float
-    share: float
-    let_through: float
-    refused: bool = False
-    begin: float | None = None
-    unrest: float | None = None
-    off: float | None = None
-
-    @property
-    def score(self) -> float:
-        """How far the least share comes below that of the begin, `WELL` at most, and the tilt: the lower the worse.
-
-        The share alone would lead a search to machines that hardly stand and do not move. A wheel that lost its load is
-        worse than any that did not, wherever it began.
-        """
-        begin = WELL if self.begin is None else min(self.begin, WELL)
-        return self.share - begin - self.tilt - float(self.lost)
-
-    @property
-    def lost(self) -> bool:
-        """Whether a wheel came to no load, however shortly."""
-        return self.share <= 0.0
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Outcome:
-        """Return the outcome of `as_dict`.
-
-        Raises:
-            ValueError, TypeError: data of another form, or a number that is not finite.
-        """
-        outcome = cls(**data)
-        flags = outcome.overturned, outcome.lifted, outcome.diverged, outcome.refused
-        if not all(isinstance(own, bool) for own in flags):
-            raise ValueError('overturned, lifted, diverged or refused that is not true or false')
-        for own in (outcome.time, outcome.tilt, outcome.share, outcome.let_through):
-            finite(own)
-        for given in (outcome.lift_time, outcome.begin, outcome.unrest, outcome.off):
-            if given is not None:
-                finite(given)
-        return outcome
 
 
 class Rig:
@@ -158,7 +86,11 @@ class Rig:
         """Run a case to the end of its levers or until the machine overturns."""
         case = self.placed(case)
         refused = self.refuses(case)
-        return replace(self.trial(case, governed).run(), refused=refused)
+        try:
+            trial = self.trial(case, governed)
+        except NoEquilibriumError:
+            return RESTLESS
+        return replace(trial.run(), refused=refused)
 
     def placed(self, case: Case) -> Case:
         """Return the case with the start that is nearest to its own, on the way from the first posture, and certified.
@@ -259,8 +191,9 @@ class _Partner:
     """Monitor and governor as tip_over_governor_node joins them."""
 
     def __init__(self, machine: Machine, settings: GovernorSettings) -> None:
-        self.monitor = StabilityMonitor(machine, ('zmp',))
-        self.stops = BrakingPredictor(machine, range(len(machine.actuators)), self.monitor, settings)
+        known = in_space(machine)
+        self.monitor = StabilityMonitor(known, ('zmp',))
+        self.stops = BrakingPredictor(known, range(len(machine.actuators)), self.monitor, settings)
         names = tuple(actuator.name for actuator in machine.actuators)
         self.governor = TipOverGovernor(names, self.stops, settings)
 

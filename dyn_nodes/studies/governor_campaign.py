@@ -25,9 +25,10 @@ from dyn_nodes.control.tip_over_governor import GovernorSettings
 from dyn_nodes.model.fingerprint import code_fingerprint, machine_fingerprint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.printing import printable
-from dyn_nodes.studies.governed_run import Outcome, Rig
+from dyn_nodes.studies.governed_run import Rig
 from dyn_nodes.studies.governor_cases import Box, Case, random_case
 from dyn_nodes.studies.json_lines import cut_last_line, json_objects
+from dyn_nodes.studies.run_outcome import Outcome
 
 Progress = Callable[[], None]
 """Called after every run."""

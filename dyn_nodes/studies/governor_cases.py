@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from dyn_nodes.control import Segment, VoltageProfile
 from dyn_nodes.model.actuators import hydraulic
+from dyn_nodes.model.in_space import in_space
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.studies.governor_troubles import TroubleBox, Troubles
 from dyn_nodes.studies.json_lines import finite
@@ -64,6 +65,7 @@ class Box:
         imu: the governor gets an IMU, as in the chain of nodes; else it takes the ground for level.
         any_start: runs begin in any posture that the governor certifies at rest, else in the first one.
         troubles: what else may be off.
+        planar: the machine moves in its plane, so that the ground slopes along it alone, and nothing lies aside.
     """
 
     levers: tuple[str, ...]
@@ -81,6 +83,7 @@ class Box:
     imu: bool = True
     any_start: bool = False
     troubles: TroubleBox = field(default_factory=TroubleBox)
+    planar: bool = False
 
 
 @dataclass(frozen=True)
@@ -152,7 +155,7 @@ def box_of(machine: Machine, **changes: Any) -> Box:
     """Return the box around a machine.
 
     Args:
-        machine: with hydraulic actuators and a payload mount, on three wheels or more or on two tracks.
+        machine: with hydraulic actuators and a payload mount, on three wheels or more, on two tracks, or planar.
         changes: fields of `Box`.
 
     Raises:
@@ -168,14 +171,16 @@ def box_of(machine: Machine, **changes: Any) -> Box:
     if machine.constraints:
         found = ', '.join(constraint.name for constraint in machine.constraints)
         raise ValueError(f'machine {machine.name!r}: expected joints that their actuators move alone, found {found}')
-    corners = sum(spring.corner for spring in machine.supports)
-    if machine.base.attachment != 'free' or corners < 3:
+    standing = in_space(machine)
+    corners = sum(spring.corner for spring in standing.supports)
+    if standing.base.attachment != 'free' or corners < 3:
         raise ValueError(f'machine {machine.name!r}: expected a free base on three wheels or more, found {corners}')
     if machine.payload is None:
         raise ValueError(f'machine {machine.name!r}: expected a payload mount, found none')
     names = tuple(actuator.name for actuator in machine.actuators)
     limits = tuple(actuator.command_limit for actuator in machine.actuators)
-    return Box(names, limits, machine.payload.mass, machine.payload.limit, reach(machine), **changes)
+    planar = machine.base.attachment == 'planar'
+    return Box(names, limits, machine.payload.mass, machine.payload.limit, reach(machine), planar=planar, **changes)
 
 
 def reach(machine: Machine) -> tuple[tuple[float, float], ...]:
@@ -220,7 +225,8 @@ def _center(box: Box, share: float) -> tuple[float, float]:
     """
     if not box.center_error:
         return 0.0, 0.0
-    sides = (0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)
+    sides = [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)]
+    sides = [side for side in sides if not (box.planar and side[1])]
     ahead, left = sides[min(int(share * len(sides)), len(sides) - 1)]
     return box.center_error * ahead, box.center_error * left
 
@@ -248,7 +254,7 @@ def _case(
         payload=round(min(known * (1.0 + float(error)), box.payload_limit), 3),
         known_payload=round(known, 3),
         mass=round(mass, 4),
-        roll=round(float(slope[0]), 5),
+        roll=0.0 if box.planar else round(float(slope[0]), 5),
         pitch=round(float(slope[1]), 5),
         state_delay=round(float(delay * share), 4),
         command_delay=round(float(delay * (1.0 - share)), 4),

@@ -54,6 +54,22 @@ def stand(node, seconds=0.4, start=0.0, positions=(0.1, 0.7, -1.4)):
         node.sensing._on_joint_states(joint_state(start + 0.01 * k, positions))
 
 
+def test_a_planar_machine_is_watched_as_one_in_space(make_monitor):
+    node = make_monitor(machine='log_loader_planar', payload=4000.0)
+    for k in range(41):
+        posture = joint_state(0.01 * k, (0.6, -1.4), (0.0, 0.0), (0.0, 0.0), ('boom_joint', 'stick_joint'))
+        node.sensing._on_joint_states(posture)
+    loads = {name: own.publisher.last.wrench.force.z for name, own in node.reports.reactions.items()}
+    machine = load_machine(find_resource('urdf/log_loader_planar.urdf'), find_resource('config/log_loader_planar.yaml'))
+    system = System(machine)
+    p = system.parameters({'payload_mass': 4000.0})
+    x = initial_state(system, p, {'boom_joint': 0.6, 'stick_joint': -1.4})
+    outputs = system.outputs(x, np.zeros(len(system.input_names)), p)
+    for name in ('rear', 'front'):
+        carried = outputs[system.index('output', f'{name}/normal_force')]
+        assert [loads[f'{name}_left'], loads[f'{name}_right']] == pytest.approx([carried / 2, carried / 2], rel=1e-3)
+
+
 def be_silent(node, seconds):
     """Let nothing have come for so long, without waiting for it."""
     node.sensing.heard = node.sensing.imu_heard = time.monotonic() - seconds

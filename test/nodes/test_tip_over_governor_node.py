@@ -94,6 +94,21 @@ def test_commands_pass_where_there_is_room(make_governor):
     assert level(node)[0] == OK
 
 
+def test_a_planar_machine_is_governed_as_one_in_space(make_governor):
+    exact = {'mass_error': 0.0, 'payload_error': 0.0, 'delay': 0.0, 'reserve': 0.12, 'least': 0.03}
+    node = make_governor(machine='log_loader_planar', payload=5000.0, **exact)
+    joints = ['boom_joint', 'stick_joint']
+    for k in range(31):
+        node.sensing._on_joint_states(joint_state(0.01 * k, (0.6, -1.4), (0.0, 0.0), (0.0, 0.0), joints))
+    assert abs(push(node, OUT[:2])[0]) < 0.3 * abs(OUT[0])
+    assert level(node)[0] == WARN
+    assert level(node)[1].startswith('holding back boom, stick (')
+    assert level(node)[1].endswith('): rear_left would come near to lifting')
+    for _ in range(40):
+        push(node, BACK[:2], 1)
+    assert np.mean([push(node, BACK[:2], 1)[1] for _ in range(20)]) > 0.15 * BACK[1]
+
+
 def test_near_the_limit_what_leads_on_is_held_and_what_leads_back_passes(make_governor):
     node = make_governor(mass_error=0.0, payload_error=0.0, delay=0.0, reserve=0.12, least=0.03)
     stand(node, FAR)

@@ -19,13 +19,14 @@ from dyn_nodes.monitor.braking import BrakingPredictor
 from dyn_nodes.monitor.braking_lanes import TO_LAST
 from dyn_nodes.simulation.assembly import DAMPING_SCALE, STIFFNESS_SCALE
 from dyn_nodes.studies import governed_run
-from dyn_nodes.studies.governed_run import PERIOD, WELL, Outcome, Rig, heavier, off_center
+from dyn_nodes.studies.governed_run import PERIOD, Rig, heavier, off_center
 from dyn_nodes.studies.governor_campaign import Campaign, Record, random_cases, read_cases, summary, worst
 from dyn_nodes.studies.governor_cases import SETTLING, Case, box_of, decoded, dimension, lever_profile
 from dyn_nodes.studies.governor_replay import task_text, write_tasks
 from dyn_nodes.studies.governor_search import SearchSettings, search
 from dyn_nodes.studies.governor_troubles import TroubleBox, Troubles
 from dyn_nodes.studies.measured_samples import Sample, SensorModel, Sensors
+from dyn_nodes.studies.run_outcome import WELL, Outcome
 from dyn_nodes.studies.wheel_watch import Wheels, turned
 
 FAILURES = Path(__file__).with_name('governor_failures.jsonl')

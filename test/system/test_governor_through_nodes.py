@@ -13,18 +13,20 @@ import pytest
 from dyn_nodes.analysis.bag_reading import read_bag
 
 PATIENCE = 800.0
+BOTH = 'false', 'true'
+"""Without the governor and with it."""
 
 
 @pytest.fixture
 def run_task(domain, tmp_path):
     """Play the reference task without recovery in lockstep; return what the recorder heard."""
 
-    def run(**arguments):
+    def run(machine='log_loader', **arguments):
         bag = tmp_path / f'bag_{len(list(tmp_path.iterdir()))}'
         given = {'mode': 'lockstep', 'recovery': 'false', 'duration': '16.0', 'record': 'true', 'bag': str(bag)}
         words = [f'{name}:={value}' for name, value in {**given, **arguments}.items()]
         environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain)}
-        command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', 'log_loader', *words]
+        command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', machine, *words]
         launched = subprocess.Popen(
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
@@ -63,6 +65,20 @@ def test_the_task_without_recovery_does_not_overturn_with_the_governor(run_task)
     assert np.radians(45.0) < boom < np.radians(56.0), 'with the payload 20 % uncertain there is little reach'
     monitored = governed.table('monitor/stability/zmp_degree')['data']
     assert monitored[-1] == pytest.approx(governed.table('stability/zmp_degree')['data'][-1], abs=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_planar_machine_that_tips_without_the_governor_keeps_its_wheels_with_it(run_task):
+    free, governed = (run_task('log_loader_planar', compose='true', governor=own, monitor='true')[0] for own in BOTH)
+    assert tilt(free).max() > 45.0
+    assert tilt(governed).max() < 1.0
+    loads = governed.below('ground_reactions')
+    assert set(loads) == {'rear', 'front'}
+    assert min(load['fz'].min() for load in loads.values()) > 0.1 * sum(load['fz'][0] for load in loads.values())
+    monitored, own = (governed.table(f'{start}stability/zmp_degree') for start in ('monitor/', ''))
+    at = np.searchsorted(own.time, monitored.time[5:-5])
+    np.testing.assert_allclose(monitored['data'][5:-5], own['data'][at], atol=0.05)
 
 
 @pytest.mark.slow
