@@ -100,7 +100,7 @@ def follow_kernel(attachments, force, moment, springs, settings, polygon, starts
     if status == 0:
         copy_kernel(plane, balancing_plane)
     if status == 2:
-        direction[0] = np.nan
+        _carry_kernel(direction, omega, smooth, bias, step, patience, memory)
         return False, False
     target, gyroscope, rate, shift, error = np.empty(3), np.empty(4), np.empty(3), np.empty(3), np.empty(3)
     copy_kernel(plane[:3], target)
@@ -143,6 +143,25 @@ def follow_kernel(attachments, force, moment, springs, settings, polygon, starts
     copy_kernel(gyroscope, plane)
     copy_kernel(below.reshape(3 * w), found[w + 7 :])
     return status == 0 or least > 0.0, True
+
+
+@part
+def _carry_kernel(direction, omega, smooth, bias, step, patience, memory):
+    """Turn the direction by the gyroscope alone while the load does not press on the ground.
+
+    An accelerometer shows that for an instant where a joint meets its stop. Where it lasts longer than `patience` the
+    machine has left the ground, and the direction is forgotten.
+    """
+    memory[STOOD] = 0.0
+    memory[APART] += step
+    if np.isnan(direction[0]):
+        return
+    if memory[APART] > patience:
+        memory[APART], direction[0] = 0.0, np.nan
+        return
+    normal, rate = np.empty(3), np.empty(3)
+    turn_kernel(direction, omega, smooth, bias, step, normal, rate)
+    copy_kernel(normal, direction)
 
 
 @part
