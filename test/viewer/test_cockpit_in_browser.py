@@ -38,11 +38,20 @@ def yellow(picture: np.ndarray) -> float:
 
 
 def drive(page):
-    """Arm the levers where they are not; a page that drew for longer than `page_timeout` has lost them. Its owner."""
-    if not page.viewer.levers.armed:
-        page.until(lambda: page.cockpit.drivers)
-        page.browser.click(*centre(page.browser.place('Levers on', 'input')))
-    page.until(lambda: page.viewer.levers.armed and not page.cockpit.controls.sliders['boom'].disabled)
+    """Arm the levers where they are not; a page that drew for longer than `page_timeout` has lost them. Its owner.
+
+    Again where they do not come on: a page may lose them between the click and the next look at them.
+    """
+    for left in reversed(range(5)):
+        if not page.viewer.levers.armed:
+            page.until(lambda: page.cockpit.drivers)
+            page.browser.click(*centre(page.browser.place('Levers on', 'input')))
+        try:
+            page.until(lambda: page.viewer.levers.armed and not page.cockpit.controls.sliders['boom'].disabled, 10.0)
+            break
+        except AssertionError:
+            if not left:
+                raise
     return page.viewer.levers.owner
 
 
