@@ -18,9 +18,9 @@ import numpy as np
 
 from dyn_nodes.measures import MEASURES, Levels
 from dyn_nodes.middleware import Clock, ClockType, QoSProfile, message
-from dyn_nodes.model.in_space import in_space
 from dyn_nodes.model.rotations import quaternion_of_matrix
 from dyn_nodes.monitor.allowance import Allowance, Allowances, AllowanceSettings
+from dyn_nodes.monitor.in_space import in_space
 from dyn_nodes.monitor.standing import StandingGround
 from dyn_nodes.nodes.balance_reports import BalanceReports, contact_frames
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health

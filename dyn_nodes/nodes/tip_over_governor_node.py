@@ -19,8 +19,8 @@ import numpy as np
 from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor, Verdict
 from dyn_nodes.middleware import Clock, ClockType, message
 from dyn_nodes.model import Machine
-from dyn_nodes.model.in_space import in_space
 from dyn_nodes.monitor.braking import BrakingPredictor
+from dyn_nodes.monitor.in_space import in_space
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.arrays import stamp_of_volts, stamp_volts, volts_message
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health

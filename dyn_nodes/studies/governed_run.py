@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor
 from dyn_nodes.model.equilibrium import NoEquilibriumError
-from dyn_nodes.model.in_space import in_space
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import initial_positions
 from dyn_nodes.monitor.braking import BrakingPredictor
+from dyn_nodes.monitor.in_space import in_space
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.simulation.assembly import DAMPING_SCALE, STIFFNESS_SCALE
 from dyn_nodes.simulation.period import PlantDivergedError

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from dyn_nodes.control import Segment, VoltageProfile
 from dyn_nodes.model.actuators import hydraulic
-from dyn_nodes.model.in_space import in_space
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.monitor.in_space import in_space
 from dyn_nodes.studies.governor_troubles import TroubleBox, Troubles
 from dyn_nodes.studies.json_lines import finite
 

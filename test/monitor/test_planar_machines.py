@@ -7,8 +7,8 @@ import pytest
 
 from dyn_nodes.control.tip_over_governor import GovernorSettings
 from dyn_nodes.model import load_machine
-from dyn_nodes.model.in_space import in_space
 from dyn_nodes.monitor.braking import BrakingPredictor
+from dyn_nodes.monitor.in_space import in_space
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.multibody.inertial_sensor import read_imu
 from dyn_nodes.share import find_resource

@@ -976,7 +976,6 @@ def test_a_wheel_of_a_refused_start_is_shown_and_only_overturning_is_a_failure(o
         (['log_loader_linkage'], 'log_loader_linkage.*expected joints that their actuators move alone, found boom_pin'),
         (['arm_a6'], "arm_a6.*'motor_1': expected a hydraulic one, found a dc_motor"),
         (['agv_mecanum_arm'], 'agv_mecanum_arm.*expected actuators that levers move, found none'),
-        (['log_loader_planar'], 'log_loader_planar.*expected a free base on three wheels or more, found 2'),
         (['no_such_machine'], r'no_such_machine\.urdf was not found'),
     ],
 )

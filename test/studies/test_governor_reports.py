@@ -23,7 +23,7 @@ ROWS = {
     'without governor': 'without governor: random runs',
 }
 TRIED = 5
-"""Reports whose worst run is repeated."""
+"""Reports whose three worst runs are repeated."""
 SAME = 0.01
 """Of two least loads of a run: another processor rounds otherwise, and a run goes on from what was decided before."""
 
@@ -58,10 +58,11 @@ def test_no_wheel_has_lifted_and_the_box_is_that_of_the_governor():
 
 
 def test_the_worst_runs_are_those_of_the_present_law(machine):
+    """Most of them: those with the shock of a joint stop keep more since the ground is not forgotten in it."""
     rig, differences = Rig(machine), []
     for _, report in reports()[:: max(len(REPORTS) // TRIED, 1)]:
-        worst = report['worst'][0]
-        outcome = rig.run(Case.from_dict(worst['case']))
-        differences.append(abs(outcome.share - worst['share']))
-        assert not outcome.lifted
+        for worst in report['worst'][:3]:
+            outcome = rig.run(Case.from_dict(worst['case']))
+            differences.append(abs(outcome.share - worst['share']))
+            assert not outcome.lifted
     assert np.median(differences) < SAME, differences
