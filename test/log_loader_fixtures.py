@@ -6,12 +6,18 @@ import pytest
 from log_loader_tasks import CONFIG, P3D, URDF, run
 
 from dyn_nodes.model import load_machine
+from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Settings, System
 
 
 @pytest.fixture(scope='session')
 def machine():
     return load_machine(URDF, CONFIG)
+
+
+@pytest.fixture(scope='session')
+def planar():
+    return load_machine(find_resource('urdf/log_loader_planar.urdf'), find_resource('config/log_loader_planar.yaml'))
 
 
 @pytest.fixture(scope='session')

@@ -100,7 +100,7 @@ def follow_kernel(attachments, force, moment, springs, settings, polygon, starts
     if status == 0:
         copy_kernel(plane, balancing_plane)
     if status == 2:
-        _carry_kernel(direction, omega, smooth, bias, step, patience, memory)
+        _without_load(direction, omega, smooth, bias, step, patience, memory)
         return False, False
     target, gyroscope, rate, shift, error = np.empty(3), np.empty(4), np.empty(3), np.empty(3), np.empty(3)
     copy_kernel(plane[:3], target)
@@ -146,7 +146,7 @@ def follow_kernel(attachments, force, moment, springs, settings, polygon, starts
 
 
 @part
-def _carry_kernel(direction, omega, smooth, bias, step, patience, memory):
+def _without_load(direction, omega, smooth, bias, step, patience, memory):
     """Turn the direction by the gyroscope alone while the load does not press on the ground.
 
     An accelerometer shows that for an instant where a joint meets its stop. Where it lasts longer than `patience` the

@@ -38,7 +38,8 @@ class ObserverSettings:
         rest_time: in which it is learnt from the gyroscope alone while the joints stand still, s.
         disagreement: of the two centres of pressure, over the polygon's inradius; where it lasts longer than `patience`
             the gyroscope's direction is dropped for that of the load: after a slip, or where the ground has changed.
-        patience: s; in a shock the load comes late, and the gyroscope is right.
+        patience: s; in a shock the load comes late, and the gyroscope is right. A machine that presses on nothing for
+            longer has left the ground, which is forgotten.
         lifted: share of the normal force below which a wheel counts as off the ground in the load; the direction is
             not drawn while a wheel is off in both, as nothing but the gyroscope then sees it.
         standing: s for which the load must have all wheels down to count against the gyroscope.

@@ -1,5 +1,5 @@
 """Fixtures of this room."""
 
-from log_loader_fixtures import audited, audited_task, effort_system, machine, system, task
+from log_loader_fixtures import audited, audited_task, effort_system, machine, planar, system, task
 
-__all__ = ['audited', 'audited_task', 'effort_system', 'machine', 'system', 'task']
+__all__ = ['audited', 'audited_task', 'effort_system', 'machine', 'planar', 'system', 'task']

@@ -14,11 +14,6 @@ from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.plant import Plant
 
 
-@pytest.fixture(scope='module')
-def planar():
-    return load_machine(find_resource('urdf/log_loader_planar.urdf'), find_resource('config/log_loader_planar.yaml'))
-
-
 def at_rest(machine, pitch):
     plant = Plant(machine, 'hydraulic', 0.01, 5e-4, ())
     plant.p[:] = plant.system.parameters({'payload_mass': 4000.0}, (0.0, pitch))
@@ -43,8 +38,7 @@ def test_no_side_is_nearer_than_the_ends(planar):
     assert not up.any()
 
 
-def test_a_machine_in_space_stays_as_it_is():
-    machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
+def test_a_machine_in_space_stays_as_it_is(machine):
     assert in_space(machine) is machine
 
 

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 
 from dyn_nodes.control.tip_over_governor import GovernorSettings
-from dyn_nodes.model import load_machine
 from dyn_nodes.monitor.braking import BrakingPredictor
 from dyn_nodes.monitor.in_space import in_space
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.multibody.inertial_sensor import read_imu
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.plant import Plant
 
 PERIOD, RATE = 0.01, 15.0
@@ -22,10 +20,7 @@ OUT, IN, STICK = (-5.0, -5.5), (7.0, 4.0), (0.0, -7.0)
 class Stand:
     """The planar machine with what watches it as one in space."""
 
-    def __init__(self):
-        machine = load_machine(
-            find_resource('urdf/log_loader_planar.urdf'), find_resource('config/log_loader_planar.yaml')
-        )
+    def __init__(self, machine):
         self.plant = Plant(machine, 'hydraulic', PERIOD, 5e-4, ())
         self.monitor = StabilityMonitor(in_space(machine), ('static', 'zmp', 'load_share'))
         self.stops = BrakingPredictor(in_space(machine), range(2), self.monitor, EXACT)
@@ -67,8 +62,8 @@ class Stand:
 
 
 @pytest.fixture(scope='module')
-def stand():
-    return Stand()
+def stand(planar):
+    return Stand(planar)
 
 
 @pytest.mark.parametrize('levers', [OUT, IN, STICK])

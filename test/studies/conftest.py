@@ -1,5 +1,5 @@
 """Fixtures of this room."""
 
-from log_loader_fixtures import machine
+from log_loader_fixtures import machine, planar
 
-__all__ = ['machine']
+__all__ = ['machine', 'planar']

@@ -7,8 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
 from dyn_nodes.studies.emergency_stops import emergency_stops
 from dyn_nodes.studies.governed_run import Rig
 from dyn_nodes.studies.governor_campaign import random_cases
@@ -17,11 +15,6 @@ from dyn_nodes.studies.run_outcome import RESTLESS
 
 SLOPE = np.radians(2.0)
 """Steepest ground on which it stands: its wheels have the friction of ice."""
-
-
-@pytest.fixture(scope='module')
-def planar():
-    return load_machine(find_resource('urdf/log_loader_planar.urdf'), find_resource('config/log_loader_planar.yaml'))
 
 
 @pytest.fixture(scope='module')
