@@ -1,8 +1,9 @@
 """Machine code of a tape as a C function: `intp code(double *x0, intp n0, ..., double *y0, intp m0, ...)`.
 
-Each argument comes with its length. The result is 0; (expected << 8) + argument + 1 where a length is wrong, nothing is
-read or written then; -1 - 4 * argument - fault where guard zones found a fault; or `STOPPED` less a reason where the
-arguments are sound and there is no value: the integrators end a run there.
+In single precision pointers are `float *`. Each argument comes with its length. The result is 0; (expected << 8)
++ argument + 1 where a length is wrong, nothing is read or written then; -1 - 4 * argument - fault where guard zones
+found a fault; or `STOPPED` less a reason where the arguments are sound and there is no value: the integrators end a run
+there.
 
 `bind` makes such a function of one that needs data of a system beside its arguments.
 """
@@ -17,14 +18,14 @@ from numba import types
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
-POINTER = types.CPointer(types.float64)
+POINTER, POINTER_TO_SINGLE = types.CPointer(types.float64), types.CPointer(types.float32)
 STOPPED = -(1 << 40)
 """Greatest status of a kernel that has no value at its arguments."""
 
 
-def code_signature(count: int) -> Any:
+def code_signature(count: int, single: bool = False) -> Any:
     """Return the signature of code with `count` arguments, inputs and outputs together."""
-    return types.intp(*[POINTER, types.intp] * count)
+    return types.intp(*[POINTER_TO_SINGLE if single else POINTER, types.intp] * count)
 
 
 def code_at(function: Any, symbol: str) -> Any:
@@ -54,8 +55,8 @@ class TapeCode:
 
 @intrinsic
 def data_pointer(typingctx: Any, array: Any) -> Any:
-    """Pointer to the first element of a contiguous float64 array, inside a Numba function."""
-    signature = POINTER(array)
+    """Pointer to the first element of a contiguous array, inside a Numba function."""
+    signature = types.CPointer(array.dtype)(array)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return make_array(sig.args[0])(context, builder, args[0]).data
@@ -92,7 +93,10 @@ def _array_at(pointer: Any, lengths: tuple[Any, ...]) -> Any:
 
 @intrinsic
 def call_code(typingctx: Any, address: Any, *arrays: Any) -> Any:
-    """Call the code at an address with contiguous float64 vectors, inside a Numba function; return its status."""
+    """Call the code at an address with contiguous vectors of its precision, inside a Numba function; return its status.
+
+    A vector of another type is read and written as if it were of that precision.
+    """
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         size = context.get_value_type(types.intp)

@@ -25,6 +25,7 @@ from dyn_nodes.compile.lane_functions import (
     sine_and_cosine,
     sines_and_cosines,
 )
+from dyn_nodes.compile.precision import DOUBLE_PRECISION, SINGLE_PRECISION, Precision
 from dyn_nodes.compile.tape import LIBM, SELECT, Tape
 
 DOUBLE, WORD = ir.DoubleType(), ir.IntType(64)
@@ -50,17 +51,18 @@ _INTRINSIC = {
 }
 
 
-def tape_intrinsic(path: Path, lanes: int = 1) -> Any:
+def tape_intrinsic(path: Path, lanes: int = 1, single: bool = False) -> Any:
     """Return a Numba intrinsic of pointer arguments (inputs, then outputs) that runs the tape stored at `path`.
 
-    The tape is read only when Numba compiles; a function taken from Numba's cache never opens the file.
+    Lanes and single are those of `tape_function`. The tape is read only when Numba compiles; a function taken from
+    Numba's cache never opens the file.
     """
 
     def tape_body(typingctx: Any, *pointers: Any) -> Any:
         def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
             # a variadic intrinsic receives its arguments as one tuple
             members = [builder.extract_value(args[0], k) for k in range(len(sig.args[0].types))]
-            emit(Tape.load(path), builder, members, lanes)
+            emit(Tape.load(path), builder, members, lanes, precision=_precision(single))
             return context.get_dummy_value()
 
         return types.void(types.StarArgTuple(pointers)), codegen
@@ -68,7 +70,7 @@ def tape_intrinsic(path: Path, lanes: int = 1) -> Any:
     return intrinsic(tape_body)
 
 
-def tape_function(path: Path, symbol: str, lanes: int = 1) -> Any:
+def tape_function(path: Path, symbol: str, lanes: int = 1, single: bool = False) -> Any:
     """Return a Numba intrinsic without arguments that adds the tape at `path` as a C function to the machine code.
 
     The C function is that of `compile.code`. It looks at the lengths by itself and is not wrapped by Numba: a wrapper
@@ -78,11 +80,12 @@ def tape_function(path: Path, symbol: str, lanes: int = 1) -> Any:
         path: of the tape, which is read only when Numba compiles.
         symbol: of the C function.
         lanes: states that it takes at once; element i of state k of an argument is at i * lanes + k.
+        single: in single precision, which takes several lanes.
     """
 
     def tape_body(typingctx: Any) -> Any:
         def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            add_function(Tape.load(path), builder.module, symbol, lanes)
+            add_function(Tape.load(path), builder.module, symbol, lanes, _precision(single))
             return context.get_dummy_value()
 
         return types.void(), codegen
@@ -90,17 +93,24 @@ def tape_function(path: Path, symbol: str, lanes: int = 1) -> Any:
     return intrinsic(tape_body)
 
 
-def add_function(tape: Tape, module: ir.Module, symbol: str, lanes: int = 1) -> None:
+def _precision(single: bool) -> Precision:
+    return SINGLE_PRECISION if single else DOUBLE_PRECISION
+
+
+def add_function(
+    tape: Tape, module: ir.Module, symbol: str, lanes: int = 1, precision: Precision = DOUBLE_PRECISION
+) -> None:
     """Add the C function of a tape to a module: pointer and length of each argument; a status."""
     sizes = [lanes * size for size in (*tape.inputs, *tape.outputs)]
-    function = ir.Function(module, ir.FunctionType(WORD, [DOUBLE.as_pointer(), WORD] * len(sizes)), name=symbol)
+    pointer = precision.number.as_pointer()
+    function = ir.Function(module, ir.FunctionType(WORD, [pointer, WORD] * len(sizes)), name=symbol)
     builder = ir.IRBuilder(function.append_basic_block())
     for k, size in enumerate(sizes):
         wrong = builder.icmp_signed('!=', function.args[2 * k + 1], ir.Constant(WORD, size))
         with builder.if_then(wrong, likely=False):
             builder.ret(ir.Constant(WORD, (size << 8) + k + 1))
-    numbers = _Numbers(tape, module, f'{symbol}_numbers', lanes) if lanes > 1 else None
-    emit(tape, builder, list(function.args[::2]), lanes, numbers)
+    numbers = _Numbers(tape, module, f'{symbol}_numbers', lanes, precision) if lanes > 1 else None
+    emit(tape, builder, list(function.args[::2]), lanes, numbers, precision)
     builder.ret(ir.Constant(WORD, 0))
 
 
@@ -112,14 +122,14 @@ class _Numbers:
     it could be written, and is seen from outside.
     """
 
-    def __init__(self, tape: Tape, module: ir.Module, symbol: str, lanes: int) -> None:
+    def __init__(self, tape: Tape, module: ir.Module, symbol: str, lanes: int, precision: Precision) -> None:
         numbers = tape.constants[tape.code[:, 0] == ca.OP_CONST].tolist()
         self._places = {number: place for place, number in enumerate(numbers) if number not in LITERAL}
-        vector = ir.VectorType(DOUBLE, lanes)
+        vector = ir.VectorType(precision.number, lanes)
         kind = ir.ArrayType(vector, len(numbers))
         self._table = ir.GlobalVariable(module, kind, symbol)
         self._table.initializer = ir.Constant(kind, [ir.Constant(vector, [own] * lanes) for own in numbers])
-        self._table.align = 8 * lanes
+        self._table.align = precision.bytes * lanes
 
     def load(self, builder: Any, number: float) -> Any | None:
         """Return a number as a vector; None for one that machine code has better by itself."""
@@ -129,11 +139,24 @@ class _Numbers:
         return builder.load(builder.gep(self._table, place, inbounds=True), align=self._table.align)
 
 
-def emit(tape: Tape, builder: Any, pointers: list[Any], lanes: int = 1, numbers: _Numbers | None = None) -> None:
-    """Append the tape's instructions to an LLVM builder. `pointers`: one double* per input and output.
+def emit(
+    tape: Tape,
+    builder: Any,
+    pointers: list[Any],
+    lanes: int = 1,
+    numbers: _Numbers | None = None,
+    precision: Precision = DOUBLE_PRECISION,
+) -> None:
+    """Append the tape's instructions to an LLVM builder. `pointers`: one to numbers per input and output.
 
     With several lanes every value is a vector, branches are selections lane by lane.
+
+    Raises:
+        ValueError: single precision with one lane, or with a number of the tape that it does not have.
     """
+    align = precision.bytes
+    if precision is not DOUBLE_PRECISION:
+        _check_single(tape, lanes)
     code, constants = tape.code.tolist(), tape.constants.tolist()
     values: list[Any] = [None] * len(code)
     n_in = len(tape.inputs)
@@ -147,22 +170,32 @@ def emit(tape: Tape, builder: Any, pointers: list[Any], lanes: int = 1, numbers:
                 held = numbers.load(builder, number) if numbers else None
                 values[place] = emitter.constant(number) if held is None else held
             elif op == ca.OP_INPUT:
-                values[place] = builder.load(emitter.element(pointers[a], b), align=8)
+                values[place] = builder.load(emitter.element(pointers[a], b), align=align)
             else:
                 values[place] = emitter.operation(op, a, b, c)
 
     if lanes == 1:
         emitter = _Emitter(builder, values)
     else:
-        emitter = wide = _LaneEmitter(builder, values, lanes)
+        emitter = wide = _LaneEmitter(builder, values, lanes, precision)
         needed, angles = _early_angles(tape)
         write(needed)
         wide.turn([values[place] for place in angles])
     write(range(len(code)))
     for output, element, value in tape.results.tolist():
-        builder.store(emitter.number(value), emitter.element(pointers[n_in + output], element), align=8)
+        builder.store(emitter.number(value), emitter.element(pointers[n_in + output], element), align=align)
     for output, element in _structural_zeros(tape):
-        builder.store(emitter.constant(0.0), emitter.element(pointers[n_in + output], element), align=8)
+        builder.store(emitter.constant(0.0), emitter.element(pointers[n_in + output], element), align=align)
+
+
+def _check_single(tape: Tape, lanes: int) -> None:
+    """Refuse a tape that single precision cannot compute: a number would be infinite, or lose its bits."""
+    if lanes < 2:
+        raise ValueError(f'single precision: expected several lanes, found {lanes}')
+    sizes = np.abs(tape.constants[tape.code[:, 0] == ca.OP_CONST])
+    known, bounds = sizes[np.isfinite(sizes) & (sizes > 0.0)], np.finfo(np.float32)
+    if known.size and not bounds.tiny <= known.min() <= known.max() <= bounds.max:
+        raise ValueError(f'single precision: expected numbers of its range, found {known.min():g} to {known.max():g}')
 
 
 def _early_angles(tape: Tape) -> tuple[list[int], list[int]]:
@@ -284,10 +317,11 @@ class _Emitter:
 class _LaneEmitter(_Emitter):
     """The same with a vector per tape value."""
 
-    def __init__(self, builder: Any, values: list[Any], lanes: int) -> None:
+    def __init__(self, builder: Any, values: list[Any], lanes: int, precision: Precision) -> None:
         super().__init__(builder, values)
-        self.lanes = lanes
-        self.kind, self.truth = ir.VectorType(DOUBLE, lanes), ir.VectorType(ir.IntType(1), lanes)
+        self.lanes, self.precision = lanes, precision
+        self.kind, self.truth = ir.VectorType(precision.number, lanes), ir.VectorType(ir.IntType(1), lanes)
+        self._doubles = ir.VectorType(DOUBLE, lanes)
         self._turned: dict[Any, tuple[Any, Any]] = {}
 
     def constant(self, number: float) -> Any:
@@ -307,28 +341,27 @@ class _LaneEmitter(_Emitter):
         module = self.builder.module
         if name in ('llvm.sin', 'llvm.cos'):
             return self._sine_and_cosine(operands[0])[name == 'llvm.cos']
-        if name == 'llvm.exp':
-            return self.builder.call(exponential(module, self.lanes), operands)
-        if name == 'llvm.log':
-            return self.builder.call(logarithm(module, self.lanes), operands)
+        if name in ('llvm.exp', 'llvm.log'):
+            function = (exponential if name == 'llvm.exp' else logarithm)(module, self.lanes)
+            return self._stored(self.builder.call(function, self._in_doubles(operands)))
         if name == 'llvm.pow':
-            return each_lane(self.builder, self.lanes, scalar_function(module, f'{name}.f64', 2), operands)
-        symbol = f'{name}.v{self.lanes}f64'
+            return self._each_lane(f'{name}.f64', operands)
+        symbol = f'{name}.v{self.lanes}{self.precision.suffix}'
         kind = ir.FunctionType(self.kind, [self.kind] * len(operands))
         return self.builder.call(module.globals.get(symbol) or ir.Function(module, kind, name=symbol), operands)
 
     def turn(self, angles: Sequence[Any]) -> None:
         """Compute sines and cosines of angles now, for when they are asked for."""
         if angles:
-            self._turned.update(zip(angles, sines_and_cosines(self.builder, self.lanes, angles)))
+            self._turned.update(zip(angles, sines_and_cosines(self.builder, self.lanes, self.precision, angles)))
 
     def _sine_and_cosine(self, x: Any) -> tuple[Any, Any]:
         """Return both: a tape that has one of them mostly has the other one, too."""
         if x not in self._turned:
             with self.builder.goto_entry_block():
                 room = self.builder.alloca(self.kind, 2)
-            self.builder.call(sine_and_cosine(self.builder.module, self.lanes), [room, x])
-            sine, cosine = (self.builder.load(self._place(room, k), align=8) for k in range(2))
+            self.builder.call(sine_and_cosine(self.builder.module, self.lanes, self.precision), [room, x])
+            sine, cosine = (self.builder.load(self._place(room, k), align=self.precision.bytes) for k in range(2))
             self._turned[x] = sine, cosine
         return self._turned[x]
 
@@ -336,5 +369,18 @@ class _LaneEmitter(_Emitter):
         return self.builder.gep(pointer, [ir.Constant(WORD, index)], inbounds=True)
 
     def _libm(self, name: str, operands: list[Any]) -> Any:
+        return self._each_lane(name, operands)
+
+    def _each_lane(self, name: str, operands: list[Any]) -> Any:
         function = scalar_function(self.builder.module, name, len(operands))
-        return each_lane(self.builder, self.lanes, function, operands)
+        return self._stored(each_lane(self.builder, self.lanes, function, self._in_doubles(operands)))
+
+    def _in_doubles(self, operands: Sequence[Any]) -> Sequence[Any]:
+        """Return operands for a function that is there in double precision only."""
+        if self.kind == self._doubles:
+            return operands
+        return [self.builder.fpext(own, self._doubles) for own in operands]
+
+    def _stored(self, value: Any) -> Any:
+        """Return a value of double precision as it is stored here."""
+        return value if self.kind == self._doubles else self.builder.fptrunc(value, self.kind)

@@ -5,9 +5,11 @@ carried along. Errors, measured against wider floats by `test/compile/test_lane_
 
 | function | arguments | greatest error |
 |---|---|---|
-| sin, cos | up to 2^20 pi / 2 | 1 unit in the last place (ulp) |
+| sin, cos | up to 2^20 pi / 2, in single precision 2^8 pi / 2 | 1 unit in the last place (ulp) |
 | exp | all | 1 ulp where the result is a normal number |
 | log | all | 1 ulp |
+
+Sine and cosine are there in both precisions, the others in double precision.
 
 Sine and cosine of larger arguments, infinite ones and NaN are those of the C library, lane by lane. The exponential
 becomes 0 and infinity, the logarithm minus infinity at 0 and NaN below, and NaN stays NaN.
@@ -16,7 +18,6 @@ becomes 0 and infinity, the logarithm minus infinity at 0 and NaN below, and NaN
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import reduce
@@ -24,20 +25,17 @@ from typing import Any
 
 from llvmlite import ir
 
-DOUBLE, WORD, BIT = ir.DoubleType(), ir.IntType(64), ir.IntType(1)
+from dyn_nodes.compile.precision import DOUBLE_PRECISION, Precision
+
+DOUBLE, WORD = ir.DoubleType(), ir.IntType(64)
 FUSED = ('contract',)
 """Flags of polynomials: a product and a sum may be one instruction. Reductions have none: they rest on rounding."""
 PI = Fraction('3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534')
 LN2 = Fraction('0.69314718055994530941723212145817656807550013436025525412068000949339362196969471560586332699')
-INTEGRAL = 1.5 * 2.0**52
-"""Added to a number of at most 2^51, it leaves its nearest integer in the last bits."""
-INTEGRAL_BITS = int.from_bytes(struct.pack('<d', INTEGRAL), 'little')
-FAR = 2.0**20 * math.pi / 2
-"""Greatest argument of sine and cosine whose reduction is exact enough: its multiple of pi / 2 has 20 bits."""
 EXPONENT, BIAS = 52, 1023
 ROOT_HALF = 0x3FE6A09E667F3BCD
 """Bits of the square root of 1/2."""
-SIN_TERMS, COS_TERMS, EXP_TERMS, LOG_TERMS = 8, 8, 13, 11
+EXP_TERMS, LOG_TERMS = 13, 11
 """Terms of the series beyond the first two, or one: the rest is below 2^-58 of the result."""
 
 
@@ -53,11 +51,11 @@ def split(value: Fraction, bits: Sequence[int]) -> list[float]:
 
 
 class Lanes:
-    """Writes arithmetic on vectors of doubles to an LLVM builder."""
+    """Writes arithmetic on vectors to an LLVM builder."""
 
-    def __init__(self, builder: Any, lanes: int) -> None:
-        self.builder, self.lanes = builder, lanes
-        self.kind, self.words = ir.VectorType(DOUBLE, lanes), ir.VectorType(WORD, lanes)
+    def __init__(self, builder: Any, lanes: int, precision: Precision = DOUBLE_PRECISION) -> None:
+        self.builder, self.lanes, self.precision = builder, lanes, precision
+        self.kind, self.words = ir.VectorType(precision.number, lanes), ir.VectorType(precision.word, lanes)
 
     def number(self, value: float) -> Any:
         """Return a number in every lane."""
@@ -88,35 +86,44 @@ class Lanes:
         return self.builder.fcmp_ordered('<', x, y)
 
     def power_of_two(self, exponent: Any) -> Any:
-        """Return 2 to integers (words) between -1022 and 1023."""
+        """Return 2 to integers (words) between -1022 and 1023, in double precision."""
         biased = self.builder.add(exponent, self.word(BIAS))
         return self.of_bits(self.builder.shl(biased, self.word(EXPONENT)))
 
     def nearest(self, x: Any) -> tuple[Any, Any]:
         """Return the nearest integers of numbers as numbers, and as words."""
-        moved = self.builder.fadd(x, self.number(INTEGRAL))
-        whole = self.builder.fsub(moved, self.number(INTEGRAL))
-        return whole, self.builder.sub(self.bits(moved), self.word(INTEGRAL_BITS))
+        integral = self.number(self.precision.integral)
+        moved = self.builder.fadd(x, integral)
+        whole = self.builder.fsub(moved, integral)
+        return whole, self.builder.sub(self.bits(moved), self.word(self.precision.integral_bits))
+
+    def near(self, x: Any) -> Any:
+        """Return where an angle is small enough to be reduced here."""
+        far = 2.0**self.precision.quarters * math.pi / 2
+        size = self.builder.call(_magnitude(self.builder.module, self.lanes, self.precision), [x])
+        return self.builder.fcmp_ordered('<=', size, self.number(far))
 
 
-def sine_and_cosine(module: ir.Module, lanes: int) -> ir.Function:
+def sine_and_cosine(module: ir.Module, lanes: int, precision: Precision) -> ir.Function:
     """Return the function of a module that writes sine and cosine: (pointer to two vectors, vector)."""
-    kind = ir.VectorType(DOUBLE, lanes)
-    return _own(module, f'sincos_{lanes}', ir.VoidType(), [kind.as_pointer(), kind], lambda f: _write_sincos(f, lanes))
+    kind = ir.VectorType(precision.number, lanes)
+    name = f'sincos_{precision.suffix}_{lanes}'
+    return _own(
+        module, name, ir.VoidType(), [kind.as_pointer(), kind], lambda own: _write_sincos(own, lanes, precision)
+    )
 
 
-def sines_and_cosines(builder: Any, lanes: int, angles: Sequence[Any]) -> list[tuple[Any, Any]]:
+def sines_and_cosines(builder: Any, lanes: int, precision: Precision, angles: Sequence[Any]) -> list[tuple[Any, Any]]:
     """Write sines and cosines of vectors in place, with one branch for all: for those too large to be reduced here."""
-    write, module = Lanes(builder, lanes), builder.module
-    near = [builder.fcmp_ordered('<=', builder.call(_magnitude(module, lanes), [x]), write.number(FAR)) for x in angles]
-    every = builder.bitcast(reduce(builder.and_, near), ir.IntType(lanes))
+    write, module = Lanes(builder, lanes, precision), builder.module
+    every = builder.bitcast(reduce(builder.and_, map(write.near, angles)), ir.IntType(lanes))
     found = [_reduced_sincos(write, x) for x in angles]
     before, room = builder.block, builder.alloca(write.kind, 2)
     with builder.if_then(builder.icmp_unsigned('!=', every, ir.Constant(ir.IntType(lanes), -1)), likely=False):
         exact = []
         for x in angles:
-            builder.call(sine_and_cosine(module, lanes), [room, x])
-            exact.append(tuple(builder.load(_place(builder, room, k), align=8) for k in range(2)))
+            builder.call(sine_and_cosine(module, lanes, precision), [room, x])
+            exact.append(tuple(builder.load(_place(builder, room, k), align=precision.bytes) for k in range(2)))
         after = builder.block
     return [
         tuple(_either(builder, (value, before), (other, after)) for value, other in zip(pair, others))  # type: ignore[misc]
@@ -155,7 +162,7 @@ def _own(module: ir.Module, name: str, result: Any, arguments: list[Any], write:
 
 def each_lane(builder: Any, lanes: int, function: Any, operands: Sequence[Any]) -> Any:
     """Return a function of scalars, called lane by lane."""
-    result = ir.Constant(ir.VectorType(DOUBLE, lanes), [0.0] * lanes)
+    result = ir.Constant(operands[0].type, [0.0] * lanes)
     for k in range(lanes):
         place = ir.Constant(ir.IntType(32), k)
         own = [builder.extract_element(x, place) for x in operands]
@@ -163,30 +170,29 @@ def each_lane(builder: Any, lanes: int, function: Any, operands: Sequence[Any]) 
     return result
 
 
-def scalar_function(module: ir.Module, name: str, arity: int = 1) -> ir.Function:
+def scalar_function(module: ir.Module, name: str, arity: int = 1, kind: ir.Type = DOUBLE) -> ir.Function:
     """Return the declaration of a function of the C library, or of an intrinsic."""
     known = module.globals.get(name)
     if known is None:
-        known = ir.Function(module, ir.FunctionType(DOUBLE, [DOUBLE] * arity), name=name)
+        known = ir.Function(module, ir.FunctionType(kind, [kind] * arity), name=name)
     return known
 
 
-def _write_sincos(function: ir.Function, lanes: int) -> None:
+def _write_sincos(function: ir.Function, lanes: int, precision: Precision) -> None:
     builder = ir.IRBuilder(function.append_basic_block())
-    write = Lanes(builder, lanes)
+    write, align = Lanes(builder, lanes, precision), precision.bytes
     out, x = function.args
-    size = builder.call(_magnitude(function.module, lanes), [x])
-    near = builder.fcmp_ordered('<=', size, write.number(FAR))
+    near = write.near(x)
     sine, cosine = _reduced_sincos(write, x)
     for k, value in enumerate((sine, cosine)):
-        builder.store(value, _place(builder, out, k), align=8)
+        builder.store(value, _place(builder, out, k), align=align)
     every = builder.bitcast(near, ir.IntType(lanes))
     with builder.if_then(builder.icmp_unsigned('!=', every, ir.Constant(ir.IntType(lanes), -1)), likely=False):
         for k, name in enumerate(('sin', 'cos')):
-            own = scalar_function(function.module, f'llvm.{name}.f64')
+            own = scalar_function(function.module, f'llvm.{name}.{precision.suffix}', kind=precision.number)
             exact = each_lane(builder, lanes, own, [x])
-            value = builder.load(_place(builder, out, k), align=8)
-            builder.store(builder.select(near, value, exact), _place(builder, out, k), align=8)
+            value = builder.load(_place(builder, out, k), align=align)
+            builder.store(builder.select(near, value, exact), _place(builder, out, k), align=align)
     builder.ret_void()
 
 
@@ -194,16 +200,16 @@ def _place(builder: Any, pointer: Any, index: int) -> Any:
     return builder.gep(pointer, [ir.Constant(WORD, index)], inbounds=True)
 
 
-def _magnitude(module: ir.Module, lanes: int) -> ir.Function:
-    name, kind = f'llvm.fabs.v{lanes}f64', ir.VectorType(DOUBLE, lanes)
+def _magnitude(module: ir.Module, lanes: int, precision: Precision) -> ir.Function:
+    name, kind = f'llvm.fabs.v{lanes}{precision.suffix}', ir.VectorType(precision.number, lanes)
     return module.globals.get(name) or ir.Function(module, ir.FunctionType(kind, [kind]), name=name)
 
 
 def _reduced_sincos(write: Lanes, x: Any) -> tuple[Any, Any]:
-    """Return sine and cosine of x = n pi / 2 + (r + rest): n has 20 bits, pi / 2 is three floats and a rest."""
+    """Return sine and cosine of x = n pi / 2 + (r + rest), where pi / 2 is three floats and a rest."""
     builder = write.builder
     count, whole = write.nearest(builder.fmul(x, write.number(float(2 / PI))))
-    first, second, third, last = split(PI / 2, (33, 33, 33, 53))
+    first, second, third, last = split(PI / 2, write.precision.pieces)
     exact = builder.fsub(x, builder.fmul(count, write.number(first)))
     taken = builder.fmul(count, write.number(second))
     near = builder.fsub(exact, taken)
@@ -228,14 +234,14 @@ def _reduced_sincos(write: Lanes, x: Any) -> tuple[Any, Any]:
 def _signed(write: Lanes, x: Any, turned: Any) -> Any:
     """Return x, with the other sign where the words `turned` are 2 and not 0."""
     builder = write.builder
-    return write.of_bits(builder.xor(write.bits(x), builder.shl(turned, write.word(62))))
+    return write.of_bits(builder.xor(write.bits(x), builder.shl(turned, write.word(write.precision.bits[0] - 2))))
 
 
 def _central_sine(write: Lanes, r: Any, rest: Any) -> Any:
     """Return the sine of r + rest within pi / 4: r + (rest - r^2 rest / 2 + r^3 (-1/6 + ...))."""
     builder = write.builder
     z = builder.fmul(r, r, flags=FUSED)
-    terms = [(-1) ** k / math.factorial(2 * k + 1) for k in range(1, SIN_TERMS + 1)]
+    terms = [(-1) ** k / math.factorial(2 * k + 1) for k in range(1, write.precision.sin_terms + 1)]
     cube = builder.fmul(builder.fmul(z, r, flags=FUSED), write.series(z, terms), flags=FUSED)
     turned = builder.fmul(builder.fmul(z, write.number(-0.5), flags=FUSED), rest, flags=FUSED)
     small = builder.fadd(builder.fadd(cube, turned, flags=FUSED), rest, flags=FUSED)
@@ -252,7 +258,7 @@ def _central_cosine(write: Lanes, r: Any, rest: Any) -> Any:
     half = builder.fmul(z, write.number(0.5))
     w = builder.fsub(one, half)
     lost = builder.fsub(builder.fsub(one, w), half)
-    terms = [(-1) ** k / math.factorial(2 * k) for k in range(2, COS_TERMS + 2)]
+    terms = [(-1) ** k / math.factorial(2 * k) for k in range(2, write.precision.cos_terms + 2)]
     fourth = builder.fmul(builder.fmul(z, z, flags=FUSED), write.series(z, terms), flags=FUSED)
     small = builder.fsub(fourth, builder.fmul(r, rest, flags=FUSED), flags=FUSED)
     return builder.fadd(w, builder.fadd(lost, small))

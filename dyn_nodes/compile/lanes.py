@@ -15,7 +15,8 @@ Array = NDArray[np.float64]
 def lane_count() -> int:
     """Return how many states the vector kernels of this computer take at once.
 
-    8 where vectors of the processor have 512 bits, else 4: two or one of AVX2, two of aarch64.
+    8 where vectors of the processor have 512 bits, else 4: two or one of AVX2, two of aarch64. In single precision they
+    take twice as many.
     """
     features = binding.get_host_cpu_features()
     return 8 if features.get('avx512f', False) else 4

@@ -66,7 +66,7 @@ def _refuse(kernel, argument, which, expected, found):
 # Inputs come first. The code of a tape is a C function that looks at the lengths of its arguments: no way around its
 # checks. It is called by its symbol or address: a Numba function would be compiled again into all that calls it.
 CODE = """
-_{name}_tape = tape_function(_HERE / '{name}.npz', f'{{_HERE.name}}_{name}_code', {lanes})
+_{name}_tape = tape_function(_HERE / '{name}.npz', f'{{_HERE.name}}_{name}_code', {lanes}, {single})
 
 
 @cfunc(types.void(), cache=True)
@@ -79,10 +79,10 @@ _{name}_code = TapeCode(_{name}_holder, f'{{_HERE.name}}_{name}_code', {count})
 
 # with guard zones
 ZONED_CODE = """
-_{name}_tape = tape_intrinsic(_HERE / '{name}.npz', {lanes})
+_{name}_tape = tape_intrinsic(_HERE / '{name}.npz', {lanes}, {single})
 
 
-@cfunc(code_signature({count}), cache=True)
+@cfunc(code_signature({count}, {single}), cache=True)
 def _{name}_code({pairs}):
 {returns}
 {body}
@@ -261,7 +261,7 @@ def compile_functions(name: str, functions: Functions, batch: Sequence[str] = ()
     return build_module(name, content, lambda: (functions, {}), batch=batch)
 
 
-def lane_module(module: CompiledModule, kernels: Sequence[str], lanes: int) -> CompiledModule:
+def lane_module(module: CompiledModule, kernels: Sequence[str], lanes: int, single: bool = False) -> CompiledModule:
     """Return kernels of a module for several states at once, from the cache or compiled now.
 
     Their vectors have `lanes` times as many elements: element i of state k is at i * lanes + k. Every value of a kernel
@@ -271,15 +271,19 @@ def lane_module(module: CompiledModule, kernels: Sequence[str], lanes: int) -> C
         module: whose tapes are taken.
         kernels: names of those that are wanted.
         lanes: states at once, at least 2 (`lanes.lane_count`).
+        single: in single precision: vectors are float32, and only machine code calls the kernels, by their `code`.
     """
     name = str(module.meta.get('name'))
-    recipe = digest([f'{lanes} lanes', module.directory.name, *kernels, _versions(), source_digest('compile')])
+    recipe = digest(
+        [f'{lanes} lanes, {single}', module.directory.name, *kernels, _versions(), source_digest('compile')]
+    )
     root = cache_directory()
 
     def generate() -> Generated:
         tapes = {key: Tape.load(module.directory / f'{key}.npz') for key in kernels}
         inputs = {key: len(tape.inputs) for key, tape in tapes.items()}
-        return _generate_from_tapes(tapes, {**module.meta, 'arguments': inputs, 'lanes': lanes}, lanes=lanes)
+        meta = {**module.meta, 'arguments': inputs, 'lanes': lanes}
+        return _single_from_tapes(tapes, meta, lanes) if single else _generate_from_tapes(tapes, meta, lanes=lanes)
 
     with turn(root, recipe, lambda: compiling.notice(name)) as waited:
         if waited:
@@ -330,14 +334,15 @@ def _sizes(tape: Tape, lanes: int = 1) -> tuple[int, ...]:
     return tuple(lanes * size for size in (*tape.inputs, *tape.outputs))
 
 
-def _code_text(name: str, tape: Tape, lanes: int = 1) -> str:
+def _code_text(name: str, tape: Tape, lanes: int = 1, single: bool = False) -> str:
     """Text of the C function of a kernel."""
     names, sizes = _arguments(tape), _sizes(tape, lanes)
     if not guarded():
-        return CODE.format(name=name, count=len(names), lanes=lanes)
+        return CODE.format(name=name, count=len(names), lanes=lanes, single=single)
     return ZONED_CODE.format(
         name=name,
         lanes=lanes,
+        single=single,
         count=len(names),
         pairs=', '.join(f'{n}, n{n}' for n in names),
         returns='\n'.join(
@@ -395,7 +400,7 @@ def _zoned_body(name: str, tape: Tape) -> str:
     inputs = [f'x{k}' for k in range(len(tape.inputs))]
     outputs = [f'y{k}' for k in range(len(tape.outputs))]
     lines = [f'    z{n} = guarded_copy(carray({n}, n{n}))' for n in inputs]
-    lines += [f'    z{n} = guarded_block(n{n})' for n in outputs]
+    lines += [f'    z{n} = guarded_block(carray({n}, n{n}))' for n in outputs]
     views = [f'data_pointer(z{n}[GUARD_ZONE : GUARD_ZONE + n{n}])' for n in [*inputs, *outputs]]
     lines.append(f'    _{name}_tape({", ".join(views)})')
 
@@ -431,6 +436,12 @@ def _generate_from_tapes(
         names += [key, f'{key}_batch'] if key in batch else [key]
     text = f'{HEADER}_kernels = {list(tapes)!r}\n' + _guard_text() + _refuse_text(names) + body + ''.join(texts)
     return Generated(text, tapes, json.dumps(meta))
+
+
+def _single_from_tapes(tapes: dict[str, Tape], meta: dict[str, Any], lanes: int) -> Generated:
+    """Return the module of vector kernels in single precision: their C functions alone."""
+    body = ''.join(_code_text(key, tape, lanes, single=True) for key, tape in tapes.items())
+    return Generated(f'{HEADER}_kernels = {list(tapes)!r}\n{_guard_text()}{body}', tapes, json.dumps(meta))
 
 
 def _write(root: Path, generated: Generated) -> None:

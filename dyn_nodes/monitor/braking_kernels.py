@@ -23,8 +23,8 @@ A stop has a row of volts a step, of which the last one goes on; when they have 
 long. It ends where all joints rest after the last row, and none was faster than `SWIFT` for as long as the base rocks
 after it.
 
-`start_at` is a kernel of the machine (`BrakingModel`), codes (k, 3) are lanes of its vector kernels, fewest first, and
-addresses of their `stride` and `standing`.
+`start_at` is a kernel of the machine (`BrakingModel`), whose codes (k, 3) begin with 1 and the addresses of `stride`
+and `standing` for one state; then come lanes and `stride` of the vector kernels in single precision, fewest first.
 """
 
 from __future__ import annotations

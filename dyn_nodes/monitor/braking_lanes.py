@@ -4,6 +4,9 @@ There may be more stops than lanes. A lane whose stop has ended takes the next o
 waits and half of the lanes are free, those that go on are packed into a narrower kernel, which is done sooner. Arrays
 are those of `braking_kernels`.
 
+The kernels are of single precision, and so are the arrays of lanes: a vector of the processor takes twice as many
+stops. Shares differ by 1e-5 or so from those in double precision (`test/monitor/test_braking_precision.py`).
+
 A runner is a stop for one of the delays; a stop has as many, one after the other. States are two, (2, s lanes), before
 a step and after it, by turns.
 """
@@ -51,9 +54,9 @@ def run_lanes(keys, chosen, situation, ends, ways_out):
     runners, delays = ends.shape[0], begins.shape[0]
     kind = width(codes, runners)
     lanes = codes[kind, 0]
-    states, given = np.empty((2, begins.shape[1] * lanes)), spread(known, lanes)
+    states, given = np.empty((2, begins.shape[1] * lanes), np.float32), spread(known, lanes)
     states[0], stands = spread(begins[0], lanes), spread(stand, lanes)
-    notes, enough, volts = np.full((lanes, 7), -1), np.empty(lanes), np.zeros(past.shape[1] * lanes)
+    notes, enough, volts = np.full((lanes, 7), -1), np.empty(lanes), np.zeros(past.shape[1] * lanes, np.float32)
     tables = np.empty((runners, waits[-1] + times[TO_LAST] + times[TO_HOLD] + times[TO_PREDICT], past.shape[1]))
     at = np.empty((runners, begins.shape[1]))
     ends[:], ways_out[:] = np.inf, NOT_YET
@@ -73,7 +76,7 @@ def run_lanes(keys, chosen, situation, ends, ways_out):
         fewer = codes[kind, 0]
         if fewer < lanes:
             own = packed(states[side], notes, fewer)
-            states, side = np.empty((2, own.shape[0])), 0
+            states, side = np.empty((2, own.shape[0]), np.float32), 0
             states[0], given, stands = own, packed(given, notes, fewer), spread(stand, fewer)
             volts, enough = packed(volts, notes, fewer), packed(enough, notes, fewer)
             notes, lanes = packed_notes(notes, fewer), fewer
@@ -98,7 +101,7 @@ def advance(code, states, side, given, stands, volts, tables, notes, enough, tim
     One loop without calls but of the kernel: it runs once a microsecond.
     """
     lanes, m = notes.shape[0], tables.shape[2]
-    x, after, seen = states[side], states[1 - side], np.empty(2 * lanes)
+    x, after, seen = states[side], states[1 - side], np.empty(2 * lanes, np.float32)
     longest, rocks = times[AT_MOST], times[TO_ROCK]
     while True:
         for k in range(lanes):
@@ -144,7 +147,7 @@ def end_stop(runner, how, delays, ways_out):
 
 def width(codes, used):
     """Return the row of codes whose kernels have the fewest lanes in which so many find room, or the most lanes."""
-    row = 0
+    row = 1
     while codes[row, 0] < used and row + 1 < codes.shape[0]:
         row += 1
     return row
@@ -152,7 +155,7 @@ def width(codes, used):
 
 def spread(values, lanes):
     """Return values (s,) in all lanes."""
-    result = np.empty(values.shape[0] * lanes)
+    result = np.empty(values.shape[0] * lanes, np.float32)
     for i in range(values.shape[0]):
         for k in range(lanes):
             result[i * lanes + k] = values[i]
@@ -163,7 +166,7 @@ def packed(values, notes, fewer):
     """Return what the lanes with a runner have of values, in fewer lanes; lanes that stay free get the first one's."""
     lanes = notes.shape[0]
     size = values.shape[0] // lanes
-    result, place = np.empty(size * fewer), 0
+    result, place = np.empty(size * fewer, values.dtype), 0
     for k in range(lanes):
         if notes[k, RUNNER] >= 0:
             for free in range(place, fewer if place == 0 else place + 1):

@@ -303,9 +303,10 @@ class BrakingModel:
         machine: on wheels, its joints moved by hydraulic actuators alone.
 
     Attributes:
-        codes: (k, 3) states that kernels take at once, and addresses of their machine code of `stride` and `standing`:
-            one state, and 2, 4 and so on up to the lanes of this computer. What needs few lanes takes few: a narrow
-            kernel is done sooner than a wide one.
+        codes: (k, 3) states that kernels take at once, and addresses of their machine code: of `stride` and `standing`
+            for one state, then of `stride` in single precision for 4, 8 and so on up to the lanes of this computer.
+            What needs few lanes takes few: a narrow kernel is done sooner than a wide one. All come to the same bits;
+            two lanes would not, which LLVM makes of other instructions.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -321,10 +322,10 @@ class BrakingModel:
                 *LAW,
             ],
         )
-        widths = [2**k for k in range(1, lane_count().bit_length())]
-        self._wide = [lane_module(self.kernels, ('stride', 'standing'), lanes) for lanes in widths]
-        modules = zip([1, *widths], [self.kernels, *self._wide])
-        self.codes = np.array([[lanes, own.code('stride'), own.code('standing')] for lanes, own in modules])
+        widths = [2**k for k in range(2, lane_count().bit_length() + 1)]
+        self._wide = [lane_module(self.kernels, ('stride',), lanes, single=True) for lanes in widths]
+        one = [1, self.kernels.code('stride'), self.kernels.code('standing')]
+        self.codes = np.array([one, *([lanes, own.code('stride'), 0] for lanes, own in zip(widths, self._wide))])
 
     def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:
         own = _Trace(self.machine)

@@ -3,7 +3,7 @@
 `governor_decisions.npz` has 47 decisions of twelve runs of the adversary (seed 11) with what the predictor knew:
 certified or not, every set of held levers, 1 to 23 predictions; and what the law makes of them, with the settings of
 commit b955ab7. Since that commit a held command is tried in more ways, and only where its joint eases the stand; the
-latest of them, the gentlest, changed one of the 47 outputs.
+latest of them, the gentlest, changed one of the 47 outputs. Stops were predicted in double precision then.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from dyn_nodes.monitor.braking_lanes import TO_ROCK
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 
 RECORDED = Path(__file__).with_name('governor_decisions.npz')
+SINGLE = 1e-4
+"""What single precision changes in a share at most (`test_braking_precision`)."""
 SITUATION = ('q', 'v', 'oil', 'turn', 'rows', 'squeeze', 'press', 'box')
 
 
@@ -98,7 +100,7 @@ def test_decisions_are_those_that_were_recorded(governor):
         np.testing.assert_allclose(verdict.volts, recorded['output'][k], atol=1e-9, err_msg=f'decision {k}')
         np.testing.assert_allclose(governor._since, recorded['after'][k], atol=1e-9)
         assert verdict.certified == recorded['certified'][k]
-        assert verdict.margin == pytest.approx(recorded['margin'][k], abs=1e-6)
+        assert verdict.margin == pytest.approx(recorded['margin'][k], abs=SINGLE)
         assert verdict.ahead == pytest.approx(recorded['ahead'][k], abs=0.011)
         assert verdict.contact == stops.contacts[recorded['contact'][k]]
         assert tuple(verdict.held) == tuple(np.array(governor.names)[recorded['held'][k]])
