@@ -150,13 +150,8 @@ def emit(
     """Append the tape's instructions to an LLVM builder. `pointers`: one to numbers per input and output.
 
     With several lanes every value is a vector, branches are selections lane by lane.
-
-    Raises:
-        ValueError: single precision with one lane, or with a number of the tape that it does not have.
     """
     align = precision.bytes
-    if precision is not DOUBLE_PRECISION:
-        _check_single(tape, lanes)
     code, constants = tape.code.tolist(), tape.constants.tolist()
     values: list[Any] = [None] * len(code)
     n_in = len(tape.inputs)
@@ -188,10 +183,8 @@ def emit(
         builder.store(emitter.constant(0.0), emitter.element(pointers[n_in + output], element), align=align)
 
 
-def _check_single(tape: Tape, lanes: int) -> None:
-    """Refuse a tape that single precision cannot compute: a number would be infinite, or lose its bits."""
-    if lanes < 2:
-        raise ValueError(f'single precision: expected several lanes, found {lanes}')
+def check_single(tape: Tape) -> None:
+    """Raise ValueError for a tape with a number that is infinite in single precision, or has lost bits."""
     sizes = np.abs(tape.constants[tape.code[:, 0] == ca.OP_CONST])
     known, bounds = sizes[np.isfinite(sizes) & (sizes > 0.0)], np.finfo(np.float32)
     if known.size and not bounds.tiny <= known.min() <= known.max() <= bounds.max:

@@ -36,6 +36,7 @@ from numba.core.options import DefaultOptions
 from dyn_nodes import compiling
 from dyn_nodes.compile import calls, guard
 from dyn_nodes.compile.cache import digest, mark_used, note_trace, prune, source_digest, traced
+from dyn_nodes.compile.emit import check_single
 from dyn_nodes.compile.lanes import lane_count
 from dyn_nodes.compile.manifest import verified_files, write_manifest
 from dyn_nodes.compile.tape import Tape
@@ -272,6 +273,9 @@ def lane_module(module: CompiledModule, kernels: Sequence[str], lanes: int, sing
         kernels: names of those that are wanted.
         lanes: states at once, at least 2 (`lanes.lane_count`).
         single: in single precision: vectors are float32, and only machine code calls the kernels, by their `code`.
+
+    Raises:
+        ValueError: a number of a kernel is not within single precision.
     """
     name = str(module.meta.get('name'))
     recipe = digest(
@@ -440,6 +444,8 @@ def _generate_from_tapes(
 
 def _single_from_tapes(tapes: dict[str, Tape], meta: dict[str, Any], lanes: int) -> Generated:
     """Return the module of vector kernels in single precision: their C functions alone."""
+    for tape in tapes.values():
+        check_single(tape)
     body = ''.join(_code_text(key, tape, lanes, single=True) for key, tape in tapes.items())
     return Generated(f'{HEADER}_kernels = {list(tapes)!r}\n{_guard_text()}{body}', tapes, json.dumps(meta))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -104,15 +106,9 @@ def test_a_vector_of_another_length_is_refused_by_the_status(every_operation):
 
 @pytest.mark.parametrize('number', [1e-300, 1e300])
 def test_a_number_that_single_precision_does_not_have_is_refused(number):
-    tape = Tape.from_function(ca.Function('law', [X], [X + number]))
-    with pytest.raises(ValueError, match='single precision: expected numbers of its range'):
-        emit.emit(tape, None, [], 4, precision=emit.SINGLE_PRECISION)
-
-
-def test_one_lane_in_single_precision_is_refused():
-    tape = Tape.from_function(ca.Function('law', [X], [X + 1.5]))
-    with pytest.raises(ValueError, match='expected several lanes, found 1'):
-        emit.emit(tape, None, [], 1, precision=emit.SINGLE_PRECISION)
+    module = compile_functions('single numbers', {'law': ca.Function('law', [X], [X + number])})
+    with pytest.raises(ValueError, match=re.escape(f'expected numbers of its range, found {number:g}')):
+        lane_module(module, ('law',), 4, single=True)
 
 
 def test_guard_zones_find_what_is_written_outside(monkeypatch):
