@@ -18,17 +18,15 @@ from numpy.typing import NDArray
 from dyn_nodes.control.governor_law import questions
 from dyn_nodes.control.stops import Decision, Stop
 from dyn_nodes.control.tip_over_governor import LONGEST_LASTING, GovernorSettings
-from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.monitor.braking_lanes import AT_MOST, KNOWN, PLACE_OF_PULL, TO_CALM, TO_LAST, TO_ROCK
-from dyn_nodes.monitor.braking_model import BrakingModel, greatest_pressure, stand_size, state_size
+from dyn_nodes.monitor.braking_model import STEP, BrakingModel, stand_size, state_size
 from dyn_nodes.monitor.bringing_down import best, ways_of
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.monitor.standing import StandingGround
+from dyn_nodes.monitor.stop_drives import Drives, OilDrives
 
 Array = NDArray[np.float64]
-STEP = 0.01
-"""Of the integration, s."""
 CALM, FASTEST = 0.1, 50.0
 """s from the neutral of all valves until steps are twice as long; where the frequencies with which the base rocks are a
 vector of this length at most, rad/s."""
@@ -69,24 +67,20 @@ class BrakingPredictor:
         settings: GovernorSettings | None = None,
     ) -> None:
         self.machine, self.monitor, self.settings = machine, monitor, settings or GovernorSettings()
-        self.model = BrakingModel(machine)
+        self.drives = self._drives_of(machine)
+        self.model = BrakingModel(machine, self.drives)
         self.ground = StandingGround(machine, monitor.model)
         self.contacts = tuple(own.name for own in machine.supports)
         self._order = np.array(order, dtype=np.intp)
-        self._limits = np.array([machine.actuators[place].command_limit for place in order])
-        self._count = len(machine.actuators)
-        valves = [hydraulic(own).valve for own in machine.actuators]
-        self._chambers = _chambers(machine)
-        reach = [min(valve.gain * valve.voltage_limit, valve.spool_limit) for valve in valves]
-        left = [np.exp(-STEP / valve.time_constant) for valve in valves]
-        self._valves = np.array([[valve.gain for valve in valves], reach, left])
-        dead = [valve.dead_time for valve in valves]
+        self._limits = self.drives.limits[self._order]
+        self._count = len(self.drives.joints)
+        dead = self.drives.dead_times
         least = min(self.settings.least_delay, self.settings.delay) + min(dead)
         most = self.settings.delay + max(dead)
         self._waits = np.array(sorted({math.floor(least / STEP + 1e-6), math.ceil(most / STEP - 1e-6)}))
         springs = [(own.stiffness, own.damping, own.free_length) for own in machine.supports]
         self._springs = np.ascontiguousarray(np.array(springs).T)
-        greatest = max(own.command_limit for own in machine.actuators) / self.settings.rate
+        greatest = max(self.drives.limits) / self.settings.rate
         horizon = max(self.settings.horizon, greatest + CALM)  # a stop ends with all valves at neutral
         longest = LONGEST_LASTING + self.settings.lateness + self.settings.hold + most + greatest + CALM
         longest = max(self.settings.longest, horizon, longest)  # no stop is cut off while valves are open
@@ -98,14 +92,17 @@ class BrakingPredictor:
         self.payload_bounds: tuple[float, float] | None = None
         wheels = len(self.contacts)
         self._known, self._stand = np.zeros(KNOWN), np.zeros(stand_size(machine))
-        self._at_first = np.zeros(state_size(machine))
+        self._at_first = np.zeros(state_size(machine, self.drives))
         self._at_first[-1 - 2 * wheels : -1 - wheels] = np.inf
         self._state = np.tile(self._at_first, (len(self._waits), 1))
         places = {joint.name: place for place, joint in enumerate(machine.movable_joints)}
-        self._ways = np.array([[places[own.joint] for own in machine.actuators], np.zeros(self._count)])
-        self._start, self._found = np.empty(2 * self._count + 36), np.empty(4)
+        self._ways = np.array([[places[joint] for joint in self.drives.joints], np.zeros(self._count)])
+        self._start, self._found = np.empty(self.drives.shown * self._count + 36), np.empty(4)
         self._expected = np.empty((questions(len(self._order), self.settings.halvings), 4))
         self.reset()
+
+    def _drives_of(self, machine: Machine) -> Drives:
+        return OilDrives(machine, STEP)
 
     def reset(self) -> None:
         """Take all valves to be at neutral, with nothing on its way to them."""
@@ -141,7 +138,7 @@ class BrakingPredictor:
             self._waits,
             self._latest,
             self._seen,
-            self._valves,
+            self.drives.valves,
         )
 
     def _of_all(self, volts: Array) -> Array:
@@ -176,7 +173,7 @@ class BrakingPredictor:
             self._springs,
             self._box,
             STEP,
-            self._chambers,
+            self.drives.chambers,
             self._drawn(),
             self._state,
             self._spool,
@@ -301,17 +298,3 @@ def _stop(found: Array) -> Stop:
     """Return the stop of what is found of one (4,)."""
     least, place, when, standing = found.tolist()
     return Stop(least, int(place), when, standing)
-
-
-def _chambers(machine: Machine) -> Array:
-    """Return (4, m) areas of both chambers of the actuators, m2 or m3/rad, least and greatest pressure, Pa."""
-    records = [hydraulic(own) for own in machine.actuators]
-    bounds = [
-        (
-            *own.areas,
-            min(own.idle_pressure, own.supply.tank_pressure),
-            greatest_pressure(own),
-        )
-        for own in records
-    ]
-    return np.ascontiguousarray(np.array(bounds).T)

@@ -3,7 +3,8 @@
 Stops are integrated by linearly implicit Euler steps, oil and stops of joints implicit, as many at once as the vector
 kernels take (`braking_lanes`). The arrays of both, which in several lanes have element i of lane k at i * lanes + k:
 
-* x (s,) state: q, v (n,) of the joints, oil (3 m,) of all actuators, spool and two pressures each, turn (3,) speeds of
+* x (s,) state: q, v (n,) of the joints, oil (3 m,) of all actuators, spool and two pressures each, or (m,) of efforts
+  (`stop_drives`), turn (3,) speeds of
   the base: up, about x and about y, lean (3,) what these have come to, low (w,) least push on every spring over its
   mean, when (w,), and the time, s.
 * known (`KNOWN`,).
@@ -251,10 +252,12 @@ def situate(
     and shake (6,), its angular acceleration and the specific force at its origin, attachments (w, 3) and
     springs (3, w) stiffness, damping and free length, box (4,), step, s, chambers (4, m) and drawn as `draw` says. x
     (h, s) of the delays, known, stand, the levers of the actuators, ways[1], and rocking (2,), as `rocks` has it, are
-    written; room (2 m + 36,) is for numbers between.
+    written; room (2 m + 36,) is for numbers between, (m + 36,) where drives are efforts: spool (h, m) is what they are
+    now then, and oil what the joints get beside that.
     """
     n, m, w = q.shape[0], spool.shape[1], springs.shape[1]
-    turn = x[0, 2 * n + 3 * m : 2 * n + 3 * m + 3]
+    oils, showing = x.shape[1] - 2 * n - 7 - 2 * w, room.shape[0] - 36
+    turn = x[0, 2 * n + oils : 2 * n + oils + 3]
     weight = np.sqrt(felt[0] ** 2 + felt[1] ** 2 + felt[2] ** 2)
     axes = np.empty((3, 3))
     ground(plane, axes)
@@ -266,8 +269,8 @@ def situate(
     turn[0] = 0.0
     for r in range(2):
         turn[1 + r] = turning[0] * axes[r, 0] + turning[1] * axes[r, 1] + turning[2] * axes[r, 2]
-    pressures, base = room[: 2 * m], room[2 * m :]
-    start_at(q, v, a, known, turn, shake, pressures, base, ways[1])  # type: ignore[name-defined]  # noqa: F821
+    shown, base = room[:showing], room[showing:]
+    start_at(q, v, a, known, turn, shake, shown, base, ways[1])  # type: ignore[name-defined]  # noqa: F821
     rows = np.empty((w, 3))
     for i in range(w):
         height, along, aside = -plane[3], 0.0, 0.0
@@ -299,9 +302,12 @@ def situate(
         slant = np.hypot(stand[5 * w + 3 * i + 1], stand[5 * w + 3 * i + 2])
         stand[8 * w + 4 + i] = box[3] * (base[21] - payload) * weight * slant
     for h in range(x.shape[0]):
-        x[h, 2 * n + 3 * m : 2 * n + 3 * m + 3] = turn
-        oil = x[h, 2 * n : 2 * n + 3 * m]
+        x[h, 2 * n + oils : 2 * n + oils + 3] = turn
+        oil = x[h, 2 * n : 2 * n + oils]
         for j in range(m):
-            oil[3 * j] = spool[h, j]
-            draw(oil[3 * j + 1 : 3 * j + 3], pressures[2 * j : 2 * j + 2], chambers[:, j], drawn)
+            if oils == m:
+                oil[j] += drawn * (shown[j] - spool[h, j] - oil[j])
+            else:
+                oil[3 * j] = spool[h, j]
+                draw(oil[3 * j + 1 : 3 * j + 3], shown[2 * j : 2 * j + 2], chambers[:, j], drawn)
     return press

@@ -7,6 +7,7 @@ Loads are split into those of the links and those of a kilogram of payload, in w
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import casadi as ca
@@ -17,9 +18,7 @@ from dyn_nodes.compile.elimination import eliminated_jacobian as jacobian
 from dyn_nodes.compile.lanes import lane_count
 from dyn_nodes.compile.module import lane_module
 from dyn_nodes.control import governor_law
-from dyn_nodes.elements.actuators import ActuatorForces, actuator_element, actuator_elements
 from dyn_nodes.forces.joint_elements import joint_elements
-from dyn_nodes.model.actuators import OilActuator, hydraulic
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import hanging_joints
@@ -37,15 +36,15 @@ from dyn_nodes.monitor.braking_kernels import (
     summed,
 )
 from dyn_nodes.monitor.braking_lanes import KNOWN, PLACE_OF_PULL, PLACE_OF_STEP
+from dyn_nodes.monitor.stop_drives import Drives, EffortDrives, OilDrives
 from dyn_nodes.multibody import TreeState, build_tree, inverse_dynamics
 from dyn_nodes.multibody.dynamics import mass_matrix
 from dyn_nodes.multibody.spatial import Expression, entries, solve_symmetric
 
 BETWEEN = 0.55
 """Where between its ends a step takes oil and joints that push each other; at 0.5 nothing is damped by the method."""
-LEAST_LEVER = 0.05
-"""Lever of a cylinder that counts for its pressures, m/rad: near a dead centre they do not follow from an effort."""
-
+STEP = 0.01
+"""Of the prediction, s."""
 NEWTON, FARTHEST = 4, 0.7
 """Steps to where passive joints hang, and the longest of them, rad."""
 
@@ -88,9 +87,10 @@ PREDICTION = (
 )
 
 
-def state_size(machine: Machine) -> int:
-    """Return the size of the state of a stop, x of `braking_kernels`."""
-    return 2 * len(machine.movable_joints) + 3 * len(machine.actuators) + 7 + 2 * len(machine.supports)
+def state_size(machine: Machine, drives: Drives | None = None) -> int:
+    """Return the size of the state of a stop, x of `braking_kernels`; by oil, where no other drives are given."""
+    own = len(drives.states) if drives else 3 * len(machine.actuators)
+    return 2 * len(machine.movable_joints) + own + 7 + 2 * len(machine.supports)
 
 
 def stand_size(machine: Machine) -> int:
@@ -101,8 +101,8 @@ def stand_size(machine: Machine) -> int:
 class _Trace:
     """The expressions of a machine whose base rocks about two axes in the ground, and moves up and down."""
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
+    def __init__(self, machine: Machine, drives: Drives) -> None:
+        self.machine, self.drives = machine, drives
         tree = build_tree(machine)
         n = tree.nv - 6
         self.q, self.v, self.a = (ca.SX.sym(name, n) for name in ('q', 'v', 'a'))
@@ -116,13 +116,11 @@ class _Trace:
         still = ca.vertcat(zero, ca.SX([0, 0, 0, 1]))
         position, rate = ca.vertcat(still, self.q), ca.vertcat(ca.mtimes(self.motions, self.rock), self.v)
         self.state = TreeState(tree, position, rate, self.payload)
-        self.actuators = ActuatorForces(machine, actuator_elements(machine))
-        names = [own.name for own in self.actuators.states]
-        self.oil, self.volts = ca.SX.sym('oil', len(names)), ca.SX.sym('volts', len(self.actuators.inputs))
-        commands = [own.name for own in self.actuators.inputs]
+        names, commands = drives.states, drives.commands
+        self.oil, self.volts = ca.SX.sym('oil', len(names)), ca.SX.sym('volts', len(commands))
         self.passive = [own for own in joint_elements(machine) if not own.states]
         constants = {name: ca.SX(value) for own in self.passive for name, value in own.parameters.items()}
-        constants |= {name: ca.SX(value) for name, value in self.actuators.parameters.items()}
+        constants |= {name: ca.SX(value) for name, value in drives.parameters.items()}
         constants['joint_stop_scale'] = ca.SX(1)
         self.symbols = {
             **constants,
@@ -139,8 +137,8 @@ class _Trace:
         size, step = self.state.tree.nv, self.known[PLACE_OF_STEP]
         basis = ca.diagcat(self.motions, ca.SX.eye(size - 6))
         bias = inverse_dynamics(self.state, ca.SX(size, 1), -self.felt)
-        effort = (self.actuators.generalized_force(self.state, self.symbols) + self._joints())[6:]
-        flow = ca.vertcat(*self.actuators.rates(self.state, self.symbols))
+        effort = (self.drives.within(self) + self._joints())[6:]
+        flow = self.drives.rates(self)
         lasting = 1.0 / (1.0 + step * ca.fmax(-ca.diag(jacobian(flow, self.oil)), 0.0))
         pushed = jacobian(effort, self.oil)
         swept = ca.mtimes(ca.diag(lasting), jacobian(flow, self.v))
@@ -149,7 +147,7 @@ class _Trace:
         matrix = ca.mtimes([basis.T, mass_matrix(self.state), basis])
         implicit = matrix + ca.diagcat(ca.SX(3, 3), ca.diag(step * (damped + step * stiff) + locked))
         effort = effort + BETWEEN * step * ca.mtimes(pushed, lasting * flow) - step * stiff * self.v
-        force = ca.vertcat(self.push, effort) - ca.mtimes(basis.T, bias)
+        force = ca.vertcat(self.push, effort + self.drives.beyond(self)[6:]) - ca.mtimes(basis.T, bias)
         order = list(reversed(range(size - 3)))
         rates = solve_symmetric(implicit[order, order], force[order])[order]
         oil = lasting * flow + BETWEEN * step * ca.mtimes(swept, rates[3:])
@@ -250,34 +248,23 @@ class _Trace:
                 q[place] -= moved[k]
         return q
 
-    def levers(self) -> Expression:
-        """Levers (m,) of all actuators: efforts of the joints by the force of a positive pressure, m or 1."""
-        records = map(hydraulic, self.machine.actuators)
-        return ca.vertcat(*(actuator_element(own).lever(self.q[self._place(own.joint)]) for own in records))
-
-    def _place(self, joint: str) -> int:
+    def place(self, joint: str) -> int:
+        """Return the place of a joint among all."""
         return self.state.tree.velocity_index(joint) - 6
 
-    def pressures(self) -> Expression:
-        """Pressures (2 m,) of all actuators at which joints and base accelerate as they do."""
+    def braked(self, joints: Sequence[str], time: float) -> Expression:
+        """Efforts (n,) at which joints slow down by v / time and the others keep their speeds, the base at rest."""
+        slowed = ca.SX(self.v.shape[0], 1)
+        for name in joints:
+            slowed[self.place(name)] = -self.v[self.place(name)] / time
+        forces = inverse_dynamics(self.state, ca.vertcat(ca.SX(6, 1), slowed), -self.felt)[6:]
+        return ca.substitute(forces, self.rock, ca.SX.zeros(3))
+
+    def shown(self) -> Expression:
+        """What joints and base that accelerate as they do show of the drives."""
         motion = ca.vertcat(self.shake[:3], ca.SX(3, 1), self.a)
         needed = inverse_dynamics(self.state, motion, -self.shake[3:]) - self._joints()
-        pressures = []
-        for record in map(hydraulic, self.machine.actuators):
-            own, place = actuator_element(record), self._place(record.joint)
-            arm = own.lever(self.q[place])
-            arm = ca.if_else(ca.fabs(arm) < LEAST_LEVER, ca.if_else(arm < 0.0, -LEAST_LEVER, LEAST_LEVER), arm)
-            force = needed[6 + place] / arm + record.viscous * arm * self.v[place]
-            first, second = record.areas
-            idle, limit = record.idle_pressure, greatest_pressure(record)
-            pressures.append(ca.fmin(ca.fmax(idle, (force + idle * second) / first), limit))
-            pressures.append(ca.fmin(ca.fmax(idle, (idle * first - force) / second), limit))
-        return ca.vertcat(*pressures)
-
-
-def greatest_pressure(actuator: OilActuator) -> float:
-    """Return the greatest pressure that a chamber is taken to have, Pa."""
-    return actuator.supply.line_relief_pressure + actuator.idle_pressure
+        return self.drives.of_motion(self, needed[6:])
 
 
 def _unsure(box: Expression, shares: Expression, split: Expression) -> Expression:
@@ -300,7 +287,8 @@ class BrakingModel:
     Its kernels `situate`, `predict` and `carry` are those of `braking_kernels`, `decide` that of `governor_law`.
 
     Args:
-        machine: on wheels, its joints moved by hydraulic actuators alone.
+        machine: on wheels, its joints moved by these drives alone.
+        drives: of its joints; hydraulic actuators, where none are given.
 
     Attributes:
         codes: (k, 3) states that kernels take at once, and addresses of their machine code: of `stride` and `standing`
@@ -309,11 +297,11 @@ class BrakingModel:
             two lanes would not, which LLVM makes of other instructions.
     """
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
+    def __init__(self, machine: Machine, drives: Drives | None = None) -> None:
+        self.machine, self.drives = machine, drives or OilDrives(machine, STEP)
         self.kernels = build_module(
             f'{machine.name}: braking',
-            [machine_fingerprint(machine)],
+            [machine_fingerprint(machine), type(self.drives).__name__],
             self._functions,
             drivers=[
                 'from dyn_nodes.compile.code import call_code\n\n',
@@ -328,7 +316,7 @@ class BrakingModel:
         self.codes = np.array([one, *([lanes, own.code('stride'), 0] for lanes, own in zip(widths, self._wide))])
 
     def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:
-        own = _Trace(self.machine)
+        own = _Trace(self.machine, self.drives)
         base = ca.vec(mass_matrix(own.state)[:6, :6])
         before, after, rest = own.stride()
         state, _, known, stand = before
@@ -337,8 +325,12 @@ class BrakingModel:
         def outputs(*expressions: Expression) -> list[Expression]:
             return [ca.densify(ca.substitute(found, own.payload, own.known[3])) for found in expressions]
 
-        return {
+        functions = {
             'stride': ca.Function('stride', before, outputs(*after)),
-            'start': ca.Function('start', begin, outputs(own.pressures(), base, own.levers())),
+            'start': ca.Function('start', begin, outputs(own.shown(), base, self.drives.levers(own))),
             'standing': ca.Function('standing', [state, known, stand], outputs(*rest)),
-        }, {}
+        }
+        if isinstance(self.drives, EffortDrives):
+            braked = outputs(self.drives.braking(own))
+            functions['braked'] = ca.Function('braked', [own.q, own.v, known], braked)
+        return functions, {}

@@ -449,7 +449,7 @@ def test_the_stop_of_a_boom_that_comes_to_its_joint_stop_is_not_foreseen_better_
 
 def test_the_force_of_a_cylinder_is_known_while_the_base_rocks(stand):
     """Out and in with 4,000 kg, and stopped; with a base taken to be at rest a third of the load is missed."""
-    system, (first, second) = stand.plant.system, stand.stops._chambers[:2, 0]
+    system, (first, second) = stand.plant.system, stand.stops.drives.chambers[:2, 0]
     places = [system.index('state', f'boom/{line}_pressure') for line in ('head', 'rod')]
     stand.begin(4000.0)
     stand.drive((0.0, 0.0, 0.0), 0.5)

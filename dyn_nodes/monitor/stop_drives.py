@@ -1,0 +1,222 @@
+"""What moves the joints on a stop: oil behind valves, or efforts that brake by a model of the machine.
+
+Both have commands, which are 0 at neutral, and states of their own, with which a prediction begins. Neutral valves are
+shut, and the oil brakes. Where efforts are commanded somebody has to brake: the governor does, by the effort at which the
+joints come to rest like exp(-t / `braking_time`). A command is what goes beyond that, as a part of the limit of the
+joint's effort.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.elements.actuators import ActuatorForces, actuator_element, actuator_elements
+from dyn_nodes.model.actuators import OilActuator, hydraulic
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.multibody.spatial import Expression
+
+Array = NDArray[np.float64]
+LEAST_LEVER = 0.05
+"""Lever of a cylinder that counts for its pressures, m/rad: near a dead centre they do not follow from an effort."""
+BRAKING_TIME = 0.3
+"""Of joints that efforts brake, s: three times the longest delay behind which that does not swing."""
+FULL = 2.0
+"""Greatest command of efforts: from the limit on one side, where the joint is just held, to that on the other one."""
+
+
+class Motion(Protocol):
+    """What drives see of a traced stop: `_Trace` of `braking_model`."""
+
+    state: Any
+    q: Expression
+    v: Expression
+    oil: Expression
+    volts: Expression
+    symbols: dict[str, Expression]
+
+    def place(self, joint: str) -> int:
+        """Return the place of a joint among all."""
+        ...
+
+    def braked(self, joints: Sequence[str], time: float) -> Expression:
+        """Return the efforts (n,) at which joints slow down by v / time, the base at rest."""
+        ...
+
+
+class Drives(Protocol):
+    """Drives of a machine, m of them.
+
+    Attributes:
+        joints: that they move, in their order.
+        states, commands: names of their own.
+        parameters: numbers by name.
+        each: states of one.
+        shown: numbers of one that the motion of the joints shows.
+        limits: (m,) greatest commands.
+        valves: (3, m) gain, limit and the part of a difference that is left after a step.
+        dead_times: s.
+        chambers: (4, m) as `braking_kernels.draw` says.
+    """
+
+    joints: tuple[str, ...]
+    states: tuple[str, ...]
+    commands: tuple[str, ...]
+    parameters: dict[str, float]
+    each: int
+    shown: int
+    limits: Array
+    valves: Array
+    dead_times: tuple[float, ...]
+    chambers: Array
+
+    def within(self, motion: Motion) -> Expression:
+        """Return efforts (6 + n,) that a step takes between its ends: those that depend on the states."""
+        ...
+
+    def beyond(self, motion: Motion) -> Expression:
+        """Return efforts (6 + n,) that a step takes at its begin."""
+        ...
+
+    def rates(self, motion: Motion) -> Expression:
+        """Return the rates of the states."""
+        ...
+
+    def levers(self, motion: Motion) -> Expression:
+        """Return (m,) by which an effort goes the way of a command, m or 1."""
+        ...
+
+    def of_motion(self, motion: Motion, needed: Expression) -> Expression:
+        """Return what the efforts (n,) that the motion needs show of each drive."""
+        ...
+
+
+class OilDrives:
+    """Cylinders and motors behind valves: states are spool and two pressures, commands volts.
+
+    Args:
+        machine: whose actuators are hydraulic.
+        step: of the prediction, s.
+    """
+
+    each, shown = 3, 2
+
+    def __init__(self, machine: Machine, step: float) -> None:
+        self._forces = ActuatorForces(machine, actuator_elements(machine))
+        self._records = [hydraulic(own) for own in machine.actuators]
+        self.joints = tuple(own.joint for own in self._records)
+        self.states = tuple(own.name for own in self._forces.states)
+        self.commands = tuple(own.name for own in self._forces.inputs)
+        self.parameters = dict(self._forces.parameters)
+        valves = [own.valve for own in self._records]
+        reach = [min(valve.gain * valve.voltage_limit, valve.spool_limit) for valve in valves]
+        left = [np.exp(-step / valve.time_constant) for valve in valves]
+        self.limits = np.array([own.command_limit for own in machine.actuators])
+        self.valves = np.array([[valve.gain for valve in valves], reach, left])
+        self.dead_times = tuple(valve.dead_time for valve in valves)
+        bounds = [
+            (*own.areas, min(own.idle_pressure, own.supply.tank_pressure), greatest_pressure(own))
+            for own in self._records
+        ]
+        self.chambers = np.ascontiguousarray(np.array(bounds).T)
+
+    def within(self, motion: Motion) -> Expression:
+        """Return efforts (6 + n,) that a step takes between its ends."""
+        return self._forces.generalized_force(motion.state, motion.symbols)
+
+    def beyond(self, motion: Motion) -> Expression:
+        """Return efforts (6 + n,) that a step takes at its begin: none."""
+        return ca.SX(motion.state.tree.nv, 1)
+
+    def rates(self, motion: Motion) -> Expression:
+        """Return the rates of spools and pressures."""
+        return ca.vertcat(*self._forces.rates(motion.state, motion.symbols))
+
+    def levers(self, motion: Motion) -> Expression:
+        """Return levers (m,): efforts of the joints by the force of a positive pressure, m or 1."""
+        return ca.vertcat(*(self._lever(own, motion) for own in self._records))
+
+    def _lever(self, own: OilActuator, motion: Motion) -> Expression:
+        return actuator_element(own).lever(motion.q[motion.place(own.joint)])
+
+    def of_motion(self, motion: Motion, needed: Expression) -> Expression:
+        """Return pressures (2 m,) at which the joints move as they do."""
+        pressures = []
+        for own in self._records:
+            arm, place = self._lever(own, motion), motion.place(own.joint)
+            arm = ca.if_else(ca.fabs(arm) < LEAST_LEVER, ca.if_else(arm < 0.0, -LEAST_LEVER, LEAST_LEVER), arm)
+            force = needed[place] / arm + own.viscous * arm * motion.v[place]
+            first, second = own.areas
+            idle, limit = own.idle_pressure, greatest_pressure(own)
+            pressures.append(ca.fmin(ca.fmax(idle, (force + idle * second) / first), limit))
+            pressures.append(ca.fmin(ca.fmax(idle, (idle * first - force) / second), limit))
+        return ca.vertcat(*pressures)
+
+
+class EffortDrives:
+    """Efforts of joints: the state of each is what it gets beside its effort, N m or N, by errors of the model.
+
+    Args:
+        machine: whose joints are commanded by efforts.
+        step: of the prediction, s.
+
+    Raises:
+        ValueError: no joint has a limit of its effort.
+    """
+
+    each, shown = 1, 1
+
+    def __init__(self, machine: Machine, step: float) -> None:
+        driven = [own for own in machine.actuated_joints if own.effort_limit > 0.0]
+        unlimited = [own.name for own in driven if not math.isfinite(own.effort_limit)]
+        if unlimited or not driven:
+            found = f'none for {", ".join(unlimited)}' if unlimited else 'no joint that is driven'
+            raise ValueError(f'machine {machine.name!r}: expected an effort limit of every driven joint, found {found}')
+        self.joints = tuple(own.name for own in driven)
+        self.greatest = np.array([own.effort_limit for own in driven])
+        self.states = tuple(f'{name}/disturbance' for name in self.joints)
+        self.commands = tuple(f'{name}/excess' for name in self.joints)
+        self.parameters: dict[str, float] = {}
+        count = len(driven)
+        self.limits, self.valves, self.chambers = np.full(count, FULL), np.zeros((3, count)), np.zeros((4, count))
+        self.dead_times = (0.0,) * count
+
+    def within(self, motion: Motion) -> Expression:
+        """Return efforts (6 + n,) that a step takes between its ends: none."""
+        return ca.SX(motion.state.tree.nv, 1)
+
+    def beyond(self, motion: Motion) -> Expression:
+        """Return efforts (6 + n,): those that brake, with the commands, within their limits, and the disturbances."""
+        efforts, slowed = ca.SX(motion.state.tree.nv, 1), self.braking(motion)
+        for k, name in enumerate(self.joints):
+            limit = float(self.greatest[k])
+            wanted = slowed[k] - motion.oil[k] + limit * motion.volts[k]
+            efforts[6 + motion.place(name)] = ca.fmin(ca.fmax(wanted, -limit), limit) + motion.oil[k]
+        return efforts
+
+    def braking(self, motion: Motion) -> Expression:
+        """Return efforts (m,) at which the joints come to rest in `BRAKING_TIME`, without disturbances."""
+        found = motion.braked(self.joints, BRAKING_TIME)
+        return ca.vertcat(*(found[motion.place(name)] for name in self.joints))
+
+    def rates(self, motion: Motion) -> Expression:
+        """Return the rates of the disturbances: they last."""
+        return ca.SX(len(self.joints), 1)
+
+    def levers(self, motion: Motion) -> Expression:
+        """Return ones (m,): a joint goes the way of its effort."""
+        return ca.SX.ones(len(self.joints))
+
+    def of_motion(self, motion: Motion, needed: Expression) -> Expression:
+        """Return efforts (m,) at which the joints move as they do."""
+        return ca.vertcat(*(needed[motion.place(name)] for name in self.joints))
+
+
+def greatest_pressure(actuator: OilActuator) -> float:
+    """Return the greatest pressure that a chamber is taken to have, Pa."""
+    return actuator.supply.line_relief_pressure + actuator.idle_pressure
