@@ -81,6 +81,11 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     governor_box.add_options(test)
     test.add_argument(
+        '--efforts',
+        action='store_true',
+        help='no oil moves the joints, but efforts within their limits; levers ask for accelerations up to 3 rad/s2',
+    )
+    test.add_argument(
         '--drop', action='store_true', help='drop the load at any time; the governor knows of it after 0.5 s'
     )
     test.add_argument(

@@ -124,11 +124,12 @@ def machine_and_box(args: argparse.Namespace) -> tuple[Machine, Box]:
     from dyn_nodes.studies.governor_cases import box_of
 
     try:
-        machine = machine_of(args.machine, args.config)
+        machine, efforts = machine_of(args.machine, args.config), getattr(args, 'efforts', False)
+        machine = replace(machine, actuators=()) if efforts else machine
         slope = 0.0 if args.nominal else math.radians(args.slope)
         more: dict[str, Any] = {'duration': args.seconds, 'stops': not args.no_stops, 'imu': not args.no_imu}
         more['any_start'] = args.any_start
-        return machine, box_of(machine, slope=slope, troubles=_troubles(args), **_doubts(args), **more)
+        return machine, box_of(machine, efforts, slope=slope, troubles=_troubles(args), **_doubts(args), **more)
     except ValueError as error:
         text = str(error).replace("parameter 'config'", '--config').replace("parameter 'machine': ", '')
         raise CommandError(text) from None
@@ -161,6 +162,10 @@ def settings(args: argparse.Namespace) -> GovernorSettings:
     given: dict[str, Any] = {name: value for name in CARE if (value := getattr(args, name)) is not None}
     given |= {} if getattr(args, 'unaware', False) else _doubts(args)
     given['bring_down'] = getattr(args, 'bring_down', False)
+    if getattr(args, 'efforts', False):
+        from dyn_nodes.monitor.effort_stops import JERK
+
+        given['rate'] = JERK
     return replace(GovernorSettings(), **given)
 
 

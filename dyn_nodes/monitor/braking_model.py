@@ -7,7 +7,6 @@ Loads are split into those of the links and those of a kilogram of payload, in w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import casadi as ca
@@ -252,12 +251,9 @@ class _Trace:
         """Return the place of a joint among all."""
         return self.state.tree.velocity_index(joint) - 6
 
-    def braked(self, joints: Sequence[str], time: float) -> Expression:
-        """Efforts (n,) at which joints slow down by v / time and the others keep their speeds, the base at rest."""
-        slowed = ca.SX(self.v.shape[0], 1)
-        for name in joints:
-            slowed[self.place(name)] = -self.v[self.place(name)] / time
-        forces = inverse_dynamics(self.state, ca.vertcat(ca.SX(6, 1), slowed), -self.felt)[6:]
+    def moving(self, rates: Expression) -> Expression:
+        """Efforts (n,) at which the joints have these accelerations (n,), the base at rest."""
+        forces = inverse_dynamics(self.state, ca.vertcat(ca.SX(6, 1), rates), -self.felt)[6:]
         return ca.substitute(forces, self.rock, ca.SX.zeros(3))
 
     def shown(self) -> Expression:
@@ -331,6 +327,9 @@ class BrakingModel:
             'standing': ca.Function('standing', [state, known, stand], outputs(*rest)),
         }
         if isinstance(self.drives, EffortDrives):
-            braked = outputs(self.drives.braking(own))
-            functions['braked'] = ca.Function('braked', [own.q, own.v, known], braked)
+            moved = outputs(self.drives.moving(own, own.a))
+            functions['efforts'] = ca.Function('efforts', [own.q, own.v, own.a, known], moved)
+            places = [6 + place for place in self.drives.places.tolist()]
+            inertia = outputs(ca.vec(mass_matrix(own.state)[places, places]))
+            functions['inertia'] = ca.Function('inertia', [own.q, known], inertia)
         return functions, {}

@@ -1,9 +1,9 @@
 """Stops of a machine whose joints are commanded by efforts: what the tip-over governor asks there.
 
-Where nothing else brakes, neutral is an effort by a model of the machine: that at which each joint comes to rest like
+Where nothing else brakes, neutral are efforts by a model of the machine: those at which each joint comes to rest like
 exp(-t / T), with its weight carried (`EffortDrives`). What the joints get beside their efforts, by errors of the model,
-shows in how they accelerate; it is added, so that a payload that weighs more than known does not sink. Commands of the
-law go from there to the efforts that are wanted, as parts of the limits.
+shows in how they accelerate; it is made up for, so that a payload that weighs more than known does not sink. Commands
+of the law are the accelerations beyond that which the wanted efforts would give.
 """
 
 from __future__ import annotations
@@ -17,16 +17,27 @@ from dyn_nodes.control.stops import Decision
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.monitor.braking import BrakingPredictor
 from dyn_nodes.monitor.braking_model import STEP
-from dyn_nodes.monitor.stop_drives import BRAKING_TIME, FULL, EffortDrives
+from dyn_nodes.monitor.stop_drives import FULL, EffortDrives
 
 Array = NDArray[np.float64]
+JERK = 5.0
+"""Rate of the settings that suits efforts: by which accelerations change, rad/s3 or m/s3. With three times as much an
+arm that is let go and held in turns rocks the log-loader over longer delays, and lifts a wheel."""
+LEARNING_TIME = 0.5
+"""In which disturbances are learnt, s."""
+CORRECTED = 0.3
+"""In which the speeds that the model carries on become those that are measured, s."""
+SLIGHT = 0.1
+"""By which these may differ, rad/s or m/s: what is more is no rocking of the base, but a shock."""
+NEAR, RINGS = 0.02, 0.2
+"""To the end of a joint's way, rad or m; time that a shock there is felt, s."""
 
 
 class EffortStops(BrakingPredictor):
     """The `Stops` of a governor of efforts.
 
-    The commands of `decide` are efforts (m,), N m or N; outputs are parts of their limits beyond neutral, as the law
-    has them, and `given` the efforts that these are.
+    The commands of `decide` are efforts (m,), N m or N; outputs are accelerations beyond neutral, as the law has them,
+    rad/s2 or m/s2, and `given` the efforts that these are.
 
     Args: as `BrakingPredictor`; order are places among the driven joints of the machine.
 
@@ -37,55 +48,103 @@ class EffortStops(BrakingPredictor):
     drives: EffortDrives
 
     def _drives_of(self, machine: Machine) -> EffortDrives:
-        return EffortDrives(machine, STEP)
+        return EffortDrives(machine)
 
     def reset(self) -> None:
         """Forget what was given: the joints are held where they are."""
         super().reset()
-        self._neutral, self._sent = np.full(self._count, np.nan), np.zeros_like(self._past)
+        self._sent, self._inertia = np.zeros_like(self._past), np.eye(self._count)
+        self._since_end, self._is_placed = np.inf, False
+        self._speeds = np.zeros((1 + round(0.5 * sum(self._waits[[0, -1]])), self._count))
         self._at = np.zeros(len(self.machine.movable_joints)), np.zeros(len(self.machine.movable_joints))
         self.given = np.full(len(self._order), np.nan)
 
     def see(self) -> None:
         """Take over what the monitor knows now."""
-        begins = not self._seen
+        begins, kept = not self._seen, self._disturbances.copy()
+        spent = self._unseen
+        self._since_end += spent
         super().see()
         monitor = self.monitor
+        if monitor.time is None:
+            return
+        self._is_placed = True
         self._at, self._unseen = (monitor.q.copy(), monitor.v.copy()), 0.0
         self._known[:3], self._known[3] = self.machine.gravity * monitor.up, monitor.payload
-        self._brake()
+        self._correct(spent, begins)
+        self.model.kernels.inertia(self._at[0], self._known, self._inertia.reshape(-1))
         if begins:
-            self._sent[:] = self._spool[:] = self._neutral
+            self._sent[:] = self._spool[:] = self._efforts(np.zeros(self._count))
+        self._keep_disturbances(kept)
+        self._go_ahead()
+
+    def _go_ahead(self) -> None:
+        """Take what is on its way as accelerations beyond the neutral of now."""
+        if len(self._sent):
+            missing = self._sent - self._efforts(np.zeros(self._count))
+            self._past[:] = np.clip(np.linalg.solve(self._inertia, missing.T).T, -FULL, FULL)
+
+    def _correct(self, spent: float, begins: bool) -> None:
+        """Bring the speeds that the model carries on nearer to those that are measured of the time of its first row.
+
+        A feedback of measured speeds would answer to the rocking of the base by as much as the delay late, and raise
+        it.
+        """
+        places = self.drives.places
+        if begins:
+            self._speeds[:] = self._at[1][places]
+        wrong = self._at[1][places] - self._speeds[0]
+        slight = np.clip(wrong, -SLIGHT, SLIGHT)
+        self._speeds += wrong - slight + min(spent / CORRECTED, 1.0) * slight
+        self._at[1][places] = self._speeds[-1]
+        self._at[0][places] += STEP * (len(self._speeds) - 1) * self._speeds.mean(axis=0)
 
     def _drawn(self) -> float:
         """Return the part of the way that disturbances are drawn: none at first, when it is not known what acts."""
-        return super()._drawn() if self._seen else 0.0
-
-    def _brake(self) -> None:
-        """Find the efforts that brake the joints where they are by now, if they brake since they were seen."""
-        q, v = self._at
-        left = math.exp(-self._unseen / BRAKING_TIME)
-        self.model.kernels.braked(q + BRAKING_TIME * (1.0 - left) * v, left * v, self._known, self._neutral)
+        return -math.expm1(-self._unseen / LEARNING_TIME) if self._seen else 0.0
 
     @property
-    def _held(self) -> Array:
-        """Efforts (m,) of neutral, in the order of the drives, with what is known of disturbances."""
+    def _disturbances(self) -> Array:
+        """What the joints get beside their efforts (h, m), by the delays, N m or N; a part of the state."""
         first = 2 * len(self._at[0])
-        return self._neutral - self._state[:, first : first + self._count].mean(axis=0)
+        return self._state[:, first : first + self._count]
+
+    def _keep_disturbances(self, kept: Array) -> None:
+        """Learn nothing of disturbances at the end of a joint's way, and shortly after: shocks are no errors."""
+        q = self._at[0][self.drives.places]
+        least, most = self.drives.reach
+        if (q < least + NEAR).any() or (q > most - NEAR).any():
+            self._since_end = 0.0
+        if self._since_end < RINGS:
+            self._disturbances[:] = kept
+
+    def _efforts(self, beyond: Array) -> Array:
+        """Return efforts (m,) of accelerations (m,) beyond neutral."""
+        q, v = self._at
+        rates, found = self.drives.braking * v, np.empty(self._count)
+        rates[self.drives.places] += beyond
+        self.model.kernels.efforts(q, v, rates, self._known, found)
+        return np.asarray(found - self._disturbances.mean(axis=0))
 
     def issued(self, volts: Array) -> None:
         """Take outputs (m,) that are given from now on."""
         super().issued(volts)
-        if self._unseen > 0.0:
-            self._brake()
+        if not self._is_placed:
+            return
         limit = self.drives.greatest
-        self._effort = np.clip(self._held + limit * self._latest, -limit, limit)
+        self._effort = np.clip(self._efforts(self._latest), -limit, limit)
         self.given = self._effort[self._order]
 
     def _carry(self) -> None:
         """Go on by a step: what has waited for a delay acts."""
         if np.isnan(self.given).any():
             return
+        places = self.drives.places
+        rates = self.drives.braking[places] * self._speeds[-1] + self._latest
+        self._speeds[:-1] = self._speeds[1:]
+        self._speeds[-1] += STEP * rates
+        self._at[1][places] = self._speeds[-1]
+        self._at[0][places] += STEP * self._speeds[-1]
         for h, waits in enumerate(self._waits):
             self._spool[h] = self._sent[len(self._sent) - waits] if waits else self._effort
         for waiting, latest in ((self._past, self._latest), (self._sent, self._effort)):
@@ -94,6 +153,8 @@ class EffortStops(BrakingPredictor):
 
     def decide(self, command: Array, before: Array, step: float, since: Array, lasting: float) -> Decision:
         """Return what is let through of efforts (m,), N m or N; the other arguments are those of `Stops`."""
-        limit = self.drives.greatest[self._order]
-        beyond = np.clip((command - self._held[self._order]) / limit, -FULL, FULL)
-        return super().decide(beyond, before, step, since, lasting)
+        missing = np.empty(self._count)
+        missing[self._order] = command
+        missing -= self._efforts(np.zeros(self._count))
+        beyond = np.linalg.solve(self._inertia, missing)[self._order]
+        return super().decide(np.clip(beyond, -FULL, FULL), before, step, since, lasting)

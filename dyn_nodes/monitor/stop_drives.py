@@ -1,15 +1,13 @@
 """What moves the joints on a stop: oil behind valves, or efforts that brake by a model of the machine.
 
 Both have commands, which are 0 at neutral, and states of their own, with which a prediction begins. Neutral valves are
-shut, and the oil brakes. Where efforts are commanded somebody has to brake: the governor does, by the effort at which the
-joints come to rest like exp(-t / `braking_time`). A command is what goes beyond that, as a part of the limit of the
-joint's effort.
+shut, and the oil brakes. Where efforts are commanded somebody has to brake: the governor does, by the efforts at which
+the joints come to rest like exp(-t / T). A command is the acceleration that efforts give a joint beyond that.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, Protocol
 
 import casadi as ca
@@ -26,8 +24,8 @@ LEAST_LEVER = 0.05
 """Lever of a cylinder that counts for its pressures, m/rad: near a dead centre they do not follow from an effort."""
 BRAKING_TIME = 0.3
 """Of joints that efforts brake, s: three times the longest delay behind which that does not swing."""
-FULL = 2.0
-"""Greatest command of efforts: from the limit on one side, where the joint is just held, to that on the other one."""
+FULL = 10.0
+"""Greatest command of efforts, rad/s2 or m/s2."""
 
 
 class Motion(Protocol):
@@ -44,8 +42,8 @@ class Motion(Protocol):
         """Return the place of a joint among all."""
         ...
 
-    def braked(self, joints: Sequence[str], time: float) -> Expression:
-        """Return the efforts (n,) at which joints slow down by v / time, the base at rest."""
+    def moving(self, rates: Expression) -> Expression:
+        """Return the efforts (n,) at which the joints have these accelerations (n,), the base at rest."""
         ...
 
 
@@ -163,7 +161,12 @@ class EffortDrives:
 
     Args:
         machine: whose joints are commanded by efforts.
-        step: of the prediction, s.
+
+    Attributes:
+        greatest: (m,) limits of the efforts, N m or N.
+        reach: (2, m) least and greatest positions of the joints, rad or m.
+        places: (m,) of the joints among the n movable ones.
+        braking: (n,) accelerations at neutral over the speeds, 1/s.
 
     Raises:
         ValueError: no joint has a limit of its effort.
@@ -171,7 +174,7 @@ class EffortDrives:
 
     each, shown = 1, 1
 
-    def __init__(self, machine: Machine, step: float) -> None:
+    def __init__(self, machine: Machine) -> None:
         driven = [own for own in machine.actuated_joints if own.effort_limit > 0.0]
         unlimited = [own.name for own in driven if not math.isfinite(own.effort_limit)]
         if unlimited or not driven:
@@ -179,6 +182,11 @@ class EffortDrives:
             raise ValueError(f'machine {machine.name!r}: expected an effort limit of every driven joint, found {found}')
         self.joints = tuple(own.name for own in driven)
         self.greatest = np.array([own.effort_limit for own in driven])
+        names = [own.name for own in machine.movable_joints]
+        self.reach = np.array([[own.lower for own in driven], [own.upper for own in driven]])
+        self.places = np.array([names.index(name) for name in self.joints])
+        self.braking = np.zeros(len(names))
+        self.braking[self.places] = -1.0 / BRAKING_TIME
         self.states = tuple(f'{name}/disturbance' for name in self.joints)
         self.commands = tuple(f'{name}/excess' for name in self.joints)
         self.parameters: dict[str, float] = {}
@@ -192,16 +200,19 @@ class EffortDrives:
 
     def beyond(self, motion: Motion) -> Expression:
         """Return efforts (6 + n,): those that brake, with the commands, within their limits, and the disturbances."""
-        efforts, slowed = ca.SX(motion.state.tree.nv, 1), self.braking(motion)
+        efforts = ca.SX(motion.state.tree.nv, 1)
+        rates = ca.DM(self.braking) * motion.v
+        for k, place in enumerate(self.places.tolist()):
+            rates[place] += motion.volts[k]
+        wanted = self.moving(motion, rates) - motion.oil
         for k, name in enumerate(self.joints):
             limit = float(self.greatest[k])
-            wanted = slowed[k] - motion.oil[k] + limit * motion.volts[k]
-            efforts[6 + motion.place(name)] = ca.fmin(ca.fmax(wanted, -limit), limit) + motion.oil[k]
+            efforts[6 + motion.place(name)] = ca.fmin(ca.fmax(wanted[k], -limit), limit) + motion.oil[k]
         return efforts
 
-    def braking(self, motion: Motion) -> Expression:
-        """Return efforts (m,) at which the joints come to rest in `BRAKING_TIME`, without disturbances."""
-        found = motion.braked(self.joints, BRAKING_TIME)
+    def moving(self, motion: Motion, rates: Expression) -> Expression:
+        """Return efforts (m,) at which all joints have these accelerations (n,), without disturbances."""
+        found = motion.moving(rates)
         return ca.vertcat(*(found[motion.place(name)] for name in self.joints))
 
     def rates(self, motion: Motion) -> Expression:

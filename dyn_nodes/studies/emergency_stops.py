@@ -21,7 +21,7 @@ from dyn_nodes.control.tip_over_governor import GovernorSettings
 from dyn_nodes.model.equilibrium import NoEquilibriumError
 from dyn_nodes.simulation.period import PlantDivergedError
 from dyn_nodes.simulation.plant import Plant
-from dyn_nodes.studies.governed_run import PERIOD, STEP, Rig, Trial, unlike
+from dyn_nodes.studies.governed_run import PERIOD, Rig, Trial
 from dyn_nodes.studies.governor_campaign import Kind
 from dyn_nodes.studies.governor_cases import Case
 from dyn_nodes.studies.json_lines import finite
@@ -101,7 +101,7 @@ def emergency_stops(
         trial = rig.trial(case, governed)
     except NoEquilibriumError:
         return _summed([], ended=False, refused=True)
-    stopper = Plant(unlike(rig.machine, case.mass, case.center), 'hydraulic', PERIOD, STEP, ())
+    stopper = rig.new_plant(case.mass, case.center)
     most = np.inf if hard else rig.settings.rate * PERIOD
     found, ended = [], False
     for number, levers in enumerate(trial.levers):

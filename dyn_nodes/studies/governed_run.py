@@ -20,13 +20,13 @@ from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGoverno
 from dyn_nodes.model.equilibrium import NoEquilibriumError
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import initial_positions
-from dyn_nodes.monitor.braking import BrakingPredictor
 from dyn_nodes.monitor.in_space import in_space
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.simulation.assembly import DAMPING_SCALE, STIFFNESS_SCALE
 from dyn_nodes.simulation.period import PlantDivergedError
 from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.studies.governor_cases import SETTLING, Case, lever_profile
+from dyn_nodes.studies.lever_effects import Efforts, Valves, lever_effects
 from dyn_nodes.studies.measured_samples import Sample, Sensors, sample_of
 from dyn_nodes.studies.run_outcome import RESTLESS, Outcome
 from dyn_nodes.studies.wheel_watch import Stand, Wheels, travel
@@ -53,7 +53,7 @@ class Rig:
 
     def __init__(self, machine: Machine, settings: GovernorSettings | None = None) -> None:
         self.machine, self.settings = machine, settings or GovernorSettings()
-        self._joints = [actuator.joint for actuator in machine.actuators]
+        self.effects = lever_effects(machine)
         self._plants: dict[tuple[float, Offset], Plant] = {}
         self._partners: dict[bool, _Partner] = {}
         self._margin: tuple[Case, float] | None = None
@@ -62,13 +62,17 @@ class Rig:
         """Return the plant whose links have this part of the mass that the governor knows, their centre off by m."""
         key = mass, center
         if key not in self._plants:
-            self._plants[key] = Plant(unlike(self.machine, mass, center), 'hydraulic', PERIOD, STEP, ())
+            self._plants[key] = self.new_plant(mass, center)
         return self._plants[key]
+
+    def new_plant(self, mass: float, center: Offset) -> Plant:
+        """Return another plant of this kind."""
+        return Plant(unlike(self.machine, mass, center), self.effects.actuation, PERIOD, STEP, ())
 
     def partner(self, imu: bool) -> _Partner:
         """Return monitor and governor, with an IMU or without one."""
         if imu not in self._partners:
-            self._partners[imu] = _Partner(self.machine, self.settings)
+            self._partners[imu] = _Partner(self.effects, self.settings)
         return self._partners[imu]
 
     def trial(self, case: Case, governed: bool = True) -> Trial:
@@ -79,8 +83,8 @@ class Rig:
         """
         plant = self.plant(case.mass, case.center)
         load(plant, case, case.payload)
-        reset_at(plant, dict(zip(self._joints, case.start)))
-        return Trial(plant, case, self.partner(case.imu) if governed else None)
+        reset_at(plant, dict(zip(self.effects.joints, case.start)))
+        return Trial(plant, case, self.effects, self.partner(case.imu) if governed else None)
 
     def run(self, case: Case, governed: bool = True) -> Outcome:
         """Run a case to the end of its levers or until the machine overturns."""
@@ -100,7 +104,7 @@ class Rig:
         if not case.start:
             return case
         first = initial_positions(self.machine)
-        here = np.array([first[joint] for joint in self._joints])
+        here = np.array([first[joint] for joint in self.effects.joints])
         for part in np.linspace(1.0, 0.0, PLACES, endpoint=False):
             found = replace(case, start=tuple(np.round(here + part * (np.array(case.start) - here), 6).tolist()))
             if not self.refuses(found):
@@ -129,7 +133,7 @@ class Rig:
         partner.stops.see()
         if not np.isfinite(partner.stops.degree):
             return -np.inf
-        return partner.stops.stop(np.zeros(len(self.machine.actuators))).least
+        return partner.stops.stop(np.zeros(len(self.effects.names))).least
 
 
 def reset_at(plant: Plant, joints: dict[str, float]) -> None:
@@ -150,7 +154,7 @@ def load(plant: Plant, case: Case, payload: float) -> None:
     values = {
         'payload_mass': payload,
         'joint_stop_scale': float(case.stops),
-        'bulk_modulus_scale': case.troubles.oil,
+        **({'bulk_modulus_scale': case.troubles.oil} if plant.machine.actuators else {}),
         STIFFNESS_SCALE: case.troubles.stiffness,
         DAMPING_SCALE: case.troubles.damping,
     }
@@ -188,31 +192,34 @@ def unlike(machine: Machine, mass: float, center: Offset) -> Machine:
 
 
 class _Partner:
-    """Monitor and governor as tip_over_governor_node joins them."""
+    """Monitor and governor as tip_over_governor_node joins them; `measured` is what they saw last."""
 
-    def __init__(self, machine: Machine, settings: GovernorSettings) -> None:
-        known = in_space(machine)
-        self.monitor = StabilityMonitor(known, ('zmp',))
-        self.stops = BrakingPredictor(known, range(len(machine.actuators)), self.monitor, settings)
-        names = tuple(actuator.name for actuator in machine.actuators)
-        self.governor = TipOverGovernor(names, self.stops, settings)
+    def __init__(self, effects: Valves | Efforts, settings: GovernorSettings) -> None:
+        self.effects = effects
+        self.monitor = StabilityMonitor(in_space(effects.machine), ('zmp',))
+        self.stops = effects.stops(self.monitor, settings)
+        self.governor = TipOverGovernor(effects.names, self.stops, settings)
+        self.measured: Sample | None = None
 
     def begin(self, payload: float) -> None:
         """Start again with a payload, kg."""
+        self.measured = None
         self.monitor.clear()
         self.monitor.payload = payload
         self.governor.reset()
 
     def measure(self, sample: Sample) -> None:
         """Take the measurements of an instant."""
+        self.measured = sample
         if sample.imu is not None:
             orientation, turn, felt = sample.imu
             self.monitor.imu(sample.time, turn, felt, orientation)
         self.monitor.joints(sample.time, sample.q, sample.v)
 
     def command(self, levers: Array) -> Array:
-        """Return the voltages that are let through."""
-        return self.governor.govern(levers, PERIOD).volts
+        """Return what is let through: voltages, or efforts."""
+        wanted = self.effects.wanted(levers, self.measured, self.monitor.payload)
+        return self.effects.given(self.stops, self.governor.govern(wanted, PERIOD).volts)
 
 
 class Trial:
@@ -221,20 +228,20 @@ class Trial:
     Args:
         plant: at rest, with the parameters of the case.
         case: levers, delays, what the governor knows.
-        partner: monitor and governor; None: the levers move the valves.
+        effects: of the levers.
+        partner: monitor and governor; None: the levers move the machine.
 
     Attributes:
-        levers: (t, m) V, a row a period.
-        waiting: outputs (m,) on their way to the valves, the oldest first.
+        levers: (t, m) V, or rad/s2 and m/s2, a row a period.
+        waiting: outputs (m,) on their way to the machine, the oldest first.
         watch: of wheels and base.
         stand: of plants of this machine.
     """
 
-    def __init__(self, plant: Plant, case: Case, partner: _Partner | None) -> None:
-        self.plant, self.case, self.partner = plant, case, partner
-        names = tuple(actuator.name for actuator in plant.machine.actuators)
-        index, self.stand = plant.system.index, Stand(plant)
-        self._places = np.array([index('input', f'{name}/voltage') for name in names])
+    def __init__(self, plant: Plant, case: Case, effects: Valves | Efforts, partner: _Partner | None) -> None:
+        self.plant, self.case, self.effects, self.partner = plant, case, effects, partner
+        names, self.stand = effects.names, Stand(plant)
+        self._places = np.array([plant.system.index('input', name) for name in effects.inputs])
         self.profile = lever_profile(case, names)
         times = PERIOD * np.arange(round(self.profile.duration / PERIOD))
         self.levers = self.profile.evaluate(times + 0.5 * PERIOD, names)
@@ -244,8 +251,8 @@ class Trial:
         self._rng = np.random.default_rng((own.seed, 1))
         self._lateness = [case.state_delay, case.command_delay]
         self._states: deque[Sample] = deque()
-        self.waiting: deque[Array] = deque([np.zeros(len(names))] * round(case.command_delay / PERIOD))
-        self._reached = np.zeros(len(names))
+        self._reached = plant.u[self._places]
+        self.waiting: deque[Array] = deque([self._reached] * round(case.command_delay / PERIOD))
         self._given: list[Array] = []
         self.watch = Wheels(*self.stand(plant))
         if partner is not None:
@@ -278,7 +285,7 @@ class Trial:
         )
 
     def _part(self, measure: Callable[[Array], float]) -> float:
-        """Return what the valves have of something of voltages (t, m) that the levers have; 1 where these have none."""
+        """Return what the machine has of something of levers (t, m) that the levers have; 1 where these have none."""
         given = np.array(self._given)
         wanted = measure(self.levers[: len(given)])
         return measure(given) / wanted if wanted else 1.0
@@ -291,9 +298,11 @@ class Trial:
         """
         while self._changes and self.plant.time > self._changes[0][0] - 0.5 * PERIOD:
             self._change_load(*self._changes.pop(0)[1:])
-        volts = self._governed(levers)
-        self._given.append(volts)
-        self.give(self.plant, volts)
+        looks = self.partner is not None or self.effects.looks
+        sample = sample_of(self.plant, self.case.imu) if looks else None
+        given = self._governed(levers, sample)
+        self._given.append(self.effects.lever_part(given, levers, sample, self.case.known_payload))
+        self.give(self.plant, given)
         self.watch.see(self.plant.time, *self.stand(self.plant))
 
     def _load_changes(self) -> list[tuple[float, bool, float]]:
@@ -312,24 +321,24 @@ class Trial:
         elif self.partner is not None:
             self.partner.monitor.payload = mass
 
-    def give(self, plant: Plant, volts: Array) -> None:
-        """Advance a plant of this machine by a period with these voltages (m,) at its valves."""
-        plant.u[self._places] = volts
+    def give(self, plant: Plant, given: Array) -> None:
+        """Advance a plant of this machine by a period with these voltages (m,) at its valves, or these efforts."""
+        plant.u[self._places] = given
         plant.advance()
 
-    def _governed(self, levers: Array) -> Array:
-        """Return what reaches the valves now."""
-        if self.partner is None:
-            return levers
+    def _governed(self, levers: Array, sample: Sample | None) -> Array:
+        """Return what reaches the machine now."""
+        if self.partner is None or sample is None:
+            return self.effects.wanted(levers, sample, self.case.known_payload)
         plant = self.plant
         if self.case.troubles.jitter:
             self._vary()
         measured, commanded = self._lateness
-        sample = sample_of(plant, self.case.imu)
         self._states.append(sample if self._sensors is None else self._sensors.read(sample))
         while self._states and self._states[0].time <= plant.time - measured + 0.5 * PERIOD:
             self.partner.measure(self._states.popleft())
-        self.waiting.append(self.partner.command(levers))
+        if self.partner.measured or not self.effects.looks:
+            self.waiting.append(self.partner.command(levers))
         while len(self.waiting) > round(commanded / PERIOD):
             self._reached = self.waiting.popleft()
         return self._reached

@@ -9,6 +9,7 @@ within -1 and 1 (`decoded`), one machine of the box and one lever sequence each.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -21,12 +22,15 @@ from dyn_nodes.control import Segment, VoltageProfile
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.monitor.in_space import in_space
+from dyn_nodes.monitor.stop_drives import EffortDrives
 from dyn_nodes.studies.governor_troubles import TroubleBox, Troubles
 from dyn_nodes.studies.json_lines import finite
 
 Array = NDArray[np.float64]
 SETTLING = 0.5
 """Levers at neutral before the sequence, s: the filters of the monitor settle."""
+ACCELERATION = 3.0
+"""For which efforts are commanded at most, rad/s2 or m/s2."""
 RAMP = 0.02
 """From neutral to a lever's position and back, s."""
 SEGMENTS = 8
@@ -50,8 +54,8 @@ class Box:
     """Machines that the governor has to hold, around the one that it knows, and the levers.
 
     Attributes:
-        levers: names of the actuators.
-        limits: V, of each.
+        levers: names of the actuators, or of joints.
+        limits: V, of each; rad/s2 or m/s2 where they are accelerations.
         payload: rated, kg.
         payload_limit: kg that the mount carries at most.
         reach: least and greatest position of the joint of each lever, rad or m.
@@ -91,7 +95,7 @@ class Case:
     """One machine of the box under one lever sequence.
 
     Attributes:
-        segments: (duration, s; volts of every lever) one after the other.
+        segments: (duration, s; volts or accelerations of every lever) one after the other.
         payload, known_payload: the true one and that of the governor, kg.
         mass: of the links, times that which the governor knows.
         center: by which their common centre of mass lies elsewhere, ahead and to the left, m.
@@ -151,23 +155,18 @@ class Case:
         return case
 
 
-def box_of(machine: Machine, **changes: Any) -> Box:
+def box_of(machine: Machine, efforts: bool = False, **changes: Any) -> Box:
     """Return the box around a machine.
 
     Args:
         machine: with hydraulic actuators and a payload mount, on three wheels or more, on two tracks, or planar.
+        efforts: the levers are accelerations of joints, which efforts give; the machine has no actuators then.
         changes: fields of `Box`.
 
     Raises:
         ValueError: a machine that no governor holds.
     """
-    if not machine.actuators:
-        raise ValueError(f'machine {machine.name!r}: expected actuators that levers move, found none')
-    try:
-        for actuator in machine.actuators:
-            hydraulic(actuator)
-    except ValueError as error:
-        raise ValueError(f'machine {machine.name!r}: {error}') from None
+    names, joints, limits = _efforts(machine) if efforts else _valves(machine)
     if machine.constraints:
         found = ', '.join(constraint.name for constraint in machine.constraints)
         raise ValueError(f'machine {machine.name!r}: expected joints that their actuators move alone, found {found}')
@@ -177,16 +176,34 @@ def box_of(machine: Machine, **changes: Any) -> Box:
         raise ValueError(f'machine {machine.name!r}: expected a free base on three wheels or more, found {corners}')
     if machine.payload is None:
         raise ValueError(f'machine {machine.name!r}: expected a payload mount, found none')
+    planar, payload = machine.base.attachment == 'planar', machine.payload
+    return Box(names, limits, payload.mass, payload.limit, reach(machine, joints), planar=planar, **changes)
+
+
+def _valves(machine: Machine) -> tuple[tuple[str, ...], list[str], tuple[float, ...]]:
+    """Return levers of valves, their joints, and the limits, V."""
+    if not machine.actuators:
+        raise ValueError(f'machine {machine.name!r}: expected actuators that levers move, found none')
+    try:
+        for actuator in machine.actuators:
+            hydraulic(actuator)
+    except ValueError as error:
+        raise ValueError(f'machine {machine.name!r}: {error}') from None
     names = tuple(actuator.name for actuator in machine.actuators)
     limits = tuple(actuator.command_limit for actuator in machine.actuators)
-    planar = machine.base.attachment == 'planar'
-    return Box(names, limits, machine.payload.mass, machine.payload.limit, reach(machine), planar=planar, **changes)
+    return names, [actuator.joint for actuator in machine.actuators], limits
 
 
-def reach(machine: Machine) -> tuple[tuple[float, float], ...]:
-    """Return least and greatest positions of the levers' joints, rad or m; of one without end a turn, half each way."""
-    joints = [machine.joint(actuator.joint) for actuator in machine.actuators]
-    return tuple((max(joint.lower, -np.pi), min(joint.upper, np.pi)) for joint in joints)
+def _efforts(machine: Machine) -> tuple[tuple[str, ...], list[str], tuple[float, ...]]:
+    """Return joints that are levers, twice, and the greatest accelerations for which efforts are commanded."""
+    joints = EffortDrives(machine).joints
+    return joints, list(joints), (ACCELERATION,) * len(joints)
+
+
+def reach(machine: Machine, joints: Sequence[str]) -> tuple[tuple[float, float], ...]:
+    """Return least and greatest positions of joints, rad or m; of one without end a turn, half each way."""
+    found = [machine.joint(name) for name in joints]
+    return tuple((max(joint.lower, -np.pi), min(joint.upper, np.pi)) for joint in found)
 
 
 def lever_profile(case: Case, levers: tuple[str, ...], name: str = 'adversary') -> VoltageProfile:

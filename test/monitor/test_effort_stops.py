@@ -1,0 +1,150 @@
+"""Stops of joints that are commanded by efforts: what neutral does, what passes, and what is foreseen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor
+from dyn_nodes.monitor.effort_stops import JERK, EffortStops
+from dyn_nodes.monitor.stability_monitor import StabilityMonitor
+from dyn_nodes.monitor.stop_drives import BRAKING_TIME
+from dyn_nodes.simulation.plant import Plant
+from dyn_nodes.studies.measured_samples import sample_of
+
+PERIOD = 0.01
+EXACT = GovernorSettings(rate=JERK, delay=0.0, mass_error=0.0, payload_error=0.0, lateness=0.0)
+PLACES = slice(6, 9)
+"""Of the disturbances in a state."""
+
+
+class Stand:
+    """A machine without oil, with what watches and governs it."""
+
+    def __init__(self, machine):
+        arm = replace(machine, actuators=())
+        self.plant = Plant(arm, 'effort', PERIOD, 5e-4, ())
+        self.monitor = StabilityMonitor(arm, ('zmp',))
+        self.stops = EffortStops(arm, range(3), self.monitor, EXACT)
+        self.governor = TipOverGovernor(self.stops.drives.joints, self.stops, EXACT)
+        index = self.plant.system.index
+        self.loads = [index('output', f'{own.name}/normal_force') for own in machine.ground_contacts]
+
+    def begin(self, payload, known=None, speeds=(0.0, 0.0, 0.0)):
+        """Begin at rest, or with these speeds of the joints."""
+        plant = self.plant
+        plant.p[:] = plant.system.parameters({'payload_mass': payload, 'joint_stop_scale': 1.0})
+        plant.start = {'boom_joint': 0.4, 'stick_joint': -1.2}
+        plant.reset()
+        self.mean = plant.outputs()[self.loads].mean()
+        plant.x[plant._joint_v] = speeds
+        self.monitor.clear()
+        self.monitor.payload = payload if known is None else known
+        self.governor.reset()
+
+    def see(self):
+        sample = sample_of(self.plant, True)
+        orientation, turn, felt = sample.imu
+        self.monitor.imu(sample.time, turn, felt, orientation)
+        self.monitor.joints(sample.time, sample.q, sample.v)
+
+    def go(self, seconds, command=None):
+        """Go on under efforts that the governor is given, at neutral without them; return the least load share."""
+        least = np.inf
+        for _ in range(round(seconds / PERIOD)):
+            self.see()
+            if command is None:
+                self.stops.see()
+                self.governor.neutral(PERIOD)
+            else:
+                self.governor.govern(command(), PERIOD)
+            self.plant.set_efforts(self.stops.given)
+            self.plant.advance()
+            least = min(least, float(self.plant.outputs()[self.loads].min() / self.mean))
+        return least
+
+    @property
+    def weight(self):
+        """Efforts at which the joints neither accelerate nor brake, as a controller that knows the machine has them."""
+        neutral = self.stops._efforts(np.zeros(3))
+        return neutral + self.stops._inertia @ (self.stops._at[1] / BRAKING_TIME)
+
+
+@pytest.fixture(scope='module')
+def stand(machine):
+    return Stand(machine)
+
+
+def test_at_neutral_the_joints_come_to_rest_in_the_braking_time(stand):
+    speeds = np.array([0.3, -0.2, 0.3])
+    stand.begin(2000.0, speeds=speeds)
+    stand.go(BRAKING_TIME)
+    left = stand.plant.velocities / speeds
+    assert (left > 0.25).all()
+    assert (left < 0.6).all()  # the base rocks: exp(-1) on a base at rest
+    stand.go(3.0)
+    assert np.abs(stand.plant.velocities).max() < 3e-3
+
+
+def test_a_payload_that_weighs_more_than_known_does_not_sink(stand):
+    stand.begin(2400.0, known=2000.0)
+    stand.go(3.0)
+    q = stand.plant.positions.copy()
+    stand.go(2.0)
+    assert np.abs(stand.plant.positions - q).max() < 2e-3
+    sags = stand.stops._state[0, PLACES]
+    assert sags[1] < -0.9 * 400.0 * 9.81 * 2.0  # N m, by 400 kg more than 2 m ahead of the boom's joint
+
+
+def test_efforts_pass_as_they_are_where_there_is_room(stand):
+    stand.begin(0.0)
+    stand.go(0.3)
+
+    def command():
+        """Efforts of accelerations that change by less than `JERK`."""
+        return stand.weight + stand.stops._inertia @ (np.array([0.1, -0.2, 0.3]) * np.sin(4.0 * stand.plant.time))
+
+    off = []
+    for _ in range(80):
+        wanted = command()
+        stand.go(PERIOD, lambda wanted=wanted: wanted)
+        off.append(np.abs(stand.stops.given - wanted) / stand.stops.drives.greatest)
+    assert np.max(off[20:]) < 1e-9
+
+
+@pytest.mark.parametrize('beyond', [(0.3, 0.0, 0.0), (0.0, -0.6, 0.6), (0.0, 0.0, 1.0), (0.4, -0.4, 0.8)])
+def test_a_stop_out_of_motion_is_foreseen(stand, beyond):
+    """The least share of the stop, against the plant that makes it."""
+    stand.begin(1500.0)
+    stand.go(0.3)
+    for _ in range(40):
+        stand.see()
+        stand.stops.pass_by(PERIOD)
+        stand.stops.see()
+        stand.governor._issue(np.array(beyond))
+        stand.plant.set_efforts(stand.stops.given)
+        stand.plant.advance()
+    stand.see()
+    stand.stops.see()
+    foreseen = stand.stops.stop(np.array(beyond)).least
+    assert stand.go(2.0) == pytest.approx(foreseen, abs=0.06)
+
+
+def test_after_silence_the_efforts_carry_the_weight_alone(stand):
+    """Braking speeds of long ago would move the arm the other way."""
+    stand.begin(1000.0, speeds=(0.0, -0.3, 0.3))
+    stand.see()
+    stand.governor.govern(np.zeros(3), PERIOD)
+    for _ in range(300):
+        stand.governor.neutral(PERIOD)
+    given = stand.stops.given.copy()
+    np.testing.assert_allclose(given, stand.weight, atol=50.0)
+    assert given[1] > 5e4
+
+
+def test_before_the_machine_was_seen_no_effort_is_known(stand):
+    stand.begin(0.0)
+    stand.governor.neutral(PERIOD)
+    assert np.isnan(stand.stops.given).all()

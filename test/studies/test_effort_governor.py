@@ -1,0 +1,70 @@
+"""The governor of efforts under its adversary: the log-loader without oil, levers that ask for accelerations."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dyn_nodes.control.tip_over_governor import GovernorSettings
+from dyn_nodes.monitor.effort_stops import JERK
+from dyn_nodes.studies.governed_run import Rig
+from dyn_nodes.studies.governor_campaign import random_cases
+from dyn_nodes.studies.governor_cases import ACCELERATION, box_of
+
+RUNS = 15
+
+
+@pytest.fixture(scope='module')
+def arm(machine):
+    """The machine whose joints are commanded by efforts."""
+    return replace(machine, actuators=())
+
+
+@pytest.fixture(scope='module')
+def rig(arm):
+    return Rig(arm, GovernorSettings(rate=JERK))
+
+
+@pytest.fixture(scope='module')
+def outcomes(arm, rig):
+    """With and without the governor."""
+    cases = random_cases(box_of(arm, efforts=True), RUNS, seed=1)
+    return [rig.run(case) for case in cases], [rig.run(case, governed=False) for case in cases]
+
+
+def test_levers_are_accelerations_of_the_joints_with_a_limited_effort(arm):
+    box = box_of(arm, efforts=True)
+    assert box.levers == ('swing_joint', 'boom_joint', 'stick_joint')
+    assert box.limits == (ACCELERATION,) * 3
+
+
+def test_no_wheel_lifts_with_the_governor_and_most_runs_lift_one_without(outcomes):
+    governed, free = outcomes
+    stood = [own for own in governed if not own.refused]
+    assert len(stood) >= 0.8 * RUNS
+    assert not any(own.lifted or own.overturned or own.diverged or own.lost for own in stood)
+    assert sum(own.lifted for own in free) >= 0.8 * RUNS
+    assert sum(own.overturned for own in free) >= 0.5 * RUNS
+    assert np.mean([own.let_through for own in stood]) > 0.1
+
+
+def test_a_joint_without_a_limit_of_its_effort_is_refused_by_name(machine):
+    joints = tuple(
+        replace(joint, effort_limit=np.inf) if joint.name == 'boom_joint' else joint for joint in machine.joints
+    )
+    arm = replace(machine, actuators=(), joints=joints)
+    with pytest.raises(ValueError, match=r'expected an effort limit of every driven joint, found none for boom_joint'):
+        box_of(arm, efforts=True)
+
+
+def test_the_command_runs_it(capsys):
+    from dyn_nodes.cli import main
+
+    args = ['governor', 'test', 'log_loader', '--efforts', '--runs', '1', '--seconds', '2', '--jobs', '1', '--json']
+    assert main([*args, '--only-governed']) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found['levers'] == ['swing_joint', 'boom_joint', 'stick_joint']
+    assert found['runs'] + found['refused_starts']['runs'] == 1
