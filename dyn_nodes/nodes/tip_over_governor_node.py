@@ -3,14 +3,13 @@
     dyn-nodes run tip_over_governor_node --ros-args -p machine:=log_loader
 
 What moves the levers publishes on `valve_commands_in`; `valve_commands` go to the valves. Gamepad, keyboard and cockpit
-find the topic by its name.
+find the topic by its name. With `output:=joint_command` it is efforts of joints, from `joint_command_in`.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -18,11 +17,8 @@ import numpy as np
 
 from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor, Verdict
 from dyn_nodes.middleware import Clock, ClockType, message
-from dyn_nodes.model import Machine
-from dyn_nodes.monitor.braking import BrakingPredictor
 from dyn_nodes.monitor.in_space import in_space
 from dyn_nodes.nodes import commands
-from dyn_nodes.nodes.arrays import stamp_of_volts, stamp_volts, volts_message
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health
 from dyn_nodes.nodes.exchange import (
     WATCH_PERIOD,
@@ -31,18 +27,17 @@ from dyn_nodes.nodes.exchange import (
     command_qos,
     data_qos,
     states_qos,
-    valve_order,
 )
+from dyn_nodes.nodes.governed_commands import CHANNELS, EffortCommands, refuse_closed_loops
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.overridable import OverridableNode
-from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
+from dyn_nodes.nodes.parameters import declare, node_parameters
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.sensing import Sensing
 from dyn_nodes.nodes.stamps import NANO
 from dyn_nodes.nodes.weighed_payload import WeighedPayload
 
 Float64 = message('std_msgs/msg/Float64')
-Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 
 PARAMETERS = node_parameters('tip_over_governor_node')
 AGAIN = 0.015
@@ -55,28 +50,8 @@ BEHIND = 0.2
 """Joint states that were late may be so much behind the wall clock, s; where they are more, they have another clock."""
 
 
-def refuse_closed_loops(machine: Machine) -> None:
-    """Raise ParameterError for a machine with constraints: the prediction moves each joint by its actuator alone."""
-    if machine.constraints:
-        names = ', '.join(constraint.name for constraint in machine.constraints)
-        raise ParameterError(
-            f'machine {machine.name!r}: the governor predicts joints that their actuators move alone, expected no '
-            f'constraints, found {names}'
-        )
-
-
-def refuse_motors(machine: Machine, order: Sequence[int]) -> None:
-    """Raise ParameterError for actuators (places in the machine) whose steady speed is not that of a valve's oil."""
-    names = ', '.join(machine.actuators[k].name for k in order if not machine.actuators[k].takes_oil)
-    if names:
-        raise ParameterError(
-            f'machine {machine.name!r}: the governor predicts the speeds that valves give, '
-            f'expected hydraulic actuators, found {names}'
-        )
-
-
 class TipOverGovernorNode(OverridableNode):
-    """Answers every `valve_commands_in` with one `valve_commands`.
+    """Answers every `valve_commands_in` with one `valve_commands`, or every `joint_command_in` with a `joint_command`.
 
     In lockstep a command waits for the joint states of its instant. The commands of a person (`command_source`
     asynchronous) are answered at once, and again by the joint states where they come seldom, so that no output lasts
@@ -87,6 +62,7 @@ class TipOverGovernorNode(OverridableNode):
 
     Attributes:
         sensing: what is measured.
+        channel: of the commands.
         weighed: the payload that a monitor estimates; None where it is given.
         governor: the law.
         verdict: the last one.
@@ -103,21 +79,24 @@ class TipOverGovernorNode(OverridableNode):
         refuse_closed_loops(self.machine)
         self.paced, self.lockstep = values['mode'] == 'realtime', awaits_commands(values)
         states = states_qos(values)
-        order = valve_order(self.machine, values['joints'])
-        refuse_motors(self.machine, order)
-        self._command_due = Every('command_period', values['command_period'], values['exchange_period'], not self.paced)
+        self.channel = CHANNELS[values['output']](self.machine, values['joints'])
+        # the dynamics waits for efforts at every exchange
+        every = self.lockstep and isinstance(self.channel, EffortCommands)
+        self._period = values['exchange_period'] if every else values['command_period']
+        self._command_due = Every('command_period', self._period, values['exchange_period'], not self.paced)
         given = values['payload_source'] == 'given'
         self.sensing = Sensing(self, self.machine, values, ('zmp',), self._on_state, states, self.lockstep, given)
         monitor = self.sensing.monitor
         error, timeout = values['payload_error'], values['payload_timeout']
         self.weighed = None if given else WeighedPayload(self, monitor, error, timeout)
         names = {field.name for field in fields(GovernorSettings)} & values.keys()
-        settings = GovernorSettings(**{name: values[name] for name in names})
-        self.stops = BrakingPredictor(self.machine, order, monitor, settings)
-        self.governor = TipOverGovernor(tuple(self.machine.actuators[k].name for k in order), self.stops, settings)
-        self._limits = np.array([self.machine.actuators[k].command_limit for k in order])
+        care = {name: values[name] for name in names} | {'rate': values[self.channel.rate]}
+        settings = GovernorSettings(**care)
+        self.stops = self.channel.stops(self.machine, monitor, settings)
+        self.governor = TipOverGovernor(self.channel.names, self.stops, settings)
+        self._limits = self.channel.limits
         self.refusals = commands.Refusals()
-        self.verdict = Verdict(np.zeros(len(order)))
+        self.verdict = Verdict(np.zeros(len(self._limits)))
         self.received = self.sent = 0
         self.waits = not self.lockstep and values['neutral_first']
         self.age = 0.0
@@ -144,13 +123,12 @@ class TipOverGovernorNode(OverridableNode):
 
     def _create_topics(self) -> None:
         qos = command_qos(self.lockstep)
-        names = self.governor.names
-        self._out = volts_message(names)
-        self.commands_out = self.create_publisher(Float64MultiArray, 'valve_commands', qos)
+        topic, kind = self.channel.topic, self.channel.kind
+        self.commands_out = self.create_publisher(kind, topic, qos)
         self.scale_out = self.create_publisher(Float64, 'governor/scale', data_qos(not self.paced))
         incoming = command_qos(self.lockstep)
         incoming.depth = data_qos(False).depth
-        self.create_subscription(Float64MultiArray, 'valve_commands_in', self._on_command, incoming)
+        self.create_subscription(kind, f'{topic}_in', self._on_command, incoming)
 
     def _warm_up(self, _: np.ndarray) -> None:
         """Do once all that is done with a command."""
@@ -203,9 +181,9 @@ class TipOverGovernorNode(OverridableNode):
 
     def _on_command(self, msg: Any) -> None:
         try:
-            volts = commands.voltages(msg, self.governor.names, self._limits, 'valve_commands_in')
-            stamp = stamp_of_volts(msg) if self.lockstep else None
-            self._command_due.check_answered('valve_commands_in', stamp)
+            volts = self.channel.read(msg)
+            stamp = self.channel.stamp_of(msg) if self.lockstep else None
+            self._command_due.check_answered(f'{self.channel.topic}_in', stamp)
         except commands.RefusedError as refused:
             self.refusals.add(refused, time.monotonic())
             self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
@@ -232,6 +210,7 @@ class TipOverGovernorNode(OverridableNode):
             return
         step = self._step_to(now)
         if stays:
+            self.stops.see()
             self._publish(self.governor.neutral(step), stamp)
             return
         try:
@@ -256,7 +235,7 @@ class TipOverGovernorNode(OverridableNode):
         if last is not None and not led:
             return max(now - last, 0.0)
         if self._given is None or self.lockstep:
-            return float(self.values['command_period'])
+            return float(self._period)
         step = -np.inf if last is None or now < last else now - last - led
         if step < -BEHIND:
             return time.monotonic() - self._given
@@ -286,7 +265,7 @@ class TipOverGovernorNode(OverridableNode):
         unknown = not self._may_move()
         if self.lockstep:
             return unknown
-        if commands.are_neutral(volts):
+        if self.channel.are_neutral(volts):
             self.waits = False
         elif unknown:
             self._wait()
@@ -311,9 +290,10 @@ class TipOverGovernorNode(OverridableNode):
         return known and not self.sensing.lost_imu
 
     def _publish(self, volts: np.ndarray, stamp: int | None = None) -> None:
-        self._out.data = volts.tolist()
-        stamp_volts(self._out, stamp)
-        self.commands_out.publish(self._out)
+        out = self.channel.message(volts, self.stops, stamp)
+        if out is None:
+            return
+        self.commands_out.publish(out)
         self._given = time.monotonic()
         self.sent += 1
 
@@ -359,15 +339,16 @@ class TipOverGovernorNode(OverridableNode):
         }
         health = Health(text='letting through', values=values)
         if not self.received:
-            health.text = 'no valve_commands_in yet'
+            health.text = f'no {self.channel.topic}_in yet'
         if self.lockstep:
             self._tell_held(health)
             return health
         if self.received and not self._may_move():
             why = 'the IMU has gone' if self.sensing.lost_imu else 'nothing certain is known of the machine'
-            health.worse(ERROR, f'{why}: valves at neutral')
+            health.worse(ERROR, f'{why}: {self.channel.neutral}')
         elif self.silent:
-            health.worse(WARN, f'no valve_commands_in for {self.values["command_timeout"]:g} s: valves at neutral')
+            patience = f'{self.values["command_timeout"]:g} s'
+            health.worse(WARN, f'no {self.channel.topic}_in for {patience}: {self.channel.neutral}')
         elif self.waits:
             health.worse(WARN, 'waiting for levers at neutral: they were out when commands or measurements came back')
         else:
@@ -382,7 +363,7 @@ class TipOverGovernorNode(OverridableNode):
     def _tell_held(self, health: Health) -> None:
         if self.verdict.held and not np.isfinite(self.verdict.degree):
             fault = self.stops.ground.fault(self.sensing.monitor.q) or 'the machine does not press on the ground'
-            health.worse(ERROR, f'no stability degree, valves at neutral: {fault}')
+            health.worse(ERROR, f'no stability degree, {self.channel.neutral}: {fault}')
         elif self.verdict.brought:
             names = ', '.join(self.verdict.brought)
             health.worse(ERROR, f'a wheel has lifted: moving {names} by itself to bring it down')

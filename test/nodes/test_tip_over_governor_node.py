@@ -791,3 +791,100 @@ def test_levers_come_over_their_topic(make_governor):
     (incoming,) = (own for own in node.subscriptions if own.topic_name.endswith('valve_commands_in'))
     incoming.callback(Float64MultiArray(data=[0.0, 0.0, 0.0]))
     assert node.received == 1
+
+
+# -- efforts ---------------------------------------------------------------------------------------------------------
+
+JointState = message('sensor_msgs/msg/JointState')
+ARM = ['swing_joint', 'boom_joint', 'stick_joint']
+
+
+def efforts(values, stamp=0.0, names=ARM):
+    msg = JointState(name=list(names), effort=[float(value) for value in values])
+    msg.header.stamp = stamp_of(stamp)
+    return msg
+
+
+def weight_of(node):
+    """The efforts that hold the arm where it is."""
+    node.stops.see()
+    return node.stops._efforts(np.zeros(3))
+
+
+def test_efforts_pass_as_they_are_where_there_is_room(make_governor):
+    node = make_governor(output='joint_command', payload=0.0)
+    stand(node, CLOSE)
+    wanted = weight_of(node) + [100.0, -200.0, 10.0]
+    for _ in range(20):
+        node._last = (node.sensing.stamp or 0) / NANO - 0.02
+        node._on_command(efforts(wanted))
+    assert list(node.commands_out.last.name) == ARM
+    np.testing.assert_allclose(node.commands_out.last.effort, wanted, rtol=1e-6, atol=1.0)
+    assert level(node)[0] == OK
+
+
+def test_efforts_that_would_tip_the_machine_are_held_back_and_the_arm_is_carried(make_governor):
+    node = make_governor(output='joint_command', payload=5100.0)
+    stand(node, FAR)
+    held = weight_of(node)
+    for _ in range(60):
+        node._last = (node.sensing.stamp or 0) / NANO - 0.02
+        node._on_command(efforts(held + [0.0, -4e5, 1e5]))
+    given = np.array(node.commands_out.last.effort)
+    assert given[1] > 0.6 * held[1]
+    assert level(node)[0] == WARN
+    assert level(node)[1].startswith('holding back ')
+
+
+def test_efforts_wait_for_no_neutral_but_for_the_machine(make_governor):
+    node = make_governor(output='joint_command', payload=0.0, fresh=True)
+    node._on_command(efforts([0.0, 1e5, 2e4]))
+    assert node.commands_out.messages == [], 'nothing is known of the weight'
+    stand(node, CLOSE)
+    node._on_command(efforts(weight_of(node)))
+    assert len(node.commands_out.messages) >= 1
+    assert not node.waits
+
+
+@pytest.mark.parametrize(
+    ('message_of', 'reason'),
+    [
+        (lambda: efforts([0.0, np.nan, 0.0]), "effort of 'boom_joint': expected a finite number"),
+        (lambda: efforts([0.0, 0.0, 9e5]), "effort of 'stick_joint': expected at most 500000, found 900000"),
+        (lambda: efforts([0.0, 0.0], names=ARM[:2]), 'no effort for stick_joint'),
+        (lambda: JointState(name=ARM, position=[0.0] * 3), 'expected efforts, found positions or velocities'),
+    ],
+)
+def test_efforts_that_make_no_sense_are_refused(make_governor, message_of, reason):
+    node = make_governor(output='joint_command', payload=0.0)
+    stand(node, CLOSE)
+    before = len(node.commands_out.messages)
+    node._on_command(message_of())
+    assert len(node.commands_out.messages) == before
+    assert reason in node.refusals.last
+
+
+def test_silent_efforts_are_followed_by_those_that_carry_the_weight(make_governor):
+    node = make_governor(output='joint_command', payload=1000.0, command_timeout=0.05)
+    stand(node, CLOSE)
+    held = weight_of(node)
+    node._on_command(efforts(held))
+    time.sleep(0.06)
+    watch(node, 20)
+    np.testing.assert_allclose(node.commands_out.last.effort, held, rtol=0.02, atol=500.0)
+    assert level(node)[1].endswith('joints are braked')
+
+
+def test_in_lockstep_every_exchange_gets_its_efforts(make_governor):
+    node = make_governor(output='joint_command', mode='lockstep', payload=0.0, exchange_period=0.005)
+    for k in range(6):
+        at = 0.005 * k
+        node.sensing._on_joint_states(joint_state(at, CLOSE))
+        node._on_command(efforts([0.0, 1.2e5, 2e4], at))
+    stamps = [msg.header.stamp.sec * NANO + msg.header.stamp.nanosec for msg in node.commands_out.messages]
+    assert stamps == [round(0.005 * k * NANO) for k in range(6)]
+
+
+def test_a_joint_that_is_not_driven_is_refused_by_name(make_governor):
+    with pytest.raises(ParameterError, match="'joints': expected all of swing_joint, boom_joint, stick_joint in some"):
+        make_governor(output='joint_command', joints=['boom_joint', 'elbow'])

@@ -1,0 +1,150 @@
+"""What a tip-over governor takes and gives: volts of valves, or efforts of joints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.middleware import message
+from dyn_nodes.model import Machine
+from dyn_nodes.monitor.braking import BrakingPredictor
+from dyn_nodes.monitor.effort_stops import EffortStops
+from dyn_nodes.monitor.stability_monitor import StabilityMonitor
+from dyn_nodes.monitor.stop_drives import EffortDrives
+from dyn_nodes.nodes import commands
+from dyn_nodes.nodes.arrays import stamp_of_volts, stamp_volts, volts_message
+from dyn_nodes.nodes.exchange import valve_order
+from dyn_nodes.nodes.parameters import ParameterError
+from dyn_nodes.nodes.stamps import nanoseconds_of_stamp, stamp_at
+
+Array = NDArray[np.float64]
+Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
+JointState = message('sensor_msgs/msg/JointState')
+
+
+def refuse_closed_loops(machine: Machine) -> None:
+    """Raise ParameterError for a machine with constraints: the prediction moves each joint by its drive alone."""
+    if machine.constraints:
+        names = ', '.join(constraint.name for constraint in machine.constraints)
+        raise ParameterError(
+            f'machine {machine.name!r}: the governor predicts joints that their actuators move alone, expected no '
+            f'constraints, found {names}'
+        )
+
+
+def refuse_motors(machine: Machine, order: Sequence[int]) -> None:
+    """Raise ParameterError for actuators (places in the machine) whose steady speed is not that of a valve's oil."""
+    names = ', '.join(machine.actuators[k].name for k in order if not machine.actuators[k].takes_oil)
+    if names:
+        raise ParameterError(
+            f'machine {machine.name!r}: the governor predicts the speeds that valves give, '
+            f'expected hydraulic actuators, found {names}'
+        )
+
+
+class ValveCommands:
+    """Volts, on `valve_commands`.
+
+    Args:
+        machine: whose valves they go to.
+        joints: order of the volts, names of actuators or of their joints; empty: all.
+
+    Attributes:
+        topic: of what is let through; what is wanted comes on the same with `_in`.
+        kind: of the messages.
+        neutral: what is at neutral, in words.
+        rate: parameter with the rate of the law.
+        names: of the levers.
+        limits: (m,) of the commands.
+
+    Raises:
+        ParameterError: the machine has no such valves.
+    """
+
+    topic, kind, neutral, rate = 'valve_commands', Float64MultiArray, 'valves at neutral', 'rate'
+
+    def __init__(self, machine: Machine, joints: Sequence[str]) -> None:
+        self._order = valve_order(machine, joints)
+        refuse_motors(machine, self._order)
+        own = [machine.actuators[k] for k in self._order]
+        self.names, self.limits = tuple(valve.name for valve in own), np.array([valve.command_limit for valve in own])
+        self._out = volts_message(self.names)
+
+    def stops(self, machine: Machine, monitor: StabilityMonitor, settings: Any) -> BrakingPredictor:
+        """Return what predicts stops."""
+        return BrakingPredictor(machine, self._order, monitor, settings)
+
+    def read(self, msg: Any) -> Array:
+        """Return what a message wants (m,). Raises RefusedError."""
+        return commands.voltages(msg, self.names, self.limits, f'{self.topic}_in')
+
+    def stamp_of(self, msg: Any) -> int | None:
+        """Return the instant that a message answers, ns; None where it gives none. Raises RefusedError."""
+        return stamp_of_volts(msg)
+
+    def are_neutral(self, wanted: Array) -> bool:
+        """Return whether a command moves nothing."""
+        return commands.are_neutral(wanted)
+
+    def message(self, output: Array, stops: Any, stamp: int | None) -> Any:
+        """Return the message of an output (m,) that answers an instant, ns; None: there is nothing to be given."""
+        self._out.data = output.tolist()
+        stamp_volts(self._out, stamp)
+        return self._out
+
+
+class EffortCommands:
+    """Efforts of joints, on `joint_command`; arguments and attributes are those of `ValveCommands`.
+
+    They have no neutral that could be waited for: the governor lets the joints brake, whatever is wanted.
+    """
+
+    topic, kind, neutral, rate = 'joint_command', JointState, 'joints are braked', 'jerk'
+
+    def __init__(self, machine: Machine, joints: Sequence[str]) -> None:
+        try:
+            drives = EffortDrives(machine)
+        except ValueError as error:
+            raise ParameterError(str(error)) from None
+        wanted = [name for name in joints if name] or list(drives.joints)
+        if sorted(wanted) != sorted(drives.joints):
+            expected, found = ', '.join(drives.joints), ', '.join(wanted)
+            raise ParameterError(f"parameter 'joints': expected all of {expected} in some order, found {found}")
+        self._order = [drives.joints.index(name) for name in wanted]
+        self.names, self.limits = tuple(wanted), drives.greatest[self._order]
+        self._out = JointState(name=wanted)
+
+    def stops(self, machine: Machine, monitor: StabilityMonitor, settings: Any) -> EffortStops:
+        """Return what predicts stops."""
+        return EffortStops(machine, self._order, monitor, settings)
+
+    def read(self, msg: Any) -> Array:
+        """Return what a message wants (m,). Raises RefusedError."""
+        topic = f'{self.topic}_in'
+        kind, efforts, _ = commands.joint_values(msg, self.names, self.limits, topic)
+        if kind != 'effort':
+            raise commands.RefusedError('no efforts', f'{topic}: expected efforts, found positions or velocities')
+        return efforts
+
+    def stamp_of(self, msg: Any) -> int | None:
+        """Return the instant that a message answers, ns; None where it gives none."""
+        return nanoseconds_of_stamp(msg.header.stamp) or None
+
+    def are_neutral(self, wanted: Array) -> bool:
+        """Return that nothing has to be waited for."""
+        return True
+
+    def message(self, output: Array, stops: Any, stamp: int | None) -> Any:
+        """Return the message of an output (m,); None before the machine was seen."""
+        if np.isnan(stops.given).any():
+            return None
+        self._out.effort = stops.given.tolist()
+        self._out.header.stamp = stamp_at(stamp or 0)
+        return self._out
+
+
+CHANNELS = {own.topic: own for own in (ValveCommands, EffortCommands)}
+"""By the parameter `output`."""
