@@ -814,7 +814,7 @@ def weight_of(node):
 def test_efforts_pass_as_they_are_where_there_is_room(make_governor):
     node = make_governor(output='joint_command', payload=0.0)
     stand(node, CLOSE)
-    wanted = weight_of(node) + [100.0, -200.0, 10.0]
+    wanted = np.add(weight_of(node), [100.0, -200.0, 10.0])
     for _ in range(20):
         node._last = (node.sensing.stamp or 0) / NANO - 0.02
         node._on_command(efforts(wanted))
@@ -829,7 +829,7 @@ def test_efforts_that_would_tip_the_machine_are_held_back_and_the_arm_is_carried
     held = weight_of(node)
     for _ in range(60):
         node._last = (node.sensing.stamp or 0) / NANO - 0.02
-        node._on_command(efforts(held + [0.0, -4e5, 1e5]))
+        node._on_command(efforts([*held, 0.0, -400000.0, 100000.0]))
     given = np.array(node.commands_out.last.effort)
     assert given[1] > 0.6 * held[1]
     assert level(node)[0] == WARN
