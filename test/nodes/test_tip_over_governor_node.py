@@ -829,7 +829,7 @@ def test_efforts_that_would_tip_the_machine_are_held_back_and_the_arm_is_carried
     held = weight_of(node)
     for _ in range(60):
         node._last = (node.sensing.stamp or 0) / NANO - 0.02
-        node._on_command(efforts([*held, 0.0, -400000.0, 100000.0]))
+        node._on_command(efforts(np.add(held, [0.0, -4e5, 1e5])))
     given = np.array(node.commands_out.last.effort)
     assert given[1] > 0.6 * held[1]
     assert level(node)[0] == WARN
