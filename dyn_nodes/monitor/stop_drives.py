@@ -1,8 +1,8 @@
 """What moves the joints on a stop: oil behind valves, or efforts that brake by a model of the machine.
 
-Both have commands, which are 0 at neutral, and states of their own, with which a prediction begins. Neutral valves are
-shut, and the oil brakes. Where efforts are commanded somebody has to brake: the governor does, by the efforts at which
-the joints come to rest like exp(-t / T). A command is the acceleration that efforts give a joint beyond that.
+Both have commands, which are 0 at neutral, and states, with which a prediction begins. Neutral valves are shut, and the
+oil brakes. Where efforts are commanded nothing brakes but efforts: the governor gives those at which the joints come to
+rest like exp(-t / T). A command is the acceleration that efforts give a joint beyond that.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dyn_nodes.elements.actuators import ActuatorForces, actuator_element, actuator_elements
 from dyn_nodes.model.actuators import OilActuator, hydraulic
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.posture import carrying_links
 from dyn_nodes.multibody.spatial import Expression
 
 Array = NDArray[np.float64]
@@ -52,7 +53,7 @@ class Drives(Protocol):
 
     Attributes:
         joints: that they move, in their order.
-        states, commands: names of their own.
+        states, commands: their names.
         parameters: numbers by name.
         each: states of one.
         shown: numbers of one that the motion of the joints shows.
@@ -169,7 +170,7 @@ class EffortDrives:
         braking: (n,) accelerations at neutral over the speeds, 1/s.
 
     Raises:
-        ValueError: no joint has a limit of its effort.
+        ValueError: a driven joint has no limit of its effort, or wheels are beyond it; no joint is driven.
     """
 
     each, shown = 1, 1
@@ -180,6 +181,13 @@ class EffortDrives:
         if unlimited or not driven:
             found = f'none for {", ".join(unlimited)}' if unlimited else 'no joint that is driven'
             raise ValueError(f'machine {machine.name!r}: expected an effort limit of every driven joint, found {found}')
+        carrying = carrying_links(machine)
+        rolling = [own.name for own in driven if own.child in carrying]
+        if rolling:
+            found = ', '.join(rolling)
+            raise ValueError(
+                f'machine {machine.name!r}: expected efforts of an arm on a base that stands, found {found}'
+            )
         self.joints = tuple(own.name for own in driven)
         self.greatest = np.array([own.effort_limit for own in driven])
         names = [own.name for own in machine.movable_joints]

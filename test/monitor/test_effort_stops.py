@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor
+from dyn_nodes.model import load_machine
 from dyn_nodes.monitor.effort_stops import JERK, EffortStops
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
-from dyn_nodes.monitor.stop_drives import BRAKING_TIME
+from dyn_nodes.monitor.stop_drives import BRAKING_TIME, EffortDrives
+from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.studies.measured_samples import sample_of
 
@@ -142,6 +144,13 @@ def test_after_silence_the_efforts_carry_the_weight_alone(stand):
     given = stand.stops.given.copy()
     np.testing.assert_allclose(given, stand.weight, atol=50.0)
     assert given[1] > 5e4
+
+
+@pytest.mark.parametrize('name', ['agv_mecanum_arm', 'platform_4x4x4_arm'])
+def test_a_vehicle_whose_wheels_are_driven_by_efforts_is_refused_by_name(name):
+    machine = load_machine(find_resource(f'urdf/{name}.urdf'), find_resource(f'config/{name}.yaml'))
+    with pytest.raises(ValueError, match=r'efforts of an arm on a base that stands, found front_left_'):
+        EffortDrives(machine)
 
 
 def test_before_the_machine_was_seen_no_effort_is_known(stand):
