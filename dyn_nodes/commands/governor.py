@@ -118,6 +118,10 @@ def run(args: argparse.Namespace) -> int:
         verbs = {'cycles': governor_cycles, 'stops': governor_stops, 'report': governor_report, 'sum': governor_sum}
         return verbs[args.verb].run(args)
     governor_box.check(args, TEST_BOUNDS)
+    if args.efforts and args.bring_down:
+        raise CommandError(
+            '--bring-down: a governor of efforts moves nothing by itself, expected no --efforts beside it'
+        )
     if args.runs == args.search == 0 and args.cases is None:
         raise CommandError('--runs 0: expected runs, --search or --cases, found none')
     machine, box = governor_box.machine_and_box(args)
@@ -185,7 +189,8 @@ def _result(
     from dyn_nodes.studies.governor_replay import write_tasks
 
     bad = worst(governed, args.worst)
-    paths = [None] * len(bad) if args.out is None else write_tasks(args.out, args.machine, bad, box.levers)
+    is_played = args.out is not None and not args.efforts  # a task has volts
+    paths = write_tasks(args.out, args.machine, bad, box.levers) if is_played else [None] * len(bad)
     return {
         'machine': args.machine,
         'seed': args.seed,

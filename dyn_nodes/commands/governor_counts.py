@@ -1,4 +1,4 @@
-"""The table of what runs of the adversary came to, a row a kind of them."""
+"""The table of what runs of the adversary came to, a column a kind of them."""
 
 from __future__ import annotations
 
@@ -7,31 +7,49 @@ from typing import Any
 
 from dyn_nodes.commands import tables
 
-HEADINGS = ('', 'runs', 'overturned', 'lifted a wheel', 'a wheel without load', 'least load share')
+QUANTITIES = (
+    'runs',
+    'overturned',
+    'lifted a wheel',
+    'a wheel without load',
+    'least load share',
+    'greatest turn, degrees',
+    'levers let through, %',
+    'changes of levers let through, %',
+    'a wheel without load, s in all',
+    'refused starts',
+)
 
 
 def print_counts(rows: dict[str, dict[str, Any] | None]) -> None:
-    """Print summaries of runs by their kind; None: there were none of it."""
+    """Print summaries of runs, a column a kind; None: there were none of it. What no kind has is left out."""
     from rich.table import Table
 
     found = {kind: own for kind, own in rows.items() if own is not None}
-    has_changes = any('unrest' in own for own in found.values())
-    has_off = any(own.get('off') for own in found.values())
-    changes = ('changes let through, %',) if has_changes else ()
-    off = ('without load in all, s',) if has_off else ()
     table = Table()
-    for heading in (*HEADINGS, 'greatest turn, deg', 'let through, %', *changes, *off, 'refused starts'):
+    for heading in ('', *found):
         table.add_column(heading, justify='right' if heading else 'left')
-    for kind, own in found.items():
-        counts = [str(own[key]) for key in ('runs', 'overturned', 'lifted', 'lost')]
-        counts[1] += f' ({own["diverged"]} diverged)' if own['diverged'] else ''
-        counts += [f'{own["share"]:.3f}', f'{math.degrees(own["tilt"]):.1f}', f'{100.0 * own["let_through"]:.0f}']
-        if has_changes:
-            counts.append('' if own['unrest'] is None else f'{100.0 * own["unrest"]:.0f}')
-        if has_off:
-            counts.append('' if own.get('off') is None else f'{own["off"]:.1f}')
-        table.add_row(kind, *counts, _refused(own))
+    columns = [_column(own) for own in found.values()]
+    for quantity, values in zip(QUANTITIES, zip(*columns)):
+        if any(values):
+            table.add_row(quantity, *values)
     tables.console().print(table)
+
+
+def _column(own: dict[str, Any]) -> list[str]:
+    """Return the text of all quantities of a summary; '' where it has none."""
+    counts = [str(own[key]) for key in ('runs', 'overturned', 'lifted', 'lost')]
+    counts[1] += f' ({own["diverged"]} diverged)' if own['diverged'] else ''
+    unrest, off = own.get('unrest'), own.get('off')
+    return [
+        *counts,
+        f'{own["share"]:.3f}',
+        f'{math.degrees(own["tilt"]):.1f}',
+        f'{100.0 * own["let_through"]:.0f}',
+        '' if unrest is None else f'{100.0 * unrest:.0f}',
+        f'{off:.1f}' if off else '',
+        _refused(own),
+    ]
 
 
 def _refused(own: dict[str, Any]) -> str:

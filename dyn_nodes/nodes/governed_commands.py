@@ -118,7 +118,11 @@ class EffortCommands:
         self._out = JointState(name=wanted)
 
     def stops(self, machine: Machine, monitor: StabilityMonitor, settings: Any) -> EffortStops:
-        """Return what predicts stops."""
+        """Return what predicts stops. Raises ParameterError where it is to move functions by itself."""
+        if settings.bring_down:
+            raise ParameterError(
+                "parameter 'bring_down': expected false with efforts, which move nothing by themselves"
+            )
         return EffortStops(machine, self._order, monitor, settings)
 
     def read(self, msg: Any) -> Array:

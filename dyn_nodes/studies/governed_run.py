@@ -337,7 +337,7 @@ class Trial:
         self._states.append(sample if self._sensors is None else self._sensors.read(sample))
         while self._states and self._states[0].time <= plant.time - measured + 0.5 * PERIOD:
             self.partner.measure(self._states.popleft())
-        if self.partner.measured or not self.effects.looks:
+        if not self.effects.looks or self.partner.measured:
             self.waiting.append(self.partner.command(levers))
         while len(self.waiting) > round(commanded / PERIOD):
             self._reached = self.waiting.popleft()

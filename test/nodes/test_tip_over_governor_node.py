@@ -885,6 +885,11 @@ def test_in_lockstep_every_exchange_gets_its_efforts(make_governor):
     assert stamps == [round(0.005 * k * NANO) for k in range(6)]
 
 
+def test_efforts_do_not_move_functions_by_themselves(make_governor):
+    with pytest.raises(ParameterError, match="'bring_down': expected false with efforts"):
+        make_governor(output='joint_command', bring_down=True)
+
+
 def test_a_joint_that_is_not_driven_is_refused_by_name(make_governor):
     with pytest.raises(ParameterError, match="'joints': expected all of swing_joint, boom_joint, stick_joint in some"):
         make_governor(output='joint_command', joints=['boom_joint', 'elbow'])

@@ -68,3 +68,10 @@ def test_the_command_runs_it(capsys):
     found = json.loads(capsys.readouterr().out)
     assert found['levers'] == ['swing_joint', 'boom_joint', 'stick_joint']
     assert found['runs'] + found['refused_starts']['runs'] == 1
+
+
+def test_a_governor_of_efforts_brings_nothing_down_by_itself(capsys):
+    from dyn_nodes.cli import main
+
+    assert main(['governor', 'test', 'log_loader', '--efforts', '--bring-down']) == 1
+    assert '--bring-down: a governor of efforts moves nothing by itself' in capsys.readouterr().err

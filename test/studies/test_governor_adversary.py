@@ -410,7 +410,7 @@ def test_measurements_reach_the_governor_and_commands_the_valves_late(rig):
     case = short(1000.0, (4.0, 0.0, 0.0), state_delay=0.05, command_delay=0.08)
     plant = rig.plant()
     plant.reset()
-    trial = governed_run.Trial(plant, case, Listener())
+    trial = governed_run.Trial(plant, case, rig.effects, Listener())
     advance = plant.advance
     plant.advance = lambda: (arrived.append((plant.time, plant.u[trial._places[0]])), advance())
     try:
