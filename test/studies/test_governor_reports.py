@@ -57,8 +57,7 @@ def test_no_wheel_has_lifted_and_the_box_is_that_of_the_governor():
         assert report['reserve'] == settings.reserve
 
 
-def test_most_of_the_worst_runs_are_those_of_the_present_law(machine):
-    """Those with the shock of a joint stop keep more since the ground is not forgotten in it."""
+def test_the_worst_runs_are_those_of_the_present_law(machine):
     rig, differences = Rig(machine), []
     for _, report in reports()[:: max(len(REPORTS) // TRIED, 1)]:
         for worst in report['worst'][:3]:
