@@ -29,6 +29,8 @@ CORRECTED = 0.3
 """In which the speeds that the model carries on become those that are measured, s."""
 SLIGHT = 0.1
 """By which these may differ, rad/s or m/s: what is more is no rocking of the base, but a shock."""
+OF_WEIGHT, OF_LIMIT = 0.5, 0.05
+"""Parts of what carries a joint at rest, and of the limit of its effort, to which errors of the model may come."""
 NEAR, RINGS = 0.02, 0.2
 """To the end of a joint's way, rad or m; time that a shock there is felt, s."""
 
@@ -58,6 +60,7 @@ class EffortStops(BrakingPredictor):
         self._speeds = np.zeros((1 + round(0.5 * sum(self._waits[[0, -1]])), self._count))
         self._at = np.zeros(len(self.machine.movable_joints)), np.zeros(len(self.machine.movable_joints))
         self.given = np.full(len(self._order), np.nan)
+        self._disturbances[:] = 0.0
 
     def see(self) -> None:
         """Take over what the monitor knows now."""
@@ -117,6 +120,14 @@ class EffortStops(BrakingPredictor):
             self._since_end = 0.0
         if self._since_end < RINGS:
             self._disturbances[:] = kept
+        most = self._most_disturbing()
+        self._disturbances[:] = np.clip(self._disturbances, -most, most)
+
+    def _most_disturbing(self) -> Array:
+        """Return the greatest disturbances (m,): an arm that presses on something is not to go on so at neutral."""
+        (q, v), weight = self._at, np.empty(self._count)
+        self.model.kernels.efforts(q, np.zeros_like(v), np.zeros_like(v), self._known, weight)
+        return np.asarray(OF_WEIGHT * np.abs(weight) + OF_LIMIT * self.drives.greatest)
 
     def _efforts(self, beyond: Array) -> Array:
         """Return efforts (m,) of accelerations (m,) beyond neutral."""

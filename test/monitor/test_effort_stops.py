@@ -146,6 +146,28 @@ def test_after_silence_the_efforts_carry_the_weight_alone(stand):
     assert given[1] > 5e4
 
 
+def test_an_arm_that_pressed_on_something_does_not_go_on_pressing_at_neutral(stand):
+    """Its joints stay where they are, whatever efforts are given: that looks like an error of the model."""
+    stand.begin(0.0)
+    stand.see()
+    stand.stops.see()
+    weight, limits = stand.weight, stand.stops.drives.greatest
+    for _ in range(300):
+        stand.plant.ticks += 1  # time goes on, the machine does not
+        stand.see()
+        stand.governor.govern(np.add(weight, [0.0, -0.5 * limits[1], 0.0]), PERIOD)
+    for _ in range(100):
+        stand.plant.ticks += 1
+        stand.see()
+        stand.governor.govern(weight, PERIOD)
+    for _ in range(100):
+        stand.plant.ticks += 1
+        stand.see()
+        stand.stops.see()
+        stand.governor.neutral(PERIOD)
+    assert np.abs(stand.stops.given - weight)[1] < 0.5 * weight[1] + 0.06 * limits[1]
+
+
 @pytest.mark.parametrize('name', ['agv_mecanum_arm', 'platform_4x4x4_arm'])
 def test_a_vehicle_whose_wheels_are_driven_by_efforts_is_refused_by_name(name):
     machine = load_machine(find_resource(f'urdf/{name}.urdf'), find_resource(f'config/{name}.yaml'))

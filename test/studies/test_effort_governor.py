@@ -51,6 +51,11 @@ def test_no_wheel_lifts_with_the_governor_and_most_runs_lift_one_without(outcome
     assert np.mean([own.let_through for own in stood]) > 0.1
 
 
+def test_a_run_does_not_depend_on_those_before_it(arm, rig, outcomes):
+    case = random_cases(box_of(arm, efforts=True), RUNS, seed=1)[4]
+    assert rig.run(case) == outcomes[0][4]
+
+
 def test_a_joint_without_a_limit_of_its_effort_is_refused_by_name(machine):
     joints = tuple(
         replace(joint, effort_limit=np.inf) if joint.name == 'boom_joint' else joint for joint in machine.joints
