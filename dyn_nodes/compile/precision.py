@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
 from llvmlite import ir
 
 
@@ -62,11 +60,6 @@ class Precision:
         """Bits of that number."""
         packed = struct.pack('<d' if self.bits[0] == 64 else '<f', self.integral)
         return int.from_bytes(packed, 'little')
-
-    @property
-    def dtype(self) -> Any:
-        """NumPy type of a number."""
-        return np.float64 if self.bits[0] == 64 else np.float32
 
 
 DOUBLE_PRECISION = Precision((64, 52), 20, (33, 33, 33, 53), 8, 8)

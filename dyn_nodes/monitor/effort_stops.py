@@ -57,6 +57,7 @@ class EffortStops(BrakingPredictor):
         super().reset()
         self._sent, self._inertia = np.zeros_like(self._past), np.eye(self._count)
         self._since_end, self._is_placed = np.inf, False
+        self._neutral = np.zeros(self._count)
         self._speeds = np.zeros((1 + round(0.5 * sum(self._waits[[0, -1]])), self._count))
         self._at = np.zeros(len(self.machine.movable_joints)), np.zeros(len(self.machine.movable_joints))
         self.given = np.full(len(self._order), np.nan)
@@ -79,12 +80,13 @@ class EffortStops(BrakingPredictor):
         if begins:
             self._sent[:] = self._spool[:] = self._efforts(np.zeros(self._count))
         self._keep_disturbances(kept)
+        self._neutral = self._efforts(np.zeros(self._count))
         self._go_ahead()
 
     def _go_ahead(self) -> None:
         """Take what is on its way as accelerations beyond the neutral of now."""
         if len(self._sent):
-            missing = self._sent - self._efforts(np.zeros(self._count))
+            missing = self._sent - self._neutral
             self._past[:] = np.clip(np.linalg.solve(self._inertia, missing.T).T, -FULL, FULL)
 
     def _correct(self, spent: float, begins: bool) -> None:
@@ -158,14 +160,13 @@ class EffortStops(BrakingPredictor):
         self._at[0][places] += STEP * self._speeds[-1]
         for h, waits in enumerate(self._waits):
             self._spool[h] = self._sent[len(self._sent) - waits] if waits else self._effort
-        for waiting, latest in ((self._past, self._latest), (self._sent, self._effort)):
-            waiting[:-1] = waiting[1:]
-            waiting[-1:] = latest
+        self._sent[:-1] = self._sent[1:]
+        self._sent[-1:] = self._effort
 
     def decide(self, command: Array, before: Array, step: float, since: Array, lasting: float) -> Decision:
         """Return what is let through of efforts (m,), N m or N; the other arguments are those of `Stops`."""
         missing = np.empty(self._count)
         missing[self._order] = command
-        missing -= self._efforts(np.zeros(self._count))
+        missing -= self._neutral
         beyond = np.linalg.solve(self._inertia, missing)[self._order]
         return super().decide(np.clip(beyond, -FULL, FULL), before, step, since, lasting)

@@ -55,7 +55,6 @@ class Drives(Protocol):
         joints: that they move, in their order.
         states, commands: their names.
         parameters: numbers by name.
-        each: states of one.
         shown: numbers of one that the motion of the joints shows.
         limits: (m,) greatest commands.
         valves: (3, m) gain, limit and the part of a difference that is left after a step.
@@ -67,7 +66,6 @@ class Drives(Protocol):
     states: tuple[str, ...]
     commands: tuple[str, ...]
     parameters: dict[str, float]
-    each: int
     shown: int
     limits: Array
     valves: Array
@@ -103,7 +101,7 @@ class OilDrives:
         step: of the prediction, s.
     """
 
-    each, shown = 3, 2
+    shown = 2
 
     def __init__(self, machine: Machine, step: float) -> None:
         self._forces = ActuatorForces(machine, actuator_elements(machine))
@@ -173,7 +171,7 @@ class EffortDrives:
         ValueError: a driven joint has no limit of its effort, or wheels are beyond it; no joint is driven.
     """
 
-    each, shown = 1, 1
+    shown = 1
 
     def __init__(self, machine: Machine) -> None:
         driven = [own for own in machine.actuated_joints if own.effort_limit > 0.0]

@@ -12,6 +12,7 @@ from node_testing import Outbox, imu_message, joint_state, statuses
 
 from dyn_nodes.control.tip_over_governor import LONGEST_STEP, GovernorSettings
 from dyn_nodes.middleware import HistoryPolicy, Parameter, SingleThreadedExecutor, message
+from dyn_nodes.monitor.effort_stops import JERK
 from dyn_nodes.nodes.arrays import stamp_of_volts, stamp_volts, volts_message
 from dyn_nodes.nodes.commands import MOST_WAITING
 from dyn_nodes.nodes.parameters import ParameterError, node_parameters
@@ -46,6 +47,7 @@ def test_node_launch_file_and_law_are_equally_careful():
     same = [name for name in declared if hasattr(settings, name)]
     assert {'reserve', 'least', 'delay', 'mass_error', 'payload_error'} <= set(same)
     assert {name: declared[name] for name in same} == {name: getattr(settings, name) for name in same}
+    assert declared['jerk'] == JERK
     text = (root / 'launch' / 'log_loader.launch.xml').read_text()
     assert f'<arg name="reserve" default="{settings.reserve}"' in text
     file = yaml.safe_load((root / 'config' / 'stability_monitor.yaml').read_text())
