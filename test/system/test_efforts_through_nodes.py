@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -27,27 +30,37 @@ def controller():
     return Efforts(replace(machine, actuators=()))
 
 
+class Reaching:
+    """Answers joint states with efforts that reach out, on a topic, and keeps what it sees."""
+
+    def __init__(self, probe, controller, topic, payload=PAYLOAD):
+        self.controller, self.payload, self.tilts, self.states = controller, payload, [], []
+        self.publisher = probe.node.create_publisher(JointState, topic, command_qos(True))
+        probe.node.create_subscription(JointState, 'joint_states', self.answer, QoSProfile(depth=100))
+        probe.node.create_subscription(Odometry, 'odom', self.lean, QoSProfile(depth=100))
+
+    def answer(self, msg):
+        self.states.append(np.array(msg.position))
+        sample = Sample(0.0, self.states[-1], np.array(msg.velocity), None)
+        reply = JointState(name=list(self.controller.names))
+        reply.effort = self.controller.wanted(OUT, sample, self.payload).tolist()
+        reply.header.stamp = msg.header.stamp
+        self.publisher.publish(reply)
+
+    def lean(self, msg):
+        q = msg.pose.pose.orientation
+        self.tilts.append(2.0 * np.hypot(q.x, q.y))
+
+    def assert_held(self):
+        assert np.degrees(max(self.tilts) - self.tilts[0]) < 2.0
+        assert self.states[-1][1] < self.states[0][1] - 0.05, 'it went out as far as it may'
+
+
 @pytest.mark.parametrize('governed', [False, True])
 def test_an_arm_that_reaches_out_with_a_load_overturns_the_machine_only_without_the_governor(
     processes, probe, controller, governed
 ):
-    topic, tilts, states = 'joint_command_in' if governed else 'joint_command', [], []
-    publisher = probe.node.create_publisher(JointState, topic, command_qos(True))
-
-    def answer(msg):
-        states.append(np.array(msg.position))
-        sample = Sample(0.0, states[-1], np.array(msg.velocity), None)
-        reply = JointState(name=list(controller.names))
-        reply.effort = controller.wanted(OUT, sample, PAYLOAD).tolist()
-        reply.header.stamp = msg.header.stamp
-        publisher.publish(reply)
-
-    def lean(msg):
-        q = msg.pose.pose.orientation
-        tilts.append(2.0 * np.hypot(q.x, q.y))
-
-    probe.node.create_subscription(JointState, 'joint_states', answer, QoSProfile(depth=100))
-    probe.node.create_subscription(Odometry, 'odom', lean, QoSProfile(depth=100))
+    arm = Reaching(probe, controller, 'joint_command_in' if governed else 'joint_command')
     common = {'machine': 'log_loader', 'mode': 'lockstep', 'payload': PAYLOAD, 'exchange_period': EXCHANGE}
     nodes = ['probe']
     if governed:
@@ -56,11 +69,30 @@ def test_an_arm_that_reaches_out_with_a_load_overturns_the_machine_only_without_
         nodes.append('tip_over_governor_node')
     processes.start('dynamics_node', wait_for=nodes, duration=5.0, **common)
     processes.wait('dynamics_node', 180)
-    assert len(states) > 200, processes.log('dynamics_node')
-    tilt = np.degrees(max(tilts) - tilts[0])
+    assert len(arm.states) > 200, processes.log('dynamics_node')
     if governed:
-        assert tilt < 2.0
-        assert states[-1][1] < states[0][1] - 0.05, 'it went out as far as it may'
-        assert len(states) == round(5.0 / EXCHANGE) + 1
+        arm.assert_held()
+        assert len(arm.states) == round(5.0 / EXCHANGE) + 1
     else:
-        assert tilt > 20.0
+        assert np.degrees(max(arm.tilts) - arm.tilts[0]) > 20.0
+
+
+@pytest.mark.parametrize('governed', [False, True])
+def test_the_launch_of_any_machine_takes_efforts_of_others_with_and_without_the_governor(
+    domain, probe, controller, governed
+):
+    arm = Reaching(probe, controller, 'joint_command_in' if governed else 'joint_command', 3000.0)
+    exact = ['payload_error:=0.0', 'mass_error:=0.0', 'governor:=true'] if governed else ['controller:=false']
+    words = ['machine:=log_loader', 'payload:=3000.0', 'duration:=5.0', *exact]
+    command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', 'machine', *words]
+    environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain)}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=280, check=False)
+    text = ended.stdout + ended.stderr
+    assert ended.returncode == 0, text
+    assert 'Traceback' not in text
+    assert 'controller_node' not in text
+    assert 'the run of 5 s is over' in text
+    if governed:
+        arm.assert_held()
+    else:
+        assert np.degrees(max(arm.tilts) - arm.tilts[0]) > 5.0
