@@ -165,7 +165,7 @@ def settings(args: argparse.Namespace) -> GovernorSettings:
     if getattr(args, 'efforts', False):
         from dyn_nodes.monitor.effort_stops import JERK
 
-        given['rate'] = JERK
+        given['rate'] = JERK if args.jerk is None else args.jerk
     return replace(GovernorSettings(), **given)
 
 

@@ -165,7 +165,7 @@ class BrakingPredictor:
             monitor.v,
             monitor.a,
             self.machine.gravity * self.ground.up,
-            float(monitor.payload),
+            float(self.payload),
             self.ground.plane,
             monitor.turning,
             self._shaken(),
@@ -204,13 +204,19 @@ class BrakingPredictor:
         """Return how the base accelerates, as `situate` wants it; at rest where nothing measures it."""
         return np.concatenate([self.monitor.alpha, self.monitor.felt])
 
+    @property
+    def payload(self) -> float:
+        """The payload with which the machine is taken to move, kg."""
+        return self.monitor.payload
+
     def _payload_errors(self) -> tuple[float, float]:
-        """Return by how much the payload may be less and more than known, kg."""
-        known = self.monitor.payload
+        """Return by how much the payload may be less and more than that with which the machine moves, kg."""
+        known, taken = self.monitor.payload, self.payload
         if self.payload_bounds is None:
-            return self.settings.payload_error * known, self.settings.payload_error * known
+            error = self.settings.payload_error * known
+            return max(error + (taken - known), 0.0), max(error - (taken - known), 0.0)
         least, most = self.payload_bounds
-        return max(known - least, 0.0), max(most - known, 0.0)
+        return max(taken - least, 0.0), max(most - taken, 0.0)
 
     # -- stops -------------------------------------------------------------------------------------------------------
 

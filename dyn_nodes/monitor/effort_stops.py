@@ -2,8 +2,9 @@
 
 Where nothing else brakes, neutral are efforts by a model of the machine: those at which each joint comes to rest like
 exp(-t / T), with its weight carried (`EffortDrives`). What the joints get beside their efforts, by errors of the model,
-shows in how they accelerate; it is made up for, so that a payload that weighs more than known does not sink. Commands
-of the law are the accelerations beyond that which the wanted efforts would give.
+shows in how they accelerate, and is made up for. As far as a payload explains it that weighs otherwise than known,
+within its error, the machine is taken to move with that payload, which is right in every posture; the rest is carried
+on as it is. Commands of the law are the accelerations beyond that which the wanted efforts would give.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ Array = NDArray[np.float64]
 JERK = 5.0
 """Rate of the settings that suits efforts: by which accelerations change, rad/s3 or m/s3. With three times as much an
 arm that is let go and held in turns rocks the log-loader over longer delays, and lifts a wheel."""
-LEARNING_TIME = 0.5
-"""In which disturbances are learnt, s."""
-CORRECTED = 0.3
+LEARNING_TIME, WEIGHING_TIME = 2.0, 1.0
+"""In which disturbances are learnt, and the payload of them, s."""
+CORRECTED = 0.15
 """In which the speeds that the model carries on become those that are measured, s."""
 SLIGHT = 0.1
 """By which these may differ, rad/s or m/s: what is more is no rocking of the base, but a shock."""
@@ -55,8 +56,10 @@ class EffortStops(BrakingPredictor):
     def reset(self) -> None:
         """Forget what was given: the joints are held where they are."""
         super().reset()
+        self._excess = 0.0
         self._sent, self._inertia = np.zeros_like(self._past), np.eye(self._count)
         self._since_end, self._is_placed = np.inf, False
+        self._at_end = np.zeros(self._count, np.bool_)
         self._neutral = np.zeros(self._count)
         self._speeds = np.zeros((1 + round(0.5 * sum(self._waits[[0, -1]])), self._count))
         self._at = np.zeros(len(self.machine.movable_joints)), np.zeros(len(self.machine.movable_joints))
@@ -66,7 +69,9 @@ class EffortStops(BrakingPredictor):
     def see(self) -> None:
         """Take over what the monitor knows now."""
         begins, kept = not self._seen, self._disturbances.copy()
-        spent = self._unseen
+        least, most = self._excesses()
+        self._excess = self._excess if least <= self._excess <= most else 0.0  # another load
+        spent, drawn = self._unseen, self._drawn()
         self._since_end += spent
         super().see()
         monitor = self.monitor
@@ -74,12 +79,12 @@ class EffortStops(BrakingPredictor):
             return
         self._is_placed = True
         self._at, self._unseen = (monitor.q.copy(), monitor.v.copy()), 0.0
-        self._known[:3], self._known[3] = self.machine.gravity * monitor.up, monitor.payload
+        self._known[:3], self._known[3] = self.machine.gravity * monitor.up, self.payload
         self._correct(spent, begins)
         self.model.kernels.inertia(self._at[0], self._known, self._inertia.reshape(-1))
         if begins:
             self._sent[:] = self._spool[:] = self._efforts(np.zeros(self._count))
-        self._keep_disturbances(kept)
+        self._learn(kept, drawn, spent)
         self._neutral = self._efforts(np.zeros(self._count))
         self._go_ahead()
 
@@ -114,16 +119,68 @@ class EffortStops(BrakingPredictor):
         first = 2 * len(self._at[0])
         return self._state[:, first : first + self._count]
 
-    def _keep_disturbances(self, kept: Array) -> None:
-        """Learn nothing of disturbances at the end of a joint's way, and shortly after: shocks are no errors."""
+    def _learn(self, kept: Array, drawn: float, spent: float) -> None:
+        """Learn of a look at the machine what it weighs, and what else the joints get beside their efforts.
+
+        Nothing of a joint at its end, and of none shortly after one came there or left: what the end does to a joint
+        is no error of the model, and a shock is felt in all of them.
+
+        Args:
+            kept: (h, m) disturbances before.
+            drawn: part of the way from there to what shows now that they have gone since.
+            spent: time since the last look, s.
+        """
         q = self._at[0][self.drives.places]
         least, most = self.drives.reach
-        if (q < least + NEAR).any() or (q > most - NEAR).any():
-            self._since_end = 0.0
-        if self._since_end < RINGS:
-            self._disturbances[:] = kept
+        at_end = (q < least + NEAR) | (q > most - NEAR)
+        if (at_end != self._at_end).any():
+            self._since_end, self._at_end = 0.0, at_end
+        learns = ~at_end & (self._since_end >= RINGS)
+        shown = (self._disturbances - kept) / drawn + kept if drawn else kept
+        other = shown + self._weigh(shown.mean(axis=0), learns, spent)
         most = self._most_disturbing()
-        self._disturbances[:] = np.clip(self._disturbances, -most, most)
+        self._disturbances[:] = np.clip(kept + drawn * np.where(learns, other - kept, 0.0), -most, most)
+
+    @property
+    def payload(self) -> float:
+        """The payload with which the machine is taken to move, kg: what it weighs by the motion of the joints."""
+        return self.monitor.payload + self._excess
+
+    def _excesses(self) -> tuple[float, float]:
+        """Return by how much the payload may weigh more than known, least and most, kg."""
+        known = self.monitor.payload
+        if self.payload_bounds is None:
+            error = self.settings.payload_error * known
+            return -error, error
+        least, most = self.payload_bounds
+        return min(least - known, 0.0), max(most - known, 0.0)
+
+    def _weigh(self, shown: Array, learns: Array, spent: float) -> Array:
+        """Learn the payload, within what it may weigh; return the efforts (m,) that another one would explain.
+
+        Args:
+            shown: (m,) what the joints get beside their efforts now.
+            learns: (m,) whether that is looked at.
+            spent: time since the last look, s.
+        """
+        least, most = self._excesses()
+        if least >= most or not learns.any():
+            return np.zeros(self._count)
+        per_kilogram = np.where(learns, self._per_kilogram(), 0.0)
+        unseen = OF_LIMIT * self.drives.greatest / (self.monitor.payload + most)
+        heavier = -float(per_kilogram @ shown) / float(per_kilogram @ per_kilogram + unseen @ unseen)
+        heavier = min(max(self._excess + heavier, least), most) - self._excess
+        self._excess -= math.expm1(-spent / WEIGHING_TIME) * heavier
+        self._known[3] = self.payload
+        return np.asarray(heavier * per_kilogram)
+
+    def _per_kilogram(self) -> Array:
+        """Return efforts (m,) that a kilogram of payload takes as the joints move now, N m/kg or N/kg."""
+        monitor, heavier, found = self.monitor, self._known.copy(), np.empty((2, self._count))
+        heavier[3] += 1.0
+        self.model.kernels.efforts(monitor.q, monitor.v, monitor.a, self._known, found[0])
+        self.model.kernels.efforts(monitor.q, monitor.v, monitor.a, heavier, found[1])
+        return np.asarray(found[1] - found[0])
 
     def _most_disturbing(self) -> Array:
         """Return the greatest disturbances (m,): an arm that presses on something is not to go on so at neutral."""

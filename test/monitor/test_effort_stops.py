@@ -9,7 +9,7 @@ import pytest
 
 from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor
 from dyn_nodes.model import load_machine
-from dyn_nodes.monitor.effort_stops import JERK, EffortStops
+from dyn_nodes.monitor.effort_stops import JERK, LEARNING_TIME, EffortStops
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.monitor.stop_drives import BRAKING_TIME, EffortDrives
 from dyn_nodes.share import find_resource
@@ -25,12 +25,12 @@ PLACES = slice(6, 9)
 class Stand:
     """A machine without oil, with what watches and governs it."""
 
-    def __init__(self, machine):
+    def __init__(self, machine, settings=EXACT):
         arm = replace(machine, actuators=())
         self.plant = Plant(arm, 'effort', PERIOD, 5e-4, ())
         self.monitor = StabilityMonitor(arm, ('zmp',))
-        self.stops = EffortStops(arm, range(3), self.monitor, EXACT)
-        self.governor = TipOverGovernor(self.stops.drives.joints, self.stops, EXACT)
+        self.stops = EffortStops(arm, range(3), self.monitor, settings)
+        self.governor = TipOverGovernor(self.stops.drives.joints, self.stops, settings)
         index = self.plant.system.index
         self.loads = [index('output', f'{own.name}/normal_force') for own in machine.ground_contacts]
 
@@ -90,12 +90,49 @@ def test_at_neutral_the_joints_come_to_rest_in_the_braking_time(stand):
     assert np.abs(stand.plant.velocities).max() < 3e-3
 
 
-def test_a_payload_that_weighs_more_than_known_does_not_sink(stand):
+@pytest.fixture(scope='module')
+def doubtful(machine):
+    """One that takes the payload to weigh up to a fifth more or less than known."""
+    return Stand(machine, replace(EXACT, payload_error=0.2))
+
+
+@pytest.mark.parametrize('true', [2400.0, 2150.0, 1600.0])
+def test_a_payload_that_weighs_otherwise_than_known_is_weighed_and_held(doubtful, true):
+    doubtful.begin(true, known=2000.0)
+    doubtful.go(5.0)
+    q = doubtful.plant.positions.copy()
+    doubtful.go(2.0)
+    assert np.abs(doubtful.plant.positions - q).max() < 2e-3
+    assert doubtful.stops.payload == pytest.approx(true, abs=0.02 * abs(true - 2000.0) + 4.0)
+    boom = doubtful.stops._state[0, PLACES][1]
+    assert abs(boom) < 0.05 * abs(true - 2000.0) * 9.81 * 5.0  # N m, of what it would be 5 m ahead of the boom's joint
+
+
+def test_what_a_payload_is_taken_to_weigh_stays_within_its_error(doubtful):
+    doubtful.begin(3000.0, known=2000.0)
+    doubtful.go(5.0)
+    assert 2390.0 < doubtful.stops.payload <= 2400.0
+    assert doubtful.stops._box[1] == pytest.approx(doubtful.stops.payload - 1600.0, abs=0.2)
+    assert doubtful.stops._box[2] == pytest.approx(2400.0 - doubtful.stops.payload, abs=0.2)
+
+
+def test_another_load_that_becomes_known_is_taken_as_it_is(doubtful):
+    doubtful.begin(2400.0, known=2000.0)
+    doubtful.go(2.0)
+    doubtful.monitor.payload = 500.0
+    doubtful.go(PERIOD)
+    assert doubtful.stops.payload == pytest.approx(500.0, abs=10.0)
+
+
+def test_what_weighs_more_than_a_payload_may_sinks_ever_less(stand):
     stand.begin(2400.0, known=2000.0)
-    stand.go(3.0)
-    q = stand.plant.positions.copy()
-    stand.go(2.0)
-    assert np.abs(stand.plant.positions - q).max() < 2e-3
+    moved = []
+    for _ in range(3):
+        q = stand.plant.positions.copy()
+        stand.go(2.0 * LEARNING_TIME)
+        moved.append(np.abs(stand.plant.positions - q).max())
+    assert moved[1] < 0.3 * moved[0]
+    assert moved[2] < 5e-3
     sags = stand.stops._state[0, PLACES]
     assert sags[1] < -0.9 * 400.0 * 9.81 * 2.0  # N m, by 400 kg more than 2 m ahead of the boom's joint
 
