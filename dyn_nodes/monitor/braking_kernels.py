@@ -3,7 +3,7 @@
 Stops are integrated by linearly implicit Euler steps, oil and stops of joints implicit, as many at once as the vector
 kernels take (`braking_lanes`). The arrays of both, which in several lanes have element i of lane k at i * lanes + k:
 
-* x (s,) state: q, v (n,) of the joints, oil (3 m,) of all actuators, spool and two pressures each, or (m,) of efforts
+* x (s,) state: q, v (n,) of the joints, oil (3 m,) of all actuators, spool and two pressures each, or (2 m,) of efforts
   (`stop_drives`), turn (3,) speeds of
   the base: up, about x and about y, lean (3,) what these have come to, low (w,) least push on every spring over its
   mean, when (w,), and the time, s.
@@ -305,7 +305,7 @@ def situate(
         x[h, 2 * n + oils : 2 * n + oils + 3] = turn
         oil = x[h, 2 * n : 2 * n + oils]
         for j in range(m):
-            if oils == m:
+            if oils == 2 * m:
                 oil[j] += drawn * (shown[j] - spool[h, j] - oil[j])
             else:
                 oil[3 * j] = spool[h, j]

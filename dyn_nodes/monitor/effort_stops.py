@@ -18,7 +18,7 @@ from dyn_nodes.control.stops import Decision
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.monitor.braking import BrakingPredictor
 from dyn_nodes.monitor.braking_model import STEP
-from dyn_nodes.monitor.stop_drives import FULL, EffortDrives
+from dyn_nodes.monitor.stop_drives import CORRECTED, FULL, EffortDrives
 
 Array = NDArray[np.float64]
 JERK = 5.0
@@ -26,8 +26,6 @@ JERK = 5.0
 arm that is let go and held in turns rocks the log-loader over longer delays, and lifts a wheel."""
 LEARNING_TIME, WEIGHING_TIME = 2.0, 1.0
 """In which disturbances are learnt, and the payload of them, s."""
-CORRECTED = 0.15
-"""In which the speeds that the model carries on become those that are measured, s."""
 SLIGHT = 0.1
 """By which these may differ, rad/s or m/s: what is more is no rocking of the base, but a shock."""
 OF_WEIGHT, OF_LIMIT = 0.5, 0.05
@@ -81,6 +79,8 @@ class EffortStops(BrakingPredictor):
         self._at, self._unseen = (monitor.q.copy(), monitor.v.copy()), 0.0
         self._known[:3], self._known[3] = self.machine.gravity * monitor.up, self.payload
         self._correct(spent, begins)
+        first = 2 * len(self._at[0]) + self._count
+        self._state[:, first : first + self._count] = self._speeds[0]
         self.model.kernels.inertia(self._at[0], self._known, self._inertia.reshape(-1))
         if begins:
             self._sent[:] = self._spool[:] = self._efforts(np.zeros(self._count))

@@ -2,7 +2,8 @@
 
 Both have commands, which are 0 at neutral, and states, with which a prediction begins. Neutral valves are shut, and the
 oil brakes. Where efforts are commanded nothing brakes but efforts: the governor gives those at which the joints come to
-rest like exp(-t / T). A command is the acceleration that efforts give a joint beyond that.
+rest like exp(-t / T). A command is the acceleration that efforts give a joint beyond that. What joints brake from is no
+measured speed, but one that is carried on by what was given: the prediction has it, too, as a state.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ LEAST_LEVER = 0.05
 """Lever of a cylinder that counts for its pressures, m/rad: near a dead centre they do not follow from an effort."""
 BRAKING_TIME = 0.3
 """Of joints that efforts brake, s: three times the longest delay behind which that does not swing."""
+CORRECTED = 0.3
+"""In which the speeds that the governor takes joints to have become those that are measured, s."""
 FULL = 10.0
 """Greatest command of efforts, rad/s2 or m/s2."""
 
@@ -156,7 +159,10 @@ class OilDrives:
 
 
 class EffortDrives:
-    """Efforts of joints: the state of each is what it gets beside its effort, N m or N, by errors of the model.
+    """Efforts of joints.
+
+    States of each are what it gets beside its effort by errors of the model, N m or N, and the speed that the governor
+    takes it to have, rad/s or m/s.
 
     Args:
         machine: whose joints are commanded by efforts.
@@ -193,7 +199,8 @@ class EffortDrives:
         self.places = np.array([names.index(name) for name in self.joints])
         self.braking = np.zeros(len(names))
         self.braking[self.places] = -1.0 / BRAKING_TIME
-        self.states = tuple(f'{name}/disturbance' for name in self.joints)
+        disturbances = tuple(f'{name}/disturbance' for name in self.joints)
+        self.states = (*disturbances, *(f'{name}/speed' for name in self.joints))
         self.commands = tuple(f'{name}/excess' for name in self.joints)
         self.parameters: dict[str, float] = {}
         count = len(driven)
@@ -206,14 +213,14 @@ class EffortDrives:
 
     def beyond(self, motion: Motion) -> Expression:
         """Return efforts (6 + n,): those that brake, with the commands, within their limits, and the disturbances."""
-        efforts = ca.SX(motion.state.tree.nv, 1)
-        rates = ca.DM(self.braking) * motion.v
+        efforts, rates = ca.SX(motion.state.tree.nv, 1), ca.SX(len(self.braking), 1)
+        disturbances = motion.oil[: len(self.joints)]
         for k, place in enumerate(self.places.tolist()):
-            rates[place] += motion.volts[k]
-        wanted = self.moving(motion, rates) - motion.oil
+            rates[place] = self._led(motion)[k]
+        wanted = self.moving(motion, rates) - disturbances
         for k, name in enumerate(self.joints):
             limit = float(self.greatest[k])
-            efforts[6 + motion.place(name)] = ca.fmin(ca.fmax(wanted[k], -limit), limit) + motion.oil[k]
+            efforts[6 + motion.place(name)] = ca.fmin(ca.fmax(wanted[k], -limit), limit) + disturbances[k]
         return efforts
 
     def moving(self, motion: Motion, rates: Expression) -> Expression:
@@ -222,8 +229,17 @@ class EffortDrives:
         return ca.vertcat(*(found[motion.place(name)] for name in self.joints))
 
     def rates(self, motion: Motion) -> Expression:
-        """Return the rates of the disturbances: they last."""
-        return ca.SX(len(self.joints), 1)
+        """Return the rates of the disturbances, which last, and of the speeds.
+
+        These are led as the efforts are, and slowly corrected: what rocks the base does not show in them at once.
+        """
+        count = len(self.joints)
+        measured = ca.vertcat(*(motion.v[place] for place in self.places.tolist()))
+        return ca.vertcat(ca.SX(count, 1), self._led(motion) + (measured - motion.oil[count:]) / CORRECTED)
+
+    def _led(self, motion: Motion) -> Expression:
+        """Return accelerations (m,) that efforts are to give the joints: those of the commands, and braking."""
+        return motion.volts - motion.oil[len(self.joints) :] / BRAKING_TIME
 
     def levers(self, motion: Motion) -> Expression:
         """Return ones (m,): a joint goes the way of its effort."""
