@@ -27,7 +27,8 @@ arm that is let go and held in turns rocks the log-loader over longer delays, an
 LEARNING_TIME, WEIGHING_TIME = 2.0, 1.0
 """In which disturbances are learnt, and the payload of them, s."""
 SLIGHT = 0.1
-"""By which these may differ, rad/s or m/s: what is more is no rocking of the base, but a shock."""
+"""By which the speeds that the model carries on may differ from measured ones, rad/s or m/s: what is more is no rocking
+of the base, but a shock."""
 OF_WEIGHT, OF_LIMIT = 0.5, 0.05
 """Parts of what carries a joint at rest, and of the limit of its effort, to which errors of the model may come."""
 NEAR, RINGS = 0.02, 0.2

@@ -333,6 +333,7 @@ class TipOverGovernorNode(OverridableNode):
             'margin kept': f'{verdict.margin:.3f}',
             'least loaded wheel': verdict.contact,
             'seconds ahead': f'{verdict.ahead:.2f}',
+            'payload it moves with': f'{self.stops.payload:.1f} kg',
             'held back': ', '.join(verdict.held),
             'moved by itself': ', '.join(verdict.brought),
             **self.refusals.values(),
