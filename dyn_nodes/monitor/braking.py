@@ -108,6 +108,7 @@ class BrakingPredictor:
         """Take all valves to be at neutral, with nothing on its way to them."""
         self._seen, self.degree, self.press, self._elapsed, self._unseen = False, np.nan, np.nan, 0.0, 0.0
         self._times[TO_LAST] = 1
+        self._excess = 0.0  # by which the payload weighs more than known, kg
         self._spool, self._latest = np.zeros((len(self._waits), self._count)), np.zeros(self._count)
         self._past = np.zeros((self._waits[-1], self._count))
         self._expected[:] = np.nan
@@ -207,16 +208,21 @@ class BrakingPredictor:
     @property
     def payload(self) -> float:
         """The payload with which the machine is taken to move, kg."""
-        return self.monitor.payload
+        return self.monitor.payload + self._excess
 
     def _payload_errors(self) -> tuple[float, float]:
         """Return by how much the payload may be less and more than that with which the machine moves, kg."""
-        known, taken = self.monitor.payload, self.payload
+        least, most = self._excesses()
+        return max(self._excess - least, 0.0), max(most - self._excess, 0.0)
+
+    def _excesses(self) -> tuple[float, float]:
+        """Return the least and the most by which the payload may weigh more than known, kg."""
+        known = self.monitor.payload
         if self.payload_bounds is None:
             error = self.settings.payload_error * known
-            return max(error + (taken - known), 0.0), max(error - (taken - known), 0.0)
+            return -error, error
         least, most = self.payload_bounds
-        return max(taken - least, 0.0), max(most - taken, 0.0)
+        return least - known, most - known
 
     # -- stops -------------------------------------------------------------------------------------------------------
 

@@ -55,7 +55,6 @@ class EffortStops(BrakingPredictor):
     def reset(self) -> None:
         """Forget what was given: the joints are held where they are."""
         super().reset()
-        self._excess = 0.0
         self._sent, self._inertia = np.zeros_like(self._past), np.eye(self._count)
         self._since_end, self._is_placed = np.inf, False
         self._at_end = np.zeros(self._count, np.bool_)
@@ -80,12 +79,12 @@ class EffortStops(BrakingPredictor):
         self._at, self._unseen = (monitor.q.copy(), monitor.v.copy()), 0.0
         self._known[:3], self._known[3] = self.machine.gravity * monitor.up, self.payload
         self._correct(spent, begins)
-        first = 2 * len(self._at[0]) + self._count
-        self._state[:, first : first + self._count] = self._speeds[0]
+        self._of_state(1)[:] = self._speeds[0]
         self.model.kernels.inertia(self._at[0], self._known, self._inertia.reshape(-1))
         if begins:
             self._sent[:] = self._spool[:] = self._efforts(np.zeros(self._count))
-        self._learn(kept, drawn, spent)
+        if math.isfinite(self.degree):  # else it stands on nothing: no look showed anything
+            self._learn(kept, drawn, spent)
         self._neutral = self._efforts(np.zeros(self._count))
         self._go_ahead()
 
@@ -117,7 +116,11 @@ class EffortStops(BrakingPredictor):
     @property
     def _disturbances(self) -> Array:
         """What the joints get beside their efforts (h, m), by the delays, N m or N; a part of the state."""
-        first = 2 * len(self._at[0])
+        return self._of_state(0)
+
+    def _of_state(self, kind: int) -> Array:
+        """Return disturbances, 0, or speeds, 1, of the state (h, m)."""
+        first = 2 * len(self._at[0]) + kind * self._count
         return self._state[:, first : first + self._count]
 
     def _learn(self, kept: Array, drawn: float, spent: float) -> None:
@@ -141,20 +144,6 @@ class EffortStops(BrakingPredictor):
         other = shown + self._weigh(shown.mean(axis=0), learns, spent)
         most = self._most_disturbing()
         self._disturbances[:] = np.clip(kept + drawn * np.where(learns, other - kept, 0.0), -most, most)
-
-    @property
-    def payload(self) -> float:
-        """The payload with which the machine is taken to move, kg: what it weighs by the motion of the joints."""
-        return self.monitor.payload + self._excess
-
-    def _excesses(self) -> tuple[float, float]:
-        """Return by how much the payload may weigh more than known, least and most, kg."""
-        known = self.monitor.payload
-        if self.payload_bounds is None:
-            error = self.settings.payload_error * known
-            return -error, error
-        least, most = self.payload_bounds
-        return min(least - known, 0.0), max(most - known, 0.0)
 
     def _weigh(self, shown: Array, learns: Array, spent: float) -> Array:
         """Learn the payload, within what it may weigh; return the efforts (m,) that another one would explain.

@@ -215,8 +215,9 @@ class EffortDrives:
         """Return efforts (6 + n,): those that brake, with the commands, within their limits, and the disturbances."""
         efforts, rates = ca.SX(motion.state.tree.nv, 1), ca.SX(len(self.braking), 1)
         disturbances = motion.oil[: len(self.joints)]
+        led = self._led(motion)
         for k, place in enumerate(self.places.tolist()):
-            rates[place] = self._led(motion)[k]
+            rates[place] = led[k]
         wanted = self.moving(motion, rates) - disturbances
         for k, name in enumerate(self.joints):
             limit = float(self.greatest[k])

@@ -116,6 +116,17 @@ def test_what_a_payload_is_taken_to_weigh_stays_within_its_error(doubtful):
     assert doubtful.stops._box[2] == pytest.approx(2400.0 - doubtful.stops.payload, abs=0.2)
 
 
+def test_where_it_stands_on_nothing_nothing_is_learnt(doubtful, monkeypatch):
+    doubtful.begin(2400.0, known=2000.0)
+    doubtful.go(0.3)
+    weighed, disturbances = doubtful.stops.payload, doubtful.stops._disturbances.copy()
+    assert 2000.0 < weighed < 2300.0
+    monkeypatch.setattr(doubtful.stops.ground, 'present_degree', lambda *_: np.nan)
+    doubtful.go(0.5)
+    assert doubtful.stops.payload == weighed
+    assert np.array_equal(doubtful.stops._disturbances, disturbances)
+
+
 def test_another_load_that_becomes_known_is_taken_as_it_is(doubtful):
     doubtful.begin(2400.0, known=2000.0)
     doubtful.go(2.0)

@@ -48,8 +48,10 @@ def test_node_launch_file_and_law_are_equally_careful():
     assert {'reserve', 'least', 'delay', 'mass_error', 'payload_error'} <= set(same)
     assert {name: declared[name] for name in same} == {name: getattr(settings, name) for name in same}
     assert declared['jerk'] == JERK
-    text = (root / 'launch' / 'log_loader.launch.xml').read_text()
-    assert f'<arg name="reserve" default="{settings.reserve}"' in text
+    for name in ('log_loader', 'machine'):
+        text = (root / 'launch' / f'{name}.launch.xml').read_text()
+        assert f'<arg name="reserve" default="{settings.reserve}"' in text
+    assert f'<arg name="jerk" default="{JERK}"' in text
     file = yaml.safe_load((root / 'config' / 'stability_monitor.yaml').read_text())
     given = file['/**/tip_over_governor_node']['ros__parameters']
     assert 'reserve' in given

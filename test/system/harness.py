@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections import defaultdict
@@ -43,6 +44,17 @@ def end(*processes: Process, seconds: float = 20.0) -> None:
                 os.killpg(process.pid, signal.SIGKILL)
             process.kill()
             process.wait(patience(10))
+
+
+def launched(domain: int, *words: str, seconds: float = 280.0) -> str:
+    """Return what `dyn-nodes launch` with these words prints until its run is over."""
+    command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', *words]
+    environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain)}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=seconds, check=False)
+    text = ended.stdout + ended.stderr
+    assert ended.returncode == 0, text
+    assert 'Traceback' not in text
+    return text
 
 
 class Processes:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from harness import launched
 
 from dyn_nodes.middleware import QoSProfile, message
 from dyn_nodes.model import load_machine
@@ -51,8 +49,13 @@ class Reaching:
         q = msg.pose.pose.orientation
         self.tilts.append(2.0 * np.hypot(q.x, q.y))
 
+    @property
+    def tilt(self):
+        """How far the base has turned at most, degrees."""
+        return np.degrees(max(self.tilts) - self.tilts[0])
+
     def assert_held(self):
-        assert np.degrees(max(self.tilts) - self.tilts[0]) < 2.0
+        assert self.tilt < 2.0
         assert self.states[-1][1] < self.states[0][1] - 0.05, 'it went out as far as it may'
 
 
@@ -74,7 +77,7 @@ def test_an_arm_that_reaches_out_with_a_load_overturns_the_machine_only_without_
         arm.assert_held()
         assert len(arm.states) == round(5.0 / EXCHANGE) + 1
     else:
-        assert np.degrees(max(arm.tilts) - arm.tilts[0]) > 20.0
+        assert arm.tilt > 20.0
 
 
 @pytest.mark.parametrize('governed', [False, True])
@@ -84,15 +87,10 @@ def test_the_launch_of_any_machine_takes_efforts_of_others_with_and_without_the_
     arm = Reaching(probe, controller, 'joint_command_in' if governed else 'joint_command', 3000.0)
     exact = ['payload_error:=0.0', 'mass_error:=0.0', 'governor:=true'] if governed else ['controller:=false']
     words = ['machine:=log_loader', 'payload:=3000.0', 'duration:=5.0', *exact]
-    command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', 'machine', *words]
-    environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain)}
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=280, check=False)
-    text = ended.stdout + ended.stderr
-    assert ended.returncode == 0, text
-    assert 'Traceback' not in text
+    text = launched(domain, 'machine', *words)
     assert 'controller_node' not in text
     assert 'the run of 5 s is over' in text
     if governed:
         arm.assert_held()
     else:
-        assert np.degrees(max(arm.tilts) - arm.tilts[0]) > 5.0
+        assert arm.tilt > 5.0

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import pytest
+from harness import launched
 from test_electric_contract import URDF, YAML
 
 
-def launched(domain, *words):
+def led_hand(domain, *words):
     """Return what a launch in lockstep prints until its run is over."""
-    command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', *words, 'cartesian:=true', 'mode:=lockstep']
-    environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain)}
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=280, check=False)
-    text = ended.stdout + ended.stderr
-    assert ended.returncode == 0, text
-    assert 'Traceback' not in text
+    text = launched(domain, *words, 'cartesian:=true', 'mode:=lockstep')
     assert '] controller_node' not in text
     return text
 
@@ -31,7 +23,7 @@ def gate(tmp_path):
 
 @pytest.mark.parametrize('beside', ['monolithic:=false', pytest.param('monolithic:=true', marks=pytest.mark.slow)])
 def test_a_machine_on_motors(domain, gate, beside):
-    text = launched(domain, 'machine', *gate, 'motors:=true', 'link:=leaf', 'duration:=0.3', beside)
+    text = led_hand(domain, 'machine', *gate, 'motors:=true', 'link:=leaf', 'duration:=0.3', beside)
     assert 'gate: leaf (x, y, z) by hinge' in text
     assert 'the run of 0.3 s is over' in text
 
@@ -45,6 +37,6 @@ def test_a_machine_on_motors(domain, gate, beside):
     ],
 )
 def test_hydraulic_machines(domain, machine, hand):
-    text = launched(domain, machine, 'duration:=0.3')
+    text = led_hand(domain, machine, 'duration:=0.3')
     assert hand in text
     assert 'the run of 0.3 s is over' in text

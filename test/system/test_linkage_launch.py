@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from domains import next_domain
+from harness import launched
 
 from dyn_nodes.analysis.bag_reading import BagData, read_bag
 from dyn_nodes.control.voltage_profile import load_voltage_profile
@@ -29,15 +27,12 @@ HOLDING = 1.1
 """Effort limit over the effort at rest: the boom cannot be lifted within it."""
 
 
-def launched(folder: Path, *words: str) -> BagData:
+def recorded(folder: Path, *words: str) -> BagData:
     """Run the launch file in lockstep with the task; return its bag."""
     task, bag = folder / 'task.yaml', folder / 'bag'
     task.write_text(TASK)
     given = ['mode:=lockstep', f'duration:={DURATION}', f'task:={task}', 'record:=true', f'bag:={bag}', *words]
-    environment = {**os.environ, 'ROS_DOMAIN_ID': str(next_domain())}
-    command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', 'log_loader_linkage', *given]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=800, check=False)
-    assert run.returncode == 0, f'{run.stdout[-2000:]}{run.stderr[-2000:]}'
+    launched(next_domain(), 'log_loader_linkage', *given, seconds=800.0)
     return read_bag(bag)
 
 
@@ -45,7 +40,7 @@ def launched(folder: Path, *words: str) -> BagData:
 @pytest.mark.timeout(900)
 def test_oil_bodies_and_levers_in_processes_move_it_as_one_system_does(tmp_path):
     """Positions of the split system are those of the monolithic plant; pins, ground and margins are published."""
-    bag = launched(tmp_path)
+    bag = recorded(tmp_path)
     machine, states = machine_of('log_loader_linkage', ''), bag.table('joint_states')
     plant = Plant(machine, 'hydraulic', 5e-3, 5e-4, values={'joint_stop_scale': 1.0})
     names = [own.name for own in machine.actuators]
@@ -87,7 +82,7 @@ def test_a_cylinder_that_pushes_more_than_its_joint_takes_does_not_stop_time(tmp
     weak = tmp_path / 'weak.urdf'
     weak.write_text(urdf.replace('<limit lower="0.3" upper="1.35" effort="1000000" velocity="1"/>', limit))
     config = find_resource('config/log_loader_linkage.yaml')
-    bag = launched(tmp_path, f'machine:={weak}', f'config:={config}')
+    bag = recorded(tmp_path, f'machine:={weak}', f'config:={config}')
     states = bag.table('joint_states')
     assert states.time[-1] == pytest.approx(DURATION, abs=0.011)
     assert np.isfinite(states['boom_rod_joint/position']).all()

@@ -6,15 +6,13 @@ here. One without a launch file starts by launch/machine.launch.xml.
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import casadi as ca
 import numpy as np
 import pytest
 from domains import next_domain
+from harness import launched
 
 from dyn_nodes.analysis.bag_reading import BagData, read_bag
 from dyn_nodes.constraints import constrained_dynamics
@@ -115,7 +113,7 @@ def test_a_machine_stands_for_a_minute(name):
 # -- launch files ----------------------------------------------------------------------------------------------------
 
 
-def launched(name: str, duration: float, bag: Path) -> BagData:
+def recorded(name: str, duration: float, bag: Path) -> BagData:
     """Run a machine's launch file in lockstep, in one process where it can; return its bag. Nothing is commanded."""
     file = ROOT / 'launch' / f'{name}.launch.xml'
     words = [name] if file.exists() else ['machine', f'machine:={name}']
@@ -124,10 +122,7 @@ def launched(name: str, duration: float, bag: Path) -> BagData:
         words.append('task:=')
     if file.exists() and '<arg name="path"' in file.read_text():
         words.append('path:=')
-    environment = {**os.environ, 'ROS_DOMAIN_ID': str(next_domain())}
-    command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', *words]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1500, check=False)
-    assert run.returncode == 0, f'{run.stdout[-2000:]}{run.stderr[-2000:]}'
+    launched(next_domain(), *words, seconds=1500.0)
     return read_bag(bag)
 
 
@@ -160,4 +155,4 @@ def check_bag(machine: Machine, bag: BagData, duration: float) -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize('name', MACHINES)
 def test_a_machine_stands_for_a_minute_after_its_launch(name, tmp_path):
-    check_bag(standing(name), launched(name, MINUTE, tmp_path / 'bag'), MINUTE)
+    check_bag(standing(name), recorded(name, MINUTE, tmp_path / 'bag'), MINUTE)

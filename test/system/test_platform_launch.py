@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from harness import launched
 
 from dyn_nodes.launching import interpret
 
@@ -55,13 +53,7 @@ def test_motors_wait_for_whichever_controller_leads_them(leads):
 @pytest.mark.parametrize('monolithic', ['false', 'true'])
 def test_a_run_of_the_launch_ends_at_its_time_with_exit_status_0(domain, monolithic):
     """Fast counterpart: the parameters above, and test_platform_contract.py."""
-    words = ['stewart_platform', 'mode:=lockstep', 'duration:=0.3', f'monolithic:={monolithic}']
-    command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', *words]
-    environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain)}
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=280, check=False)
-    text = ended.stdout + ended.stderr
-    assert ended.returncode == 0, text
-    assert 'Traceback' not in text
+    text = launched(domain, 'stewart_platform', 'mode:=lockstep', 'duration:=0.3', f'monolithic:={monolithic}')
     assert 'refused' not in text
     assert 'stewart_platform: platform by leg_1_length_joint' in text
     assert 'the run of 0.3 s is over' in text
