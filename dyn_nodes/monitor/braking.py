@@ -57,6 +57,7 @@ class BrakingPredictor:
         press: mean push on a spring, N; NaN before `see`.
         payload_bounds: least and greatest payload that there may be, kg; None: `payload_error` of the settings about
             that of the monitor.
+        heft: what the links are taken to weigh over what is known.
     """
 
     def __init__(
@@ -108,7 +109,7 @@ class BrakingPredictor:
         """Take all valves to be at neutral, with nothing on its way to them."""
         self._seen, self.degree, self.press, self._elapsed, self._unseen = False, np.nan, np.nan, 0.0, 0.0
         self._times[TO_LAST] = 1
-        self._excess = 0.0  # by which the payload weighs more than known, kg
+        self._excess, self.heft = 0.0, 1.0  # by which the payload weighs more than known, kg
         self._spool, self._latest = np.zeros((len(self._waits), self._count)), np.zeros(self._count)
         self._past = np.zeros((self._waits[-1], self._count))
         self._expected[:] = np.nan
@@ -166,7 +167,7 @@ class BrakingPredictor:
             monitor.v,
             monitor.a,
             self.machine.gravity * self.ground.up,
-            float(self.payload),
+            self._model_payload,
             self.ground.plane,
             monitor.turning,
             self._shaken(),
@@ -209,6 +210,11 @@ class BrakingPredictor:
     def payload(self) -> float:
         """The payload with which the machine is taken to move, kg."""
         return self.monitor.payload + self._excess
+
+    @property
+    def _model_payload(self) -> float:
+        """The payload of the model, kg, whose links weigh what is known."""
+        return float(self.payload / self.heft)
 
     def _payload_errors(self) -> tuple[float, float]:
         """Return by how much the payload may be less and more than that with which the machine moves, kg."""

@@ -2,9 +2,12 @@
 
 Where nothing else brakes, neutral are efforts by a model of the machine: those at which each joint comes to rest like
 exp(-t / T), with its weight carried (`EffortDrives`). What the joints get beside their efforts, by errors of the model,
-shows in how they accelerate, and is made up for. As far as a payload explains it that weighs otherwise than known,
-within its error, the machine is taken to move with that payload, which is right in every posture; the rest is carried
-on as it is. Commands of the law are the accelerations beyond that which the wanted efforts would give.
+shows in how they accelerate, and is made up for. As far as links and a payload explain it that weigh otherwise than
+known, within their errors, the machine is taken to move with these, which is right in every posture; the rest is
+carried on as it is. Commands of the law are the accelerations beyond that which the wanted efforts would give.
+
+Links that all weigh f times what is known move by an effort as the known ones do by 1/f of it, with 1/f of the payload.
+So the model keeps the known links: efforts and payload of it are those of the machine over f.
 """
 
 from __future__ import annotations
@@ -18,17 +21,16 @@ from dyn_nodes.control.stops import Decision
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.monitor.braking import BrakingPredictor
 from dyn_nodes.monitor.braking_model import STEP
-from dyn_nodes.monitor.stop_drives import CORRECTED, FULL, EffortDrives
+from dyn_nodes.monitor.stop_drives import CORRECTED, FULL, SLIGHT, EffortDrives
 
 Array = NDArray[np.float64]
 JERK = 5.0
 """Rate of the settings that suits efforts: by which accelerations change, rad/s3 or m/s3. With three times as much an
 arm that is let go and held in turns rocks the log-loader over longer delays, and lifts a wheel."""
 LEARNING_TIME, WEIGHING_TIME = 2.0, 1.0
-"""In which disturbances are learnt, and the payload of them, s."""
-SLIGHT = 0.1
-"""By which the speeds that the model carries on may differ from measured ones, rad/s or m/s: what is more is no rocking
-of the base, but a shock."""
+"""In which disturbances are learnt, and what links and payload weigh of them, s."""
+UNSEEN = 0.01
+"""Part of the limits of efforts: of weights that take less, joints show little, and they are learnt slowly."""
 OF_WEIGHT, OF_LIMIT = 0.5, 0.05
 """Parts of what carries a joint at rest, and of the limit of its effort, to which errors of the model may come."""
 NEAR, RINGS = 0.02, 0.2
@@ -77,7 +79,7 @@ class EffortStops(BrakingPredictor):
             return
         self._is_placed = True
         self._at, self._unseen = (monitor.q.copy(), monitor.v.copy()), 0.0
-        self._known[:3], self._known[3] = self.machine.gravity * monitor.up, self.payload
+        self._known[:3], self._known[3] = self.machine.gravity * monitor.up, self._model_payload
         self._correct(spent, begins)
         self._of_state(1)[:] = self._speeds[0]
         self.model.kernels.inertia(self._at[0], self._known, self._inertia.reshape(-1))
@@ -87,6 +89,12 @@ class EffortStops(BrakingPredictor):
             self._learn(kept, drawn, spent)
         self._neutral = self._efforts(np.zeros(self._count))
         self._go_ahead()
+
+    def _payload_errors(self) -> tuple[float, float]:
+        """Return by how much the payload may be less and more than that of the model, kg; less than 0 where beyond."""
+        over = self._model_payload - self.monitor.payload
+        least, most = self._excesses()
+        return over - least, most - over
 
     def _go_ahead(self) -> None:
         """Take what is on its way as accelerations beyond the neutral of now."""
@@ -146,31 +154,37 @@ class EffortStops(BrakingPredictor):
         self._disturbances[:] = np.clip(kept + drawn * np.where(learns, other - kept, 0.0), -most, most)
 
     def _weigh(self, shown: Array, learns: Array, spent: float) -> Array:
-        """Learn the payload, within what it may weigh; return the efforts (m,) that another one would explain.
+        """Learn what links and payload weigh, within their errors; return the efforts (m,) that others would explain.
 
         Args:
             shown: (m,) what the joints get beside their efforts now.
             learns: (m,) whether that is looked at.
             spent: time since the last look, s.
         """
-        least, most = self._excesses()
-        if least >= most or not learns.any():
+        error, known = self.settings.mass_error, self.monitor.payload
+        least, most = np.array([(1.0 - error, 1.0 + error), self._excesses()]).T
+        free = most > least
+        if not free.any() or not learns.any():
             return np.zeros(self._count)
-        per_kilogram = np.where(learns, self._per_kilogram(), 0.0)
-        unseen = OF_LIMIT * self.drives.greatest / (self.monitor.payload + most)
-        heavier = -float(per_kilogram @ shown) / float(per_kilogram @ per_kilogram + unseen @ unseen)
-        heavier = min(max(self._excess + heavier, least), most) - self._excess
-        self._excess -= math.expm1(-spent / WEIGHING_TIME) * heavier
-        self._known[3] = self.payload
-        return np.asarray(heavier * per_kilogram)
+        efforts = np.where(learns, self._of_weights(), 0.0).T * free
+        parts, scale = efforts / self.drives.greatest[:, None], np.where(free, (1.0, known + most[1]), 1.0)
+        unseen = np.diag(len(parts) * (UNSEEN / scale) ** 2)
+        here = np.array([self.heft, self._excess])
+        heavier = -np.linalg.solve(parts.T @ parts + unseen, parts.T @ (shown / self.drives.greatest)) * self.heft
+        heavier = np.clip(here + heavier, least, most) - here
+        explained = efforts @ heavier / self.heft
+        self.heft, self._excess = (here - math.expm1(-spent / WEIGHING_TIME) * heavier).tolist()
+        self._known[3] = self._model_payload
+        return np.asarray(explained)
 
-    def _per_kilogram(self) -> Array:
-        """Return efforts (m,) that a kilogram of payload takes as the joints move now, N m/kg or N/kg."""
-        monitor, heavier, found = self.monitor, self._known.copy(), np.empty((2, self._count))
-        heavier[3] += 1.0
-        self.model.kernels.efforts(monitor.q, monitor.v, monitor.a, self._known, found[0])
-        self.model.kernels.efforts(monitor.q, monitor.v, monitor.a, heavier, found[1])
-        return np.asarray(found[1] - found[0])
+    def _of_weights(self) -> Array:
+        """Return efforts (2, m) that the links take as the joints move now, N m or N, and those of a kilogram."""
+        monitor, known, found = self.monitor, self._known.copy(), np.empty((2, self._count))
+        for kilograms in range(2):
+            known[3] = kilograms
+            self.model.kernels.efforts(monitor.q, monitor.v, monitor.a, known, found[kilograms])
+        found[1] -= found[0]
+        return found
 
     def _most_disturbing(self) -> Array:
         """Return the greatest disturbances (m,): an arm that presses on something is not to go on so at neutral."""
@@ -191,9 +205,9 @@ class EffortStops(BrakingPredictor):
         super().issued(volts)
         if not self._is_placed:
             return
-        limit = self.drives.greatest
+        limit = self.drives.greatest / self.heft
         self._effort = np.clip(self._efforts(self._latest), -limit, limit)
-        self.given = self._effort[self._order]
+        self.given = self.heft * self._effort[self._order]
 
     def _carry(self) -> None:
         """Go on by a step: what has waited for a delay acts."""
@@ -213,7 +227,7 @@ class EffortStops(BrakingPredictor):
     def decide(self, command: Array, before: Array, step: float, since: Array, lasting: float) -> Decision:
         """Return what is let through of efforts (m,), N m or N; the other arguments are those of `Stops`."""
         missing = np.empty(self._count)
-        missing[self._order] = command
+        missing[self._order] = command / self.heft
         missing -= self._neutral
         beyond = np.linalg.solve(self._inertia, missing)[self._order]
         return super().decide(np.clip(beyond, -FULL, FULL), before, step, since, lasting)

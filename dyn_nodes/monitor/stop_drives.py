@@ -28,6 +28,9 @@ BRAKING_TIME = 0.3
 """Of joints that efforts brake, s: three times the longest delay behind which that does not swing."""
 CORRECTED = 0.3
 """In which the speeds that the governor takes joints to have become those that are measured, s."""
+SLIGHT, AT_ONCE = 0.1, 1e-3
+"""By which these two may differ, rad/s or m/s, as where the base rocks; what is more is a shock, and taken over in this
+time, s."""
 FULL = 10.0
 """Greatest command of efforts, rad/s2 or m/s2."""
 
@@ -232,11 +235,13 @@ class EffortDrives:
     def rates(self, motion: Motion) -> Expression:
         """Return the rates of the disturbances, which last, and of the speeds.
 
-        These are led as the efforts are, and slowly corrected: what rocks the base does not show in them at once.
+        These are led as the efforts are, and slowly corrected: what rocks the base does not show in them at once. Where
+        they differ by more than rocking does they are not: a joint has come to the end of its way.
         """
         count = len(self.joints)
-        measured = ca.vertcat(*(motion.v[place] for place in self.places.tolist()))
-        return ca.vertcat(ca.SX(count, 1), self._led(motion) + (measured - motion.oil[count:]) / CORRECTED)
+        wrong = ca.vertcat(*(motion.v[place] for place in self.places.tolist())) - motion.oil[count:]
+        shocked = wrong - ca.fmin(ca.fmax(wrong, -SLIGHT), SLIGHT)
+        return ca.vertcat(ca.SX(count, 1), self._led(motion) + wrong / CORRECTED + shocked / AT_ONCE)
 
     def _led(self, motion: Motion) -> Expression:
         """Return accelerations (m,) that efforts are to give the joints: those of the commands, and braking."""

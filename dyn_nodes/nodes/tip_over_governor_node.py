@@ -334,6 +334,7 @@ class TipOverGovernorNode(OverridableNode):
             'least loaded wheel': verdict.contact,
             'seconds ahead': f'{verdict.ahead:.2f}',
             'payload it moves with': f'{self.stops.payload:.1f} kg',
+            'links it moves with': f'{100.0 * self.stops.heft:.1f} % of what is known',
             'held back': ', '.join(verdict.held),
             'moved by itself': ', '.join(verdict.brought),
             **self.refusals.values(),

@@ -11,9 +11,10 @@ from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGoverno
 from dyn_nodes.model import load_machine
 from dyn_nodes.monitor.effort_stops import JERK, LEARNING_TIME, EffortStops
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
-from dyn_nodes.monitor.stop_drives import BRAKING_TIME, EffortDrives
+from dyn_nodes.monitor.stop_drives import BRAKING_TIME, SLIGHT, EffortDrives
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.plant import Plant
+from dyn_nodes.studies.governed_run import heavier
 from dyn_nodes.studies.measured_samples import sample_of
 
 PERIOD = 0.01
@@ -23,22 +24,22 @@ PLACES = slice(6, 9)
 
 
 class Stand:
-    """A machine without oil, with what watches and governs it."""
+    """A machine without oil, with what watches and governs it; its links weigh `mass` times what these know."""
 
-    def __init__(self, machine, settings=EXACT):
+    def __init__(self, machine, settings=EXACT, mass=1.0):
         arm = replace(machine, actuators=())
-        self.plant = Plant(arm, 'effort', PERIOD, 5e-4, ())
+        self.plant = Plant(heavier(arm, mass), 'effort', PERIOD, 5e-4, ())
         self.monitor = StabilityMonitor(arm, ('zmp',))
         self.stops = EffortStops(arm, range(3), self.monitor, settings)
         self.governor = TipOverGovernor(self.stops.drives.joints, self.stops, settings)
         index = self.plant.system.index
         self.loads = [index('output', f'{own.name}/normal_force') for own in machine.ground_contacts]
 
-    def begin(self, payload, known=None, speeds=(0.0, 0.0, 0.0)):
-        """Begin at rest, or with these speeds of the joints."""
+    def begin(self, payload, known=None, speeds=(0.0, 0.0, 0.0), stick=-1.2):
+        """Begin at rest, or with these speeds of the joints, with the stick here."""
         plant = self.plant
         plant.p[:] = plant.system.parameters({'payload_mass': payload, 'joint_stop_scale': 1.0})
-        plant.start = {'boom_joint': 0.4, 'stick_joint': -1.2}
+        plant.start = {'boom_joint': 0.4, 'stick_joint': stick}
         plant.reset()
         self.mean = plant.outputs()[self.loads].mean()
         plant.x[plant._joint_v] = speeds
@@ -99,7 +100,7 @@ def doubtful(machine):
 @pytest.mark.parametrize('true', [2400.0, 2150.0, 1600.0])
 def test_a_payload_that_weighs_otherwise_than_known_is_weighed_and_held(doubtful, true):
     doubtful.begin(true, known=2000.0)
-    doubtful.go(5.0)
+    doubtful.go(6.0)
     q = doubtful.plant.positions.copy()
     doubtful.go(2.0)
     assert np.abs(doubtful.plant.positions - q).max() < 2e-3
@@ -162,6 +163,61 @@ def test_efforts_pass_as_they_are_where_there_is_room(stand):
         stand.go(PERIOD, lambda wanted=wanted: wanted)
         off.append(np.abs(stand.stops.given - wanted) / stand.stops.drives.greatest)
     assert np.max(off[20:]) < 1e-9
+
+
+@pytest.mark.parametrize('mass', [0.9, 1.05])
+def test_links_that_weigh_otherwise_than_known_are_weighed_and_held(machine, mass):
+    own = Stand(machine, replace(EXACT, mass_error=0.1), mass)
+    own.begin(0.0)
+    own.go(5.0)
+    q = own.plant.positions.copy()
+    own.go(2.0)
+    assert own.stops.heft == pytest.approx(mass, abs=0.05 * abs(mass - 1.0))
+    assert np.abs(own.plant.positions - q).max() < 2e-3
+    assert own.stops.payload == 0.0
+
+
+def test_links_and_a_payload_that_both_weigh_otherwise_are_told_apart(machine):
+    own = Stand(machine, replace(EXACT, mass_error=0.1, payload_error=0.2), 0.92)
+    own.begin(2300.0, known=2000.0)
+    own.go(10.0)
+    q = own.plant.positions.copy()
+    own.go(1.0)
+    assert np.abs(own.plant.positions - q).max() < 2e-3
+    assert own.stops.heft == pytest.approx(0.92, abs=0.003)
+    assert own.stops.payload == pytest.approx(2300.0, abs=5.0)
+    own.stops.see()
+    ends = own.stops._model_payload - own.stops._box[1], own.stops._model_payload + own.stops._box[2]
+    assert ends == pytest.approx((1600.0, 2400.0), abs=0.1)  # margins keep the errors that were given
+
+
+def foreseen_states(stops, seconds):
+    """Return the states of a stop at neutral, step by step, with nothing on its way."""
+    x, states = stops._state[0].copy(), []
+    for _ in range(round(seconds / PERIOD)):
+        after = np.empty_like(x)
+        stops.model.kernels.stride(x, np.zeros(3), stops._known, stops._stand, after, np.empty(2))
+        x = after
+        states.append(x)
+    return np.array(states)
+
+
+def test_a_joint_that_comes_to_the_end_of_its_way_is_foreseen_to_stay_there(stand):
+    """Neutral brakes from speeds that the governor carries on: those have to end with the joint's."""
+    stand.begin(0.0, stick=-0.1)
+    stand.go(0.3)
+    stand.plant.x[stand.plant._joint_v] = [0.0, 0.0, 1.5]
+    stand.monitor.clear()
+    stand.governor.reset()
+    stand.go(PERIOD)
+    stand.see()
+    stand.stops.see()
+    states = foreseen_states(stand.stops, 1.0)
+    stick, speeds = states[:, 2], states[:, 9:12]
+    assert stick.max() > -1e-3
+    stand.go(1.0)
+    assert stand.plant.positions[2] == pytest.approx(stick[-1], abs=0.03)
+    assert np.abs(speeds - states[:, 3:6])[stick.argmax() + 3 :].max() < 2.0 * SLIGHT
 
 
 @pytest.mark.parametrize('beyond', [(0.3, 0.0, 0.0), (0.0, -0.6, 0.6), (0.0, 0.0, 1.0), (0.4, -0.4, 0.8)])

@@ -14,7 +14,7 @@ from dyn_nodes.model import load_machine
 from dyn_nodes.monitor.effort_stops import JERK
 from dyn_nodes.studies.governed_run import Rig
 from dyn_nodes.studies.governor_campaign import random_cases
-from dyn_nodes.studies.governor_cases import ACCELERATION, box_of
+from dyn_nodes.studies.governor_cases import ACCELERATION, Case, box_of
 
 RUNS = 15
 LIGHT = [Path(__file__).with_name(f'mobile_arm.{kind}') for kind in ('urdf', 'yaml')]
@@ -53,6 +53,29 @@ def test_no_wheel_lifts_with_the_governor_and_most_runs_lift_one_without(outcome
     assert sum(own.lifted for own in free) >= 0.8 * RUNS
     assert sum(own.overturned for own in free) >= 0.5 * RUNS
     assert np.mean([own.let_through for own in stood]) > 0.1
+
+
+def test_levers_with_which_a_search_lifted_a_wheel_lift_none(rig):
+    """Links of 0.9 of their masses turn and reach out, and the stick comes to its end in the middle of that."""
+    segments = (
+        (1.8166, (-2.339, -0.4911, 2.6233)),
+        (0.8822, (-0.3536, -0.2048, -1.9249)),
+        (1.5, (0.0, 0.0, 0.0)),
+    )
+    case = Case(
+        segments,
+        payload=0.0,
+        known_payload=0.0,
+        mass=0.9,
+        roll=-0.00442,
+        pitch=-0.03065,
+        state_delay=0.0821,
+        command_delay=0.0111,
+        duration=4.2,
+    )
+    outcome = rig.run(case)
+    assert not outcome.refused
+    assert outcome.share > 0.05
 
 
 def test_a_light_machine_stands_with_the_governor_too():
