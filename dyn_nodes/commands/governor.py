@@ -33,7 +33,6 @@ TEST_BOUNDS: dict[str, tuple[float, float]] = {
     **dict.fromkeys(('runs', 'first', 'search'), (0, MOST_RUNS)),
     'worst': (0, 1000),
     'grab': (0, 1e5),
-    'jerk': (0.1, 1e4),
 }
 
 
@@ -81,17 +80,7 @@ def add_parser(subparsers: Subparsers) -> None:
         '--cases', metavar='FILE', type=Path, help='JSON lines with a `case` to run as well, such as a runs.jsonl'
     )
     governor_box.add_options(test)
-    test.add_argument(
-        '--efforts',
-        action='store_true',
-        help='no oil moves the joints, but efforts within their limits; levers ask for accelerations up to 3 rad/s2',
-    )
-    test.add_argument(
-        '--jerk',
-        metavar='X',
-        type=float,
-        help='of the governor, with --efforts: change of the accelerations of joints at most, rad/s3 or m/s3 (5)',
-    )
+    governor_box.add_efforts(test)
     test.add_argument(
         '--drop', action='store_true', help='drop the load at any time; the governor knows of it after 0.5 s'
     )
@@ -129,8 +118,6 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError(
             '--bring-down: a governor of efforts moves nothing by itself, expected no --efforts beside it'
         )
-    if args.jerk is not None and not args.efforts:
-        raise CommandError('--jerk: the rate of outputs of a governor of efforts, expected --efforts beside it')
     if args.runs == args.search == 0 and args.cases is None:
         raise CommandError('--runs 0: expected runs, --search or --cases, found none')
     machine, box = governor_box.machine_and_box(args)

@@ -31,6 +31,7 @@ BOUNDS = {
     'suspension_error': (0.0, 90.0),
     'jobs': (1, 64),
 }
+JERKS = (0.1, 1e4)
 CARE = {'reserve': (0.0, 0.9), 'rise': (0.0, 0.9), 'least': (0.0, 0.9), 'slack': (0.0, 0.9)}
 
 
@@ -87,6 +88,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--out', metavar='DIR', type=Path, help='directory of what was run; a later call goes on there')
 
 
+def add_efforts(parser: argparse.ArgumentParser) -> None:
+    """Add that efforts move the joints, for a verb that knows of them."""
+    parser.add_argument(
+        '--efforts',
+        action='store_true',
+        help='no oil moves the joints, but efforts within their limits; levers ask for accelerations up to 3 rad/s2',
+    )
+    parser.add_argument(
+        '--jerk',
+        metavar='X',
+        type=float,
+        help='of the governor, with --efforts: change of the accelerations of joints at most, rad/s3 or m/s3 (5)',
+    )
+
+
 def add_care(parser: argparse.ArgumentParser) -> None:
     """Add how careful the governor is; what is not given is as in `GovernorSettings`."""
     parser.add_argument(
@@ -104,6 +120,10 @@ def add_care(parser: argparse.ArgumentParser) -> None:
 def check(args: argparse.Namespace, more: dict[str, tuple[float, float]]) -> None:
     """Raise CommandError for an option out of its bounds, `more` with those of the verb."""
     check_bounds(args, {**more, **BOUNDS, **CARE})
+    if hasattr(args, 'efforts'):
+        check_bounds(args, {'jerk': JERKS})
+        if args.jerk is not None and not args.efforts:
+            raise CommandError('--jerk: the rate of outputs of a governor of efforts, expected --efforts beside it')
 
 
 def check_bounds(args: argparse.Namespace, bounds: dict[str, tuple[float, float]]) -> None:

@@ -23,6 +23,8 @@ def add_verb(verbs: Any) -> None:
         example,
         'Run the cases of `dyn-nodes governor test` with the governor, and from every instant of each run\n'
         'lead all valves to neutral, as the governor does when measurements are gone: --kept ms after the last ones.\n'
+        'With --efforts no command comes any more, and the governor brakes the joints; measurements go on,\n'
+        'but with --blind, where the drives hold the joints in the end.\n'
         'The machine is followed to rest. The exit status is 1 where a wheel loses the ground in a stop, however\n'
         'shortly, the machine overturns or does not come to rest, or a run ended before its time.',
     )
@@ -33,26 +35,36 @@ def add_verb(verbs: Any) -> None:
         '--hard', action='store_true', help='shut the valves at once; with --kept 200, as where the governor has died'
     )
     verb.add_argument('--free', action='store_true', help='without the governor, at the same rate')
+    verb.add_argument('--blind', action='store_true', help='with --efforts: without measurements from the stop on')
     governor_box.add_options(verb)
+    governor_box.add_efforts(verb)
     verb.add_argument('--json', action='store_true', help='print JSON')
 
 
 def run(args: argparse.Namespace) -> int:
     """Make the stops; the exit status is 0 where all wheels stay down in all of them."""
     governor_box.check(args, {'runs': (1, 100_000), 'every': (0.01, 60.0), 'kept': (0.0, 1000.0)})
+    for name in ('hard', 'free'):
+        if args.efforts and getattr(args, name):
+            raise CommandError(
+                f'--{name}: where efforts move the joints only the governor stops them, expected no --efforts'
+            )
+    if args.blind and not args.efforts:
+        raise CommandError(
+            '--blind: valves are led to neutral without measurements anyway, expected --efforts beside it'
+        )
     machine, box = governor_box.machine_and_box(args)
     path = governor_box.runs_file(args, 'stops.jsonl')
 
-    from dyn_nodes.studies.emergency_stops import STOPS, emergency_stops
+    from dyn_nodes.studies.emergency_stops import STOPS, emergency_stops, released_levers
     from dyn_nodes.studies.governor_campaign import Campaign, random_cases
 
     every = round(max(round(args.every / 0.01), 1) * 0.01, 2)
     kept = round(1e-3 * args.kept, 3)
-    kind = replace(
-        STOPS,
-        name=f'{STOPS.name} {every:g} {kept:g}{" hard" if args.hard else ""}',
-        run=partial(emergency_stops, every=every, kept=kept, hard=args.hard),
-    )
+    sees = args.efforts and not args.blind
+    how = ' hard' if args.hard else ' seeing' if sees else ''
+    stops = released_levers if sees else partial(emergency_stops, hard=args.hard)
+    kind = replace(STOPS, name=f'{STOPS.name} {every:g} {kept:g}{how}', run=partial(stops, every=every, kept=kept))
     cases = random_cases(box, args.runs, args.seed)
     try:
         settings = governor_box.settings(args)
@@ -73,6 +85,7 @@ def run(args: argparse.Namespace) -> int:
         'every': every,
         'kept': kept,
         'hard': args.hard,
+        'blind': args.blind,
         'runs': len(outcomes),
         **counts,
         'share': outcomes[worst].share,

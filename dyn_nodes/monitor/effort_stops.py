@@ -12,6 +12,7 @@ So the model keeps the known links: efforts and payload of it are those of the m
 
 from __future__ import annotations
 
+import copy
 import math
 
 import numpy as np
@@ -33,6 +34,9 @@ UNSEEN = 0.01
 """Part of the limits of efforts: of weights that take less, joints show little, and they are learnt slowly."""
 OF_WEIGHT, OF_LIMIT = 0.5, 0.05
 """Parts of what carries a joint at rest, and of the limit of its effort, to which errors of the model may come."""
+ALONE, RESTS = 0.5, 0.02
+"""Without a look for so long, s, efforts end where the joints rest by the model, slower than this, rad/s or m/s: a
+weight that is carried by a model alone falls ever faster."""
 NEAR, RINGS = 0.02, 0.2
 """To the end of a joint's way, rad or m; time that a shock there is felt, s."""
 
@@ -46,7 +50,8 @@ class EffortStops(BrakingPredictor):
     Args: as `BrakingPredictor`; order are places among the driven joints of the machine.
 
     Attributes:
-        given: (m,) efforts of the last output, N m or N, in the order of the commands; NaN before the machine was seen.
+        given: (m,) efforts of the last output, N m or N, in the order of the commands; NaN before the machine was seen,
+            and where they have ended: the drives are to hold the joints.
     """
 
     drives: EffortDrives
@@ -65,6 +70,16 @@ class EffortStops(BrakingPredictor):
         self._at = np.zeros(len(self.machine.movable_joints)), np.zeros(len(self.machine.movable_joints))
         self.given = np.full(len(self._order), np.nan)
         self._disturbances[:] = 0.0
+
+    def branched(self) -> EffortStops:
+        """Return another one that goes on from here by itself; it shares the monitor."""
+        other = copy.copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                setattr(other, name, value.copy())
+        q, v = self._at
+        other._at = q.copy(), v.copy()
+        return other
 
     def see(self) -> None:
         """Take over what the monitor knows now."""
@@ -114,8 +129,17 @@ class EffortStops(BrakingPredictor):
         wrong = self._at[1][places] - self._speeds[0]
         slight = np.clip(wrong, -SLIGHT, SLIGHT)
         self._speeds += wrong - slight + min(spent / CORRECTED, 1.0) * slight
-        self._at[1][places] = self._speeds[-1]
-        self._at[0][places] += STEP * (len(self._speeds) - 1) * self._speeds.mean(axis=0)
+        self._move(STEP * (len(self._speeds) - 1) * self._speeds.mean(axis=0))
+
+    def _move(self, way: Array) -> None:
+        """Move the joints on by a way (m,), rad or m, at the speeds of the last row; none goes beyond its end."""
+        (q, v), places = self._at, self.drives.places
+        least, most = self.drives.reach
+        q[places] += way
+        ends = ((q[places] <= least) & (self._speeds[-1] < 0.0)) | ((q[places] >= most) & (self._speeds[-1] > 0.0))
+        q[places] = np.clip(q[places], least, most)
+        self._speeds[-1, ends] = 0.0
+        v[places] = self._speeds[-1]
 
     def _drawn(self) -> float:
         """Return the part of the way that disturbances are drawn: none at first, when it is not known what acts."""
@@ -205,6 +229,9 @@ class EffortStops(BrakingPredictor):
         super().issued(volts)
         if not self._is_placed:
             return
+        if self._unseen >= ALONE and not volts.any() and np.abs(self._speeds[-1]).max() < RESTS:
+            self.given, self._seen = np.full(len(self._order), np.nan), False
+            return
         limit = self.drives.greatest / self.heft
         self._effort = np.clip(self._efforts(self._latest), -limit, limit)
         self.given = self.heft * self._effort[self._order]
@@ -217,8 +244,7 @@ class EffortStops(BrakingPredictor):
         rates = self.drives.braking[places] * self._speeds[-1] + self._latest
         self._speeds[:-1] = self._speeds[1:]
         self._speeds[-1] += STEP * rates
-        self._at[1][places] = self._speeds[-1]
-        self._at[0][places] += STEP * self._speeds[-1]
+        self._move(STEP * self._speeds[-1])
         for h, waits in enumerate(self._waits):
             self._spool[h] = self._sent[len(self._sent) - waits] if waits else self._effort
         self._sent[:-1] = self._sent[1:]

@@ -55,8 +55,8 @@ class ValveCommands:
     Attributes:
         topic: of what is let through; what is wanted comes on the same with `_in`.
         kind: of the messages.
-        neutral: what is at neutral, in words.
         rate: parameter with the rate of the law.
+        looks: what is given at neutral depends on what is measured.
         names: of the levers.
         limits: (m,) of the commands.
 
@@ -64,7 +64,8 @@ class ValveCommands:
         ParameterError: the machine has no such valves.
     """
 
-    topic, kind, neutral, rate = 'valve_commands', Float64MultiArray, 'valves at neutral', 'rate'
+    topic, kind, rate = 'valve_commands', Float64MultiArray, 'rate'
+    looks = False
 
     def __init__(self, machine: Machine, joints: Sequence[str]) -> None:
         self._order = valve_order(machine, joints)
@@ -89,6 +90,10 @@ class ValveCommands:
         """Return whether a command moves nothing."""
         return commands.are_neutral(wanted)
 
+    def neutral_of(self, stops: Any) -> str:
+        """Return what is done at neutral now, in words."""
+        return 'valves at neutral'
+
     def message(self, output: Array, stops: Any, stamp: int | None) -> Any:
         """Return the message of an output (m,) that answers an instant, ns; None: there is nothing to be given."""
         self._out.data = output.tolist()
@@ -102,7 +107,8 @@ class EffortCommands:
     They have no neutral that could be waited for: the governor lets the joints brake, whatever is wanted.
     """
 
-    topic, kind, neutral, rate = 'joint_command', JointState, 'joints are braked', 'jerk'
+    topic, kind, rate = 'joint_command', JointState, 'jerk'
+    looks = True
 
     def __init__(self, machine: Machine, joints: Sequence[str]) -> None:
         try:
@@ -141,8 +147,12 @@ class EffortCommands:
         """Return that nothing has to be waited for."""
         return True
 
+    def neutral_of(self, stops: Any) -> str:
+        """Return what is done at neutral now, in words."""
+        return 'no efforts, the drives hold the joints' if np.isnan(stops.given).any() else 'joints are braked'
+
     def message(self, output: Array, stops: Any, stamp: int | None) -> Any:
-        """Return the message of an output (m,); None before the machine was seen."""
+        """Return the message of an output (m,); None before the machine was seen, and where efforts have ended."""
         if np.isnan(stops.given).any():
             return None
         self._out.effort = stops.given.tolist()

@@ -156,10 +156,17 @@ class TipOverGovernorNode(OverridableNode):
         """Decide on the levers as they were, until they are silent.
 
         Where no command has come for a while, and at once after outputs were led to neutral: they are not certified.
+        Then what goes to neutral by measurements does so at each of them.
         """
-        if self._wanted is None or self.silent:
+        if self._wanted is None:
             return
         now = self._time()
+        if self.silent:
+            if self.channel.looks:
+                step = self._step_to(now)
+                self.stops.see()
+                self._publish(self.governor.neutral(step))
+            return
         if self._led or self._last is None or not 0.0 <= now - self._last < AGAIN:
             self._answer(self._wanted, now)
 
@@ -305,10 +312,10 @@ class TipOverGovernorNode(OverridableNode):
     def _watch(self) -> None:
         """Realtime: neutral while commands or joint states are silent or late."""
         if not self.lockstep and self.received:
-            gone = self.silent or self.sensing.stale
-            if gone:
+            blind = self.sensing.stale or self._are_overdue()
+            if self.silent or self.sensing.stale:
                 self._wait()
-            if gone or self._are_overdue():
+            if blind or (self.silent and not self.channel.looks):
                 moving = bool(self.governor.output.any())
                 if moving or self._given is None or time.monotonic() - self._given >= WATCH_PERIOD:
                     self._lead_to_neutral()
@@ -323,7 +330,7 @@ class TipOverGovernorNode(OverridableNode):
 
     def _governor_health(self) -> Health:
         """The status of the governor: commands that are held back, and why."""
-        verdict = self.verdict
+        verdict, neutral = self.verdict, self.channel.neutral_of(self.stops)
         values = {
             'received': str(self.received),
             'sent': str(self.sent),
@@ -347,10 +354,10 @@ class TipOverGovernorNode(OverridableNode):
             return health
         if self.received and not self._may_move():
             why = 'the IMU has gone' if self.sensing.lost_imu else 'nothing certain is known of the machine'
-            health.worse(ERROR, f'{why}: {self.channel.neutral}')
+            health.worse(ERROR, f'{why}: {neutral}')
         elif self.silent:
             patience = f'{self.values["command_timeout"]:g} s'
-            health.worse(WARN, f'no {self.channel.topic}_in for {patience}: {self.channel.neutral}')
+            health.worse(WARN, f'no {self.channel.topic}_in for {patience}: {neutral}')
         elif self.waits:
             health.worse(WARN, 'waiting for levers at neutral: they were out when commands or measurements came back')
         else:
@@ -365,7 +372,8 @@ class TipOverGovernorNode(OverridableNode):
     def _tell_held(self, health: Health) -> None:
         if self.verdict.held and not np.isfinite(self.verdict.degree):
             fault = self.stops.ground.fault(self.sensing.monitor.q) or 'the machine does not press on the ground'
-            health.worse(ERROR, f'no stability degree, {self.channel.neutral}: {fault}')
+            neutral = self.channel.neutral_of(self.stops)
+            health.worse(ERROR, f'no stability degree, {neutral}: {fault}')
         elif self.verdict.brought:
             names = ', '.join(self.verdict.brought)
             health.worse(ERROR, f'a wheel has lifted: moving {names} by itself to bring it down')

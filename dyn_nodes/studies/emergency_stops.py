@@ -1,5 +1,7 @@
 """Emergency stops of a governed machine: at even instants of a run all outputs are led to neutral, and to rest.
 
+Where joints are commanded by efforts, neutral is what the governor makes of it without measurements from then on.
+
     outcome = emergency_stops(rig, case)
 
 They begin a little late: a governor without measurements keeps its outputs until these are late enough to be missed.
@@ -9,16 +11,19 @@ what is on its way to the valves.
 
 from __future__ import annotations
 
-from collections import deque
+import copy
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import chain, count, repeat
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.control.governor_law import approach
-from dyn_nodes.control.tip_over_governor import GovernorSettings
+from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor
 from dyn_nodes.model.equilibrium import NoEquilibriumError
+from dyn_nodes.monitor.effort_stops import EffortStops
 from dyn_nodes.simulation.period import PlantDivergedError
 from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.studies.governed_run import PERIOD, Rig, Trial
@@ -93,7 +98,8 @@ def emergency_stops(
     """Run a case and make a stop at every instant that is a multiple of `every`, s, while the machine stands.
 
     Outputs stay for `kept`, s, before. Without the governor a stop leads the valves to neutral at the same rate. A
-    `hard` one shuts them at once, as who moves the valves does where the governor has died.
+    `hard` one shuts them at once, as who moves the valves does where the governor has died. Efforts are stopped by the
+    governor alone, as nothing else brakes: without measurements.
     """
     case = rig.placed(case)
     refused = rig.refuses(case)
@@ -102,22 +108,51 @@ def emergency_stops(
     except NoEquilibriumError:
         return _summed([], ended=False, refused=True)
     stopper = rig.new_plant(case.mass, case.center)
-    most = np.inf if hard else rig.settings.rate * PERIOD
+    most, partner = np.inf if hard else rig.settings.rate * PERIOD, trial.partner
     found, ended = [], False
     for number, levers in enumerate(trial.levers):
-        try:
-            trial.step(levers)
-        except PlantDivergedError:
-            ended = True
-            break
-        if trial.plant.overturned:
+        if not _goes_on(trial, levers):
             ended = True
             break
         if number % round(every / PERIOD) == 0:
             continue_from(stopper, trial.plant)
-            output = levers if trial.partner is None else trial.partner.governor.output
-            found.append((trial.plant.time, *_stop(trial, stopper, output, most, kept)))
+            if partner is not None and isinstance(partner.stops, EffortStops):
+                outputs = _efforts_to_rest(partner.governor, partner.stops, kept)
+            else:
+                outputs = _volts_to_rest(levers if partner is None else partner.governor.output, most, kept)
+            found.append((trial.plant.time, *_stop(trial, stopper, outputs)))
     return _summed(found, ended, refused)
+
+
+def released_levers(rig: Rig, case: Case, governed: bool = True, every: float = EVERY, kept: float = KEPT) -> Stopped:
+    """Make stops as `emergency_stops` does, of a governor that gets no commands any more and goes on measuring.
+
+    The governor's own state is part of such a stop, so that each is a run from the start.
+    """
+    case = rig.placed(case)
+    refused = rig.refuses(case)
+    try:
+        instants = len(rig.trial(case, governed).levers)
+    except NoEquilibriumError:
+        return _summed([], ended=False, refused=True)
+    found, ended = [], False
+    for number in range(0, instants, round(every / PERIOD)):
+        trial = rig.trial(case, governed)
+        if not all(_goes_on(trial, levers) for levers in trial.levers[: number + 1]):
+            ended = True
+            break
+        lasting = [trial.levers[number]] * round(kept / PERIOD)
+        found.append((trial.plant.time, *_follow(trial, trial.plant, chain(lasting, repeat(None)), trial.step)))
+    return _summed(found, ended, refused)
+
+
+def _goes_on(trial: Trial, levers: Array) -> bool:
+    """Go on with a run by a period; return whether it still stands."""
+    try:
+        trial.step(levers)
+    except PlantDivergedError:
+        return False
+    return not trial.plant.overturned
 
 
 def continue_from(plant: Plant, other: Plant) -> None:
@@ -130,18 +165,63 @@ def continue_from(plant: Plant, other: Plant) -> None:
     plant.set_inputs({})  # what was computed of another state is forgotten
 
 
-def _stop(trial: Trial, plant: Plant, output: Array, most: float, kept: float) -> tuple[Wheels, bool, bool, float]:
-    """Bring a plant to rest; return its wheels, whether it overturned, whether it came to rest, and when."""
-    began, waiting, rest = plant.time, deque(trial.waiting), trial.watch.rest
-    watch = Wheels(rest, trial.stand(plant)[1])
-    watch.share = np.inf
+def _volts_to_rest(output: Array, most: float, kept: float) -> Iterator[Array]:
+    """Yield outputs (m,), V, period by period: they stay for a while and go to neutral."""
     goal, output = np.zeros(len(output)), output.copy()
-    while (spent := plant.time - began) < LONGEST:
-        if spent > kept - 0.5 * PERIOD:
+    for number in count():
+        if number * PERIOD > kept - 0.5 * PERIOD:
             approach(goal, output, most, output)
-        waiting.append(output.copy())
+        yield output.copy()
+
+
+def _efforts_to_rest(governor: TipOverGovernor, stops: EffortStops, kept: float) -> Iterator[Array]:
+    """Yield efforts (m,), N m or N, of a governor that has no measurements any more, period by period.
+
+    NaN where they have ended.
+    """
+    alone = copy.copy(governor)
+    alone.stops = own = stops.branched()
+    for number in count():
+        if number * PERIOD > kept - 0.5 * PERIOD:
+            alone.neutral(PERIOD)
+        else:
+            own.pass_by(PERIOD)
+        yield own.given.copy()
+
+
+Followed = tuple[Wheels, bool, bool, float]
+"""Wheels of a stop, whether the machine overturned, whether it came to rest, and when, s."""
+
+
+def _stop(trial: Trial, plant: Plant, outputs: Iterator[Array]) -> Followed:
+    """Bring a plant to rest by outputs (m,); those that are on their way in a run come first.
+
+    Where they are NaN the drives hold the joints, as where nothing is given to them any more.
+    """
+    held: list[Array] = []
+
+    def give(output: Array) -> None:
+        if not np.isnan(output).any():
+            trial.give(plant, output)
+            return
+        held.append(plant.positions.copy())
+        plant.set_efforts(plant.servo_efforts(held[0], np.zeros(len(held[0]))))
+        plant.advance()
+
+    return _follow(trial, plant, chain(list(trial.waiting), outputs), give)
+
+
+def _follow(trial: Trial, plant: Plant, given: Iterable[Any], advance: Callable[[Any], None]) -> Followed:
+    """Give a plant one after the other until it rests."""
+    began = plant.time
+    watch = Wheels(trial.watch.rest, trial.stand(plant)[1])
+    watch.share = np.inf
+    for own in given:
+        spent = plant.time - began
+        if spent >= LONGEST:
+            break
         try:
-            trial.give(plant, waiting.popleft())
+            advance(own)
         except PlantDivergedError:
             return watch, plant.overturned, False, spent
         watch.see(plant.time, *trial.stand(plant))
@@ -149,7 +229,7 @@ def _stop(trial: Trial, plant: Plant, output: Array, most: float, kept: float) -
             return watch, True, False, spent
         if spent >= LEAST_TIME and np.abs(plant.velocities).max() < STILL:
             return watch, False, True, spent
-    return watch, False, False, spent
+    return watch, False, False, LONGEST
 
 
 def _summed(found: list[tuple[float, Wheels, bool, bool, float]], ended: bool, refused: bool) -> Stopped:

@@ -216,8 +216,11 @@ class _Partner:
             self.monitor.imu(sample.time, turn, felt, orientation)
         self.monitor.joints(sample.time, sample.q, sample.v)
 
-    def command(self, levers: Array) -> Array:
-        """Return what is let through: voltages, or efforts."""
+    def command(self, levers: Array | None) -> Array:
+        """Return what is let through, voltages or efforts; without levers, what leads to neutral."""
+        if levers is None:
+            self.stops.see()
+            return self.effects.given(self.stops, self.governor.neutral(PERIOD))
         wanted = self.effects.wanted(levers, self.measured, self.monitor.payload)
         return self.effects.given(self.stops, self.governor.govern(wanted, PERIOD).volts)
 
@@ -290,8 +293,8 @@ class Trial:
         wanted = measure(self.levers[: len(given)])
         return measure(given) / wanted if wanted else 1.0
 
-    def step(self, levers: Array) -> None:
-        """Go on by a period.
+    def step(self, levers: Array | None) -> None:
+        """Go on by a period; without levers where no command reaches the governor.
 
         Raises:
             PlantDivergedError: the numbers run away.
@@ -301,7 +304,8 @@ class Trial:
         looks = self.partner is not None or self.effects.looks
         sample = sample_of(self.plant, self.case.imu) if looks else None
         given = self._governed(levers, sample)
-        self._given.append(self.effects.lever_part(given, levers, sample, self.case.known_payload))
+        if levers is not None:
+            self._given.append(self.effects.lever_part(given, levers, sample, self.case.known_payload))
         self.give(self.plant, given)
         self.watch.see(self.plant.time, *self.stand(self.plant))
 
@@ -326,9 +330,10 @@ class Trial:
         plant.u[self._places] = given
         plant.advance()
 
-    def _governed(self, levers: Array, sample: Sample | None) -> Array:
+    def _governed(self, levers: Array | None, sample: Sample | None) -> Array:
         """Return what reaches the machine now."""
         if self.partner is None or sample is None:
+            assert levers is not None
             return self.effects.wanted(levers, sample, self.case.known_payload)
         plant = self.plant
         if self.case.troubles.jitter:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +13,15 @@ from node_testing import Outbox, imu_message, joint_state, statuses
 
 from dyn_nodes.control.tip_over_governor import LONGEST_STEP, GovernorSettings
 from dyn_nodes.middleware import HistoryPolicy, Parameter, SingleThreadedExecutor, message
+from dyn_nodes.model import load_machine
 from dyn_nodes.monitor.effort_stops import JERK
 from dyn_nodes.nodes.arrays import stamp_of_volts, stamp_volts, volts_message
 from dyn_nodes.nodes.commands import MOST_WAITING
 from dyn_nodes.nodes.parameters import ParameterError, node_parameters
 from dyn_nodes.nodes.stamps import NANO, stamp_of
 from dyn_nodes.nodes.tip_over_governor_node import TipOverGovernorNode
+from dyn_nodes.share import find_resource
+from dyn_nodes.simulation.plant import Plant
 
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 CLOSE, FAR = (0.0, 0.96, -1.83), (0.0, 0.6, -1.4)
@@ -877,6 +881,66 @@ def test_silent_efforts_are_followed_by_those_that_carry_the_weight(make_governo
     watch(node, 20)
     np.testing.assert_allclose(node.commands_out.last.effort, held, rtol=0.02, atol=500.0)
     assert level(node)[1].endswith('joints are braked')
+
+
+class Arm:
+    """The log-loader without oil, from whose measurements a node makes efforts."""
+
+    def __init__(self, node, payload):
+        self.node = node
+        machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
+        self.plant = Plant(replace(machine, actuators=()), 'effort', 0.01, 5e-4, ())
+        self.plant.p[:] = self.plant.system.parameters({'payload_mass': payload, 'joint_stop_scale': 1.0})
+        self.plant.start = dict(zip(ARM, CLOSE))
+        self.plant.reset()
+
+    def go(self, seconds, command=None):
+        """Go on, with efforts that somebody asks for; return how fast the joints were in the end, rad/s."""
+        for _ in range(round(seconds / 0.01)):
+            plant, node = self.plant, self.node
+            msg = joint_state(plant.time, plant.positions)
+            msg.velocity = plant.velocities.tolist()
+            node.sensing._on_joint_states(msg)
+            if command is not None:
+                node._on_command(efforts(command()))
+            if node.commands_out.messages:
+                plant.set_efforts(np.array(node.commands_out.last.effort))
+            else:
+                plant.set_efforts(plant.holding_efforts())
+            plant.advance()
+        return float(np.abs(self.plant.velocities).max())
+
+
+def test_an_arm_whose_controller_has_gone_is_braked_and_stays_by_what_is_measured(make_governor):
+    """A model alone carries no weight: the arm would fall, ever faster."""
+    node = make_governor(output='joint_command', payload=1000.0, neutral_first=False)
+    arm = Arm(node, 1050.0)
+    arm.go(0.5)
+    fast = arm.go(1.0, lambda: weight_of(node) + node.stops._inertia @ [0.4, 0.0, 0.5])
+    assert fast > 0.05
+    node.heard = time.monotonic() - 99.0
+    assert arm.go(3.0) < 0.02
+    assert level(node)[1].endswith('joints are braked')
+    q = arm.plant.positions.copy()
+    arm.go(5.0)
+    assert np.abs(arm.plant.positions - q).max() < 0.02
+
+
+def test_efforts_end_where_nothing_is_measured_any_more_and_the_model_rests(make_governor):
+    node = make_governor(output='joint_command', payload=1000.0, state_timeout=0.05)
+    stand(node, CLOSE)
+    node._on_command(efforts(weight_of(node)))
+    time.sleep(0.06)
+    watch(node, 4)
+    assert level(node)[1].endswith('joints are braked')
+    watch(node, 12)
+    given = len(node.commands_out.messages)
+    watch(node, 5)
+    assert len(node.commands_out.messages) == given
+    assert level(node)[1].endswith('no efforts, the drives hold the joints')
+    stand(node, CLOSE, start=1.0)
+    node._on_command(efforts(weight_of(node)))
+    assert len(node.commands_out.messages) > given
 
 
 def test_in_lockstep_every_exchange_gets_its_efforts(make_governor):

@@ -10,11 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dyn_nodes.cli import main
 from dyn_nodes.commands import CommandError, governor
 from dyn_nodes.control.tip_over_governor import GovernorSettings
+from dyn_nodes.monitor.effort_stops import JERK
 from dyn_nodes.simulation.period import PlantDivergedError
 from dyn_nodes.studies import emergency_stops as module
-from dyn_nodes.studies.emergency_stops import STOPS, Stopped, emergency_stops
+from dyn_nodes.studies.emergency_stops import STOPS, Stopped, emergency_stops, released_levers
 from dyn_nodes.studies.governed_run import Rig
 from dyn_nodes.studies.governor_campaign import Campaign, random_cases, read_cases
 from dyn_nodes.studies.governor_cases import Case, box_of
@@ -184,3 +186,66 @@ def test_stops_at_every_50_ms_of_ten_runs_keep_all_wheels_down(rig, machine):
     found = [emergency_stops(rig, case) for case in random_cases(box_of(machine), 10, seed=1)]
     assert sum(own.stops for own in found) == 2100
     assert all((own.lost, own.unfinished) == (0, 0) for own in found)
+
+
+# -- efforts ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope='module')
+def by_efforts(machine):
+    return Rig(replace(machine, actuators=()), GovernorSettings(rate=JERK))
+
+
+def turning_out(**changes):
+    """An arm that turns and reaches out, links of 0.95 of their masses."""
+    segments = ((1.2, (-1.5, -0.5, 1.5)), (0.8, (1.0, 0.0, -1.0)))
+    return Case(segments, 1000.0, 900.0, mass=0.95, state_delay=0.04, duration=2.0, **changes)
+
+
+def test_an_arm_that_gets_no_command_is_braked_by_its_measurements(by_efforts):
+    found = released_levers(by_efforts, turning_out(), every=0.5)
+    assert found.stops == 5
+    assert (found.lost, found.lifted, found.overturned, found.unfinished) == (0, 0, 0, 0)
+    assert not found.ended
+    assert found.share > 0.1
+    assert 1.5 <= found.longest < 4.0
+
+
+def test_such_a_stop_goes_on_from_the_run_itself(by_efforts):
+    """Until it the machine goes where it goes without one, and the levers stay for a while."""
+    case = turning_out()
+    early, late = (released_levers(by_efforts, case, every=0.5, kept=kept) for kept in (0.0, 0.2))
+    assert early.stops == late.stops
+    assert early.share != late.share
+    outcome = by_efforts.run(case)
+    assert released_levers(by_efforts, case, every=0.5) == released_levers(by_efforts, case, every=0.5)
+    assert by_efforts.run(case) == outcome
+
+
+def test_without_measurements_the_drives_hold_the_joints_in_the_end(by_efforts):
+    found = emergency_stops(by_efforts, turning_out(), every=0.5)
+    assert found.stops == 5
+    assert (found.overturned, found.unfinished) == (0, 0)
+    assert 1.5 <= found.longest < 3.0, 'carried by a model it never rests'
+
+
+def test_stops_of_efforts_are_refused_where_the_governor_does_not_make_them(capsys):
+    for words, text in (
+        (['--efforts', '--hard'], '--hard: where efforts move the joints only the governor stops them'),
+        (['--efforts', '--free'], '--free: where efforts move the joints only the governor stops them'),
+        (['--blind'], '--blind: valves are led to neutral without measurements anyway'),
+        (['--jerk', '5'], '--jerk: the rate of outputs of a governor of efforts'),
+    ):
+        assert main(['governor', 'stops', 'log_loader', '--runs', '1', *words]) == 1
+        assert text in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('words', [[], ['--blind']])
+def test_the_command_stops_efforts(capsys, words):
+    code = main(
+        ['governor', 'stops', 'log_loader', '--efforts', '--runs', '1', '--every', '3', '--jobs', '1', '--json', *words]
+    )
+    found = json.loads(capsys.readouterr().out)
+    assert (found['runs'], found['stops'], found['blind']) == (1, 4, bool(words))
+    assert found['overturned'] == 0
+    assert code == (1 if any(found[name] for name in ('lost', 'lifted', 'unfinished', 'ended')) else 0)
