@@ -180,6 +180,9 @@ class EffortStops(BrakingPredictor):
     def _weigh(self, shown: Array, learns: Array, spent: float) -> Array:
         """Learn what links and payload weigh, within their errors; return the efforts (m,) that others would explain.
 
+        By least squares, of joints over what is not known of their efforts: a part of the limits, and how much they
+        change within the delay.
+
         Args:
             shown: (m,) what the joints get beside their efforts now.
             learns: (m,) whether that is looked at.
@@ -191,10 +194,11 @@ class EffortStops(BrakingPredictor):
         if not free.any() or not learns.any():
             return np.zeros(self._count)
         efforts = np.where(learns, self._of_weights(), 0.0).T * free
-        parts, scale = efforts / self.drives.greatest[:, None], np.where(free, (1.0, known + most[1]), 1.0)
-        unseen = np.diag(len(parts) * (UNSEEN / scale) ** 2)
+        unsure = UNSEEN * self.drives.greatest + np.abs(self._spool[0] - self._spool[-1])
+        parts, scale = efforts / unsure[:, None], np.where(free, (1.0, known + most[1]), 1.0)
         here = np.array([self.heft, self._excess])
-        heavier = -np.linalg.solve(parts.T @ parts + unseen, parts.T @ (shown / self.drives.greatest)) * self.heft
+        heavier = -np.linalg.solve(parts.T @ parts + np.diag(len(parts) / scale**2), parts.T @ (shown / unsure))
+        heavier *= self.heft
         heavier = np.clip(here + heavier, least, most) - here
         explained = efforts @ heavier / self.heft
         self.heft, self._excess = (here - math.expm1(-spent / WEIGHING_TIME) * heavier).tolist()

@@ -31,6 +31,8 @@ CORRECTED = 0.3
 SLIGHT, AT_ONCE = 0.1, 1e-3
 """By which these two may differ, rad/s or m/s, as where the base rocks; what is more is a shock, and taken over in this
 time, s."""
+FAR = 1e6
+"""Where a joint without an end has it, rad or m."""
 FULL = 10.0
 """Greatest command of efforts, rad/s2 or m/s2."""
 
@@ -235,13 +237,19 @@ class EffortDrives:
     def rates(self, motion: Motion) -> Expression:
         """Return the rates of the disturbances, which last, and of the speeds.
 
-        These are led as the efforts are, and slowly corrected: what rocks the base does not show in them at once. Where
-        they differ by more than rocking does they are not: a joint has come to the end of its way.
+        These are led as the efforts are, and slowly corrected: what rocks the base does not show in them at once. At
+        once they are where they differ by more than rocking does, and none leads beyond the end of a joint's way.
         """
         count = len(self.joints)
-        wrong = ca.vertcat(*(motion.v[place] for place in self.places.tolist())) - motion.oil[count:]
+        speeds, places = motion.oil[count:], self.places.tolist()
+        wrong = ca.vertcat(*(motion.v[place] for place in places)) - speeds
         shocked = wrong - ca.fmin(ca.fmax(wrong, -SLIGHT), SLIGHT)
-        return ca.vertcat(ca.SX(count, 1), self._led(motion) + wrong / CORRECTED + shocked / AT_ONCE)
+        rates = self._led(motion) + wrong / CORRECTED + shocked / AT_ONCE
+        for k, (place, least, most) in enumerate(zip(places, *np.clip(self.reach, -FAR, FAR).tolist())):
+            q, v = motion.q[place], speeds[k]
+            ends = ca.logic_or(ca.logic_and(q >= most, v > 0.0), ca.logic_and(q <= least, v < 0.0))
+            rates[k] = ca.if_else(ends, -v / AT_ONCE, rates[k])
+        return ca.vertcat(ca.SX(count, 1), rates)
 
     def _led(self, motion: Motion) -> Expression:
         """Return accelerations (m,) that efforts are to give the joints: those of the commands, and braking."""

@@ -316,7 +316,7 @@ class TipOverGovernorNode(OverridableNode):
             if self.silent or self.sensing.stale:
                 self._wait()
             if blind or (self.silent and not self.channel.looks):
-                moving = bool(self.governor.output.any())
+                moving = self.channel.looks or bool(self.governor.output.any())
                 if moving or self._given is None or time.monotonic() - self._given >= WATCH_PERIOD:
                     self._lead_to_neutral()
         self._update_diagnostics()
