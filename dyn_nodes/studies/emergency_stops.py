@@ -1,6 +1,7 @@
 """Emergency stops of a governed machine: at even instants of a run all outputs are led to neutral, and to rest.
 
-Where joints are commanded by efforts, neutral is what the governor makes of it without measurements from then on.
+Where joints are commanded by efforts, neutral is what the governor makes of it without measurements from then on;
+`released_levers` makes the stops of one that goes on measuring.
 
     outcome = emergency_stops(rig, case)
 
