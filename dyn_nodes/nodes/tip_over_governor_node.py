@@ -158,16 +158,11 @@ class TipOverGovernorNode(OverridableNode):
         Where no command has come for a while, and at once after outputs were led to neutral: they are not certified.
         Then what goes to neutral by measurements does so at each of them.
         """
-        if self._wanted is None:
+        silent = self.silent
+        if self._wanted is None or (silent and not self.channel.looks):
             return
         now = self._time()
-        if self.silent:
-            if self.channel.looks:
-                step = self._step_to(now)
-                self.stops.see()
-                self._publish(self.governor.neutral(step))
-            return
-        if self._led or self._last is None or not 0.0 <= now - self._last < AGAIN:
+        if silent or self._led or self._last is None or not 0.0 <= now - self._last < AGAIN:
             self._answer(self._wanted, now)
 
     def _answer_waiting(self) -> None:
@@ -276,7 +271,7 @@ class TipOverGovernorNode(OverridableNode):
             self.waits = False
         elif unknown:
             self._wait()
-        return self.waits or unknown
+        return self.waits or unknown or self.silent
 
     def _wait(self) -> None:
         """Move nothing until the levers have been neutral."""
@@ -330,7 +325,7 @@ class TipOverGovernorNode(OverridableNode):
 
     def _governor_health(self) -> Health:
         """The status of the governor: commands that are held back, and why."""
-        verdict, neutral = self.verdict, self.channel.neutral_of(self.stops)
+        verdict, neutral = self.verdict, self._neutral
         values = {
             'received': str(self.received),
             'sent': str(self.sent),
@@ -369,11 +364,15 @@ class TipOverGovernorNode(OverridableNode):
             health.worse(WARN, f'refused: {self.refusals.last}')
         return health
 
+    @property
+    def _neutral(self) -> str:
+        """What is done at neutral now, in words."""
+        return self.channel.neutral_of(self.stops)
+
     def _tell_held(self, health: Health) -> None:
         if self.verdict.held and not np.isfinite(self.verdict.degree):
             fault = self.stops.ground.fault(self.sensing.monitor.q) or 'the machine does not press on the ground'
-            neutral = self.channel.neutral_of(self.stops)
-            health.worse(ERROR, f'no stability degree, {neutral}: {fault}')
+            health.worse(ERROR, f'no stability degree, {self._neutral}: {fault}')
         elif self.verdict.brought:
             names = ', '.join(self.verdict.brought)
             health.worse(ERROR, f'a wheel has lifted: moving {names} by itself to bring it down')

@@ -205,7 +205,8 @@ def _stop(trial: Trial, plant: Plant, outputs: Iterator[Array]) -> Followed:
         if not np.isnan(output).any():
             trial.give(plant, output)
             return
-        held.append(plant.positions.copy())
+        if not held:
+            held.append(plant.positions.copy())
         plant.set_efforts(plant.servo_efforts(held[0], np.zeros(len(held[0]))))
         plant.advance()
 

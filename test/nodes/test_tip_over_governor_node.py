@@ -895,7 +895,7 @@ class Arm:
         self.plant.reset()
 
     def go(self, seconds, command=None):
-        """Go on, with efforts that somebody asks for; return how fast the joints were in the end, rad/s."""
+        """Run the plant, with the efforts of a controller if there is one; return its greatest joint speed, rad/s."""
         for _ in range(round(seconds / 0.01)):
             plant, node = self.plant, self.node
             msg = joint_state(plant.time, plant.positions)
