@@ -46,6 +46,15 @@ def test_the_page_says_what_the_reports_add_up_to(kind):
     assert numbers == [*expected, round(100.0 * own['let_through'])]
 
 
+def test_random_runs_are_those_of_seed_1_without_a_gap_and_as_many_as_the_page_says():
+    own = [report for _, report in reports() if not report['search']]
+    ends = {report['first']: report['first'] + report['runs'] + report['refused_starts']['runs'] for report in own}
+    (said,) = re.findall(r'random runs, ([\d,]+) of seed 1', (DOCS / 'stability_monitor.md').read_text())
+    assert {report['seed'] for report in own} == {1}
+    assert sorted(ends) == [0, *sorted(ends.values())[:-1]]
+    assert max(ends.values()) == int(said.replace(',', ''))
+
+
 def test_no_wheel_has_lifted_and_the_box_is_that_of_the_governor():
     settings = GovernorSettings()
     found = sum_up(reports())
