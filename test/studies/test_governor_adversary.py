@@ -33,6 +33,7 @@ FAILURES = Path(__file__).with_name('governor_failures.jsonl')
 DELAYS = Path(__file__).with_name('governor_delays.jsonl')
 WORST = Path(__file__).with_name('governor_worst.jsonl')
 IMPACTS = Path(__file__).with_name('governor_impacts.jsonl')
+REFUSED = Path(__file__).with_name('governor_refused.jsonl')
 SHOCKS = Path(__file__).with_name('governor_shocks.jsonl')
 """In which a joint meets its stop so hard that for an instant the accelerometer shows a machine that presses on
 nothing. The ground was forgotten then, and found anew in the shock: the least shares were 0.000, 0.038 and 0.057."""
@@ -290,6 +291,18 @@ def test_a_sample_of_the_adversary_lifts_no_wheel(rig, box):
     assert np.mean([own.unrest for own in outcomes]) < 0.7, (
         'at the border outputs do not go up and down: 0.76 without `rise`'
     )
+
+
+def test_refused_starts_that_lift_a_wheel_stand_on_a_fortieth_of_its_load_and_turn_by_a_fifth_of_a_degree(rig, box):
+    """All of them in 100,000 random runs; two of them have a wheel off the ground before the levers begin."""
+    cases = read_cases(REFUSED, box)
+    outcomes = [rig.run(case) for case in cases]
+    assert len(outcomes) == 22
+    assert all(own.refused and not own.overturned for own in outcomes)
+    assert max(own.begin for own in outcomes) < 0.027
+    assert np.degrees(max(own.tilt for own in outcomes)) < 0.2
+    still = [rig.run(replace(case, segments=((case.duration, (0.0,) * 3),)), governed=False) for case in cases]
+    assert sum(own.lifted for own in still) == 2
 
 
 @pytest.mark.slow
