@@ -301,7 +301,7 @@ def test_refused_starts_that_lift_a_wheel_stand_on_a_fortieth_of_its_load_and_tu
     assert all(own.refused and not own.overturned for own in outcomes)
     assert max(own.begin for own in outcomes) < 0.027
     assert np.degrees(max(own.tilt for own in outcomes)) < 0.2
-    still = [rig.run(replace(case, segments=((case.duration, (0.0,) * 3),)), governed=False) for case in cases]
+    still = [rig.run(replace(case, segments=()), governed=False) for case in cases]
     assert sum(own.lifted for own in still) == 2
 
 
