@@ -1,0 +1,8 @@
+"""Decorators of the kernels of this package."""
+
+from __future__ import annotations
+
+from dyn_nodes.loops import kernels_of, parts_of
+
+kernel = kernels_of(__file__, label='tipping')
+part = parts_of(__file__)

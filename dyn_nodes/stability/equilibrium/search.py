@@ -1,0 +1,402 @@
+"""Stable equilibria of a machine on its supports, and the load at which they end, as array loops."""
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import numpy as np
+
+from dyn_nodes.stability.equilibrium._kernels import kernel, part
+from dyn_nodes.stability.equilibrium.balance import SINGULAR, balance
+
+FOUND, LOST, OVERTURNED, UNSOLVED = range(4)
+"""Outcome of a search."""
+LIFTED, TOUCHED, LOWER, UPPER, RELEASED = range(5)
+"""Kinds of events on a path."""
+BALANCED = 1e-10
+"""Greatest residual of an equilibrium, of the weight times 1 or 1 m."""
+CLOSED = 1e-11
+"""Greatest residual of the constraint rows, m or rad."""
+SOFT = 1e-7
+"""Stiffness, of the weight over 1 m, below which a displacement counts as neutral: it neither holds nor tips."""
+CORRECTIONS = 15
+LONGEST = 0.05
+"""Greatest change of a displacement between two equilibria of a path, m or rad."""
+DESCENT, DESCENTS = 0.02, 4000
+"""Greatest step, m or rad, and number of steps of a descent to the next equilibrium."""
+STEEPEST = 0.9
+"""Tilt of the base, rad, beyond which it has overturned."""
+
+
+@part
+def greatest(values, count):
+    """Return the greatest magnitude of the first entries of a vector; NaN where one is not a number."""
+    most = 0.0
+    for k in range(count):
+        size = abs(values[k])
+        if not size <= most:
+            most = size
+    return most
+
+
+@part
+def put(values, target):
+    """Copy a vector into another."""
+    for k in range(values.shape[0]):
+        target[k] = values[k]
+
+
+@part
+def solve(A, b):
+    """Replace b (n,) by A^-1 b, A (n, n) is destroyed; return False for a singular A."""
+    n = b.shape[0]
+    for c in range(n):
+        best, row = abs(A[c, c]), c
+        for r in range(c + 1, n):
+            if abs(A[r, c]) > best:
+                best, row = abs(A[r, c]), r
+        if not best > 0.0:
+            return False
+        if row != c:
+            for k in range(c, n):
+                A[c, k], A[row, k] = A[row, k], A[c, k]
+            b[c], b[row] = b[row], b[c]
+        for r in range(c + 1, n):
+            factor = A[r, c] / A[c, c]
+            if factor != 0.0:
+                for k in range(c + 1, n):
+                    A[r, k] -= factor * A[c, k]
+                b[r] -= factor * b[c]
+    for c in range(n - 1, -1, -1):
+        for k in range(c + 1, n):
+            b[c] -= A[c, k] * b[k]
+        b[c] /= A[c, c]
+    return True
+
+
+@part
+def newton_step(at, multipliers, shift, step):
+    """Write the step (n + m,) of position and multipliers to the balance; return False where there is none.
+
+    `shift` is added to the diagonal of the stiffness.
+    """
+    n, m, A = at.force.shape[0], at.gap.shape[0], at.system
+    for i in range(n):
+        for j in range(n):
+            A[i, j] = at.stiffness[i, j] - (at.bend[i, j] if m > 0 else 0.0)
+        A[i, i] += shift
+        step[i] = -at.force[i]
+        for r in range(m):
+            A[i, n + r], A[n + r, i] = -at.rows[r, i], at.rows[r, i]
+            step[i] += at.rows[r, i] * multipliers[r]
+    for r in range(m):
+        for k in range(m):
+            A[n + r, n + k] = -SINGULAR if k == r else 0.0
+        step[n + r] = -at.gap[r]
+    return solve(A, step)
+
+
+@part
+def unbalanced(at, multipliers, weight):
+    """Return the greatest unbalanced force over the weight, or a number above 1 where constraints are not met."""
+    n, m, worst = at.force.shape[0], at.gap.shape[0], 0.0
+    for j in range(n):
+        value = at.force[j]
+        for r in range(m):
+            value -= at.rows[r, j] * multipliers[r]
+        if not abs(value) <= worst:
+            worst = abs(value)
+    return worst / weight if greatest(at.gap, m) < CLOSED else 2.0
+
+
+@part
+def tangent(at, soft, K):
+    """Write the symmetric part of the stiffness (n, n), that of the constraints included, plus `soft` on its diagonal."""
+    n, m = at.force.shape[0], at.gap.shape[0]
+    for i in range(n):
+        for j in range(i + 1):
+            value = 0.5 * (at.stiffness[i, j] + at.stiffness[j, i])
+            if m > 0:
+                value -= 0.5 * (at.bend[i, j] + at.bend[j, i])
+            K[i, j] = value
+            K[j, i] = value
+        K[i, i] += soft
+
+
+@part
+def is_positive(K):
+    """Return whether a symmetric matrix is positive definite; it is destroyed."""
+    n = K.shape[0]
+    for j in range(n):
+        pivot = K[j, j]
+        for k in range(j):
+            pivot -= K[j, k] * K[j, k]
+        if not pivot > 0.0:
+            return False
+        K[j, j] = np.sqrt(pivot)
+        for i in range(j + 1, n):
+            value = K[i, j]
+            for k in range(j):
+                value -= K[i, k] * K[j, k]
+            K[i, j] = value / K[j, j]
+    return True
+
+
+@part
+def is_stable(at, weight):
+    """Return whether no displacement that the constraints allow releases energy."""
+    n, m = at.force.shape[0], at.gap.shape[0]
+    K = np.empty((n, n))
+    tangent(at, SOFT * weight, K)
+    if m > 0:
+        Z = null_space(at.rows)
+        free = Z.shape[1]
+        reduced = np.zeros((free, free))
+        for i in range(free):
+            for j in range(free):
+                for k in range(n):
+                    for r in range(n):
+                        reduced[i, j] += Z[k, i] * K[k, r] * Z[r, j]
+        K = reduced
+    return is_positive(K)
+
+
+@part
+def null_space(rows):
+    """Return displacements (n, k) that rows (m, n) allow, by elimination with full pivoting."""
+    m, n = rows.shape
+    A, order, largest = np.empty((m, n)), np.empty(n, np.int64), 0.0
+    for j in range(n):
+        order[j] = j
+        for i in range(m):
+            A[i, j] = rows[i, j]
+            largest = max(largest, abs(A[i, j]))
+    rank = 0
+    while rank < min(m, n):
+        best, r, c = 0.0, rank, rank
+        for i in range(rank, m):
+            for j in range(rank, n):
+                if abs(A[i, j]) > best:
+                    best, r, c = abs(A[i, j]), i, j
+        if not best > 1e-9 * largest:
+            break
+        for j in range(n):
+            A[rank, j], A[r, j] = A[r, j], A[rank, j]
+        for i in range(m):
+            A[i, rank], A[i, c] = A[i, c], A[i, rank]
+        order[rank], order[c] = order[c], order[rank]
+        for i in range(m):
+            if i != rank:
+                factor = A[i, rank] / A[rank, rank]
+                for j in range(rank, n):
+                    A[i, j] -= factor * A[rank, j]
+        rank += 1
+    Z = np.zeros((n, n - rank))
+    for k in range(n - rank):
+        Z[order[rank + k], k] = 1.0
+        for i in range(rank):
+            Z[order[i], k] = -A[i, rank + k] / A[i, i]
+    return Z
+
+
+@part
+def correct(gear, q, payload, gravity, multipliers, step, at):
+    """Bring a position near an equilibrium onto it, in place; return whether it is there and stable."""
+    n, first = q.shape[0], 0.0
+    for k in range(CORRECTIONS):
+        weight = balance(gear, q, payload, gravity, multipliers, at)
+        left = unbalanced(at, multipliers, weight)
+        if left < BALANCED:
+            return is_stable(at, weight)
+        if k == 0:
+            first = max(left, 1e-3)
+        if not left < 100.0 * first or not newton_step(at, multipliers, 1e-3 * SOFT * weight, step):
+            return False
+        share = min(1.0, LONGEST / max(greatest(step, n), 1e-300))
+        for j in range(n):
+            q[j] += share * step[j]
+        for r in range(multipliers.shape[0]):
+            multipliers[r] += share * step[n + r]
+    return False
+
+
+@part
+def _slope(at, multipliers, step):
+    """Return the derivative of the energy along a step."""
+    total = 0.0
+    for j in range(at.force.shape[0]):
+        value = at.force[j]
+        for r in range(at.gap.shape[0]):
+            value -= at.rows[r, j] * multipliers[r]
+        total += value * step[j]
+    return total
+
+
+@part
+def _positive_shift(at, weight):
+    """Return a number on the diagonal with which the stiffness is positive definite."""
+    n, share = at.force.shape[0], 1e-3 * SOFT
+    K = np.empty((n, n))
+    while share < 1e9:
+        tangent(at, share * weight, K)
+        if is_positive(K):
+            break
+        share = max(1e-3, 4.0 * share)
+    return share * weight
+
+
+@kernel
+def settle_kernel(gear, q, payload, gravity, multipliers, at):
+    """Let the machine sink from a position (n,) to the next stable equilibrium, in place, as a well damped one does.
+
+    Returns FOUND, OVERTURNED or UNSOLVED; `at` is the balance there.
+    """
+    n, m = q.shape[0], multipliers.shape[0]
+    step, trial, pushed = np.zeros(n + m), q.copy(), np.zeros(m)
+    share, slope, searching, halvings = 0.0, 0.0, False, 0
+    for _ in range(DESCENTS):
+        weight = balance(gear, trial, payload, gravity, pushed, at)
+        if searching and m == 0 and halvings < 12:  # the step must not go beyond the valley
+            ahead = _slope(at, pushed, step)
+            if ahead > 0.5 * abs(slope):
+                halvings += 1
+                share *= max(0.1, slope / (slope - ahead)) if slope < 0.0 else 0.5
+                for j in range(n):
+                    trial[j] = q[j] + share * step[j]
+                continue
+        put(trial, q)
+        put(pushed, multipliers)
+        if at.bodies[gear.base].rotation[2, 2] < np.cos(STEEPEST):
+            return OVERTURNED
+        searching, halvings = True, 0
+        if unbalanced(at, multipliers, weight) < BALANCED:
+            if is_stable(at, weight):
+                return FOUND
+            searching = False
+            for j in range(n):  # leave a summit
+                trial[j] = q[j] + 1e-4 * np.cos(1.7 * j)
+            continue
+        if not newton_step(at, multipliers, _positive_shift(at, weight), step):
+            return UNSOLVED
+        slope = _slope(at, multipliers, step)
+        share = min(1.0, DESCENT / max(greatest(step, n), 1e-300))
+        for j in range(n):
+            trial[j] = q[j] + share * step[j]
+        for r in range(m):
+            pushed[r] = multipliers[r] + share * step[n + r]
+    return UNSOLVED
+
+
+@kernel
+def balance_kernel(gear, q, payload, gravity, multipliers, at):
+    """Fill the balance at a position and return the weight, N."""
+    return balance(gear, q, payload, gravity, multipliers, at)
+
+
+@part
+def load_at(ramp, share, gravity):
+    """Write gravity (3,), m/s2, at a share of a ramp and return the payload, kg."""
+    c, s = (np.cos(share), np.sin(share)) if ramp.turns else (1.0, 0.0)
+    for a in range(3):
+        gravity[a] = c * ramp.gravity[a] + s * ramp.size * ramp.direction[a]
+    return ramp.payload if ramp.turns else ramp.payload + share
+
+
+@kernel
+def follow_kernel(gear, ramp, share, q, multipliers, step, most, fine, stages, at):
+    """Follow the stable equilibrium q (n,) at a share of a ramp until it ends, in place.
+
+    Args:
+        gear: the machine.
+        ramp: how the load grows (`tipping.Ramp`).
+        share: kg or rad, at which q is a stable equilibrium.
+        q: position; at the end the last stable one.
+        multipliers: (m,) of the constraints.
+        step: first step of the share.
+        most: share at which the search ends.
+        fine: step of the share at which the end of the path is found.
+        stages: (r, 3) events in order: kind, number, share; filled.
+        at: scratch; at the end the balance at q.
+
+    Returns:
+        Share at the end, LOST or FOUND, and the number of events.
+    """
+    n, m, supports = q.shape[0], multipliers.shape[0], gear.supports.shape[0]
+    trial, guess, gravity, moves = q.copy(), multipliers.copy(), np.empty(3), np.zeros(n + m)
+    levels, before, last, count, grows = np.zeros(supports), np.zeros(supports), 0.0, 0, True
+    ends = np.zeros(n, np.int64)
+    payload = load_at(ramp, share, gravity)
+    balance(gear, q, payload, gravity, multipliers, at)
+    put(at.compression, levels)
+    for j in range(n):
+        ends[j] = end_of(gear.joints[j], q[j])
+    while share < most:
+        step = min(step, most - share)
+        payload = load_at(ramp, share + step, gravity)
+        put(q, trial)
+        put(multipliers, guess)
+        if not correct(gear, trial, payload, gravity, guess, moves, at) or not _near(trial, q):
+            if step <= fine:
+                break
+            step, grows = _shorter(step, fine, levels, before, last), False
+            continue
+        put(levels, before)
+        put(at.compression, levels)
+        count = _note(gear, trial, levels, before, ends, share, step, stages, count)
+        put(trial, q)
+        put(guess, multipliers)
+        share += step
+        last = step
+        if grows:
+            step *= 1.5
+        elif step <= fine:
+            step = fine
+    lost = share < most
+    payload = load_at(ramp, share, gravity)
+    balance(gear, q, payload, gravity, multipliers, at)
+    return share, LOST if lost else FOUND, count
+
+
+@part
+def _near(one, two):
+    """Return whether two positions are so near that one continues the other."""
+    for k in range(one.shape[0]):
+        if not abs(one[k] - two[k]) < LONGEST:
+            return False
+    return True
+
+
+@part
+def _shorter(step, fine, levels, before, last):
+    """Return the next step after one that failed: to just before a support lifts, or a quarter."""
+    ahead = 0.25 * step
+    if last > 0.0:
+        for k in range(levels.shape[0]):
+            if levels[k] > 0.0 and levels[k] < before[k]:
+                lifts = last * levels[k] / (before[k] - levels[k])
+                if lifts < step and lifts - 0.3 * fine > ahead:
+                    ahead = lifts - 0.3 * fine
+    return max(ahead, 0.999 * fine) if ahead < step - 0.5 * fine else 0.5 * step
+
+
+@part
+def end_of(joint, position):
+    """Return -1 at the lower stop of a joint, 1 at the upper one, else 0."""
+    return -1 if position < joint.lower else (1 if position > joint.upper else 0)
+
+
+@part
+def _note(gear, q, levels, before, ends, share, step, stages, count):
+    """Append the events of a step to the list, at shares found by interpolation; return their number."""
+    for k in range(levels.shape[0]):
+        if (levels[k] > 0.0) != (before[k] > 0.0) and count < stages.shape[0]:
+            stages[count, 0], stages[count, 1] = float(TOUCHED if levels[k] > 0.0 else LIFTED), float(k)
+            stages[count, 2] = share + step * before[k] / (before[k] - levels[k])
+            count += 1
+    for j in range(q.shape[0]):
+        end = end_of(gear.joints[j], q[j])
+        if end != ends[j] and count < stages.shape[0]:
+            stages[count, 0] = float(LOWER if end < 0 else (UPPER if end > 0 else RELEASED))
+            stages[count, 1], stages[count, 2] = float(j), share + step
+            count += 1
+        ends[j] = end
+    return count
