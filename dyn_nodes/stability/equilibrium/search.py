@@ -341,7 +341,10 @@ def follow_kernel(gear, ramp, share, q, multipliers, step, most, fine, stages, a
             continue
         put(levels, before)
         put(at.compression, levels)
-        count = _note(gear, trial, levels, before, ends, share, step, stages, count)
+        events = count
+        count = _note(gear, trial, levels, before, ends, share + step, stages, count)
+        for k in range(events, count):
+            stages[k, 2] = _located(gear, ramp, q, multipliers, share, step, stages[k], fine, moves, at)
         put(trial, q)
         put(guess, multipliers)
         share += step
@@ -385,18 +388,59 @@ def end_of(joint, position):
 
 
 @part
-def _note(gear, q, levels, before, ends, share, step, stages, count):
-    """Append the events of a step to the list, at shares found by interpolation; return their number."""
+def _note(gear, q, levels, before, ends, share, stages, count):
+    """Append the events of a step that ends at a share to the list; return their number."""
     for k in range(levels.shape[0]):
         if (levels[k] > 0.0) != (before[k] > 0.0) and count < stages.shape[0]:
             stages[count, 0], stages[count, 1] = float(TOUCHED if levels[k] > 0.0 else LIFTED), float(k)
-            stages[count, 2] = share + step * before[k] / (before[k] - levels[k])
+            stages[count, 2] = share
             count += 1
     for j in range(q.shape[0]):
         end = end_of(gear.joints[j], q[j])
         if end != ends[j] and count < stages.shape[0]:
             stages[count, 0] = float(LOWER if end < 0 else (UPPER if end > 0 else RELEASED))
-            stages[count, 1], stages[count, 2] = float(j), share + step
+            stages[count, 1], stages[count, 2] = float(j), share
             count += 1
         ends[j] = end
     return count
+
+
+@part
+def _located(gear, ramp, start, start_multipliers, share, step, stage, fine, moves, at):
+    """Return the share of the ramp within a step at which an event happens (regula falsi, Illinois)."""
+    q, multipliers, gravity = start.copy(), start_multipliers.copy(), np.empty(3)
+    low, high, at_low, at_high, held = 0.0, step, 0.0, 0.0, 0
+    for k in range(40):
+        tried = 0.0 if k == 0 else (step if k == 1 else (low * at_high - high * at_low) / (at_high - at_low))
+        put(start, q)
+        put(start_multipliers, multipliers)
+        payload = load_at(ramp, share + tried, gravity)
+        if not correct(gear, q, payload, gravity, multipliers, moves, at):
+            return share + high
+        level = _level(gear, q, at, stage)
+        if k == 0:
+            at_low = level
+        elif k == 1:
+            at_high = level
+            if at_low * at_high > 0.0:
+                return share + high
+        elif level * at_low > 0.0:
+            at_high *= 0.5 if held == 1 else 1.0
+            low, at_low, held = tried, level, 1
+        else:
+            at_low *= 0.5 if held == -1 else 1.0
+            high, at_high, held = tried, level, -1
+        if k > 1 and (high - low < fine or level == 0.0):
+            break
+    return share + high
+
+
+@part
+def _level(gear, q, at, stage):
+    """Return the quantity whose sign changes at an event."""
+    number = int(stage[1])
+    if stage[0] == LIFTED or stage[0] == TOUCHED:
+        return at.compression[number]
+    joint = gear.joints[number]
+    lower, upper = q[number] - joint.lower, joint.upper - q[number]
+    return lower if abs(lower) < abs(upper) else upper

@@ -1,25 +1,39 @@
 """A load that grows slowly on a machine in MuJoCo: when a support lifts, when the machine moves on by itself, when it falls.
 
 Supports are one-sided springs: tendons from each attachment to a point far above it, which pull when they are longer
-than they were with the support at the ground. Driven joints are welded in the posture; joint stops are MuJoCo's limits.
+than they were with the support at the ground. Driven joints are welded in the posture; joint stops are stiff tendons with play.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from xml.sax.saxutils import quoteattr
 
 import mujoco
 import numpy as np
 
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.model.posture import initial_positions
+from dyn_nodes.model.posture import initial_positions, joint_transform
 
 FAR = 1e4
 """Height of the points from which the tendons hang, m."""
 STEP = 2e-3
+LEAST = 1e-3
+"""Mass of the payload at the start, kg."""
 OVER = 0.9
 """Tilt at which the machine has fallen, rad."""
+STAIR, FINER, LEVELS = 0.02, 8, 3
+"""Step of the load, of the mass of the machine; how much finer it gets around an event, and how often."""
+CHUNK, QUIET, LONGEST = 50, 2e-5, 60.0
+"""Steps between two looks at a machine that settles; rate, rad/s or m/s, at which it has; longest time, s."""
+STOP, STOP_DAMPING = 1e3, 2e-3
+"""Stiffness of a joint's stop, of the weight times 1 m, and its damping over its stiffness, s."""
+JUMP = 3e-3
+"""Displacement in one of the finest steps, rad or m, from which on the machine has moved by itself."""
+DAMPING = 0.08
+"""Of the supports over their stiffness, s: the machine creeps from one equilibrium to the next."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +56,8 @@ def mujoco_model(machine: Machine) -> mujoco.MjModel:
     positions = initial_positions(machine)
     idle = machine.idle_joints
     classes = {entry.joint: entry for entry in machine.joint_classes}
+    stops: list[str] = []
+    weight = machine.total_mass * machine.gravity
     by_parent: dict[str, list] = {}
     for joint in machine.joints:
         by_parent.setdefault(joint.parent, []).append(joint)
@@ -49,8 +65,11 @@ def mujoco_model(machine: Machine) -> mujoco.MjModel:
     for k, support in enumerate(machine.supports):
         sites[support.link] += f'<site name="s{k}" pos="{_text(support.position)}"/>'
     payload = machine.payload
-    if payload is not None:
-        sites[payload.link] += f'<site name="payload" pos="{_text(payload.position)}"/>'
+    assert payload is not None
+    sites[payload.link] += (
+        f'<body name="payload" pos="{_text(payload.position)}"><inertial pos="0 0 0" mass="{LEAST}" '
+        f'diaginertia="{LEAST} {LEAST} {LEAST}"/></body>'
+    )
 
     def body(name: str, pose: np.ndarray, joints: str) -> str:
         link = machine.link(name)
@@ -66,8 +85,6 @@ def mujoco_model(machine: Machine) -> mujoco.MjModel:
         return f'<body name={quoteattr(name)} {place}>{joints}{inertial}{sites[name]}{inside}</body>'
 
     def child(joint) -> str:
-        from dyn_nodes.model.posture import joint_transform
-
         kind = idle.get(joint.name, '') if joint.movable else ''
         vertical = abs(joint.axis[2]) > 0.99 and joint.type in ('continuous', 'revolute')
         if kind not in ('free', 'flexible', 'passive') or (vertical and kind == 'free'):
@@ -78,13 +95,12 @@ def mujoco_model(machine: Machine) -> mujoco.MjModel:
             entry = classes[joint.name]
             rest = positions.get(joint.name, 0.0) if entry.rest is None else entry.rest
             spring = f'stiffness="{entry.stiffness!r}" springref="{rest!r}" damping="{entry.damping!r}"'
-        limits = ''
         if np.isfinite([joint.lower, joint.upper]).all():
-            limits = (
-                f'limited="true" range="{joint.lower!r} {joint.upper!r}" '
-                'solreflimit="0.008 1" solimplimit="0.999 0.9999 0.0001"'
+            stops.append(
+                f'<fixed stiffness="{STOP * weight!r}" damping="{STOP_DAMPING * STOP * weight!r}" '
+                f'springlength="{joint.lower!r} {joint.upper!r}"><joint joint={quoteattr(joint.name)} coef="1"/></fixed>'
             )
-        element = f'<joint name={quoteattr(joint.name)} type="{text}" axis="{_text(joint.axis)}" {limits} {spring}/>'
+        element = f'<joint name={quoteattr(joint.name)} type="{text}" axis="{_text(joint.axis)}" {spring}/>'
         return body(joint.child, joint.origin, element)
 
     root = body(machine.links[0].name, np.eye(4), '<freejoint/>')
@@ -101,18 +117,16 @@ def mujoco_model(machine: Machine) -> mujoco.MjModel:
         f'<option timestep="{STEP}" integrator="implicitfast" gravity="0 0 -{machine.gravity!r}"/>'
         f'<worldbody>{{anchors}}{root}</worldbody><equality>{equality}</equality><tendon>{{tendons}}</tendon></mujoco>'
     )
-    data = mujoco.MjData(mujoco.MjModel.from_xml_string(text.format(anchors='', tendons='')))
-    mujoco.mj_forward(data.model if hasattr(data, 'model') else _model_of(text), data) if False else None
     bare = _model_of(text)
     data = mujoco.MjData(bare)
     _place_joints(bare, data, positions)
     mujoco.mj_forward(bare, data)
-    anchors = tendons = ''
+    anchors, tendons = '', ''.join(stops)
     for k, support in enumerate(machine.supports):
-        x, y, _ = data.site(f's{k}').xpos
+        x, y = (float(value) for value in data.site(f's{k}').xpos[:2])
         anchors += f'<site name="a{k}" pos="{x!r} {y!r} {FAR!r}"/>'
         tendons += (
-            f'<spatial stiffness="{support.stiffness!r}" damping="{support.damping!r}" '
+            f'<spatial stiffness="{support.stiffness!r}" damping="{DAMPING * support.stiffness!r}" '
             f'springlength="0 {FAR - support.free_length!r}"><site site="a{k}"/><site site="s{k}"/></spatial>'
         )
     return _model_of(text, anchors, tendons)
@@ -133,35 +147,33 @@ def _text(values) -> str:
     return ' '.join(repr(float(value)) for value in values)
 
 
-class SlowRamp:
-    """The machine under a payload that is a force at its mount."""
+class Staircase:
+    """The machine under a payload that grows step by step, at rest after each step."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine, self.model = machine, mujoco_model(machine)
         self.data = mujoco.MjData(self.model)
-        self.site = self.model.site('payload').id
-        self.body = int(self.model.site_bodyid[self.site])
+        self.payload = self.model.body('payload').id
         self.free_length = np.array([support.free_length for support in machine.supports])
         self.sites = np.array([self.model.site(f's{k}').id for k in range(len(machine.supports))])
         _place_joints(self.model, self.data, initial_positions(machine))
         mujoco.mj_forward(self.model, self.data)
         self.data.qpos[2] += float((self.free_length - self.data.site_xpos[self.sites, 2]).max())
-        self.run(0.0, 0.0, 3.0)
+        self.start = self.state_after(self.state_after(self.data.qpos.copy(), LEAST), LEAST)
+        self.carrying = self.compression > 0.0
 
-    def run(self, first: float, last: float, duration: float, watch=None) -> float | None:
-        """Let the load go from a first to a last value; return the load at which `watch` was true first."""
-        data, model = self.data, self.model
-        steps = max(1, round(duration / STEP))
-        force = np.zeros(3)
-        for k in range(steps):
-            load = first + (last - first) * (k + 1) / steps
-            force[2] = -load * self.machine.gravity
-            data.qfrc_applied[:] = 0.0
-            mujoco.mj_applyFT(model, data, force, np.zeros(3), data.site_xpos[self.site], self.body, data.qfrc_applied)
-            mujoco.mj_step(model, data)
-            if watch is not None and k % 5 == 0 and watch():
-                return load
-        return None
+    def state_after(self, q: np.ndarray, load: float) -> np.ndarray:
+        """Return the position at which the machine comes to rest with a load, or overturned, from a position at rest."""
+        mujoco.mj_resetData(self.model, self.data)
+        self.data.qpos[:] = q
+        self.model.body_mass[self.payload] = load
+        for k in range(round(LONGEST / STEP / CHUNK)):
+            mujoco.mj_step(self.model, self.data, CHUNK)
+            speed = float(np.abs(np.r_[self.data.qvel[2:5], self.data.qvel[6:]]).max())
+            if self.tilt > OVER or (k > 5 and speed < QUIET):
+                break
+        mujoco.mj_forward(self.model, self.data)
+        return self.data.qpos.copy()
 
     @property
     def tilt(self) -> float:
@@ -173,17 +185,63 @@ class SlowRamp:
         """(c,) of the supports, m."""
         return self.free_length - self.data.site_xpos[self.sites, 2]
 
-    @property
-    def speed(self) -> float:
-        """Greatest rate of a displacement, rad/s or m/s."""
-        return float(np.abs(self.data.qvel[2:]).max())
 
-    def save(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the state."""
-        return self.data.qpos.copy(), self.data.qvel.copy()
+@dataclass
+class _Stair:
+    load: float
+    q: np.ndarray
+    moved: float
+    lifted: bool
+    over: bool
 
-    def restore(self, state: tuple[np.ndarray, np.ndarray]) -> None:
-        """Go back to a state."""
-        mujoco.mj_resetData(self.model, self.data)
-        self.data.qpos[:], self.data.qvel[:] = state
-        mujoco.mj_forward(self.model, self.data)
+
+def _distance(one: np.ndarray, two: np.ndarray) -> float:
+    """Return the greatest difference of two positions of MuJoCo, their place on the ground left out."""
+    return float(np.abs(one - two)[2:].max())
+
+
+class _Climb:
+    """Finds events on a staircase, and again on finer ones around them."""
+
+    def __init__(self, machine: Machine, most: float) -> None:
+        self.stairs = Staircase(machine)
+        self.step = STAIR * machine.total_mass
+        first = _Stair(LEAST, self.stairs.start, 0.0, False, False)
+        self.coarse = self.path(first, self.step, most * machine.total_mass)
+
+    def path(self, first: _Stair, step: float, last: float) -> list[_Stair]:
+        """Return the stairs up to a load, or up to the fall."""
+        path = [first]
+        while path[-1].load < last - 0.5 * step and not path[-1].over:
+            load = path[-1].load + step
+            q = self.stairs.state_after(path[-1].q, load)
+            lifted = bool((self.stairs.compression < 0.0)[self.stairs.carrying].any())
+            path.append(_Stair(load, q, _distance(q, path[-1].q), lifted, self.stairs.tilt > OVER))
+        return path
+
+    def first(self, event: Callable[[_Stair], bool], path: list[_Stair] | None = None, level: int = 0) -> float:
+        """Return the load of the first event that is one on the finest stairs, too; inf where there is none."""
+        path = self.coarse if path is None else path
+        step = self.step / FINER**level
+        for before, after in pairwise(path):
+            if event(after):
+                if level == LEVELS:
+                    return after.load
+                finer = self.path(before, step / FINER, before.load + step)
+                found = self.first(event, finer, level + 1)
+                if np.isfinite(found) or after.over:
+                    return min(found, after.load)
+        return np.inf
+
+
+def slow_ramp(machine: Machine, most: float = 4.0) -> Ramp:
+    """Return the loads of a machine, found by coarse steps and then by finer ones around the events.
+
+    Args:
+        machine: in its initial posture.
+        most: greatest load, of the mass of the machine.
+    """
+    climb = _Climb(machine, most)
+    fall = climb.first(lambda stair: stair.over)
+    loss = min(climb.first(lambda stair: stair.moved > JUMP), fall)
+    return Ramp(min(climb.first(lambda stair: stair.lifted), loss), loss, fall)

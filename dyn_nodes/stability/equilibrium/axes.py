@@ -1,0 +1,320 @@
+"""Tipping axes of a machine in one position: the motions by which it can tip, and what holds it against each.
+
+A tipping motion lifts some supports and leaves all others on the ground; it is an extreme ray of the displacements that no
+support and no stop of a joint prevents, springs and tyres taken as rigid. On a machine that stands as one body these are
+the turns about the edges of the support polygon; with a pivoted axle some axes pass through the pivot (ISO 8813, ISO 22915).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.stability.equilibrium.balance import new_balance
+from dyn_nodes.stability.equilibrium.gear import RunningGear
+from dyn_nodes.stability.equilibrium.search import balance_kernel
+from dyn_nodes.stability.polygon import support_order
+
+Array = NDArray[np.float64]
+TOUCHING = 1e-9
+"""Rate of a support or a stop in a motion, m or rad per unit, below which it does not move."""
+AT_STOP = 1e-4
+"""Distance of a joint from its limit, rad or m, within which it is at its stop."""
+SAME = 1e-6
+MOST_ROWS = 5000
+"""Combinations of supports and stops that are tried."""
+
+
+class Bodies(NamedTuple):
+    """Where the bodies of a gear are.
+
+    Attributes:
+        rotation, origin: (n, 3, 3) and (n, 3), m, in axes of the ground.
+        axis: (n, 3) of the joints.
+        mass, center: (n,) kg and (n, 3) m, of each body with all beyond it.
+        compression: (c,) of the supports, m.
+    """
+
+    rotation: Array
+    origin: Array
+    axis: Array
+    mass: Array
+    center: Array
+    compression: Array
+
+
+class Axis(NamedTuple):
+    """One axis: its angle from x, rad; motion (n,); line (2, 3), m; what it passes through; the body that tips."""
+
+    angle: float
+    motion: Array
+    line: Array
+    names: tuple[str, ...]
+    body: int
+
+
+@dataclass(frozen=True, eq=False)
+class TippingAxes:
+    """The tipping axes of a machine in one position, counter-clockwise.
+
+    Attributes:
+        motions: (e, n) displacements of the joints of the gear; the body that tips turns by 1 rad.
+        lifts: (e, c) rate of each support, m/rad.
+        weights: (e, 3) rate of the mass moment of the machine, kg m/rad: its scalar product with gravity is the work.
+        lines: (e, 2, 3) two points of each axis, m; the machine is on the left of the way from the first to the second.
+        fixed: (e,) True where the axis is fixed in the machine: it passes through two points, of supports or pivots.
+        leaves_stop: (e,) True where a joint leaves its stop as the machine tips.
+        names: what each axis passes through.
+        tipping: (e,) body that tips.
+    """
+
+    motions: Array
+    lifts: Array
+    weights: Array
+    lines: Array
+    fixed: NDArray[np.bool_]
+    leaves_stop: NDArray[np.bool_]
+    names: tuple[tuple[str, ...], ...]
+    tipping: NDArray[np.intp]
+
+    @property
+    def directions(self) -> Array:
+        """(e, 3) unit vectors along the axes, seen from above."""
+        along = self.lines[:, 1] - self.lines[:, 0]
+        along[:, 2] = 0.0
+        return np.asarray(along / np.linalg.norm(along, axis=1, keepdims=True))
+
+
+def bodies_at(running: RunningGear, q: Array, payload: float) -> Bodies:
+    """Return where the bodies are at a position (n,) of the gear with a payload, kg."""
+    at = new_balance(running.gear)
+    balance_kernel(running.gear, q, float(payload), np.array([0.0, 0.0, -1.0]), np.zeros(running.gear.rows), at)
+    found = at.bodies
+    return Bodies(
+        *(found[name].copy() for name in ('rotation', 'origin', 'axis', 'mass', 'center')), at.compression.copy()
+    )
+
+
+def point_rates(running: RunningGear, bodies: Bodies, body: int, point: Array) -> Array:
+    """Return the displacement (n, 3) of a point (3,) of a body by a unit of each joint."""
+    rates = np.zeros((len(bodies.mass), 3))
+    j = body
+    while j >= 0:
+        sliding = running.gear.joints['sliding'][j]
+        rates[j] = bodies.axis[j] if sliding else np.cross(bodies.axis[j], point - bodies.origin[j])
+        j = int(running.gear.joints['parent'][j])
+    return rates
+
+
+def support_points(running: RunningGear, bodies: Bodies) -> Array:
+    """Return the attachments (c, 3) of the supports, m."""
+    supports = running.gear.supports
+    return np.einsum('kij,kj->ki', bodies.rotation[supports['body']], supports['point']) + bodies.origin[supports['body']]
+
+
+def carrying_supports(compression: Array) -> NDArray[np.bool_]:
+    """Return which supports carry, or would before the machine moves by more than its springs yield (c,)."""
+    return np.asarray(compression > -max(float(compression.max(initial=0.0)), 0.0))
+
+
+def tipping_axes(running: RunningGear, q: Array, payload: float, carrying: NDArray[np.bool_]) -> TippingAxes:
+    """Return the tipping axes of a machine at a position of its gear.
+
+    Args:
+        running: the gear.
+        q: (n,) position.
+        payload: kg.
+        carrying: (c,) supports that count.
+    """
+    bodies = bodies_at(running, q, payload)
+    points = support_points(running, bodies)
+    rates = np.array([point_rates(running, bodies, body, p)[:, 2] for body, p in zip(running.gear.supports['body'], points)])
+    fixed = _equalities(running, q, bodies)
+    basis = _null_space(fixed) if len(fixed) else np.eye(len(q))
+    rows = np.vstack([rates[_corners(running, points, carrying)], _stops(running, q)])
+    motions = _rays(rows @ basis) @ basis.T
+    found = sorted((_axis(running, bodies, points, motion) for motion in motions), key=lambda axis: axis.angle)
+    merged = _merged(found)
+    motions = np.array([axis.motion for axis in merged]).reshape(-1, len(q))
+    stops = _stops(running, q)
+    return TippingAxes(
+        motions,
+        motions @ rates.T,
+        motions @ _mass_rates(running, bodies),
+        np.array([axis.line for axis in merged]).reshape(-1, 2, 3),
+        np.array([len(axis.names) > 1 for axis in merged], dtype=bool),
+        (motions @ stops.T > TOUCHING).any(axis=1),
+        tuple(axis.names for axis in merged),
+        np.array([axis.body for axis in merged], dtype=np.intp),
+    )
+
+
+def _mass_rates(running: RunningGear, bodies: Bodies) -> Array:
+    """Return the rate (n, 3) of the mass moment of the machine by each joint, kg m."""
+    sliding = running.gear.joints['sliding'].astype(bool)[:, None]
+    turned = np.cross(bodies.axis, bodies.center - bodies.origin)
+    return np.asarray(bodies.mass[:, None] * np.where(sliding, bodies.axis, turned))
+
+
+def _merged(axes: list[Axis]) -> list[Axis]:
+    """Return axes with the mean motion of those that are the same line of the same body."""
+    groups: list[list[Axis]] = []
+    for axis in axes:
+        same = next((group for group in groups if _is_same(group[0], axis)), None)
+        if same is None:
+            groups.append([axis])
+        else:
+            same.append(axis)
+    return [group[0]._replace(motion=np.mean([axis.motion for axis in group], axis=0)) for group in groups]
+
+
+def _is_same(one: Axis, two: Axis) -> bool:
+    along = one.line[1] - one.line[0]
+    along = along / np.linalg.norm(along[:2])
+    turned = abs(np.angle(np.exp(1j * (one.angle - two.angle))))
+    return one.body == two.body and turned < SAME and _beside(two.line[0], one.line[0], along) < SAME
+
+
+def _equalities(running: RunningGear, q: Array, bodies: Bodies) -> Array:
+    """Return rows (m, n) of what moves at no load: constraints, and sprung joints, which are taken as rigid."""
+    gear = running.gear
+    at = new_balance(gear)
+    balance_kernel(gear, q, 0.0, np.array([0.0, 0.0, -1.0]), np.zeros(gear.rows), at)
+    sprung = np.eye(len(q))[gear.joints['spring'] > 0.0]
+    return np.vstack([at.rows.copy(), sprung])
+
+
+def _stops(running: RunningGear, q: Array) -> Array:
+    """Return rows (s, n) of the joints at their stops: none may go further."""
+    joints = running.gear.joints
+    lower, upper = q - joints['lower'] < AT_STOP, joints['upper'] - q < AT_STOP
+    return np.vstack([np.eye(len(q))[lower], -np.eye(len(q))[upper]])
+
+
+def _corners(running: RunningGear, points: Array, carrying: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the supports that count, of many on one body those at the corners of their polygon."""
+    found: list[int] = []
+    bodies = running.gear.supports['body']
+    for body in np.unique(bodies):
+        own = np.flatnonzero(carrying & (bodies == body))
+        if len(own) > 3:
+            try:
+                own = own[support_order(points[own])]
+            except ValueError:  # on one line
+                along = points[own] @ (points[own[-1]] - points[own[0]])
+                own = own[[int(np.argmin(along)), int(np.argmax(along))]]
+        found += [int(k) for k in own]
+    return np.array(sorted(found), dtype=np.intp)
+
+
+def _null_space(rows: Array) -> Array:
+    """Return an orthonormal basis (n, k) of what rows (m, n) allow."""
+    _, sizes, right = np.linalg.svd(rows)
+    rank = int((sizes > 1e-9 * max(float(sizes.max(initial=0.0)), 1e-300)).sum())
+    return np.asarray(right[rank:].T)
+
+
+def _rays(rows: Array) -> Array:
+    """Return the extreme rays (e, k) of the cone rows s >= 0; directions that no row sees are left out."""
+    rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
+    seen = np.linalg.svd(rows)[2][: np.linalg.matrix_rank(rows, 1e-9)].T if len(rows) else np.zeros((rows.shape[1], 0))
+    reduced = rows @ seen
+    size = reduced.shape[1]
+    rays: list[Array] = []
+    for count, some in enumerate(combinations(range(len(rows)), size - 1)):
+        if count >= MOST_ROWS:
+            break
+        _, sizes, right = np.linalg.svd(reduced[list(some)], full_matrices=True)
+        if len(sizes) and sizes[-1] < 1e-9:
+            continue
+        ray = right[-1]
+        rate = reduced @ ray
+        if rate.min() < -TOUCHING and rate.max() > TOUCHING:
+            continue
+        ray = ray if rate.max() > TOUCHING else -ray
+        if not any(np.abs(ray - other).max() < SAME for other in rays):
+            rays.append(ray)
+    return np.array(rays).reshape(-1, size) @ seen.T
+
+
+def _axis(running: RunningGear, bodies: Bodies, points: Array, motion: Array) -> Axis:
+    """Return the axis of a motion."""
+    turns = np.array([_turn(running, bodies, motion, body) for body in range(len(motion))])
+    parent = running.gear.joints['parent']
+    masses = bodies.mass.copy()
+    for j in range(len(masses)):
+        if parent[j] >= 0:
+            masses[parent[j]] -= bodies.mass[j]
+    speeds = np.linalg.norm(turns[:, :2], axis=1)
+    body = int(np.argmax(masses * speeds * (np.arange(len(masses)) >= running.gear.base)))
+    scale = float(speeds[body]) or 1.0
+    motion, turn = motion / scale, turns[body] / scale
+    direction = np.array([turn[0], turn[1], 0.0])
+    # the height of a point of the body changes by z + turn_x y - turn_y x: zero on the axis
+    origin = bodies.origin[body]
+    rise = float(point_rates(running, bodies, body, origin)[:, 2] @ motion)
+    inward = np.array([-direction[1], direction[0], 0.0])
+    foot = np.array([origin[0], origin[1], 0.0]) - rise * inward
+    through = _through(running, bodies, points, motion, body, foot, direction)
+    line = np.array([point for _, point in through]) if through else np.array([foot, foot + direction])
+    names = tuple(name for name, _ in through)
+    return Axis(float(np.arctan2(direction[1], direction[0])), motion, line, names, body)
+
+
+def _turn(running: RunningGear, bodies: Bodies, motion: Array, body: int) -> Array:
+    """Return the rotation (3,) of a body in a motion."""
+    turn, j = np.zeros(3), body
+    while j >= 0:
+        if not running.gear.joints['sliding'][j]:
+            turn = turn + motion[j] * bodies.axis[j]
+        j = int(running.gear.joints['parent'][j])
+    return turn
+
+
+def _through(
+    running: RunningGear, bodies: Bodies, points: Array, motion: Array, body: int, foot: Array, direction: Array
+) -> list[tuple[str, Array]]:
+    """Return the first and the last point of the machine on an axis, with their names."""
+    joints, found = running.gear.joints, []
+    for k, point in enumerate(points):
+        moves_along = _is_rigid_with(running, motion, int(running.gear.supports['body'][k]), body)
+        if moves_along and _beside(point, foot, direction) < 1e-6:
+            found.append((running.supports[k], np.array([point[0], point[1], 0.0])))
+    for j in range(running.gear.base + 1, len(motion)):
+        if joints['sliding'][j] or body not in (j, int(joints['parent'][j])):
+            continue
+        point = _crossing(bodies.origin[j], bodies.axis[j], foot, direction)
+        if point is not None:
+            found.append((running.joints[j], point))
+    found.sort(key=lambda pair: float(pair[1] @ direction))
+    if len(found) < 2 or float((found[-1][1] - found[0][1]) @ direction) < 1e-3:
+        return []
+    return [found[0], found[-1]]
+
+
+def _is_rigid_with(running: RunningGear, motion: Array, one: int, two: int) -> bool:
+    """Return whether no joint between two bodies moves."""
+    parent = running.gear.joints['parent']
+    while one != two:
+        if abs(motion[max(one, two)]) > TOUCHING:
+            return False
+        one, two = min(one, two), int(parent[max(one, two)])
+    return True
+
+
+def _beside(point: Array, foot: Array, direction: Array) -> float:
+    """Return the distance, m, of a point from an axis, seen from above."""
+    return abs(float(direction[0] * (point[1] - foot[1]) - direction[1] * (point[0] - foot[0])))
+
+
+def _crossing(origin: Array, axis: Array, foot: Array, direction: Array) -> Array | None:
+    """Return the point of a pivot's axis above a tipping axis; None where they are parallel, seen from above."""
+    sine = float(direction[0] * axis[1] - direction[1] * axis[0])
+    if abs(sine) < 1e-3:
+        return origin.copy() if _beside(origin, foot, direction) < 1e-6 else None
+    along = -float(direction[0] * (origin[1] - foot[1]) - direction[1] * (origin[0] - foot[0])) / sine
+    return np.asarray(origin + along * axis)
