@@ -3,8 +3,9 @@
     chart = load_chart(machine, ChartSettings(slopes=(0.0, radians(5))))
 
 Rated static payload (the rule of ISO 10567): the lesser of a share of the tipping load, 75 % by default, and a share of
-the hydraulic lift capacity, 87 % by default. Tipping load: the payload at which the machine, at rest on rigid ground,
-presses on nothing but one edge of its support polygon. Hydraulic lift capacity: the payload at which an actuator needs
+the hydraulic lift capacity, 87 % by default. Tipping load: the payload at which the machine at rest on firm ground loses
+its equilibrium first, leaning on its springs and tyres, its joints without drives giving way
+(`stability.equilibrium`); on request on rigid supports. Hydraulic lift capacity: the payload at which an actuator needs
 its pump's relief pressure.
 
 Dynamic payload: the greatest one at which no edge is relieved and no line relief opens while arm and slew stop with the
@@ -48,7 +49,16 @@ SNAP, SNAPPED = 1e-5, 1e-10  # m, of a posture to the reach asked for: enough, a
 ROUNDS = 12
 STARTS = 5  # of the search for the farthest posture
 AS_GOOD = 0.98  # part of the best posture's payload
-PAYLOADS = ('tipping', 'lifting', 'dynamic_tipping', 'dynamic_lifting', 'sliding', 'dynamic_sliding')
+PAYLOADS = (
+    'tipping',
+    'lifting',
+    'dynamic_tipping',
+    'dynamic_lifting',
+    'sliding',
+    'dynamic_sliding',
+    'lift_off',
+    'fall',
+)
 
 
 @dataclass(frozen=True)
@@ -64,6 +74,7 @@ class ChartSettings:
         arm_deceleration: of the load by the arm's joints, across its line from the first arm joint, m/s2.
         slew_deceleration: rad/s2.  slew_speed: rad/s.
         reach_step, swing_step: m and rad.
+        rigid: springs and tyres do not yield; joints without drives give way all the same.
     """
 
     slopes: tuple[float, ...] = (0.0,)
@@ -76,6 +87,7 @@ class ChartSettings:
     slew_speed: float = 0.3
     reach_step: float = 0.25
     swing_step: float = np.pi / 36
+    rigid: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,13 +100,17 @@ class LoadChart:
             swings), m.  swings: (s,) position of the swing joint, rad.
         postures: (r, a) positions of the arm's joints, rad or m.  heights: (r,) of the mount above the ground, m.
         tipping: (k, r, s) tipping load; inf where no payload tips the machine there.
+        lift_off: (k, r, s) payload at which a support lifts first that carried; NaN on rigid supports.
+        fall: (k, r, s) payload at which the machine overturns when the load grows slowly; NaN on rigid supports.
         lifting: (k, r, s) hydraulic lift capacity.
         sliding: (k, r, s) payload at which the machine slides at rest; inf where other limits come first.
         static, dynamic, safe: (k, r, s) rated static, dynamic, and the lesser of both.
         reason: (k, r, s) index into `REASONS` of what limits `safe`.
         swing_joint: its name, or None.  machine: its name.
         support_polygon: (n, 2) its corners, m, the swing axis at the origin.
-        friction: (w,) static coefficients of the wheels; all 0 where sliding was not checked.
+        friction: (w,) static coefficients of the wheels; all 0, or empty, where sliding was not checked.
+        loose: joints that give way under the machine.
+        raised: names of supports that do not carry.
     """
 
     settings: ChartSettings
@@ -104,6 +120,8 @@ class LoadChart:
     postures: Array
     heights: Array
     tipping: Array
+    lift_off: Array
+    fall: Array
     lifting: Array
     sliding: Array
     static: Array
@@ -114,6 +132,8 @@ class LoadChart:
     machine: str
     support_polygon: Array
     friction: Array
+    loose: tuple[str, ...]
+    raised: tuple[str, ...]
 
     def all_round(self, slope: int = 0) -> Array:
         """Return the safe payload (r,) that holds at every swing angle, kg."""
@@ -136,7 +156,7 @@ def load_chart(machine: Machine, settings: ChartSettings | None = None) -> LoadC
     parts = {name: np.full(shape, np.nan) for name in PAYLOADS}
     rated, reason = np.full((OUT_OF_REACH, *shape), np.nan), np.full(shape, OUT_OF_REACH)
     for k, slope in enumerate(settings.slopes):
-        found, each = rated_payloads(limits, grip, settings, slope)
+        found, each = rated_payloads(limits, grip, settings, slope, to_the_fall=True)
         for name, values in found.items():
             parts[name][k, usable] = values
         rated[:, k, usable], reason[k, usable] = np.maximum(each, 0.0), np.argmin(each, axis=0)
@@ -150,6 +170,8 @@ def load_chart(machine: Machine, settings: ChartSettings | None = None) -> LoadC
         postures,
         heights,
         parts['tipping'],
+        parts['lift_off'],
+        parts['fall'],
         parts['lifting'],
         parts['sliding'],
         rated[[TIPPING, HYDRAULICS, SLIDING]].min(axis=0),
@@ -160,6 +182,8 @@ def load_chart(machine: Machine, settings: ChartSettings | None = None) -> LoadC
         machine.name,
         statics.feet[:, :2] - (statics.axis if statics.swing is not None else 0.0),
         grip.friction,
+        statics.gear.running.joints[statics.gear.running.gear.base + 1 :],
+        tuple(own.name for own, carries in zip(machine.supports, statics.gear.carrying) if not carries),
     )
 
 
@@ -205,12 +229,16 @@ def limits_of(statics: LoadStatics, settings: ChartSettings, arm: Array, swings:
 
 
 def rated_payloads(
-    limits: LoadLimits, grip: LoadGrip, settings: ChartSettings, slope: float
+    limits: LoadLimits, grip: LoadGrip, settings: ChartSettings, slope: float, to_the_fall: bool = False
 ) -> tuple[dict[str, Array], Array]:
     """Return payloads (n, s) by the names of `PAYLOADS`, and what of each is rated (7, n, s) by `REASONS`, kg."""
     statics = limits.statics
     gravities = _gravities(statics, settings, slope)
     found = limits.payloads(gravities)._asdict()
+    found['lift_off'] = found['fall'] = np.full(found['tipping'].shape, np.nan)
+    if not settings.rigid:
+        found['lift_off'], found['tipping'], found['fall'] = limits.equilibria(gravities, to_the_fall)
+        found['dynamic_tipping'] = np.minimum(found['dynamic_tipping'], found['tipping'])
     rated = [*_rated(settings, found), np.full(found['tipping'].shape, statics.payload.limit)]
     bound = np.maximum(np.minimum.reduce(rated), 0.0)
     at_rest, in_stop = limits.sliding(grip, gravities, bound / settings.tipping_share, bound)

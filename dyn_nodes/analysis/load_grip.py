@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.analysis.load_statics import Demand, LoadStatics
+from dyn_nodes.model.posture import initial_positions, link_poses
 from dyn_nodes.stability import admissible_reactions
-from dyn_nodes.stability.grip import axles_of, free_directions, grip_of
+from dyn_nodes.stability.grip import Grip, axles_of, free_directions, grip_of
 
 Array = NDArray[np.float64]
 TOLERANCE = 1e-6
@@ -31,18 +32,22 @@ class LoadGrip:
     """Friction of the wheels on which the machine of a load chart stands.
 
     Attributes:
+        checked: False where sliding is not checked: joints give way under the machine, or it stands on tracks.
         friction: (w,) static coefficients.
         points: (w, 3) ground points of the wheels, m.
     """
 
     def __init__(self, statics: LoadStatics) -> None:
-        machine, grip = statics.machine, grip_of(statics.machine)
-        wheels = range(len(machine.wheels))
-        own = axles_of(machine)
-        axles = np.array([statics.wheel_rotations[k] @ own[machine.wheels[k].name] for k in wheels])
-        rolls = np.array([wheel.rolling is not None for wheel in machine.wheels])
-        self.friction, self._traction = grip.friction[: len(rolls)], grip.traction[: len(rolls)]
-        self.points, self._rolling = statics.wheel_points, free_directions(grip, axles, rolls)
+        machine, gear, grip = statics.machine, statics.gear, grip_of(statics.machine)
+        self.checked = not (machine.contacts or gear.gives_way)
+        wheels = [k for k, own in enumerate(machine.wheels) if gear.carrying[k]] if self.checked else []
+        poses, axle = link_poses(machine.links, machine.joints, initial_positions(machine)), axles_of(machine)
+        names = [machine.wheels[k] for k in wheels]
+        axles = np.array([poses[own.link][:3, :3] @ axle[own.name] for own in names]).reshape(-1, 3)
+        rolls = np.array([own.rolling is not None for own in names], dtype=bool)
+        carrying = Grip(*(part[wheels] for part in grip))
+        self.friction, self._traction = carrying.friction, carrying.traction
+        self.points, self._rolling = gear.points[: 2 * len(wheels)], free_directions(carrying, axles, rolls)
         if len(self.points) > len(rolls):  # a planar machine has its wheels twice
             self.friction, self._traction = np.tile(self.friction, 2), np.tile(self._traction, 2)
             self._rolling = np.tile(self._rolling, (2, 1))

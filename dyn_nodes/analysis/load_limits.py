@@ -94,8 +94,7 @@ class LoadLimits:
         """Wrench and effort of each column of the postures, without payload and for each kilogram."""
         (wrench, effort), (loaded_wrench, loaded_effort) = (self._forces(payload) for payload in (0.0, UNIT_LOAD))
         wrench_per_kg, effort_per_kg = (loaded_wrench - wrench) / UNIT_LOAD, (loaded_effort - effort) / UNIT_LOAD
-        if self._turning:
-            wrench[:, :3] -= self.statics.still_wrench.T
+        wrench[:, :3] -= self.statics.still_wrench.T
         return wrench, wrench_per_kg, effort, effort_per_kg
 
     def _forces(self, payload: float) -> tuple[Array, Array]:
@@ -159,19 +158,19 @@ class LoadLimits:
         return np.ascontiguousarray(np.einsum('sji,hj->hsi', self._turns, gravities))
 
     def _still(self, gravities: Array) -> Array:
-        """Wrench (h, 6) of the ground on what does not slew."""
-        return gravities @ self.statics.still_wrench.T if self._turning else np.zeros((len(gravities), 6))
+        """Wrench (h, 6) of the ground on all but the arm."""
+        return gravities @ self.statics.still_wrench.T
 
     def payloads(self, gravities: Array) -> Payloads:
         """Return the greatest payloads for the worst of some directions of gravity (h, 3) in base axes, m/s2."""
         own, per_kg, effort, effort_per_kg = self._columns
-        statics, pull, still = self.statics, self._pull(gravities), self._still(gravities)
+        statics, pull = self.statics, self._pull(gravities)
         edges, origin = statics.edge_rows, statics.slew_origin
         rows = np.empty((len(self._turns), len(edges), 6))
         lever = edges[:, 3:] + np.cross(edges[:, :3], origin)
         rows[..., :3] = edges[:, :3] @ self._turns
         rows[..., 3:] = lever @ self._turns - np.cross(rows[..., :3], origin)
-        pressed, lifts, holds = still @ edges.T, *self._capacities
+        pressed, lifts, holds = gravities @ statics.still_rows.T, *self._capacities
         found = [np.empty((len(own), len(rows))) for _ in range(4)]
 
         def evaluate(part: slice) -> None:
@@ -182,6 +181,30 @@ class LoadLimits:
 
         _on_all_cores(evaluate, len(own), len(rows) * len(gravities))
         return Payloads(*(values.reshape(len(self.arm), len(self.swings)) for values in found))
+
+    def equilibria(self, gravities: Array, to_the_fall: bool) -> Array:
+        """Return the payloads (3, n, s) at which a support lifts, equilibrium is lost, and the machine falls, kg.
+
+        Supports, tyres and joints yield as they do (`stability.equilibrium`); gravity (h, 3) in axes of the ground,
+        the worst heading counts. The falls are inf unless they are asked for.
+        """
+        own, per_kg, _, _ = self._columns
+        mass, (moment, mount) = -own[:, 2, 5], (
+            np.column_stack([column[:, 2, 1], -column[:, 2, 0], -column[:, 0, 1]]) for column in (own, per_kg)
+        )
+        origin, turns = self.statics.slew_origin, self._turns
+        mounts = (origin + np.einsum('sij,nj->nsi', turns, mount - origin)).reshape(-1, 3)
+        arms = moment - mass[:, None] * origin
+        moments = (mass[:, None, None] * origin + np.einsum('sij,nj->nsi', turns, arms)).reshape(-1, 3)
+        masses, result = np.repeat(mass, len(turns)), np.empty((3, len(mounts)))
+
+        def evaluate(part: slice) -> None:
+            result[:, part] = self.statics.gear.payloads(
+                masses[part], moments[part], mounts[part], gravities, to_the_fall
+            )
+
+        _on_all_cores(evaluate, len(masses), WORTH_A_THREAD)
+        return result.reshape(3, len(self.arm), len(self.swings))
 
     def sliding(self, grip: LoadGrip, gravities: Array, at_rest: Array, in_stop: Array) -> tuple[Array, Array]:
         """Return the payloads (n, s) at which states begin to slide, at rest and in the worst stop, kg.

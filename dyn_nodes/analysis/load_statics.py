@@ -14,16 +14,16 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.analysis.load_gear import LoadGear
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.model.machine import Base, Joint, Machine
-from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses
+from dyn_nodes.model.posture import carrying_links, center_of_mass, initial_positions, link_poses
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
-from dyn_nodes.stability import support_order
+from dyn_nodes.stability.equilibrium.gear import GearError
 
 Array = NDArray[np.float64]
 UPRIGHT = 1e-6  # sine of the angle to the vertical below which a joint axis is vertical
 UNIT_LOAD = 1000.0  # kg; a payload to take differences with
-HALF_WIDTH = 1.0  # m; a planar machine gets a width, which plays no part
 
 
 class LoadChartError(ValueError):
@@ -59,32 +59,33 @@ class LoadStatics:
         slew_origin, slew_axis: (3,) a point, m, and the direction of the swing joint's axis in base axes; those of the
             first arm joint where nothing swings.
         ground: height of the ground plane in the base frame, m.
-        wheel_points: (w, 3) ground points of the wheels in base axes, m; of a planar machine both sides of its width.
-        wheel_rotations: (w, 3, 3) of their links in base axes.
+        edge_rows, still_rows: (e, 6) and (e, 3) of `LoadGear`.
+        gear: what the machine stands on.
 
     Args:
-        machine: with a payload and wheels. Only joints of the chain move; all others stay at their initial positions.
+        machine: with a payload and supports. Only joints of the chain move; all others stay at their initial positions.
 
     Raises:
-        LoadChartError: no payload, no wheels, or wheels that a moving joint carries.
+        LoadChartError: no payload, too few supports, or a machine that does not stand without payload.
     """
 
     def __init__(self, machine: Machine) -> None:
         if machine.payload is None:
             raise LoadChartError(f'{machine.name}: a load chart needs a payload: the key `payload` of the machine YAML')
-        if len(machine.wheels) < 2:
-            raise LoadChartError(f'{machine.name}: a load chart needs wheels to stand on, found {len(machine.wheels)}')
+        if len(machine.supports) < 2:
+            found = len(machine.supports)
+            raise LoadChartError(f'{machine.name}: a load chart needs supports such as wheels, found {found}')
         self.machine, self.payload = machine, machine.payload
         # the ground's wrench on a base of any kind is read off a free one
         free = replace(machine, base=Base(machine.base.link, 'free'))
         self.model = RigidBodyModel(free)
-        path = _path(machine, self.payload.link)
-        self.chain = tuple(joint for joint in path if joint.movable)
+        self._path = _path(machine, self.payload.link)
+        standing = carrying_links(machine)
+        self.chain = tuple(joint for joint in self._path if joint.movable and joint.child not in standing)
         if not self.chain:
             raise LoadChartError(f'{machine.name}: no joint moves the payload link {self.payload.link!r}')
-        self._path = path
         self._rest = initial_positions(machine)
-        poses = link_poses(machine.links, machine.joints, {})
+        poses = link_poses(machine.links, machine.joints, self._rest | {joint.name: 0.0 for joint in self.chain})
         self.swing = next((joint for joint in self.chain if _vertical(poses[joint.child], joint)), None)
         self.arm = tuple(joint for joint in self.chain if joint is not self.swing)
         if not self.arm:
@@ -93,27 +94,25 @@ class LoadStatics:
         self.slew_origin, self.slew_axis = poses[turned.child][:3, 3].copy(), poses[turned.child][:3, :3] @ turned.axis
         self.axis = self.slew_origin[:2]
         self._poses = link_poses(machine.links, machine.joints, self._rest)
-        self.feet, self.ground = self._support()
+        arm = [link.name for link in machine.links if link.name in self._moved]
+        names = [joint.name for joint in self.chain]
+        try:
+            self.gear = LoadGear(machine, self._rest, names, arm, self.chain[0].parent)
+        except GearError as error:
+            raise LoadChartError(str(error)) from None
+        self.feet, self.ground, self.edge_rows = self.gear.feet, self.gear.ground, self.gear.edge_rows
+        self.still_rows = self.gear.still_rows(self.still_wrench)
         self._places = [self.model.position_names.index(joint.name) for joint in self.chain]
         self._rates = [self.model.velocity_names.index(joint.name) for joint in self.chain]
 
-    def _support(self) -> tuple[Array, float]:
-        """Corners of the support polygon, and the ground's height, springs compressed by the machine's own weight."""
-        wheels = self.machine.wheels
-        moved = {joint.child for joint in self.chain}
-        for wheel in wheels:
-            if moved & {joint.child for joint in _path(self.machine, wheel.link)}:
-                raise LoadChartError(f'{self.machine.name}: wheel {wheel.name!r} is carried by the arm')
-        poses = link_poses(self.machine.links, self.machine.joints, self._rest)
-        self.wheel_rotations = np.array([poses[w.link][:3, :3] for w in wheels])
-        points = np.array([poses[w.link][:3, :3] @ w.position + poses[w.link][:3, 3] for w in wheels])
-        sag = self.machine.total_mass * self.machine.gravity / sum(wheel.stiffness for wheel in wheels)
-        ground = float(np.mean([point[2] - wheel.free_length for point, wheel in zip(points, wheels)])) + sag
-        points[:, 2] = ground
-        if np.ptp(points[:, 1]) < 1e-9:
-            points = np.vstack([points + side * np.array([0.0, HALF_WIDTH, 0.0]) for side in (-1.0, 1.0)])
-        self.wheel_points = points
-        return points[support_order(points)], ground
+    @cached_property
+    def _moved(self) -> set[str]:
+        """Names of the links that the chain moves."""
+        moved = {self.chain[0].child}
+        for joint in self.machine.joints:  # ordered from the root
+            if joint.parent in moved:
+                moved.add(joint.child)
+        return moved
 
     def mount(self, q: Array) -> Array:
         """Return the payload's mount (N, 3) in base axes, m, for positions of the chain (N, c)."""
@@ -121,9 +120,11 @@ class LoadStatics:
         column = 0
         for joint in self._path:
             pose = pose @ joint.origin
-            if joint.movable:
+            if joint in self.chain:
                 pose = pose @ _motion(joint, q[:, column])
                 column += 1
+            elif joint.movable:
+                pose = pose @ _motion(joint, np.array([self._rest[joint.name]]))
         return np.asarray(pose[:, :3, :3] @ self.payload.position + pose[:, :3, 3])
 
     def mount_slopes(self, q: Array) -> tuple[Array, Array]:
@@ -132,7 +133,9 @@ class LoadStatics:
         column, axes, points = 0, [], []
         for joint in self._path:
             pose = pose @ joint.origin
-            if joint.movable:
+            if joint.movable and joint not in self.chain:
+                pose = pose @ _motion(joint, np.array([self._rest[joint.name]]))
+            elif joint.movable:
                 axes.append(pose[:, :3, :3] @ joint.axis)
                 points.append(pose[:, :3, 3])
                 pose = pose @ _motion(joint, q[:, column])
@@ -186,7 +189,8 @@ class LoadStatics:
         wrench, effort = self.forces(q, gravity, rate, acceleration, 0.0)
         loaded_wrench, loaded_effort = self.forces(q, gravity, rate, acceleration, UNIT_LOAD)
         wrench_per_kg, effort_per_kg = (loaded_wrench - wrench) / UNIT_LOAD, (loaded_effort - effort) / UNIT_LOAD
-        pressing = self._pressing(wrench), self._pressing(wrench_per_kg)
+        arm = wrench - self.still_wrench @ gravity
+        pressing = arm @ self.edge_rows.T + self.still_rows @ gravity, wrench_per_kg @ self.edge_rows.T
         return Demand(*pressing, effort, effort_per_kg, wrench, wrench_per_kg)
 
     def forces(
@@ -208,25 +212,10 @@ class LoadStatics:
         self.model.kernels.inverse_dynamics_batch(state, v, a, parameters, forces)
         return forces[:, :6].copy(), forces[:, self._rates]
 
-    def _pressing(self, wrench: Array) -> Array:
-        """Moment about each edge (N, e) of the ground's wrench [moment; force] at the base link's origin."""
-        return np.asarray(wrench @ self.edge_rows.T)
-
-    @cached_property
-    def edge_rows(self) -> Array:
-        """(e, 6) whose products with the ground's wrench are its moments about the edges."""
-        edges = np.roll(self.feet, -1, axis=0) - self.feet
-        edges /= np.linalg.norm(edges, axis=1, keepdims=True)
-        return np.hstack([edges, np.cross(edges, -self.feet)])  # e . (-p x f) = (e x -p) . f
-
     @cached_property
     def still_wrench(self) -> Array:
-        """(6, 3) wrench of the ground on the links that do not slew, for gravity of 1 m/s2 along x, y and z."""
-        moved = {self.swing.child} if self.swing is not None else set()
-        for joint in self.machine.joints:  # ordered from the root
-            if joint.parent in moved:
-                moved.add(joint.child)
-        links = [link for link in self.machine.links if link.name not in moved]
+        """(6, 3) wrench of the ground on the links that the chain does not move, for gravity of 1 m/s2 along x, y, z."""
+        links = [link for link in self.machine.links if link.name not in self._moved]
         mass, middle = center_of_mass(links, self._poses, None)
         return np.vstack([-mass * np.cross(middle, np.eye(3)).T, -mass * np.eye(3)])
 

@@ -279,7 +279,9 @@ def _through(
     running: RunningGear, bodies: Bodies, points: Array, motion: Array, body: int, foot: Array, direction: Array
 ) -> list[tuple[str, Array]]:
     """Return the first and the last point of the machine on an axis, with their names."""
-    joints, found = running.gear.joints, []
+    joints = running.gear.joints
+    found: list[tuple[str, Array]] = []
+    pivots: list[tuple[float, str, Array]] = []
     for k, point in enumerate(points):
         moves_along = _is_rigid_with(running, motion, int(running.gear.supports['body'][k]), body)
         if moves_along and _beside(point, foot, direction) < 1e-6:
@@ -289,7 +291,10 @@ def _through(
             continue
         point = _crossing(bodies.origin[j], bodies.axis[j], foot, direction)
         if point is not None:
-            found.append((running.joints[j], point))
+            pivots.append((float(np.linalg.norm(point - bodies.origin[j])), running.joints[j], point))
+    for _, name, point in sorted(pivots, key=lambda pivot: pivot[0]):  # of pivots on one line the nearest
+        if all(np.linalg.norm(point - other) > SAME for _, other in found):
+            found.append((name, point))
     found.sort(key=lambda pair: float(pair[1] @ direction))
     if len(found) < 2 or float((found[-1][1] - found[0][1]) @ direction) < 1e-3:
         return []

@@ -7,7 +7,7 @@ are found.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -126,6 +126,7 @@ class RunningGear:
         joints: names of the joints of the gear, in order: displacements of the base, then joints that give way.
         held: joints that nothing drives and that are held here, by name, with the reason.
         start: (n,) position from which the machine is set down: level, its lowest support on the ground.
+        body_of: body of each link, by name.
     """
 
     machine: Machine
@@ -134,6 +135,7 @@ class RunningGear:
     joints: tuple[str, ...]
     held: dict[str, str]
     start: Array
+    body_of: dict[str, int]
 
     @property
     def is_rigid(self) -> bool:
@@ -159,7 +161,10 @@ def held_joints(machine: Machine) -> dict[str, str]:
 
 
 def running_gear(
-    machine: Machine, positions: Mapping[str, float] | None = None, hold: frozenset[str] = frozenset()
+    machine: Machine,
+    positions: Mapping[str, float] | None = None,
+    hold: Collection[str] = (),
+    without: Collection[str] = (),
 ) -> RunningGear:
     """Return the running gear of a machine in a posture.
 
@@ -168,6 +173,7 @@ def running_gear(
         positions: of joints by name, over those of the start, rad or m; of joints that give way where the search
             starts.
         hold: further joints that are held, such as a locked axle.
+        without: links whose mass is left out.
 
     Raises:
         GearError: no supports, a fixed base, or constraints that this model does not have.
@@ -186,7 +192,7 @@ def running_gear(
             held[joint.name] = reason
         else:
             loose.append(joint)
-    return _Builder(machine, at, poses, loose, held).gear()
+    return _Builder(machine, at, poses, loose, held).gear(without)
 
 
 def _check(machine: Machine) -> None:
@@ -255,25 +261,25 @@ class _Builder:
             if joint.name in numbers:
                 self.parents[numbers[joint.name]] = parent
 
-    def gear(self) -> RunningGear:
+    def gear(self, without: Collection[str]) -> RunningGear:
         """Return the result."""
         machine, local = self.machine, self._local_poses()
         base = len(self.base) - 1
         payload = machine.payload
         load = np.zeros(1, LOAD)
         load[0] = (base, np.zeros(3)) if payload is None else self._point(payload.link, payload.position, local)
-        joints = self._joints(local)
+        joints = self._joints(local, without)
         gear = Gear(joints, self._supports(local), load, *self._couplings(), self._between(local), base)
         names = (*(name for name, _, _ in self.base), *(joint.name for joint in self.loose))
         start = np.array([*np.zeros(base + 1), *(self.positions[joint.name] for joint in self.loose)])
         start[0] = max(own.free_length - self._height(own.link, own.position) for own in machine.supports)
-        return RunningGear(machine, gear, self.positions, names, self.held, start)
+        return RunningGear(machine, gear, self.positions, names, self.held, start, self.body)
 
     def _height(self, link: str, position: Array) -> float:
         """Return the height of a point of a link above the base link, m."""
         return float(self.poses[link][2, :3] @ position + self.poses[link][2, 3])
 
-    def _joints(self, local: Mapping[str, Array]) -> Any:
+    def _joints(self, local: Mapping[str, Array], without: Collection[str]) -> Any:
         """Return the joints (n,)."""
         machine, base = self.machine, len(self.base)
         joints = np.zeros(base + len(self.loose), JOINT)
@@ -292,6 +298,8 @@ class _Builder:
                 rest = machine.initial.joint_positions.get(own.name, 0.0) if entry.rest is None else entry.rest
                 joint['spring'], joint['rest'] = entry.stiffness, rest
         for link in machine.links:
+            if link.name in without:
+                continue
             joint, pose = joints[self.body[link.name]], local[link.name]
             joint['mass'] += link.mass
             joint['moment'] += link.mass * (pose[:3, :3] @ link.com + pose[:3, 3])

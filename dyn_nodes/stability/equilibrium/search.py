@@ -3,15 +3,24 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from dyn_nodes.stability.equilibrium._kernels import kernel, part
 from dyn_nodes.stability.equilibrium.balance import SINGULAR, balance
 
-FOUND, LOST, OVERTURNED, UNSOLVED = range(4)
+FOUND, OVERTURNED, UNSOLVED = range(3)
 """Outcome of a search."""
-LIFTED, TOUCHED, LOWER, UPPER, RELEASED = range(5)
+LIFTED, TOUCHED, LOWER, UPPER, RELEASED, LOSS, FALL = range(7)
 """Kinds of events on a path."""
+NOT_STANDING = -1
+ARM = np.dtype([('mass', 'f8'), ('moment', 'f8', (3,)), ('mount', 'f8', (3,))], align=True)
+"""An arm in one posture: mass, kg, mass times centre of mass, kg m, without payload, and the place of the payload, m, in
+axes of the body that carries it."""
+EVENTS = 64
+LEVELS = 8
+"""Number of equilibria that are lost one after another before a fall."""
 BALANCED = 1e-10
 """Greatest residual of an equilibrium, of the weight times 1 or 1 m."""
 CLOSED = 1e-11
@@ -25,6 +34,24 @@ DESCENT, DESCENTS = 0.02, 4000
 """Greatest step, m or rad, and number of steps of a descent to the next equilibrium."""
 STEEPEST = 0.9
 """Tilt of the base, rad, beyond which it has overturned."""
+
+
+class Ramp(NamedTuple):
+    """How a load grows: by payload, kg, or by a turn of gravity towards `direction`, rad.
+
+    Attributes:
+        payload: at the start, kg.
+        gravity: (3,) at the start in axes of the ground, m/s2.
+        size: of gravity, m/s2.
+        direction: (3,) unit, across gravity.
+        turns: gravity turns, the payload stays.
+    """
+
+    payload: float
+    gravity: Any
+    size: float
+    direction: Any
+    turns: bool
 
 
 @part
@@ -244,8 +271,8 @@ def _positive_shift(at, weight):
     return share * weight
 
 
-@kernel
-def settle_kernel(gear, q, payload, gravity, multipliers, at):
+@part
+def settle(gear, q, payload, gravity, multipliers, at):
     """Let the machine sink from a position (n,) to the next stable equilibrium, in place, as a well damped one does.
 
     Returns FOUND, OVERTURNED or UNSOLVED; `at` is the balance there.
@@ -301,8 +328,8 @@ def load_at(ramp, share, gravity):
     return ramp.payload if ramp.turns else ramp.payload + share
 
 
-@kernel
-def follow_kernel(gear, ramp, share, q, multipliers, step, most, fine, stages, at):
+@part
+def follow(gear, ramp, share, q, multipliers, step, most, fine, stages, count, at):
     """Follow the stable equilibrium q (n,) at a share of a ramp until it ends, in place.
 
     Args:
@@ -314,15 +341,15 @@ def follow_kernel(gear, ramp, share, q, multipliers, step, most, fine, stages, a
         step: first step of the share.
         most: share at which the search ends.
         fine: step of the share at which the end of the path is found.
-        stages: (r, 3) events in order: kind, number, share; filled.
-        at: scratch; at the end the balance at q.
+        stages: (r, 3) events in order: kind, number, share; filled from row `count` on.
+        at: scratch.
 
     Returns:
-        Share at the end, LOST or FOUND, and the number of events.
+        Share at the end, whether the equilibrium was lost there, and the number of events.
     """
     n, m, supports = q.shape[0], multipliers.shape[0], gear.supports.shape[0]
     trial, guess, gravity, moves = q.copy(), multipliers.copy(), np.empty(3), np.zeros(n + m)
-    levels, before, last, count, grows = np.zeros(supports), np.zeros(supports), 0.0, 0, True
+    levels, before, last, grows = np.zeros(supports), np.zeros(supports), 0.0, True
     ends = np.zeros(n, np.int64)
     payload = load_at(ramp, share, gravity)
     balance(gear, q, payload, gravity, multipliers, at)
@@ -353,10 +380,65 @@ def follow_kernel(gear, ramp, share, q, multipliers, step, most, fine, stages, a
             step *= 1.5
         elif step <= fine:
             step = fine
-    lost = share < most
+    return share, share < most, count
+
+
+@part
+def _tip(gear, ramp, share, q, multipliers, step, most, fine, levels, stages, lost, fell, at):
+    """Follow a machine on a ramp through all equilibria up to its fall.
+
+    Args:
+        gear, ramp, step, most, fine: as in `follow`.
+        share: at which the ramp starts, kg or rad.
+        q: (n,) position from which the machine is set down; moved.
+        multipliers: (m,) of the constraints; moved.
+        levels: number of equilibria that may be lost one after another; 0: the machine is set down only.
+        stages: (r, 3) events in order: kind, number, share; filled.
+        lost, fell: (n,) positions of the last equilibria before the first loss and before the fall; filled.
+        at: scratch.
+
+    Returns:
+        Loads of the first lift-off, the first loss and the fall (inf where there is none; the first is NOT_STANDING
+        where the machine does not stand at the start), and the number of events.
+    """
+    gravity = np.empty(3)
     payload = load_at(ramp, share, gravity)
-    balance(gear, q, payload, gravity, multipliers, at)
-    return share, LOST if lost else FOUND, count
+    if settle(gear, q, payload, gravity, multipliers, at) != FOUND:
+        return float(NOT_STANDING), 0.0, 0.0, 0
+    put(q, lost)
+    carrying = at.compression > 0.0
+    lift_off, loss, count = np.inf, np.inf, 0
+    for level in range(levels):
+        first = count
+        share, ended, count = follow(gear, ramp, share, q, multipliers, step, most, fine, stages, count, at)
+        for k in range(first, count):
+            if stages[k, 0] == LIFTED and carrying[int(stages[k, 1])]:
+                lift_off = min(lift_off, stages[k, 2])
+        if not ended:
+            return lift_off, loss, np.inf, count
+        put(q, fell)
+        if loss == np.inf:
+            loss = share
+            lift_off = min(lift_off, loss)
+            put(q, lost)
+        count = _append(stages, count, LOSS, share)
+        if level == 0 and levels == 1:
+            return lift_off, loss, np.inf, count
+        payload = load_at(ramp, share + fine, gravity)
+        if settle(gear, q, payload, gravity, multipliers, at) != FOUND:
+            break
+        share += fine
+    count = _append(stages, count, FALL, share)
+    return lift_off, loss, share, count
+
+
+@part
+def _append(stages, count, kind, share):
+    """Append an event without a number, where there is room; return the number of events."""
+    if count < stages.shape[0]:
+        stages[count, 0], stages[count, 1], stages[count, 2] = float(kind), -1.0, share
+        count += 1
+    return count
 
 
 @part
@@ -444,3 +526,63 @@ def _level(gear, q, at, stage):
     joint = gear.joints[number]
     lower, upper = q[number] - joint.lower, joint.upper - q[number]
     return lower if abs(lower) < abs(upper) else upper
+
+
+@kernel
+def tipping_kernel(gear, start, arms, ramp, gravities, settings, levels, stages, multipliers, positions, loads, at):
+    """Fill the loads of states of the arm at which a support lifts, equilibrium is lost, and the machine falls.
+
+    Args:
+        gear: of the machine without its arm; its body that carries the arm and its load are changed meanwhile.
+        start: (n,) position from which it is set down.
+        arms: (k,) `ARM`.
+        ramp: how the load grows.
+        gravities: (h, 3) at the start of the ramp, m/s2; the one with the least first loss counts.
+        settings: start of the ramp, first step, greatest load and step at which the end of a path is found, kg or rad.
+        levels: 0: the machine is set down only; 1: up to the first loss; `LEVELS`: up to the fall.
+        stages: (r, 3) events of the last state: kind, number, load; filled.
+        multipliers: (m,) of the constraints; those of the last state.
+        positions: (3, n) of the last state: where it ends, before the first loss, and before the fall; filled.
+        loads: (3, k) filled; the first is NOT_STANDING where the machine does not stand at the start.
+        at: scratch; at the end the balance of the last state where `levels` is 0.
+
+    Returns:
+        Number of the events.
+    """
+    joint, load, count = gear.joints[gear.load[0].body], gear.load[0], 0
+    mass, moment = joint.mass, joint.moment.copy()
+    for k in range(arms.shape[0]):
+        joint.mass = mass + arms[k].mass
+        for a in range(3):
+            joint.moment[a] = moment[a] + arms[k].moment[a]
+            load.point[a] = arms[k].mount[a]
+            loads[a, k] = np.inf
+        for h in range(gravities.shape[0]):
+            put(start, positions[0])
+            for r in range(multipliers.shape[0]):
+                multipliers[r] = 0.0
+            now = Ramp(ramp.payload, gravities[h], ramp.size, ramp.direction, ramp.turns)
+            lift_off, loss, fall, count = _tip(
+                gear,
+                now,
+                settings[0],
+                positions[0],
+                multipliers,
+                settings[1],
+                settings[2],
+                settings[3],
+                levels,
+                stages,
+                positions[1],
+                positions[2],
+                at,
+            )
+            if lift_off == NOT_STANDING:
+                loads[0, k], loads[1, k], loads[2, k] = lift_off, 0.0, 0.0
+                break
+            if loss < loads[1, k] or h == 0:
+                loads[0, k], loads[1, k], loads[2, k] = lift_off, loss, fall
+    joint.mass = mass
+    for a in range(3):
+        joint.moment[a] = moment[a]
+    return count

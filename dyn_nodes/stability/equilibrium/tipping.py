@@ -14,18 +14,24 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.stability.equilibrium.balance import Balance, new_balance
-from dyn_nodes.stability.equilibrium.gear import Gear, RunningGear
+from dyn_nodes.stability.equilibrium.axes import carrying_supports, tipping_axes
+from dyn_nodes.stability.equilibrium.balance import new_balance
+from dyn_nodes.stability.equilibrium.gear import RunningGear
 from dyn_nodes.stability.equilibrium.search import (
-    FOUND,
+    ARM,
+    EVENTS,
+    FALL,
+    LEVELS,
     LIFTED,
-    LOST,
+    LOSS,
     LOWER,
+    NOT_STANDING,
     RELEASED,
     TOUCHED,
     UPPER,
-    follow_kernel,
-    settle_kernel,
+    Ramp,
+    balance_kernel,
+    tipping_kernel,
 )
 
 Array = NDArray[np.float64]
@@ -35,9 +41,8 @@ MOST = 50.0
 """Greatest payload that is tried, of the mass of the machine."""
 STEEPEST = 1.2
 """Greatest slope that is tried, rad."""
-LEVELS = 8
-"""Number of equilibria that are lost one after another before a fall."""
-EVENTS = 64
+STEP = 0.05
+"""First step of a load, of the mass of the machine or of 1 rad."""
 
 StageKind = Literal['lift-off', 'touch-down', 'stop', 'release', 'loss', 'fall']
 NAMES: dict[int, StageKind] = {
@@ -46,25 +51,9 @@ NAMES: dict[int, StageKind] = {
     LOWER: 'stop',
     UPPER: 'stop',
     RELEASED: 'release',
+    LOSS: 'loss',
+    FALL: 'fall',
 }
-
-
-class Ramp(NamedTuple):
-    """How a load grows: by payload, kg, or by a turn of gravity towards `direction`, rad.
-
-    Attributes:
-        payload: at the start, kg.
-        gravity: (3,) at the start in axes of the ground, m/s2.
-        size: of gravity, m/s2.
-        direction: (3,) unit, across gravity.
-        turns: gravity turns, the payload stays.
-    """
-
-    payload: float
-    gravity: Array
-    size: float
-    direction: Array
-    turns: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,19 +73,19 @@ class Equilibrium:
     loads: Array
 
 
-@dataclass(frozen=True)
-class Stage:
-    """An event of a growing load.
-
-    Attributes:
-        kind: what happens.
-        name: of the support or joint; '' for a loss or a fall.
-        load: at which it happens, kg or rad.
-    """
+class Stage(NamedTuple):
+    """An event of a growing load: what happens, at which support or joint ('' for a loss or a fall), kg or rad."""
 
     kind: StageKind
     name: str
     load: float
+
+
+class AxisInSpace(NamedTuple):
+    """A tipping axis: two points (2, 3) in axes of the ground, the base above the origin, m; what it passes through."""
+
+    line: Array
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,14 +97,16 @@ class Tipping:
         first_lift_off: load at which a support lifts first that carried at the start; inf: none.
         load: tipping load: that of the first loss of equilibrium; inf: none up to the greatest load tried.
         fall: load at which the machine overturns; inf: none.
-        at_loss: last equilibrium before the first loss.
+        axis: about which it moves when the equilibrium is lost first; None: it is not.
+        fall_axis: about which it falls; None: it does not.
     """
 
     stages: tuple[Stage, ...]
     first_lift_off: float
     load: float
     fall: float
-    at_loss: Equilibrium
+    axis: AxisInSpace | None
+    fall_axis: AxisInSpace | None
 
 
 class NotStandingError(ValueError):
@@ -131,21 +122,45 @@ def settle(running: RunningGear, payload: float, gravity: Array, start: Array | 
         gravity: (3,) in axes of the ground, x along the heading, m/s2.
         start: (n,) position to start from.
     """
-    q = (running.start if start is None else start).copy()
-    gear = running.gear
-    multipliers, at = np.zeros(gear.rows), new_balance(gear)
-    outcome = settle_kernel(gear, q, float(payload), np.array(gravity, dtype=np.float64), multipliers, at)
-    return _equilibrium(gear, q, multipliers, at) if outcome == FOUND else None
+    found = _Found(running, payload_ramp(gravity), running.start if start is None else start, (payload, 0.0, 0.0, 0.0), 0)
+    if not found.stands:
+        return None
+    compression = found.at.compression.copy()
+    loads = running.gear.supports['stiffness'] * np.maximum(compression, 0.0)
+    return Equilibrium(found.positions[0], found.multipliers, compression, loads)
+
+
+class _Found:
+    """Result of `tipping_kernel` for a machine with its arm in one posture."""
+
+    def __init__(
+        self, running: RunningGear, ramp: Ramp, start: Array, settings: tuple[float, float, float, float], levels: int
+    ) -> None:
+        gear, arm = running.gear, np.zeros(1, ARM)
+        arm['mount'][0] = gear.load['point'][0]
+        self.at, self.multipliers, self.positions = new_balance(gear), np.zeros(gear.rows), np.zeros((3, len(start)))
+        events, loads = np.zeros((EVENTS, 3)), np.zeros((3, 1))
+        gravities, numbers = ramp.gravity[np.newaxis], np.array(settings, dtype=np.float64)
+        scratch = events, self.multipliers, self.positions, loads, self.at
+        count = tipping_kernel(gear, start, arm, ramp, gravities, numbers, levels, *scratch)
+        self.events = events[:count]
+        self.lift_off, self.loss, self.fall = (float(load) for load in loads[:, 0])
+
+    @property
+    def stands(self) -> bool:
+        """Whether the machine stands at the start."""
+        return self.lift_off != NOT_STANDING
 
 
 def tipping_load(running: RunningGear, gravity: Array, payload: float = 0.0) -> Tipping:
     """Return how a machine tips as its payload grows from a value, kg.
 
-    Raises NotStandingError where it does not stand at the start.
+    Raises:
+        NotStandingError: it does not stand at the start.
     """
-    ramp = Ramp(0.0, np.ascontiguousarray(gravity), float(np.linalg.norm(gravity)), np.zeros(3), False)
-    mass = running.gear.mass
-    return _tipping(running, ramp, payload, MOST * mass, FINE * mass)
+    ramp = payload_ramp(gravity)
+    mass = running.machine.total_mass
+    return _tipping(running, ramp, float(payload), MOST * mass, mass)
 
 
 def tipping_angle(running: RunningGear, payload: float, size: float, heading: float) -> Tipping:
@@ -157,43 +172,42 @@ def tipping_angle(running: RunningGear, payload: float, size: float, heading: fl
         size: of gravity, m/s2.
         heading: of the downhill direction from the front, counter-clockwise, rad.
 
-    Raises NotStandingError where it does not stand on level ground.
+    Raises:
+        NotStandingError: it does not stand on level ground.
     """
     direction = np.array([np.cos(heading), np.sin(heading), 0.0])
-    ramp = Ramp(float(payload), np.array([0.0, 0.0, -size]), size, direction, True)
-    return _tipping(running, ramp, 0.0, STEEPEST, FINE)
+    ramp = Ramp(float(payload), np.array([0.0, 0.0, -size]), float(size), direction, True)
+    return _tipping(running, ramp, 0.0, STEEPEST, 1.0)
 
 
-def _tipping(running: RunningGear, ramp: Ramp, share: float, most: float, fine: float) -> Tipping:
-    gear = running.gear
-    payload, gravity = loaded(ramp, share)
-    start = settle(running, payload, gravity)
-    if start is None:
+def payload_ramp(gravity: Array) -> Ramp:
+    """Return the ramp of a payload that grows from nothing under gravity (3,), m/s2."""
+    return Ramp(0.0, np.array(gravity, dtype=np.float64), float(np.linalg.norm(gravity)), np.zeros(3), False)
+
+
+def _tipping(running: RunningGear, ramp: Ramp, start: float, most: float, unit: float) -> Tipping:
+    found = _Found(running, ramp, running.start, (start, STEP * unit, most, FINE * unit), LEVELS)
+    if not found.stands:
         raise NotStandingError(f'{running.machine.name}: it does not stand in this posture')
-    q, multipliers = start.q.copy(), start.multipliers.copy()
-    stages: list[Stage] = []
-    first, lift_off, at_loss, at = np.inf, np.inf, start, new_balance(gear)
-    carried = {name for name, load in zip(running.supports, start.loads) if load > 0.0}
-    for _ in range(LEVELS):
-        events = np.zeros((EVENTS, 3))
-        step = 0.05 * (gear.mass if not ramp.turns else 1.0)
-        share, outcome, count = follow_kernel(gear, ramp, share, q, multipliers, step, most, fine, events, at)
-        for kind, number, value in events[:count]:
-            names = running.supports if kind in (LIFTED, TOUCHED) else running.joints
-            stages.append(Stage(NAMES[int(kind)], names[int(number)], float(value)))
-            if kind == LIFTED and names[int(number)] in carried:
-                lift_off = min(lift_off, float(value))
-        if outcome != LOST:
-            return Tipping(tuple(stages), lift_off, first, np.inf, at_loss)
-        if not np.isfinite(first):
-            first, at_loss = share, _equilibrium(gear, q.copy(), multipliers.copy(), at)
-        stages.append(Stage('loss', '', share))
-        payload, gravity = loaded(ramp, share + fine)
-        if settle_kernel(gear, q, payload, gravity, multipliers, at) != FOUND:
-            break
-        share += fine
-    stages.append(Stage('fall', '', share))
-    return Tipping(tuple(stages), min(lift_off, first), first, share, at_loss)
+    stages = []
+    for kind, number, load in found.events:
+        names = running.supports if kind in (LIFTED, TOUCHED) else running.joints
+        stages.append(Stage(NAMES[int(kind)], '' if number < 0 else names[int(number)], float(load)))
+    axis = _axis_at(running, ramp, found.loss, found.positions[1]) if np.isfinite(found.loss) else None
+    fall_axis = _axis_at(running, ramp, found.fall, found.positions[2]) if np.isfinite(found.fall) else None
+    return Tipping(tuple(stages), found.lift_off, found.loss, found.fall, axis, fall_axis)
+
+
+def _axis_at(running: RunningGear, ramp: Ramp, share: float, q: Array) -> AxisInSpace | None:
+    """Return the axis that holds least at an equilibrium; None where no motion is found."""
+    payload, gravity = loaded(ramp, share)
+    at = new_balance(running.gear)
+    balance_kernel(running.gear, q, payload, gravity, np.zeros(running.gear.rows), at)
+    axes = tipping_axes(running, q, payload, carrying_supports(at.compression))
+    if not len(axes.names):
+        return None
+    least = int(np.argmin(-axes.weights @ gravity))
+    return AxisInSpace(axes.lines[least], axes.names[least])
 
 
 def loaded(ramp: Ramp, share: float) -> tuple[float, Array]:
@@ -201,8 +215,3 @@ def loaded(ramp: Ramp, share: float) -> tuple[float, Array]:
     if not ramp.turns:
         return ramp.payload + share, ramp.gravity
     return ramp.payload, np.cos(share) * ramp.gravity + np.sin(share) * ramp.size * ramp.direction
-
-
-def _equilibrium(gear: Gear, q: Array, multipliers: Array, at: Balance) -> Equilibrium:
-    compression = at.compression.copy()
-    return Equilibrium(q, multipliers, compression, gear.supports['stiffness'] * np.maximum(compression, 0.0))
