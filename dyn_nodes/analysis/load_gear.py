@@ -82,7 +82,8 @@ class LoadGear:
     @cached_property
     def _axes(self) -> TippingAxes:
         """Axes of the machine without its arm's mass: the arm counts by `edge_rows`."""
-        return tipping_axes(self._bare, self._rest.q, 0.0, self.carrying)
+        level = np.array([0.0, 0.0, -self.machine.gravity])
+        return tipping_axes(self._bare, self._rest.q, 0.0, level, self.carrying)
 
     @cached_property
     def _bare(self) -> RunningGear:

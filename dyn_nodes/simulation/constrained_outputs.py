@@ -18,6 +18,7 @@ from dyn_nodes.compile.tape import Tape
 from dyn_nodes.constraints import ConstraintBlocks, Prescribed, RollingWheel
 from dyn_nodes.constraints.rows import Rows
 from dyn_nodes.elements.wheel import XYZ, axis_names
+from dyn_nodes.forces.joint import joint_motion
 from dyn_nodes.model.constraint import MachineConstraint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import Frame
@@ -25,6 +26,7 @@ from dyn_nodes.multibody.elements import ground_wrench
 from dyn_nodes.multibody.kinematics import ExplodedState
 from dyn_nodes.multibody.spatial import Expression, cross
 from dyn_nodes.simulation.outputs import attitude_outputs, balance_outputs
+from dyn_nodes.stability.equilibrium.standing import observed_joints, position_output
 
 Array = NDArray[np.float64]
 UP = (0.0, 0.0, 1.0)
@@ -50,6 +52,8 @@ class ConstrainedOutputs:
         self.names: list[str] = []
         self._values: list[Expression] = []
         self._add_efforts()
+        for joint in observed_joints(machine):
+            self._add([position_output(joint)], joint_motion(blocks.state, joint).position)
         self._add([f'{name}_acceleration' for name in tree.velocity_names], self._a)
         for entry in machine.loops:
             self._add([f'{entry.name}/{part}' for part in WRENCH], self._reaction(entry))

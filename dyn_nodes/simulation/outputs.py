@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import casadi as ca
 
 from dyn_nodes.elements.wheel import XYZ
+from dyn_nodes.forces.joint import joint_motion
 from dyn_nodes.multibody import TreeState
 from dyn_nodes.multibody.spatial import Expression
 from dyn_nodes.simulation.assembly import Assembly
+from dyn_nodes.stability.equilibrium.standing import observed_joints, position_output
 
 
 def traced_outputs(plant: Assembly) -> tuple[list[str], Expression]:
@@ -27,6 +29,8 @@ def traced_outputs(plant: Assembly) -> tuple[list[str], Expression]:
 
     for joint, effort in plant.joint_efforts.items():
         add([f'{joint}/drive_effort'], effort)
+    for joint in observed_joints(plant.machine):
+        add([position_output(joint)], joint_motion(plant.state, joint).position)
     add([f'{name}_acceleration' for name in plant.tree.velocity_names], plant.accelerations)
     for element in plant.elements:
         own = element.outputs(plant.state, plant.symbols)

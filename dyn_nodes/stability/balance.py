@@ -7,7 +7,7 @@ centre of pressure; its corners of the polygon are its first and its last ground
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 
 from dyn_nodes.elements.wheel import axis_names
 from dyn_nodes.measures import DEFAULT_MEASURES, MEASURES, Measure, measure
+from dyn_nodes.model.posture import initial_positions
 from dyn_nodes.model.rotations import length
 from dyn_nodes.stability import Margin, PolygonError, Support, margins, support_order
 from dyn_nodes.stability.batch import BatchMargin, all_measures
+from dyn_nodes.stability.equilibrium.standing import gives_way, moving_joints, position_output, standing_supports
 from dyn_nodes.stability.grip import check_points, friction_use, grip_of
 
 Array = NDArray[np.float64]
@@ -48,7 +50,9 @@ class Balance:
         center_of_mass: (3,) m.  zmp: (2,) on the ground, m, or NaN where nothing presses on the ground.
         margins: by measure.
         edge_names: of the edges, as the measures have them.
-        outline: (n, 3) corners as they are drawn, m, where they are not those of the polygon: of a planar machine.
+        outline: (n, 3) corners as they are drawn, m, where they are not those of the polygon: of a planar machine, and
+            of one whose joints give way.
+        lines: (e, 2, 3) ends of the edges in `edge_names`, m; None: the sides of the polygon.
         foot_names, feet: of the points that may be corners, and these (f, 3), m; None: the wheels.
         moments: (w, 3) ground on wheel about its point in the contact frame, N m; None: zero, as of wheels.
         friction: (w,) static coefficients, where a measure needs them.
@@ -64,6 +68,7 @@ class Balance:
     margins: dict[str, Margin]
     edge_names: tuple[str, ...]
     outline: Array | None = None
+    lines: Array | None = None
     foot_names: tuple[str, ...] | None = None
     feet: Array | None = None
     moments: Array | None = None
@@ -86,9 +91,7 @@ class Balance:
     @property
     def edge_lines(self) -> Array:
         """Ends (e, 2, 3) of the edges in `edge_names`, m."""
-        corners = self.corners
-        lines = np.stack([corners, np.roll(corners, -1, axis=0)], axis=1)
-        return lines if self.outline is None else lines[PLANAR_EDGES]
+        return _sides(self.corners) if self.lines is None else self.lines
 
     @property
     def total_normal(self) -> float:
@@ -106,11 +109,56 @@ class Balance:
         return self.names(name)[int(np.argmin(self.margins[name].edges))]
 
 
+def _sides(corners: Array) -> Array:
+    """Return the sides (n, 2, 3) of a polygon (n, 3)."""
+    return np.stack([corners, np.roll(corners, -1, axis=0)], axis=1)
+
+
 def value_names(name: str, edges: Iterable[str], wheels: Iterable[str], feet: Iterable[str]) -> tuple[str, ...]:
     """Return the names of the values of a measure: edges, wheels, both ends, or lost feet in the polygon's order."""
     kinds: dict[str, Iterable[str]] = {'edge': edges, 'wheel': wheels, 'end': ENDS}
     per = MEASURES[name].per
     return tuple(kinds[per]) if per in kinds else tuple(f'loss of {foot}' for foot in feet)
+
+
+class Posture:
+    """Which corners of a machine count: those on the ground, or near it, in the present posture of its legs.
+
+    Args:
+        system: as of `BalanceObserver`.
+        corners: names of the supports that may be corners.
+
+    Attributes:
+        joints: names of the joints that move supports, whose positions are among the outputs.
+    """
+
+    def __init__(self, system: Any, corners: list[str]) -> None:
+        machine = getattr(system, 'machine', None)
+        self.joints: tuple[str, ...] = ()
+        self._corners = np.arange(len(corners))
+        if machine is None or len(machine.supports) < len(corners):
+            return
+        self._machine = machine
+        self._names = [support.name for support in machine.supports]
+        self._wanted = [self._names.index(name) if name in self._names else -1 for name in corners]
+        self.joints = moving_joints(machine)
+        self._places = [system.index('output', position_output(name)) for name in self.joints]
+        self._at: tuple[float, ...] | None = None
+        self._count(initial_positions(machine))
+
+    def corners(self, y: Array) -> NDArray[np.intp]:
+        """Return the indices of the corners that count at outputs y (n,)."""
+        if self.joints:
+            at = tuple(np.round(y[self._places], 3))
+            if at != self._at:
+                self._at = at
+                self._count(dict(zip(self.joints, at)))
+        return self._corners
+
+    def _count(self, positions: Mapping[str, float]) -> None:
+        standing = standing_supports(self._machine, positions)
+        counted = [k for k, support in enumerate(self._wanted) if support < 0 or standing[support]]
+        self._corners = np.array(counted, dtype=np.intp)
 
 
 class BalanceObserver:
@@ -151,6 +199,7 @@ class BalanceObserver:
             places(*(f'{name}_{a}' for a in 'xyz')) for name in ('center_of_mass', 'load_force', 'load_moment')
         )
         self._mass, self._yaw = int(places('mass')[0]), int(places('yaw')[0])
+        self._posture = Posture(system, [support.name for support in machine.supports if support.corner])
 
     def observe(self, y: Array, gravity: Array) -> Balance:
         """Return the balance of the outputs `y` under the gravity vector (3,) of the parameters."""
@@ -158,7 +207,7 @@ class BalanceObserver:
         # the ground is the world's x-y plane; "up" for the measures is against gravity
         size = length(gravity)
         up = -np.asarray(gravity) / size
-        order = self._order(feet, up)
+        order = self._order(feet, up, self._posture.corners(y))
         axes, grip = contact_axes(*y[self._axes].transpose(1, 0, 2)), self._grip
         support = Support(
             feet=self._feet(feet[order]),
@@ -185,7 +234,7 @@ class BalanceObserver:
             zero_moment_point(points, forces[:, 2]),
             self._margins(support),
             self._edge_names(support),
-            self._outline(feet[order]),
+            *self._outline(feet[order]),
             self.foot_names,
             feet,
             self._moments_of(y),
@@ -199,8 +248,8 @@ class BalanceObserver:
         """
         up = -np.asarray(gravity) / length(gravity)
         feet = outputs[:, self._feet_places]
-        order = self._order(feet[0], up)
-        if self._grip is None and len(order) == feet.shape[1] and type(self) is BalanceObserver:
+        order = self._order(feet[0], up, self._posture.corners(outputs[0]))
+        if self._grip is None and len(order) == feet.shape[1] and not self._posture.joints and type(self) is BalanceObserver:
             with suppress(PolygonError):
                 found = self._at_once(outputs, feet[:, order], up, length(gravity))
                 return {name: margin.value for name, margin in found.items()}
@@ -236,8 +285,9 @@ class BalanceObserver:
                 f'stability measure {wanted.name!r} needs {wanted.least_feet} wheels, found {len(self.foot_names)}'
             )
 
-    def _order(self, points: Array, up: Array) -> NDArray[np.intp]:
-        return support_order(points, up)
+    def _order(self, points: Array, up: Array, corners: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the corners of the polygon of those points (f, 3) that count."""
+        return corners[support_order(points[corners], up)]
 
     def _feet(self, ordered: Array) -> Array:
         return ordered
@@ -245,8 +295,9 @@ class BalanceObserver:
     def _edge_names(self, support: Support) -> tuple[str, ...]:
         return support.edge_names
 
-    def _outline(self, ordered: Array) -> Array | None:
-        return None
+    def _outline(self, ordered: Array) -> tuple[Array | None, Array | None]:
+        """Return outline and lines of a balance."""
+        return None, None
 
     def _margins(self, support: Support) -> dict[str, Margin]:
         return margins(support, self.measures)
@@ -265,8 +316,8 @@ class PlanarBalanceObserver(BalanceObserver):
                 f'stability measure {wanted.name!r} needs {wanted.least_feet} feet, a planar machine has two edges'
             )
 
-    def _order(self, points: Array, up: Array) -> NDArray[np.intp]:
-        order = np.argsort(points[:, 0])
+    def _order(self, points: Array, up: Array, corners: NDArray[np.intp]) -> NDArray[np.intp]:
+        order = corners[np.argsort(points[corners, 0])]
         return order[[0, -1]]
 
     def _feet(self, ordered: Array) -> Array:
@@ -275,8 +326,9 @@ class PlanarBalanceObserver(BalanceObserver):
     def _edge_names(self, support: Support) -> tuple[str, ...]:
         return ('rear', 'front')
 
-    def _outline(self, ordered: Array) -> Array | None:
-        return _widened(ordered, DRAWN_HALF_WIDTH)
+    def _outline(self, ordered: Array) -> tuple[Array | None, Array | None]:
+        corners = _widened(ordered, DRAWN_HALF_WIDTH)
+        return corners, _sides(corners)[PLANAR_EDGES]
 
     def _margins(self, support: Support) -> dict[str, Margin]:
         result = margins(support, self.measures)
@@ -310,6 +362,10 @@ def balance_observer(system: Any, measures: tuple[str, ...] = DEFAULT_MEASURES) 
     """
     machine = system.stance
     feet = sum(support.corner for support in machine.supports)
+    if getattr(system, 'machine', None) is not None and gives_way(system.machine):
+        from dyn_nodes.stability.gear_balance import GearBalanceObserver
+
+        return GearBalanceObserver(system, measures)
     if machine.base.attachment == 'planar' and feet >= 2:
         return PlanarBalanceObserver(system, measures)
     if machine.base.attachment != 'planar' and feet >= 3:

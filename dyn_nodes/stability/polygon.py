@@ -342,7 +342,12 @@ def name_edges(feet: ArrayLike, travel: ArrayLike = (1.0, 0.0, 0.0), up: ArrayLi
     points, normal = contiguous(feet), unit_vector(up, 'up')
     ahead = unit_vector(contiguous(travel) - np.dot(travel, normal) * normal, 'travel')
     edges = np.roll(points, -1, axis=0) - points
-    outward = (edges @ cross(normal, ahead)).tolist(), (-edges @ ahead).tolist()  # along ahead and left
-    sides = [SIDES[round(math.atan2(left, forward) / (math.pi / 2)) % 4] for forward, left in zip(*outward)]
+    return numbered_sides(edges @ cross(normal, ahead), -edges @ ahead)
+
+
+def numbered_sides(forward: Array, left: Array) -> tuple[str, ...]:
+    """Return the sides to which directions (n,) point, forward and left; those that are the same are numbered."""
+    outward = zip(forward.tolist(), left.tolist())
+    sides = [SIDES[round(math.atan2(aside, ahead) / (math.pi / 2)) % 4] for ahead, aside in outward]
     numbers = [sides[: i + 1].count(side) for i, side in enumerate(sides)]
     return tuple(side if sides.count(side) == 1 else f'{side}_{k}' for side, k in zip(sides, numbers))

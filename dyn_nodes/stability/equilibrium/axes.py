@@ -24,7 +24,8 @@ TOUCHING = 1e-9
 """Rate of a support or a stop in a motion, m or rad per unit, below which it does not move."""
 AT_STOP = 1e-4
 """Distance of a joint from its limit, rad or m, within which it is at its stop."""
-SAME = 1e-6
+SAME, NEAR = 1e-6, 2e-3
+"""Difference of two axes that are one, and distance of a point from an axis that passes through it, m or rad."""
 MOST_ROWS = 5000
 """Combinations of supports and stops that are tried."""
 
@@ -37,6 +38,7 @@ class Bodies(NamedTuple):
         axis: (n, 3) of the joints.
         mass, center: (n,) kg and (n, 3) m, of each body with all beyond it.
         compression: (c,) of the supports, m.
+        lean: (2,) gravity along the ground over gravity along its normal.
     """
 
     rotation: Array
@@ -45,6 +47,7 @@ class Bodies(NamedTuple):
     mass: Array
     center: Array
     compression: Array
+    lean: Array = np.zeros(2)
 
 
 class Axis(NamedTuple):
@@ -110,6 +113,14 @@ def point_rates(running: RunningGear, bodies: Bodies, body: int, point: Array) -
     return rates
 
 
+def _push_rates(running: RunningGear, bodies: Bodies, support: int, point: Array) -> Array:
+    """Return the work (n,) by each joint of a push of 1 N of the ground, which is parallel to gravity."""
+    record = running.gear.supports[support]
+    foot = point if record['at_attachment'] else np.array([point[0], point[1], 0.0])
+    lifted, slipped = (point_rates(running, bodies, int(record['body']), at) for at in (point, foot))
+    return np.asarray(lifted[:, 2] + slipped[:, :2] @ bodies.lean)
+
+
 def support_points(running: RunningGear, bodies: Bodies) -> Array:
     """Return the attachments (c, 3) of the supports, m."""
     supports = running.gear.supports
@@ -121,18 +132,22 @@ def carrying_supports(compression: Array) -> NDArray[np.bool_]:
     return np.asarray(compression > -max(float(compression.max(initial=0.0)), 0.0))
 
 
-def tipping_axes(running: RunningGear, q: Array, payload: float, carrying: NDArray[np.bool_]) -> TippingAxes:
+def tipping_axes(
+    running: RunningGear, q: Array, payload: float, gravity: Array, carrying: NDArray[np.bool_]
+) -> TippingAxes:
     """Return the tipping axes of a machine at a position of its gear.
 
     Args:
         running: the gear.
         q: (n,) position.
         payload: kg.
+        gravity: (3,) in axes of the ground, m/s2.
         carrying: (c,) supports that count.
     """
     bodies = bodies_at(running, q, payload)
+    bodies = bodies._replace(lean=np.array([gravity[0] / gravity[2], gravity[1] / gravity[2]]))
     points = support_points(running, bodies)
-    rates = np.array([point_rates(running, bodies, body, p)[:, 2] for body, p in zip(running.gear.supports['body'], points)])
+    rates = np.array([_push_rates(running, bodies, k, point) for k, point in enumerate(points)])
     fixed = _equalities(running, q, bodies)
     basis = _null_space(fixed) if len(fixed) else np.eye(len(q))
     rows = np.vstack([rates[_corners(running, points, carrying)], _stops(running, q)])
@@ -144,7 +159,7 @@ def tipping_axes(running: RunningGear, q: Array, payload: float, carrying: NDArr
     return TippingAxes(
         motions,
         motions @ rates.T,
-        motions @ _mass_rates(running, bodies),
+        motions @ mass_rates(running, bodies),
         np.array([axis.line for axis in merged]).reshape(-1, 2, 3),
         np.array([len(axis.names) > 1 for axis in merged], dtype=bool),
         (motions @ stops.T > TOUCHING).any(axis=1),
@@ -153,7 +168,7 @@ def tipping_axes(running: RunningGear, q: Array, payload: float, carrying: NDArr
     )
 
 
-def _mass_rates(running: RunningGear, bodies: Bodies) -> Array:
+def mass_rates(running: RunningGear, bodies: Bodies) -> Array:
     """Return the rate (n, 3) of the mass moment of the machine by each joint, kg m."""
     sliding = running.gear.joints['sliding'].astype(bool)[:, None]
     turned = np.cross(bodies.axis, bodies.center - bodies.origin)
@@ -254,11 +269,12 @@ def _axis(running: RunningGear, bodies: Bodies, points: Array, motion: Array) ->
     scale = float(speeds[body]) or 1.0
     motion, turn = motion / scale, turns[body] / scale
     direction = np.array([turn[0], turn[1], 0.0])
-    # the height of a point of the body changes by z + turn_x y - turn_y x: zero on the axis
-    origin = bodies.origin[body]
-    rise = float(point_rates(running, bodies, body, origin)[:, 2] @ motion)
+    # a push at a point of the ground on the body works as turn_x y - turn_y x + rise: zero on the axis
+    below = np.array([bodies.origin[body][0], bodies.origin[body][1], 0.0])
+    rates = point_rates(running, bodies, body, below)
+    rise = float(motion @ (rates[:, 2] + rates[:, :2] @ bodies.lean))
     inward = np.array([-direction[1], direction[0], 0.0])
-    foot = np.array([origin[0], origin[1], 0.0]) - rise * inward
+    foot = below - rise * inward
     through = _through(running, bodies, points, motion, body, foot, direction)
     line = np.array([point for _, point in through]) if through else np.array([foot, foot + direction])
     names = tuple(name for name, _ in through)
@@ -284,12 +300,12 @@ def _through(
     pivots: list[tuple[float, str, Array]] = []
     for k, point in enumerate(points):
         moves_along = _is_rigid_with(running, motion, int(running.gear.supports['body'][k]), body)
-        if moves_along and _beside(point, foot, direction) < 1e-6:
+        if moves_along and _beside(point, foot, direction) < NEAR:
             found.append((running.supports[k], np.array([point[0], point[1], 0.0])))
     for j in range(running.gear.base + 1, len(motion)):
         if joints['sliding'][j] or body not in (j, int(joints['parent'][j])):
             continue
-        point = _crossing(bodies.origin[j], bodies.axis[j], foot, direction)
+        point = _crossing(bodies.origin[j], bodies.axis[j], foot, direction, bodies.lean)
         if point is not None:
             pivots.append((float(np.linalg.norm(point - bodies.origin[j])), running.joints[j], point))
     for _, name, point in sorted(pivots, key=lambda pivot: pivot[0]):  # of pivots on one line the nearest
@@ -316,10 +332,11 @@ def _beside(point: Array, foot: Array, direction: Array) -> float:
     return abs(float(direction[0] * (point[1] - foot[1]) - direction[1] * (point[0] - foot[0])))
 
 
-def _crossing(origin: Array, axis: Array, foot: Array, direction: Array) -> Array | None:
-    """Return the point of a pivot's axis above a tipping axis; None where they are parallel, seen from above."""
-    sine = float(direction[0] * axis[1] - direction[1] * axis[0])
+def _crossing(origin: Array, axis: Array, foot: Array, direction: Array, lean: Array) -> Array | None:
+    """Return the point of a pivot's axis above a tipping axis, seen along gravity; None where they are parallel."""
+    below, along = origin[:2] - origin[2] * lean, axis[:2] - axis[2] * lean
+    sine = float(direction[0] * along[1] - direction[1] * along[0])
+    beside = float(direction[0] * (below[1] - foot[1]) - direction[1] * (below[0] - foot[0]))
     if abs(sine) < 1e-3:
-        return origin.copy() if _beside(origin, foot, direction) < 1e-6 else None
-    along = -float(direction[0] * (origin[1] - foot[1]) - direction[1] * (origin[0] - foot[0])) / sine
-    return np.asarray(origin + along * axis)
+        return origin.copy() if abs(beside) < NEAR else None
+    return np.asarray(origin - beside / sine * axis)

@@ -187,7 +187,7 @@ def running_gear(
     for joint in machine.movable_joints:
         if joint.name in driven or joint.name in held:
             continue
-        reason = _neutral(machine, joint, poses)
+        reason = neutral(machine, joint, poses)
         if reason:
             held[joint.name] = reason
         else:
@@ -210,7 +210,7 @@ def _check(machine: Machine) -> None:
             raise GearError(f'{name}: expected a machine that springs alone hold, found constraint {entry.name!r}')
 
 
-def _neutral(machine: Machine, joint: Joint, poses: Mapping[str, Array]) -> str:
+def neutral(machine: Machine, joint: Joint, poses: Mapping[str, Array]) -> str:
     """Return why a joint without a drive keeps its position in every equilibrium; '' where it does not."""
     if any(joint.name in dict(entry.coefficients) for entry in machine.constraints):
         return ''

@@ -203,7 +203,7 @@ def _axis_at(running: RunningGear, ramp: Ramp, share: float, q: Array) -> AxisIn
     payload, gravity = loaded(ramp, share)
     at = new_balance(running.gear)
     balance_kernel(running.gear, q, payload, gravity, np.zeros(running.gear.rows), at)
-    axes = tipping_axes(running, q, payload, carrying_supports(at.compression))
+    axes = tipping_axes(running, q, payload, gravity, carrying_supports(at.compression))
     if not len(axes.names):
         return None
     least = int(np.argmin(-axes.weights @ gravity))

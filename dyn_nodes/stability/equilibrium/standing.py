@@ -1,0 +1,88 @@
+"""On which supports a machine stands in a posture, and which joints decide about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.posture import carrying_links, initial_positions, link_poses
+from dyn_nodes.stability.equilibrium.gear import GearError, RunningGear, neutral, running_gear
+from dyn_nodes.stability.equilibrium.tipping import settle
+
+Array = NDArray[np.float64]
+
+
+def moving_joints(machine: Machine) -> tuple[str, ...]:
+    """Return the joints that move supports against the base: those that give way, and driven ones such as of legs."""
+    standing = carrying_links(machine)
+    poses = link_poses(machine.links, machine.joints, initial_positions(machine))
+    return tuple(
+        joint.name
+        for joint in machine.movable_joints
+        if joint.child in standing and not neutral(machine, joint, poses)
+    )
+
+
+def gives_way(machine: Machine) -> tuple[str, ...]:
+    """Return the joints without a drive between base and supports; empty: the machine stands as one body."""
+    idle = machine.idle_joints
+    return tuple(name for name in moving_joints(machine) if name in idle and idle[name] in ('passive', 'free', 'flexible'))
+
+
+def observed_joints(machine: Machine) -> tuple[str, ...]:
+    """Return the joints whose positions a balance reads: of a machine that gives way all, else those of legs."""
+    moving = moving_joints(machine) if machine.base.attachment != 'fixed' and machine.supports else ()
+    return tuple(joint.name for joint in machine.movable_joints) if moving and gives_way(machine) else moving
+
+
+def position_output(joint: str) -> str:
+    """Return the name of the output that is the position of a joint."""
+    return f'{joint}/position'
+
+
+def standing_supports(machine: Machine, positions: Mapping[str, float] | None = None) -> NDArray[np.bool_]:
+    """Return which supports (c,) carry the machine at rest, or would before it moves by more than its springs yield.
+
+    Args:
+        machine: with supports, without its payload.
+        positions: of joints by name, over those of the start, rad or m.
+    """
+    everything = np.ones(len(machine.supports), dtype=bool)
+    if machine.total_mass <= 0.0 or machine.gravity <= 0.0:
+        return everything
+    at = {**initial_positions(machine), **(positions or {})}
+    poses = link_poses(machine.links, machine.joints, at)
+    touch = [own.free_length - poses[own.link][2, :3] @ own.position - poses[own.link][2, 3] for own in machine.supports]
+    sag = machine.total_mass * machine.gravity / sum(own.stiffness for own in machine.supports)
+    if np.ptp(touch) < sag:
+        return everything
+    try:
+        return carried(running_gear(machine, positions))
+    except GearError:
+        return everything
+
+
+def carried(running: RunningGear) -> NDArray[np.bool_]:
+    """Return `standing_supports` of a running gear; all of a machine that does not stand."""
+    found = settle(running, 0.0, np.array([0.0, 0.0, -running.machine.gravity]))
+    if found is None:
+        return np.ones(len(running.supports), dtype=bool)
+    return np.asarray(found.compression > -float(found.compression.max()))
+
+
+def check_rigid(machine: Machine, wanted: str) -> None:
+    """Raise GearError where joints give way under a machine, for a part that takes it as one body.
+
+    Args:
+        machine: the machine.
+        wanted: name of this part, for the message.
+    """
+    loose = gives_way(machine)
+    if loose:
+        raise GearError(
+            f'{machine.name}: {wanted}: expected supports that no joint lets give way, found '
+            f'{", ".join(repr(name) for name in loose)} without a drive between base and supports'
+        )
