@@ -22,6 +22,7 @@ from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import initial_positions, link_poses
 from dyn_nodes.monitor.load_model import LoadModel
 from dyn_nodes.stability import AdmissibleReactions, admissible_reactions
+from dyn_nodes.stability.equilibrium.standing import check_rigid, on_standing_wheels
 from dyn_nodes.stability.grip import check_points, free_directions, grip_of
 
 Array = NDArray[np.float64]
@@ -115,6 +116,8 @@ class ContactCheck:
             check_points(machine, MEASURES['admissible'])
             if machine.needs_constraints:
                 raise ValueError(f'{machine.name}: expected a machine without constraints')
+            check_rigid(machine, 'contact plan')
+            machine = on_standing_wheels(machine)
             self._model = LoadModel(machine)
         except (KeyError, ValueError) as error:
             raise ContactCheckError(str(error.args[0])) from None

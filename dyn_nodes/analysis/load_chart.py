@@ -109,6 +109,7 @@ class LoadChart:
         swing_joint: its name, or None.  machine: its name.
         support_polygon: (n, 2) its corners, m, the swing axis at the origin.
         friction: (w,) static coefficients of the wheels; all 0, or empty, where sliding was not checked.
+        sliding_checked: False where joints give way under the machine or it stands on tracks.
         loose: joints that give way under the machine.
         raised: names of supports that do not carry.
     """
@@ -132,6 +133,7 @@ class LoadChart:
     machine: str
     support_polygon: Array
     friction: Array
+    sliding_checked: bool
     loose: tuple[str, ...]
     raised: tuple[str, ...]
 
@@ -182,6 +184,7 @@ def load_chart(machine: Machine, settings: ChartSettings | None = None) -> LoadC
         machine.name,
         statics.feet[:, :2] - (statics.axis if statics.swing is not None else 0.0),
         grip.friction,
+        grip.checked,
         statics.gear.running.joints[statics.gear.running.gear.base + 1 :],
         tuple(own.name for own, carries in zip(machine.supports, statics.gear.carrying) if not carries),
     )

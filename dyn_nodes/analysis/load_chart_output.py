@@ -109,23 +109,39 @@ def assumptions(chart: LoadChart) -> list[str]:
         if chart.swing_joint
         else ''
     )
-    coefficients = np.unique(chart.friction)
-    friction = (
-        f'Ground: static friction {" to ".join(f"{value:g}" for value in coefficients[[0, -1][: len(coefficients)]])}, '
-        'of the machine file.'
-        if chart.friction.any()
-        else 'Ground: wheels that do not slide, as the machine file has no friction.'
-    )
     return [
         f'Reach: horizontal distance of the payload mount from {origin}. Arm: {posture}.',
         f'Static: the lesser of {100 * settings.tipping_share:g} % of the tipping load and '
         f'{100 * settings.hydraulic_share:g} % of the hydraulic lift capacity (ISO 10567); firm ground, at rest.',
+        _tipping_text(chart),
         f'Dynamic: no edge relieved and no line relief open while the arm stops the load with '
         f'{settings.arm_deceleration:g} m/s2{slew}.',
-        friction,
+        _friction_text(chart),
         f'Limited by: T tipping, H hydraulics, S sliding; in the stop D tipping, P line reliefs, G sliding; '
         f'L the payload limit of the machine file. Payloads rounded down to {ROUNDED:g} kg.',
     ]
+
+
+def _tipping_text(chart: LoadChart) -> str:
+    """Return how the tipping load was computed."""
+    text = 'Tipping load: first loss of equilibrium, '
+    text += 'supports taken as rigid' if chart.settings.rigid else 'leaning on springs and tyres as they yield'
+    if chart.loose:
+        text += f'; {", ".join(chart.loose)} give{"s" if len(chart.loose) == 1 else ""} way'
+    if chart.raised:
+        text += f'; in the air, so without support: {", ".join(chart.raised)}'
+    return text + '.'
+
+
+def _friction_text(chart: LoadChart) -> str:
+    """Return which friction of the ground the chart assumes."""
+    if not chart.sliding_checked:
+        return 'Ground: sliding was not checked, as joints give way under the machine or it stands on tracks.'
+    if not chart.friction.any():
+        return 'Ground: wheels that do not slide, as the machine file has no friction.'
+    least, most = chart.friction.min(), chart.friction.max()
+    values = f'{least:g}' if least == most else f'{least:g} to {most:g}'
+    return f'Ground: static friction {values}, of the machine file.'
 
 
 def as_text(chart: LoadChart) -> str:
@@ -146,7 +162,7 @@ def write_csv(chart: LoadChart, path: Path) -> None:
     with path.open('w', newline='', encoding='utf-8') as file:
         writer = csv.writer(file)
         names = ['slope_deg', 'reach_m', 'swing_deg', 'height_m', *(f'{joint}_deg' for joint in chart.joints)]
-        payloads = ('tipping', 'lifting', 'static', 'dynamic', 'safe')
+        payloads = ('tipping', 'lift_off', 'fall', 'lifting', 'static', 'dynamic', 'safe')
         writer.writerow([*names, *(f'{name}_kg' for name in payloads), 'limited_by'])
         for k, r, s in np.ndindex(chart.safe.shape):
             if not np.isfinite(chart.heights[r]):
@@ -172,6 +188,9 @@ def as_json(chart: LoadChart) -> dict[str, Any]:
             'arm_deceleration': settings.arm_deceleration,
             'slew_deceleration': settings.slew_deceleration,
             'slew_speed': settings.slew_speed,
+            'rigid': settings.rigid,
+            'gives_way': list(chart.loose),
+            'raised': list(chart.raised),
         },
         'swing_joint': chart.swing_joint,
         'joints': list(chart.joints),
@@ -181,7 +200,7 @@ def as_json(chart: LoadChart) -> dict[str, Any]:
         'postures': _plain(chart.postures),
         **{
             name: _plain(getattr(chart, name))
-            for name in ('tipping', 'lifting', 'sliding', 'static', 'dynamic', 'safe')
+            for name in ('tipping', 'lift_off', 'fall', 'lifting', 'sliding', 'static', 'dynamic', 'safe')
         },
         'limited_by': [[[REASONS[k] for k in row] for row in block] for block in chart.reason.tolist()],
     }
@@ -211,7 +230,7 @@ def draw(chart: LoadChart) -> Figure:
             _draw_lines(chart, figure.subplots())
         figure.suptitle(f'{chart.machine}: safe payload', x=0.01, ha='left', fontweight='bold', fontsize=13)
         width = int(17.5 * figure.get_figwidth())  # characters of the small print
-        small = '\n'.join(textwrap.fill(line, width) for line in assumptions(chart)[:4])
+        small = '\n'.join(textwrap.fill(line, width) for line in assumptions(chart)[:5])
         figure.supxlabel(small, x=0.01, ha='left', fontsize=7.5, color='#555555')
         return figure
 
@@ -237,7 +256,7 @@ def _draw_map(chart: LoadChart, axes: Axes) -> None:
     _draw_rings(axes, float(reaches[0]), float(reaches[-1]))
     outline = np.vstack([chart.support_polygon, chart.support_polygon[:1]])
     axes.fill(-outline[:, 1], outline[:, 0], facecolor='#e3e3e3', edgecolor=BLACK, linewidth=1.2, zorder=4)
-    axes.text(0.0, 0.0, 'wheels', ha='center', va='center', fontsize=8, zorder=5)
+    axes.text(0.0, 0.0, 'supports', ha='center', va='center', fontsize=8, zorder=5)
     axes.set_title(f'by reach and swing angle, {slope_text(chart, 0)}')
     axes.figure.colorbar(filled, ax=axes, shrink=0.75, pad=0.02, label='safe payload, t')
 

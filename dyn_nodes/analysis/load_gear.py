@@ -24,10 +24,13 @@ from dyn_nodes.stability.equilibrium.axes import (
 )
 from dyn_nodes.stability.equilibrium.balance import new_balance
 from dyn_nodes.stability.equilibrium.gear import Gear, GearError, RunningGear, running_gear
-from dyn_nodes.stability.equilibrium.search import ARM, EVENTS, LEVELS, tipping_kernel
-from dyn_nodes.stability.equilibrium.tipping import FINE, MOST, STEP, payload_ramp, settle
+from dyn_nodes.stability.equilibrium.search import EVENTS, LEVELS
+from dyn_nodes.stability.equilibrium.states import ARM, tipping_kernel
+from dyn_nodes.stability.equilibrium.tipping import FINE, STEP, most_payload, payload_ramp, settle
 
 Array = NDArray[np.float64]
+MOST_AT_ONCE = 4
+"""Supports up to which the edges alone decide; more of them may hold a leaning machine in more than one way."""
 HALF_WIDTH = 1.0  # m; a planar machine gets a width, which plays no part
 
 
@@ -118,6 +121,16 @@ class LoadGear:
         return -self._axes.weights if self.gives_way else self.edge_rows @ wrench
 
     @cached_property
+    def _edges(self) -> NDArray[np.int64]:
+        """(e, 2) supports at the ends of the edges; none of a machine whose joints give way, or that is planar."""
+        corners = [k for k, own in enumerate(self.machine.supports) if own.corner and self.carrying[k]]
+        if self.gives_way or self.machine.base.attachment == 'planar' or self.carrying.sum() > MOST_AT_ONCE:
+            return np.zeros((0, 2), dtype=np.int64)
+        points = self._bare.gear.supports['point'][corners]
+        order = np.array(corners)[support_order(points)]
+        return np.stack([order, np.roll(order, -1)], axis=1).astype(np.int64)
+
+    @cached_property
     def body(self) -> int:
         """Body of the gear that carries the arm."""
         return self._bare.body_of[self._root]
@@ -155,7 +168,8 @@ class LoadGear:
             arms,
             payload_ramp(gravities[0]),
             np.ascontiguousarray(gravities),
-            np.array([0.0, STEP * unit, MOST * unit, FINE * unit]),
+            self._edges,
+            np.array([0.0, STEP * unit, most_payload(self.machine), FINE * unit]),
             LEVELS if to_the_fall else 1,
             np.empty((EVENTS, 3)),
             np.zeros(gear.rows),
@@ -169,4 +183,3 @@ class LoadGear:
 def _widened(points: Array) -> Array:
     """Return points (2 w, 3) at both sides of the width of a planar machine."""
     return np.vstack([points + side * np.array([0.0, HALF_WIDTH, 0.0]) for side in (-1.0, 1.0)])
-

@@ -189,8 +189,9 @@ class LoadLimits:
         the worst heading counts. The falls are inf unless they are asked for.
         """
         own, per_kg, _, _ = self._columns
-        mass, (moment, mount) = -own[:, 2, 5], (
-            np.column_stack([column[:, 2, 1], -column[:, 2, 0], -column[:, 0, 1]]) for column in (own, per_kg)
+        mass, (moment, mount) = (
+            -own[:, 2, 5],
+            (np.column_stack([column[:, 2, 1], -column[:, 2, 0], -column[:, 0, 1]]) for column in (own, per_kg)),
         )
         origin, turns = self.statics.slew_origin, self._turns
         mounts = (origin + np.einsum('sij,nj->nsi', turns, mount - origin)).reshape(-1, 3)

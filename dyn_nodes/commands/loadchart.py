@@ -58,6 +58,18 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument('--reach-step', type=float, default=0.25, metavar='M', help='m (0.25)')
     parser.add_argument('--swing-step', type=float, default=5.0, metavar='DEG', help='degrees (5)')
     parser.add_argument(
+        '--rigid', action='store_true', help='take springs and tyres as rigid, as standards do for rigid tyres'
+    )
+    parser.add_argument(
+        '--supports',
+        type=float,
+        metavar='KG',
+        help='print the load of every support over the slew angle instead, with this payload (see --at)',
+    )
+    parser.add_argument(
+        '--at', nargs='+', default=[], metavar='JOINT=VALUE', help='posture of --supports, rad or m (the initial one)'
+    )
+    parser.add_argument(
         '--map',
         type=int,
         metavar='N',
@@ -79,6 +91,10 @@ def run(args: argparse.Namespace) -> int:
     from dyn_nodes.analysis.load_chart_output import as_json, write_all
 
     machine = report.machine
+    if args.supports is not None:
+        from dyn_nodes.commands.support_loads import print_support_loads
+
+        return print_support_loads(machine, args)
     own = math.acos(max(-1.0, min(1.0, math.cos(machine.slope[0]) * math.cos(machine.slope[1]))))
     settings = ChartSettings(
         slopes=tuple(math.radians(slope) for slope in args.slope) if args.slope else (own,),
@@ -91,6 +107,7 @@ def run(args: argparse.Namespace) -> int:
         slew_speed=args.slew_speed,
         reach_step=args.reach_step,
         swing_step=math.radians(args.swing_step),
+        rigid=args.rigid,
     )
     try:
         chart = load_chart(machine, settings)
@@ -146,6 +163,10 @@ def _check(args: argparse.Namespace) -> None:
     for slope in args.slope or ():
         if not 0.0 <= slope <= STEEPEST:
             raise CommandError(f'--slope: expected 0 to {STEEPEST:g} degrees, found {slope:g}', 2)
+    if args.supports is not None and not (math.isfinite(args.supports) and args.supports >= 0.0):
+        raise CommandError(f'--supports: expected 0 kg or more, found {args.supports:g}', 2)
+    if args.at and args.supports is None:
+        raise CommandError('--at: expected --supports KG beside it, found none', 2)
     if args.map is not None and not 2 <= args.map <= MOST_POSITIONS:
         raise CommandError(f'--map: expected 2 to {MOST_POSITIONS}, found {args.map}', 2)
     if args.map is not None and args.out is None:

@@ -22,6 +22,7 @@ from dyn_nodes.multibody.base_motion import base_acceleration
 from dyn_nodes.simulation.assembly import gravity_vector
 from dyn_nodes.stability import PolygonError
 from dyn_nodes.stability.balance import Balance
+from dyn_nodes.stability.equilibrium.standing import gives_way
 
 if TYPE_CHECKING:
     from dyn_nodes.library.loaded import Loaded
@@ -160,7 +161,8 @@ def margins_of(
         if (least := MEASURES[name].least_feet) > corners and data.base.attachment != 'planar':
             raise ValueError(f'{machine.name}: margins: {name!r} needs {least} points to stand on, found {corners}')
     try:
-        if data.base.attachment == 'free' and springs >= 3 and not data.rigid_wheels and not data.loads:
+        on_springs = data.base.attachment == 'free' and springs >= 3 and not data.rigid_wheels and not data.loads
+        if on_springs and not gives_way(data):
             balances = _of_load(machine, motion, measures, payload, slope)
         else:
             balances = _at_rest(machine, motion, measures, payload, slope)

@@ -26,6 +26,7 @@ from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import initial_positions, link_poses
 from dyn_nodes.monitor.ground_compliance import ground_compliance
 from dyn_nodes.monitor.load_model import LoadModel
+from dyn_nodes.stability.equilibrium.standing import on_standing_wheels
 from dyn_nodes.stability.grip import grip_of
 
 Array = NDArray[np.float64]
@@ -125,6 +126,7 @@ class GripModel:
             raise GripModelError(
                 f'{machine.name}: expected fixed tyres on one axle, found {fixed}: they slide in a turn'
             )
+        machine = on_standing_wheels(machine)
         try:
             self.load, compliance = LoadModel(machine), ground_compliance(machine)
         except ValueError as error:

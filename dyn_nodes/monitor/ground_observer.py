@@ -22,6 +22,7 @@ from dyn_nodes.model.machine import Machine
 from dyn_nodes.monitor.ground_kernels import AGE, BALANCING, DIRECTION, MEMORY, RESETS
 from dyn_nodes.monitor.load_model import Load
 from dyn_nodes.stability import support_order, zmp_degree
+from dyn_nodes.stability.equilibrium.standing import standing_supports
 from dyn_nodes.stability.polygon import polygon_fault
 from dyn_nodes.stability.wheel_loads import WheelLoads, balance_loads
 
@@ -111,6 +112,7 @@ class GroundObserver:
 
     Attributes:
         contacts: whose springs they are.
+        standing: (s,) springs that carry, or would before the machine moves by more than they yield.
         polygon: indices of the springs at the corners of the support polygon, counter-clockwise.
         radius: inradius of that polygon, m.
         memory: of `follow_kernel` (`MEMORY`,).
@@ -123,11 +125,17 @@ class GroundObserver:
         self.springs = np.ascontiguousarray(np.array(numbers).T)
         self.stiffness, self.damping, self.free_length = self.springs
         self.contacts = ContactSprings(machine)
+        self.standing = standing_supports(machine)
         self._names = tuple(spring.name for spring in springs)
         self.polygon: NDArray[np.intp] | None = None
         self.radius = 1.0
         self.memory = np.zeros(MEMORY)
         self.clear()
+
+    @property
+    def counted(self) -> NDArray[np.bool_]:
+        """(c,) contacts with a spring that carries."""
+        return np.asarray(np.logical_or.reduceat(self.standing, self.contacts.starts))
 
     @property
     def bias(self) -> Array:
@@ -174,11 +182,18 @@ class GroundObserver:
 
     def learn_polygon(self, attachments: Array) -> None:
         """Take the support polygon of the springs' attachments (s, 3), base axes."""
-        places = self.contacts.corners
+        corners = self.contacts.corners
+        places = corners[self.standing[corners]]
         self.polygon = places[support_order(attachments[places])]
         corners = attachments[self.polygon]
         degree = zmp_degree(corners, corners.mean(axis=0), np.array([0.0, 0.0, -1.0]))
         self.radius = float(degree.inradius)
+
+    def stand_on(self, standing: NDArray[np.bool_]) -> None:
+        """Take other supports (s,) as those that carry, as after legs have moved."""
+        if not np.array_equal(standing, self.standing):
+            self.standing, self.polygon = standing, None
+            self.__dict__.pop('law', None)
 
     def fault(self, points: Array, *directions: Array) -> str:
         """Return why ground points (s, 3) of the springs are no support polygon seen from (3,) directions; '' if not.

@@ -26,6 +26,7 @@ from dyn_nodes.monitor.sensors import ImuMount, SensorNoise
 from dyn_nodes.simulation.assembly import gravity_vector
 from dyn_nodes.stability import PolygonError, Support, margins
 from dyn_nodes.stability.balance import Balance
+from dyn_nodes.stability.equilibrium.standing import check_rigid, moving_joints, standing_supports
 from dyn_nodes.stability.grip import check_points, grip_of
 
 Array = NDArray[np.float64]
@@ -45,6 +46,8 @@ LEAST_PRESS = 1e-9
 """Added to the push of every spring for the centre of pressure, N."""
 LAGGING = 4.0
 """Error of speeds that come from positions alone, over the deviation of their filter: it lags behind accelerations."""
+LEG_DIGITS = 3
+"""Decimals of the positions of legs by which the supports that carry are found, m or rad."""
 FELT_SHOCK = 15.0
 """Surprise of the accelerometer from which on it matters to the margins: about 0.2 m/s2."""
 
@@ -75,7 +78,8 @@ class StabilityMonitor:
             specific force at its origin, m/s2, in its axes, of the last joint states.
 
     Raises:
-        ValueError: fewer than three corners of the support polygon, or a base that is not free.
+        ValueError: fewer than three corners of the support polygon, a base that is not free, or joints without a drive
+            between base and supports.
         KeyError: an unknown measure.
     """
 
@@ -93,6 +97,7 @@ class StabilityMonitor:
     ) -> None:
         if (corners := sum(spring.corner for spring in machine.supports)) < 3:
             raise ValueError(f'{machine.name}: expected three wheels or more, or two tracks, found {corners} corners')
+        check_rigid(machine, 'stability monitor')
         for name in measures:
             check_points(machine, measure(name))
         self.machine, self.measures = machine, measures
@@ -102,6 +107,9 @@ class StabilityMonitor:
         axles = axles_of(machine)
         self._rolling = np.array([axles[spring.contact] is not None for spring in machine.supports])
         self.rocking = RockingModel(machine, self.model)
+        legs = moving_joints(machine)
+        self._legs = np.array([self.model.joints.index(name) for name in legs], dtype=np.intp)
+        self._legs_at: Array | None = None
         self.noise, self.mount = noise or SensorNoise(), mount or ImuMount()
         self.settling, self.imu_timeout = settling, imu_timeout
         self.payload = machine.payload.mass if machine.payload else 0.0
@@ -202,6 +210,8 @@ class StabilityMonitor:
         After a gap the filters start again; where time does not rise all does.
         """
         step = self._step_to(time)
+        if len(self._legs):
+            self._move_legs(positions)
         if self.has_imu:
             self._watch(self._follow(step, positions, velocities))
             self._resting = self.rocking.plane = None
@@ -213,6 +223,19 @@ class StabilityMonitor:
             self._stand(step)
             assert self.footing is not None
             self._watch(self.ground.contacts.summed(self.footing.normal) > 0.0)
+
+    def _move_legs(self, positions: Array) -> None:
+        """Find on which supports the machine stands with its legs as they are now, joints at positions (n,)."""
+        at = np.round(positions[self._legs], LEG_DIGITS)
+        if self._legs_at is None or not np.array_equal(at, self._legs_at):
+            self._legs_at = at
+            named = dict(zip(self.model.joints, positions.tolist()))
+            self.ground.stand_on(standing_supports(self.machine, named))
+            if self.ground.polygon is None:
+                self._edge_names = ()
+                still, rest = np.zeros(len(positions)), np.zeros(3)
+                load = self.model.evaluate(positions, still, still, rest, rest, self.felt, self.payload)
+                self.ground.learn_polygon(load.attachments)
 
     def _step_to(self, time: float) -> float:
         """Go on to the time of joint states, s; return the step since the last ones, 0 where the filters start."""
@@ -473,7 +496,7 @@ class StabilityMonitor:
             polygon,
             com,
             center,
-            margins(support, self.measures),
+            margins(support, self.measures, self.ground.counted),
             support.edge_names,
             foot_names=foot_names,
             feet=feet,

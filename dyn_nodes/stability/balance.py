@@ -7,7 +7,7 @@ centre of pressure; its corners of the polygon are its first and its last ground
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -106,7 +106,8 @@ class Balance:
 
     def critical_edge(self, name: str) -> str:
         """Return the name of the edge (wheel, foot, end) with a measure's least value."""
-        return self.names(name)[int(np.argmin(self.margins[name].edges))]
+        edges = self.margins[name].edges
+        return self.names(name)[int(np.argmin(np.where(np.isnan(edges), np.inf, edges)))]
 
 
 def _sides(corners: Array) -> Array:
@@ -122,25 +123,25 @@ def value_names(name: str, edges: Iterable[str], wheels: Iterable[str], feet: It
 
 
 class Posture:
-    """Which corners of a machine count: those on the ground, or near it, in the present posture of its legs.
+    """Which wheels and corners of a machine count: those on the ground, or near it, in the present posture of its legs.
 
     Args:
         system: as of `BalanceObserver`.
-        corners: names of the supports that may be corners.
+        wheels: names of wheels and other contacts.
+        feet: names of the supports that may be corners.
 
     Attributes:
         joints: names of the joints that move supports, whose positions are among the outputs.
+        wheels: (w,) those that count.
     """
 
-    def __init__(self, system: Any, corners: list[str]) -> None:
+    def __init__(self, system: Any, wheels: Sequence[str], feet: Sequence[str]) -> None:
         machine = getattr(system, 'machine', None)
         self.joints: tuple[str, ...] = ()
-        self._corners = np.arange(len(corners))
-        if machine is None or len(machine.supports) < len(corners):
+        self._corners, self.wheels = np.arange(len(feet)), np.ones(len(wheels), dtype=bool)
+        if machine is None or not machine.supports:
             return
-        self._machine = machine
-        self._names = [support.name for support in machine.supports]
-        self._wanted = [self._names.index(name) if name in self._names else -1 for name in corners]
+        self._machine, self._wheel_names, self._feet = machine, wheels, feet
         self.joints = moving_joints(machine)
         self._places = [system.index('output', position_output(name)) for name in self.joints]
         self._at: tuple[float, ...] | None = None
@@ -157,8 +158,11 @@ class Posture:
 
     def _count(self, positions: Mapping[str, float]) -> None:
         standing = standing_supports(self._machine, positions)
-        counted = [k for k, support in enumerate(self._wanted) if support < 0 or standing[support]]
-        self._corners = np.array(counted, dtype=np.intp)
+        raised = {own.name for own, carries in zip(self._machine.supports, standing) if not carries}
+        on_ground = {own.contact for own, carries in zip(self._machine.supports, standing) if carries}
+        hanging = {own.contact for own in self._machine.supports} - on_ground
+        self._corners = np.array([k for k, name in enumerate(self._feet) if name not in raised], dtype=np.intp)
+        self.wheels = np.array([name not in hanging for name in self._wheel_names], dtype=bool)
 
 
 class BalanceObserver:
@@ -199,7 +203,7 @@ class BalanceObserver:
             places(*(f'{name}_{a}' for a in 'xyz')) for name in ('center_of_mass', 'load_force', 'load_moment')
         )
         self._mass, self._yaw = int(places('mass')[0]), int(places('yaw')[0])
-        self._posture = Posture(system, [support.name for support in machine.supports if support.corner])
+        self._posture = Posture(system, self.wheels, self.foot_names)
 
     def observe(self, y: Array, gravity: Array) -> Balance:
         """Return the balance of the outputs `y` under the gravity vector (3,) of the parameters."""
@@ -232,7 +236,7 @@ class BalanceObserver:
             order,
             y[self._com],
             zero_moment_point(points, forces[:, 2]),
-            self._margins(support),
+            self._margins(support, self._posture.wheels),
             self._edge_names(support),
             *self._outline(feet[order]),
             self.foot_names,
@@ -249,7 +253,12 @@ class BalanceObserver:
         up = -np.asarray(gravity) / length(gravity)
         feet = outputs[:, self._feet_places]
         order = self._order(feet[0], up, self._posture.corners(outputs[0]))
-        if self._grip is None and len(order) == feet.shape[1] and not self._posture.joints and type(self) is BalanceObserver:
+        if (
+            self._grip is None
+            and len(order) == feet.shape[1]
+            and not self._posture.joints
+            and type(self) is BalanceObserver
+        ):
             with suppress(PolygonError):
                 found = self._at_once(outputs, feet[:, order], up, length(gravity))
                 return {name: margin.value for name, margin in found.items()}
@@ -299,8 +308,8 @@ class BalanceObserver:
         """Return outline and lines of a balance."""
         return None, None
 
-    def _margins(self, support: Support) -> dict[str, Margin]:
-        return margins(support, self.measures)
+    def _margins(self, support: Support, counted: NDArray[np.bool_]) -> dict[str, Margin]:
+        return margins(support, self.measures, counted)
 
 
 class PlanarBalanceObserver(BalanceObserver):
@@ -330,8 +339,8 @@ class PlanarBalanceObserver(BalanceObserver):
         corners = _widened(ordered, DRAWN_HALF_WIDTH)
         return corners, _sides(corners)[PLANAR_EDGES]
 
-    def _margins(self, support: Support) -> dict[str, Margin]:
-        result = margins(support, self.measures)
+    def _margins(self, support: Support, counted: NDArray[np.bool_]) -> dict[str, Margin]:
+        result = margins(support, self.measures, counted)
         for name, margin in result.items():
             if MEASURES[name].per == 'edge':
                 edges = margin.edges[PLANAR_EDGES]

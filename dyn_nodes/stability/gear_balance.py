@@ -61,7 +61,9 @@ class GearBalanceObserver(BalanceObserver):
         turn = np.array([[np.cos(yaw), -np.sin(yaw), 0.0], [np.sin(yaw), np.cos(yaw), 0.0], [0.0, 0.0, 1.0]])
         pull = np.asarray(gravity) @ turn
         running = self._gear(dict(zip(self._joints, y[self._positions])))
-        loose = [float(y[self._positions[self._joints.index(name)]]) for name in running.joints[running.gear.base + 1 :]]
+        loose = [
+            float(y[self._positions[self._joints.index(name)]]) for name in running.joints[running.gear.base + 1 :]
+        ]
         attitude = [float(y[place]) for place in self._attitude][: running.gear.base]
         payload = float(y[self._mass]) - self._links_mass
         q = np.array([0.0, *attitude, *loose])
@@ -96,7 +98,7 @@ class GearBalanceObserver(BalanceObserver):
             np.arange(len(feet)),
             y[self._com],
             zero_moment_point(points, forces[:, 2]),
-            axis_margins(support, placed, moments, self.measures),
+            axis_margins(support, placed, moments, self.measures, self._posture.wheels),
             name_axes(placed, turn[:, 0]),
             corners,
             placed.lines,

@@ -36,7 +36,13 @@ class AxisMoments(NamedTuple):
     total: Array
 
 
-def axis_margins(support: Support, axes: TippingAxes, moments: AxisMoments, names: Iterable[str]) -> dict[str, Margin]:
+def axis_margins(
+    support: Support,
+    axes: TippingAxes,
+    moments: AxisMoments,
+    names: Iterable[str],
+    counted: NDArray[np.bool_] | None = None,
+) -> dict[str, Margin]:
     """Return the margins of a machine by its tipping axes.
 
     Args:
@@ -45,13 +51,14 @@ def axis_margins(support: Support, axes: TippingAxes, moments: AxisMoments, name
         moments: about them.
         names: of measures. Those that need more than the axes are not valid: `conservative`, `admissible`; and where an
             axis is not fixed in the machine, those of energies and angles.
+        counted: (w,) wheels that count.
     """
     found = {}
     distance = moments.weight / (support.mass * support.gravity)
     for name in names:
         unit = MEASURES[name].unit
         if name == 'load_share':
-            found[name] = margins(support, (name,))[name]
+            found[name] = margins(support, (name,), counted)[name]
         elif name == 'static':
             found[name] = _margin(distance, unit)
         elif name == 'net_moment':

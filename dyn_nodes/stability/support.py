@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib import import_module
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.measures import MEASURES, measure
 from dyn_nodes.stability._states import GRAVITY, UP, Array, Parts, States
@@ -138,13 +138,37 @@ def function_of(name: str) -> Callable[[States], Parts]:
     return function
 
 
-def margins(support: Support, names: Iterable[str] = tuple(MEASURES)) -> dict[str, Margin]:
+def margins(
+    support: Support, names: Iterable[str] = tuple(MEASURES), counted: NDArray[np.bool_] | None = None
+) -> dict[str, Margin]:
     """Return the margins of one state by name.
+
+    Args:
+        support: the state.
+        names: of measures.
+        counted: (w,) wheels that count; those in the air have the value NaN in measures by wheel. None: all.
 
     Raises:
         KeyError: an unknown measure; the message lists the known ones.
     """
-    return {name: _margin(name, support) for name in names}
+    if counted is None or counted.all():
+        return {name: _margin(name, support) for name in names}
+    fewer = _with_wheels(support, counted)
+    found = {}
+    for name in names:
+        margin = _margin(name, fewer)
+        if measure(name).per == 'wheel':
+            edges = np.full(len(counted), np.nan)
+            edges[counted] = margin.edges
+            margin = margin._replace(edges=edges)
+        found[name] = margin
+    return found
+
+
+def _with_wheels(support: Support, counted: NDArray[np.bool_]) -> Support:
+    """Return a state with some of its wheels."""
+    names = ('wheels', 'normal_loads', 'friction', 'rolling', 'traction')
+    return replace(support, **{name: own[counted] for name in names if (own := getattr(support, name)) is not None})
 
 
 def _margin(name: str, support: Support) -> Margin:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dyn_nodes.stability.equilibrium.balance import new_balance
 from dyn_nodes.stability.equilibrium.gear import RunningGear
-from dyn_nodes.stability.equilibrium.search import balance_kernel
+from dyn_nodes.stability.equilibrium.states import balance_kernel
 from dyn_nodes.stability.polygon import support_order
 
 Array = NDArray[np.float64]
@@ -124,7 +124,9 @@ def _push_rates(running: RunningGear, bodies: Bodies, support: int, point: Array
 def support_points(running: RunningGear, bodies: Bodies) -> Array:
     """Return the attachments (c, 3) of the supports, m."""
     supports = running.gear.supports
-    return np.einsum('kij,kj->ki', bodies.rotation[supports['body']], supports['point']) + bodies.origin[supports['body']]
+    return (
+        np.einsum('kij,kj->ki', bodies.rotation[supports['body']], supports['point']) + bodies.origin[supports['body']]
+    )
 
 
 def carrying_supports(compression: Array) -> NDArray[np.bool_]:

@@ -403,7 +403,9 @@ def _rows_of(
         'distance': [(DISTANCE, p, r, b[0])],
     }
     if entry.kind not in rows or entry.profile is not None:
-        raise GearError(f'{machine}: expected constraints that the equilibrium knows, found {entry.name!r} ({entry.kind})')
+        raise GearError(
+            f'{machine}: expected constraints that the equilibrium knows, found {entry.name!r} ({entry.kind})'
+        )
     return rows[entry.kind]
 
 

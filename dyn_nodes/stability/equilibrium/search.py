@@ -7,17 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dyn_nodes.stability.equilibrium._kernels import kernel, part
+from dyn_nodes.stability.equilibrium._kernels import part
 from dyn_nodes.stability.equilibrium.balance import SINGULAR, balance
 
 FOUND, OVERTURNED, UNSOLVED = range(3)
 """Outcome of a search."""
-LIFTED, TOUCHED, LOWER, UPPER, RELEASED, LOSS, FALL = range(7)
+LIFTED, TOUCHED, LOWER, UPPER, RELEASED, LOSS, FALL, FLATTENED = range(8)
 """Kinds of events on a path."""
 NOT_STANDING = -1
-ARM = np.dtype([('mass', 'f8'), ('moment', 'f8', (3,)), ('mount', 'f8', (3,))], align=True)
-"""An arm in one posture: mass, kg, mass times centre of mass, kg m, without payload, and the place of the payload, m, in
-axes of the body that carries it."""
 EVENTS = 64
 LEVELS = 8
 """Number of equilibria that are lost one after another before a fall."""
@@ -313,12 +310,6 @@ def settle(gear, q, payload, gravity, multipliers, at):
     return UNSOLVED
 
 
-@kernel
-def balance_kernel(gear, q, payload, gravity, multipliers, at):
-    """Fill the balance at a position and return the weight, N."""
-    return balance(gear, q, payload, gravity, multipliers, at)
-
-
 @part
 def load_at(ramp, share, gravity):
     """Write gravity (3,), m/s2, at a share of a ramp and return the payload, kg."""
@@ -345,7 +336,8 @@ def follow(gear, ramp, share, q, multipliers, step, most, fine, stages, count, a
         at: scratch.
 
     Returns:
-        Share at the end, whether the equilibrium was lost there, and the number of events.
+        Share at the end, whether the equilibrium was lost there, and the number of events. A support that is
+        compressed to nothing counts as a loss.
     """
     n, m, supports = q.shape[0], multipliers.shape[0], gear.supports.shape[0]
     trial, guess, gravity, moves = q.copy(), multipliers.copy(), np.empty(3), np.zeros(n + m)
@@ -361,10 +353,12 @@ def follow(gear, ramp, share, q, multipliers, step, most, fine, stages, count, a
         payload = load_at(ramp, share + step, gravity)
         put(q, trial)
         put(multipliers, guess)
-        if not correct(gear, trial, payload, gravity, guess, moves, at) or not _near(trial, q):
+        found = correct(gear, trial, payload, gravity, guess, moves, at)
+        if not found or not _near(trial, q):
             if step <= fine:
                 break
-            step, grows = _shorter(step, fine, levels, before, last), False
+            grows = grows and found
+            step = 0.5 * step if grows else _shorter(step, fine, levels, before, last)
             continue
         put(levels, before)
         put(at.compression, levels)
@@ -376,6 +370,9 @@ def follow(gear, ramp, share, q, multipliers, step, most, fine, stages, count, a
         put(guess, multipliers)
         share += step
         last = step
+        flat = _flattened(gear, at)
+        if flat >= 0:
+            return share, True, _append(stages, count, FLATTENED, flat, share)
         if grows:
             step *= 1.5
         elif step <= fine:
@@ -384,7 +381,7 @@ def follow(gear, ramp, share, q, multipliers, step, most, fine, stages, count, a
 
 
 @part
-def _tip(gear, ramp, share, q, multipliers, step, most, fine, levels, stages, lost, fell, at):
+def tip(gear, ramp, share, q, multipliers, step, most, fine, levels, stages, lost, fell, at):
     """Follow a machine on a ramp through all equilibria up to its fall.
 
     Args:
@@ -421,24 +418,33 @@ def _tip(gear, ramp, share, q, multipliers, step, most, fine, levels, stages, lo
             loss = share
             lift_off = min(lift_off, loss)
             put(q, lost)
-        count = _append(stages, count, LOSS, share)
+        count = _append(stages, count, LOSS, -1, share)
         if level == 0 and levels == 1:
             return lift_off, loss, np.inf, count
         payload = load_at(ramp, share + fine, gravity)
         if settle(gear, q, payload, gravity, multipliers, at) != FOUND:
             break
         share += fine
-    count = _append(stages, count, FALL, share)
+    count = _append(stages, count, FALL, -1, share)
     return lift_off, loss, share, count
 
 
 @part
-def _append(stages, count, kind, share):
-    """Append an event without a number, where there is room; return the number of events."""
+def _append(stages, count, kind, number, share):
+    """Append an event, where there is room; return the number of events."""
     if count < stages.shape[0]:
-        stages[count, 0], stages[count, 1], stages[count, 2] = float(kind), -1.0, share
+        stages[count, 0], stages[count, 1], stages[count, 2] = float(kind), float(number), share
         count += 1
     return count
+
+
+@part
+def _flattened(gear, at):
+    """Return a support that is compressed to nothing, beyond which its spring is none; -1 where there is none."""
+    for k in range(gear.supports.shape[0]):
+        if at.compression[k] > gear.supports[k].free_length:
+            return k
+    return -1
 
 
 @part
@@ -473,16 +479,12 @@ def end_of(joint, position):
 def _note(gear, q, levels, before, ends, share, stages, count):
     """Append the events of a step that ends at a share to the list; return their number."""
     for k in range(levels.shape[0]):
-        if (levels[k] > 0.0) != (before[k] > 0.0) and count < stages.shape[0]:
-            stages[count, 0], stages[count, 1] = float(TOUCHED if levels[k] > 0.0 else LIFTED), float(k)
-            stages[count, 2] = share
-            count += 1
+        if (levels[k] > 0.0) != (before[k] > 0.0):
+            count = _append(stages, count, TOUCHED if levels[k] > 0.0 else LIFTED, k, share)
     for j in range(q.shape[0]):
         end = end_of(gear.joints[j], q[j])
-        if end != ends[j] and count < stages.shape[0]:
-            stages[count, 0] = float(LOWER if end < 0 else (UPPER if end > 0 else RELEASED))
-            stages[count, 1], stages[count, 2] = float(j), share
-            count += 1
+        if end != ends[j]:
+            count = _append(stages, count, LOWER if end < 0 else (UPPER if end > 0 else RELEASED), j, share)
         ends[j] = end
     return count
 
@@ -526,63 +528,3 @@ def _level(gear, q, at, stage):
     joint = gear.joints[number]
     lower, upper = q[number] - joint.lower, joint.upper - q[number]
     return lower if abs(lower) < abs(upper) else upper
-
-
-@kernel
-def tipping_kernel(gear, start, arms, ramp, gravities, settings, levels, stages, multipliers, positions, loads, at):
-    """Fill the loads of states of the arm at which a support lifts, equilibrium is lost, and the machine falls.
-
-    Args:
-        gear: of the machine without its arm; its body that carries the arm and its load are changed meanwhile.
-        start: (n,) position from which it is set down.
-        arms: (k,) `ARM`.
-        ramp: how the load grows.
-        gravities: (h, 3) at the start of the ramp, m/s2; the one with the least first loss counts.
-        settings: start of the ramp, first step, greatest load and step at which the end of a path is found, kg or rad.
-        levels: 0: the machine is set down only; 1: up to the first loss; `LEVELS`: up to the fall.
-        stages: (r, 3) events of the last state: kind, number, load; filled.
-        multipliers: (m,) of the constraints; those of the last state.
-        positions: (3, n) of the last state: where it ends, before the first loss, and before the fall; filled.
-        loads: (3, k) filled; the first is NOT_STANDING where the machine does not stand at the start.
-        at: scratch; at the end the balance of the last state where `levels` is 0.
-
-    Returns:
-        Number of the events.
-    """
-    joint, load, count = gear.joints[gear.load[0].body], gear.load[0], 0
-    mass, moment = joint.mass, joint.moment.copy()
-    for k in range(arms.shape[0]):
-        joint.mass = mass + arms[k].mass
-        for a in range(3):
-            joint.moment[a] = moment[a] + arms[k].moment[a]
-            load.point[a] = arms[k].mount[a]
-            loads[a, k] = np.inf
-        for h in range(gravities.shape[0]):
-            put(start, positions[0])
-            for r in range(multipliers.shape[0]):
-                multipliers[r] = 0.0
-            now = Ramp(ramp.payload, gravities[h], ramp.size, ramp.direction, ramp.turns)
-            lift_off, loss, fall, count = _tip(
-                gear,
-                now,
-                settings[0],
-                positions[0],
-                multipliers,
-                settings[1],
-                settings[2],
-                settings[3],
-                levels,
-                stages,
-                positions[1],
-                positions[2],
-                at,
-            )
-            if lift_off == NOT_STANDING:
-                loads[0, k], loads[1, k], loads[2, k] = lift_off, 0.0, 0.0
-                break
-            if loss < loads[1, k] or h == 0:
-                loads[0, k], loads[1, k], loads[2, k] = lift_off, loss, fall
-    joint.mass = mass
-    for a in range(3):
-        joint.moment[a] = moment[a]
-    return count

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +21,16 @@ def moving_joints(machine: Machine) -> tuple[str, ...]:
     standing = carrying_links(machine)
     poses = link_poses(machine.links, machine.joints, initial_positions(machine))
     return tuple(
-        joint.name
-        for joint in machine.movable_joints
-        if joint.child in standing and not neutral(machine, joint, poses)
+        joint.name for joint in machine.movable_joints if joint.child in standing and not neutral(machine, joint, poses)
     )
 
 
 def gives_way(machine: Machine) -> tuple[str, ...]:
     """Return the joints without a drive between base and supports; empty: the machine stands as one body."""
     idle = machine.idle_joints
-    return tuple(name for name in moving_joints(machine) if name in idle and idle[name] in ('passive', 'free', 'flexible'))
+    return tuple(
+        name for name in moving_joints(machine) if name in idle and idle[name] in ('passive', 'free', 'flexible')
+    )
 
 
 def observed_joints(machine: Machine) -> tuple[str, ...]:
@@ -55,7 +56,9 @@ def standing_supports(machine: Machine, positions: Mapping[str, float] | None = 
         return everything
     at = {**initial_positions(machine), **(positions or {})}
     poses = link_poses(machine.links, machine.joints, at)
-    touch = [own.free_length - poses[own.link][2, :3] @ own.position - poses[own.link][2, 3] for own in machine.supports]
+    touch = [
+        own.free_length - poses[own.link][2, :3] @ own.position - poses[own.link][2, 3] for own in machine.supports
+    ]
     sag = machine.total_mass * machine.gravity / sum(own.stiffness for own in machine.supports)
     if np.ptp(touch) < sag:
         return everything
@@ -86,3 +89,10 @@ def check_rigid(machine: Machine, wanted: str) -> None:
             f'{machine.name}: {wanted}: expected supports that no joint lets give way, found '
             f'{", ".join(repr(name) for name in loose)} without a drive between base and supports'
         )
+
+
+def on_standing_wheels(machine: Machine) -> Machine:
+    """Return a machine without the wheels that are in the air in its initial posture."""
+    standing = standing_supports(machine) if machine.supports else np.ones(0, dtype=bool)
+    wheels = tuple(wheel for wheel, stands in zip(machine.wheels, standing) if stands)
+    return machine if len(wheels) == len(machine.wheels) else replace(machine, wheels=wheels)

@@ -14,13 +14,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.model.machine import Machine
 from dyn_nodes.stability.equilibrium.axes import carrying_supports, tipping_axes
 from dyn_nodes.stability.equilibrium.balance import new_balance
 from dyn_nodes.stability.equilibrium.gear import RunningGear
 from dyn_nodes.stability.equilibrium.search import (
-    ARM,
     EVENTS,
     FALL,
+    FLATTENED,
     LEVELS,
     LIFTED,
     LOSS,
@@ -30,21 +31,20 @@ from dyn_nodes.stability.equilibrium.search import (
     TOUCHED,
     UPPER,
     Ramp,
-    balance_kernel,
-    tipping_kernel,
 )
+from dyn_nodes.stability.equilibrium.states import ARM, balance_kernel, tipping_kernel
 
 Array = NDArray[np.float64]
 FINE = 1e-6
 """Step of the load at which the end of a path is found, of the mass of the machine or of 1 rad."""
-MOST = 50.0
-"""Greatest payload that is tried, of the mass of the machine."""
+MOST = 4.0
+"""Greatest payload that is tried, of the mass of the machine, or of its payload limit where this is more."""
 STEEPEST = 1.2
 """Greatest slope that is tried, rad."""
 STEP = 0.05
 """First step of a load, of the mass of the machine or of 1 rad."""
 
-StageKind = Literal['lift-off', 'touch-down', 'stop', 'release', 'loss', 'fall']
+StageKind = Literal['lift-off', 'touch-down', 'stop', 'release', 'loss', 'fall', 'flattened']
 NAMES: dict[int, StageKind] = {
     LIFTED: 'lift-off',
     TOUCHED: 'touch-down',
@@ -53,6 +53,7 @@ NAMES: dict[int, StageKind] = {
     RELEASED: 'release',
     LOSS: 'loss',
     FALL: 'fall',
+    FLATTENED: 'flattened',
 }
 
 
@@ -122,7 +123,9 @@ def settle(running: RunningGear, payload: float, gravity: Array, start: Array | 
         gravity: (3,) in axes of the ground, x along the heading, m/s2.
         start: (n,) position to start from.
     """
-    found = _Found(running, payload_ramp(gravity), running.start if start is None else start, (payload, 0.0, 0.0, 0.0), 0)
+    found = _Found(
+        running, payload_ramp(gravity), running.start if start is None else start, (payload, 0.0, 0.0, 0.0), 0
+    )
     if not found.stands:
         return None
     compression = found.at.compression.copy()
@@ -142,7 +145,8 @@ class _Found:
         events, loads = np.zeros((EVENTS, 3)), np.zeros((3, 1))
         gravities, numbers = ramp.gravity[np.newaxis], np.array(settings, dtype=np.float64)
         scratch = events, self.multipliers, self.positions, loads, self.at
-        count = tipping_kernel(gear, start, arm, ramp, gravities, numbers, levels, *scratch)
+        edges = np.zeros((0, 2), dtype=np.int64)
+        count = tipping_kernel(gear, start, arm, ramp, gravities, edges, numbers, levels, *scratch)
         self.events = events[:count]
         self.lift_off, self.loss, self.fall = (float(load) for load in loads[:, 0])
 
@@ -160,7 +164,7 @@ def tipping_load(running: RunningGear, gravity: Array, payload: float = 0.0) -> 
     """
     ramp = payload_ramp(gravity)
     mass = running.machine.total_mass
-    return _tipping(running, ramp, float(payload), MOST * mass, mass)
+    return _tipping(running, ramp, float(payload), most_payload(running.machine), mass)
 
 
 def tipping_angle(running: RunningGear, payload: float, size: float, heading: float) -> Tipping:
@@ -180,6 +184,11 @@ def tipping_angle(running: RunningGear, payload: float, size: float, heading: fl
     return _tipping(running, ramp, 0.0, STEEPEST, 1.0)
 
 
+def most_payload(machine: Machine) -> float:
+    """Return the greatest payload that is tried, kg."""
+    return MOST * max(machine.total_mass, machine.payload.limit if machine.payload is not None else 0.0)
+
+
 def payload_ramp(gravity: Array) -> Ramp:
     """Return the ramp of a payload that grows from nothing under gravity (3,), m/s2."""
     return Ramp(0.0, np.array(gravity, dtype=np.float64), float(np.linalg.norm(gravity)), np.zeros(3), False)
@@ -191,7 +200,7 @@ def _tipping(running: RunningGear, ramp: Ramp, start: float, most: float, unit: 
         raise NotStandingError(f'{running.machine.name}: it does not stand in this posture')
     stages = []
     for kind, number, load in found.events:
-        names = running.supports if kind in (LIFTED, TOUCHED) else running.joints
+        names = running.supports if kind in (LIFTED, TOUCHED, FLATTENED) else running.joints
         stages.append(Stage(NAMES[int(kind)], '' if number < 0 else names[int(number)], float(load)))
     axis = _axis_at(running, ramp, found.loss, found.positions[1]) if np.isfinite(found.loss) else None
     fall_axis = _axis_at(running, ramp, found.fall, found.positions[2]) if np.isfinite(found.fall) else None

@@ -1,0 +1,101 @@
+"""`dyn-nodes loadchart --supports`: the load of every support over the slew angle."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import math
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dyn_nodes.commands import CommandError, tables
+
+if TYPE_CHECKING:
+    from dyn_nodes.analysis.support_loads import SupportLoads
+    from dyn_nodes.model.machine import Machine
+
+WIDEST = 8
+"""Columns of supports that a table shows; more are in --json and --out."""
+
+
+def print_support_loads(machine: Machine, args: argparse.Namespace) -> int:
+    """Compute, print and write the loads; return 0, or 1 where the machine does not stand at some slew angle."""
+    from dyn_nodes.analysis.support_loads import support_loads
+
+    try:
+        found = support_loads(machine, args.supports, math.radians(args.swing_step), _positions(args.at))
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    if args.json:
+        print(json.dumps(_as_json(found)))
+    else:
+        _print(machine.name, found)
+    if args.out:
+        _write(found, Path(args.out))
+    return 1 if np.isnan(found.loads).any() else 0
+
+
+def _positions(words: list[str]) -> dict[str, float]:
+    """Return joint positions from words `joint=value`."""
+    positions = {}
+    for word in words:
+        name, _, text = word.partition('=')
+        try:
+            positions[name] = float(text)
+        except ValueError:
+            raise CommandError(f'--at: expected JOINT=VALUE with a number in rad or m, found {word!r}', 2) from None
+    return positions
+
+
+def _as_json(found: SupportLoads) -> dict[str, object]:
+    rows = [[None if math.isnan(load) else load for load in row] for row in found.loads.tolist()]
+    return {
+        'payload': found.payload,
+        'swing_joint': found.swing_joint,
+        'swings': found.swings.tolist(),
+        'supports': list(found.supports),
+        'loads': rows,
+    }
+
+
+def _print(machine: str, found: SupportLoads) -> None:
+    from rich.table import Table
+
+    console = tables.console()
+    title = f'{machine}: load of the supports, kN, payload {found.payload:g} kg'
+    table = Table(title=title, title_justify='left', title_style='bold')
+    table.add_column(f'{found.swing_joint}, deg', justify='right')
+    shown = range(min(len(found.supports), WIDEST))
+    for k in shown:
+        table.add_column(found.supports[k], justify='right', overflow='fold')
+    for swing, row in zip(np.degrees(found.swings), found.loads):
+        tips = np.isnan(row).any()
+        cells = ['tips' if tips else f'{row[k] / 1000.0:.1f}' for k in shown]
+        table.add_row(f'{swing:.0f}', *cells)
+    table.add_section()
+    standing = found.loads[~np.isnan(found.loads).any(axis=1)]
+    if len(standing):
+        table.add_row('greatest', *(f'{standing[:, k].max() / 1000.0:.1f}' for k in shown))
+        table.add_row('least', *(f'{standing[:, k].min() / 1000.0:.1f}' for k in shown))
+    console.print(table)
+    if len(found.supports) > WIDEST:
+        tables.say(console, f'{len(found.supports) - WIDEST} further supports: see --json or --out', style='dim')
+    tables.say(console, 'At rest on firm ground, springs and tyres yielding; no dynamic factor.', style='dim')
+
+
+def _write(found: SupportLoads, out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        path = out / 'support_loads.csv'
+        with path.open('w', newline='', encoding='utf-8') as file:
+            writer = csv.writer(file)
+            writer.writerow(['swing_deg', *(f'{name}_N' for name in found.supports)])
+            for swing, row in zip(np.degrees(found.swings), found.loads):
+                writer.writerow([f'{swing:.3f}', *(f'{load:.1f}' for load in row)])
+    except OSError as error:
+        raise CommandError(f'--out {out}: {error.strerror}') from None
+    print(f'written: {path}', file=sys.stderr)
