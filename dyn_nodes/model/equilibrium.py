@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
+from dyn_nodes.model.contact import Support
 from dyn_nodes.model.machine import Array, Machine
 from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses, rotation_about
 
 LEAST_GRAVITY = 1e-6  # m/s2; without weight nothing stands
 ROUNDS = 200
-FRICTION_EASE = 1e-3
-"""How easily deflections of friction change in a Newton step towards rest, against the pose."""
-BALANCED = 1e-9
-"""Greatest unbalanced force of a machine at rest over its weight."""
 CONVERGED = 1e-12  # of the weight
+INCLINED = 0.2
+"""Roll and pitch from which a search for rest starts where the level posture leads to none, rad."""
 X, Y, Z = np.eye(3)
 
 
@@ -69,24 +70,83 @@ def static_stance(machine: Machine) -> Stance | None:
         return problem.solve()
 
 
-def standing_guesses(machine: Machine, positions: Mapping[str, float], gravity: float, scale: float) -> Iterator[Array]:
-    """Height, roll and pitch to start from: level on equal springs; then the stance of the machine file's values.
+class Posture(NamedTuple):
+    """Posture from which a search for rest starts.
+
+    Attributes:
+        height: of the base link above the ground plane, m.
+        roll, pitch: of the base link, rad; rotation about y after rotation about x.
+        joints: positions of joints by name, rad or m.
+    """
+
+    height: float
+    roll: float
+    pitch: float
+    joints: dict[str, float]
+
+
+def standing_guesses(
+    machine: Machine, positions: Mapping[str, float], yielding: Sequence[str], load: float, scale: float
+) -> Iterator[Posture]:
+    """Yield postures from which a search for rest starts, the initial one first.
+
+    Level; then with the joints that give way at zero and at their limits; then inclined. The springs that touch carry
+    the load; others have no part in it.
 
     Args:
         machine: with wheels or other contacts.
         positions: of the joints by name, rad or m.
-        gravity: along the normal of the ground, m/s2.
+        yielding: names of joints that give way.
+        load: of the machine along the normal of the ground, N.
         scale: factor of the stiffness of the springs.
     """
-    weight = machine.total_mass * abs(gravity)
-    stiffness = sum(support.stiffness for support in machine.supports) * scale
+    stiffness = scale * np.array([support.stiffness for support in machine.supports])
+    for roll, pitch, joints in _inclinations(machine, positions, yielding):
+        upwards = (rotation_about(Y, pitch) @ rotation_about(X, roll))[2]
+        poses = link_poses(machine.links, machine.joints, {**positions, **joints})
+        places = [poses[own.link][:3, :3] @ own.position + poses[own.link][:3, 3] for own in machine.supports]
+        touching = np.array([own.free_length for own in machine.supports]) - np.array(places) @ upwards
+        yield Posture(_height_under(load, stiffness, touching), roll, pitch, joints)
+
+
+def _inclinations(
+    machine: Machine, positions: Mapping[str, float], yielding: Sequence[str]
+) -> Iterator[tuple[float, float, dict[str, float]]]:
+    """Yield roll, pitch and positions of the joints that give way."""
+    yield 0.0, 0.0, {}
+    limits = {name: (machine.joint(name).lower, machine.joint(name).upper) for name in yielding}
+    for side in (lambda own: 0.0, lambda own: own[0], lambda own: own[1]):
+        joints = {name: float(side(own)) for name, own in limits.items() if np.isfinite(own).all()}
+        if any(value != positions.get(name, 0.0) for name, value in joints.items()):
+            yield 0.0, 0.0, joints
+    for roll, pitch in product((0.0, INCLINED, -INCLINED), repeat=2):
+        if roll or pitch:
+            yield roll, pitch, {}
+
+
+def _height_under(load: float, stiffness: Array, touching: Array) -> float:
+    """Return the height, m, at which one-sided springs carry a load, N.
+
+    Args:
+        load: N.
+        stiffness: (n,) N/m.
+        touching: (n,) height at which each begins to carry, m.
+    """
+    order = np.argsort(-touching)
+    sums = np.cumsum(stiffness[order])
+    heights = (np.cumsum(stiffness[order] * touching[order]) - load) / sums
+    following = np.append(touching[order][1:], -np.inf)
+    return float(heights[int(np.argmax(heights >= following))])
+
+
+def carrying(
+    machine: Machine, positions: Mapping[str, float], height: float, roll: float, pitch: float
+) -> list[Support]:
+    """Return the supports that carry load on a plane; arguments as for `stands`."""
+    upwards = (rotation_about(Y, pitch) @ rotation_about(X, roll))[2]
     poses = link_poses(machine.links, machine.joints, positions)
-    places = [poses[own.link][2, :3] @ own.position + poses[own.link][2, 3] for own in machine.supports]
-    heights = [own.free_length - place for own, place in zip(machine.supports, places)]
-    yield np.array([max(heights) - weight / stiffness, 0.0, 0.0])
-    stance = static_stance(machine)
-    if stance is not None:
-        yield np.array([stance.height, stance.roll, stance.pitch])
+    places = [poses[own.link][:3, :3] @ own.position + poses[own.link][:3, 3] for own in machine.supports]
+    return [own for own, place in zip(machine.supports, places) if height + float(upwards @ place) < own.free_length]
 
 
 def stands(machine: Machine, positions: Mapping[str, float], height: float, roll: float, pitch: float) -> bool:
@@ -104,29 +164,13 @@ def stands(machine: Machine, positions: Mapping[str, float], height: float, roll
     """
     if machine.terrain:
         return True
-    upwards = (rotation_about(Y, pitch) @ rotation_about(X, roll))[2]
-    poses = link_poses(machine.links, machine.joints, positions)
-    places = ((own, poses[own.link][:3, :3] @ own.position + poses[own.link][:3, 3]) for own in machine.supports)
-    carrying = sum(height + float(upwards @ place) < own.free_length for own, place in places)
-    return carrying >= min(_least_carrying(machine.base.attachment == 'planar'), len(machine.supports))
+    least = min(_least_carrying(machine.base.attachment == 'planar'), len(machine.supports))
+    return len(carrying(machine, positions, height, roll, pitch)) >= least
 
 
 def _least_carrying(planar: bool) -> int:
     """Return on how many supports a machine stands at least."""
     return 2 if planar else 3
-
-
-def check_friction(machine: str, names: Iterable[str], used: Array) -> None:
-    """Demand no more friction at rest than there is. Raises NoEquilibriumError that names a wheel that slides.
-
-    Args:
-        machine: name.
-        names: of the deflections.
-        used: friction of each over the greatest static friction.
-    """
-    for name, share in zip(names, used):
-        if share > 1.0:
-            raise NoEquilibriumError(f'{machine}: wheel {name.split("/")[0]!r} slides on this slope')
 
 
 def gravity_in_ground(machine: Machine) -> Array:

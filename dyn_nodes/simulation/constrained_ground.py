@@ -7,7 +7,6 @@ motion without mass, a wheel that would lift off.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property
 
 import numpy as np
@@ -23,7 +22,6 @@ from dyn_nodes.simulation.constrained import ConstrainedDynamics
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 from dyn_nodes.simulation.period import PlantStoppedError
 from dyn_nodes.simulation.settings import Stabilization
-from dyn_nodes.simulation.start import Start
 
 Array = NDArray[np.float64]
 STABILIZATION = Stabilization(zeta=1.0, omega=10.0)
@@ -53,14 +51,6 @@ class ConstrainedGround(CompliantGround):
         super().__init__(machine, self._assembled.system)
         self._rows: ConstrainedDynamics = self.system.constraints
         self.underactuation = self._assembled.analysis.underactuation
-
-    def at_rest(self, p: Array, joints: Mapping[str, float]) -> Start:
-        """Return the start with the joints where asked for, which the other joints follow. Raises as the class does."""
-        start = self._assembled
-        if joints:
-            start = constrained_machine(self.machine, joints, self.system.actuation)
-        x, efforts = start.state_at_rest(p)
-        return Start(x, np.array([efforts.get(joint.name, 0.0) for joint in self.machine.movable_joints]))
 
     def begin(self, x: Array, u: Array, p: Array, guarded: bool) -> None:
         """Take a state as that from which changes count, and its rank of the constraints as the one expected."""

@@ -42,8 +42,7 @@ def start_of(
     if system.constraints is not None:
         from dyn_nodes.simulation.constrained_machine import constrained_machine
 
-        found = constrained_machine(system.machine, joints, system.actuation)
-        x, efforts = found.state_at_rest(p)
+        x, efforts = constrained_machine(system.machine, joints, system.actuation, system).state_at_rest(p)
         return Start(x, np.array([efforts.get(joint.name, 0.0) for joint in movable]))
     rest = settle(system, p, joints, pose)
     return Start(state_of_rest(system, rest, moves=True), rest.holding[system.nv - len(movable) :])
