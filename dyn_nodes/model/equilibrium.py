@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -58,14 +57,7 @@ def static_stance(machine: Machine) -> Stance | None:
     if not machine.supports or machine.total_mass <= 0 or machine.gravity < LEAST_GRAVITY:
         return None
     poses = link_poses(machine.links, machine.joints, initial_positions(machine))
-    attachments = np.array(
-        [poses[own.link][:3, :3] @ own.position + poses[own.link][:3, 3] for own in machine.supports]
-    )
-    mass, center = center_of_mass(machine.links, poses, machine.payload)
-    stiffness = np.array([own.stiffness for own in machine.supports])
-    free_length = np.array([own.free_length for own in machine.supports])
-    planar = machine.base.attachment == 'planar'
-    problem = _Problem(attachments, center, mass, stiffness, free_length, gravity_in_ground(machine), planar)
+    problem = _Problem.of(machine, poses, *center_of_mass(machine.links, poses, machine.payload))
     with np.errstate(over='ignore', invalid='ignore'):  # absurd springs end in None, without noise
         return problem.solve()
 
@@ -115,13 +107,17 @@ def _inclinations(
     """Yield roll, pitch and positions of the joints that give way."""
     yield 0.0, 0.0, {}
     limits = {name: (machine.joint(name).lower, machine.joint(name).upper) for name in yielding}
-    for side in (lambda own: 0.0, lambda own: own[0], lambda own: own[1]):
-        joints = {name: float(side(own)) for name, own in limits.items() if np.isfinite(own).all()}
+    bounded = {name: own for name, own in limits.items() if np.isfinite(own).all()}
+    for joints in (
+        dict.fromkeys(bounded, 0.0),
+        {name: lower for name, (lower, _) in bounded.items()},
+        {name: upper for name, (_, upper) in bounded.items()},
+    ):
         if any(value != positions.get(name, 0.0) for name, value in joints.items()):
             yield 0.0, 0.0, joints
-    for roll, pitch in product((0.0, INCLINED, -INCLINED), repeat=2):
-        if roll or pitch:
-            yield roll, pitch, {}
+    for side in (INCLINED, -INCLINED):
+        yield side, 0.0, {}
+        yield 0.0, side, {}
 
 
 def _height_under(load: float, stiffness: Array, touching: Array) -> float:
@@ -137,6 +133,13 @@ def _height_under(load: float, stiffness: Array, touching: Array) -> float:
     heights = (np.cumsum(stiffness[order] * touching[order]) - load) / sums
     following = np.append(touching[order][1:], -np.inf)
     return float(heights[int(np.argmax(heights >= following))])
+
+
+def stance_at(machine: Machine, positions: Mapping[str, float], height: float, roll: float, pitch: float) -> Stance:
+    """Return how a machine stands on a plane in a posture; arguments as for `stands`."""
+    poses = link_poses(machine.links, machine.joints, positions)
+    problem = _Problem.of(machine, poses, *center_of_mass(machine.links, poses, machine.payload))
+    return problem.stance(np.array([height, pitch, roll]))
 
 
 def carrying(
@@ -191,6 +194,17 @@ class _Problem:
     gravity: Array
     planar: bool
 
+    @classmethod
+    def of(cls, machine: Machine, poses: Mapping[str, Array], mass: float, center: Array) -> _Problem:
+        """Return the problem of a machine whose links are in some poses in the frame of the base."""
+        attachments = np.array(
+            [poses[own.link][:3, :3] @ own.position + poses[own.link][:3, 3] for own in machine.supports]
+        )
+        stiffness = np.array([own.stiffness for own in machine.supports])
+        free_length = np.array([own.free_length for own in machine.supports])
+        planar = machine.base.attachment == 'planar'
+        return cls(attachments, center, mass, stiffness, free_length, gravity_in_ground(machine), planar)
+
     def solve(self) -> Stance | None:
         """Return the stance found from the mean height of the springs, or from one at which all of them touch."""
         heights = self.free_length - self.attachments[:, 2]
@@ -222,12 +236,14 @@ class _Problem:
         return None
 
     def _stance(self, unknowns: Array) -> Stance | None:
+        found = self.stance(unknowns)
+        return found if int(np.count_nonzero(found.loads)) >= _least_carrying(self.planar) else None
+
+    def stance(self, unknowns: Array) -> Stance:
+        """Return how the machine stands at a height, pitch and roll."""
         contacts, center, loads = self._forces(unknowns)
-        zmp = self._zmp(center)
-        if int(np.count_nonzero(loads)) < _least_carrying(self.planar):
-            return None
         height, pitch, roll = (float(value) for value in unknowns)
-        return Stance(height, pitch, roll, loads, contacts, center, zmp)
+        return Stance(height, pitch, roll, loads, contacts, center, self._zmp(center))
 
     def _forces(self, unknowns: Array) -> tuple[Array, Array, Array]:
         height, pitch, roll = unknowns

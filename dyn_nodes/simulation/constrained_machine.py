@@ -38,10 +38,10 @@ from dyn_nodes.model.rotations import matrix_of_quaternion, quaternion_of_matrix
 from dyn_nodes.multibody import Tree
 from dyn_nodes.multibody.base_motion import base_coordinates, base_pose, given_velocities
 from dyn_nodes.simulation.assembly import Actuation
-from dyn_nodes.simulation.constrained_rest import ConstrainedStatics
 from dyn_nodes.simulation.machine_rows import machine_dynamics
 from dyn_nodes.simulation.system import System
 from dyn_nodes.simulation.wheel_sets import refuse_wheels_that_hold
+from dyn_nodes.stability.constrained_rest import ConstrainedStatics
 
 Array = NDArray[np.float64]
 

@@ -21,9 +21,9 @@ from dyn_nodes.model.rotations import length, matrix_of_quaternion, matrix_of_rp
 from dyn_nodes.multibody.base_motion import base_coordinates, given_velocities
 from dyn_nodes.multibody.spatial import entries
 from dyn_nodes.simulation.assembly import Assembly, rest_deflections, resting_states
-from dyn_nodes.simulation.rest import Forces, RestSearch
-from dyn_nodes.simulation.rest_model import Conditions, StandingMachine
 from dyn_nodes.simulation.system import System
+from dyn_nodes.stability.rest import Forces, RestSearch
+from dyn_nodes.stability.standing_machine import Conditions, StandingMachine
 
 Array = NDArray[np.float64]
 
@@ -81,7 +81,7 @@ class Rest(NamedTuple):
 
 
 class TreeAtRest(StandingMachine):
-    """A machine without constraints in search of its rest (`rest.RestModel`).
+    """A machine without constraints in search of its rest (`stability.rest.RestModel`).
 
     Args:
         machine: the machine.

@@ -69,9 +69,7 @@ class RestModel(Protocol):
         planar: it moves in the vertical plane.
         free: (n,) indices of the velocities that nothing drives, those of the base first.
         yields: (n,) those that move in search of a rest; the base in the plane of the ground does not.
-        joints: (n,) names of the velocities.
         deflections: number of deflections of friction.
-        used: names of the elements of `Forces.used`.
         rows: number of constraints.
         anchored: the place of the base matters: constraints hold it, or the ground is no plane.
         overturn: tilt of the base at which the machine counts as overturned, rad.
@@ -82,12 +80,18 @@ class RestModel(Protocol):
     planar: bool
     free: NDArray[np.intp]
     yields: NDArray[np.bool_]
-    joints: Sequence[str]
     deflections: int
-    used: Sequence[str]
     rows: int
     anchored: bool
     overturn: float
+
+    @property
+    def joints(self) -> Sequence[str]:
+        """(n,) names of the velocities that nothing drives."""
+
+    @property
+    def used(self) -> Sequence[str]:
+        """Names of the elements of `Forces.used`."""
 
     def at(self, q: Array, s: Array, multipliers: Array) -> Forces:
         """Return the forces in a position."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dyn_nodes.model.equilibrium import Posture, carrying, standing_guesses, stands
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import yielding_joints
-from dyn_nodes.model.rotations import matrix_of_quaternion
+from dyn_nodes.model.rotations import matrix_of_quaternion, rpy_of_matrix
 from dyn_nodes.multibody.base_motion import base_coordinates
 
 Array = NDArray[np.float64]
@@ -101,9 +101,7 @@ class StandingMachine:
         """Return (6,) x, y, z, roll, pitch and yaw of the base."""
         if self.planar:
             return np.array([q[0], self._pose[1], q[1], self._pose[3], q[2], self._pose[5]])
-        R = matrix_of_quaternion(q[3:7])
-        angles = np.arctan2(R[2, 1], R[2, 2]), np.arcsin(np.clip(-R[2, 0], -1.0, 1.0)), np.arctan2(R[1, 0], R[0, 0])
-        return np.array([*q[:3], *angles])
+        return np.array([*q[:3], *rpy_of_matrix(matrix_of_quaternion(q[3:7]))])
 
     def objection(self, q: Array) -> str:
         """Return why the machine does not stand in a balanced position, or ''."""

@@ -16,8 +16,8 @@ from dyn_nodes.elements.wheel import STIFFNESS_SCALE
 from dyn_nodes.forces.joint_stop import SCALE as STOP_SCALE
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.rotations import matrix_of_quaternion
-from dyn_nodes.simulation.rest import Forces, RestSearch
-from dyn_nodes.simulation.rest_model import Conditions, StandingMachine
+from dyn_nodes.stability.rest import Forces, RestSearch
+from dyn_nodes.stability.standing_machine import Conditions, StandingMachine
 
 Array = NDArray[np.float64]
 TOUCHED = 1e-9
@@ -96,7 +96,7 @@ def in_plane(q: Array) -> Array:
 
 
 class _BlocksAtRest(StandingMachine):
-    """A machine with constraints in search of its rest (`rest.RestModel`)."""
+    """A machine with constraints in search of its rest (`stability.rest.RestModel`)."""
 
     def __init__(self, statics: ConstrainedStatics, q: Array, p: Array) -> None:
         machine, blocks = statics.machine, statics.blocks
