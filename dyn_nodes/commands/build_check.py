@@ -42,7 +42,12 @@ class TracedSystem:
         self.inputs = len(plant.inputs.names)
         self.parameters = np.array(plant.default_parameters(), dtype=np.float64)
         self.scales = {own.name: own.scale for own in plant.element_states}
-        self._rates = ca.Function('rates', [plant.x, plant.u, plant.p], [ca.densify(plant.rhs)])
+        self._plant = plant
+
+    @cached_property
+    def _rates(self) -> ca.Function:
+        plant = self._plant
+        return ca.Function('rates', [plant.x, plant.u, plant.p], [ca.densify(plant.rhs)])
 
     @cached_property
     def statics(self) -> Any:

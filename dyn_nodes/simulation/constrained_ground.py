@@ -19,9 +19,10 @@ from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.assembly import Actuation
 from dyn_nodes.simulation.compliant_ground import CompliantGround
 from dyn_nodes.simulation.constrained import ConstrainedDynamics
-from dyn_nodes.simulation.constrained_machine import constrained_machine
 from dyn_nodes.simulation.period import PlantStoppedError
 from dyn_nodes.simulation.settings import Stabilization
+from dyn_nodes.simulation.start import assembled
+from dyn_nodes.simulation.system import System
 
 Array = NDArray[np.float64]
 STABILIZATION = Stabilization(zeta=1.0, omega=10.0)
@@ -47,10 +48,9 @@ class ConstrainedGround(CompliantGround):
     """
 
     def __init__(self, machine: Machine, actuation: Actuation) -> None:
-        self._assembled = constrained_machine(machine, actuation=actuation)
-        super().__init__(machine, self._assembled.system)
+        super().__init__(machine, System(machine, actuation))
         self._rows: ConstrainedDynamics = self.system.constraints
-        self.underactuation = self._assembled.analysis.underactuation
+        self.underactuation = assembled(self.system).analysis.underactuation
 
     def begin(self, x: Array, u: Array, p: Array, guarded: bool) -> None:
         """Take a state as that from which changes count, and its rank of the constraints as the one expected."""

@@ -83,8 +83,13 @@ class ConstrainedMachine:
 
     @property
     def q(self) -> Array:
-        """(nq,) position at the start, under the default parameters. Raises as `at_rest` does."""
-        return self.at_rest().q
+        """(nq,) position at the start, under the default parameters; element states of `system.state` begin there, too.
+
+        Raises as `at_rest` does.
+        """
+        found = self.at_rest()
+        self.system.blocks.parameters.start(found.states)
+        return found.q
 
     @cached_property
     def v(self) -> Array:
@@ -95,7 +100,7 @@ class ConstrainedMachine:
     def analysis(self) -> Analysis:
         """Rank, mobility, underactuation and redundancy at the start."""
         driven = tuple(joint.name for joint in self.machine.actuated_joints)
-        return analyse(self.system.blocks, self.q, actuated=driven)
+        return analyse(self.system.blocks, self.assembled, actuated=driven)
 
     @property
     def x(self) -> Array:
@@ -114,7 +119,9 @@ class ConstrainedMachine:
             NoEquilibriumError: a machine on springs tips or slides.
             ValueError: a cylinder at its dead centre.
         """
-        numbers = self.system.constraints.blocks.numbers(p).copy()
+        blocks = self.system.constraints.blocks
+        numbers, starts = blocks.numbers(p).copy(), [own.start for own in blocks.element_states]
+        numbers[blocks.parameters.state_places] = starts
         key = numbers.tobytes()
         if key not in self._rests:
             self._rests.clear()
@@ -125,7 +132,6 @@ class ConstrainedMachine:
         blocks, driven = self.system.constraints.blocks, [joint.name for joint in self.machine.actuated_joints]
         q, places = self.assembled, {name: k for k, name in enumerate(blocks.parameters.names)}
         states = {own.name: own.start for own in blocks.element_states}
-        numbers[[places[name] for name in states]] = list(states.values())
         if self.statics is not None:
             q, deflections = self.statics.settle(q, numbers)
             states |= deflections

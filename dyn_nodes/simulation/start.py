@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.simulation.initial import settle, state_of_rest
 from dyn_nodes.simulation.system import System
+
+if TYPE_CHECKING:
+    from dyn_nodes.simulation.constrained_machine import ConstrainedMachine
 
 Array = NDArray[np.float64]
 
@@ -40,12 +44,25 @@ def start_of(
     p = system.parameters() if p is None else p
     movable = system.machine.movable_joints
     if system.constraints is not None:
-        from dyn_nodes.simulation.constrained_machine import constrained_machine
-
-        x, efforts = constrained_machine(system.machine, joints, system.actuation, system).state_at_rest(p)
+        x, efforts = assembled(system, joints).state_at_rest(p)
         return Start(x, np.array([efforts.get(joint.name, 0.0) for joint in movable]))
     rest = settle(system, p, joints, pose)
     return Start(state_of_rest(system, rest, moves=True), rest.holding[system.nv - len(movable) :])
+
+
+def assembled(system: System, joints: Mapping[str, float] | None = None) -> ConstrainedMachine:
+    """Return the machine of a system with constraints, its loops closed; the same object for the same joints.
+
+    Raises MachineError: the constraints cannot be met.
+    """
+    return _assembled(system, tuple((joints or {}).items()))
+
+
+@lru_cache(maxsize=16)
+def _assembled(system: System, joints: tuple[tuple[str, float], ...]) -> ConstrainedMachine:
+    from dyn_nodes.simulation.constrained_machine import constrained_machine  # much to import for the few that need it
+
+    return constrained_machine(system.machine, dict(joints), system.actuation, system)
 
 
 def initial_state(
