@@ -24,6 +24,7 @@ from dyn_nodes.simulation.assembly import Assembly, rest_deflections
 from dyn_nodes.simulation.constrained_machine import ConstrainedMachine, constrained_machine
 from dyn_nodes.simulation.fastest_motion import fastest_motion, substeps_for
 from dyn_nodes.simulation.initial import Rest, settle, state_of_rest, statics_functions
+from dyn_nodes.simulation.start import check_upright, tilt_of
 
 Array = NDArray[np.float64]
 EXCHANGE_PERIOD = 1e-3
@@ -108,7 +109,9 @@ def checked_start(machine: Machine) -> CheckedStart:
         ValueError: a cylinder at its dead centre, numbers that are not finite.
     """
     with np.errstate(all='ignore'):  # absurd numbers end in one of the errors, without noise
-        return _constrained_start(machine) if machine.needs_constraints else _tree_start(machine)
+        found = _constrained_start(machine) if machine.needs_constraints else _tree_start(machine)
+        check_upright(machine, tilt_of(found.pose))
+    return found
 
 
 def _constrained_start(machine: Machine) -> CheckedStart:

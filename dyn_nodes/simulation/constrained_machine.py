@@ -79,7 +79,7 @@ class ConstrainedMachine:
     system: System
     assembled: Array
     statics: ConstrainedStatics | None
-    _rests: dict[bytes, AtRest] = field(default_factory=dict)
+    _rests: dict[bytes, AtRest] = field(default_factory=dict, init=False)
 
     @property
     def q(self) -> Array:

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.model.equilibrium import NoEquilibriumError
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.multibody.base_motion import base_tilt
 from dyn_nodes.simulation.initial import settle, state_of_rest
 from dyn_nodes.simulation.system import System
 
@@ -37,17 +40,38 @@ def start_of(
         pose: (6,) first guess of the base, x, y, z, roll, pitch, yaw; beside constraints the file gives it.
 
     Raises:
-        NoEquilibriumError: it cannot rest there.
+        NoEquilibriumError: it cannot rest there, or is overturned there.
         MachineError: the constraints cannot be met.
         ValueError: a cylinder at its dead centre.
     """
     p = system.parameters() if p is None else p
-    movable = system.machine.movable_joints
+    machine, movable = system.machine, system.machine.movable_joints
     if system.constraints is not None:
         x, efforts = assembled(system, joints).state_at_rest(p)
+        check_upright(machine, base_tilt(machine.base.attachment, x))
         return Start(x, np.array([efforts.get(joint.name, 0.0) for joint in movable]))
     rest = settle(system, p, joints, pose)
+    check_upright(machine, tilt_of(rest.pose))
     return Start(state_of_rest(system, rest, moves=True), rest.holding[system.nv - len(movable) :])
+
+
+def check_upright(machine: Machine, tilt: float) -> None:
+    """Demand that a machine on wheels is not overturned at its start. Raises NoEquilibriumError.
+
+    Args:
+        machine: the machine.
+        tilt: of the base, rad.
+    """
+    if machine.supports and machine.base.attachment != 'fixed' and tilt > machine.overturn_angle:
+        raise NoEquilibriumError(
+            f'{machine.name}: overturned at the start: expected a tilt of the base of at most '
+            f'{machine.overturn_angle:.4g} rad, found {tilt:.4g}'
+        )
+
+
+def tilt_of(pose: Array) -> float:
+    """Return the tilt of a base, rad, in a pose (6,): x, y, z, roll, pitch, yaw."""
+    return float(np.arccos(np.cos(pose[3]) * np.cos(pose[4])))
 
 
 def assembled(system: System, joints: Mapping[str, float] | None = None) -> ConstrainedMachine:

@@ -283,12 +283,13 @@ class RestSearch:
     def _descent(self, q: Array) -> _Point | str:
         """Return the equilibrium of what gives way, without friction, that a position leads to; else the reason."""
         model, s, multipliers = self.model, np.zeros(self.model.deflections), np.zeros(self.model.rows)
-        point = self._point(q, s, multipliers)
+        point, passed = self._point(q, s, multipliers), []
         for _ in range(ITERATIONS):
             if not np.isfinite(point.forces.force).all():
                 break
+            passed.append(point.q)
             if point.tilt >= model.overturn:
-                return tips(model.carrying(point.q))
+                return self._tips(passed)
             multipliers = self._multipliers(point, multipliers)
             give, _ = point.directions
             step, force = self._newton_step(point)
@@ -329,7 +330,7 @@ class RestSearch:
     def _with_friction(self, point: _Point) -> tuple[_Point, Array] | str:
         """Return the rest with the least deflections of friction that balance it, or what nothing holds."""
         model, s, multipliers = self.model, np.zeros(self.model.deflections), np.zeros(self.model.rows)
-        multipliers = self._multipliers(point, multipliers)
+        multipliers, passed = self._multipliers(point, multipliers), [point.q]
         for _ in range(FRICTION_ITERATIONS):
             point = self._point(point.q, s, multipliers)
             multipliers = self._multipliers(point, multipliers)
@@ -346,7 +347,8 @@ class RestSearch:
             q = self._moved(point, whole)
             point = self._point(q, s, multipliers)
             if point.tilt >= model.overturn or not np.isfinite(point.forces.force).all():
-                return tips(model.carrying(q))
+                return self._tips([*passed, q])
+            passed.append(q)
         return NOT_FOUND
 
     def _friction_step(self, point: _Point, s: Array) -> tuple[Array, Array, Array]:
@@ -359,6 +361,13 @@ class RestSearch:
         wanted = np.linalg.lstsq(grip, grip @ s - pull, rcond=1e-10)[0] if grip.size else s
         step = -answer @ (point.force + B @ (wanted - s))
         return step, wanted, grip @ (wanted - s) + pull
+
+    def _tips(self, passed: Sequence[Array]) -> str:
+        """Return over which contacts a machine tips: those that carried last, two or more, on its way (nq,) ..."""
+        found = (self.model.carrying(q) for q in reversed(passed))
+        edge = next((names for names in found if len(names) > 1), [])
+        over = f' over {" and ".join(repr(name) for name in edge)}' if edge else ''
+        return f'no resting pose on the wheels in this posture: the machine tips{over}'
 
     def _unheld(self, point: _Point, missed: Array) -> str:
         """Return which motion friction does not hold."""
@@ -373,12 +382,6 @@ class RestSearch:
 
 BALANCES = 'no stable rest in this posture: the machine balances'
 NOT_FOUND = 'no resting pose in this posture: no equilibrium was found'
-
-
-def tips(carrying: Sequence[str]) -> str:
-    """Return that a machine tips over the contacts that carried last."""
-    over = f' over {" and ".join(repr(name) for name in carrying)}' if carrying else ''
-    return f'no resting pose on the wheels in this posture: the machine tips{over}'
 
 
 def _heading(q: Array) -> float:
