@@ -10,7 +10,14 @@ import numpy as np
 
 from dyn_nodes.model.contact import Support
 from dyn_nodes.model.machine import Array, Machine
-from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses, rotation_about
+from dyn_nodes.model.posture import (
+    carrying_links,
+    center_of_mass,
+    initial_positions,
+    link_poses,
+    rotation_about,
+    yielding_joints,
+)
 
 LEAST_GRAVITY = 1e-6  # m/s2; without weight nothing stands
 ROUNDS = 200
@@ -51,15 +58,26 @@ class Stance:
 def static_stance(machine: Machine) -> Stance | None:
     """Return the static equilibrium in the initial posture, or None where there is none: the machine tips.
 
+    None, too, for a machine whose contacts hang on joints that give way (`gear_gives_way`): its plant has its rest.
+
     Three equations (vertical force, two moments) for height, pitch and roll; the wheels are springs that can't pull
     (abo-shanab-2003, eqs 7.8 to 7.11). On a slope friction holds the machine at the ground points.
     """
     if not machine.supports or machine.total_mass <= 0 or machine.gravity < LEAST_GRAVITY:
         return None
+    if gear_gives_way(machine):
+        return None
     poses = link_poses(machine.links, machine.joints, initial_positions(machine))
     problem = _Problem.of(machine, poses, *center_of_mass(machine.links, poses, machine.payload))
     with np.errstate(over='ignore', invalid='ignore'):  # absurd springs end in None, without noise
         return problem.solve()
+
+
+def gear_gives_way(machine: Machine) -> bool:
+    """Return whether contacts hang on joints that give way: suspensions, oscillating axles, bogies."""
+    carrying = carrying_links(machine)
+    found = yielding_joints(machine, initial_positions(machine))
+    return any(machine.joint(name).child in carrying for name in found)
 
 
 class Posture(NamedTuple):

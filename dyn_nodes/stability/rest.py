@@ -4,8 +4,8 @@ At rest h(q, s) = S tau + J^T lambda and phi(q) = 0: h are the forces that hold 
 friction, tau the efforts of the driven joints, whose positions are held. The unknowns are height, roll, pitch and the
 passive joints that give way. With deflections held constant their potential is minimised: Newton steps in which
 negative curvature counts as positive lead to a minimum, never to a saddle. A second stage adds friction where weight
-pulls along the ground: of all deflections that balance it the least ones, so that they follow from the equilibrium and
-not from the path to it.
+pulls along the ground: of all deflections that balance it those of the least energy, so that they follow from the
+equilibrium and not from the path to it.
 """
 
 from __future__ import annotations
@@ -328,7 +328,7 @@ class RestSearch:
         return trial
 
     def _with_friction(self, point: _Point) -> tuple[_Point, Array] | str:
-        """Return the rest with the least deflections of friction that balance it, or what nothing holds."""
+        """Return the rest with the friction of least energy that balances it, or what nothing holds."""
         model, s, multipliers = self.model, np.zeros(self.model.deflections), np.zeros(self.model.rows)
         multipliers, passed = self._multipliers(point, multipliers), [point.q]
         for _ in range(FRICTION_ITERATIONS):
@@ -352,15 +352,26 @@ class RestSearch:
         return NOT_FOUND
 
     def _friction_step(self, point: _Point, s: Array) -> tuple[Array, Array, Array]:
-        """Return the step (k,) of what gives way, the least deflections (d,), and the forces (l,) that they miss."""
+        """Return the step (k,) of what gives way, the deflections (d,) of least energy, and the forces (l,) left."""
         give, held = point.directions
         K, B = point.forces.stiffness, point.forces.by_deflection
         answer = np.linalg.pinv(give.T @ K @ give, rcond=1e-13) @ give.T
         through = held.T - held.T @ K @ give @ answer
         grip, pull = through @ B, through @ point.force
-        wanted = np.linalg.lstsq(grip, grip @ s - pull, rcond=1e-10)[0] if grip.size else s
+        ease = self._ease(point)
+        wanted = ease * np.linalg.lstsq(grip * ease, grip @ s - pull, rcond=1e-10)[0] if grip.size else s
         step = -answer @ (point.force + B @ (wanted - s))
         return step, wanted, grip @ (wanted - s) + pull
+
+    def _ease(self, point: _Point) -> Array:
+        """Return (d,) one over the root of the stiffness of each deflection, zero where it carries nothing.
+
+        Deflections of the least energy are those of a machine that shifts as a whole: all wheels use the same share.
+        """
+        at_ground = point.axes.T @ point.forces.by_deflection
+        along = np.linalg.norm(at_ground[[0] if self.model.planar else [3, 4]], axis=0)
+        stiffness = np.where(along > 0.0, along, np.abs(at_ground).max(axis=0, initial=0.0))
+        return np.where(stiffness > 0.0, 1.0 / np.sqrt(np.maximum(stiffness, 1e-300)), 0.0)
 
     def _tips(self, passed: Sequence[Array]) -> str:
         """Return over which contacts a machine tips: those that carried last, two or more, on its way (nq,) ..."""
