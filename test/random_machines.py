@@ -155,11 +155,13 @@ class Mechanism:
     def slack(self, unknowns: np.ndarray) -> tuple[float, float]:
         """Return the greatest slope of the potential over the weight, and its least curvature, on level ground.
 
-        At a stable rest the first is round-off and the second is positive, over the weight, 1/m.
+        At a stable rest the first is round-off and the second is positive, over the weight, 1/m; it is zero for a beam
+        whose wheels are all in the air.
         """
         scale = 1.0 / (GRAVITY * sum(own.mass for own in self.bodies))
         steps = 1e-5 * np.eye(len(unknowns))
-        gradient = [self.energy(unknowns + own, LEVEL) - self.energy(unknowns - own, LEVEL) for own in steps]
+        small = 1e-3 * steps  # a stiff pad that just touches is compressed by less than a micrometre
+        gradient = [self.energy(unknowns + own, LEVEL) - self.energy(unknowns - own, LEVEL) for own in small]
         curvature = [
             [
                 self.energy(unknowns + a + b, LEVEL)
@@ -171,7 +173,7 @@ class Mechanism:
             for b in 10 * steps
         ]
         least = np.linalg.eigvalsh(scale * np.array(curvature) / 4e-8)[0]
-        return float(np.abs(scale * np.array(gradient) / 2e-5).max()), float(least)
+        return float(np.abs(scale * np.array(gradient) / 2e-8).max()), float(least)
 
 
 def _up_of(slope: tuple[float, float]) -> np.ndarray:

@@ -36,6 +36,8 @@ GREATEST_STEP = 0.1
 """Of a coordinate in one iteration, m or rad."""
 NUDGE = 0.05
 """Displacement from an unstable equilibrium, m or rad."""
+UPRIGHT = 0.8
+"""Greatest tilt of a machine at rest over that at which it counts as overturned."""
 UP = (0.0, 0.0, 1.0)
 ITERATIONS, FRICTION_ITERATIONS, HALVINGS = 150, 60, 12
 
@@ -152,13 +154,12 @@ class _Point:
     def directions(self) -> tuple[Array, Array]:
         """(n, k) displacements of what gives way, and (n, l) those along which friction has to hold the machine."""
         yields = self.model.yields
-        unit = np.eye(len(yields))
         if not len(self.rows):
             return self.axes[:, yields], self.axes[:, ~yields]
         motions = null_space(self.rows)
         _, values, turn = np.linalg.svd(motions[yields])
         rank = int(np.count_nonzero(values > 1e-9))
-        basis = self.axes @ unit @ motions @ turn.T
+        basis = self.axes @ motions @ turn.T
         return basis[:, :rank], basis[:, rank:]
 
     @cached_property
@@ -220,11 +221,11 @@ class RestSearch:
         reasons: list[str] = []
         for guess in guesses:
             for point in self._equilibria(guess):
-                found = point if isinstance(point, str) else self._rest_at(point)
-                if isinstance(found, Root):
-                    self._check_friction(found)
-                    return found
-                reasons.append(found)
+                root = point if isinstance(point, str) else self._rest_at(point)
+                if isinstance(root, Root):
+                    self._check_friction(root)
+                    return root
+                reasons.append(root)
         raise NoEquilibriumError(f'{self.model.name}: {reasons[0] if reasons else "no posture to start from"}')
 
     def _equilibria(self, guess: Array) -> list[_Point | str]:
@@ -251,6 +252,8 @@ class RestSearch:
         values = np.linalg.eigvalsh(point.stiffness)
         if values.size and values[0] < -FLAT * model.weight:
             return BALANCES
+        if point.tilt > UPRIGHT * model.overturn:
+            return self._tips([point.q])
         return model.objection(point.q) or Root(point.q, s, point.forces.used)
 
     def _check_friction(self, root: Root) -> None:
@@ -330,9 +333,8 @@ class RestSearch:
     def _with_friction(self, point: _Point) -> tuple[_Point, Array] | str:
         """Return the rest with the friction of least energy that balances it, or what nothing holds."""
         model, s, multipliers = self.model, np.zeros(self.model.deflections), np.zeros(self.model.rows)
-        multipliers, passed = self._multipliers(point, multipliers), [point.q]
+        point, passed = self._point(point.q, s, multipliers), [point.q]
         for _ in range(FRICTION_ITERATIONS):
-            point = self._point(point.q, s, multipliers)
             multipliers = self._multipliers(point, multipliers)
             step, wanted, missed = self._friction_step(point, s)
             if np.abs(missed).max(initial=0.0) > BALANCED * model.weight:
@@ -374,9 +376,9 @@ class RestSearch:
         return np.where(stiffness > 0.0, 1.0 / np.sqrt(np.maximum(stiffness, 1e-300)), 0.0)
 
     def _tips(self, passed: Sequence[Array]) -> str:
-        """Return over which contacts a machine tips: those that carried last, two or more, on its way (nq,) ..."""
-        found = (self.model.carrying(q) for q in reversed(passed))
-        edge = next((names for names in found if len(names) > 1), [])
+        """Return that a machine tips over the contacts that carried last, two or more, in positions on its way."""
+        contacts = (self.model.carrying(q) for q in reversed(passed))
+        edge = next((names for names in contacts if len(names) > 1), [])
         over = f' over {" and ".join(repr(name) for name in edge)}' if edge else ''
         return f'no resting pose on the wheels in this posture: the machine tips{over}'
 
