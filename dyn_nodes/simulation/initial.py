@@ -17,13 +17,14 @@ from dyn_nodes.forces.joint_stop import SCALE as STOP_SCALE
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import joint_vector
-from dyn_nodes.model.rotations import length, matrix_of_quaternion, matrix_of_rpy, product, quaternion_about
+from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.multibody.base_motion import base_coordinates, given_velocities
 from dyn_nodes.multibody.spatial import entries
 from dyn_nodes.simulation.assembly import Assembly, rest_deflections, resting_states
 from dyn_nodes.simulation.system import System
-from dyn_nodes.stability.rest import Forces, RestSearch
-from dyn_nodes.stability.standing_machine import Conditions, StandingMachine
+from dyn_nodes.stability.rest import RestSearch
+from dyn_nodes.stability.standing_machine import Conditions
+from dyn_nodes.stability.tree_rest import TreeAtRest
 
 Array = NDArray[np.float64]
 
@@ -78,54 +79,6 @@ class Rest(NamedTuple):
     bristles: Array
     joints: Array
     holding: Array
-
-
-class TreeAtRest(StandingMachine):
-    """A machine without constraints in search of its rest (`stability.rest.RestModel`).
-
-    Args:
-        machine: the machine.
-        module: kernel of `statics_functions` with its facts.
-        p: parameters of the system.
-        pose: (6,) of the base; x, y and yaw are kept.
-        joints: positions of the movable joints by name.
-        conditions: the parameters on which the search depends.
-    """
-
-    def __init__(
-        self, machine: Machine, module: Any, p: Array, pose: Array, joints: Mapping[str, float], conditions: Conditions
-    ) -> None:
-        meta = module.meta
-        super().__init__(machine, meta['positions'], meta['velocities'], pose, joints, conditions)
-        self._statics, self._p = module.statics, p
-        self.deflections, self.used = len(meta['deflections']), meta['used']
-        n, k, nv = len(self.free), self.deflections, int(meta['nv'])
-        self._numbers = [np.empty(size) for size in (nv, n * n, n * k, len(self.used))]
-        self._rows, self._gaps = np.zeros((0, nv)), np.zeros(0)
-
-    def holding(self, q: Array, s: Array) -> Array:
-        """Return (nv,) forces that hold the machine."""
-        self._statics(q, s, self._p, *self._numbers)
-        return self._numbers[0].copy()
-
-    def at(self, q: Array, s: Array, multipliers: Array) -> Forces:
-        """Return the forces in a position."""
-        force, n = self.holding(q, s)[self.free], len(self.free)
-        _, stiffness, by_deflection, used = self._numbers
-        K, B = (part.reshape((n, -1) if part.size else (n, 0), order='F').copy() for part in (stiffness, by_deflection))
-        return Forces(force, K, B, self._rows, self._gaps, used.copy())
-
-    def moved(self, q: Array, step: Array) -> Array:
-        """Return a position after a displacement (nv,)."""
-        if self.planar:
-            return q + step
-        result = np.array(q)
-        result[:3] += matrix_of_quaternion(q[3:7]) @ step[3:6]
-        angle = length(step[:3])
-        if angle > 0.0:
-            result[3:7] = product(q[3:7], quaternion_about(step[:3] / angle, angle))
-        result[7:] += step[6:]
-        return result
 
 
 def settle(
