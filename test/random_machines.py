@@ -19,6 +19,8 @@ GEARS = ('rigid', 'axle', 'bogies', 'suspended', 'differential', 'tie rod', 'lin
 GRAVITY = 9.81
 FRICTION = 'friction: {static: 1.5, kinetic: 1.4}'
 LEVEL = (0.0, 0.0)
+OVERLOAD = 5.0
+"""Of every tenth machine: some of these tip over."""
 TILTED = 0.7
 """Roll or pitch of a base that has fallen over, rad."""
 
@@ -213,7 +215,7 @@ def random_mechanism(seed: int) -> Mechanism:
         Body('mast', 'base', 0.05 * mass, (0.0, 0.0, 0.3), (0.1, 0.0, 0.8), (0, 0, 1), 'revolute', (-4.0, 4.0))
     )
     found.bodies[-1].start = float(rng.uniform(-np.pi, np.pi))
-    load = float(rng.uniform(0.02, 0.3)) * mass
+    load = float(rng.uniform(0.02, 0.3)) * mass * (OVERLOAD if seed % 10 == 9 else 1.0)
     found.bodies.append(
         Body('boom', 'mast', load, (float(rng.uniform(0.5, 2.5)), 0.0, 0.0), (0.0, 0.0, 0.5), (0, 1, 0))
     )

@@ -66,6 +66,7 @@ def check_rest(mechanism: Mechanism, folder) -> bool:
     """Check that a machine starts everywhere from the same rest, and that it stands; return whether it does."""
     machine = mechanism.written(folder)
     level = replace(machine, slope=Slope())
+    mechanism.stops = {own.joint.removesuffix('_joint'): own.stiffness for own in joint_stops(machine)}
     try:
         found = positions_of_check(machine)
     except NoEquilibriumError as error:
@@ -84,7 +85,6 @@ def check_rest(mechanism: Mechanism, folder) -> bool:
         return True
     assert not any(start.deflections.values())
     mechanism.joints = {name.removesuffix('_joint'): value for name, value in start.joints.items()}
-    mechanism.stops = {own.joint.removesuffix('_joint'): own.stiffness for own in joint_stops(machine)}
     unknowns = [start.joints[f'{name}_joint'] for name in mechanism.unknowns]
     slope, curvature = mechanism.slack(np.array([*start.pose[2:5], *unknowns]))
     assert slope < 1e-6
