@@ -5,9 +5,9 @@ CasADi evaluates the expressions itself, so that nothing is compiled: `dyn-nodes
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -18,10 +18,13 @@ from dyn_nodes.model.equilibrium import NoEquilibriumError
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import joint_vector
 from dyn_nodes.model.problems import MachineError, Problem
+from dyn_nodes.model.rotations import matrix_of_quaternion, rpy_of_matrix
+from dyn_nodes.multibody.base_motion import base_pose
 from dyn_nodes.simulation.assembly import Assembly, rest_deflections
 from dyn_nodes.simulation.constrained_machine import ConstrainedMachine, constrained_machine
 from dyn_nodes.simulation.fastest_motion import fastest_motion, substeps_for
 from dyn_nodes.simulation.initial import Rest, settle, state_of_rest, statics_functions
+from dyn_nodes.simulation.start import check_upright, tilt_of
 
 Array = NDArray[np.float64]
 EXCHANGE_PERIOD = 1e-3
@@ -40,7 +43,12 @@ class TracedSystem:
         self.inputs = len(plant.inputs.names)
         self.parameters = np.array(plant.default_parameters(), dtype=np.float64)
         self.scales = {own.name: own.scale for own in plant.element_states}
-        self._rates = ca.Function('rates', [plant.x, plant.u, plant.p], [ca.densify(plant.rhs)])
+        self._plant = plant
+
+    @cached_property
+    def _rates(self) -> ca.Function:
+        plant = self._plant
+        return ca.Function('rates', [plant.x, plant.u, plant.p], [ca.densify(plant.rhs)])
 
     @cached_property
     def statics(self) -> Any:
@@ -69,14 +77,72 @@ def _in_place(function: ca.Function) -> Any:
     return call
 
 
+class CheckedStart(NamedTuple):
+    """The state from which the plant of a machine starts.
+
+    Attributes:
+        joints: positions of the movable joints by name, rad or m.
+        pose: (6,) of the base: x, y, z, roll, pitch, yaw.
+        deflections: of friction by name, m or rad.
+        efforts: that hold the joints, by name, N m or N.
+        constrained: the machine with its constraints; None: it has none.
+        traced: the machine without constraints, its efforts as inputs.
+        state: (n,) of it.
+    """
+
+    joints: dict[str, float]
+    pose: Array
+    deflections: dict[str, float]
+    efforts: dict[str, float]
+    constrained: ConstrainedMachine | None
+    traced: TracedSystem | None = None
+    state: Array | None = None
+
+
+@lru_cache(maxsize=4)
+def checked_start(machine: Machine) -> CheckedStart:
+    """Return the start of the plant of a machine; it is found once.
+
+    Raises:
+        MachineError: the constraints cannot be met.
+        NoEquilibriumError: the machine cannot rest in its initial posture.
+        ValueError: a cylinder at its dead centre, numbers that are not finite.
+    """
+    with np.errstate(all='ignore'):  # absurd numbers end in one of the errors, without noise
+        found = _constrained_start(machine) if machine.needs_constraints else _tree_start(machine)
+        check_upright(machine, tilt_of(found.pose))
+    return found
+
+
+def _constrained_start(machine: Machine) -> CheckedStart:
+    found = constrained_machine(machine, actuation='hydraulic' if machine.actuators else 'effort')
+    rest = found.at_rest()
+    positions = dict(zip(found.system.blocks.tree.position_names, map(float, rest.q)))
+    joints = {joint.name: positions[joint.name] for joint in machine.movable_joints}
+    place, turn = base_pose(machine.base.attachment, rest.q)
+    pose = np.array([*place, *rpy_of_matrix(matrix_of_quaternion(turn))])
+    deflections = {name: rest.states[name] for name in rest_deflections(machine)}
+    return CheckedStart(joints, pose, deflections, rest.efforts, found)
+
+
+def _tree_start(machine: Machine) -> CheckedStart:
+    system: Any = TracedSystem(machine)
+    names, deflections = [joint.name for joint in machine.movable_joints], rest_deflections(machine)
+    if machine.base.attachment == 'fixed' and not machine.actuators:  # nothing settles, nothing is held by oil
+        joints = joint_vector(machine)
+        rest = Rest(machine.initial.pose, np.zeros(len(deflections)), joints, np.zeros(len(joints)))
+    else:
+        rest = settle(system, system.parameters, statics=system.statics)
+    efforts = dict(zip(names, map(float, rest.holding[len(rest.holding) - len(names) :])))
+    positions, bent = dict(zip(names, map(float, rest.joints))), dict(zip(deflections, map(float, rest.bristles)))
+    return CheckedStart(positions, rest.pose, bent, efforts, None, system, state_of_rest(system, rest))
+
+
 def build_problems(machine: Machine) -> tuple[Problem, ...]:
     """Return what keeps the plant of a machine from being built and starting at rest; empty where nothing does."""
     try:
-        with np.errstate(all='ignore'):  # absurd numbers end in one of the errors, without noise
-            if machine.needs_constraints:
-                constrained_machine(machine, actuation='hydraulic' if machine.actuators else 'effort')
-            else:
-                _check_rest(machine)
+        with np.errstate(all='ignore'):
+            _check_motions(machine, checked_start(machine))
     except MachineError as error:
         return error.problems
     except NoEquilibriumError as error:
@@ -86,40 +152,14 @@ def build_problems(machine: Machine) -> tuple[Problem, ...]:
     return ()
 
 
-def holding_efforts(machine: Machine, start: ConstrainedMachine | None) -> dict[str, float]:
-    """Return the efforts of the joints at rest by name, N m or N; empty where the machine does not rest.
-
-    Args:
-        machine: without faults.
-        start: of a machine with constraints.
-    """
-    try:
-        if start is not None:
-            return start.at_rest().efforts
-        return _efforts(machine, _rest(machine, TracedSystem(machine)))
-    except (ValueError, np.linalg.LinAlgError):
-        return {}
-
-
-def _efforts(machine: Machine, rest: Rest) -> dict[str, float]:
-    names = [joint.name for joint in machine.movable_joints]
-    return {name: float(effort) for name, effort in zip(names, rest.holding[len(rest.holding) - len(names) :])}
-
-
-def _rest(machine: Machine, system: Any) -> Rest:
-    if machine.base.attachment == 'fixed' and not machine.actuators:  # nothing settles, nothing is held by oil
-        joints, nothing = joint_vector(machine), np.zeros(len(rest_deflections(machine)))
-        return Rest(machine.initial.pose, nothing, joints, np.zeros(len(joints)))
-    return settle(system, system.parameters, statics=system.statics)
-
-
-def _check_rest(machine: Machine) -> None:
-    """Raise what a plant without constraints does: no rest, a dead centre, a motion too fast to be integrated."""
-    system: Any = TracedSystem(machine)
-    rest = _rest(machine, system)
-    names = [joint.name for joint in machine.movable_joints]
-    states_at_rest(machine, dict(zip(names, rest.joints)), _efforts(machine, rest))
-    x, u = state_of_rest(system, rest), np.zeros(system.inputs)
+def _check_motions(machine: Machine, start: CheckedStart) -> None:
+    """Raise what the plant of a tree does from its start: a dead centre, a motion too fast to be integrated."""
+    system: Any = start.traced
+    x = start.state
+    if system is None or x is None:
+        return
+    states_at_rest(machine, start.joints, start.efforts)
+    u = np.zeros(system.inputs)
     if not np.isfinite(system.rhs(x, u, system.parameters)).all():
         raise ValueError('accelerations that are not finite at the start')
     substeps_for(machine.name, fastest_motion(system, x, u, system.parameters), EXCHANGE_PERIOD)

@@ -54,9 +54,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _compared(args: argparse.Namespace) -> list[Compared]:
+    from dyn_nodes.model.equilibrium import NoEquilibriumError
     from dyn_nodes.model.problems import MachineError
     from dyn_nodes.nodes.machines import machine_of
-    from dyn_nodes.simulation.initial import NoEquilibriumError
     from dyn_nodes.studies.cycles_file import load_cycles
     from dyn_nodes.studies.governed_run import Rig
     from dyn_nodes.studies.governor_cases import box_of

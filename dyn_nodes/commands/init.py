@@ -78,7 +78,6 @@ def _write_and_check(machine: Machine, urdf: Path) -> tuple[str, Guess, LoadRepo
     """Return the text, the guesses, what loading it says, and why the base is fixed ('' where it is free)."""
     from dyn_nodes.commands.init_guess import guess_machine
     from dyn_nodes.commands.init_yaml import machine_yaml
-    from dyn_nodes.model.equilibrium import static_stance
     from dyn_nodes.model.shapes import Shapes
     from dyn_nodes.share import folders_above
 
@@ -91,13 +90,29 @@ def _write_and_check(machine: Machine, urdf: Path) -> tuple[str, Guess, LoadRepo
     attachment, reason = ('free', '') if guess.contacts else ('fixed', guess.how_contacts)
     text = machine_yaml(machine, urdf.name, guess, attachment, reason)
     checked = _load(urdf, text)
-    if attachment == 'free' and checked.machine is not None and static_stance(checked.machine) is None:
+    if attachment == 'free' and checked.machine is not None and _tips(checked.machine):
         reason = 'it tips over its contacts in the initial posture'
         text = machine_yaml(machine, urdf.name, guess, 'fixed', reason)
         checked = _load(urdf, text)
     if checked.machine is None:
         raise CommandError('; '.join(str(problem) for problem in checked.problems))
     return text, guess, checked, reason
+
+
+def _tips(machine: Machine) -> bool:
+    """Return whether a machine does not stand on its contacts in its initial posture."""
+    from dyn_nodes.commands.build_check import checked_start
+    from dyn_nodes.model.equilibrium import NoEquilibriumError, gear_gives_way, static_stance
+
+    if not gear_gives_way(machine):
+        return static_stance(machine) is None
+    try:
+        checked_start(machine)
+    except NoEquilibriumError:
+        return True
+    except ValueError:
+        return False  # the check of the new file says why
+    return False
 
 
 def _mimics(urdf: str) -> set[str]:

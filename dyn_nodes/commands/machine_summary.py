@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from dyn_nodes.commands.build_check import holding_efforts
+from dyn_nodes.commands.build_check import CheckedStart, checked_start
 from dyn_nodes.commands.rigid_check import rigid_ground_summary
 from dyn_nodes.elements import actuator_element
-from dyn_nodes.model.equilibrium import Stance, static_stance
+from dyn_nodes.model.equilibrium import NoEquilibriumError, Stance, stance_at
 from dyn_nodes.model.machine import Actuator, Machine
 from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses
 from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.multibody.actuators import ActuatorElement
 from dyn_nodes.multibody.base_motion import given_velocities
-from dyn_nodes.simulation.constrained_machine import ConstrainedMachine, constrained_machine
+from dyn_nodes.simulation.constrained_machine import ConstrainedMachine
 from dyn_nodes.stability.at_rest import contact_at_rest, stands_on_springs, support_at_rest
 
 ROUND_OFF = 1e-12
@@ -32,13 +32,14 @@ def machine_summary(machine: Machine) -> dict[str, Any]:
     `static` holds centre of mass, support polygon, wheel loads and stability margins in the initial posture; it is
     None where `static_summary` is, and without `wheels` where the machine does not stand.
     """
-    start = constrained_machine(machine) if machine.needs_constraints else None
-    if start is not None and machine.supports:
-        machine = _assembled(machine, start)
+    rest = _start(machine)
+    start = rest.constrained if rest is not None else None
+    if rest is not None and machine.supports:
+        machine = _posed(machine, rest.joints)
     poses = link_poses(machine.links, machine.joints, initial_positions(machine))
     mass, center = center_of_mass(machine.links, poses, machine.payload)
     base_freedoms = BASE_FREEDOMS[machine.base.attachment]
-    holding = holding_efforts(machine, start) if any(own.electric for own in machine.actuators) else {}
+    holding = {} if rest is None else rest.efforts
     return {
         'name': machine.name,
         'sources': list(machine.sources),
@@ -59,7 +60,7 @@ def machine_summary(machine: Machine) -> dict[str, Any]:
         'joints': [_joint(machine, index) for index in range(len(machine.joints))],
         'actuators': [_actuator(machine, actuator, holding) for actuator in machine.actuators],
         'initial_velocities': _initial_velocities(machine, start),
-        'static': static_summary(machine),
+        'static': static_summary(machine, rest),
         'rigid_ground': rigid_ground_summary(machine) if machine.supports else None,
         'constraints': None if start is None else constraint_summary(start),
         'assumed': dict(machine.assumed),
@@ -75,11 +76,17 @@ def _initial_velocities(machine: Machine, start: ConstrainedMachine | None) -> d
     return {name: value for name, value in found.items() if abs(value) > ROUND_OFF}
 
 
-def _assembled(machine: Machine, start: ConstrainedMachine) -> Machine:
-    """Return the machine with its joints where the constraints let them be."""
-    places = dict(zip(start.system.blocks.tree.position_names, (float(value) for value in start.q)))
-    positions = {joint.name: places[joint.name] for joint in machine.movable_joints}
-    return replace(machine, initial=replace(machine.initial, joint_positions=positions))
+def _start(machine: Machine) -> CheckedStart | None:
+    """Return the start of the plant of a machine; None: the machine does not rest there."""
+    try:
+        return checked_start(machine)
+    except NoEquilibriumError:
+        return None
+
+
+def _posed(machine: Machine, joints: Mapping[str, float]) -> Machine:
+    """Return the machine with its joints in their positions at the start."""
+    return replace(machine, initial=replace(machine.initial, joint_positions=dict(joints)))
 
 
 def constraint_summary(start: ConstrainedMachine) -> dict[str, Any]:
@@ -98,8 +105,8 @@ def constraint_summary(start: ConstrainedMachine) -> dict[str, Any]:
     }
 
 
-def static_summary(machine: Machine) -> dict[str, Any] | None:
-    """Return how a machine stands on its springs in its initial posture.
+def static_summary(machine: Machine, start: CheckedStart | None = None) -> dict[str, Any] | None:
+    """Return how a machine stands on its springs at the start.
 
     None for a fixed base, without springs, or where loads or wheels by constraint take part.
 
@@ -107,12 +114,19 @@ def static_summary(machine: Machine) -> dict[str, Any] | None:
     (name -> load in N, share, compression in m, contact in m), `support_polygon` (corners in m), `edges` (names) and
     `margins` (measure -> value, unit, values and names of edges, wheels or ends). Positions are in axes of the ground,
     the base link above the origin.
+
+    Args:
+        machine: the machine.
+        start: of its plant; None: it is found.
     """
     if not stands_on_springs(machine):
         return None
-    stance = static_stance(machine)
-    if stance is None:
+    if start is None or not machine.initial.settle:
+        start = _start(replace(machine, initial=replace(machine.initial, settle=True)))
+    if start is None:
         return {'stands': False}
+    machine = _posed(machine, start.joints)
+    stance = stance_at(machine, start.joints, *(float(value) for value in start.pose[2:5]))
     total = float(stance.loads.sum())
     summary: dict[str, Any] = {
         'stands': True,

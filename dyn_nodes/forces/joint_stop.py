@@ -13,14 +13,14 @@ import numpy as np
 from dyn_nodes.forces.contact import kelvin_voigt
 from dyn_nodes.forces.joint import along_joint, joint_motion
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.model.posture import initial_positions, link_poses, moved_inertia
+from dyn_nodes.model.posture import carrying_links, initial_positions, link_poses, moved_inertia
 from dyn_nodes.multibody import TreeState
 from dyn_nodes.multibody.elements import ForceElement, Surface, Symbols, Watch
 from dyn_nodes.multibody.spatial import Expression
 
 Scalar = Any  # a Python float, a casadi DM or an SX expression
 SCALE = 'joint_stop_scale'
-"""Parameter that all stops share: a factor of their efforts, 0 unless it is set."""
+"""Parameter that all stops share: a factor of their efforts (`default_scale`)."""
 FREQUENCY = 15.0
 """Of the stopped body on its stop, Hz: a fixed step of a millisecond follows it."""
 DAMPING_RATIO = 0.7
@@ -34,6 +34,7 @@ class JointStop(ForceElement):
         joint: name.
         lower, upper: positions at which they begin to push, rad or m; may be infinite.
         stiffness, damping: N m/rad or N/m, N m s/rad or N s/m.
+        scale: default of the factor that all stops share.
     """
 
     joint: str
@@ -41,6 +42,9 @@ class JointStop(ForceElement):
     upper: float
     stiffness: float
     damping: float
+    scale: float = 0.0
+
+    rests = True
 
     @property
     def name(self) -> str:
@@ -50,7 +54,7 @@ class JointStop(ForceElement):
     @property
     def parameters(self) -> Mapping[str, float]:
         """The factor of all stops."""
-        return {SCALE: 0.0}
+        return {SCALE: self.scale}
 
     def effort(self, position: Scalar, rate: Scalar) -> Scalar:
         """Return the effort on the joint, N m or N: zero between the limits; it never pulls."""
@@ -99,12 +103,22 @@ def joint_stops(machine: Machine) -> tuple[JointStop, ...]:
     The inertia that counts is that of everything beyond the joint in the initial posture, payload included, on a parent
     that stands still: on one that gives way the stop is harder, never softer.
     """
-    stops = []
+    stops, scale = [], default_scale(machine)
     poses = link_poses(machine.links, machine.joints, initial_positions(machine))
     rate = 2 * np.pi * FREQUENCY
     for joint in machine.movable_joints:
         inertia = moved_inertia(machine, joint, poses)
         if np.isfinite([joint.lower, joint.upper]).any() and inertia > 0.0:
             stiffness, damping = inertia * rate**2, 2 * DAMPING_RATIO * inertia * rate
-            stops.append(JointStop(joint.name, joint.lower, joint.upper, stiffness, damping))
+            stops.append(JointStop(joint.name, joint.lower, joint.upper, stiffness, damping, scale))
     return tuple(stops)
+
+
+def default_scale(machine: Machine) -> float:
+    """Return the default of the factor of all stops: 1 where a joint that nothing drives carries contacts, else 0.
+
+    Such a machine stands on its stops, or falls without them.
+    """
+    carrying = carrying_links(machine)
+    idle = (machine.joint(name) for name in machine.idle_joints)
+    return float(any(j.child in carrying and np.isfinite([j.lower, j.upper]).any() for j in idle))

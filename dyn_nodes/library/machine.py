@@ -109,9 +109,8 @@ class Machine:
             KeyError: no such joint.
             ValueError: a number that is not finite, or a posture in which it cannot rest; the message says why.
         """
-        plant = self.plant(False, {**(joints or {}), **positions}, payload, slope)
-        found: Array = plant.x[: self._system.nq]
-        return found.copy()
+        found = self.rest_state({**(joints or {}), **positions}, payload, slope)
+        return found[: self._system.nq].copy()
 
     def rest_state(
         self,
@@ -134,8 +133,12 @@ class Machine:
             KeyError: no such joint.
             ValueError: as for `posture`.
         """
-        found: Array = self.plant(torque, {**(joints or {}), **positions}, payload, slope).x
-        return found.copy()
+        from dyn_nodes.simulation.start import initial_state
+
+        given = self._given_joints({**(joints or {}), **positions})
+        values, system = {'payload_mass': self._payload(payload)}, self.system(torque)
+        with shown('state at rest'):
+            return initial_state(system, system.parameters(values, self._slope(slope)), given)
 
     # -- dynamics, margins, runs ---------------------------------------------------------------------------------------
 
@@ -392,17 +395,19 @@ class Machine:
         """
         from dyn_nodes.simulation.plant import Plant
 
-        given = by_name(self.name, 'joints', joints or {}, self.joints, 'joint')
-        self._check_limits(given)
+        given = self._given_joints(joints or {})
         values = {'payload_mass': self._payload(payload)}
         system = self.system(torque)
         with shown('state at rest'):
             return Plant(self.data, system.actuation, period, step, measures, given, values, self._slope(slope))
 
-    def _check_limits(self, given: Mapping[str, float]) -> None:
+    def _given_joints(self, joints: Mapping[str, float]) -> dict[str, float]:
+        """Return positions by name. Raises KeyError for an unknown joint, ValueError for one beyond its limits."""
+        given = by_name(self.name, 'joints', joints, self.joints, 'joint')
         for name, value in given.items():
             joint = self.data.joint(name)
             if not joint.lower <= value <= joint.upper:
                 raise ValueError(
                     f'{self.name}: joints[{name!r}]: expected {joint.lower:g} to {joint.upper:g}, found {value:g}'
                 )
+        return given

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from dyn_nodes.model.contact import Support
 from dyn_nodes.model.machine import Array, Machine
-from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses, rotation_about
+from dyn_nodes.model.posture import (
+    carrying_links,
+    center_of_mass,
+    initial_positions,
+    link_poses,
+    rotation_about,
+    yielding_joints,
+)
 
 LEAST_GRAVITY = 1e-6  # m/s2; without weight nothing stands
 ROUNDS = 200
-FRICTION_EASE = 1e-3
-"""How easily deflections of friction change in a Newton step towards rest, against the pose."""
-BALANCED = 1e-9
-"""Greatest unbalanced force of a machine at rest over its weight."""
 CONVERGED = 1e-12  # of the weight
+INCLINED = 0.2
+"""Roll and pitch from which a search for rest starts where the level posture leads to none, rad."""
 X, Y, Z = np.eye(3)
 
 
@@ -51,42 +58,116 @@ class Stance:
 def static_stance(machine: Machine) -> Stance | None:
     """Return the static equilibrium in the initial posture, or None where there is none: the machine tips.
 
+    None, too, for a machine whose contacts hang on joints that give way (`gear_gives_way`): its plant has its rest.
+
     Three equations (vertical force, two moments) for height, pitch and roll; the wheels are springs that can't pull
     (abo-shanab-2003, eqs 7.8 to 7.11). On a slope friction holds the machine at the ground points.
     """
     if not machine.supports or machine.total_mass <= 0 or machine.gravity < LEAST_GRAVITY:
         return None
+    if gear_gives_way(machine):
+        return None
     poses = link_poses(machine.links, machine.joints, initial_positions(machine))
-    attachments = np.array(
-        [poses[own.link][:3, :3] @ own.position + poses[own.link][:3, 3] for own in machine.supports]
-    )
-    mass, center = center_of_mass(machine.links, poses, machine.payload)
-    stiffness = np.array([own.stiffness for own in machine.supports])
-    free_length = np.array([own.free_length for own in machine.supports])
-    planar = machine.base.attachment == 'planar'
-    problem = _Problem(attachments, center, mass, stiffness, free_length, gravity_in_ground(machine), planar)
+    problem = _Problem.of(machine, poses, *center_of_mass(machine.links, poses, machine.payload))
     with np.errstate(over='ignore', invalid='ignore'):  # absurd springs end in None, without noise
         return problem.solve()
 
 
-def standing_guesses(machine: Machine, positions: Mapping[str, float], gravity: float, scale: float) -> Iterator[Array]:
-    """Height, roll and pitch to start from: level on equal springs; then the stance of the machine file's values.
+def gear_gives_way(machine: Machine) -> bool:
+    """Return whether contacts hang on joints that give way: suspensions, oscillating axles, bogies."""
+    carrying = carrying_links(machine)
+    found = yielding_joints(machine, initial_positions(machine))
+    return any(machine.joint(name).child in carrying for name in found)
+
+
+class Posture(NamedTuple):
+    """Posture from which a search for rest starts.
+
+    Attributes:
+        height: of the base link above the ground plane, m.
+        roll, pitch: of the base link, rad; rotation about y after rotation about x.
+        joints: positions of joints by name, rad or m.
+    """
+
+    height: float
+    roll: float
+    pitch: float
+    joints: dict[str, float]
+
+
+def standing_guesses(
+    machine: Machine, positions: Mapping[str, float], yielding: Sequence[str], load: float, scale: float
+) -> Iterator[Posture]:
+    """Yield postures from which a search for rest starts, the initial one first.
+
+    Level; then with the joints that give way at zero and at their limits; then inclined. The springs that touch carry
+    the load; others have no part in it.
 
     Args:
         machine: with wheels or other contacts.
         positions: of the joints by name, rad or m.
-        gravity: along the normal of the ground, m/s2.
+        yielding: names of joints that give way.
+        load: of the machine along the normal of the ground, N.
         scale: factor of the stiffness of the springs.
     """
-    weight = machine.total_mass * abs(gravity)
-    stiffness = sum(support.stiffness for support in machine.supports) * scale
+    stiffness = scale * np.array([support.stiffness for support in machine.supports])
+    for roll, pitch, joints in _inclinations(machine, positions, yielding):
+        upwards = (rotation_about(Y, pitch) @ rotation_about(X, roll))[2]
+        poses = link_poses(machine.links, machine.joints, {**positions, **joints})
+        places = [poses[own.link][:3, :3] @ own.position + poses[own.link][:3, 3] for own in machine.supports]
+        touching = np.array([own.free_length for own in machine.supports]) - np.array(places) @ upwards
+        yield Posture(_height_under(load, stiffness, touching), roll, pitch, joints)
+
+
+def _inclinations(
+    machine: Machine, positions: Mapping[str, float], yielding: Sequence[str]
+) -> Iterator[tuple[float, float, dict[str, float]]]:
+    """Yield roll, pitch and positions of the joints that give way."""
+    yield 0.0, 0.0, {}
+    limits = {name: (machine.joint(name).lower, machine.joint(name).upper) for name in yielding}
+    bounded = {name: own for name, own in limits.items() if np.isfinite(own).all()}
+    for joints in (
+        dict.fromkeys(bounded, 0.0),
+        {name: lower for name, (lower, _) in bounded.items()},
+        {name: upper for name, (_, upper) in bounded.items()},
+    ):
+        if any(value != positions.get(name, 0.0) for name, value in joints.items()):
+            yield 0.0, 0.0, joints
+    for side in (INCLINED, -INCLINED):
+        yield side, 0.0, {}
+        yield 0.0, side, {}
+
+
+def _height_under(load: float, stiffness: Array, touching: Array) -> float:
+    """Return the height, m, at which one-sided springs carry a load, N.
+
+    Args:
+        load: N.
+        stiffness: (n,) N/m.
+        touching: (n,) height at which each begins to carry, m.
+    """
+    order = np.argsort(-touching)
+    sums = np.cumsum(stiffness[order])
+    heights = (np.cumsum(stiffness[order] * touching[order]) - load) / sums
+    following = np.append(touching[order][1:], -np.inf)
+    return float(heights[int(np.argmax(heights >= following))])
+
+
+def stance_at(machine: Machine, positions: Mapping[str, float], height: float, roll: float, pitch: float) -> Stance:
+    """Return how a machine stands on a plane in a posture; arguments as for `stands`."""
     poses = link_poses(machine.links, machine.joints, positions)
-    places = [poses[own.link][2, :3] @ own.position + poses[own.link][2, 3] for own in machine.supports]
-    heights = [own.free_length - place for own, place in zip(machine.supports, places)]
-    yield np.array([max(heights) - weight / stiffness, 0.0, 0.0])
-    stance = static_stance(machine)
-    if stance is not None:
-        yield np.array([stance.height, stance.roll, stance.pitch])
+    problem = _Problem.of(machine, poses, *center_of_mass(machine.links, poses, machine.payload))
+    return problem.stance(np.array([height, pitch, roll]))
+
+
+def carrying(
+    machine: Machine, positions: Mapping[str, float], height: float, roll: float, pitch: float
+) -> list[Support]:
+    """Return the supports that carry load on a plane; arguments as for `stands`."""
+    upwards = (rotation_about(Y, pitch) @ rotation_about(X, roll))[2]
+    poses = link_poses(machine.links, machine.joints, positions)
+    places = [poses[own.link][:3, :3] @ own.position + poses[own.link][:3, 3] for own in machine.supports]
+    return [own for own, place in zip(machine.supports, places) if height + float(upwards @ place) < own.free_length]
 
 
 def stands(machine: Machine, positions: Mapping[str, float], height: float, roll: float, pitch: float) -> bool:
@@ -104,29 +185,13 @@ def stands(machine: Machine, positions: Mapping[str, float], height: float, roll
     """
     if machine.terrain:
         return True
-    upwards = (rotation_about(Y, pitch) @ rotation_about(X, roll))[2]
-    poses = link_poses(machine.links, machine.joints, positions)
-    places = ((own, poses[own.link][:3, :3] @ own.position + poses[own.link][:3, 3]) for own in machine.supports)
-    carrying = sum(height + float(upwards @ place) < own.free_length for own, place in places)
-    return carrying >= min(_least_carrying(machine.base.attachment == 'planar'), len(machine.supports))
+    least = min(_least_carrying(machine.base.attachment == 'planar'), len(machine.supports))
+    return len(carrying(machine, positions, height, roll, pitch)) >= least
 
 
 def _least_carrying(planar: bool) -> int:
     """Return on how many supports a machine stands at least."""
     return 2 if planar else 3
-
-
-def check_friction(machine: str, names: Iterable[str], used: Array) -> None:
-    """Demand no more friction at rest than there is. Raises NoEquilibriumError that names a wheel that slides.
-
-    Args:
-        machine: name.
-        names: of the deflections.
-        used: friction of each over the greatest static friction.
-    """
-    for name, share in zip(names, used):
-        if share > 1.0:
-            raise NoEquilibriumError(f'{machine}: wheel {name.split("/")[0]!r} slides on this slope')
 
 
 def gravity_in_ground(machine: Machine) -> Array:
@@ -146,6 +211,17 @@ class _Problem:
     free_length: Array
     gravity: Array
     planar: bool
+
+    @classmethod
+    def of(cls, machine: Machine, poses: Mapping[str, Array], mass: float, center: Array) -> _Problem:
+        """Return the problem of a machine whose links are in some poses in the frame of the base."""
+        attachments = np.array(
+            [poses[own.link][:3, :3] @ own.position + poses[own.link][:3, 3] for own in machine.supports]
+        )
+        stiffness = np.array([own.stiffness for own in machine.supports])
+        free_length = np.array([own.free_length for own in machine.supports])
+        planar = machine.base.attachment == 'planar'
+        return cls(attachments, center, mass, stiffness, free_length, gravity_in_ground(machine), planar)
 
     def solve(self) -> Stance | None:
         """Return the stance found from the mean height of the springs, or from one at which all of them touch."""
@@ -178,12 +254,14 @@ class _Problem:
         return None
 
     def _stance(self, unknowns: Array) -> Stance | None:
+        found = self.stance(unknowns)
+        return found if int(np.count_nonzero(found.loads)) >= _least_carrying(self.planar) else None
+
+    def stance(self, unknowns: Array) -> Stance:
+        """Return how the machine stands at a height, pitch and roll."""
         contacts, center, loads = self._forces(unknowns)
-        zmp = self._zmp(center)
-        if int(np.count_nonzero(loads)) < _least_carrying(self.planar):
-            return None
         height, pitch, roll = (float(value) for value in unknowns)
-        return Stance(height, pitch, roll, loads, contacts, center, zmp)
+        return Stance(height, pitch, roll, loads, contacts, center, self._zmp(center))
 
     def _forces(self, unknowns: Array) -> tuple[Array, Array, Array]:
         height, pitch, roll = unknowns

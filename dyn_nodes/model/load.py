@@ -10,7 +10,7 @@ from typing import NamedTuple
 from dyn_nodes.model.changes import changed
 from dyn_nodes.model.config import Config, on_root, read_config
 from dyn_nodes.model.config_checks import check_config
-from dyn_nodes.model.equilibrium import static_stance
+from dyn_nodes.model.equilibrium import gear_gives_way, static_stance
 from dyn_nodes.model.inertia_checks import check_moved_inertia
 from dyn_nodes.model.locking import (
     check_locked,
@@ -107,7 +107,7 @@ def _read_settings(config: str | Path, parsed: Urdf | None, report: Report, chan
 def _check_stance(machine: Machine, settings: Config, report: Report) -> None:
     if machine.base.attachment == 'fixed' or not machine.supports or machine.gravity == 0:
         return
-    if machine.rigid_wheels:  # they carry a part of the weight
+    if machine.rigid_wheels or gear_gives_way(machine):  # the rest is that of the plant
         return
     stance = static_stance(machine)
     if stance is None:

@@ -6,7 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from dyn_nodes.model.contact import Support
 from dyn_nodes.model.machine import Array, Joint, Link, Machine, Payload
+
+LEAST_RISE = 0.05
+"""Sine of the angle to the plane of the ground at which a contact moves up or down with a joint."""
+LEAST_ARM = 1e-6
+"""Lever of a contact about a joint that counts, m."""
 
 
 def rotation_about(axis: Array, angle: float) -> Array:
@@ -113,6 +119,48 @@ def inertia_along(
     arms = np.cross(axis, places - origin)
     turned = axis @ frames[:, :3, :3]
     return float(masses @ np.einsum('ki,ki->k', arms, arms) + np.einsum('ki,kij,kj->', turned, inertias, turned))
+
+
+def yielding_joints(machine: Machine, positions: Mapping[str, float]) -> list[str]:
+    """Return the passive joints that weight, springs and ground move until the machine is at rest.
+
+    Flexible joints, joints that raise or lower a contact when they move, and joints without contacts beyond them that
+    no dry friction holds. Others keep their position: a castor's vertical axis, the axle of a wheel.
+
+    Args:
+        machine: the machine.
+        positions: of the joints by name, rad or m.
+    """
+    idle = [joint for joint in machine.movable_joints if joint.name in machine.idle_joints]
+    if not idle:
+        return []
+    sprung = {entry.joint for entry in machine.joint_classes if entry.kind == 'flexible' and entry.stiffness > 0.0}
+    poses = link_poses(machine.links, machine.joints, positions)
+    found = []
+    for joint in idle:
+        points = [poses[own.link][:3, :3] @ own.position + poses[own.link][:3, 3] for own in _beyond(machine, joint)]
+        if joint.name in sprung or (_raises(joint, poses, points) if points else joint.friction == 0.0):
+            found.append(joint.name)
+    return found
+
+
+def _beyond(machine: Machine, joint: Joint) -> list[Support]:
+    """Return the supports on links that a joint moves."""
+    moved = {joint.child}
+    for other in machine.joints:
+        if other.parent in moved:
+            moved.add(other.child)
+    return [own for own in machine.supports if own.link in moved]
+
+
+def _raises(joint: Joint, poses: Mapping[str, Array], points: Sequence[Array]) -> bool:
+    """Return whether a joint moves a point up or down, not only about an upright axis or about the point itself."""
+    axis = poses[joint.child][:3, :3] @ joint.axis
+    if joint.type == 'prismatic':
+        return bool(abs(axis[2]) > LEAST_RISE)
+    arms = np.cross(axis, np.array(points) - poses[joint.child][:3, 3])
+    lengths = np.linalg.norm(arms, axis=1)
+    return bool((np.abs(arms[:, 2]) > np.maximum(LEAST_RISE * lengths, LEAST_ARM)).any())
 
 
 def hanging_joints(machine: Machine) -> list[str]:

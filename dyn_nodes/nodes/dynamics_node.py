@@ -16,6 +16,7 @@ import numpy as np
 
 from dyn_nodes.middleware import (
     DurabilityPolicy,
+    Parameter,
     QoSProfile,
     SetParametersResult,
     drive_clock,
@@ -88,6 +89,7 @@ class DynamicsNode(OverridableNode):
         exact = self.monolithic and self.answers and not self.paced
         periods = self.values['command_period'], self.values['exchange_period']
         self._command_due = Every('command_period', *periods, exact)
+        self._take_slope_of_file()
         self.plant = self._make_plant()
         start = self.plant.balance()
         self.levels = {} if start is None else alarm_levels(machine, tuple(start.margins), start)
@@ -127,6 +129,13 @@ class DynamicsNode(OverridableNode):
         return self.health.fault if self.finished else ''
 
     # -- set-up ------------------------------------------------------------------------------------------------------
+
+    def _take_slope_of_file(self) -> None:
+        """Take the slope of the machine file where the parameters have none."""
+        if not (self.values['slope_roll'] or self.values['slope_pitch']):
+            slope = dict(zip(('slope_roll', 'slope_pitch'), map(float, self.machine.slope)))
+            self.values |= slope
+            self.set_parameters([Parameter(name, value=value) for name, value in slope.items() if value])
 
     def _make_plant(self) -> Plant:
         actuation: Actuation = 'hydraulic' if self.monolithic else 'effort'

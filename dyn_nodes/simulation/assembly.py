@@ -21,6 +21,7 @@ from dyn_nodes.elements.wheel import DAMPING_SCALE, FRICTION_SCALE, STIFFNESS_SC
 from dyn_nodes.forces import WheelContact
 from dyn_nodes.forces.joint_elements import joint_elements
 from dyn_nodes.forces.joint_spring import joint_springs
+from dyn_nodes.forces.joint_stop import default_scale
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import Tree, TreeState, build_tree, forward_dynamics, inverse_dynamics
 from dyn_nodes.multibody.elements import (
@@ -143,7 +144,7 @@ class Assembly:
         """Return the machine's own parameter values."""
         machine = self.machine
         payload = machine.payload.mass if machine.payload else 0.0
-        common = [*gravity_vector(machine.gravity, machine.slope), payload, 1.0, 1.0, 1.0, 1.0, 0.0]
+        common = [*gravity_vector(machine.gravity, machine.slope), payload, 1.0, 1.0, 1.0, 1.0, default_scale(machine)]
         return np.array([*common, *self.element_parameters.values()])
 
     def parameter(self, name: str) -> Expression:

@@ -7,7 +7,6 @@ motion without mass, a wheel that would lift off.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property
 
 import numpy as np
@@ -20,10 +19,10 @@ from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.assembly import Actuation
 from dyn_nodes.simulation.compliant_ground import CompliantGround
 from dyn_nodes.simulation.constrained import ConstrainedDynamics
-from dyn_nodes.simulation.constrained_machine import constrained_machine
 from dyn_nodes.simulation.period import PlantStoppedError
 from dyn_nodes.simulation.settings import Stabilization
-from dyn_nodes.simulation.start import Start
+from dyn_nodes.simulation.start import assembled
+from dyn_nodes.simulation.system import System
 
 Array = NDArray[np.float64]
 STABILIZATION = Stabilization(zeta=1.0, omega=10.0)
@@ -49,18 +48,9 @@ class ConstrainedGround(CompliantGround):
     """
 
     def __init__(self, machine: Machine, actuation: Actuation) -> None:
-        self._assembled = constrained_machine(machine, actuation=actuation)
-        super().__init__(machine, self._assembled.system)
+        super().__init__(machine, System(machine, actuation))
         self._rows: ConstrainedDynamics = self.system.constraints
-        self.underactuation = self._assembled.analysis.underactuation
-
-    def at_rest(self, p: Array, joints: Mapping[str, float]) -> Start:
-        """Return the start with the joints where asked for, which the other joints follow. Raises as the class does."""
-        start = self._assembled
-        if joints:
-            start = constrained_machine(self.machine, joints, self.system.actuation)
-        x, efforts = start.state_at_rest(p)
-        return Start(x, np.array([efforts.get(joint.name, 0.0) for joint in self.machine.movable_joints]))
+        self.underactuation = assembled(self.system).analysis.underactuation
 
     def begin(self, x: Array, u: Array, p: Array, guarded: bool) -> None:
         """Take a state as that from which changes count, and its rank of the constraints as the one expected."""

@@ -7,7 +7,9 @@ that contradict each other, a motion that moves no mass.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -29,10 +31,7 @@ from dyn_nodes.constraints.assembly import gaps
 from dyn_nodes.constraints.drives import dependent_drives
 from dyn_nodes.constraints.kane.mounts import fixed_beyond
 from dyn_nodes.constraints.linear import Subspaces
-from dyn_nodes.constraints.rest import ConstrainedRest
 from dyn_nodes.elements.actuators import states_at_rest
-from dyn_nodes.elements.wheel import STIFFNESS_SCALE
-from dyn_nodes.model.equilibrium import standing_guesses
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.problems import MachineError, Problem
 from dyn_nodes.model.rotations import matrix_of_quaternion, quaternion_of_matrix
@@ -42,6 +41,7 @@ from dyn_nodes.simulation.assembly import Actuation
 from dyn_nodes.simulation.machine_rows import machine_dynamics
 from dyn_nodes.simulation.system import System
 from dyn_nodes.simulation.wheel_sets import refuse_wheels_that_hold
+from dyn_nodes.stability.constrained_rest import ConstrainedStatics
 
 Array = NDArray[np.float64]
 
@@ -66,27 +66,46 @@ class AtRest(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ConstrainedMachine:
-    """A machine whose constraints are met.
+    """A machine whose loops are closed. Its rest is found at the first use, once for the same parameters.
 
     Attributes:
-        machine: as loaded.
+        machine: as loaded, its joints at the start where asked for.
         system: that runs; its inputs are the efforts `<joint>/effort` of joints, and the commands of actuators inside.
-        q: (nq,) initial position; v: (nv,) of the file, else at rest, but for what a prescribed motion moves at time 0.
-        analysis: rank, mobility, underactuation, redundancy at the start.
-        rest: finds its rest on springs; None where it stands on none, or starts where the file puts it.
+        assembled: (nq,) position with closed loops, not at rest yet.
+        statics: forces that its rest follows from; None: it stands on no springs, or starts where the file puts it.
     """
 
     machine: Machine
     system: System
-    q: Array
-    v: Array
-    analysis: Analysis
-    rest: ConstrainedRest | None
+    assembled: Array
+    statics: ConstrainedStatics | None
+    _rests: dict[bytes, AtRest] = field(default_factory=dict, init=False)
+
+    @property
+    def q(self) -> Array:
+        """(nq,) position at the start, under the default parameters; element states of `system.state` begin there, too.
+
+        Raises as `at_rest` does.
+        """
+        found = self.at_rest()
+        self.system.blocks.parameters.start(found.states)
+        return found.q
+
+    @cached_property
+    def v(self) -> Array:
+        """(nv,) velocity at the start: that of the file, else zero but for what a prescribed motion moves at time 0."""
+        return self._velocity(self.q)
+
+    @cached_property
+    def analysis(self) -> Analysis:
+        """Rank, mobility, underactuation and redundancy at the start."""
+        driven = tuple(joint.name for joint in self.machine.actuated_joints)
+        return analyse(self.system.blocks, self.assembled, actuated=driven)
 
     @property
     def x(self) -> Array:
-        """(n,) state at the start."""
-        return self.system.state(self.q, self.v)
+        """(n,) state at the start under the default parameters, deflections of friction included."""
+        return self._state(self.at_rest())
 
     def at_rest(self, p: Array | None = None) -> AtRest:
         """Return how it rests: on its springs, where it has any; its actuators hold the joints.
@@ -100,13 +119,21 @@ class ConstrainedMachine:
             NoEquilibriumError: a machine on springs tips or slides.
             ValueError: a cylinder at its dead centre.
         """
+        blocks = self.system.constraints.blocks
+        numbers, starts = blocks.numbers(p).copy(), [own.start for own in blocks.element_states]
+        numbers[blocks.parameters.state_places] = starts
+        key = numbers.tobytes()
+        if key not in self._rests:
+            self._rests.clear()
+            self._rests[key] = self._found(numbers)
+        return self._rests[key]
+
+    def _found(self, numbers: Array) -> AtRest:
         blocks, driven = self.system.constraints.blocks, [joint.name for joint in self.machine.actuated_joints]
-        numbers, q = blocks.numbers(p).copy(), self.q
-        places = {name: k for k, name in enumerate(blocks.parameters.names)}
+        q, places = self.assembled, {name: k for k, name in enumerate(blocks.parameters.names)}
         states = {own.name: own.start for own in blocks.element_states}
-        numbers[[places[name] for name in states]] = list(states.values())
-        if self.rest is not None:
-            q, deflections = self.rest.settle(self.q, numbers, self._stances(numbers))
+        if self.statics is not None:
+            q, deflections = self.statics.settle(q, numbers)
             states |= deflections
             numbers[[places[name] for name in deflections]] = list(deflections.values())
         at = blocks.at(q, None, numbers)
@@ -118,29 +145,32 @@ class ConstrainedMachine:
             states |= states_at_rest(self.machine, dict(zip(blocks.tree.position_names, q)), efforts)
         return AtRest(q, states, efforts)
 
-    def _stances(self, p: Array) -> Iterator[Array]:
-        """Height, roll and pitch of the base from which a rest is looked for, under parameters of the blocks."""
-        blocks = self.system.blocks
-        known = dict(zip(blocks.tree.position_names, self.q))
-        positions = {joint.name: float(known[joint.name]) for joint in self.machine.movable_joints}
-        gravity, scale = (float(p[blocks.parameters.names.index(name)]) for name in ('gravity_z', STIFFNESS_SCALE))
-        return standing_guesses(self.machine, positions, gravity, scale)
-
     def state_at_rest(self, p: Array) -> tuple[Array, dict[str, float]]:
         """Return the state at rest under parameters of the system, moving as the file says, and the efforts by name.
 
         Raises as `at_rest` does.
         """
-        found = self.at_rest(self.system.constraints.numbers(p, self.x))
-        v = self.v if found.q is self.q else starting_velocity(self.machine, self.system.blocks, found.q)
-        x = self.system.state(found.q, v)
+        constraints = self.system.constraints
+        still = self.system.state(self.assembled, np.zeros(self.system.nv))
+        found = self.at_rest(constraints.numbers(p, still))
+        return self._state(found), found.efforts
+
+    def _velocity(self, q: Array) -> Array:
+        with _as_problems(self.machine):
+            return starting_velocity(self.machine, self.system.blocks, q)
+
+    def _state(self, found: AtRest) -> Array:
+        x = self.system.state(found.q, self._velocity(found.q))
         for name, value in found.states.items():
             x[self.system.index('state', name)] = value
-        return x, found.efforts
+        return x
 
 
 def constrained_machine(
-    machine: Machine, joints: Mapping[str, float] | None = None, actuation: Actuation = 'effort'
+    machine: Machine,
+    joints: Mapping[str, float] | None = None,
+    actuation: Actuation = 'effort',
+    system: System | None = None,
 ) -> ConstrainedMachine:
     """Return the system of a machine with its constraints, assembled.
 
@@ -150,37 +180,38 @@ def constrained_machine(
         machine: with constraints.
         joints: positions at the start by name, over those of the YAML; these stay in any case.
         actuation: `hydraulic`: voltages in, actuators inside that hold the joints at the start; `effort`: efforts in.
+        system: of this machine, whose equations are traced; None: they are traced.
 
     Raises:
         MachineError: the constraints can't be met; says which, where, and by how much. Or a reaction is asked for at
             a fixed joint beyond which something holds a link that does not move. Or the drives of a machine with a
             fixed base, as many as its freedoms, do not determine its motion. Or its wheels leave it no motion.
-        NoEquilibriumError: a machine on springs tips or slides.
-        ValueError: a cylinder at its dead centre.
     """
     if joints:
         initial = replace(machine.initial, joint_positions={**machine.initial.joint_positions, **joints})
         machine = replace(machine, initial=initial)
-    system = System.of(machine_dynamics(machine, actuation))  # of a tree, too: it has no rows then
+    if system is None:
+        system = System.of(machine_dynamics(machine, actuation))  # of a tree, too: it has no rows then
     blocks = system.constraints.blocks
     _refuse_reactions(machine, blocks.tree)
     driven = tuple(joint.name for joint in machine.actuated_joints)
     q = _assembled(machine, blocks, list(joints or ()))
     settles = machine.supports and machine.initial.settle and machine.base.attachment != 'fixed'
-    rest = ConstrainedRest(machine, blocks, driven) if settles else None
-    still = np.zeros(blocks.tree.nv)
-    try:
+    with _as_problems(machine):
+        still = np.zeros(blocks.tree.nv)
         constrained_dynamics(blocks, q, starting_velocity(machine, blocks, q), still, method='saddle')
-        counts = analyse(blocks, q, actuated=driven)
-        start = ConstrainedMachine(machine, system, q, still, counts, rest)
-        found = start.at_rest()
-        v = starting_velocity(machine, blocks, found.q)
-    except ConstraintError as error:
-        raise MachineError([_problem(machine, '', 'constraints that allow a defined motion', str(error))]) from error
     _refuse_dependent_drives(machine, blocks, q, driven)
     refuse_wheels_that_hold(machine, blocks, q)
-    blocks.parameters.start(found.states)
-    return replace(start, q=found.q, v=v, analysis=analyse(blocks, found.q, actuated=driven) if rest else counts)
+    return ConstrainedMachine(machine, system, q, ConstrainedStatics(machine, blocks) if settles else None)
+
+
+@contextmanager
+def _as_problems(machine: Machine) -> Iterator[None]:
+    """Turn what the solvers of constraints reject into a MachineError."""
+    try:
+        yield
+    except ConstraintError as error:
+        raise MachineError([_problem(machine, '', 'constraints that allow a defined motion', str(error))]) from error
 
 
 def _refuse_reactions(machine: Machine, tree: Tree) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 from dyn_nodes.constraints import Loop, RollingWheel, Rows, world_frame
 from dyn_nodes.elements.wheel import DIRECTIONS, XYZ, axis_names
 from dyn_nodes.forces.contact import ground_axes
+from dyn_nodes.model.equilibrium import gear_gives_way
 from dyn_nodes.model.machine import Machine, Wheel
 from dyn_nodes.model.problems import ContactModelError
 from dyn_nodes.multibody import Frame, TreeState, bias_force, mass_matrix
@@ -119,6 +120,8 @@ def rigid_contacts(machine: Machine) -> tuple[RigidContact, ...]:
         refused.append('terrain that rises')
     if machine.needs_constraints:
         refused.append('constraints')
+    if gear_gives_way(machine):
+        refused.append('wheels on joints that give way')
     if machine.base.attachment == 'fixed':
         refused.append('a fixed base')
     if not machine.wheels:

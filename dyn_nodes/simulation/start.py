@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.model.equilibrium import NoEquilibriumError
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.multibody.base_motion import base_tilt
 from dyn_nodes.simulation.initial import settle, state_of_rest
 from dyn_nodes.simulation.system import System
+
+if TYPE_CHECKING:
+    from dyn_nodes.simulation.constrained_machine import ConstrainedMachine
 
 Array = NDArray[np.float64]
 
@@ -33,20 +40,53 @@ def start_of(
         pose: (6,) first guess of the base, x, y, z, roll, pitch, yaw; beside constraints the file gives it.
 
     Raises:
-        NoEquilibriumError: it cannot rest there.
+        NoEquilibriumError: it cannot rest there, or is overturned there.
         MachineError: the constraints cannot be met.
         ValueError: a cylinder at its dead centre.
     """
     p = system.parameters() if p is None else p
-    movable = system.machine.movable_joints
+    machine, movable = system.machine, system.machine.movable_joints
     if system.constraints is not None:
-        from dyn_nodes.simulation.constrained_machine import constrained_machine
-
-        found = constrained_machine(system.machine, joints, system.actuation)
-        x, efforts = found.state_at_rest(p)
+        x, efforts = assembled(system, joints).state_at_rest(p)
+        check_upright(machine, base_tilt(machine.base.attachment, x))
         return Start(x, np.array([efforts.get(joint.name, 0.0) for joint in movable]))
     rest = settle(system, p, joints, pose)
+    check_upright(machine, tilt_of(rest.pose))
     return Start(state_of_rest(system, rest, moves=True), rest.holding[system.nv - len(movable) :])
+
+
+def check_upright(machine: Machine, tilt: float) -> None:
+    """Demand that a machine on wheels is not overturned at its start. Raises NoEquilibriumError.
+
+    Args:
+        machine: the machine.
+        tilt: of the base, rad.
+    """
+    if machine.supports and machine.base.attachment != 'fixed' and tilt > machine.overturn_angle:
+        raise NoEquilibriumError(
+            f'{machine.name}: overturned at the start: expected a tilt of the base of at most '
+            f'{machine.overturn_angle:.4g} rad, found {tilt:.4g}'
+        )
+
+
+def tilt_of(pose: Array) -> float:
+    """Return the tilt of a base, rad, in a pose (6,): x, y, z, roll, pitch, yaw."""
+    return float(np.arccos(np.cos(pose[3]) * np.cos(pose[4])))
+
+
+def assembled(system: System, joints: Mapping[str, float] | None = None) -> ConstrainedMachine:
+    """Return the machine of a system with constraints, its loops closed; the same object for the same joints.
+
+    Raises MachineError: the constraints cannot be met.
+    """
+    return _assembled(system, tuple((joints or {}).items()))
+
+
+@lru_cache(maxsize=16)
+def _assembled(system: System, joints: tuple[tuple[str, float], ...]) -> ConstrainedMachine:
+    from dyn_nodes.simulation.constrained_machine import constrained_machine  # much to import for the few that need it
+
+    return constrained_machine(system.machine, dict(joints), system.actuation, system)
 
 
 def initial_state(

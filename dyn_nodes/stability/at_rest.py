@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.measures import MEASURES, Levels, measure
-from dyn_nodes.model.equilibrium import Stance, gravity_in_ground, static_stance
+from dyn_nodes.model.equilibrium import Stance, gear_gives_way, gravity_in_ground, static_stance
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import initial_positions, link_poses, rotation_about
 from dyn_nodes.stability.balance import Balance, value_names
@@ -129,7 +129,8 @@ def alarm_levels(machine: Machine, measures: Sequence[str], start: Balance | Non
     """Return the alarm levels of a machine by measure.
 
     Full scale of a measure without a greatest value is that of the machine at rest in the initial position of its
-    files. A planar machine, one with wheels by constraint and one that holds an object have that of `start` instead.
+    files. A planar machine, one with wheels by constraint, one whose contacts hang on joints that give way and one that
+    holds an object have that of `start` instead.
 
     Args:
         machine: the machine.
@@ -155,7 +156,7 @@ def alarm_levels(machine: Machine, measures: Sequence[str], start: Balance | Non
 
 def _margins_at_rest(machine: Machine, names: Sequence[str]) -> Mapping[str, Margin] | None:
     """Return margins by name in the initial position; None where `static_stance` does not describe the machine."""
-    if machine.base.attachment != 'free' or not stands_on_springs(machine):
+    if machine.base.attachment != 'free' or not stands_on_springs(machine) or gear_gives_way(machine):
         return None
     stance = static_stance(machine)
     if stance is None:

@@ -20,12 +20,11 @@ from dyn_nodes.control.trajectory import JointTrajectory, TrajectoryPoint
 from dyn_nodes.control.wheel_base import WheelBase
 from dyn_nodes.control.wheel_drive import DriveLimits
 from dyn_nodes.control.wheel_motion import JointValues, WheelMotion
-from dyn_nodes.model.equilibrium import gravity_in_ground
+from dyn_nodes.model.equilibrium import NoEquilibriumError, gravity_in_ground
 from dyn_nodes.model.machine import Machine, Slope
 from dyn_nodes.monitor.arm_pace import SLOWEST, STILL, ArmPace, slowed
 from dyn_nodes.monitor.grip_governor import GripGovernor, GripSettings
 from dyn_nodes.monitor.grip_model import COMING, GripModel, is_astray, joint_states
-from dyn_nodes.simulation.initial import NoEquilibriumError
 from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.stability.grip import grip_of
 

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.control import Segment, VoltageProfile
+from dyn_nodes.model.equilibrium import NoEquilibriumError
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.monitor.payload_model import PayloadModel
 from dyn_nodes.monitor.payload_settings import PayloadSettings, capacities
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
-from dyn_nodes.simulation.initial import NoEquilibriumError
 from dyn_nodes.simulation.run import Run
 from dyn_nodes.studies.measured_samples import SensorModel
 

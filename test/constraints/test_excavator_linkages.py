@@ -91,7 +91,7 @@ def test_cylinders_hold_the_weights_with_the_forces_of_virtual_work(start, angle
             moved = assemble(blocks, moved, held=list(RODS))
             energies.append(potential_energy(machine, dict(zip(names, moved))))
         slopes.append((energies[0] - energies[1]) / (2 * step))
-    here = replace(start, q=q)
+    here = replace(start, assembled=q)
     states = here.at_rest(blocks.numbers({'payload_mass': 1200.0})).states
     forces = [
         states[f'{own.name}/head_pressure'] * own.head_area - states[f'{own.name}/rod_pressure'] * own.rod_area

@@ -266,10 +266,10 @@ def test_where_the_mass_matrix_is_singular_the_inertia_is_what_the_joint_moves()
     assert felt_inertias(singular, singular.movable_joints[:1]) == pytest.approx([ABOUT_PIN])
 
 
-def test_springs_count_as_effort_and_springs_and_friction_hold_a_machine_at_rest():
+def test_springs_count_as_effort_and_springs_friction_and_stops_hold_a_machine_at_rest():
     kinds = (JointSpring, JointDamping, JointFriction, JointStop)
     assert [kind.drives for kind in kinds] == [True, False, False, False]
-    assert [kind.rests for kind in kinds] == [True, False, True, False]
+    assert [kind.rests for kind in kinds] == [True, False, True, True]
 
 
 def test_a_free_body_has_no_single_position():

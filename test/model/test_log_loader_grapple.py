@@ -68,7 +68,8 @@ def test_the_grapple_hangs_plumb_in_every_posture(machine, boom, stick):
             self.meta, self._function = meta, functions['statics']
 
         def statics(self, *arguments):
-            inputs, outputs = arguments[:4], arguments[4:]
+            count = self._function.n_in()
+            inputs, outputs = arguments[:count], arguments[count:]
             for found, into in zip(self._function(*inputs), outputs):
                 into[:] = np.asarray(found).ravel()
 

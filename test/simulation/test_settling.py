@@ -146,7 +146,7 @@ def test_slippery_slope_is_no_place_to_stand(system, scale, words):
 )
 def test_posture_that_tips_is_refused_with_the_reason(system, values, slope, joints):
     p = system.parameters(values, slope)
-    with pytest.raises(NoEquilibriumError, match=r'log_loader: no resting pose .* tips or slides'):
+    with pytest.raises(NoEquilibriumError, match=r'log_loader: no resting pose .*: the machine tips over'):
         initial_state(system, p, joints)
 
 

@@ -1,0 +1,111 @@
+"""One start of a machine for every entry point: `check`, the library, nodes and sweeps; and it stands."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from random_machines import GEARS, Mechanism, random_mechanism
+
+from dyn_nodes.commands.build_check import TracedSystem, checked_start
+from dyn_nodes.forces.joint_stop import joint_stops
+from dyn_nodes.model.equilibrium import NoEquilibriumError
+from dyn_nodes.model.machine import Machine, Slope
+from dyn_nodes.multibody.base_motion import base_coordinates
+from dyn_nodes.simulation import System
+from dyn_nodes.simulation.assembly import gravity_vector
+from dyn_nodes.simulation.initial import settle
+from dyn_nodes.simulation.start import start_of
+
+SAME = 1e-9
+"""Of positions at the start from different entry points, m or rad."""
+FAST, ALL = 60, 1000
+
+
+def positions_of_check(machine: Machine) -> np.ndarray:
+    """Positions of the base and the joints, then deflections of friction, as `check` has them."""
+    found = checked_start(machine)
+    joints = [found.joints[joint.name] for joint in machine.movable_joints]
+    return np.array([*base_coordinates('free', found.pose), *joints, *found.deflections.values()])
+
+
+def positions_of_parameters(machine: Machine, slope: tuple[float, float]) -> np.ndarray:
+    """The same of a machine on level ground with the slope as a parameter, as nodes, library and sweeps start."""
+    if machine.needs_constraints:
+        system = System(machine, 'effort')
+        p = system.parameters(None, slope)
+        x, _ = start_of(system, p)
+        names = [*system.blocks.tree.position_names, *checked_start(machine).deflections]
+        return x[[system.index('state', name) for name in names]]
+    traced = TracedSystem(machine)
+    p = traced.parameters.copy()
+    p[:3] = gravity_vector(machine.gravity, slope)
+    rest = settle(traced, p, statics=traced.statics)
+    return np.array([*base_coordinates('free', rest.pose), *rest.joints, *rest.bristles])
+
+
+def accelerations(machine: Machine) -> np.ndarray:
+    """Accelerations at the start under the efforts that hold the joints."""
+    from dyn_nodes.constraints import constrained_dynamics
+
+    found = checked_start(machine)
+    if found.constrained is None:
+        u = np.array([found.efforts[joint.name] for joint in machine.actuated_joints])
+        return found.traced.rhs(found.state, u, found.traced.parameters)
+    blocks, rest = found.constrained.system.blocks, found.constrained.at_rest()
+    drives = np.zeros(blocks.tree.nv)
+    for name, effort in rest.efforts.items():
+        drives[blocks.tree.velocity_index(name)] = effort
+    numbers, still = blocks.numbers(rest.states), np.zeros(blocks.tree.nv)
+    return constrained_dynamics(blocks, rest.q, still, drives, numbers, method='saddle').acceleration
+
+
+def check_rest(mechanism: Mechanism, folder) -> bool:
+    """Check that a machine starts everywhere from the same rest, and that it stands; return whether it does."""
+    machine = mechanism.written(folder)
+    level = replace(machine, slope=Slope())
+    mechanism.stops = {own.joint.removesuffix('_joint'): own.stiffness for own in joint_stops(machine)}
+    try:
+        found = positions_of_check(machine)
+    except NoEquilibriumError as error:
+        reason = str(error)
+    else:
+        reason = ''
+    if reason:
+        assert mechanism.rest(tuple(1.1 * own for own in mechanism.slope)) is None, reason
+        with pytest.raises(NoEquilibriumError, match=re.escape(reason)):
+            positions_of_parameters(level, mechanism.slope)
+        return False
+    assert positions_of_parameters(level, mechanism.slope) == pytest.approx(found, abs=SAME)
+    assert np.abs(accelerations(machine)).max() < 1e-5
+    start = checked_start(machine)
+    if any(mechanism.slope):
+        return True
+    assert not any(start.deflections.values())
+    mechanism.joints = {name.removesuffix('_joint'): value for name, value in start.joints.items()}
+    unknowns = [start.joints[f'{name}_joint'] for name in mechanism.unknowns]
+    slope, curvature = mechanism.slack(np.array([*start.pose[2:5], *unknowns]))
+    assert slope < 1e-6
+    assert curvature > -1e-6
+    return True
+
+
+@pytest.mark.parametrize('seed', range(FAST))
+def test_a_random_machine_starts_everywhere_from_the_same_stable_rest(seed, tmp_path):
+    check_rest(random_mechanism(seed), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('seed', range(FAST, ALL))
+def test_each_of_a_thousand_machines_starts_everywhere_from_the_same_stable_rest(seed, tmp_path):
+    check_rest(random_mechanism(seed), tmp_path)
+
+
+def test_the_random_machines_are_of_all_kinds():
+    machines = [random_mechanism(seed) for seed in range(FAST)]
+    assert {own.gear for own in machines} == set(GEARS)
+    assert any(any(own.slope) for own in machines)
+    assert not all(any(own.slope) for own in machines)
+    assert any(foot.name.startswith('pad') for own in machines for foot in own.feet)
