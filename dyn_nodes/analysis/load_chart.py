@@ -3,8 +3,8 @@
     chart = load_chart(machine, ChartSettings(slopes=(0.0, radians(5))))
 
 Rated static payload (the rule of ISO 10567): the lesser of a share of the tipping load, 75 % by default, and a share of
-the hydraulic lift capacity, 87 % by default. Tipping load: the payload at which the machine at rest on firm ground loses
-its equilibrium first, leaning on its springs and tyres, its joints without drives giving way
+the hydraulic lift capacity, 87 % by default. Tipping load: the payload at which the machine at rest on firm ground
+first loses its equilibrium, leaning on its springs and tyres, its joints without a drive giving way
 (`stability.equilibrium`); on request on rigid supports. Hydraulic lift capacity: the payload at which an actuator needs
 its pump's relief pressure.
 

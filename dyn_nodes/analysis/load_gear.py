@@ -102,7 +102,7 @@ class LoadGear:
         return np.array([self._twist(motion) for motion in self._axes.motions])
 
     def _twist(self, motion: Array) -> Array:
-        """Return the rotation and the displacement of the base's origin (6,) of the body of the arm, in axes of the base."""
+        """Return rotation and displacement (6,) of the body of the arm at the base's origin, in axes of the base."""
         bodies, joints = bodies_at(self._bare, self._rest.q, 0.0), self._bare.gear.joints
         base = self._bare.gear.base
         turn, j = np.zeros(3), self.body

@@ -214,7 +214,7 @@ class LoadStatics:
 
     @cached_property
     def still_wrench(self) -> Array:
-        """(6, 3) wrench of the ground on the links that the chain does not move, for gravity of 1 m/s2 along x, y, z."""
+        """(6, 3) wrench of the ground on links that the chain does not move, for gravity of 1 m/s2 along x, y and z."""
         links = [link for link in self.machine.links if link.name not in self._moved]
         mass, middle = center_of_mass(links, self._poses, None)
         return np.vstack([-mass * np.cross(middle, np.eye(3)).T, -mass * np.eye(3)])

@@ -1,7 +1,7 @@
 """Load of every support of a standing machine over the slew angle of its arm, as outrigger loads of cranes are given.
 
-The arm slews once around in a fixed posture, such as a fixed boom length and angle, with a fixed payload. At every angle
-the machine stands in its stable equilibrium on springs and tyres, joints without a drive giving way
+The arm slews once around in a fixed posture, such as a fixed boom length and angle, with a fixed payload. At every
+angle the machine stands in its stable equilibrium on springs and tyres, joints without a drive giving way
 (`stability.equilibrium`); cranes are judged by the greatest load of each outrigger (CICA-GN-0013).
 """
 
@@ -64,8 +64,8 @@ def support_loads(
     at = {**initial_positions(machine), **(positions or {})}
     joint = _swing_joint(machine)
     count = max(4, round(2.0 * np.pi / step))
-    swings = -np.pi + 2.0 * np.pi / count * np.arange(1, count + 1)
-    swings = swings[(swings >= joint.lower) & (swings <= joint.upper)]
+    around = [-np.pi + 2.0 * np.pi / count * k for k in range(1, count + 1)]
+    swings = np.array([swing for swing in around if joint.lower <= swing <= joint.upper])
     loads, gravity = np.full((len(swings), len(machine.supports)), np.nan), gravity_in_ground(machine)
     for k, swing in enumerate(swings):
         found = settle(running_gear(machine, at | {joint.name: float(swing)}), payload, gravity)

@@ -185,8 +185,8 @@ class GroundObserver:
         corners = self.contacts.corners
         places = corners[self.standing[corners]]
         self.polygon = places[support_order(attachments[places])]
-        corners = attachments[self.polygon]
-        degree = zmp_degree(corners, corners.mean(axis=0), np.array([0.0, 0.0, -1.0]))
+        points = attachments[self.polygon]
+        degree = zmp_degree(points, points.mean(axis=0), np.array([0.0, 0.0, -1.0]))
         self.radius = float(degree.inradius)
 
     def stand_on(self, standing: NDArray[np.bool_]) -> None:

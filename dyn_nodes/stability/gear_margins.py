@@ -135,7 +135,7 @@ def _by_axis(name: str, support: Support, axes: TippingAxes, moments: AxisMoment
 
 
 def axis_polygon(axes: TippingAxes, distance: Array, support: Support) -> Array:
-    """Return the corners (n, 3) of the area of the ground above which the centre of mass is held, counter-clockwise, m."""
+    """Return the corners (n, 3), m, of the area of the ground above which the centre of mass is held."""
     lean = support.up[:2] / support.up[2]
     below = support.com[:2] - support.com[2] * lean
     polygon = FAR * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]]) + below

@@ -1,8 +1,9 @@
 """Tipping axes of a machine in one position: the motions by which it can tip, and what holds it against each.
 
-A tipping motion lifts some supports and leaves all others on the ground; it is an extreme ray of the displacements that no
-support and no stop of a joint prevents, springs and tyres taken as rigid. On a machine that stands as one body these are
-the turns about the edges of the support polygon; with a pivoted axle some axes pass through the pivot (ISO 8813, ISO 22915).
+A tipping motion lifts some supports and leaves all others on the ground: it is an extreme ray of the displacements
+that no support and no stop of a joint prevents, springs and tyres taken as rigid. On a machine that stands as one body
+these are the turns about the edges of the support polygon; with a pivoted axle some axes pass through the pivot
+(ISO 8813, ISO 22915).
 """
 
 from __future__ import annotations
@@ -96,10 +97,10 @@ def bodies_at(running: RunningGear, q: Array, payload: float) -> Bodies:
     """Return where the bodies are at a position (n,) of the gear with a payload, kg."""
     at = new_balance(running.gear)
     balance_kernel(running.gear, q, float(payload), np.array([0.0, 0.0, -1.0]), np.zeros(running.gear.rows), at)
-    found = at.bodies
-    return Bodies(
-        *(found[name].copy() for name in ('rotation', 'origin', 'axis', 'mass', 'center')), at.compression.copy()
+    rotation, origin, axis, mass, center = (
+        at.bodies[name].copy() for name in ('rotation', 'origin', 'axis', 'mass', 'center')
     )
+    return Bodies(rotation, origin, axis, mass, center, at.compression.copy())
 
 
 def point_rates(running: RunningGear, bodies: Bodies, body: int, point: Array) -> Array:

@@ -1,8 +1,8 @@
 """Generalized forces of a machine at rest and their derivatives, as array loops.
 
-The machine is a tree of joints with one degree of freedom (`gear.Gear`): first the displacements of its base against the
-ground, then the joints that give way. Body j is the one that joint j moves. All quantities are in axes of the ground: z
-along its normal, x along the heading.
+The machine is a tree of joints with one degree of freedom (`gear.Gear`): first the displacements of its base against
+the ground, then the joints that give way. Body j is the one that joint j moves. All quantities are in axes of the
+ground: z along its normal, x along the heading.
 """
 # mypy: ignore-errors
 

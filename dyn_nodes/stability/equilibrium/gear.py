@@ -54,8 +54,8 @@ JOINT = np.dtype(
     align=True,
 )
 """A joint and the body that it moves: the joint that carries it (-1: the ground), whether it slides, its frame in the
-carrying body, m, its axis in that frame, stiffness and position of its spring, limits, stiffness of its stops; mass, kg,
-and mass times centre of mass, kg m, of the body without payload."""
+carrying body, m, its axis in that frame, stiffness and position of its spring, limits, stiffness of its stops; mass,
+kg, and mass times centre of mass, kg m, of the body without payload."""
 SUPPORT = np.dtype(
     [
         ('body', 'i8'),
@@ -79,7 +79,7 @@ BETWEEN = np.dtype(
     ],
     align=True,
 )
-"""A row of a constraint between two bodies: points or directions of both, the direction in the second body, length, m."""
+"""A row of a constraint between two bodies: points or directions of both, direction in the second body, length, m."""
 LOAD = np.dtype([('body', 'i8'), ('point', 'f8', (3,))], align=True)
 """Body and place of the payload, m."""
 

@@ -1,11 +1,12 @@
 """Tipping load of a machine that stands as one body, by its edges: an array loop for charts with many states.
 
-At the first loss of equilibrium the load is on the supports of one edge of the support polygon, and the last other support
-just lifts. Its free length and the compressions of the edge give the plane of the ground, the plane gives the payload for
-which the moment about the edge vanishes, and this the compressions: a fixed point that a few rounds find. The result counts
-only where the general balance confirms it; else the path is followed (`search.follow`).
+At the first loss of equilibrium the load is on the supports of one edge of the support polygon, and the last other
+support just lifts. Its free length and the compressions of the edge give the plane of the ground, the plane gives the
+payload for which the moment about the edge vanishes, and this the compressions: a fixed point that a few rounds find.
+The result counts only where the general balance confirms it; else the path is followed (`search.follow`).
 """
 # mypy: ignore-errors
+# ruff: noqa: SIM110
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ def plane_axes(n, ex, ey):
 
 @part
 def plane_through(p, r, n):
-    """Write the unit normal n (3,) with n . (p_i - p_0) = r_i - r_0 of three points p (3, 3); return whether there is one."""
+    """Write the unit normal n (3,) with n . (p_i - p_0) = r_i - r_0 of points p (3, 3); return whether there is one."""
     u, v, w = np.empty(3), np.empty(3), np.empty(3)
     for a in range(3):
         u[a], v[a] = p[1, a] - p[0, a], p[2, a] - p[0, a]

@@ -1,5 +1,6 @@
 """Stable equilibria of a machine on its supports, and the load at which they end, as array loops."""
 # mypy: ignore-errors
+# ruff: noqa: SIM110
 
 from __future__ import annotations
 
@@ -134,7 +135,7 @@ def unbalanced(at, multipliers, weight):
 
 @part
 def tangent(at, soft, K):
-    """Write the symmetric part of the stiffness (n, n), that of the constraints included, plus `soft` on its diagonal."""
+    """Write the symmetric part of the stiffness (n, n), constraints included, plus `soft` on its diagonal."""
     n, m = at.force.shape[0], at.gap.shape[0]
     for i in range(n):
         for j in range(i + 1):
@@ -333,6 +334,7 @@ def follow(gear, ramp, share, q, multipliers, step, most, fine, stages, count, a
         most: share at which the search ends.
         fine: step of the share at which the end of the path is found.
         stages: (r, 3) events in order: kind, number, share; filled from row `count` on.
+        count: number of events so far.
         at: scratch.
 
     Returns:
@@ -385,13 +387,18 @@ def tip(gear, ramp, share, q, multipliers, step, most, fine, levels, stages, los
     """Follow a machine on a ramp through all equilibria up to its fall.
 
     Args:
-        gear, ramp, step, most, fine: as in `follow`.
+        gear: as in `follow`.
+        ramp: as in `follow`.
         share: at which the ramp starts, kg or rad.
         q: (n,) position from which the machine is set down; moved.
         multipliers: (m,) of the constraints; moved.
+        step: first step of the share.
+        most: share at which the search ends.
+        fine: step of the share at which the end of a path is found.
         levels: number of equilibria that may be lost one after another; 0: the machine is set down only.
         stages: (r, 3) events in order: kind, number, share; filled.
-        lost, fell: (n,) positions of the last equilibria before the first loss and before the fall; filled.
+        lost: (n,) position of the last equilibrium before the first loss; filled.
+        fell: (n,) position of the last equilibrium before the fall; filled.
         at: scratch.
 
     Returns:

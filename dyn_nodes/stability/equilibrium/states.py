@@ -11,8 +11,8 @@ from dyn_nodes.stability.equilibrium.lean import UNKNOWN, lean_payload
 from dyn_nodes.stability.equilibrium.search import NOT_STANDING, Ramp, put, tip
 
 ARM = np.dtype([('mass', 'f8'), ('moment', 'f8', (3,)), ('mount', 'f8', (3,))], align=True)
-"""An arm in one posture: mass, kg, mass times centre of mass, kg m, without payload, and the place of the payload, m, in
-axes of the body that carries it."""
+"""An arm in one posture: mass, kg, mass times centre of mass, kg m, without payload, and the place of the payload, m,
+in axes of the body that carries it."""
 
 
 @kernel

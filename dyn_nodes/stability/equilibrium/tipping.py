@@ -1,7 +1,7 @@
 """Tipping of a machine by equilibrium: the load, slope or acceleration at which its static equilibrium is first lost.
 
-As a load grows, supports lift, axles reach their stops, springs and tyres yield and the machine leans. `tipping` follows
-the stable equilibrium (`search.follow_kernel`) to the load beyond which none is near: the first loss of equilibrium, the
+As a load grows, supports lift, axles reach their stops, springs and tyres yield and the machine leans. The stable
+equilibrium is followed (`search.follow`) to the load beyond which none is near: the first loss of equilibrium, the
 tipping load. From there the machine moves on by itself, onto a stop, onto another support, or over; the path is
 followed again from where it comes to rest, until it overturns: the fall.
 """

@@ -1,7 +1,8 @@
-"""A load that grows slowly on a machine in MuJoCo: when a support lifts, when the machine moves on by itself, when it falls.
+"""A load that grows slowly on a machine in MuJoCo: loads at which a support lifts, equilibrium is lost, and it falls.
 
 Supports are one-sided springs: tendons from each attachment to a point far above it, which pull when they are longer
-than they were with the support at the ground. Driven joints are welded in the posture; joint stops are stiff tendons with play.
+than they were with the support at the ground. Driven joints are welded in the posture; joint stops are stiff tendons
+with play.
 """
 
 from __future__ import annotations
@@ -98,7 +99,8 @@ def mujoco_model(machine: Machine) -> mujoco.MjModel:
         if np.isfinite([joint.lower, joint.upper]).all():
             stops.append(
                 f'<fixed stiffness="{STOP * weight!r}" damping="{STOP_DAMPING * STOP * weight!r}" '
-                f'springlength="{joint.lower!r} {joint.upper!r}"><joint joint={quoteattr(joint.name)} coef="1"/></fixed>'
+                f'springlength="{joint.lower!r} {joint.upper!r}">'
+                f'<joint joint={quoteattr(joint.name)} coef="1"/></fixed>'
             )
         element = f'<joint name={quoteattr(joint.name)} type="{text}" axis="{_text(joint.axis)}" {spring}/>'
         return body(joint.child, joint.origin, element)
@@ -106,7 +108,8 @@ def mujoco_model(machine: Machine) -> mujoco.MjModel:
     root = body(machine.links[0].name, np.eye(4), '<freejoint/>')
     equality = ''
     for entry in machine.constraints:
-        assert entry.kind == 'coupling' and len(entry.coefficients) == 2
+        assert entry.kind == 'coupling'
+        assert len(entry.coefficients) == 2
         (one, a), (two, b) = entry.coefficients
         equality += (
             f'<joint joint1={quoteattr(one)} joint2={quoteattr(two)} polycoef="{entry.offset / a!r} {-b / a!r} 0 0 0" '
@@ -163,7 +166,7 @@ class Staircase:
         self.carrying = self.compression > 0.0
 
     def state_after(self, q: np.ndarray, load: float) -> np.ndarray:
-        """Return the position at which the machine comes to rest with a load, or overturned, from a position at rest."""
+        """Return the position at which the machine comes to rest with a load, or overturned, from one at rest."""
         mujoco.mj_resetData(self.model, self.data)
         self.data.qpos[:] = q
         self.model.body_mass[self.payload] = load

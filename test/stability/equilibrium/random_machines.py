@@ -17,6 +17,7 @@ from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import Machine
 
 Point = tuple[float, float, float]
+Limits = tuple[float, float]
 
 
 class Maker:
@@ -45,12 +46,12 @@ class Maker:
         inertia = (mass * (y * y + z * z) / 12, mass * (x * x + z * z) / 12, mass * (x * x + y * y) / 12)
         self.links.append(
             f'<link name="{name}"><inertial><origin xyz="{_text(center)}"/><mass value="{mass!r}"/>'
-            f'<inertia ixx="{inertia[0]!r}" iyy="{inertia[1]!r}" izz="{inertia[2]!r}" ixy="0" ixz="0" iyz="0"/></inertial>'
-            '</link>'
+            f'<inertia ixx="{inertia[0]!r}" iyy="{inertia[1]!r}" izz="{inertia[2]!r}" ixy="0" ixz="0" iyz="0"/>'
+            '</inertial></link>'
         )
 
     def joint(
-        self, name: str, kind: str, parent: str, child: str, at: Point, axis: Point, limits: tuple[float, float] = (0, 0)
+        self, name: str, kind: str, parent: str, child: str, at: Point, axis: Point, limits: Limits = (0, 0)
     ) -> None:
         """Add a joint."""
         limit = f'<limit lower="{limits[0]!r}" upper="{limits[1]!r}" effort="1e7" velocity="5"/>'
@@ -163,7 +164,7 @@ def oscillating_axle(maker: Maker) -> tuple[float, float]:
 
 
 def _bogie(maker: Maker, name: str, parent: str, at: Point, spread: float, radius: float, limit: float) -> None:
-    """Add a beam with two wheels that pitches about y; `at` in the frame of its parent, wheels at the parent's z = radius."""
+    """Add a beam with two wheels that pitches about y, `at` in the frame of its parent, its wheels on the ground."""
     maker.link(name, 0.03 * maker.mass, (spread, 0.2, 0.2))
     maker.free(f'{name}_pivot', 'revolute', parent, name, at, (0.0, 1.0, 0.0), limit)
     for end, x in (('fore', 0.5 * spread), ('aft', -0.5 * spread)):
