@@ -311,10 +311,32 @@ def _print_statics(console: Console, static: dict[str, Any] | None) -> None:
         f'weight {static["weight"]:.1f} N, pitch {pitch:.3f} deg, roll {roll:.3f} deg, '
         f'base {static["base_height"]:.4f} m above the ground, centre of mass {_point(static["center_of_mass"])} m',
     )
+    for name, gap in static['raised'].items():
+        tables.say(console, f'{name} is {1e3 * gap:.0f} mm above the ground: it does not support the machine')
+    _print_tipping(console, static['tipping'])
     if 'margins' in static:
         corners = '  '.join(f'({_point(corner)})' for corner in static['support_polygon'])
         tables.say(console, f'support polygon, m: {corners}')
         console.print(_margin_table(static))
+
+
+def _print_tipping(console: Console, tipping: dict[str, Any] | None) -> None:
+    """Print the loads at which the machine tips."""
+    if tipping is None:
+        return
+    if tipping['load'] is None:
+        tables.say(console, 'tipping load in this posture: none up to the greatest payload that was tried')
+        return
+    axis = f', about {" and ".join(tipping["axis"])}' if tipping['axis'] else ''
+    text = f'tipping load in this posture: {tipping["load"]:.0f} kg{axis}'
+    if tipping['first_lift_off'] < tipping['load'] - 0.5:
+        text += f'; a support lifts first at {tipping["first_lift_off"]:.0f} kg'
+    if tipping['fall'] is None:
+        text += '; it does not overturn up to the greatest payload that was tried'
+    elif tipping['fall'] > tipping['load'] + 0.5:
+        over = f', about {" and ".join(tipping["fall_axis"])}' if tipping['fall_axis'] else ''
+        text += f'; it comes to rest again and overturns at {tipping["fall"]:.0f} kg{over}'
+    tables.say(console, text)
 
 
 def _print_rigid_ground(console: Console, facts: dict[str, Any] | None) -> None:

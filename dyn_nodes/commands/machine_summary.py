@@ -12,14 +12,17 @@ import numpy as np
 from dyn_nodes.commands.build_check import CheckedStart, checked_start
 from dyn_nodes.commands.rigid_check import rigid_ground_summary
 from dyn_nodes.elements import actuator_element
-from dyn_nodes.model.equilibrium import NoEquilibriumError, Stance, stance_at
+from dyn_nodes.model.equilibrium import NoEquilibriumError, Stance, gravity_in_ground, stance_at
 from dyn_nodes.model.machine import Actuator, Machine
-from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses
+from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses, rotation_about
 from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.multibody.actuators import ActuatorElement
 from dyn_nodes.multibody.base_motion import given_velocities
 from dyn_nodes.simulation.constrained_machine import ConstrainedMachine
 from dyn_nodes.stability.at_rest import contact_at_rest, stands_on_springs, support_at_rest
+from dyn_nodes.stability.equilibrium.gear import running_gear
+from dyn_nodes.stability.equilibrium.standing import standing_supports
+from dyn_nodes.stability.equilibrium.tipping import tipping_load
 
 ROUND_OFF = 1e-12
 BASE_FREEDOMS = {'fixed': 0, 'planar': 3, 'free': 6}
@@ -111,7 +114,8 @@ def static_summary(machine: Machine, start: CheckedStart | None = None) -> dict[
     None for a fixed base, without springs, or where loads or wheels by constraint take part.
 
     Keys: `stands`, and where it does `base_height`, `pitch`, `roll`, `center_of_mass`, `zmp`, `wheels`
-    (name -> load in N, share, compression in m, contact in m), `support_polygon` (corners in m), `edges` (names) and
+    (name -> load in N, share, compression in m, contact in m), `raised` (supports in the air, gaps in m), `tipping` (of
+    the payload: loads in kg, see `_tipping`), `support_polygon` (corners in m), `edges` (names) and
     `margins` (measure -> value, unit, values and names of edges, wheels or ends). Positions are in axes of the ground,
     the base link above the origin.
 
@@ -140,7 +144,41 @@ def static_summary(machine: Machine, start: CheckedStart | None = None) -> dict[
     }
     if machine.base.attachment == 'free':
         summary |= _margins(machine, stance)
-    return summary
+    return summary | {'raised': _raised(machine, stance), 'tipping': _tipping(machine)}
+
+
+def _raised(machine: Machine, stance: Stance) -> dict[str, float]:
+    """Return the supports that do not carry the machine, by name, with their gaps above the ground, m."""
+    poses = link_poses(machine.links, machine.joints, initial_positions(machine))
+    up = (rotation_about(np.eye(3)[1], stance.pitch) @ rotation_about(np.eye(3)[0], stance.roll))[2]
+    gaps = {}
+    for own, stands in zip(machine.supports, standing_supports(machine)):
+        if not stands:
+            point = poses[own.link][:3, :3] @ own.position + poses[own.link][:3, 3]
+            gaps[own.name] = stance.height + float(up @ point) - own.free_length
+    return gaps
+
+
+def _tipping(machine: Machine) -> dict[str, Any] | None:
+    """Return how the machine tips in its initial posture as its payload grows; None without a payload.
+
+    Keys: `first_lift_off`, `load` (first loss of equilibrium) and `fall` in kg, None where there is none; `axis`, names
+    of what the machine tips about, and `stages`.
+    """
+    if machine.payload is None:
+        return None
+    try:
+        found = tipping_load(running_gear(machine), gravity_in_ground(machine))
+    except ValueError:
+        return None
+    return {
+        'first_lift_off': _finite(found.first_lift_off),
+        'load': _finite(found.load),
+        'fall': _finite(found.fall),
+        'axis': [] if found.axis is None else list(found.axis.names),
+        'fall_axis': [] if found.fall_axis is None else list(found.fall_axis.names),
+        'stages': [stage._asdict() for stage in found.stages],
+    }
 
 
 def _standing(machine: Machine, name: str, stance: Stance) -> dict[str, Any]:
@@ -158,7 +196,7 @@ def _margins(machine: Machine, stance: Stance) -> dict[str, Any]:
     at_rest = support_at_rest(machine, stance)
     return {
         'support_polygon': [_list(corner[:2]) for corner in at_rest.support.feet],
-        'edges': list(at_rest.support.edge_names),
+        'edges': list(at_rest.edge_names),
         'margins': {
             name: {
                 'value': _finite(margin.value),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,12 @@ from dyn_nodes.model.equilibrium import Stance, gear_gives_way, gravity_in_groun
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import initial_positions, link_poses, rotation_about
 from dyn_nodes.stability.balance import Balance, value_names
+from dyn_nodes.stability.equilibrium.axes import TippingAxes, tipping_axes
+from dyn_nodes.stability.equilibrium.gear import running_gear
+from dyn_nodes.stability.equilibrium.standing import carried, gives_way, standing_supports
+from dyn_nodes.stability.gear_margins import AxisMoments, axis_margins, axis_polygon, name_axes
 from dyn_nodes.stability.grip import Grip, axles_of, free_directions, grip_of
-from dyn_nodes.stability.polygon import PolygonError, support_order
+from dyn_nodes.stability.polygon import PolygonError, name_edges, support_order
 from dyn_nodes.stability.support import Margin, Support, margins
 
 Array = NDArray[np.float64]
@@ -44,21 +48,35 @@ class SupportAtRest:
         wheels: names of wheels and other contacts.
         feet: names of the corners of the polygon, in its order.
         measures: names of the measures that are defined.
+        counted: (w,) wheels and contacts that carry, or would before the machine moves by more than its springs yield.
+        axes: tipping axes and the moments about them where joints give way under the machine; else None. Edges are
+            then the axes, and the polygon of `support` is the area above which the centre of mass is held.
     """
 
     support: Support
     wheels: tuple[str, ...]
     feet: tuple[str, ...]
     measures: tuple[str, ...]
+    counted: NDArray[np.bool_]
+    axes: tuple[TippingAxes, AxisMoments] | None = None
 
     def margins(self, names: Iterable[str] | None = None) -> dict[str, Margin]:
         """Return the margins of the measures that are defined, or of those of them that are named."""
         chosen = self.measures if names is None else [name for name in names if name in self.measures]
-        return margins(self.support, chosen)
+        if self.axes is not None:
+            return axis_margins(self.support, *self.axes, chosen, self.counted)
+        return margins(self.support, chosen, self.counted)
 
     def names(self, measure: str) -> tuple[str, ...]:
         """Return the names of the values of a measure."""
-        return value_names(measure, self.support.edge_names, self.wheels, self.feet)
+        return value_names(measure, self.edge_names, self.wheels, self.feet)
+
+    @property
+    def edge_names(self) -> tuple[str, ...]:
+        """Names of the edges, or of the tipping axes."""
+        if self.axes is None:
+            return self.support.edge_names
+        return name_axes(self.axes[0], self.support.travel)
 
 
 def stands_on_springs(machine: Machine) -> bool:
@@ -86,7 +104,8 @@ def support_at_rest(machine: Machine, stance: Stance) -> SupportAtRest:
         PolygonError: its contacts are no support polygon.
     """
     contacts = np.column_stack([stance.contacts, np.zeros(len(stance.contacts))])
-    corners = [k for k, support in enumerate(machine.supports) if support.corner]
+    standing = standing_supports(machine)
+    corners = [k for k, support in enumerate(machine.supports) if support.corner and standing[k]]
     order = np.array(corners)[support_order(contacts[corners])]
     gravity = gravity_in_ground(machine)
     mass = machine.total_mass + (machine.payload.mass if machine.payload is not None else 0.0)
@@ -107,13 +126,33 @@ def support_at_rest(machine: Machine, stance: Stance) -> SupportAtRest:
         rolling=_rolling(machine, stance, grip) if gripping else None,
         traction=grip.traction if gripping else None,
     )
+    on_ground = {own.contact for own, stands in zip(machine.supports, standing) if stands}
+    names = tuple(own.name for own in machine.ground_contacts)
+    counted = np.array([name in on_ground for name in names])
+    if gives_way(machine):
+        return _support_on_axes(machine, stance, support, names, counted)
     defined = (name for name, m in MEASURES.items() if m.least_feet <= len(order) and (gripping or not m.of_friction))
-    return SupportAtRest(
-        support,
-        tuple(own.name for own in machine.ground_contacts),
-        tuple(machine.supports[place].name for place in order),
-        tuple(defined),
-    )
+    feet = tuple(machine.supports[place].name for place in order)
+    return SupportAtRest(support, names, feet, tuple(defined), counted)
+
+
+def _support_on_axes(
+    machine: Machine, stance: Stance, support: Support, names: tuple[str, ...], counted: NDArray[np.bool_]
+) -> SupportAtRest:
+    """Return how a machine is supported whose joints give way: by its tipping axes."""
+    running, gravity = running_gear(machine), gravity_in_ground(machine)
+    base = [stance.height, stance.pitch, stance.roll][: running.gear.base + 1]
+    q = np.array([*base, *running.start[running.gear.base + 1 :]])
+    payload = support.mass - machine.total_mass
+    axes = tipping_axes(running, q, payload, gravity, carried(running))
+    weight = -axes.weights @ gravity
+    moments = AxisMoments(weight, np.where(axes.leaves_stop, weight, axes.lifts @ stance.loads))
+    corners = axis_polygon(axes, weight / (support.mass * machine.gravity), support)
+    if len(corners) < 3:
+        raise PolygonError(f'{machine.name}: it has no area on which its weight is held')
+    placed = replace(support, feet=corners, edge_names=name_edges(corners, support.travel))
+    defined = (name for name, m in MEASURES.items() if m.per in ('edge', 'end') or name == 'load_share')
+    return SupportAtRest(placed, names, (), tuple(defined), counted, (axes, moments))
 
 
 def _rolling(machine: Machine, stance: Stance, grip: Grip) -> Array:
