@@ -51,8 +51,16 @@ class CompliantGround:
         """
         return start_of(self.system, p, joints)
 
-    def begin(self, x: Array, u: Array, p: Array, guarded: bool) -> None:
-        """Take a state as that from which changes count; a guarded plant ends where it overturns."""
+    def begin(self, x: Array, u: Array, p: Array, guarded: bool, step: float) -> None:
+        """Take a state as that from which changes count; a guarded plant ends where it overturns.
+
+        Args:
+            x: (n,) state.
+            u: (m,) inputs.
+            p: (k,) parameters.
+            guarded: end where the machine overturns.
+            step: greatest one of the integrator, s.
+        """
         self._tilt_at_rest = self._tilt(x)
         self._watcher = self.system.watcher(x, u, p, MOST_EVENTS_OF_A_PERIOD)
         self._limit = float(np.cos(self.machine.overturn_angle)) if guarded else NO_LIMIT

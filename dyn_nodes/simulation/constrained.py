@@ -4,9 +4,9 @@
     run = system.run(system.state(q, v), np.linspace(0, 2, 201), Inputs.constant({'crank': 4.0}))
     run.force('grasp_1'), run.energy_balance
 
-The constraints are kept by the exactness of the accelerations; drift is that of the integrator (fourth order in the
-step). Baumgarte stabilization is an option. A rank that changes, a contact that would pull, dependent rows that
-contradict each other end a run with a status: they are reported, not integrated over.
+The constraints are kept by the exactness of the accelerations, and Baumgarte's stabilization takes back the drift of
+the integrator. A rank that changes, a contact that would pull, dependent rows that contradict each other end a run with
+a status: they are reported, not integrated over.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from dyn_nodes.simulation.constrained_kernels import ConstraintKernels
 from dyn_nodes.simulation.constrained_outputs import ConstrainedOutputs
 from dyn_nodes.simulation.constrained_solver import Solver
 from dyn_nodes.simulation.march import NO_GUARD
-from dyn_nodes.simulation.settings import Settings, Stabilization, StepMethod
+from dyn_nodes.simulation.settings import FIXED, NEARNESS, Settings, Stabilization, StepMethod
 from dyn_nodes.stability.stance import stance_of
 
 Array = NDArray[np.float64]
@@ -198,9 +198,13 @@ class ConstrainedDynamics(ConstraintKernels):
 
     def solver_from(self, x: Array, u: Array, p: Array, settings: Settings) -> Solver:
         """Return how the constraints are solved in runs from a state."""
-        tolerance = RANK_TOLERANCE if settings.rank_tolerance is None else settings.rank_tolerance
-        implicit = settings.method == 'rodas3'
-        return self.solver(self.blocks_at(x, u, p), settings.solve, settings.stabilization, tolerance, implicit)
+        start, tolerance, stabilization = self.blocks_at(x, u, p), settings.rank_tolerance, settings.stabilization
+        if tolerance is None:
+            traced = self.machine is None
+            tolerance = RANK_TOLERANCE if traced else min(NEARNESS, 0.1 / Subspaces(start.J).condition)
+        if stabilization is not None and settings.method in FIXED:
+            stabilization = stabilization.bounded(settings.step)
+        return self.solver(start, settings.solve, stabilization, tolerance, settings.method == 'rodas3')
 
     @property
     def switches(self) -> bool:

@@ -1,6 +1,6 @@
 """A plant with constraints: its loops closed, its accelerations solved for a rank that holds.
 
-The constraints are kept by the accelerations; as a node runs without an end, Baumgarte's return keeps the drift small.
+The constraints are kept by the accelerations; Baumgarte's stabilization keeps the drift small, as in all runs.
 A state without accelerations ends the run with its reason: a rank that changes, rows that contradict each other, a
 motion without mass, a wheel that would lift off.
 """
@@ -15,21 +15,16 @@ from numpy.typing import NDArray
 
 from dyn_nodes.constraints import ForceObserver
 from dyn_nodes.constraints.kane import mount_of
-from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.assembly import Actuation
 from dyn_nodes.simulation.compliant_ground import CompliantGround
 from dyn_nodes.simulation.constrained import ConstrainedDynamics
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 from dyn_nodes.simulation.period import PlantStoppedError
-from dyn_nodes.simulation.settings import Stabilization
+from dyn_nodes.simulation.settings import Settings
 from dyn_nodes.simulation.start import Start
 
 Array = NDArray[np.float64]
-STABILIZATION = Stabilization(zeta=1.0, omega=10.0)
-NEARNESS = 1e-2
-"""Relative length of what is left of a row at which it counts as dependent on the others: the run ends there. It is
-smaller for a machine whose rows differ much in length from the start."""
 
 
 class ConstrainedGround(CompliantGround):
@@ -62,12 +57,10 @@ class ConstrainedGround(CompliantGround):
         x, efforts = start.state_at_rest(p)
         return Start(x, np.array([efforts.get(joint.name, 0.0) for joint in self.machine.movable_joints]))
 
-    def begin(self, x: Array, u: Array, p: Array, guarded: bool) -> None:
+    def begin(self, x: Array, u: Array, p: Array, guarded: bool, step: float) -> None:
         """Take a state as that from which changes count, and its rank of the constraints as the one expected."""
-        at = self._rows.blocks_at(x, u, p)
-        tolerance = min(NEARNESS, 0.1 / Subspaces(at.J).condition)
-        self.solver = self._rows.solver(at, stabilization=STABILIZATION, tolerance=tolerance)
-        super().begin(x, u, p, guarded)
+        self.solver = self._rows.solver_from(x, u, p, Settings(step=step))
+        super().begin(x, u, p, guarded, step)
 
     @property
     def codes(self) -> NDArray[np.int64]:

@@ -165,7 +165,7 @@ class Plant:
         self._events.clear()
         if self.system.actuation == 'effort':
             self.set_efforts(efforts)
-        self.ground.begin(self.x, self.u, self.p, self._guarded)
+        self.ground.begin(self.x, self.u, self.p, self._guarded, self.period / self.substeps)
         if self.constraints is not None:
             self.constraints.begin()
             if self.system.actuation == 'effort' and not (self.machine.supports or self.machine.initial.moves):

@@ -47,7 +47,7 @@ class RigidGround:
         x = np.asarray(self.system.initial_state(p, joints))
         return Start(x, np.asarray(self.system.holding_efforts(x, p)))
 
-    def begin(self, x: Array, u: Array, p: Array, guarded: bool) -> None:
+    def begin(self, x: Array, u: Array, p: Array, guarded: bool, step: float) -> None:
         """Take a state at rest as that from which changes count; guarded or not, a base that overturns ends it."""
         self.mode = self.system.resting_mode(x, p)
         self._stepper = Stepper(self.system, x, self.mode, p, MOST_EVENTS_OF_A_PERIOD)
