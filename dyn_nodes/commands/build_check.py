@@ -20,7 +20,7 @@ from dyn_nodes.model.posture import joint_vector
 from dyn_nodes.model.problems import MachineError, Problem
 from dyn_nodes.simulation.assembly import Assembly, rest_deflections
 from dyn_nodes.simulation.constrained_machine import ConstrainedMachine, constrained_machine
-from dyn_nodes.simulation.fastest_motion import fastest_motion, substeps_for
+from dyn_nodes.simulation.fastest_motion import Linearization
 from dyn_nodes.simulation.initial import Rest, settle, state_of_rest, statics_functions
 
 Array = NDArray[np.float64]
@@ -122,7 +122,9 @@ def _check_rest(machine: Machine) -> None:
     x, u = state_of_rest(system, rest), np.zeros(system.inputs)
     if not np.isfinite(system.rhs(x, u, system.parameters)).all():
         raise ValueError('accelerations that are not finite at the start')
-    substeps_for(machine.name, fastest_motion(system, x, u, system.parameters), EXCHANGE_PERIOD)
+    p = system.parameters
+    about = Linearization.of(system.state_names, system.scales, lambda near: system.rhs(near, u, p), x)
+    about.division(machine.name, EXCHANGE_PERIOD)
 
 
 def _problem(machine: Machine, where: str, expected: str, found: object) -> Problem:

@@ -16,6 +16,7 @@ from dyn_nodes.library.notice import shown
 from dyn_nodes.library.run import Run
 from dyn_nodes.library.vectors import number, rows_of
 from dyn_nodes.simulation import Inputs, Settings
+from dyn_nodes.simulation.guard import judge
 from dyn_nodes.simulation.period import PlantDivergedError
 from dyn_nodes.simulation.run import Run as SystemRun
 
@@ -108,6 +109,7 @@ def _stepped(owner: str, plant: Plant, times: Array, what: str, drive: Any, inpu
     """Advance a plant, asking the function at the beginning of every period."""
     states, values, events = [plant.x.copy()], [], []
     status, detail = 'done', ''
+    system: Any = plant.system
     with shown('runs'):
         for time in times[:-1][np.diff(times) > plant.period * (1.0 - 1e-6)]:
             plant.set_inputs(values_at(owner, what, drive(float(time), plant.x.copy()), inputs))
@@ -115,20 +117,19 @@ def _stepped(owner: str, plant: Plant, times: Array, what: str, drive: Any, inpu
             try:
                 plant.advance()
             except PlantDivergedError as error:
-                status, detail = 'diverged', str(error)
+                status, detail = getattr(error, 'kind', 'diverged').replace('_', ' '), str(error)
                 break
             states.append(plant.x.copy())
             events += plant.take_events()
             if plant.overturned:
-                status = 'guarded'
+                status, detail = system.guarded(plant.x)
                 break
     kept: Array = plant.period * np.arange(float(len(states)))
     table = np.repeat(np.array(values), 2, axis=0)[: 2 * len(states) - 2] if len(states) > 1 else np.array(values[:1])
     knots: Array = np.repeat(kept, 2)[1:-1] if len(states) > 1 else kept
     columns = {name: table[:, k] for k, name in enumerate(plant.system.input_names)}
-    system: Any = plant.system
     solver = system.solver_from(states[0], np.array(values[0]), plant.p, Settings()) if system.constraints else None
-    return SystemRun(
+    run = SystemRun(
         system,
         kept,
         np.array(states),
@@ -141,4 +142,8 @@ def _stepped(owner: str, plant: Plant, times: Array, what: str, drive: Any, inpu
         events,
         detail,
         solver,
+        plant.period / plant.substeps,
+        plant.refined_for,
     )
+    judge(run)
+    return run

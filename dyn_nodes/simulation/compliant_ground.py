@@ -15,7 +15,7 @@ from dyn_nodes.integrators.tables import stretches
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.base_motion import base_tilt
 from dyn_nodes.simulation.events import Event
-from dyn_nodes.simulation.fastest_motion import FastestMotion, fastest_motion
+from dyn_nodes.simulation.fastest_motion import Linearization
 from dyn_nodes.simulation.period import MOST_EVENTS_OF_A_PERIOD, Period, PlantDivergedError, Reached
 from dyn_nodes.simulation.reaction import JointReaction
 from dyn_nodes.simulation.start import Start, start_of
@@ -86,9 +86,10 @@ class CompliantGround:
     def _reaction(self) -> JointReaction:
         return JointReaction(self.system, self.machine.reactions)
 
-    def fastest_motion(self, x: Array, u: Array, p: Array) -> FastestMotion:
-        """Return the fastest motion about a state."""
-        return fastest_motion(self, x, u, p)
+    def linearization(self, x: Array, u: Array, p: Array) -> Linearization:
+        """Return the linearized system about a state."""
+        stiff = self.system.stiff_places
+        return Linearization.of(self.state_names, self.scales, lambda near: self.rhs(near, u, p), x, stiff)
 
     def advance(self, x: Array, p: Array, period: Period) -> Reached:
         """Go through a period, in two parts where the payload is let go within it.

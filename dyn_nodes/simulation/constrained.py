@@ -25,19 +25,16 @@ from dyn_nodes.constraints.solve import definite
 from dyn_nodes.elements.command_delay import input_delays
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.spatial import Expression
-from dyn_nodes.simulation.assembly import COMMON_PARAMETERS, Actuation
+from dyn_nodes.simulation.assembly import BOOKS, COMMON_PARAMETERS, WORK_SCALE, Actuation
 from dyn_nodes.simulation.constrained_kernels import ConstraintKernels
 from dyn_nodes.simulation.constrained_outputs import ConstrainedOutputs
 from dyn_nodes.simulation.constrained_solver import Solver
+from dyn_nodes.simulation.guard import overturned
 from dyn_nodes.simulation.march import NO_GUARD
 from dyn_nodes.simulation.settings import FIXED, NEARNESS, Settings, Stabilization, StepMethod
 from dyn_nodes.stability.stance import stance_of
 
 Array = NDArray[np.float64]
-WORK_SCALE = 1e5
-"""Usual size of work and heat, J."""
-
-
 ABSENT = ('payload_mass', 'joint_stop_scale')
 """Common parameters that are zero where a machine has none; the others are factors."""
 
@@ -176,21 +173,28 @@ class ConstrainedDynamics(ConstraintKernels):
         momentum = blocks.state.momentum
         about_origin = momentum.n + ca.cross(blocks.state.center_of_mass, momentum.f)
         slip = ca.mtimes(rows.jacobian, blocks.v) - rows.sigma
-        outputs = [
-            blocks.state.kinetic_energy,
-            blocks.potential_energy,
-            ca.vertcat(about_origin, momentum.f),
-            rows.residual,
-            slip,
-        ]
+        outputs = [ca.vertcat(about_origin, momentum.f), rows.residual, slip]
         return ca.Function('monitor', [blocks.q, blocks.v, blocks.parameters.vector], outputs)
 
     def monitor(self, states: Array, p: Array) -> dict[str, Array]:
-        """Return energies, momentum, residual and slip at states (t, n) under parameters (k,): (t, ...) each."""
+        """Return momentum, residual and slip at states (t, n) under parameters (k,): (t, ...) each."""
         numbers = np.array([self.numbers(p, x) for x in states]).T
         results = self._monitor(states[:, : self.nq].T, states[:, self.nq : self.nq + self.nv].T, numbers)
-        names = ('kinetic', 'potential', 'momentum', 'residual', 'slip')
+        names = ('momentum', 'residual', 'slip')
         return {name: np.array(part).T.reshape(len(states), -1) for name, part in zip(names, results)}
+
+    def guarded(self, x: Array) -> tuple[str, str]:
+        """Return the status of a run that the guard ended at a state, and the reason."""
+        assert self.machine is not None
+        return overturned(self.machine, x)
+
+    def trouble(self, x: Array, u: Array, p: Array) -> str:
+        """Return how near rows of the constraints are to depend on each other, and which; '': without constraints."""
+        if not self.blocks.m:
+            return ''
+        spaces = Subspaces(self.blocks_at(x, u, p).J)
+        row = self.blocks.row_names[spaces.weakest_row]
+        return f'condition number {spaces.condition:.3g} of the constraints, {row} the nearest to depend on others'
 
     def conditions(self, states: Array, u: Array, p: Array) -> Array:
         """Return the condition number (t,) of the independent rows at states (t, n) under inputs (t, k)."""
@@ -219,4 +223,4 @@ class ConstrainedDynamics(ConstraintKernels):
     @property
     def scales(self) -> dict[str, float]:
         """Usual sizes of states by name, where they are not 1."""
-        return {own.name: own.scale for own in self.blocks.element_states} | dict.fromkeys(('work', 'heat'), WORK_SCALE)
+        return {own.name: own.scale for own in self.blocks.element_states} | dict.fromkeys(BOOKS, WORK_SCALE)

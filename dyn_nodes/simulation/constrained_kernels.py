@@ -14,11 +14,13 @@ from dyn_nodes.compile.tape import Tape
 from dyn_nodes.constraints import Blocks, ConstraintBlocks
 from dyn_nodes.multibody.spatial import Expression
 from dyn_nodes.multibody.stiff_states import stiff_kernel
+from dyn_nodes.simulation.assembly import BOOKS
 from dyn_nodes.simulation.events import watched
+from dyn_nodes.simulation.guard import inspected
 from dyn_nodes.simulation.names import index_of
 
 Array = NDArray[np.float64]
-OWN_STATES = ('time', 'work', 'heat')
+OWN_STATES = ('time', *BOOKS)
 
 
 class ConstraintKernels:
@@ -166,6 +168,8 @@ class ConstraintKernels:
             blocks.element_rates,
         ]
         functions = {'blocks': self._function('blocks', ca.vertcat(*output))}
+        x, _, p = self._symbols
+        functions['inspect'] = ca.Function('inspect', [x, p], [self._traced(self._inspected)])
         if self.upright is not None:
             functions['guard'] = self._function('guard', self.upright, of_state_alone=True)
         rates, place = self._traced(blocks.element_rates), self.element_slice
@@ -181,6 +185,25 @@ class ConstraintKernels:
             [Tape.from_function(function).digest for function in functions.values()],
             lambda: (functions, {'watches': watches, 'stiff': stiff_places}),
         )
+
+    def inspect(self, states: Array, p: Array) -> Array:
+        """Return energies, weight and gaps (t, 4) at states (t, n), see `guard.INSPECTED`."""
+        return inspected(self.module, states, p)
+
+    @property
+    def stiff_places(self) -> tuple[int, ...]:
+        """Places of the states that fixed steps solve for."""
+        return tuple(self.module.meta['stiff'])
+
+    @cached_property
+    def _inspected(self) -> Expression:
+        """(4,) kinetic and potential energy, J, weight, N, and the greatest gap of a constraint, m or rad."""
+        blocks, state = self.blocks, self.blocks.state
+        weight = state.mass * ca.norm_2(blocks.parameters.gravity)
+        gap, residual = ca.SX(0), ca.densify(blocks.rows.residual)
+        for rows in blocks.slices.values():
+            gap = ca.fmax(gap, ca.norm_2(residual[rows]))
+        return ca.vertcat(state.kinetic_energy, blocks.potential_energy, weight, gap)
 
     @cached_property
     def implicit(self) -> CompiledModule:

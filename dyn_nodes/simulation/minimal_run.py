@@ -21,7 +21,10 @@ UNSOUND = 'the choice of independent motions no longer holds: the rank changes, 
 
 
 class MinimalRun(NamedTuple):
-    """A run: times (t,), positions (t, nq), velocities (t, nv); status `done`, or why it ended at `end`, s."""
+    """A run: times (t,), positions (t, nq), velocities (t, nv); status `done`, or why it ended at `end`, s.
+
+    There is no account of energy: nothing is judged.
+    """
 
     times: Array
     q: Array

@@ -14,6 +14,7 @@ from dyn_nodes.compile.tape import Tape
 from dyn_nodes.integrators import codes_of
 from dyn_nodes.multibody.spatial import cross
 from dyn_nodes.simulation.events import watched
+from dyn_nodes.simulation.guard import GUARDED
 from dyn_nodes.simulation.settings import Settings
 from dyn_nodes.simulation.tree_dynamics import StraightRates
 from dyn_nodes.teams.equations import TeamEquations
@@ -175,6 +176,29 @@ class TeamDynamics:
     def outputs(self, x: Array, u: Array, p: Array) -> Array:
         """Return all outputs at a state, in the order of `output_names`; they are not compiled."""
         return np.array(self._observe(x, u, p)).ravel()
+
+    stiff_places = ()
+
+    def inspect(self, states: Array, p: Array) -> Array:
+        """Return energies, weight and gaps (t, 4) at states (t, n), see `guard.INSPECTED`; there are no gaps."""
+        return np.array([np.array(self._inspect(x, p)).ravel() for x in states])
+
+    @cached_property
+    def _inspect(self) -> ca.Function:
+        own = self.equations
+        return ca.Function('inspect', [own.x, own.p], [ca.densify(ca.vertcat(own.energy, 0.0, 0.0))])
+
+    def guarded(self, x: Array) -> tuple[str, str]:
+        """Return the status of a run that the guard ended at a state, and the reason."""
+        places = self.equations.places
+        over = [robot.name for robot, place in zip(self.robots, places.q) if robot.has_overturned(x[place])]
+        if over:
+            return GUARDED, f'{", ".join(over)}: the base has tilted beyond its limit'
+        return 'unsound', 'the choice of independent velocities no longer holds'
+
+    def trouble(self, x: Array, u: Array, p: Array) -> str:
+        """Return what makes a state hard to integrate; '': nothing that is known."""
+        return ''
 
     def guard_limit(self, settings: Settings) -> float:
         """Return what the soundness has to stay above."""

@@ -21,7 +21,7 @@ MINUTE = np.linspace(0.0, 60.0, 601)
 
 @pytest.fixture(scope='module')
 def leg(tmp_path_factory):
-    return System(jansen_leg(tmp_path_factory.mktemp('leg')), 'effort')
+    return System(jansen_leg().machine(tmp_path_factory.mktemp('leg'), rate=6.0), 'effort')
 
 
 def test_jansens_leg_stays_closed_for_a_minute(leg):
