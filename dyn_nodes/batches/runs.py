@@ -24,13 +24,14 @@ from dyn_nodes.batches.plan import Course, course_of, plan_of
 from dyn_nodes.compile import CompiledModule
 from dyn_nodes.compile.lanes import lane_count
 from dyn_nodes.compile.module import lane_module, wide_kernel
+from dyn_nodes.guards.endings import conclude
+from dyn_nodes.guards.fastest_motion import TooFastError
 from dyn_nodes.integrators import codes_of
 from dyn_nodes.integrators.codes import PLACES, STIFF
 from dyn_nodes.integrators.lanes import Made, run_lanes
 from dyn_nodes.simulation import Inputs, Run, Settings, System
 from dyn_nodes.simulation.events import FOUND_COLUMNS, Watcher
-from dyn_nodes.simulation.fastest_motion import TooFastError
-from dyn_nodes.simulation.march import checked_times, codes_for, conclude, fitted, too_fast
+from dyn_nodes.simulation.march import checked_times, codes_for, fitted, too_fast
 from dyn_nodes.simulation.settings import FIXED
 
 Array = NDArray[np.float64]

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.elements import states_at_rest
+from dyn_nodes.guards.fastest_motion import Linearization
 from dyn_nodes.model.equilibrium import NoEquilibriumError
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import joint_vector
 from dyn_nodes.model.problems import MachineError, Problem
 from dyn_nodes.simulation.assembly import Assembly, rest_deflections
 from dyn_nodes.simulation.constrained_machine import ConstrainedMachine, constrained_machine
-from dyn_nodes.simulation.fastest_motion import Linearization
 from dyn_nodes.simulation.initial import Rest, settle, state_of_rest, statics_functions
 
 Array = NDArray[np.float64]

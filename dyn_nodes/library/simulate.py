@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyn_nodes.guards.checks import judge
 from dyn_nodes.library.inputs import Drive, Values, table_of, task_profile, values_at
 from dyn_nodes.library.notice import shown
 from dyn_nodes.library.run import Run
 from dyn_nodes.library.vectors import number, rows_of
 from dyn_nodes.simulation import Inputs, Settings
-from dyn_nodes.simulation.guard import judge
 from dyn_nodes.simulation.period import PlantDivergedError
 from dyn_nodes.simulation.run import Run as SystemRun
 
@@ -122,7 +122,7 @@ def _stepped(owner: str, plant: Plant, times: Array, what: str, drive: Any, inpu
             states.append(plant.x.copy())
             events += plant.take_events()
             if plant.overturned:
-                status, detail = system.guarded(plant.x)
+                status, detail = system.dynamics.guarded(plant.x)
                 break
     kept: Array = plant.period * np.arange(float(len(states)))
     table = np.repeat(np.array(values), 2, axis=0)[: 2 * len(states) - 2] if len(states) > 1 else np.array(values[:1])

@@ -21,6 +21,7 @@ from dyn_nodes.elements.wheel import DAMPING_SCALE, FRICTION_SCALE, STIFFNESS_SC
 from dyn_nodes.forces import WheelContact
 from dyn_nodes.forces.joint_elements import joint_elements
 from dyn_nodes.forces.joint_spring import joint_springs
+from dyn_nodes.guards.checks import BOOKS
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import Tree, TreeState, build_tree, forward_dynamics, inverse_dynamics
 from dyn_nodes.multibody.elements import (
@@ -50,10 +51,6 @@ COMMON_PARAMETERS = (
 AUDITED = ('suspension', 'friction')
 """Accounts of the work that elements do at points of bodies."""
 AUDIT_STATES = ('work_actuators', *(f'work_{account}' for account in AUDITED))
-BOOKS = ('work', 'heat')
-"""States that integrate the energy supplied to a system and the energy dissipated in it, J."""
-WORK_SCALE = 1e5
-"""Usual size of work and heat, J."""
 
 
 def gravity_vector(gravity: float, slope: tuple[float, float]) -> tuple[float, float, float]:
@@ -298,7 +295,7 @@ class Assembly:
 
     @cached_property
     def inspected(self) -> Expression:
-        """(4,) kinetic and potential energy, J, weight, N, and 0, as there are no constraints (`guard.INSPECTED`)."""
+        """(4,) kinetic and potential energy, J, weight, N, and no gap (`guards.checks.INSPECTED`)."""
         stored = (own.potential_energy(self.state, self.symbols) for own in self.elements)
         potential = sum(stored, self.state.potential_energy(self.gravity))
         weight = self.state.mass * ca.norm_2(self.gravity)

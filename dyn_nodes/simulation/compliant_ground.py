@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes import integrators
+from dyn_nodes.guards.fastest_motion import Linearization
 from dyn_nodes.integrators import run_rk4_watched
 from dyn_nodes.integrators.tables import stretches
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.base_motion import base_tilt
 from dyn_nodes.simulation.events import Event
-from dyn_nodes.simulation.fastest_motion import Linearization
 from dyn_nodes.simulation.period import MOST_EVENTS_OF_A_PERIOD, Period, PlantDivergedError, Reached
 from dyn_nodes.simulation.reaction import JointReaction
 from dyn_nodes.simulation.start import Start, start_of
@@ -52,15 +52,7 @@ class CompliantGround:
         return start_of(self.system, p, joints)
 
     def begin(self, x: Array, u: Array, p: Array, guarded: bool, step: float) -> None:
-        """Take a state as that from which changes count; a guarded plant ends where it overturns.
-
-        Args:
-            x: (n,) state.
-            u: (m,) inputs.
-            p: (k,) parameters.
-            guarded: end where the machine overturns.
-            step: greatest one of the integrator, s.
-        """
+        """Take a state as that from which changes count, with steps, s; a guarded plant ends where it overturns."""
         self._tilt_at_rest = self._tilt(x)
         self._watcher = self.system.watcher(x, u, p, MOST_EVENTS_OF_A_PERIOD)
         self._limit = float(np.cos(self.machine.overturn_angle)) if guarded else NO_LIMIT
@@ -88,7 +80,7 @@ class CompliantGround:
 
     def linearization(self, x: Array, u: Array, p: Array) -> Linearization:
         """Return the linearized system about a state."""
-        stiff = self.system.stiff_places
+        stiff = self.system.module.meta.get('stiff', ())
         return Linearization.of(self.state_names, self.scales, lambda near: self.rhs(near, u, p), x, stiff)
 
     def advance(self, x: Array, p: Array, period: Period) -> Reached:

@@ -23,13 +23,14 @@ from dyn_nodes.constraints._dense_loops import OPERATOR, REDUCED
 from dyn_nodes.constraints.linear import RANK_TOLERANCE, Subspaces
 from dyn_nodes.constraints.solve import definite
 from dyn_nodes.elements.command_delay import input_delays
+from dyn_nodes.guards.checks import BOOKS, GUARDED, WORK_SCALE
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.multibody.base_motion import tilted_beyond
 from dyn_nodes.multibody.spatial import Expression
-from dyn_nodes.simulation.assembly import BOOKS, COMMON_PARAMETERS, WORK_SCALE, Actuation
+from dyn_nodes.simulation.assembly import COMMON_PARAMETERS, Actuation
 from dyn_nodes.simulation.constrained_kernels import ConstraintKernels
 from dyn_nodes.simulation.constrained_outputs import ConstrainedOutputs
 from dyn_nodes.simulation.constrained_solver import Solver
-from dyn_nodes.simulation.guard import overturned
 from dyn_nodes.simulation.march import NO_GUARD
 from dyn_nodes.simulation.settings import FIXED, NEARNESS, Settings, Stabilization, StepMethod
 from dyn_nodes.stability.stance import stance_of
@@ -186,7 +187,7 @@ class ConstrainedDynamics(ConstraintKernels):
     def guarded(self, x: Array) -> tuple[str, str]:
         """Return the status of a run that the guard ended at a state, and the reason."""
         assert self.machine is not None
-        return overturned(self.machine, x)
+        return GUARDED, tilted_beyond(self.machine, x)
 
     def trouble(self, x: Array, u: Array, p: Array) -> str:
         """Return how near rows of the constraints are to depend on each other, and which; '': without constraints."""

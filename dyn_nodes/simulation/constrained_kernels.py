@@ -12,11 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.compile.tape import Tape
 from dyn_nodes.constraints import Blocks, ConstraintBlocks
+from dyn_nodes.guards.checks import BOOKS
 from dyn_nodes.multibody.spatial import Expression
 from dyn_nodes.multibody.stiff_states import stiff_kernel
-from dyn_nodes.simulation.assembly import BOOKS
 from dyn_nodes.simulation.events import watched
-from dyn_nodes.simulation.guard import inspected
 from dyn_nodes.simulation.names import index_of
 
 Array = NDArray[np.float64]
@@ -185,15 +184,6 @@ class ConstraintKernels:
             [Tape.from_function(function).digest for function in functions.values()],
             lambda: (functions, {'watches': watches, 'stiff': stiff_places}),
         )
-
-    def inspect(self, states: Array, p: Array) -> Array:
-        """Return energies, weight and gaps (t, 4) at states (t, n), see `guard.INSPECTED`."""
-        return inspected(self.module, states, p)
-
-    @property
-    def stiff_places(self) -> tuple[int, ...]:
-        """Places of the states that fixed steps solve for."""
-        return tuple(self.module.meta['stiff'])
 
     @cached_property
     def _inspected(self) -> Expression:

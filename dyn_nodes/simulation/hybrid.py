@@ -18,20 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.elements.command_delay import input_delays
+from dyn_nodes.guards.checks import not_judged
 from dyn_nodes.integrators import modes as loops
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.tree import BaseForm
 from dyn_nodes.simulation.assembly import Actuation, Assembly
 from dyn_nodes.simulation.events import Event, Watcher
-from dyn_nodes.simulation.guard import not_judged
 from dyn_nodes.simulation.names import NamedVectors
 from dyn_nodes.simulation.run import Run
 from dyn_nodes.simulation.trace import Inputs
 
 Array = NDArray[np.float64]
 MOST_EVENTS = 10_000
-IMPACTS = 'impacts and changes of mode are no part of an account of energy'
-"""Why the energy balance of a run through modes is not judged."""
 END = 'end'
 """A mode that ends the run."""
 NEVER = 1e9
@@ -230,7 +228,7 @@ class HybridModel(NamedVectors, ABC):
             events=stepper.events,
             detail=stepper.reason,
             step=step,
-            checks=not_judged(IMPACTS),
+            checks=not_judged('no account of energy goes through impacts and changes of mode'),
             modes=trace.modes[:kept],
             parameter_sets=stepper.sets,
             parameter_index=trace.sets[:kept],

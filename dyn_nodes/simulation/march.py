@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Protocol
@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes import integrators
+from dyn_nodes.guards.endings import conclude
+from dyn_nodes.guards.fastest_motion import Linearization, TooFastError
 from dyn_nodes.integrators import ADAPTIVE, run_rk4, run_rk4_watched
 from dyn_nodes.integrators.addresses import with_damped_steps, without_stiff
 from dyn_nodes.integrators.tables import stretches
 from dyn_nodes.simulation.events import Event, Watcher
-from dyn_nodes.simulation.fastest_motion import Linearization, TooFastError
-from dyn_nodes.simulation.guard import judge
 from dyn_nodes.simulation.run import Run
 from dyn_nodes.simulation.settings import FIXED, Settings
 from dyn_nodes.simulation.trace import Inputs
@@ -26,10 +26,6 @@ LEAST_STEP = 1e-12
 """Of the adaptive methods, s."""
 MOST_EVENTS = 10_000
 """Kept of one run."""
-GREATEST = 1e15
-"""Size of a state, in its unit, beyond which a run has diverged (`integrators.codes.sound`)."""
-OPENED = 'contact opened'
-"""Status of a run in which a constraint on the ground would have to pull: no fault of the constraints."""
 NO_GUARD = -2.0
 ON_GRID = 1e-9
 """Of a step: how far a time may lie beside the grid of steps and count as on it."""
@@ -44,6 +40,7 @@ class MarchingSystem(Protocol):
     delays: Array | None
     switches: bool
     time_place: int | None
+    dynamics: Any
 
     @property
     def scales(self) -> Mapping[str, float]:
@@ -55,24 +52,11 @@ class MarchingSystem(Protocol):
     def given_parameters(self, p: ArrayLike | Mapping[str, float] | None) -> Array:
         """Return parameters (n,): as given, or the defaults, changed by name."""
 
-    @property
-    def stiff_places(self) -> tuple[int, ...]:
-        """Places of the states that fixed steps solve for."""
-
     def rhs(self, x: Array, u: Array, p: Array) -> Array:
         """Return dx/dt (n,)."""
 
-    def inspect(self, states: Array, p: Array) -> Array | None:
-        """Return energies, weight and gaps (t, 4) at states (t, n); None: there is no account of energy."""
-
     def guard_limit(self, settings: Settings) -> float:
         """Return what the guard has to stay above."""
-
-    def guarded(self, x: Array) -> tuple[str, str]:
-        """Return the status of a run that the guard ended at a state, and the reason."""
-
-    def trouble(self, x: Array, u: Array, p: Array) -> str:
-        """Return what makes a state hard to integrate; '': nothing that is known."""
 
     def solver_from(self, x: Array, u: Array, p: Array, settings: Settings) -> Any:
         """Return the rates of runs from a state: `codes`, and `reason` of a status without rates."""
@@ -147,7 +131,7 @@ def fitted(
     if settings.method not in FIXED:
         return settings, ''
     rates = system.rhs if solver.rank is None else solver.rates
-    stiff = system.stiff_places if settings.stiff == 'implicit' else ()
+    stiff = system.dynamics.module.meta.get('stiff', ()) if settings.stiff == 'implicit' else ()
     about = Linearization.of(system.state_names, system.scales, lambda near: rates(near, u, p), x, stiff)
     division = about.division(system.name, settings.step, settings.method == 'rk3')
     if division.parts == 1:
@@ -159,34 +143,6 @@ def too_fast(system: MarchingSystem, stops: Array, x: Array, inputs: Inputs, p: 
     """Return a run that ends where it begins, as no sensible step follows the fastest motion."""
     status, states = integrators.STATUS[integrators.STEP_TOO_SMALL], x.reshape(1, -1).copy()
     return Run(system, stops[:1], states, inputs, p, status, x, float(stops[0]), detail=str(error))
-
-
-def conclude(run: Run, status: int, solver: Any = None) -> None:
-    """Set status, reason and checks of a run from the status of its integrator."""
-    system, x, p = run.system, run.last, run.parameters
-    u = np.zeros(len(system.input_names))
-    run.status = integrators.STATUS[status] if status >= 0 else ''
-    if status == integrators.GUARDED:
-        run.status, run.detail = system.guarded(x)
-    elif status != integrators.DONE:
-        reasons = []
-        if status < 0:
-            run.status, text = solver.reason(status)
-            reasons.append(text)
-        elif status == integrators.DIVERGED:
-            x = run.states[-1]
-            reasons.append(f'{_beyond(system.state_names, run.last)} left the range of numbers')
-        else:
-            reasons.append('no step is short enough for the tolerance')
-        if run.status != OPENED:
-            reasons.append(system.trouble(x, u, p))
-        run.detail = '; '.join([f'at t = {run.end_time:.6g} s', *(text for text in reasons if text)])
-    judge(run)
-
-
-def _beyond(names: Sequence[str], x: Array) -> str:
-    """Return the name of the first state that is no number of sensible size."""
-    return next((name for name, value in zip(names, x) if not abs(value) <= GREATEST), 'a state')
 
 
 def codes_for(codes: NDArray[np.int64], settings: Settings) -> NDArray[np.int64]:

@@ -23,7 +23,7 @@ UNSOUND = 'the choice of independent motions no longer holds: the rank changes, 
 class MinimalRun(NamedTuple):
     """A run: times (t,), positions (t, nq), velocities (t, nv); status `done`, or why it ended at `end`, s.
 
-    There is no account of energy: nothing is judged.
+    Its energy is not judged.
     """
 
     times: Array

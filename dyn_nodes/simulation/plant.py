@@ -20,6 +20,8 @@ from dyn_nodes.control.wheel_run_out import WheelRunOut
 from dyn_nodes.elements.command_delay import CommandDelay, input_delays
 from dyn_nodes.elements.hand_motion import Hands
 from dyn_nodes.forces.joint_stop import JointStop, joint_stops
+from dyn_nodes.guards.fastest_motion import MOST_SUBSTEPS
+from dyn_nodes.guards.running import RunningGuard
 from dyn_nodes.measures import DEFAULT_MEASURES
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import joint_vector
@@ -28,10 +30,8 @@ from dyn_nodes.multibody.base_motion import base_acceleration, base_pose, base_t
 from dyn_nodes.simulation.assembly import Actuation, gravity_vector
 from dyn_nodes.simulation.compliant_ground import CompliantGround
 from dyn_nodes.simulation.events import Event
-from dyn_nodes.simulation.fastest_motion import MOST_SUBSTEPS
 from dyn_nodes.simulation.names import Kind
 from dyn_nodes.simulation.period import Period, PlantDivergedError
-from dyn_nodes.simulation.running_guard import RunningGuard
 from dyn_nodes.simulation.system import System
 from dyn_nodes.stability.balance import Balance, balance_observer
 

@@ -12,10 +12,10 @@ from dyn_nodes.constraints import Blocks
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.constraints.solve import UNIQUE
 from dyn_nodes.control.constrained_servo import constrained_efforts
+from dyn_nodes.guards.checks import GREATEST_GAP
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.constrained_ground import ConstrainedGround
 from dyn_nodes.simulation.events import Event
-from dyn_nodes.simulation.guard import GREATEST_GAP
 from dyn_nodes.simulation.period import PlantStoppedError
 from dyn_nodes.stability.balance import contact_axes
 

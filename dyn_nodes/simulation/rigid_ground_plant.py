@@ -8,11 +8,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.guards.fastest_motion import Linearization
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import carrying_links
 from dyn_nodes.model.problems import ContactModelError
 from dyn_nodes.simulation.assembly import Actuation
-from dyn_nodes.simulation.fastest_motion import Linearization
 from dyn_nodes.simulation.hybrid import END, NEVER, HybridError, Stepper
 from dyn_nodes.simulation.period import MOST_EVENTS_OF_A_PERIOD, Period, PlantDivergedError, Reached
 from dyn_nodes.simulation.reaction import JointReaction

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.guards.checks import NO_BOOKS, Books, Check, books_of
 from dyn_nodes.integrators.tables import inputs_beside
 from dyn_nodes.simulation.events import Event
-from dyn_nodes.simulation.guard import NO_BOOKS, Books, Check
 from dyn_nodes.simulation.names import index_of
 from dyn_nodes.simulation.trace import Inputs
 
@@ -120,8 +120,7 @@ class Run:
     @cached_property
     def books(self) -> Books | None:
         """The account of energy and gaps; None: the model keeps none."""
-        inspected = self.system.inspect(self.states, self.parameters)
-        return None if inspected is None else Books.of(inspected, self.work, self.heat)
+        return books_of(self.system.module, self.states, self.parameters, self.system.state_names)
 
     @property
     def _account(self) -> Books:

@@ -170,28 +170,6 @@ class System(NamedVectors):
         found: tuple[Array, Array] = self.dynamics.jacobians(x, u, p)
         return found
 
-    def inspect(self, states: Array, p: Array) -> Array | None:
-        """Return energies, J, weight, N, and gaps, m or rad, (t, 4) at states (t, n) (`guard.INSPECTED`).
-
-        None: the model keeps no account of energy.
-        """
-        found: Array | None = self.dynamics.inspect(states, p)
-        return found
-
-    @property
-    def stiff_places(self) -> tuple[int, ...]:
-        """Places of the states that fixed steps solve for."""
-        return tuple(self.dynamics.stiff_places)
-
-    def trouble(self, x: Array, u: Array, p: Array) -> str:
-        """Return what makes a state hard to integrate; '': nothing that is known."""
-        return str(self.dynamics.trouble(x, u, p))
-
-    def guarded(self, x: Array) -> tuple[str, str]:
-        """Return the status of a run that the guard ended at a state, and the reason."""
-        status, reason = self.dynamics.guarded(x)
-        return str(status), str(reason)
-
     def guard_limit(self, settings: Settings) -> float:
         """Return the least cosine of the tilt in a run."""
         return float(self.dynamics.guard_limit(settings))

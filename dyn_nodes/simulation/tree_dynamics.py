@@ -11,21 +11,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.elements.command_delay import input_delays
+from dyn_nodes.guards.checks import BOOKS, GUARDED, WORK_SCALE
 from dyn_nodes.integrators import codes_of
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.multibody.base_motion import tilted_beyond
 from dyn_nodes.multibody.stiff_states import stiff_kernel
 from dyn_nodes.multibody.tree import BaseForm
 from dyn_nodes.simulation.assembly import (
-    BOOKS,
-    WORK_SCALE,
     Actuation,
     Assembly,
     has_discrete_states,
     resting_states,
 )
 from dyn_nodes.simulation.events import watched
-from dyn_nodes.simulation.guard import inspected, overturned
 from dyn_nodes.simulation.march import NO_GUARD
 from dyn_nodes.simulation.outputs import traced_outputs
 from dyn_nodes.simulation.settings import Settings
@@ -159,22 +158,9 @@ class TreeDynamics:
             x[self.state_names.index(own.name)] = own.start
         return x
 
-    def inspect(self, states: Array, p: Array) -> Array:
-        """Return energies, weight and gaps (t, 4) at states (t, n), see `guard.INSPECTED`."""
-        return inspected(self.module, states, p)
-
-    @property
-    def stiff_places(self) -> tuple[int, ...]:
-        """Places of the states that fixed steps solve for."""
-        return tuple(self.module.meta['stiff'])
-
     def guarded(self, x: Array) -> tuple[str, str]:
         """Return the status of a run that the guard ended at a state, and the reason."""
-        return overturned(self.machine, x)
-
-    def trouble(self, x: Array, u: Array, p: Array) -> str:
-        """Return what makes a state hard to integrate; '': nothing."""
-        return ''
+        return GUARDED, tilted_beyond(self.machine, x)
 
     def guard_limit(self, settings: Settings) -> float:
         """Return the least cosine of the tilt in a run."""

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.compile.tape import Tape
+from dyn_nodes.guards.checks import GUARDED
 from dyn_nodes.integrators import codes_of
 from dyn_nodes.multibody.spatial import cross
 from dyn_nodes.simulation.events import watched
-from dyn_nodes.simulation.guard import GUARDED
 from dyn_nodes.simulation.settings import Settings
 from dyn_nodes.simulation.tree_dynamics import StraightRates
 from dyn_nodes.teams.equations import TeamEquations
@@ -120,6 +120,7 @@ class TeamDynamics:
             'rhs': ca.Function('rhs', vectors, [own.rates]),
             'guard': ca.Function('guard', [own.x], [ca.densify(sound)]),
             'watch': ca.Function('watch', vectors, [watch]),
+            'inspect': ca.Function('inspect', [own.x, own.p], [ca.densify(ca.vertcat(own.energy, 0.0, 0.0))]),
         }
         if self.switches:
             functions['switch'] = ca.Function('switch', vectors, [own.switched])
@@ -177,17 +178,6 @@ class TeamDynamics:
         """Return all outputs at a state, in the order of `output_names`; they are not compiled."""
         return np.array(self._observe(x, u, p)).ravel()
 
-    stiff_places = ()
-
-    def inspect(self, states: Array, p: Array) -> Array:
-        """Return energies, weight and gaps (t, 4) at states (t, n), see `guard.INSPECTED`; there are no gaps."""
-        return np.array([np.array(self._inspect(x, p)).ravel() for x in states])
-
-    @cached_property
-    def _inspect(self) -> ca.Function:
-        own = self.equations
-        return ca.Function('inspect', [own.x, own.p], [ca.densify(ca.vertcat(own.energy, 0.0, 0.0))])
-
     def guarded(self, x: Array) -> tuple[str, str]:
         """Return the status of a run that the guard ended at a state, and the reason."""
         places = self.equations.places
@@ -195,10 +185,6 @@ class TeamDynamics:
         if over:
             return GUARDED, f'{", ".join(over)}: the base has tilted beyond its limit'
         return 'unsound', 'the choice of independent velocities no longer holds'
-
-    def trouble(self, x: Array, u: Array, p: Array) -> str:
-        """Return what makes a state hard to integrate; '': nothing that is known."""
-        return ''
 
     def guard_limit(self, settings: Settings) -> float:
         """Return what the soundness has to stay above."""

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.guards.checks import BOOKS, NO_BOOKS, Check, checks_of, not_judged
 from dyn_nodes.integrators import books
-from dyn_nodes.simulation.assembly import BOOKS
-from dyn_nodes.simulation.guard import NO_BOOKS, Check, checks_of, not_judged
 
 Array = NDArray[np.float64]
 

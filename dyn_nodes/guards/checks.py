@@ -7,19 +7,19 @@ potential energy, work and heat.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.integrators.codes import evaluate_rows
-from dyn_nodes.model.machine import Machine
-from dyn_nodes.multibody.base_motion import base_tilt
-
-if TYPE_CHECKING:
-    from dyn_nodes.simulation.run import Run
 
 Array = NDArray[np.float64]
+BOOKS = ('work', 'heat')
+"""States that integrate the energy supplied to a system and the energy dissipated in it, J."""
+WORK_SCALE = 1e5
+"""Usual size of work and heat, J."""
 GUARDED, INACCURATE = 'guarded', 'inaccurate'
 """Status of a run that ended where the machine overturned; of a run that failed a check."""
 ENERGY_SHARE = 1e-2
@@ -31,7 +31,7 @@ ROUND_OFF = 1e-9
 GREATEST_GAP = 1e-6
 """Gap allowed: length of the errors of a constraint at position level, m or rad."""
 INSPECTED = ('kinetic', 'potential', 'weight', 'gap')
-"""Columns of `System.inspect`: energies, J, weight of the machine, N, greatest gap, m or rad."""
+"""Columns of the kernel `inspect` of a system: energies, J, weight of the machine, N, greatest gap, m or rad."""
 NO_BOOKS = 'the model keeps no account of the energy that is supplied and dissipated'
 
 
@@ -85,7 +85,7 @@ class Books(NamedTuple):
 
     @classmethod
     def of(cls, inspected: Array, work: Array, heat: Array) -> Books:
-        """Return the account from what `System.inspect` returns (t, 4), and from work and heat (t,)."""
+        """Return the account from what the kernel `inspect` writes (t, 4), and from work and heat (t,)."""
         kinetic, potential, weight, gaps = inspected.T
         return cls(kinetic, potential, work, heat, float(weight[0]), gaps)
 
@@ -116,17 +116,21 @@ def checks_of(error: float, exchanged: float, weight: float, level: float, gap: 
     return Check('energy', error, allowed, 'J'), Check('gap', gap, GREATEST_GAP, 'm or rad')
 
 
-def inspected(module: Any, states: Array, p: Array) -> Array:
-    """Return what the kernel `inspect` of a compiled system has (t, 4) at states (t, n) under parameters (k,)."""
+def books_of(module: Any, states: Array, p: Array, names: Sequence[str]) -> Books | None:
+    """Return the account of a compiled system at states (t, n) under parameters (k,); None: it keeps none.
+
+    Args:
+        module: with the kernel `inspect`, if it keeps an account.
+        states: (t, n).
+        p: (k,) parameters.
+        names: of the states.
+    """
+    if 'inspect' not in module.kernels:
+        return None
+    work, heat = (states[:, names.index(name)] for name in BOOKS)
     result = np.empty((len(states), len(INSPECTED)))
     evaluate_rows(module.code('inspect'), np.ascontiguousarray(states), p, result)
-    return result
-
-
-def overturned(machine: Machine, x: Array) -> tuple[str, str]:
-    """Return the status of a run of a machine that overturned at a state, and the reason."""
-    tilt, limit = (np.degrees(angle) for angle in (base_tilt(machine.base.attachment, x), machine.overturn_angle))
-    return GUARDED, f'the base has tilted by {tilt:.1f} degrees, beyond {limit:.4g}'
+    return Books.of(result, work, heat)
 
 
 def not_judged(reason: str) -> tuple[Check, ...]:
@@ -137,8 +141,8 @@ def not_judged(reason: str) -> tuple[Check, ...]:
 _KINDS = (('energy', np.nan, 'J'), ('gap', GREATEST_GAP, 'm or rad'))
 
 
-def judge(run: Run) -> None:
-    """Set the checks of a run; one that ended as `done` or `guarded` and fails a check becomes `inaccurate`."""
+def judge(run: Any) -> None:
+    """Set the checks of a run (`simulation.Run`); `done` or `guarded` becomes `inaccurate` where a check fails."""
     run.checks = not_judged(NO_BOOKS) if run.books is None else run.books.checks()
     failed = [str(check) for check in run.checks if check.failed]
     if not failed:
