@@ -16,6 +16,8 @@ RESERVE = 1.1
 """Factor of a step by which it has to be stable."""
 SLOW = 1.0
 """Rate times step below which a motion is not looked at: its growth is that of the machine, or round-off."""
+BEYOND = 6.0
+"""Rate times step beyond which no formula is stable."""
 INCREMENT = 1e-7
 """Of a state, over its scale: small against the states and large against round-off."""
 SQUARINGS = 4
@@ -120,7 +122,7 @@ class Linearization:
                 return Division(count, self.fastest(step / count) if count > 1 else FastestMotion(0.0, ''))
             count *= more
             if count > most:
-                found = self.fastest(step / count)
+                found = self.fastest(step)
                 raise TooFastError(
                     f'{owner}: {found.state} moves with a rate of {found.rate:.3g} 1/s, for which steps of '
                     f'{STABLE / found.rate:.2g} s would be needed: expected more inertia, or less stiffness and damping'
@@ -133,8 +135,8 @@ class Linearization:
         if bound_on_rates(matrix) * step * RESERVE <= SLOW:
             return 1
         values = np.linalg.eigvals(matrix) * step * RESERVE
-        count = 1
-        while not is_stable(values / count, damped):
+        count = max(1, int(min(np.abs(values).max() / BEYOND, 10 * MOST_SUBSTEPS)))
+        while count <= MOST_SUBSTEPS and not is_stable(values / count, damped):
             count += 1
         return count
 

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from dyn_nodes.guards.fastest_motion import Linearization, bound_on_rates
+from dyn_nodes.guards.fastest_motion import Linearization, TooFastError, bound_on_rates
 from dyn_nodes.model import load_machine
 from dyn_nodes.simulation.plant import Plant
 
@@ -81,3 +81,8 @@ def test_the_bound_on_rates_is_one_and_near(seed):
     matrix = random.standard_normal((8, 8)) * 10.0 ** random.uniform(-3, 3, (8, 1))
     greatest = np.abs(np.linalg.eigvals(matrix)).max()
     assert greatest <= bound_on_rates(matrix) * (1.0 + 1e-9) <= 2.0 * greatest
+
+
+def test_an_absurd_rate_is_rejected_at_once():
+    with pytest.raises(TooFastError, match='machine: x moves with a rate of'):
+        Linearization(np.array([[-1e18]]), ['x']).division('machine', 1e-3)
