@@ -84,7 +84,9 @@ def simulate(machine: Loaded, asked: Request) -> Run:
         raise ValueError(f'{owner}: x0: expected shape ({len(system.state_names)},); found {x0.shape}')
     settings = Settings(step=plant.period / plant.substeps, watch=True)
     with shown('runs'):
-        return Run(machine, system.run(x0, times, inputs, plant.p, settings))
+        raw = system.run(x0, times, inputs, plant.p, settings)
+    raw.refined_for = raw.refined_for or plant.refined_for
+    return Run(machine, raw)
 
 
 def _times(owner: str, asked: Request, profile: VoltageProfile | None) -> Array:
