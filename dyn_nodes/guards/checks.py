@@ -26,6 +26,8 @@ ENERGY_SHARE = 1e-2
 """Energy error allowed, over the energy exchanged."""
 FALL = 1e-6
 """Height, m: the energy of the weight over it is allowed in any case."""
+LEAST_GRAVITY = 1e-6
+"""Gravity, m/s2, that counts at least for the weight: of a machine without gravity, the energy at 1 um/s is allowed."""
 ROUND_OFF = 1e-9
 """Energy error allowed, over the greatest kinetic and potential energy."""
 GREATEST_GAP = 1e-6

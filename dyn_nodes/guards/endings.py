@@ -32,7 +32,7 @@ def conclude(run: Any, status: int, solver: Any = None) -> None:
             reasons.append(text)
         elif status == integrators.DIVERGED:
             x = run.states[-1]
-            reasons.append(f'{_beyond(system.state_names, run.last)} left the range of numbers')
+            reasons.append(f'{beyond(system.state_names, run.last)} left the range of numbers')
         else:
             reasons.append('no step is short enough for the tolerance')
         if run.status != OPENED and system.constraints is not None:
@@ -41,6 +41,6 @@ def conclude(run: Any, status: int, solver: Any = None) -> None:
     judge(run)
 
 
-def _beyond(names: Sequence[str], x: Array) -> str:
+def beyond(names: Sequence[str], x: Array) -> str:
     """Return the name of the first state that is no number of sensible size."""
     return next((name for name, value in zip(names, x) if not abs(value) <= GREATEST), 'a state')

@@ -21,7 +21,7 @@ from dyn_nodes.elements.wheel import DAMPING_SCALE, FRICTION_SCALE, STIFFNESS_SC
 from dyn_nodes.forces import WheelContact
 from dyn_nodes.forces.joint_elements import joint_elements
 from dyn_nodes.forces.joint_spring import joint_springs
-from dyn_nodes.guards.checks import BOOKS
+from dyn_nodes.guards.checks import BOOKS, LEAST_GRAVITY
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import Tree, TreeState, build_tree, forward_dynamics, inverse_dynamics
 from dyn_nodes.multibody.elements import (
@@ -298,7 +298,7 @@ class Assembly:
         """(4,) kinetic and potential energy, J, weight, N, and no gap (`guards.checks.INSPECTED`)."""
         stored = (own.potential_energy(self.state, self.symbols) for own in self.elements)
         potential = sum(stored, self.state.potential_energy(self.gravity))
-        weight = self.state.mass * ca.norm_2(self.gravity)
+        weight = self.state.mass * ca.fmax(ca.norm_2(self.gravity), LEAST_GRAVITY)
         return ca.densify(ca.vertcat(self.state.kinetic_energy, potential, weight, 0.0))
 
     @cached_property

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes import integrators
+from dyn_nodes.guards.endings import beyond
 from dyn_nodes.guards.fastest_motion import Linearization
 from dyn_nodes.integrators import run_rk4_watched
 from dyn_nodes.integrators.tables import stretches
@@ -114,12 +115,13 @@ class CompliantGround:
         """Advance x in place, append what happens; return whether the base has overturned."""
         status = self._run(x, p, period, start, end, self._limit, self._watcher.positive, events)
         if status == integrators.DIVERGED:
-            raise PlantDivergedError(f'{self.machine.name}: the simulation diverged at t = {period.start:.4f} s')
+            where = f'{self.machine.name}: the simulation diverged at t = {period.start:.4f} s'
+            raise PlantDivergedError(f'{where}: {beyond(self.state_names, x)} left the range of numbers')
         if status < 0:
-            raise self.stopped(status, x)
+            raise self.stopped(status, x, p)
         return status == integrators.GUARDED
 
-    def stopped(self, status: int, x: Array) -> PlantDivergedError:
+    def stopped(self, status: int, x: Array, p: Array) -> PlantDivergedError:
         """Return the meaning of a status without dx/dt."""
         raise RuntimeError(f'{self.machine.name}: expected rates at every state, found status {status}')
 

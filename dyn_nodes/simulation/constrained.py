@@ -205,8 +205,7 @@ class ConstrainedDynamics(ConstraintKernels):
         """Return how the constraints are solved in runs from a state."""
         start, tolerance, stabilization = self.blocks_at(x, u, p), settings.rank_tolerance, settings.stabilization
         if tolerance is None:
-            traced = self.machine is None
-            tolerance = RANK_TOLERANCE if traced else min(NEARNESS, 0.1 / Subspaces(start.J).condition)
+            tolerance = RANK_TOLERANCE if self.machine is None else min(NEARNESS, 0.1 / Subspaces(start.J).condition)
         if stabilization is not None and settings.method in FIXED:
             stabilization = stabilization.bounded(settings.step)
         return self.solver(start, settings.solve, stabilization, tolerance, settings.method == 'rodas3')

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dyn_nodes.constraints import ForceObserver
 from dyn_nodes.constraints.kane import mount_of
+from dyn_nodes.guards.endings import OPENED
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.assembly import Actuation
 from dyn_nodes.simulation.compliant_ground import CompliantGround
@@ -79,11 +80,13 @@ class ConstrainedGround(CompliantGround):
         """Return all outputs."""
         return self._rows.outputs_of(x, u, p, *self.solution(x, u, p))
 
-    def stopped(self, status: int, x: Array) -> PlantStoppedError:
+    def stopped(self, status: int, x: Array, p: Array) -> PlantStoppedError:
         """Return the meaning of a status without dx/dt."""
         kind, text = self.solver.reason(status)
-        at = f'{self.machine.name}: at t = {x[self._rows.time_place]:.4f} s: '
-        return PlantStoppedError(kind.replace(' ', '_'), at + (text or kind))
+        text = f'{self.machine.name}: at t = {x[self._rows.time_place]:.4f} s: {text or kind}'
+        if kind != OPENED:
+            text += f'; {self._rows.trouble(x, np.zeros(len(self._rows.input_names)), p)}'
+        return PlantStoppedError(kind.replace(' ', '_'), text)
 
     def joint_reactions(self, x: Array, u: Array, p: Array, y: Array) -> Array:
         """Return the wrenches (joints, 6) of parent on child at the joints that the machine names, N and N m."""

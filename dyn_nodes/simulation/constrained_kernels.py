@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.compile.tape import Tape
 from dyn_nodes.constraints import Blocks, ConstraintBlocks
-from dyn_nodes.guards.checks import BOOKS
+from dyn_nodes.guards.checks import BOOKS, LEAST_GRAVITY
 from dyn_nodes.multibody.spatial import Expression
 from dyn_nodes.multibody.stiff_states import stiff_kernel
 from dyn_nodes.simulation.events import watched
@@ -189,7 +189,7 @@ class ConstraintKernels:
     def _inspected(self) -> Expression:
         """(4,) kinetic and potential energy, J, weight, N, and the greatest gap of a constraint, m or rad."""
         blocks, state = self.blocks, self.blocks.state
-        weight = state.mass * ca.norm_2(blocks.parameters.gravity)
+        weight = state.mass * ca.fmax(ca.norm_2(blocks.parameters.gravity), LEAST_GRAVITY)
         gap, residual = ca.SX(0), ca.densify(blocks.rows.residual)
         for rows in blocks.slices.values():
             gap = ca.fmax(gap, ca.norm_2(residual[rows]))

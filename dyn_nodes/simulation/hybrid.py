@@ -327,8 +327,7 @@ class Stepper:
                 self._cross(reached if code == loops.REACHED else ['drop'], inputs_at(self.time, knots, table))
                 if self.mode == END:
                     last = self.events[-1]
-                    self.status, details = last.kind, (f'{name} {value}' for name, value in last.details.items())
-                    self.reason = '; '.join([f'at t = {last.time:.6g} s', f'left mode {last.before!r}', *details])
+                    self.status, self.reason = last.kind, f'at t = {last.time:.6g} s; left mode {last.before!r}'
                     break
         return int(tick)
 

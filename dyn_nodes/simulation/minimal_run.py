@@ -21,10 +21,7 @@ UNSOUND = 'the choice of independent motions no longer holds: the rank changes, 
 
 
 class MinimalRun(NamedTuple):
-    """A run: times (t,), positions (t, nq), velocities (t, nv); status `done`, or why it ended at `end`, s.
-
-    Its energy is not judged.
-    """
+    """A run: times (t,), positions (t, nq), velocities (t, nv); status `done`, or why it ended at `end`, s."""
 
     times: Array
     q: Array

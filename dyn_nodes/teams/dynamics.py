@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.compile.tape import Tape
-from dyn_nodes.guards.checks import GUARDED
+from dyn_nodes.guards.checks import GUARDED, LEAST_GRAVITY
 from dyn_nodes.integrators import codes_of
 from dyn_nodes.multibody.spatial import cross
 from dyn_nodes.simulation.events import watched
@@ -115,12 +115,13 @@ class TeamDynamics:
         own = self.equations
         vectors = [own.x, own.u, own.p]
         sound = ca.substitute(own.sound, own.p, ca.DM(self.defaults))
+        weight = sum(robot.mass for robot in own.robot_equations) * ca.fmax(ca.norm_2(own.gravity), LEAST_GRAVITY)
         watches, watch = watched()
         functions = {
             'rhs': ca.Function('rhs', vectors, [own.rates]),
             'guard': ca.Function('guard', [own.x], [ca.densify(sound)]),
             'watch': ca.Function('watch', vectors, [watch]),
-            'inspect': ca.Function('inspect', [own.x, own.p], [ca.densify(ca.vertcat(own.energy, 0.0, 0.0))]),
+            'inspect': ca.Function('inspect', [own.x, own.p], [ca.densify(ca.vertcat(own.energy, weight, 0.0))]),
         }
         if self.switches:
             functions['switch'] = ca.Function('switch', vectors, [own.switched])

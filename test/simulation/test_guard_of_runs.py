@@ -153,3 +153,9 @@ def test_a_plant_that_is_off_says_so(bench):
     assert 'energy error' in plant.guard.failed
     assert 'gap error' in plant.guard.failed
     assert 'constraint_drift' in [event.kind for event in plant.take_events()]
+
+
+def test_round_off_of_a_machine_without_gravity_is_no_error():
+    run = dn.load('planar_arms').simulate(0.5)
+    assert (run.status, run.detail) == ('done', '')
+    assert run.checks[0].allowed < 1e-9
