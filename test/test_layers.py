@@ -38,6 +38,7 @@ BESIDE = {
     'measures': LEVEL['stability'],
     'compile': LEVEL['multibody'],
     'integrators': LEVEL['simulation'],
+    'guards': LEVEL['simulation'],
     'recording': LEVEL['studies'],
     'launching': LEVEL['nodes'],
     'viewer': LEVEL['nodes'],

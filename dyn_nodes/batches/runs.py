@@ -24,12 +24,14 @@ from dyn_nodes.batches.plan import Course, course_of, plan_of
 from dyn_nodes.compile import CompiledModule
 from dyn_nodes.compile.lanes import lane_count
 from dyn_nodes.compile.module import lane_module, wide_kernel
+from dyn_nodes.guards.endings import conclude
+from dyn_nodes.guards.fastest_motion import TooFastError
 from dyn_nodes.integrators import codes_of
 from dyn_nodes.integrators.codes import PLACES, STIFF
 from dyn_nodes.integrators.lanes import Made, run_lanes
 from dyn_nodes.simulation import Inputs, Run, Settings, System
 from dyn_nodes.simulation.events import FOUND_COLUMNS, Watcher
-from dyn_nodes.simulation.march import checked_times, codes_for
+from dyn_nodes.simulation.march import checked_times, codes_for, fitted, too_fast
 from dyn_nodes.simulation.settings import FIXED
 
 Array = NDArray[np.float64]
@@ -151,37 +153,60 @@ def _in_lanes(
     settings: Settings,
     threads: int,
 ) -> list[Run]:
+    first = [own.aligned(system.input_names, system.delays)[1][0] for own in inputs]
+    runs: dict[int, Run] = {}
+    fits: dict[int, tuple[Settings, str]] = {}
+    for k, (x, u, p) in enumerate(zip(states, first, parameters)):
+        try:
+            fits[k] = fitted(system, system.solver_from(x, u, p, settings), x, u, p, settings)
+        except TooFastError as error:
+            runs[k] = too_fast(system, stops, x.copy(), inputs[k], p, error)
+    if fits:
+        chosen = list(fits)
+        given = states[chosen], stops, [inputs[k] for k in chosen], [first[k] for k in chosen], parameters[chosen]
+        runs |= zip(chosen, _marched(system, *given, settings, list(fits.values()), threads))
+    return [runs[k] for k in range(len(states))]
+
+
+def _marched(
+    system: System,
+    states: Array,
+    stops: Array,
+    inputs: Sequence[Inputs],
+    first: Sequence[Array],
+    parameters: Array,
+    settings: Settings,
+    fits: Sequence[tuple[Settings, str]],
+    threads: int,
+) -> list[Run]:
+    """Return the runs in lanes; `fits` are the settings of each run and the state that asks for its step."""
     lanes, count = lane_count(), len(states)
     wide, single = _lane_codes(system, settings)
-    courses, of_run = _courses(system, inputs, stops, settings)
-    watchers = _watchers(system, states, inputs, parameters) if settings.watch else []
+    courses, of_run = _courses(system, inputs, stops, [own.step for own, _ in fits])
+    watchers = [system.watcher(x, u, p, 0) for x, u, p in zip(states, first, parameters)] if settings.watch else []
     made = _room(states, stops, watchers)
     plan, limit = plan_of(courses, of_run), system.guard_limit(settings)
     share = lanes * min(BLOCK, max(1, -(-count // (lanes * threads))))
 
-    def task(first: int) -> Callable[[], None]:
-        return lambda: run_lanes(wide, single, lanes, plan, made, parameters, limit, first, min(first + share, count))
+    def task(begin: int) -> Callable[[], None]:
+        return lambda: run_lanes(wide, single, lanes, plan, made, parameters, limit, begin, min(begin + share, count))
 
-    _shared_out(threads, [task(first) for first in range(0, count, share)])
-    return [_run(system, k, stops, inputs[k], parameters[k], settings, made, watchers) for k in range(count)]
+    _shared_out(threads, [task(begin) for begin in range(0, count, share)])
+    return [_run(system, k, stops, inputs[k], parameters[k], fits[k], made, watchers) for k in range(count)]
 
 
 def _courses(
-    system: System, inputs: Sequence[Inputs], stops: Array, settings: Settings
+    system: System, inputs: Sequence[Inputs], stops: Array, steps: Sequence[float]
 ) -> tuple[list[Course], NDArray[np.intp]]:
-    """Return the courses of runs, and the number of that of each run: inputs that are one object have one."""
-    known: dict[int, int] = {}
+    """Return the courses of runs, and the number of that of each run: the same object and step have one."""
+    known: dict[tuple[int, float], int] = {}
     courses: list[Course] = []
-    for own in inputs:
-        if id(own) not in known:
-            known[id(own)] = len(courses)
-            courses.append(course_of(*own.aligned(system.input_names, system.delays), stops, settings.step))
-    return courses, np.array([known[id(own)] for own in inputs], dtype=np.intp)
-
-
-def _watchers(system: System, states: Array, inputs: Sequence[Inputs], parameters: Array) -> list[Watcher]:
-    first = [own.aligned(system.input_names, system.delays)[1][0] for own in inputs]
-    return [system.watcher(x, u, p, 0) for x, u, p in zip(states, first, parameters)]
+    keys = [(id(own), step) for own, step in zip(inputs, steps)]
+    for own, key in zip(inputs, keys):
+        if key not in known:
+            known[key] = len(courses)
+            courses.append(course_of(*own.aligned(system.input_names, system.delays), stops, key[1]))
+    return courses, np.array([known[key] for key in keys], dtype=np.intp)
 
 
 def _room(states: Array, stops: Array, watchers: Sequence[Watcher]) -> Made:
@@ -207,10 +232,11 @@ def _run(
     stops: Array,
     inputs: Inputs,
     p: Array,
-    settings: Settings,
+    fit: tuple[Settings, str],
     made: Made,
     watchers: Sequence[Watcher],
 ) -> Run:
+    settings, refined_for = fit
     if made.events[k] > EVENTS:
         return system.run(made.trace[k, 0], stops, inputs, p, settings)
     events = []
@@ -219,5 +245,7 @@ def _run(
         events = watchers[k].events(int(made.events[k]))
     status, kept = int(made.status[k]), int(made.kept[k])
     end = float(stops[-1] if status == integrators.DONE else made.time[k])
-    name = integrators.STATUS[status]
-    return Run(system, stops[:kept], made.trace[k, :kept], inputs, p, name, made.x[k], end, {}, events)
+    times, states = stops[:kept], made.trace[k, :kept]
+    run = Run(system, times, states, inputs, p, '', made.x[k], end, {}, events, '', None, settings.step, refined_for)
+    conclude(run, status)
+    return run

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.elements import states_at_rest
+from dyn_nodes.guards.fastest_motion import Linearization
 from dyn_nodes.model.equilibrium import NoEquilibriumError
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import joint_vector
@@ -22,7 +23,6 @@ from dyn_nodes.model.rotations import matrix_of_quaternion, rpy_of_matrix
 from dyn_nodes.multibody.base_motion import base_pose
 from dyn_nodes.simulation.assembly import Assembly, rest_deflections
 from dyn_nodes.simulation.constrained_machine import ConstrainedMachine, constrained_machine
-from dyn_nodes.simulation.fastest_motion import fastest_motion, substeps_for
 from dyn_nodes.simulation.initial import Rest, settle, state_of_rest, statics_functions
 from dyn_nodes.simulation.start import check_upright, tilt_of
 
@@ -162,7 +162,9 @@ def _check_motions(machine: Machine, start: CheckedStart) -> None:
     u = np.zeros(system.inputs)
     if not np.isfinite(system.rhs(x, u, system.parameters)).all():
         raise ValueError('accelerations that are not finite at the start')
-    substeps_for(machine.name, fastest_motion(system, x, u, system.parameters), EXCHANGE_PERIOD)
+    p = system.parameters
+    about = Linearization.of(system.state_names, system.scales, lambda near: system.rhs(near, u, p), x)
+    about.division(machine.name, EXCHANGE_PERIOD)
 
 
 def _problem(machine: Machine, where: str, expected: str, found: object) -> Problem:

@@ -59,6 +59,12 @@ class Subspaces:
         return float(s[0] / s[rank - 1]) if rank else 1.0
 
     @property
+    def weakest_row(self) -> int:
+        """Number of the row with the greatest part in the least independent combination of the rows."""
+        U, _, _, rank = self._svd
+        return int(np.argmax(np.abs(U[:, max(rank, 1) - 1])))
+
+    @property
     def row_basis(self) -> Array:
         """(m, r) orthonormal combinations of the rows that are independent."""
         U, _, _, rank = self._svd

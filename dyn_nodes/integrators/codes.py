@@ -59,6 +59,15 @@ def evaluate(code: int, x: Any, u: Any, p: Any, out: Any) -> int:
     return status
 
 
+@kernel
+def evaluate_rows(code: int, states: Any, p: Any, out: Any) -> None:
+    """Run the kernel of x and p at an address for every state (t, n): fill the rows of `out`."""
+    for k in range(states.shape[0]):
+        status = call_code(code, states[k], p, out[k])
+        if status != 0:
+            refuse(status, states.shape[1], p.shape[0], out.shape[1], np.int64(0))
+
+
 @bare
 def guarded_off(codes: Any, x: Any, out: Any, limit: float) -> bool:
     """Return whether the guard of a system, where it has one, is below its limit at a state."""

@@ -34,14 +34,17 @@ class Run:
         times: (t,) of the samples, s; they end where the run does.
         x: (t, n) states.
         last: (n,) state at the very end, to go on from by `simulate(x0=...)`.
-        status: `done`, `guarded` (overturned), `diverged`, `step too small`, or why the model ends there.
+        status: `done`, `guarded` (overturned), `inaccurate` (it failed a check of its guard), `diverged`, `step too
+            small`, or why the model ends there.
+        detail: reason of a status other than `done`, with numbers.
+        checks: of the guard: energy balance and gaps, with what was measured and what is allowed.
         events: what happened, in the order of time: wheels that lift and touch down, reliefs that open, overturning.
     """
 
     def __init__(self, machine: Loaded, raw: SystemRun) -> None:
         self.machine, self.raw = machine, raw
         self.times, self.x, self.last = raw.times, raw.states, raw.last
-        self.status, self.events = raw.status, tuple(raw.events)
+        self.status, self.detail, self.checks, self.events = raw.status, raw.detail, raw.checks, tuple(raw.events)
         self._margins: dict[tuple[str, ...], Margins] = {}
 
     def __repr__(self) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyn_nodes.guards.checks import judge
 from dyn_nodes.library.inputs import Drive, Values, table_of, task_profile, values_at
 from dyn_nodes.library.notice import shown
 from dyn_nodes.library.run import Run
@@ -83,7 +84,9 @@ def simulate(machine: Loaded, asked: Request) -> Run:
         raise ValueError(f'{owner}: x0: expected shape ({len(system.state_names)},); found {x0.shape}')
     settings = Settings(step=plant.period / plant.substeps, watch=True)
     with shown('runs'):
-        return Run(machine, system.run(x0, times, inputs, plant.p, settings))
+        raw = system.run(x0, times, inputs, plant.p, settings)
+    raw.refined_for = raw.refined_for or plant.refined_for
+    return Run(machine, raw)
 
 
 def _times(owner: str, asked: Request, profile: VoltageProfile | None) -> Array:
@@ -108,6 +111,7 @@ def _stepped(owner: str, plant: Plant, times: Array, what: str, drive: Any, inpu
     """Advance a plant, asking the function at the beginning of every period."""
     states, values, events = [plant.x.copy()], [], []
     status, detail = 'done', ''
+    system: Any = plant.system
     with shown('runs'):
         for time in times[:-1][np.diff(times) > plant.period * (1.0 - 1e-6)]:
             plant.set_inputs(values_at(owner, what, drive(float(time), plant.x.copy()), inputs))
@@ -115,20 +119,19 @@ def _stepped(owner: str, plant: Plant, times: Array, what: str, drive: Any, inpu
             try:
                 plant.advance()
             except PlantDivergedError as error:
-                status, detail = 'diverged', str(error)
+                status, detail = getattr(error, 'kind', 'diverged').replace('_', ' '), str(error)
                 break
             states.append(plant.x.copy())
             events += plant.take_events()
             if plant.overturned:
-                status = 'guarded'
+                status, detail = system.dynamics.guarded(plant.x)
                 break
     kept: Array = plant.period * np.arange(float(len(states)))
     table = np.repeat(np.array(values), 2, axis=0)[: 2 * len(states) - 2] if len(states) > 1 else np.array(values[:1])
     knots: Array = np.repeat(kept, 2)[1:-1] if len(states) > 1 else kept
     columns = {name: table[:, k] for k, name in enumerate(plant.system.input_names)}
-    system: Any = plant.system
     solver = system.solver_from(states[0], np.array(values[0]), plant.p, Settings()) if system.constraints else None
-    return SystemRun(
+    run = SystemRun(
         system,
         kept,
         np.array(states),
@@ -141,4 +144,8 @@ def _stepped(owner: str, plant: Plant, times: Array, what: str, drive: Any, inpu
         events,
         detail,
         solver,
+        plant.period / plant.substeps,
+        plant.refined_for,
     )
+    judge(run)
+    return run

@@ -67,8 +67,8 @@ class Linearizer:
             states = self.blocks.element_states
             return (*OWN_STATES, *(own.name for own in states if own.discrete))
         plant = self.system.dynamics.assembly()
-        audited = plant.states.names[plant.audit_place]
-        return (*audited, *(own.name for own in plant.element_states if own.discrete))
+        books = (*plant.states.names[plant.book_place], *plant.states.names[plant.audit_place])
+        return (*books, *(own.name for own in plant.element_states if own.discrete))
 
     @cached_property
     def coordinates(self) -> Coordinates:

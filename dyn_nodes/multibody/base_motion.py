@@ -34,6 +34,12 @@ def base_tilt(attachment: str, q: Array) -> float:
     return float(np.arccos(np.clip(matrix_of_quaternion(quaternion)[2, 2], -1.0, 1.0)))
 
 
+def tilted_beyond(machine: Machine, q: Array) -> str:
+    """Return how far the base of a machine that has overturned is tilted, in words."""
+    tilt, limit = (np.degrees(angle) for angle in (base_tilt(machine.base.attachment, q), machine.overturn_angle))
+    return f'the base has tilted by {tilt:.1f} degrees, beyond {limit:.4g}'
+
+
 def base_twist(attachment: str, q: Array, v: Array) -> tuple[Array, Array]:
     """Return linear and angular velocity (3,) of the base link in its own axes, m/s and rad/s."""
     if attachment == 'free':

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from dyn_nodes.guards.checks import GREATEST_GAP
 from dyn_nodes.measures import Levels
 from dyn_nodes.nodes.commands import Refusals
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
 from dyn_nodes.nodes.pacing import Pacer
 from dyn_nodes.nodes.stability_health import judge, margin_values
+from dyn_nodes.simulation.events import Event
 from dyn_nodes.stability.balance import Balance
 
 CONSTRAINTS_PERIOD = 0.5
@@ -36,6 +38,7 @@ class DynamicsHealth:
         self.node = pacer.node
         self.fault = ''
         self._was_silent = (False, False)
+        self._inaccurate = False
         self._constraints: Any = None
         self._constraints_at = -np.inf
 
@@ -62,6 +65,12 @@ class DynamicsHealth:
             health.worse(ERROR, self.fault)
         if node.plant.overturned:
             health.worse(ERROR, 'overturned')
+        inaccurate = node.plant.guard.failed
+        if inaccurate:
+            health.worse(WARN, f'inaccurate: {inaccurate}')
+            if not self._inaccurate:
+                node.plant.note(Event(node.plant.time, 'inaccurate', details={'text': inaccurate}))
+        self._inaccurate = bool(inaccurate)
         if pacer.late:
             health.worse(WARN, 'slower than real time')
         return health
@@ -73,6 +82,9 @@ class DynamicsHealth:
             'mode': self.node.values['mode'],
             'payload': f'{plant.p[plant.system.index("parameter", "payload_mass")]:.6g}',
         }
+        for check in plant.guard.checks[: 1 if plant.constraints is None else None]:
+            limits = f'{check.measured:.3g} {check.unit}, allowed {check.allowed:.3g}' if check.judged else check.reason
+            values[f'{check.name} error'] = limits
         if pacer.paced:
             values['missed deadlines'] = str(pacer.schedule.missed)
             values['lost time'] = f'{pacer.schedule.lost:.3f}'
@@ -95,8 +107,6 @@ class DynamicsHealth:
 
     def constraints(self) -> Health:
         """Rank, mobility, drift, and whose forces are not unique."""
-        from dyn_nodes.simulation.plant_constraints import GREATEST_DRIFT
-
         plant = self.node.plant
         assert plant.constraints is not None
         if not 0.0 <= plant.time - self._constraints_at < CONSTRAINTS_PERIOD:
@@ -118,7 +128,7 @@ class DynamicsHealth:
         health = Health(text=text, values=values)
         if found.condition > GREATEST_CONDITION:
             health.worse(WARN, 'near a position in which constraints depend on each other: forces grow without bound')
-        if found.drift > GREATEST_DRIFT:
+        if found.drift > GREATEST_GAP:
             health.worse(WARN, f'constraints have drifted apart by {found.drift:.3g} m or rad')
         return health
 

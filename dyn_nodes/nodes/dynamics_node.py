@@ -310,6 +310,7 @@ class DynamicsNode(OverridableNode):
         """End the run; `main` ends the process."""
         self.finished = True
         self.update_diagnostics()
+        self.publish_events()
 
     def event(self, kind: str, text: str) -> None:
         """Publish something that happened at this instant."""

@@ -20,7 +20,7 @@ ENDINGS = (
     'contact_opened',
 )
 """Kinds after which a machine's motion does not go on."""
-WARNINGS = ('constraint_drift', 'contact_slips', 'slip_off', 'team_stopped')
+WARNINGS = ('constraint_drift', 'inaccurate', 'contact_slips', 'slip_off', 'team_stopped')
 
 
 class EventPublisher:

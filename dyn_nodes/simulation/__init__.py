@@ -9,7 +9,7 @@ from dyn_nodes.simulation.hybrid import Event, HybridError, HybridModel, HybridR
 from dyn_nodes.simulation.initial import settle
 from dyn_nodes.simulation.reaction import JointReaction, Wrench, joint_reaction
 from dyn_nodes.simulation.run import Run
-from dyn_nodes.simulation.settings import Settings
+from dyn_nodes.simulation.settings import Settings, Stabilization
 from dyn_nodes.simulation.start import initial_state
 from dyn_nodes.simulation.system import System
 from dyn_nodes.simulation.trace import Inputs
@@ -28,6 +28,7 @@ __all__ = [
     'RigidGroundModel',
     'Run',
     'Settings',
+    'Stabilization',
     'System',
     'Wrench',
     'initial_state',

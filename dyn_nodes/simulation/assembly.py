@@ -22,6 +22,7 @@ from dyn_nodes.forces import WheelContact
 from dyn_nodes.forces.joint_elements import joint_elements
 from dyn_nodes.forces.joint_spring import joint_springs
 from dyn_nodes.forces.joint_stop import default_scale
+from dyn_nodes.guards.checks import BOOKS, LEAST_GRAVITY
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import Tree, TreeState, build_tree, forward_dynamics, inverse_dynamics
 from dyn_nodes.multibody.elements import (
@@ -96,9 +97,14 @@ class Assembly:
     actuator_kinds: ClassVar[Kinds] = KINDS
 
     def __init__(
-        self, machine: Machine, actuation: Actuation, base: BaseForm = 'quaternion', audit: bool = False
+        self,
+        machine: Machine,
+        actuation: Actuation,
+        base: BaseForm = 'quaternion',
+        audit: bool = False,
+        books: bool = False,
     ) -> None:
-        self.machine, self.actuation, self.base, self.audit = machine, actuation, base, audit
+        self.machine, self.actuation, self.base, self.audit, self.books = machine, actuation, base, audit, books
         self.tree: Tree = build_tree(machine, base)
         self.wheels = self._sprung_wheels()
         self.contacts_on_ground: tuple[ContactElement, ...] = (*self.wheels, *other_contacts(machine))
@@ -127,6 +133,7 @@ class Assembly:
         self.v_place = self.states.add(*(f'{name}_rate' for name in self.tree.velocity_names))
         self.element_states = tuple(own for element in self.elements for own in element.states)
         self.element_place = self.states.add(*(own.name for own in self.element_states))
+        self.book_place = self.states.add(*(BOOKS if self.books else ()))
         self.audit_place = self.states.add(*(AUDIT_STATES if self.audit else ()))
         self.command_place = self.inputs.add(*(command.name for command in self.actuators.inputs))
         moved = {own.joint for own in self.actuators.actuators}
@@ -246,6 +253,8 @@ class Assembly:
         """dx/dt."""
         rates: list[Expression] = [self.state.position_rate, self.accelerations]
         rates += [rate for element in self.elements for rate in element.rates(self.state, self.symbols)]
+        if self.books:
+            rates += [self.supplied_power, self.dissipated_power]
         if self.audit:
             rates += list(self.powers)
         return ca.densify(ca.vertcat(*rates))
@@ -273,6 +282,25 @@ class Assembly:
             for account, power in element.work_accounts(self.state, self.symbols).items():
                 totals[account] = totals[account] + power
         return ca.dot(self.generalized_forces, self.state.v), *totals.values()
+
+    @cached_property
+    def supplied_power(self) -> Expression:
+        """Power of the efforts that are inputs, and power that flows into the elements from their sources, W."""
+        driven = (self.u[own] * self.state.v[self.tree.velocity_index(name)] for name, own in self.efforts.items())
+        return sum((own.supplied_power(self.state, self.symbols) for own in self.elements), sum(driven, ca.SX(0)))
+
+    @cached_property
+    def dissipated_power(self) -> Expression:
+        """Power that the elements turn into heat, W."""
+        return sum((own.dissipated_power(self.state, self.symbols) for own in self.elements), ca.SX(0))
+
+    @cached_property
+    def inspected(self) -> Expression:
+        """(4,) kinetic and potential energy, J, weight, N, and no gap (`guards.checks.INSPECTED`)."""
+        stored = (own.potential_energy(self.state, self.symbols) for own in self.elements)
+        potential = sum(stored, self.state.potential_energy(self.gravity))
+        weight = self.state.mass * ca.fmax(ca.norm_2(self.gravity), LEAST_GRAVITY)
+        return ca.densify(ca.vertcat(self.state.kinetic_energy, potential, weight, 0.0))
 
     @cached_property
     def base_rotation(self) -> Expression:

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes import integrators
+from dyn_nodes.guards.endings import beyond
+from dyn_nodes.guards.fastest_motion import Linearization
 from dyn_nodes.integrators import run_rk4_watched
 from dyn_nodes.integrators.tables import stretches
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.base_motion import base_tilt
 from dyn_nodes.simulation.events import Event
-from dyn_nodes.simulation.fastest_motion import FastestMotion, fastest_motion
 from dyn_nodes.simulation.period import MOST_EVENTS_OF_A_PERIOD, Period, PlantDivergedError, Reached
 from dyn_nodes.simulation.reaction import JointReaction
 from dyn_nodes.simulation.start import Start, start_of
@@ -51,8 +52,8 @@ class CompliantGround:
         """
         return start_of(self.system, p, joints)
 
-    def begin(self, x: Array, u: Array, p: Array, guarded: bool) -> None:
-        """Take a state as that from which changes count; a guarded plant ends where it overturns."""
+    def begin(self, x: Array, u: Array, p: Array, guarded: bool, step: float) -> None:
+        """Take a state as that from which changes count, with steps, s; a guarded plant ends where it overturns."""
         self._tilt_at_rest = self._tilt(x)
         self._watcher = self.system.watcher(x, u, p, MOST_EVENTS_OF_A_PERIOD)
         self._limit = float(np.cos(self.machine.overturn_angle)) if guarded else NO_LIMIT
@@ -78,9 +79,10 @@ class CompliantGround:
     def _reaction(self) -> JointReaction:
         return JointReaction(self.system, self.machine.reactions)
 
-    def fastest_motion(self, x: Array, u: Array, p: Array) -> FastestMotion:
-        """Return the fastest motion about a state."""
-        return fastest_motion(self, x, u, p)
+    def linearization(self, x: Array, u: Array, p: Array) -> Linearization:
+        """Return the linearized system about a state."""
+        stiff = self.system.module.meta.get('stiff', ())
+        return Linearization.of(self.state_names, self.scales, lambda near: self.rhs(near, u, p), x, stiff)
 
     def advance(self, x: Array, p: Array, period: Period) -> Reached:
         """Go through a period, in two parts where the payload is let go within it.
@@ -113,12 +115,13 @@ class CompliantGround:
         """Advance x in place, append what happens; return whether the base has overturned."""
         status = self._run(x, p, period, start, end, self._limit, self._watcher.positive, events)
         if status == integrators.DIVERGED:
-            raise PlantDivergedError(f'{self.machine.name}: the simulation diverged at t = {period.start:.4f} s')
+            where = f'{self.machine.name}: the simulation diverged at t = {period.start:.4f} s'
+            raise PlantDivergedError(f'{where}: {beyond(self.state_names, x)} left the range of numbers')
         if status < 0:
-            raise self.stopped(status, x)
+            raise self.stopped(status, x, p)
         return status == integrators.GUARDED
 
-    def stopped(self, status: int, x: Array) -> PlantDivergedError:
+    def stopped(self, status: int, x: Array, p: Array) -> PlantDivergedError:
         """Return the meaning of a status without dx/dt."""
         raise RuntimeError(f'{self.machine.name}: expected rates at every state, found status {status}')
 

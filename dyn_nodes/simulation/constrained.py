@@ -4,9 +4,9 @@
     run = system.run(system.state(q, v), np.linspace(0, 2, 201), Inputs.constant({'crank': 4.0}))
     run.force('grasp_1'), run.energy_balance
 
-The constraints are kept by the exactness of the accelerations; drift is that of the integrator (fourth order in the
-step). Baumgarte stabilization is an option. A rank that changes, a contact that would pull, dependent rows that
-contradict each other end a run with a status: they are reported, not integrated over.
+The constraints are kept by the exactness of the accelerations, and Baumgarte's stabilization takes back the drift of
+the integrator. A rank that changes, a contact that would pull, dependent rows that contradict each other end a run with
+a status: they are reported, not integrated over.
 """
 
 from __future__ import annotations
@@ -23,21 +23,19 @@ from dyn_nodes.constraints._dense_loops import OPERATOR, REDUCED
 from dyn_nodes.constraints.linear import RANK_TOLERANCE, Subspaces
 from dyn_nodes.constraints.solve import definite
 from dyn_nodes.elements.command_delay import input_delays
+from dyn_nodes.guards.checks import BOOKS, GUARDED, WORK_SCALE
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.multibody.base_motion import tilted_beyond
 from dyn_nodes.multibody.spatial import Expression
 from dyn_nodes.simulation.assembly import COMMON_PARAMETERS, Actuation
 from dyn_nodes.simulation.constrained_kernels import ConstraintKernels
 from dyn_nodes.simulation.constrained_outputs import ConstrainedOutputs
 from dyn_nodes.simulation.constrained_solver import Solver
 from dyn_nodes.simulation.march import NO_GUARD
-from dyn_nodes.simulation.settings import Settings, Stabilization, StepMethod
+from dyn_nodes.simulation.settings import FIXED, NEARNESS, Settings, Stabilization, StepMethod
 from dyn_nodes.stability.stance import stance_of
 
 Array = NDArray[np.float64]
-WORK_SCALE = 1e5
-"""Usual size of work and heat, J."""
-
-
 ABSENT = ('payload_mass', 'joint_stop_scale')
 """Common parameters that are zero where a machine has none; the others are factors."""
 
@@ -176,21 +174,28 @@ class ConstrainedDynamics(ConstraintKernels):
         momentum = blocks.state.momentum
         about_origin = momentum.n + ca.cross(blocks.state.center_of_mass, momentum.f)
         slip = ca.mtimes(rows.jacobian, blocks.v) - rows.sigma
-        outputs = [
-            blocks.state.kinetic_energy,
-            blocks.potential_energy,
-            ca.vertcat(about_origin, momentum.f),
-            rows.residual,
-            slip,
-        ]
+        outputs = [ca.vertcat(about_origin, momentum.f), rows.residual, slip]
         return ca.Function('monitor', [blocks.q, blocks.v, blocks.parameters.vector], outputs)
 
     def monitor(self, states: Array, p: Array) -> dict[str, Array]:
-        """Return energies, momentum, residual and slip at states (t, n) under parameters (k,): (t, ...) each."""
+        """Return momentum, residual and slip at states (t, n) under parameters (k,): (t, ...) each."""
         numbers = np.array([self.numbers(p, x) for x in states]).T
         results = self._monitor(states[:, : self.nq].T, states[:, self.nq : self.nq + self.nv].T, numbers)
-        names = ('kinetic', 'potential', 'momentum', 'residual', 'slip')
+        names = ('momentum', 'residual', 'slip')
         return {name: np.array(part).T.reshape(len(states), -1) for name, part in zip(names, results)}
+
+    def guarded(self, x: Array) -> tuple[str, str]:
+        """Return the status of a run that the guard ended at a state, and the reason."""
+        assert self.machine is not None
+        return GUARDED, tilted_beyond(self.machine, x)
+
+    def trouble(self, x: Array, u: Array, p: Array) -> str:
+        """Return how near rows of the constraints are to depend on each other, and which; '': without constraints."""
+        if not self.blocks.m:
+            return ''
+        spaces = Subspaces(self.blocks_at(x, u, p).J)
+        row = self.blocks.row_names[spaces.weakest_row]
+        return f'condition number {spaces.condition:.3g} of the constraints, {row} the nearest to depend on others'
 
     def conditions(self, states: Array, u: Array, p: Array) -> Array:
         """Return the condition number (t,) of the independent rows at states (t, n) under inputs (t, k)."""
@@ -198,9 +203,12 @@ class ConstrainedDynamics(ConstraintKernels):
 
     def solver_from(self, x: Array, u: Array, p: Array, settings: Settings) -> Solver:
         """Return how the constraints are solved in runs from a state."""
-        tolerance = RANK_TOLERANCE if settings.rank_tolerance is None else settings.rank_tolerance
-        implicit = settings.method == 'rodas3'
-        return self.solver(self.blocks_at(x, u, p), settings.solve, settings.stabilization, tolerance, implicit)
+        start, tolerance, stabilization = self.blocks_at(x, u, p), settings.rank_tolerance, settings.stabilization
+        if tolerance is None:
+            tolerance = RANK_TOLERANCE if self.machine is None else min(NEARNESS, 0.1 / Subspaces(start.J).condition)
+        if stabilization is not None and settings.method in FIXED:
+            stabilization = stabilization.bounded(settings.step)
+        return self.solver(start, settings.solve, stabilization, tolerance, settings.method == 'rodas3')
 
     @property
     def switches(self) -> bool:
@@ -215,4 +223,4 @@ class ConstrainedDynamics(ConstraintKernels):
     @property
     def scales(self) -> dict[str, float]:
         """Usual sizes of states by name, where they are not 1."""
-        return {own.name: own.scale for own in self.blocks.element_states} | dict.fromkeys(('work', 'heat'), WORK_SCALE)
+        return {own.name: own.scale for own in self.blocks.element_states} | dict.fromkeys(BOOKS, WORK_SCALE)

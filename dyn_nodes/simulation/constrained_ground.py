@@ -1,6 +1,6 @@
 """A plant with constraints: its loops closed, its accelerations solved for a rank that holds.
 
-The constraints are kept by the accelerations; as a node runs without an end, Baumgarte's return keeps the drift small.
+The constraints are kept by the accelerations; Baumgarte's stabilization keeps the drift small, as in all runs.
 A state without accelerations ends the run with its reason: a rank that changes, rows that contradict each other, a
 motion without mass, a wheel that would lift off.
 """
@@ -14,21 +14,17 @@ from numpy.typing import NDArray
 
 from dyn_nodes.constraints import ForceObserver
 from dyn_nodes.constraints.kane import mount_of
-from dyn_nodes.constraints.linear import Subspaces
+from dyn_nodes.guards.endings import OPENED
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.assembly import Actuation
 from dyn_nodes.simulation.compliant_ground import CompliantGround
 from dyn_nodes.simulation.constrained import ConstrainedDynamics
 from dyn_nodes.simulation.period import PlantStoppedError
-from dyn_nodes.simulation.settings import Stabilization
+from dyn_nodes.simulation.settings import Settings
 from dyn_nodes.simulation.start import assembled
 from dyn_nodes.simulation.system import System
 
 Array = NDArray[np.float64]
-STABILIZATION = Stabilization(zeta=1.0, omega=10.0)
-NEARNESS = 1e-2
-"""Relative length of what is left of a row at which it counts as dependent on the others: the run ends there. It is
-smaller for a machine whose rows differ much in length from the start."""
 
 
 class ConstrainedGround(CompliantGround):
@@ -52,12 +48,10 @@ class ConstrainedGround(CompliantGround):
         self._rows: ConstrainedDynamics = self.system.constraints
         self.underactuation = assembled(self.system).analysis.underactuation
 
-    def begin(self, x: Array, u: Array, p: Array, guarded: bool) -> None:
+    def begin(self, x: Array, u: Array, p: Array, guarded: bool, step: float) -> None:
         """Take a state as that from which changes count, and its rank of the constraints as the one expected."""
-        at = self._rows.blocks_at(x, u, p)
-        tolerance = min(NEARNESS, 0.1 / Subspaces(at.J).condition)
-        self.solver = self._rows.solver(at, stabilization=STABILIZATION, tolerance=tolerance)
-        super().begin(x, u, p, guarded)
+        self.solver = self._rows.solver_from(x, u, p, Settings(step=step))
+        super().begin(x, u, p, guarded, step)
 
     @property
     def codes(self) -> NDArray[np.int64]:
@@ -76,11 +70,13 @@ class ConstrainedGround(CompliantGround):
         """Return all outputs."""
         return self._rows.outputs_of(x, u, p, *self.solution(x, u, p))
 
-    def stopped(self, status: int, x: Array) -> PlantStoppedError:
+    def stopped(self, status: int, x: Array, p: Array) -> PlantStoppedError:
         """Return the meaning of a status without dx/dt."""
         kind, text = self.solver.reason(status)
-        at = f'{self.machine.name}: at t = {x[self._rows.time_place]:.4f} s: '
-        return PlantStoppedError(kind.replace(' ', '_'), at + (text or kind))
+        text = f'{self.machine.name}: at t = {x[self._rows.time_place]:.4f} s: {text or kind}'
+        if kind != OPENED:
+            text += f'; {self._rows.trouble(x, np.zeros(len(self._rows.input_names)), p)}'
+        return PlantStoppedError(kind.replace(' ', '_'), text)
 
     def joint_reactions(self, x: Array, u: Array, p: Array, y: Array) -> Array:
         """Return the wrenches (joints, 6) of parent on child at the joints that the machine names, N and N m."""

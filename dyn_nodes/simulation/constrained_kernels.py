@@ -12,13 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.compile.tape import Tape
 from dyn_nodes.constraints import Blocks, ConstraintBlocks
+from dyn_nodes.guards.checks import BOOKS, LEAST_GRAVITY
 from dyn_nodes.multibody.spatial import Expression
 from dyn_nodes.multibody.stiff_states import stiff_kernel
 from dyn_nodes.simulation.events import watched
 from dyn_nodes.simulation.names import index_of
 
 Array = NDArray[np.float64]
-OWN_STATES = ('time', 'work', 'heat')
+OWN_STATES = ('time', *BOOKS)
 
 
 class ConstraintKernels:
@@ -166,6 +167,8 @@ class ConstraintKernels:
             blocks.element_rates,
         ]
         functions = {'blocks': self._function('blocks', ca.vertcat(*output))}
+        x, _, p = self._symbols
+        functions['inspect'] = ca.Function('inspect', [x, p], [self._traced(self._inspected)])
         if self.upright is not None:
             functions['guard'] = self._function('guard', self.upright, of_state_alone=True)
         rates, place = self._traced(blocks.element_rates), self.element_slice
@@ -181,6 +184,16 @@ class ConstraintKernels:
             [Tape.from_function(function).digest for function in functions.values()],
             lambda: (functions, {'watches': watches, 'stiff': stiff_places}),
         )
+
+    @cached_property
+    def _inspected(self) -> Expression:
+        """(4,) kinetic and potential energy, J, weight, N, and the greatest gap of a constraint, m or rad."""
+        blocks, state = self.blocks, self.blocks.state
+        weight = state.mass * ca.fmax(ca.norm_2(blocks.parameters.gravity), LEAST_GRAVITY)
+        gap, residual = ca.SX(0), ca.densify(blocks.rows.residual)
+        for rows in blocks.slices.values():
+            gap = ca.fmax(gap, ca.norm_2(residual[rows]))
+        return ca.vertcat(state.kinetic_energy, blocks.potential_energy, weight, gap)
 
     @cached_property
     def implicit(self) -> CompiledModule:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.elements.command_delay import input_delays
+from dyn_nodes.guards.checks import not_judged
 from dyn_nodes.integrators import modes as loops
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.tree import BaseForm
@@ -225,6 +226,9 @@ class HybridModel(NamedVectors, ABC):
             stepper.x,
             float(times[-1]) if stepper.status == 'done' else stepper.time,
             events=stepper.events,
+            detail=stepper.reason,
+            step=step,
+            checks=not_judged('no account of energy goes through impacts and changes of mode'),
             modes=trace.modes[:kept],
             parameter_sets=stepper.sets,
             parameter_index=trace.sets[:kept],
@@ -257,11 +261,12 @@ class Stepper:
         time: of the last event, or the end, s.
         events, observed: since the start, or since they were cleared.
         status: `done` (so far), `diverged`, or what ended the run.
+        reason: of a status other than `done`, or ''.
     """
 
     def __init__(self, model: HybridModel, x: Array, mode: str, p: Array, capacity: int) -> None:
         self.model, self.x, self.mode, self.sets = model, x, mode, [p]
-        self.time, self.status = 0.0, 'done'
+        self.time, self.status, self.reason = 0.0, 'done', ''
         self.events: list[Event] = []
         self.observed: list[Event] = []
         self.watcher = Watcher(model.watches, capacity)
@@ -315,12 +320,14 @@ class Stepper:
             self.observed += self.watcher.events(count, self.mode, self.mode)
             if code == loops.DIVERGED:
                 self.status = 'diverged'
+                self.reason = f'at t = {self.time:.6g} s; a state left the range of numbers in mode {self.mode!r}'
                 break
             if code != loops.DONE:
                 reached = [name for k, name in enumerate(self.ground.surfaces) if flags >> k & 1]
                 self._cross(reached if code == loops.REACHED else ['drop'], inputs_at(self.time, knots, table))
                 if self.mode == END:
-                    self.status = self.events[-1].kind
+                    last = self.events[-1]
+                    self.status, self.reason = last.kind, f'at t = {last.time:.6g} s; left mode {last.before!r}'
                     break
         return int(tick)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -10,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes import integrators
+from dyn_nodes.guards.endings import conclude
+from dyn_nodes.guards.fastest_motion import Linearization, TooFastError
 from dyn_nodes.integrators import ADAPTIVE, run_rk4, run_rk4_watched
 from dyn_nodes.integrators.addresses import with_damped_steps, without_stiff
 from dyn_nodes.integrators.tables import stretches
@@ -37,6 +40,7 @@ class MarchingSystem(Protocol):
     delays: Array | None
     switches: bool
     time_place: int | None
+    dynamics: Any
 
     @property
     def scales(self) -> Mapping[str, float]:
@@ -47,6 +51,9 @@ class MarchingSystem(Protocol):
 
     def given_parameters(self, p: ArrayLike | Mapping[str, float] | None) -> Array:
         """Return parameters (n,): as given, or the defaults, changed by name."""
+
+    def rhs(self, x: Array, u: Array, p: Array) -> Array:
+        """Return dx/dt (n,)."""
 
     def guard_limit(self, settings: Settings) -> float:
         """Return what the guard has to stay above."""
@@ -78,6 +85,10 @@ def run_system(
     inputs = inputs or Inputs.constant()
     knots, table = inputs.aligned(system.input_names, system.delays)
     solver = system.solver_from(x, table[0], p, settings)
+    try:
+        settings, refined_for = fitted(system, solver, x, table[0], p, settings)
+    except TooFastError as error:
+        return too_fast(system, stops, x, inputs, p, error)
     watcher = system.watcher(x, table[0], p, MOST_EVENTS) if settings.watch else None
     march = March(system, codes_for(solver.codes, settings), p, settings, watcher)
     kept, status = 1, integrators.DONE
@@ -89,23 +100,49 @@ def run_system(
         kept += len(sampled)
         if status != integrators.DONE:
             break
-    ended = solver.reason(status) if status < 0 else (integrators.STATUS[status], '')
     end = float(stops[-1]) if status == integrators.DONE else march.time
-    times, states = stops[:kept], trace[:kept]
-    return Run(
+    run = Run(
         system,
-        times,
-        states,
+        stops[:kept],
+        trace[:kept],
         inputs,
         p,
-        ended[0],
+        '',
         x,
         end,
         march.counts,
         march.events,
-        ended[1],
+        '',
         solver if solver.rank is not None else None,
+        settings.step if settings.method in FIXED else np.nan,
+        refined_for,
     )
+    conclude(run, status, solver)
+    return run
+
+
+def fitted(
+    system: MarchingSystem, solver: Any, x: Array, u: Array, p: Array, settings: Settings
+) -> tuple[Settings, str]:
+    """Return the settings with fixed steps that follow the fastest motion, and the state that asks for them or ''.
+
+    Raises TooFastError where no sensible step does.
+    """
+    if settings.method not in FIXED:
+        return settings, ''
+    rates = system.rhs if solver.rank is None else solver.rates
+    stiff = system.dynamics.module.meta.get('stiff', ()) if settings.stiff == 'implicit' else ()
+    about = Linearization.of(system.state_names, system.scales, lambda near: rates(near, u, p), x, stiff)
+    division = about.division(system.name, settings.step, settings.method == 'rk3')
+    if division.parts == 1:
+        return settings, ''
+    return replace(settings, step=settings.step / division.parts), division.motion.state
+
+
+def too_fast(system: MarchingSystem, stops: Array, x: Array, inputs: Inputs, p: Array, error: TooFastError) -> Run:
+    """Return a run that ends where it begins, as no sensible step follows the fastest motion."""
+    status, states = integrators.STATUS[integrators.STEP_TOO_SMALL], x.reshape(1, -1).copy()
+    return Run(system, stops[:1], states, inputs, p, status, x, float(stops[0]), detail=str(error))
 
 
 def codes_for(codes: NDArray[np.int64], settings: Settings) -> NDArray[np.int64]:

@@ -20,6 +20,8 @@ from dyn_nodes.control.wheel_run_out import WheelRunOut
 from dyn_nodes.elements.command_delay import CommandDelay, input_delays
 from dyn_nodes.elements.hand_motion import Hands
 from dyn_nodes.forces.joint_stop import JointStop, joint_stops
+from dyn_nodes.guards.fastest_motion import MOST_SUBSTEPS
+from dyn_nodes.guards.running import RunningGuard
 from dyn_nodes.measures import DEFAULT_MEASURES
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import joint_vector
@@ -28,7 +30,6 @@ from dyn_nodes.multibody.base_motion import base_acceleration, base_pose, base_t
 from dyn_nodes.simulation.assembly import Actuation, gravity_vector
 from dyn_nodes.simulation.compliant_ground import CompliantGround
 from dyn_nodes.simulation.events import Event
-from dyn_nodes.simulation.fastest_motion import STABLE, substeps_for
 from dyn_nodes.simulation.names import Kind
 from dyn_nodes.simulation.period import Period, PlantDivergedError
 from dyn_nodes.simulation.system import System
@@ -63,6 +64,7 @@ class Plant:
         joints: names of the movable joints, in the order of every joint vector here.
         hands: with which it holds something.
         actuated: names of those that something drives.
+        guard: its energy account and the gaps of its constraints since the start.
         overturned: True once the base has tilted beyond the machine's limit.
         drop_time, drop_tilt: the payload is let go at this time, s, or when the base has tilted by this more than at
             the start, rad; None: never.
@@ -93,6 +95,7 @@ class Plant:
         self.actuated = tuple(joint.name for joint in machine.actuated_joints)
         self._stand(actuation, contact_model)
         self.system: Any = self.ground.system
+        self.guard = RunningGuard(self.system)
         self.observer = balance_observer(self.system, measures)
         self._guarded = bool(machine.supports if self.constraints is None else self.observer)
         self._driven = np.array([self.joints.index(name) for name in self.actuated], dtype=np.intp)
@@ -138,11 +141,10 @@ class Plant:
     def _refine(self) -> None:
         """Take more steps where the machine at rest has a motion for which those asked for are too long."""
         self.refined_for = ''
-        found = self.ground.fastest_motion(self.x, self.u, self.p)
-        if found.rate * self.period / self.substeps <= STABLE:
-            return
-        self.substeps = substeps_for(self.machine.name, found, self.period)
-        self.refined_for = found.state
+        about, step = self.ground.linearization(self.x, self.u, self.p), self.period / self.substeps
+        division = about.division(self.machine.name, step, most=MOST_SUBSTEPS // self.substeps)
+        self.substeps *= division.parts
+        self.refined_for = division.motion.state
 
     def reset(self) -> None:
         """Start again from the initial posture, at rest, with the present parameters; a dropped payload is back.
@@ -165,7 +167,8 @@ class Plant:
         self._events.clear()
         if self.system.actuation == 'effort':
             self.set_efforts(efforts)
-        self.ground.begin(self.x, self.u, self.p, self._guarded)
+        self.guard.begin(self.x, self.p)
+        self.ground.begin(self.x, self.u, self.p, self._guarded, self.period / self.substeps)
         if self.constraints is not None:
             self.constraints.begin()
             if self.system.actuation == 'effort' and not (self.machine.supports or self.machine.initial.moves):
@@ -290,8 +293,9 @@ class Plant:
             history = self.delay.history
             knots, table = self.delay.table(self.time, self.time + self.period, self.u)
         try:
-            if self.constraints is not None and self._outputs is not None:
-                self.constraints.check(self._outputs)
+            self.guard.depart(self.x, self.p)
+            if self.constraints is not None:
+                self.constraints.check(self.guard.gap)
             reached = self.ground.advance(self.x, self.p, self._period(knots, table))
         except PlantDivergedError:
             if self.delay is not None and history is not None:
@@ -300,6 +304,7 @@ class Plant:
         if any(event.kind == 'payload_drop' for event in reached.events):
             self._dropped, self._held_payload = True, self.payload
         self.x, self.p = reached.x, reached.p
+        self.guard.arrive(self.x, self.p)
         self._events += reached.events
         self.overturned = self.overturned or reached.overturned
         self.ticks += 1

@@ -12,6 +12,7 @@ from dyn_nodes.constraints import Blocks
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.constraints.solve import UNIQUE
 from dyn_nodes.control.constrained_servo import constrained_efforts
+from dyn_nodes.guards.checks import GREATEST_GAP
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.constrained_ground import ConstrainedGround
 from dyn_nodes.simulation.events import Event
@@ -19,8 +20,8 @@ from dyn_nodes.simulation.period import PlantStoppedError
 from dyn_nodes.stability.balance import contact_axes
 
 Array = NDArray[np.float64]
-GREATEST_DRIFT, BROKEN = 1e-6, 1e-3
-"""Error of a constraint that is reported, and one that ends the run, m or rad."""
+BROKEN = 1e-3
+"""Error of a constraint that ends the run, m or rad."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,16 +91,18 @@ class PlantConstraints:
         """Report a drift anew."""
         self._drifted = False
 
-    def check(self, y: Array) -> None:
-        """Demand constraints that hold. Raises PlantStoppedError where they have drifted apart.
+    def check(self, drift: float) -> None:
+        """Demand constraints that hold: a drift, m or rad, beyond GREATEST_GAP becomes an event once.
 
-        Args:
-            y: outputs.
+        Raises PlantStoppedError where they have drifted apart by more than BROKEN.
         """
-        drift = float(y[self.system.index('output', 'constraint_drift')])
         if drift > BROKEN:
             place = f'{self.plant.machine.name}: at t = {self.plant.time:.4f} s'
             raise PlantStoppedError('constraint_drift', f'{place}: {_drifted_apart(drift)}')
+        if drift > GREATEST_GAP and not self._drifted:
+            self._drifted = True
+            details = {'drift': drift, 'text': _drifted_apart(drift)}
+            self.plant.note(Event(self.plant.time, 'constraint_drift', details=details))
 
     def _blocks(self) -> Blocks:
         return self.system.constraints.blocks_at(self.plant.x, self.plant.u, self.plant.p)
@@ -108,12 +111,8 @@ class PlantConstraints:
         return float(self.plant.outputs()[self.system.index('output', name)])
 
     def health(self) -> ConstraintHealth:
-        """Return how the constraints are now; a drift beyond what is tolerated becomes an event once."""
+        """Return how the constraints are now."""
         drift = self._output('constraint_drift')
-        if drift > GREATEST_DRIFT and not self._drifted:
-            self._drifted = True
-            details = {'drift': drift, 'text': _drifted_apart(drift)}
-            self.plant.note(Event(self.plant.time, 'constraint_drift', details=details))
         spaces = Subspaces(self._blocks().J)
         open_rows = np.abs(spaces.dependencies).max(axis=1, initial=0.0) >= UNIQUE
         blocks = self.system.blocks

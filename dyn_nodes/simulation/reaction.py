@@ -84,7 +84,7 @@ class JointReaction:
         if isinstance(system, HybridModel):
             plant = system.assembly(system.first_mode)
         else:
-            plant = Assembly(system.machine, system.actuation, system.base, system.audit)
+            plant = Assembly(system.machine, system.actuation, system.base, system.audit, books=True)
         # further parameters of a machine on rigid ground come last and move nothing
         a, p = ca.SX.sym('a', plant.tree.nv), ca.SX.sym('p', len(system.parameter_names))
         rows = ca.vertcat(*(traced_reaction(plant, a, joint, self.directions, self.side) for joint in self.joints))
@@ -135,7 +135,7 @@ def traced_reaction(
 ) -> Expression:
     """Return the reaction (m,) at a joint of a traced plant with accelerations a (nv,)."""
     extended_machine = insert_virtual_links(plant.machine, joint, directions, side)
-    extended = Assembly(extended_machine, plant.actuation, plant.base, plant.audit)
+    extended = Assembly(extended_machine, plant.actuation, plant.base, plant.audit, plant.books)
     # the virtual joints stand still: the extended plant in the symbols of the plain one
     extended.x = _with_zeros(extended.states.names, plant.states.names, plant.x)
     extended.u = _with_zeros(extended.inputs.names, plant.inputs.names, plant.u)

@@ -8,11 +8,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.guards.fastest_motion import Linearization
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import carrying_links
 from dyn_nodes.model.problems import ContactModelError
 from dyn_nodes.simulation.assembly import Actuation
-from dyn_nodes.simulation.fastest_motion import FastestMotion
 from dyn_nodes.simulation.hybrid import END, NEVER, HybridError, Stepper
 from dyn_nodes.simulation.period import MOST_EVENTS_OF_A_PERIOD, Period, PlantDivergedError, Reached
 from dyn_nodes.simulation.reaction import JointReaction
@@ -47,7 +47,7 @@ class RigidGround:
         x = np.asarray(self.system.initial_state(p, joints))
         return Start(x, np.asarray(self.system.holding_efforts(x, p)))
 
-    def begin(self, x: Array, u: Array, p: Array, guarded: bool) -> None:
+    def begin(self, x: Array, u: Array, p: Array, guarded: bool, step: float) -> None:
         """Take a state at rest as that from which changes count; guarded or not, a base that overturns ends it."""
         self.mode = self.system.resting_mode(x, p)
         self._stepper = Stepper(self.system, x, self.mode, p, MOST_EVENTS_OF_A_PERIOD)
@@ -70,9 +70,9 @@ class RigidGround:
     def _reaction(self) -> JointReaction:
         return JointReaction(self.system, self.machine.reactions)
 
-    def fastest_motion(self, x: Array, u: Array, p: Array) -> FastestMotion:
+    def linearization(self, x: Array, u: Array, p: Array) -> Linearization:
         """Return none: no spring of the ground asks for shorter steps."""
-        return FastestMotion(0.0, '')
+        return Linearization(None, self.system.state_names)
 
     def advance(self, x: Array, p: Array, period: Period) -> Reached:
         """Go through a period; the model itself lets the payload go.

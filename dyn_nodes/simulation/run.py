@@ -1,4 +1,4 @@
-"""A sampled run: states and outputs by name; beside constraints their forces, the energy balance and the drift."""
+"""A sampled run: states and outputs by name, energy balance; beside constraints their forces and the drift."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.guards.checks import NO_BOOKS, Books, Check, books_of
 from dyn_nodes.integrators.tables import inputs_beside
 from dyn_nodes.simulation.events import Event
 from dyn_nodes.simulation.names import index_of
@@ -24,12 +25,16 @@ class Run:
 
     Attributes:
         times: (t,) s.  states: (t, n).
-        status: `done`, `diverged`, `guarded` (overturned), `step too small`, or why there are no rates.
+        status: `done`, `inaccurate` (it failed a check of its guard), `diverged`, `guarded` (overturned), `step too
+            small`, or why there are no rates.
         last: state at the very end.  end_time: s.
         counts: steps accepted and rejected by an adaptive method.
         events: what was watched for and happened, in the order of time (`Settings.watch`).
-        detail: more to say about the status, or ''.
+        detail: reason of a status other than `done`.
         solver: of the constraints in this run; those of `constraints`, `force` and what follows need one.
+        step: of fixed steps, s; at most that of the settings.
+        refined_for: state with a motion so fast that shorter steps were taken than asked for; '': none.
+        checks: of the guard, with what was measured and what is allowed, or why it was not judged.
     """
 
     system: Any
@@ -44,6 +49,9 @@ class Run:
     events: list[Event] = field(default_factory=list)
     detail: str = ''
     solver: Any = None
+    step: float = np.nan
+    refined_for: str = ''
+    checks: tuple[Check, ...] = ()
 
     @property
     def overturned(self) -> bool:
@@ -107,6 +115,44 @@ class Run:
         """Return several outputs `<prefix>_<suffix>` side by side, (t, n)."""
         return np.column_stack([self.output(f'{prefix}_{suffix}') for suffix in suffixes])
 
+    # -- energy --------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def books(self) -> Books | None:
+        """The account of energy and gaps; None: the model keeps none."""
+        return books_of(self.system.module, self.states, self.parameters, self.system.state_names)
+
+    @property
+    def _account(self) -> Books:
+        if self.books is None:
+            raise ValueError(f'{self.system.name}: {NO_BOOKS}')
+        return self.books
+
+    @property
+    def work(self) -> Array:
+        """(t,) work done on the system by actuators and moving constraints, J."""
+        return self.state('work')
+
+    @property
+    def heat(self) -> Array:
+        """(t,) heat of dampers and friction, J."""
+        return self.state('heat')
+
+    @property
+    def kinetic(self) -> Array:
+        """(t,) kinetic energy, J."""
+        return self._account.kinetic
+
+    @property
+    def potential(self) -> Array:
+        """(t,) potential energy of gravity, springs and oil, J."""
+        return self._account.potential
+
+    @property
+    def energy_balance(self) -> Array:
+        """(t,) energy plus heat less work, relative to the start, J: zero but for the integrator's error."""
+        return self._account.balance
+
     # -- beside constraints ------------------------------------------------------------------------------------------
 
     @cached_property
@@ -146,16 +192,6 @@ class Run:
         """(t, nz) states of the elements, in the order of `blocks.parameters.states`."""
         return self.states[:, self.constrained.element_slice]
 
-    @property
-    def work(self) -> Array:
-        """(t,) work done on the system by actuators and moving constraints, J."""
-        return self.state('work')
-
-    @property
-    def heat(self) -> Array:
-        """(t,) heat of dampers and friction, J."""
-        return self.state('heat')
-
     @cached_property
     def p(self) -> Array:
         """(n,) parameters of the blocks at the start."""
@@ -164,22 +200,6 @@ class Run:
     @cached_property
     def _monitor(self) -> dict[str, Array]:
         return dict(self.constrained.monitor(self.states, self.parameters))
-
-    @property
-    def kinetic(self) -> Array:
-        """(t,) kinetic energy, J."""
-        return self._monitor['kinetic'].ravel()
-
-    @property
-    def potential(self) -> Array:
-        """(t,) potential energy of gravity and springs, J."""
-        return self._monitor['potential'].ravel()
-
-    @property
-    def energy_balance(self) -> Array:
-        """(t,) energy plus heat less work, relative to the start, J: zero but for the integrator's error."""
-        total = self.kinetic + self.potential + self.heat - self.work
-        return total - total[0]
 
     @property
     def momentum(self) -> Array:

@@ -11,20 +11,25 @@ from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.elements.command_delay import input_delays
+from dyn_nodes.guards.checks import BOOKS, GUARDED, WORK_SCALE
 from dyn_nodes.integrators import codes_of
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.multibody.base_motion import tilted_beyond
 from dyn_nodes.multibody.stiff_states import stiff_kernel
 from dyn_nodes.multibody.tree import BaseForm
-from dyn_nodes.simulation.assembly import Actuation, Assembly, has_discrete_states, resting_states
+from dyn_nodes.simulation.assembly import (
+    Actuation,
+    Assembly,
+    has_discrete_states,
+    resting_states,
+)
 from dyn_nodes.simulation.events import watched
 from dyn_nodes.simulation.march import NO_GUARD
 from dyn_nodes.simulation.outputs import traced_outputs
 from dyn_nodes.simulation.settings import Settings
 
 Array = NDArray[np.float64]
-_WORK_SCALE = 1e5
-"""Usual size of the audited work, J."""
 
 
 class StraightRates(NamedTuple):
@@ -73,7 +78,7 @@ class TreeDynamics:
 
     def assembly(self) -> Assembly:
         """Return the traced equations."""
-        return Assembly(self.machine, self.actuation, self.base, self.audit)
+        return Assembly(self.machine, self.actuation, self.base, self.audit, books=True)
 
     def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:
         plant = self.assembly()
@@ -83,6 +88,7 @@ class TreeDynamics:
             'rhs': ca.Function('rhs', variables, [plant.rhs]),
             'outputs': ca.Function('outputs', variables, [outputs]),
             'guard': ca.Function('guard', [plant.x], [ca.densify(plant.upright)]),
+            'inspect': ca.Function('inspect', [plant.x, plant.p], [plant.inspected]),
         }
         if self.switches:
             functions['switch'] = ca.Function('switch', variables, [plant.switched])
@@ -103,7 +109,7 @@ class TreeDynamics:
             'free': plant.tree.free,
             'defaults': plant.default_parameters().tolist(),
             'scales': {own.name: own.scale for own in plant.element_states}
-            | dict.fromkeys(plant.states.names[plant.audit_place], _WORK_SCALE),
+            | dict.fromkeys([*BOOKS, *plant.states.names[plant.audit_place]], WORK_SCALE),
         }
         return functions, meta
 
@@ -151,6 +157,10 @@ class TreeDynamics:
         for own in resting_states(self.machine):
             x[self.state_names.index(own.name)] = own.start
         return x
+
+    def guarded(self, x: Array) -> tuple[str, str]:
+        """Return the status of a run that the guard ended at a state, and the reason."""
+        return GUARDED, tilted_beyond(self.machine, x)
 
     def guard_limit(self, settings: Settings) -> float:
         """Return the least cosine of the tilt in a run."""

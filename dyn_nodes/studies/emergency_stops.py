@@ -162,7 +162,7 @@ def continue_from(plant: Plant, other: Plant) -> None:
     plant.ticks, plant.overturned = other.ticks, other.overturned
     if plant.delay is not None and other.delay is not None:
         plant.delay.history = other.delay.history
-    plant.ground.begin(plant.x, plant.u, plant.p, True)
+    plant.ground.begin(plant.x, plant.u, plant.p, True, plant.period / plant.substeps)
     plant.set_inputs({})  # what was computed of another state is forgotten
 
 

@@ -15,7 +15,7 @@ from dyn_nodes.sweeps.trial import inputs_of_actuators
 
 STEEPEST = 1.5
 """Slope of the ground, rad."""
-FIXED = ('run', 'status', 'end_time')
+FIXED = ('run', 'status', 'end_time', 'detail')
 """Columns that every result has."""
 
 

@@ -42,7 +42,7 @@ class Results(NamedTuple):
     @property
     def outcomes(self) -> dict[str, str]:
         """Name -> kind of the columns of outcomes."""
-        known = {'run', 'status', *self.note['factors']}
+        known = {'run', 'status', 'detail', *self.note['factors']}
         return {name: kind for name, kind in self.note['columns'].items() if name not in known}
 
     def independent(self) -> Results:

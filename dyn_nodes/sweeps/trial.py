@@ -37,7 +37,7 @@ def status_kinds(sweep: Sweep) -> dict[str, str]:
     """Return name -> kind (`flag`, `number`, `text`, `count`) of all columns of a sweep, in their order."""
     factors = {own.name: 'number' for own in sweep.factors}
     outcomes = {**columns_of(sweep), **dict.fromkeys(sweep.expressions, 'number')}
-    return {'run': 'count', **factors, 'status': 'text', 'end_time': 'number', **outcomes}
+    return {'run': 'count', **factors, 'status': 'text', 'end_time': 'number', 'detail': 'text', **outcomes}
 
 
 def sample_kinds(sweep: Sweep, states: Sequence[str]) -> dict[str, str]:
@@ -141,8 +141,8 @@ class Trials:
                 case = case_of(self.sweep.factors, given, self.sweep.profile)
                 status = NO_START
                 p, start = self.start(case)
-            except (NoEquilibriumError, ValueError):
-                rows[number] = (number, *given, status, float('nan'), *self._nothing)
+            except (NoEquilibriumError, ValueError) as error:
+                rows[number] = (number, *given, status, float('nan'), str(error), *self._nothing)
                 continue
             begun.append(Begun(number, tuple(given), case, p, start, self._duration(case)))
         return begun, rows
@@ -153,7 +153,7 @@ class Trials:
         cells = self._outcomes(seen)
         if self.sweep.record_period is not None:
             self._kept_samples[begun.number] = self._samples(begun.number, seen, cells)
-        return (begun.number, *begun.given, status, run.end_time, *cells)
+        return (begun.number, *begun.given, status, run.end_time, run.detail, *cells)
 
     def start(self, case: Case) -> tuple[Array, Array]:
         """Return the parameters of a case, and the state from which it starts.

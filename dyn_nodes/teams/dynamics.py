@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.compile.tape import Tape
+from dyn_nodes.guards.checks import GUARDED, LEAST_GRAVITY
 from dyn_nodes.integrators import codes_of
 from dyn_nodes.multibody.spatial import cross
 from dyn_nodes.simulation.events import watched
@@ -114,11 +115,13 @@ class TeamDynamics:
         own = self.equations
         vectors = [own.x, own.u, own.p]
         sound = ca.substitute(own.sound, own.p, ca.DM(self.defaults))
+        weight = sum(robot.mass for robot in own.robot_equations) * ca.fmax(ca.norm_2(own.gravity), LEAST_GRAVITY)
         watches, watch = watched()
         functions = {
             'rhs': ca.Function('rhs', vectors, [own.rates]),
             'guard': ca.Function('guard', [own.x], [ca.densify(sound)]),
             'watch': ca.Function('watch', vectors, [watch]),
+            'inspect': ca.Function('inspect', [own.x, own.p], [ca.densify(ca.vertcat(own.energy, weight, 0.0))]),
         }
         if self.switches:
             functions['switch'] = ca.Function('switch', vectors, [own.switched])
@@ -175,6 +178,14 @@ class TeamDynamics:
     def outputs(self, x: Array, u: Array, p: Array) -> Array:
         """Return all outputs at a state, in the order of `output_names`; they are not compiled."""
         return np.array(self._observe(x, u, p)).ravel()
+
+    def guarded(self, x: Array) -> tuple[str, str]:
+        """Return the status of a run that the guard ended at a state, and the reason."""
+        places = self.equations.places
+        over = [robot.name for robot, place in zip(self.robots, places.q) if robot.has_overturned(x[place])]
+        if over:
+            return GUARDED, f'{", ".join(over)}: the base has tilted beyond its limit'
+        return 'unsound', 'the choice of independent velocities no longer holds'
 
     def guard_limit(self, settings: Settings) -> float:
         """Return what the soundness has to stay above."""

@@ -207,6 +207,17 @@ class RobotModel:
         found, center = self.blocks.state.momentum, self.blocks.state.center_of_mass
         return ca.vertcat(found.n + cross(center, found.f), found.f)
 
+    def has_overturned(self, q: Array) -> bool:
+        """Return whether the base has tilted beyond the limit at a position (nq,)."""
+        return self.upright is not None and float(self._uprightness(q)) < 0.0
+
+    @cached_property
+    def _uprightness(self) -> ca.Function:
+        assert self.upright is not None
+        link, angle = self.upright
+        tilt = self.blocks.state.frame_pose(self.blocks.tree.frame(link)).R[2, 2]
+        return ca.Function('uprightness', [self.blocks.q], [tilt - float(np.cos(angle))])
+
     def _sound(self, checks: Sequence[Expression]) -> Expression:
         least = ca.SX(ALWAYS)
         for check in checks:

@@ -36,12 +36,15 @@ def test_the_linear_model_of_an_arm_is_that_of_finite_differences():
     x[6:12] = 0.2
     A, B, C, D = model = arm.linearize(x, torque=True)
     system = arm.system(torque=True)
-    assert model.state_names == system.state_names
+    n = len(model.state_names)
+    assert (*model.state_names, 'work', 'heat') == system.state_names
     u, p = model.point.u, system.parameters()
     x = model.point.x
-    np.testing.assert_allclose(A, slopes(lambda own: system.rhs(own, u, p), x, np.ones(len(x))), rtol=1e-6, atol=1e-4)
-    np.testing.assert_allclose(B, slopes(lambda own: system.rhs(x, own, p), u, np.ones(len(u))), rtol=1e-6, atol=1e-6)
-    np.testing.assert_array_equal(C @ x, x[:6])
+    by_x = slopes(lambda own: system.rhs(own, u, p), x, np.ones(len(x)))[:n, :n]
+    by_u = slopes(lambda own: system.rhs(x, own, p), u, np.ones(len(u)))[:n]
+    np.testing.assert_allclose(A, by_x, rtol=1e-6, atol=1e-4)
+    np.testing.assert_allclose(B, by_u, rtol=1e-6, atol=1e-6)
+    np.testing.assert_array_equal(C @ x[:n], x[:6])
     assert not D.any()
 
 
@@ -87,9 +90,9 @@ def test_its_columns_are_slopes_of_the_machine(loader):
     [
         (
             lambda m: m.linearize(np.zeros(4)),
-            r'x: expected shape \(36,\), or \(10,\) of positions, or \(3,\) of joints',
+            r'x: expected shape \(38,\), or \(10,\) of positions, or \(3,\) of joints',
         ),
-        (lambda m: m.linearize(np.full(36, np.nan)), "x: expected finite numbers, found nan at 'base_x'"),
+        (lambda m: m.linearize(np.full(38, np.nan)), "x: expected finite numbers, found nan at 'base_x'"),
         (lambda m: m.linearize(u=[1.0]), 'u: expected shape'),
         (lambda m: m.linearize(u={'bom': 1.0}), "unknown input 'bom'"),
         (lambda m: m.linearize(outputs=['nothing']), "unknown output 'nothing'"),

@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
+from dyn_nodes.guards.fastest_motion import Linearization, TooFastError, bound_on_rates
 from dyn_nodes.model import load_machine
-from dyn_nodes.simulation.fastest_motion import fastest_motion
 from dyn_nodes.simulation.plant import Plant
 
 ARM = """<robot name="wrist">
@@ -33,7 +33,7 @@ def wrist(tmp_path, damping: float) -> Plant:
 
 def test_the_rate_of_a_damped_joint_is_damping_over_inertia(tmp_path):
     plant = wrist(tmp_path, 0.3)
-    found = fastest_motion(plant.system, plant.x, plant.u, plant.p)
+    found = plant.ground.linearization(plant.x, plant.u, plant.p).fastest()
     assert found.rate == pytest.approx(0.3 / LIGHT, rel=1e-6)
     assert found.state == 'wrist_rate'
     assert (plant.substeps, plant.refined_for) == (10, '')
@@ -53,3 +53,36 @@ def test_a_motion_too_fast_for_any_sensible_step_is_refused_by_name(tmp_path):
     said = re.escape('wrist: wrist_rate moves with a rate of 5e+06 1/s, for which steps of 5e-07 s would be needed')
     with pytest.raises(ValueError, match=said):
         wrist(tmp_path, 500.0)
+
+
+def test_a_state_without_rates_asks_for_no_division():
+    about = Linearization.of(['x'], {}, lambda x: np.full(1, np.nan), np.zeros(1))
+    assert about.division('machine', 1.0).parts == 1
+
+
+@pytest.mark.parametrize(
+    ('rate', 'damped', 'parts'), [(-1e4, False, 4), (-1e4, True, 3), (1e4j, False, 4), (1e4j, True, 6)]
+)
+def test_a_step_is_divided_as_the_formula_needs(rate, damped, parts):
+    matrix = np.array([[0.0, rate.imag], [-rate.imag, 0.0]]) if rate.imag else np.array([[rate]])
+    about = Linearization(matrix.real, [f'state_{k}' for k in range(len(matrix))])
+    assert about.division('machine', 1e-3, damped).parts == parts
+
+
+def test_implicit_states_slow_down_with_the_step():
+    about = Linearization(np.array([[-1e6]]), ['pressure'], [0])
+    assert about.division('machine', 1e-3).parts == 1
+    assert Linearization(np.array([[-1e6]]), ['current']).division('machine', 1e-3).parts > 300
+
+
+@pytest.mark.parametrize('seed', range(20))
+def test_the_bound_on_rates_is_one_and_near(seed):
+    random = np.random.default_rng(seed)
+    matrix = random.standard_normal((8, 8)) * 10.0 ** random.uniform(-3, 3, (8, 1))
+    greatest = np.abs(np.linalg.eigvals(matrix)).max()
+    assert greatest <= bound_on_rates(matrix) * (1.0 + 1e-9) <= 2.0 * greatest
+
+
+def test_an_absurd_rate_is_rejected_at_once():
+    with pytest.raises(TooFastError, match='machine: x moves with a rate of'):
+        Linearization(np.array([[-1e18]]), ['x']).division('machine', 1e-3)

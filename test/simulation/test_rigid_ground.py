@@ -67,6 +67,8 @@ def test_it_stands_still_and_its_feet_share_its_weight(model):
     run = model.run(x, STANDING, np.linspace(0.0, 2.0, 21), NOTHING, p)
     np.testing.assert_allclose(run.states, np.tile(x, (21, 1)), atol=1e-13)
     assert not run.events
+    assert (run.status, run.detail, run.step) == ('done', '', 1e-3)
+    assert not any(check.judged or check.failed for check in run.checks)  # impacts take energy
     for foot in CORNERS:
         np.testing.assert_allclose(run.output(f'{foot}/normal_force'), 0.25 * MASS * G, rtol=1e-12)
 

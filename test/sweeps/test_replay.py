@@ -89,7 +89,7 @@ def test_a_written_sweep_repeats_its_run_to_the_last_bit(directory, capsys):
         assert sweep.design.runs == 1
         row = dict(zip(('run', *(own.name for own in sweep.factors)), (0, *sweep.values[0])))
         cells = Trials(sweep).row(0, sweep.values[0])
-        kinds = ['status', 'end_time', 'overturned', 'lifted', 'lift_off_time', 'least_zmp', 'least_zmp_time']
+        kinds = ['status', 'end_time', 'detail', 'overturned', 'lifted', 'lift_off_time', 'least_zmp', 'least_zmp_time']
         row = {**row, **dict(zip([*kinds, 'greatest_tilt', 'stick'], cells[1 + len(sweep.factors) :]))}
         del row['run']
         np.testing.assert_equal(row, {name: found[name] for name in row} | _nans(found, row))

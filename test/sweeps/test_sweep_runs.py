@@ -155,6 +155,7 @@ def test_a_machine_that_cannot_stand_at_the_start_is_a_result(tmp_path):
     rows = [trials.row(k, row) for k, row in enumerate(sweep.values)]
     status = {row[2]: row[5] for row in rows}
     assert status == {0.0: 'done', 0.9: 'no start'}
+    assert all(bool(row[7]) == (row[5] != 'done') for row in rows)  # the detail
     assert {len(row) for row in rows} == {len(rows[0])}
 
 
@@ -176,10 +177,11 @@ outcomes: [overturned, lift_off, recovered]
     row = Trials(sweep).row(0, sweep.values[0])
     assert row[:4] == (0, 5100.0, 1.0, 'overturned')
     assert 8.0 < row[4] < 16.0
-    assert (row[5], row[6], row[8]) == (True, True, False)
+    assert 'the base has tilted by 75' in row[5]
+    assert (row[6], row[7], row[9]) == (True, True, False)
     recovered = load_sweep(_replaced(path, 'recovery: false', 'recovery: true'))
     row = Trials(recovered).row(0, recovered.values[0])
-    assert (row[3], row[5], row[6], row[8]) == ('done', False, True, True)
+    assert (row[3], row[5:8], row[9]) == ('done', ('', False, True), True)
 
 
 def _replaced(path: Path, old: str, new: str) -> Path:

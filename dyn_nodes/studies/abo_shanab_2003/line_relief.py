@@ -65,7 +65,7 @@ class LineReliefDynamics(TreeDynamics):
 
     def assembly(self) -> Assembly:
         """Return the traced equations."""
-        return LineReliefAssembly(self.machine, self.actuation, self.base, self.audit)
+        return LineReliefAssembly(self.machine, self.actuation, self.base, self.audit, books=True)
 
     def _build(self, kind: str, make: Any) -> CompiledModule:
         key = [*self._key, inspect.getsource(line_relief_flow), inspect.getsource(LineReliefMotor)]

@@ -43,7 +43,7 @@ class PrintedArmDynamics(TreeDynamics):
 
     def assembly(self) -> Assembly:
         """Return the traced equations."""
-        return PrintedArmAssembly(self.machine, self.actuation, self.base, self.audit)
+        return PrintedArmAssembly(self.machine, self.actuation, self.base, self.audit, books=True)
 
     def _build(self, kind: str, make: Any) -> CompiledModule:
         key = [*self._key, inspect.getsource(PrintedArmAssembly)]

@@ -71,7 +71,7 @@ class ReadingDynamics(TreeDynamics):
         super().__init__(machine)
 
     def assembly(self):
-        plant = ReadingAssembly(self.machine, self.actuation, self.base, self.audit)
+        plant = ReadingAssembly(self.machine, self.actuation, self.base, self.audit, books=True)
         for wheel in plant.wheels:
             wheel.reading = self.reading
         return plant
