@@ -75,36 +75,47 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _write_and_check(machine: Machine, urdf: Path) -> tuple[str, Guess, LoadReport, str]:
-    """Return the text, the guesses, what loading it says, and why the base is fixed ('' where it is free)."""
+    """Return the text, the guesses, what `check` reports of it, and why the base is fixed ('' where it is free).
+
+    Raises CommandError where `check` rejects the machine on its contacts as well as on a fixed base.
+    """
     from dyn_nodes.commands.init_guess import guess_machine
-    from dyn_nodes.commands.init_yaml import machine_yaml
-    from dyn_nodes.model.equilibrium import static_stance
+    from dyn_nodes.commands.init_joints import drive_passive_joints
+    from dyn_nodes.model.mimic import read_mimics
     from dyn_nodes.model.shapes import Shapes
     from dyn_nodes.share import folders_above
 
     shapes = Shapes(machine.urdf, folders_above(urdf))
-    guess = guess_machine(machine, shapes, _mimics(machine.urdf))
+    guess = guess_machine(machine, shapes, read_mimics(machine.urdf))
     for warning in shapes.warnings[:SHOWN]:
         print(f'warning: {warning}', file=sys.stderr)
     if len(shapes.warnings) > SHOWN:
         print(f'warning: and {len(shapes.warnings) - SHOWN} more', file=sys.stderr)
+    classes = dict(guess.joints.classes)
     attachment, reason = ('free', '') if guess.contacts else ('fixed', guess.how_contacts)
+    while True:
+        text, checked, problem = _checked(machine, urdf, guess, attachment, reason)
+        if problem and drive_passive_joints(machine, guess.joints, problem):
+            text, checked, problem = _checked(machine, urdf, guess, attachment, reason)
+        if not problem:
+            return text, guess, checked, reason
+        if attachment == 'fixed':
+            raise CommandError(f'{urdf}: {problem}')
+        attachment, reason, guess.joints.classes = 'fixed', problem, dict(classes)
+
+
+def _checked(machine: Machine, urdf: Path, guess: Guess, attachment: str, reason: str) -> tuple[str, LoadReport, str]:
+    """Return the text of a YAML, what `check` reports of it, and its first problem ('' for none)."""
+    from dyn_nodes.commands.check import with_plant
+    from dyn_nodes.commands.init_yaml import machine_yaml
+    from dyn_nodes.model.equilibrium import static_stance
+
     text = machine_yaml(machine, urdf.name, guess, attachment, reason)
-    checked = _load(urdf, text)
-    if attachment == 'free' and checked.machine is not None and static_stance(checked.machine) is None:
-        reason = 'it tips over its contacts in the initial posture'
-        text = machine_yaml(machine, urdf.name, guess, 'fixed', reason)
-        checked = _load(urdf, text)
-    if checked.machine is None:
-        raise CommandError('; '.join(str(problem) for problem in checked.problems))
-    return text, guess, checked, reason
-
-
-def _mimics(urdf: str) -> set[str]:
-    from lxml import etree
-
-    joints = etree.fromstring(urdf.encode('utf-8')).findall('joint')
-    return {(joint.get('name') or '').strip() for joint in joints if joint.find('mimic') is not None}
+    loaded = _load(urdf, text)
+    if attachment == 'free' and loaded.machine is not None and static_stance(loaded.machine) is None:
+        return text, loaded, 'it tips over its contacts in the initial posture'
+    checked = with_plant(loaded)
+    return text, checked, '' if checked.machine is not None else checked.problems[0].found
 
 
 def _load(urdf: Path, text: str) -> LoadReport:
@@ -124,8 +135,14 @@ def _tell(output: str, guess: Guess, checked: LoadReport, reason: str) -> None:
         print(f'  contacts: {guess.how_contacts}')
     for contact in guess.contacts:
         print(f'    {contact.name}: {contact.how}')
-    if guess.locked:
-        print(f'  held joints: {len(guess.locked)}')
+    joints = guess.joints
+    if joints.locked:
+        print(f'  held joints: {len(joints.locked)}')
+    if joints.constraints:
+        print(f'  constraints: {", ".join(own.name for own in joints.constraints)}')
+    for name, (kind, why) in joints.classes.items():
+        if kind == 'actuated':
+            print(f'  {name}: class {kind}, because its {why}')
     if guess.payload:
         print(f'  payload: {guess.payload}, {guess.how_payload}')
     if reason:
