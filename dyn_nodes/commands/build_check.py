@@ -24,6 +24,8 @@ from dyn_nodes.simulation.fastest_motion import fastest_motion, substeps_for
 from dyn_nodes.simulation.initial import Rest, settle, state_of_rest, statics_functions
 
 Array = NDArray[np.float64]
+PAYLOAD = 'payload_mass'
+"""Name of the parameter."""
 EXCHANGE_PERIOD = 1e-3
 """Of the dynamics node where nothing else is asked for, s."""
 
@@ -86,17 +88,25 @@ def build_problems(machine: Machine) -> tuple[Problem, ...]:
     return ()
 
 
-def holding_efforts(machine: Machine, start: ConstrainedMachine | None) -> dict[str, float]:
+def holding_efforts(
+    machine: Machine, start: ConstrainedMachine | None, payload: float | None = None
+) -> dict[str, float]:
     """Return the efforts of the joints at rest by name, N m or N; empty where the machine does not rest.
 
     Args:
         machine: without faults.
         start: of a machine with constraints.
+        payload: mass in the implement, kg; None: that of the file.
     """
+    changes = {} if payload is None else {PAYLOAD: payload}
     try:
         if start is not None:
-            return start.at_rest().efforts
-        return _efforts(machine, _rest(machine, TracedSystem(machine)))
+            return start.at_rest(start.system.constraints.blocks.numbers(changes)).efforts
+        system: Any = TracedSystem(machine)
+        p = system.parameters.copy()
+        for name, value in changes.items():
+            p[system.index('parameter', name)] = value
+        return _efforts(machine, settle(system, p, statics=system.statics))
     except (ValueError, np.linalg.LinAlgError):
         return {}
 
