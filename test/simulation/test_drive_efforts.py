@@ -18,7 +18,7 @@ WEIGHT = MASS * 9.81
 RATES_OF_LIFT = {'lift': 1.0, 'fold': -2.0, 'level': 1.0}
 """Rates of the joints for a unit rate of `lift`."""
 OUTWARD = 'initial: {joint_positions: {arm: -1.5707963267948966}}\n'
-"""The arm points along +x: its weight has the lever LENGTH about the joint, which turns it down for a positive angle."""
+"""The arm points along +x: its weight has the lever LENGTH about the joint and turns it to positive angles."""
 
 ARM, SIDE = Part('arm'), Part('side', origin='0 1 0')
 
