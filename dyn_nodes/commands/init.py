@@ -13,6 +13,7 @@ from dyn_nodes.commands import MACHINE_HELP, CommandError, Subparsers, add_comma
 
 if TYPE_CHECKING:
     from dyn_nodes.commands.init_guess import Guess
+    from dyn_nodes.commands.init_joints import Loops
     from dyn_nodes.model import LoadReport, Machine
 
 SHOWN = 3
@@ -30,6 +31,13 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument('urdf', metavar='MACHINE', type=Path, help=MACHINE_HELP)
     parser.add_argument(
         '-o', '--output', metavar='YAML', help="file to write; - for standard output (default: the URDF's name, .yaml)"
+    )
+    parser.add_argument(
+        '--closures',
+        metavar='FILE',
+        type=Path,
+        help='loops that the URDF leaves out: loop_closures.yaml of the SolidWorks exporter, an MJCF or an SDF file '
+        '(default: loop_closures.yaml beside the URDF or in config/, and <gazebo> joints of the URDF)',
     )
     parser.add_argument('--force', action='store_true', help='write over a file that is there')
 
@@ -58,7 +66,8 @@ def run(args: argparse.Namespace) -> int:
         return 1
     if report.machine.total_mass <= 0.0:
         raise CommandError(f'{args.urdf}: expected at least one link with a mass, found none')
-    text, guess, checked, reason = _write_and_check(report.machine, args.urdf)
+    loops = _loops(report.machine, args.urdf, args.closures)
+    text, guess, checked, reason = _write_and_check(report.machine, args.urdf, loops)
     if output == '-':
         print(text, end='')
         return 0
@@ -74,7 +83,25 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _write_and_check(machine: Machine, urdf: Path) -> tuple[str, Guess, LoadReport, str]:
+def _loops(machine: Machine, urdf: Path, closures: Path | None) -> Loops:
+    """Return the loops that files close. Raises CommandError for faults in them; warnings are printed."""
+    from dyn_nodes.commands.init_closures import files_beside, read_closures
+    from dyn_nodes.commands.init_closures.closure import Closures, loops_of
+    from dyn_nodes.model.problems import Report
+
+    result = Closures('')
+    for path in [closures] if closures is not None else files_beside(urdf):
+        report = Report(str(path))
+        found = read_closures(path, machine, report)
+        for warning in report.sorted_warnings():
+            print(f'warning: {warning}', file=sys.stderr)
+        if found is None:
+            raise CommandError('\n'.join(str(problem) for problem in report.sorted_problems()))
+        result = result if result.pairs or result.mimics else found
+    return loops_of(machine, result)
+
+
+def _write_and_check(machine: Machine, urdf: Path, loops: Loops) -> tuple[str, Guess, LoadReport, str]:
     """Return the text, the guesses, what `check` reports of it, and why the base is fixed ('' where it is free).
 
     Raises CommandError where `check` rejects the machine on its contacts as well as on a fixed base.
@@ -86,13 +113,15 @@ def _write_and_check(machine: Machine, urdf: Path) -> tuple[str, Guess, LoadRepo
     from dyn_nodes.share import folders_above
 
     shapes = Shapes(machine.urdf, folders_above(urdf))
-    guess = guess_machine(machine, shapes, read_mimics(machine.urdf))
+    guess = guess_machine(machine, shapes, {**read_mimics(machine.urdf), **loops.mimics}, loops)
     for warning in shapes.warnings[:SHOWN]:
         print(f'warning: {warning}', file=sys.stderr)
     if len(shapes.warnings) > SHOWN:
         print(f'warning: and {len(shapes.warnings) - SHOWN} more', file=sys.stderr)
     classes = dict(guess.joints.classes)
     attachment, reason = ('free', '') if guess.contacts else ('fixed', guess.how_contacts)
+    if loops.holds_world:
+        attachment, reason = 'fixed', 'a loop holds it to the world'
     while True:
         text, checked, problem = _checked(machine, urdf, guess, attachment, reason)
         if problem and drive_passive_joints(machine, guess.joints, problem):

@@ -248,7 +248,7 @@ def _by_side(contacts: list[Contact]) -> list[Contact]:
     """Return four contacts named by their sides, where each is on another; else the contacts."""
     middle = np.mean([contact.ground for contact in contacts], axis=0)
     sides = {'front_right': (1, -1), 'front_left': (1, 1), 'rear_right': (-1, -1), 'rear_left': (-1, 1)}
-    named = {}
+    named: dict[str, Contact] = {}
     for contact in contacts:
         along, left = np.sign(contact.ground[:2] - middle[:2])
         named |= {name: contact for name, side in sides.items() if side == (along, left)}

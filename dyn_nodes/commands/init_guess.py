@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.commands.init_contacts import Contact, find_contacts
-from dyn_nodes.commands.init_joints import Followers, Joints, guess_joints, start_positions
+from dyn_nodes.commands.init_joints import Followers, Joints, Loops, guess_joints, start_positions
 from dyn_nodes.model.machine import Joint, Machine
 from dyn_nodes.model.mimic import Mimic
 from dyn_nodes.model.posture import link_poses
@@ -56,18 +56,19 @@ class Guess:
     mass: float = 0.0
 
 
-def guess_machine(machine: Machine, shapes: Shapes, mimics: Mapping[str, Mimic]) -> Guess:
+def guess_machine(machine: Machine, shapes: Shapes, mimics: Mapping[str, Mimic], loops: Loops) -> Guess:
     """Return guesses for a machine that was read from its URDF alone.
 
     Args:
         machine: with a fixed base; joints that move no inertia are allowed.
         shapes: of its links.
         mimics: mimic joints of the URDF.
+        loops: that other files close.
     """
     followers = Followers(machine, mimics)
     poses = link_poses(machine.links, machine.joints, start_positions(machine, followers))
     contacts, how = find_contacts(machine, shapes, poses)
-    guess = Guess(guess_joints(machine, followers, contacts), contacts, how, mass=machine.total_mass)
+    guess = Guess(guess_joints(machine, followers, contacts, loops), contacts, how, mass=machine.total_mass)
     _springs(guess, machine)
     _implement(guess, machine)
     return guess

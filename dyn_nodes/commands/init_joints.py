@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, count
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,25 @@ class Joints:
     locked: dict[str, str] = field(default_factory=dict)
     classes: dict[str, tuple[str, str]] = field(default_factory=dict)
     constraints: list[Constraint] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Loops:
+    """The loops that files beside a URDF close.
+
+    Attributes:
+        constraints: that close them, and couplings.
+        joints: movable joints that are part of a loop.
+        passive: those of them without a drive.
+        holds_world: a loop holds a link to the world.
+        mimics: joints that follow others, beside those of the URDF.
+    """
+
+    constraints: tuple[Constraint, ...] = ()
+    joints: tuple[str, ...] = ()
+    passive: tuple[str, ...] = ()
+    holds_world: bool = False
+    mimics: Mapping[str, Mimic] = field(default_factory=dict)
 
 
 class Followers:
@@ -107,22 +127,28 @@ def _start(lower: float, upper: float) -> float:
     return round(start, 6) if lower < round(start, 6) < upper else start
 
 
-def guess_joints(machine: Machine, followers: Followers, contacts: Iterable[Contact]) -> Joints:
-    """Return joints to hold, couplings of mimic joints, and joints whose limits of 0 are placeholders.
+def guess_joints(machine: Machine, followers: Followers, contacts: Iterable[Contact], loops: Loops) -> Joints:
+    """Return joints to hold, constraints, and joints whose limits of 0 are placeholders.
 
     Args:
         machine: read from its URDF alone; joints that move no inertia are allowed.
         followers: its mimic joints.
         contacts: with the ground.
+        loops: that other files close; what moves in them is not held.
     """
-    locked = _locked(machine, followers, {name for contact in contacts for name in contact.joints})
-    result = Joints(start_positions(machine, followers), locked)
+    locked = _locked(machine, followers, {name for contact in contacts for name in contact.joints}, loops.joints)
+    result = Joints(start_positions(machine, followers), locked, constraints=list(loops.constraints))
+    for name in loops.joints:
+        if name in loops.passive:
+            result.classes[name] = 'free', 'moves as its loop does'
+        elif machine.joint(name).effort_limit == 0.0:
+            result.classes[name] = 'actuated', 'effort is limited to 0 in the URDF; it drives a loop'
     for name, mimic in followers.mimics.items():
-        if name not in locked:
+        if name not in locked and name not in loops.passive:
             result.constraints.append(_coupling(name, mimic))
             result.classes[name] = 'free', 'follows another joint by a coupling, which gives its effort'
     for joint in machine.movable_joints:
-        if joint.velocity_limit == 0.0 and joint.name not in {*locked, *followers.mimics}:
+        if joint.velocity_limit == 0.0 and joint.name not in {*locked, *followers.mimics, *result.classes}:
             limits = 'effort and velocity are' if joint.effort_limit == 0.0 else 'velocity is'
             result.classes[joint.name] = 'actuated', f'{limits} limited to 0 in the URDF, taken for a placeholder'
     return result
@@ -141,27 +167,29 @@ def _coupling(joint: str, mimic: Mimic) -> Constraint:
     keys: dict[str, Any] = {'coefficients': {joint: 1.0, mimic.leader: -mimic.multiplier}}
     if mimic.offset:
         keys['offset'] = mimic.offset
-    return Constraint(constraint_name(f'mimic_{joint}'), 'coupling', keys, 'mimic joints of the URDF')
+    return Constraint(constraint_name(f'mimic_{joint}'), 'coupling', keys, 'joints that follow others: mimic joints')
 
 
-def constraint_name(text: str) -> str:
-    """Return a text as the name of a constraint: of letters, digits and underscores."""
+def constraint_name(text: str, taken: Collection[str] = ()) -> str:
+    """Return a text as the name of a constraint, of letters, digits and underscores, that is not taken."""
     name = re.sub(r'\W', '_', text, flags=re.ASCII)
-    return name if re.match(NAME, name) else f'c_{name}'
+    name = name if re.match(NAME, name) else f'c_{name}'
+    return next(own for own in chain([name], (f'{name}_{k}' for k in count(2))) if own not in taken)
 
 
-def _locked(machine: Machine, followers: Followers, spun: set[str]) -> dict[str, str]:
+def _locked(machine: Machine, followers: Followers, spun: set[str], looped: Collection[str]) -> dict[str, str]:
     """Return the joints to hold, in the order of the machine, each with the reason."""
     moved, reasons = _Moved(machine, start_positions(machine, followers)), {}
     for joint in machine.movable_joints:
         leader = followers.mimics[joint.name].leader if joint.name in followers.mimics else joint.name
-        reasons[joint.name] = _reason(joint.name, [leader, *followers.of(leader)], machine, moved, spun)
-    for name, mimic in followers.mimics.items():
+        group = [leader, *followers.of(leader)]
+        reasons[joint.name] = '' if joint.name in looped else _reason(joint.name, group, machine, moved, spun)
+    for name, mimic in ((name, own) for name, own in followers.mimics.items() if name not in looped):
         if not reasons[name] and (reasons.get(mimic.leader, 'fixed') or not mimic.multiplier):
             reasons[name] = f'mimics {mimic.leader}, which does not move it'
         elif not reasons[name] and name in followers.unmet:
             reasons[name] = f'mimics {mimic.leader}, which its own limits would not let move'
-    while idle := moved.idle_joint([name for name, reason in reasons.items() if not reason]):
+    while idle := moved.idle_joint([name for name, reason in reasons.items() if not reason and name not in looped]):
         reasons[idle] = 'moves no inertia of its own where it starts'
     return {name: reason for name, reason in reasons.items() if reason}
 
@@ -231,16 +259,22 @@ class _Moved:
                 continue
             R = self._poses[name][:3, :3]
             at = self._poses[name][:3, 3] + R @ link.com
-            J = np.array([self._rates(joints[k], at) for k in movers]).reshape(-1, 6)
+            own = [self._machine.joint(joints[k]) for k in movers]
+            J = np.array([unit_rates(joint, self._poses[joint.child], at) for joint in own]).reshape(-1, 6)
             turn, travel = J[:, :3], J[:, 3:]
             M[np.ix_(movers, movers)] += turn @ R @ link.inertia @ R.T @ turn.T + link.mass * travel @ travel.T
         return M
 
-    def _rates(self, joint: str, point: Array) -> Array:
-        """Return angular velocity and velocity (6,) of a point for a unit rate of a joint that moves it."""
-        own = self._machine.joint(joint)
-        frame = self._poses[own.child]
-        axis = frame[:3, :3] @ own.axis
-        if own.type == 'prismatic':
-            return np.concatenate([np.zeros(3), axis])
-        return np.concatenate([axis, np.cross(axis, point - frame[:3, 3])])
+
+def unit_rates(joint: Joint, frame: Array, point: Array) -> Array:
+    """Return angular velocity and velocity (6,) of a point (3,) for a unit rate of a joint that moves it.
+
+    Args:
+        joint: revolute, continuous or prismatic.
+        frame: (4, 4) pose of its child link, in the axes of the point.
+        point: (3,), m.
+    """
+    axis = frame[:3, :3] @ joint.axis
+    if joint.type == 'prismatic':
+        return np.concatenate([np.zeros(3), axis])
+    return np.concatenate([axis, np.cross(axis, point - frame[:3, 3])])
