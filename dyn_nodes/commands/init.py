@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from dyn_nodes.commands.init_joints import Loops
     from dyn_nodes.model import LoadReport, Machine
 
+LIGHTEST = 0.005
+"""Share of the machine's mass: joints that move less matter nothing to its balance."""
 SHOWN = 3
 """Warnings of one kind that are printed."""
 
@@ -38,6 +40,13 @@ def add_parser(subparsers: Subparsers) -> None:
         type=Path,
         help='loops that the URDF leaves out: loop_closures.yaml of the SolidWorks exporter, an MJCF or an SDF file '
         '(default: loop_closures.yaml beside the URDF or in config/, and <gazebo> joints of the URDF)',
+    )
+    parser.add_argument(
+        '--lightest',
+        metavar='SHARE',
+        type=float,
+        default=LIGHTEST,
+        help='hold joints that move less than this share of the mass (default %(default)s; 0: none)',
     )
     parser.add_argument('--force', action='store_true', help='write over a file that is there')
 
@@ -67,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     if report.machine.total_mass <= 0.0:
         raise CommandError(f'{args.urdf}: expected at least one link with a mass, found none')
     loops = _loops(report.machine, args.urdf, args.closures)
-    text, guess, checked, reason = _write_and_check(report.machine, args.urdf, loops)
+    text, guess, checked, reason = _write_and_check(report.machine, args.urdf, loops, args.lightest)
     if output == '-':
         print(text, end='')
         return 0
@@ -101,7 +110,7 @@ def _loops(machine: Machine, urdf: Path, closures: Path | None) -> Loops:
     return loops_of(machine, result)
 
 
-def _write_and_check(machine: Machine, urdf: Path, loops: Loops) -> tuple[str, Guess, LoadReport, str]:
+def _write_and_check(machine: Machine, urdf: Path, loops: Loops, lightest: float) -> tuple[str, Guess, LoadReport, str]:
     """Return the text, the guesses, what `check` reports of it, and why the base is fixed ('' where it is free).
 
     Raises CommandError where `check` rejects the machine on its contacts as well as on a fixed base.
@@ -113,7 +122,7 @@ def _write_and_check(machine: Machine, urdf: Path, loops: Loops) -> tuple[str, G
     from dyn_nodes.share import folders_above
 
     shapes = Shapes(machine.urdf, folders_above(urdf))
-    guess = guess_machine(machine, shapes, {**read_mimics(machine.urdf), **loops.mimics}, loops)
+    guess = guess_machine(machine, shapes, {**read_mimics(machine.urdf), **loops.mimics}, loops, lightest)
     for warning in shapes.warnings[:SHOWN]:
         print(f'warning: {warning}', file=sys.stderr)
     if len(shapes.warnings) > SHOWN:

@@ -56,7 +56,9 @@ class Guess:
     mass: float = 0.0
 
 
-def guess_machine(machine: Machine, shapes: Shapes, mimics: Mapping[str, Mimic], loops: Loops) -> Guess:
+def guess_machine(
+    machine: Machine, shapes: Shapes, mimics: Mapping[str, Mimic], loops: Loops, lightest: float
+) -> Guess:
     """Return guesses for a machine that was read from its URDF alone.
 
     Args:
@@ -64,11 +66,12 @@ def guess_machine(machine: Machine, shapes: Shapes, mimics: Mapping[str, Mimic],
         shapes: of its links.
         mimics: mimic joints of the URDF.
         loops: that other files close.
+        lightest: share of the mass below which what a joint moves is held.
     """
     followers = Followers(machine, mimics)
     poses = link_poses(machine.links, machine.joints, start_positions(machine, followers))
     contacts, how = find_contacts(machine, shapes, poses)
-    guess = Guess(guess_joints(machine, followers, contacts, loops), contacts, how, mass=machine.total_mass)
+    guess = Guess(guess_joints(machine, followers, contacts, loops, lightest), contacts, how, mass=machine.total_mass)
     _springs(guess, machine)
     _implement(guess, machine)
     return guess

@@ -18,8 +18,6 @@ from dyn_nodes.model.mimic import Mimic, resolved
 from dyn_nodes.model.posture import inertia_along, link_poses
 
 Array = NDArray[np.float64]
-LITTLE = 0.005
-"""A joint that moves less than this part of the machine's mass matters nothing to its balance."""
 MARGIN = 0.01
 """Of a joint's range: how far inside its limits it starts where 0 is outside."""
 SINGULAR = 1e-10
@@ -127,7 +125,9 @@ def _start(lower: float, upper: float) -> float:
     return round(start, 6) if lower < round(start, 6) < upper else start
 
 
-def guess_joints(machine: Machine, followers: Followers, contacts: Iterable[Contact], loops: Loops) -> Joints:
+def guess_joints(
+    machine: Machine, followers: Followers, contacts: Iterable[Contact], loops: Loops, lightest: float
+) -> Joints:
     """Return joints to hold, constraints, and joints whose limits of 0 are placeholders.
 
     Args:
@@ -135,8 +135,10 @@ def guess_joints(machine: Machine, followers: Followers, contacts: Iterable[Cont
         followers: its mimic joints.
         contacts: with the ground.
         loops: that other files close; what moves in them is not held.
+        lightest: share of the mass below which what a joint and its followers move is held.
     """
-    locked = _locked(machine, followers, {name for contact in contacts for name in contact.joints}, loops.joints)
+    spun = {name for contact in contacts for name in contact.joints}
+    locked = _locked(machine, followers, spun, loops.joints, lightest)
     result = Joints(start_positions(machine, followers), locked, constraints=list(loops.constraints))
     for name in loops.joints:
         if name in loops.passive:
@@ -177,13 +179,15 @@ def constraint_name(text: str, taken: Collection[str] = ()) -> str:
     return next(own for own in chain([name], (f'{name}_{k}' for k in count(2))) if own not in taken)
 
 
-def _locked(machine: Machine, followers: Followers, spun: set[str], looped: Collection[str]) -> dict[str, str]:
+def _locked(
+    machine: Machine, followers: Followers, spun: set[str], looped: Collection[str], lightest: float
+) -> dict[str, str]:
     """Return the joints to hold, in the order of the machine, each with the reason."""
     moved, reasons = _Moved(machine, start_positions(machine, followers)), {}
     for joint in machine.movable_joints:
         leader = followers.mimics[joint.name].leader if joint.name in followers.mimics else joint.name
         group = [leader, *followers.of(leader)]
-        reasons[joint.name] = '' if joint.name in looped else _reason(joint.name, group, machine, moved, spun)
+        reasons[joint.name] = '' if joint.name in looped else _reason(joint.name, group, moved, spun, lightest)
     for name, mimic in ((name, own) for name, own in followers.mimics.items() if name not in looped):
         if not reasons[name] and (reasons.get(mimic.leader, 'fixed') or not mimic.multiplier):
             reasons[name] = f'mimics {mimic.leader}, which does not move it'
@@ -194,14 +198,14 @@ def _locked(machine: Machine, followers: Followers, spun: set[str], looped: Coll
     return {name: reason for name, reason in reasons.items() if reason}
 
 
-def _reason(name: str, group: list[str], machine: Machine, moved: _Moved, spun: set[str]) -> str:
+def _reason(name: str, group: list[str], moved: _Moved, spun: set[str], lightest: float) -> str:
     """Return why a joint is to be held, '' if it is not. `group`: joints that move together with it."""
     if name in spun:
         return 'a wheel, or what steers it; the contact below it is that of a braked wheel'
     if moved.inertia(name) <= 0.0:
         return 'moves no inertia'
-    if moved.mass(group) < LITTLE * machine.total_mass:
-        return f'moves less than {LITTLE:.1%} of the mass'
+    if moved.mass(group) < lightest * moved.total:
+        return f'moves less than {lightest:.1%} of the mass'
     return ''
 
 
@@ -211,11 +215,15 @@ class _Moved:
     Args:
         machine: the machine.
         positions: of its joints that are not at 0, rad or m.
+
+    Attributes:
+        total: mass of the machine, kg.
     """
 
     def __init__(self, machine: Machine, positions: Mapping[str, float]) -> None:
         self._machine, self._links = machine, {link.name: link for link in machine.links}
         self._poses = link_poses(machine.links, machine.joints, positions)
+        self.total = machine.total_mass
         self._below = {link.name: [link.name] for link in machine.links}
         for joint in reversed(machine.joints):
             self._below[joint.parent] += self._below[joint.child]

@@ -100,6 +100,8 @@ def _axis(
         return None
     if carrier:
         values = pose[:3, :3].T @ poses[carrier][:3, :3] @ values
+    elif (element.findtext('axis/use_parent_model_frame') or '').strip() in ('1', 'true'):  # SDF 1.6 and older
+        values = pose[:3, :3].T @ values
     length = float(np.linalg.norm(values))
     if length == 0.0:
         report.add(own.sourceline, f'{where}, axis', 'a direction', 'a vector of length zero')
