@@ -93,6 +93,8 @@ def holding_efforts(
 ) -> dict[str, float]:
     """Return the efforts of the joints at rest by name, N m or N; empty where the machine does not rest.
 
+    A machine that tips with another payload than that of the file is taken in the pose of the latter.
+
     Args:
         machine: without faults.
         start: of a machine with constraints.
@@ -106,9 +108,21 @@ def holding_efforts(
         p = system.parameters.copy()
         for name, value in changes.items():
             p[system.index('parameter', name)] = value
-        return _efforts(machine, settle(system, p, statics=system.statics))
+        try:
+            return _efforts(machine, settle(system, p, statics=system.statics))
+        except NoEquilibriumError:
+            return _efforts(machine, _in_pose(system, settle(system, system.parameters, statics=system.statics), p))
     except (ValueError, np.linalg.LinAlgError):
         return {}
+
+
+def _in_pose(system: TracedSystem, rest: Rest, p: Array) -> Rest:
+    """Return a rest with the forces that hold the machine there under other parameters."""
+    statics, holding = system.statics, np.empty_like(rest.holding)
+    unknowns = len(rest.pose) + len(rest.bristles) + len(statics.meta['bent'])
+    flat, used = np.empty(len(statics.meta['balanced']) * unknowns), np.empty(len(statics.meta['used']))
+    statics.statics(rest.pose, rest.joints, rest.bristles, p, holding, flat, used)
+    return rest._replace(holding=holding)
 
 
 def _efforts(machine: Machine, rest: Rest) -> dict[str, float]:

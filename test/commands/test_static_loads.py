@@ -95,3 +95,15 @@ def test_the_capacity_of_a_cylinder_takes_the_place_of_the_limit(tmp_path, capsy
     assert config.read_text().splitlines()[warning['line'] - 1].strip() == 'boom:'
     assert f'{boom["load"]:.6g} N m' in warning['expected']
     assert warning['found'] == f'{boom["least"]:.6g} to {boom["greatest"]:.6g} N m'
+
+
+def test_a_payload_with_which_the_machine_tips_loads_the_joint_all_the_same(tmp_path, capsys):
+    """1,000 kg at the end of the arm of a machine of 70 kg: 15.7 kN m beside the weight of the arm."""
+    assert main(['init', str(CASES / 'weak_arm.urdf'), '-o', str(tmp_path / 'init.yaml')]) == 0
+    capsys.readouterr()
+    values = yaml.safe_load((tmp_path / 'init.yaml').read_text())
+    values['payload'] = {'link': 'arm', 'position': [1.6, 0.0, 0.0], 'mass': 0.0, 'limit': 1000.0}
+    _, joints = check(CASES / 'weak_arm.urdf', written(tmp_path, values), capsys)
+    load = joints['shoulder']['static_load']
+    expected = -(WEIGHT * LEVER + 1000.0 * GRAVITY * 1.6)
+    assert load['at_payload_limit'] == pytest.approx(expected, rel=1e-3)  # the base leans by 0.3 degrees
