@@ -286,7 +286,8 @@ def test_a_loop_joint_of_an_sdf_file_closes_the_loop(tmp_path):
 def test_a_loop_joint_in_a_gazebo_element_of_the_urdf_closes_the_loop(tmp_path):
     pose = f'<pose>{spaced(C - D)} 0 0 0</pose>'
     own = sdf_joint(pose=pose).replace('coupler', 'X').replace('rocker', 'coupler').replace('X', 'rocker')
-    urdf = four_bar(tmp_path, more=f'<gazebo>{own}</gazebo>')
+    plugin = '<plugin name="mimic"><joint>b</joint><joint>d</joint></plugin>'
+    urdf = four_bar(tmp_path, more=f'<gazebo>{own}{plugin}</gazebo>')
     assert init(urdf)['constraints']['pin']['first']['link'] == 'rocker'
     assert_it_is_the_four_bar(urdf)
 
@@ -298,6 +299,7 @@ def test_a_loop_joint_in_a_gazebo_element_of_the_urdf_closes_the_loop(tmp_path):
             sdf_joint(kind='universal'),
             'joint pin, type: expected a type of revolute, continuous, prismatic, ball, fixed',
         ),
+        (sdf_joint().replace('type="revolute"', ''), 'joint pin, type: expected a type of revolute, continuous'),
         (sdf_joint(child='copler'), "joint pin, child: expected a link of the URDF, found 'copler' (did you mean"),
         (sdf_joint(pose='<pose>0 0 0</pose>'), "joint pin, pose: expected 6 numbers, found '0 0 0'"),
         (

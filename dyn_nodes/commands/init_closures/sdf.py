@@ -29,12 +29,12 @@ KINDS: dict[str, Kind] = {
 
 def read(root: Element, machine: Machine, report: Report, source: str) -> Closures:
     """Return the loops of an SDF file; faults go into the report."""
-    return _closures(root.iter('joint'), machine, report, source)
+    return _closures(root.iterfind('.//model/joint'), machine, report, source)
 
 
 def read_gazebo(root: Element, machine: Machine, report: Report, source: str) -> Closures:
     """Return the loops that `<gazebo>` elements of a URDF close; faults go into the report."""
-    return _closures(root.iterfind('gazebo//joint'), machine, report, source)
+    return _closures(root.iterfind('gazebo/joint'), machine, report, source)
 
 
 def _closures(joints: Iterable[Element], machine: Machine, report: Report, source: str) -> Closures:
@@ -57,8 +57,8 @@ def _pair(element: Element, machine: Machine, report: Report) -> Iterator[Pair]:
             report.add(element.sourceline, f'{where}, {end}', 'a link of the URDF', found)
     kind = KINDS.get(element.get('type') or '')
     if kind is None:
-        expected = f'a type of {", ".join(KINDS)}'
-        report.add(element.sourceline, f'{where}, type', expected, did_you_mean(element.get('type'), KINDS))
+        expected, own = f'a type of {", ".join(KINDS)}', element.get('type') or ''
+        report.add(element.sourceline, f'{where}, type', expected, did_you_mean(own, KINDS) if own else 'nothing')
     if report.failed:
         return
     poses = link_poses(machine.links, machine.joints, {})
