@@ -159,7 +159,7 @@ def guess_joints(
 def drive_passive_joints(machine: Machine, joints: Joints, reason: str) -> bool:
     """Make passive joints (effort 0 in the URDF) that the YAML neither holds nor couples actuated; say if any."""
     named = {*joints.locked, *joints.classes}
-    passive = [own.name for own in machine.movable_joints if own.effort_limit == 0.0 and own.name not in named]
+    passive = [joint.name for joint in machine.movable_joints if joint.effort_limit == 0.0 and joint.name not in named]
     for name in passive:
         joints.classes[name] = 'actuated', f'effort is limited to 0 in the URDF; passive, {reason}'
     return bool(passive)
@@ -176,7 +176,8 @@ def constraint_name(text: str, taken: Collection[str] = ()) -> str:
     """Return a text as the name of a constraint, of letters, digits and underscores, that is not taken."""
     name = re.sub(r'\W', '_', text, flags=re.ASCII)
     name = name if re.match(NAME, name) else f'c_{name}'
-    return next(own for own in chain([name], (f'{name}_{k}' for k in count(2))) if own not in taken)
+    names = chain([name], (f'{name}_{k}' for k in count(2)))
+    return next(unique for unique in names if unique not in taken)
 
 
 def _locked(
@@ -229,8 +230,8 @@ class _Moved:
             self._below[joint.parent] += self._below[joint.child]
 
     def _moved_by(self, joint: str) -> list[str]:
-        known = [own.child for own in self._machine.joints if own.name == joint]
-        return self._below[known[0]] if known else []
+        children = [other.child for other in self._machine.joints if other.name == joint]
+        return self._below[children[0]] if children else []
 
     def mass(self, joints: Iterable[str]) -> float:
         """Return the mass of the links that some joints move together, kg."""
@@ -267,8 +268,8 @@ class _Moved:
                 continue
             R = self._poses[name][:3, :3]
             at = self._poses[name][:3, 3] + R @ link.com
-            own = [self._machine.joint(joints[k]) for k in movers]
-            J = np.array([unit_rates(joint, self._poses[joint.child], at) for joint in own]).reshape(-1, 6)
+            movers_of_link = [self._machine.joint(joints[k]) for k in movers]
+            J = np.array([unit_rates(joint, self._poses[joint.child], at) for joint in movers_of_link]).reshape(-1, 6)
             turn, travel = J[:, :3], J[:, 3:]
             M[np.ix_(movers, movers)] += turn @ R @ link.inertia @ R.T @ turn.T + link.mass * travel @ travel.T
         return M

@@ -74,11 +74,13 @@ def static_loads(machine: Machine, start: ConstrainedMachine | None) -> dict[str
 
 def _capacity(machine: Machine, joint: Joint) -> tuple[float, float]:
     """Return the least and the greatest effort of the drives of a joint at its initial position."""
-    drives = [own for own in machine.actuators if own.joint == joint.name]
+    drives = [actuator for actuator in machine.actuators if actuator.joint == joint.name]
     if not drives:
         return -joint.effort_limit, joint.effort_limit
     at = machine.initial.joint_positions.get(joint.name, 0.0)
-    limits = [actuator_element(own).capacity(at, machine.source_limit(own.name), False) for own in drives]
+    limits = [
+        actuator_element(actuator).capacity(at, machine.source_limit(actuator.name), False) for actuator in drives
+    ]
     return sum(float(low) for low, _ in limits), sum(float(high) for _, high in limits)
 
 
@@ -89,24 +91,25 @@ def load_warnings(machine: Machine, facts: Mapping[str, Any]) -> tuple[Problem, 
         machine: without faults.
         facts: of `machine_summary`.
     """
-    loads = {own['name']: StaticLoad.of(own['static_load']) for own in facts['joints'] if own['static_load']}
-    beyond = [name for name, own in loads.items() if own.beyond]
+    joints = {joint['name']: joint['static_load'] for joint in facts['joints'] if joint['static_load']}
+    loads = {name: StaticLoad.of(values) for name, values in joints.items()}
+    beyond = [name for name, load in loads.items() if load.beyond]
     lines = lines_of(machine.sources[0], 'joint') if beyond else {}
     return tuple(_warning(machine, name, loads[name], lines) for name in beyond)
 
 
-def _warning(machine: Machine, name: str, own: StaticLoad, lines: Mapping[str, int]) -> Problem:
+def _warning(machine: Machine, name: str, static: StaticLoad, lines: Mapping[str, int]) -> Problem:
     unit = 'N' if machine.joint(name).type == 'prismatic' else 'N m'
     drives = [actuator.name for actuator in machine.actuators if actuator.joint == name]
-    loads = [load if drives or load is None else abs(load) for load in (own.load, own.at_payload_limit)]
+    loads = [load if drives or load is None else abs(load) for load in (static.load, static.at_payload_limit)]
     shown = ['none' if load is None else f'{number(load)} {unit}' for load in loads]
     expected = f'an effort that holds its static load in the initial posture, {shown[0]}'
     if machine.payload is not None and shown[1] not in ('none', shown[0]):
         expected += f', or {shown[1]} with the greatest payload, {number(machine.payload.limit)} kg'
     if not drives:
-        where, found = f'joint {name}, limit', f'at most {number(own.greatest)} {unit}'
+        where, found = f'joint {name}, limit', f'at most {number(static.greatest)} {unit}'
         return Problem(machine.sources[0], lines.get(name, 0), where, expected, found)
-    found, config = f'{number(own.least)} to {number(own.greatest)} {unit}', machine.sources[-1]
+    found, config = f'{number(static.least)} to {number(static.greatest)} {unit}', machine.sources[-1]
     return Problem(config, _line_of(config, drives[0]), f'actuators.{drives[0]}', expected, found)
 
 

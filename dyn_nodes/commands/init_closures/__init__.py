@@ -50,19 +50,19 @@ def read_closures(path: Path, machine: Machine, report: Report) -> Closures | No
         root = None if text is None else parse_xml(text, report)
         kind = '' if root is None else str(root.tag)
     if root is not None and kind not in FORMATS:
-        known = ', '.join(f'<{name}>' for name in FORMATS if name != 'yaml')
-        report.add(root.sourceline, 'document', f'a YAML file, or an XML file with a root of {known}', f'<{kind}>')
+        roots = ', '.join(f'<{name}>' for name in FORMATS if name != 'yaml')
+        report.add(root.sourceline, 'document', f'a YAML file, or an XML file with a root of {roots}', f'<{kind}>')
     if root is None or report.failed:
         return None
-    found = FORMATS[kind].read(root, machine, report, f'{FORMATS[kind].name}, {path.name}')
-    return None if report.failed else found
+    closures = FORMATS[kind].read(root, machine, report, f'{FORMATS[kind].name}, {path.name}')
+    return None if report.failed else closures
 
 
 def files_beside(urdf: Path) -> Iterator[Path]:
     """Yield files beside a URDF that close its loops: those of the SolidWorks exporter, and the URDF itself."""
     folders = (urdf.parent, urdf.parent / 'config', urdf.parent.parent, urdf.parent.parent / 'config')
-    found = next((folder / YAML_NAME for folder in folders if (folder / YAML_NAME).is_file()), None)
-    if found is not None:
-        yield found
+    path = next((folder / YAML_NAME for folder in folders if (folder / YAML_NAME).is_file()), None)
+    if path is not None:
+        yield path
     if urdf.suffix == '.urdf' and b'<gazebo' in urdf.read_bytes():
         yield urdf

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -77,7 +77,7 @@ def loops_of(machine: Machine, closures: Closures) -> Loops:
         relative = [paths.relative(pair, joints, at) for at in postures]
         kind = _least_kind(pair.kind, relative)
         rows.append(relative[0][list(HELD.get(kind, range(6)))])
-        taken = [own.name for own in constraints]
+        taken = [constraint.name for constraint in constraints]
         name = constraint_name(pair.name or f'loop_{k + 1}', taken)
         constraints.append(Constraint(name, kind, _keys(pair, kind, poses), closures.source))
     driven = closures.driven
@@ -97,7 +97,7 @@ def _least_kind(kind: str, relative: Iterable[Array]) -> str:
         return kind
     matrices = list(relative)
     for less in ('line', 'point'):
-        if all(_rank(own[list(HELD[less])]) == _rank(own[list(HELD[kind])]) for own in matrices):
+        if all(_rank(matrix[list(HELD[less])]) == _rank(matrix[list(HELD[kind])]) for matrix in matrices):
             return less
     return kind
 
@@ -123,7 +123,7 @@ def _drives(machine: Machine, joints: list[str], rows: Array) -> set[str]:
 
 def _keys(pair: Pair, kind: str, poses: Mapping[str, Array]) -> dict[str, Any]:
     keys: dict[str, Any] = {}
-    base = _pose_of(pair.second, poses)  # the axis is given in axes of the second link where that is enough
+    base = _pose_of(pair.second, poses)  # the axes of the second link
     turn = pair.pose[:3, :3].T @ base[:3, :3]
     for key, link in (('first', pair.first), ('second', pair.second)):
         inverse = np.linalg.inv(_pose_of(link, poses))
@@ -151,12 +151,12 @@ class _Paths:
 
     def _path(self, link: str) -> list[str]:
         """Names of the movable joints from a link to the root."""
-        found = []
+        names = []
         while link in self._above:
             joint = self._above[link]
-            found += [joint.name] if joint.movable else []
+            names += [joint.name] if joint.movable else []
             link = joint.parent
-        return found
+        return names
 
     def joints_of(self, pairs: Iterable[Pair]) -> list[str]:
         """Return the movable joints of the loops of pairs, those near the root first."""
@@ -195,17 +195,17 @@ def hinges_of_points(pairs: list[Pair]) -> list[Pair]:
     """Return pairs in which two points between the same links, apart from each other, have become one hinge."""
     result: list[Pair] = []
     for pair in pairs:
-        other = next(
-            (k for k, own in enumerate(result) if own.kind == pair.kind == 'point' and _ends(own) == _ends(pair)), None
-        )
+        points = [k for k, earlier in enumerate(result) if earlier.kind == pair.kind == 'point']
+        other = next((k for k in points if _ends(result[k]) == _ends(pair)), None)
         if other is None:
             result.append(pair)
             continue
-        along = result[other].pose[:3, :3].T @ (pair.pose[:3, 3] - result[other].pose[:3, 3])
+        earlier = result[other]
+        along = earlier.pose[:3, :3].T @ (pair.pose[:3, 3] - earlier.pose[:3, 3])
         length = float(np.linalg.norm(along))
         if length > FINE:
-            own = result[other]
-            result[other] = Pair(own.name, 'hinge', own.first, own.second, own.pose, tuple(along / length))  # type: ignore[arg-type]
+            x, y, z = (float(part) for part in along / length)
+            result[other] = replace(earlier, kind='hinge', axis=(x, y, z))
     return result
 
 

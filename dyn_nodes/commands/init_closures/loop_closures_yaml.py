@@ -24,8 +24,8 @@ def read(root: Entry, machine: Machine, report: Report, source: str) -> Closures
         found = ', '.join(root.mapping) if entry is None else entry.describe()
         report.add(root.line if entry is None else entry.line, 'closures', 'a list of closures', found or 'nothing')
         return result
-    for own in entry.items:
-        pair = _pair(own, machine, report)
+    for item in entry.items:
+        pair = _pair(item, machine, report)
         if pair is not None:
             result.pairs.append(pair)
     names = {key: _joints(root.mapping.get(key), machine, report) for key in ('dependent', 'independent')}
@@ -37,16 +37,16 @@ def read(root: Entry, machine: Machine, report: Report, source: str) -> Closures
 
 
 def _pair(entry: Entry, machine: Machine, report: Report) -> Pair | None:
-    links, known = [], [link.name for link in machine.links]
+    links, names = [], [link.name for link in machine.links]
     for key in ('link_a', 'link_b'):
-        own = entry.mapping.get(key)
-        name = own.text if own is not None else ''
+        value = entry.mapping.get(key)
+        name = value.text if value is not None else ''
         links.append(name)
-        if name not in known:
-            line, found = (entry.line, 'nothing') if own is None else (own.line, did_you_mean(name, known))
+        if name not in names:
+            line, found = (entry.line, 'nothing') if value is None else (value.line, did_you_mean(name, names))
             report.add(line, f'{entry.path}.{key}', 'a link of the URDF', found)
     point, axis = (_vector(entry, key, report) for key in ('point', 'axis'))
-    if point is None or axis is None or not set(links) <= set(known):
+    if point is None or axis is None or not set(links) <= set(names):
         return None
     length = float(np.linalg.norm(axis))
     if length < LEAST_AXIS:
@@ -59,14 +59,14 @@ def _pair(entry: Entry, machine: Machine, report: Report) -> Pair | None:
 
 
 def _vector(entry: Entry, key: str, report: Report) -> Array | None:
-    own = entry.mapping.get(key)
+    value = entry.mapping.get(key)
     try:
-        values = np.array([float(item.text) for item in own.items]) if own is not None else np.zeros(0)
+        values = np.array([float(item.text) for item in value.items]) if value is not None else np.zeros(0)
     except ValueError:
         values = np.zeros(0)
     if len(values) == 3 and np.isfinite(values).all():
         return values
-    line, found = (entry.line, 'nothing') if own is None else (own.line, own.describe())
+    line, found = (entry.line, 'nothing') if value is None else (value.line, value.describe())
     report.add(line, f'{entry.path}.{key}', 'three numbers', found)
     return None
 
@@ -75,9 +75,9 @@ def _joints(entry: Entry | None, machine: Machine, report: Report) -> set[str] |
     """Return the joints of a list; None where there is none. Names that the URDF does not have are left out."""
     if entry is None or entry.kind != 'list':
         return None
-    known = [joint.name for joint in machine.movable_joints]
-    for own in entry.items:
-        if own.text not in known:
-            found = f'{did_you_mean(own.text, known)}, left out'
-            report.warn(own.line, entry.path, 'movable joints of the URDF', found)
-    return {own.text for own in entry.items if own.text in known}
+    names = [joint.name for joint in machine.movable_joints]
+    for item in entry.items:
+        if item.text not in names:
+            found = f'{did_you_mean(item.text, names)}, left out'
+            report.warn(item.line, entry.path, 'movable joints of the URDF', found)
+    return {item.text for item in entry.items if item.text in names}

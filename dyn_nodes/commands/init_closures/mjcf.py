@@ -47,12 +47,12 @@ class _File:
         self.report.add(element.sourceline, f'{element.tag}, {key}', f'{counts} numbers', repr(text))
         return None
 
-    def name(self, element: Element, key: str, known: list[str], what: str) -> str | None:
-        """Return the name that an attribute gives, one of those known; None after a fault, which is in the report."""
+    def name(self, element: Element, key: str, names: list[str], what: str) -> str | None:
+        """Return the name that an attribute gives, one of some names; None after a fault, which is in the report."""
         name = element.get(key)
-        if name in known:
+        if name in names:
             return name
-        found = 'nothing' if name is None else did_you_mean(name, known)
+        found = 'nothing' if name is None else did_you_mean(name, names)
         self.report.add(element.sourceline, f'{element.tag}, {key}', what, found)
         return None
 
@@ -86,7 +86,7 @@ def read(root: Element, machine: Machine, report: Report, source: str) -> Closur
         else:
             result.pairs += _pair(element, file)
     result.pairs = hinges_of_points(result.pairs)
-    driven = {own.get('joint') for own in root.iterfind('actuator/*') if isinstance(own.tag, str)}
+    driven = {actuator.get('joint') for actuator in root.iterfind('actuator/*') if isinstance(actuator.tag, str)}
     result.driven = {name for name in driven if name in file.joints} or None
     return result
 
@@ -130,7 +130,7 @@ def _of_bodies(element: Element, file: _File) -> tuple[str, str, Array] | None:
 
 def _of_sites(element: Element, file: _File) -> tuple[str, str, Array] | None:
     """Return the links and the pose of the pair in the root link, that of the first site."""
-    places, links = [], []
+    poses, links = [], []
     for key in ('site1', 'site2'):
         name = file.name(element, key, list(file.sites), 'a site of the file')
         site = file.sites[name] if name is not None else None
@@ -142,8 +142,8 @@ def _of_sites(element: Element, file: _File) -> tuple[str, str, Array] | None:
         if link is None or pose is None:
             return None
         links.append(link)
-        places.append(file.poses[link] @ pose)
-    return links[0], links[1], places[0]
+        poses.append(file.poses[link] @ pose)
+    return links[0], links[1], poses[0]
 
 
 def _followed(element: Element, file: _File) -> dict[str, Mimic]:
@@ -154,8 +154,8 @@ def _followed(element: Element, file: _File) -> dict[str, Mimic]:
         leader = file.name(element, 'joint2', file.joints, 'a joint of the URDF') or ''
     powers = np.array([0.0, 1.0])
     if element.get('polycoef') is not None:
-        given = file.numbers(element, 'polycoef', (1, 2, 3, 4, 5))
-        powers = np.zeros(5) if given is None else np.concatenate([given, np.zeros(5 - len(given))])
+        numbers = file.numbers(element, 'polycoef', (1, 2, 3, 4, 5))
+        powers = np.zeros(5) if numbers is None else np.concatenate([numbers, np.zeros(5 - len(numbers))])
     if leader and powers[2:].any():
         expected = 'a linear relation of the joints'
         file.report.add(element.sourceline, 'joint, polycoef', expected, repr(element.get('polycoef')))

@@ -39,26 +39,27 @@ def read_gazebo(root: Element, machine: Machine, report: Report, source: str) ->
 
 def _closures(joints: Iterable[Element], machine: Machine, report: Report, source: str) -> Closures:
     result = Closures(source)
-    own = {joint.name for joint in machine.joints}
+    tree_joints = {joint.name for joint in machine.joints}
     for element in joints:
-        if (element.get('name') or '') not in own:
+        if (element.get('name') or '') not in tree_joints:
             result.pairs += _pair(element, machine, report)
     return result
 
 
 def _pair(element: Element, machine: Machine, report: Report) -> Iterator[Pair]:
     """Yield the pair of a joint; nothing after a fault."""
-    name, known = element.get('name') or '', [link.name for link in machine.links]
+    name, links = element.get('name') or '', [link.name for link in machine.links]
     where = f'joint {name}'
     ends = {end: (element.findtext(end) or '').strip() for end in ('child', 'parent')}
     for end, link in ends.items():
-        if link not in known and not (end == 'parent' and link == WORLD):
-            found = did_you_mean(link, known) if link else 'nothing'
+        if link not in links and not (end == 'parent' and link == WORLD):
+            found = did_you_mean(link, links) if link else 'nothing'
             report.add(element.sourceline, f'{where}, {end}', 'a link of the URDF', found)
     kind = KINDS.get(element.get('type') or '')
     if kind is None:
-        expected, own = f'a type of {", ".join(KINDS)}', element.get('type') or ''
-        report.add(element.sourceline, f'{where}, type', expected, did_you_mean(own, KINDS) if own else 'nothing')
+        kind_name = element.get('type') or ''
+        found = did_you_mean(kind_name, KINDS) if kind_name else 'nothing'
+        report.add(element.sourceline, f'{where}, type', f'a type of {", ".join(KINDS)}', found)
     if report.failed:
         return
     poses = link_poses(machine.links, machine.joints, {})
@@ -70,15 +71,15 @@ def _pair(element: Element, machine: Machine, report: Report) -> Iterator[Pair]:
 
 def _pose(element: Element, where: str, child: str, poses: dict[str, Array], report: Report) -> Array | None:
     """Return the pose (4, 4) of the joint in the root link: relative to the child, or to the link that it names."""
-    own, pose = element.find('pose'), np.eye(4)
-    carrier = child if own is None else (own.get('relative_to') or child)
-    if own is not None:
-        values = _numbers(own, 6, f'{where}, pose', report)
+    pose_element, pose = element.find('pose'), np.eye(4)
+    carrier = child if pose_element is None else (pose_element.get('relative_to') or child)
+    if pose_element is not None:
+        values = _numbers(pose_element, 6, f'{where}, pose', report)
         if values is None:
             return None
         pose[:3, 3], pose[:3, :3] = values[:3], matrix_of_rpy(values[3:])
     if carrier not in poses:
-        line = element.sourceline if own is None else own.sourceline
+        line = element.sourceline if pose_element is None else pose_element.sourceline
         report.add(line, f'{where}, pose, relative_to', 'a link of the URDF', did_you_mean(carrier, poses))
         return None
     return np.asarray(poses[carrier] @ pose)
@@ -88,15 +89,15 @@ def _axis(
     element: Element, where: str, pose: Array | None, poses: dict[str, Array], report: Report
 ) -> tuple[float, float, float] | None:
     """Return the unit axis in the frame of the joint; as in SDF z where the file has none."""
-    own = element.find('axis/xyz')
-    if own is None or pose is None:
+    xyz = element.find('axis/xyz')
+    if xyz is None or pose is None:
         return (0.0, 0.0, 1.0)
-    values = _numbers(own, 3, f'{where}, axis', report)
+    values = _numbers(xyz, 3, f'{where}, axis', report)
     if values is None:
         return None
-    carrier = own.get('expressed_in') or ''
+    carrier = xyz.get('expressed_in') or ''
     if carrier and carrier not in poses:
-        report.add(own.sourceline, f'{where}, axis, expressed_in', 'a link of the URDF', did_you_mean(carrier, poses))
+        report.add(xyz.sourceline, f'{where}, axis, expressed_in', 'a link of the URDF', did_you_mean(carrier, poses))
         return None
     if carrier:
         values = pose[:3, :3].T @ poses[carrier][:3, :3] @ values
@@ -104,7 +105,7 @@ def _axis(
         values = pose[:3, :3].T @ values
     length = float(np.linalg.norm(values))
     if length == 0.0:
-        report.add(own.sourceline, f'{where}, axis', 'a direction', 'a vector of length zero')
+        report.add(xyz.sourceline, f'{where}, axis', 'a direction', 'a vector of length zero')
         return None
     x, y, z = (float(value) for value in values / length)
     return x, y, z
