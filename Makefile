@@ -27,7 +27,7 @@ help:
 	@echo 'make test-ros    node, system and middleware tests on real rclpy (CPython 3.11)'
 	@echo 'make test-oldest node tests with the oldest versions that setup.py promises'
 	@echo 'make bench       speeds against Pinocchio, into build/bench.json'
-	@echo 'make zoo         published robots through init, check and a node, into docs/zoo.md (an hour at first)'
+	@echo 'make zoo         published robots through init, check and a node, into docs/zoo.md and mechanisms.md (hours)'
 	@echo 'make faults      damaged files, absurd messages, dying nodes, a failing computer; the table of docs/faults.md'
 	@echo 'make soak        simulated hours: memory, descriptors and threads must not grow'
 	@echo 'make mutants     small changes of the source that some test has to notice, into docs/mutants.md (hours)'
@@ -114,6 +114,7 @@ bench: $(VENV)/.installed-dev
 
 zoo: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.zoo $(ARGS)
+	$(BIN)/python -m benchmarks.zoo --mechanisms
 
 faults: $(VENV)/.installed-dev
 	$(BIN)/python -m faults --out docs/faults.md $(ARGS)

@@ -1,8 +1,9 @@
 """`python -m benchmarks.zoo`: robots of others as they are published: `init`, `check`, 5 s as a node.
 
-Each machine is tried in its own process, with guard zones around the arrays of compiled kernels. The results go into
-build/zoo.json, from where an interrupted run goes on, and into docs/zoo.md. Exit status 1 where fewer than 25 machines
-of others pass.
+`--mechanisms`: those with loops or mimic joints, each a minute in which its drives move. Each machine is tried in its
+own process, with guard zones around the arrays of compiled kernels. The results go into build/zoo.json or
+mechanisms.json, from where an interrupted run goes on, and into docs/zoo.md or mechanisms.md. Exit status 1 where fewer
+than 25 machines of others, or 30 mechanisms, pass.
 """
 
 from __future__ import annotations
@@ -14,16 +15,37 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
+from benchmarks import mechanism_trial
 from benchmarks.zoo_trial import MOST_MOTION, MOST_TILT, SECONDS
 
 ROOT = Path(__file__).resolve().parents[1]
-LIST = ROOT / 'benchmarks' / 'zoo.yaml'
-RESULTS, PAGE = ROOT / 'build' / 'zoo.json', ROOT / 'docs' / 'zoo.md'
-LEAST = 25
+
+
+class Collection(NamedTuple):
+    """A list of machines: name of its files, module that tries one, seconds of a trial, and how many have to pass."""
+
+    name: str
+    module: str
+    seconds: float
+    least: int
+
+    @property
+    def results(self) -> Path:
+        """File of the results."""
+        return ROOT / 'build' / f'{self.name}.json'
+
+    @property
+    def page(self) -> Path:
+        """Page that is written."""
+        return ROOT / 'docs' / f'{self.name}.md'
+
+
+ZOO = Collection('zoo', 'benchmarks.zoo_trial', SECONDS, 25)
+MECHANISMS = Collection('mechanisms', 'benchmarks.mechanism_trial', mechanism_trial.SECONDS, 30)
 LONGEST = 900.0
 """Of one machine, s: most of it is the first compilation."""
 HEAD = """\
@@ -47,9 +69,27 @@ machine YAML gives the reason. Where a machine is refused, the last column says 
 """
 
 
-def machines() -> list[dict[str, str]]:
-    """Return the entries of the list."""
-    return list(yaml.safe_load(LIST.read_text(encoding='utf-8')))
+MECHANISMS_HEAD = """\
+# Mechanisms
+
+Published machines with mimic joints, as they are. `dyn-nodes init --lightest 0` writes their first machine YAML: mimic
+joints are couplings, and no light joint is held. Then each runs for {seconds:g} s with steps of {step:g} s. Every drive
+moves to and fro by {sweep:.0%} of its range, at most {angle:g} rad or {way:g} m, at {frequency:g} Hz.
+A mechanism passes where no loop or coupling ever gapes by more than {gap:g} m or rad.
+
+    python -m benchmarks.zoo --mechanisms
+
+wrote this page. {passed} of {count} pass. {absent}
+
+| mechanism | maker | kind | mass, kg | joints | constraints | greatest gap | joints moved by | result |
+|---|---|---|---|---|---|---|---|---|
+"""
+
+
+def machines(collection: Collection = ZOO) -> list[dict[str, str]]:
+    """Return the entries of a list."""
+    path = ROOT / 'benchmarks' / f'{collection.name}.yaml'
+    return list(yaml.safe_load(path.read_text(encoding='utf-8')))
 
 
 def find(entry: dict[str, str]) -> Path | None:
@@ -65,10 +105,10 @@ def find(entry: dict[str, str]) -> Path | None:
     return Path(str(found[0].locate())).resolve() if found else None
 
 
-def try_one(urdf: Path, seconds: float = SECONDS) -> dict[str, Any]:
+def try_one(urdf: Path, collection: Collection = ZOO) -> dict[str, Any]:
     """Return what came of a machine in a process of its own."""
     environment = {**os.environ, 'DYN_NODES_GUARD': '1'}
-    command = [sys.executable, '-m', 'benchmarks.zoo_trial', str(urdf), str(seconds)]
+    command = [sys.executable, '-m', collection.module, str(urdf), str(collection.seconds)]
     try:
         done = subprocess.run(
             command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=LONGEST, check=False
@@ -89,6 +129,36 @@ def page(results: list[dict[str, Any]], absent: list[str]) -> str:
     values = {'seconds': SECONDS, 'motion': MOST_MOTION, 'tilt': MOST_TILT, 'count': len(results), 'absent': missing}
     text = HEAD.format(passed=len(passed), others=others, **values).replace('  \n', '\n').replace('. \n', '.\n')
     return text + ''.join(_row(result) for result in results)
+
+
+def mechanisms_page(results: list[dict[str, Any]], absent: list[str]) -> str:
+    """Return the text of docs/mechanisms.md."""
+    values = {
+        'seconds': mechanism_trial.SECONDS,
+        'step': mechanism_trial.STEP,
+        'sweep': mechanism_trial.SWEEP,
+        'angle': mechanism_trial.ANGLE,
+        'way': mechanism_trial.WAY,
+        'frequency': mechanism_trial.FREQUENCY,
+        'gap': mechanism_trial.GREATEST_GAP,
+        'passed': sum(not result['refused'] for result in results),
+        'count': len(results),
+        'absent': f'Not tried: {", ".join(absent)}.' if absent else '',
+    }
+    text = MECHANISMS_HEAD.format(**values).replace('. \n', '.\n')
+    return text + ''.join(_mechanism_row(result) for result in results)
+
+
+def _mechanism_row(result: dict[str, Any]) -> str:
+    cells = [result['name'], result['maker'], result['kind']]
+    if 'mass' in result:
+        kinds = f'{result["constraints"]} ({result["kinds"]})' if result['constraints'] else '0'
+        cells += [f'{result["mass"]:.4g}', str(result['joints']), kinds]
+    else:
+        cells += [''] * 3
+    cells += [f'{result["gap"]:.0e}', f'{result["moved"]:.2f}'] if 'gap' in result else [''] * 2
+    reason = result['refused'].replace('|', '\\|')
+    return f'| {" | ".join([*cells, reason or "passes"])} |\n'
 
 
 def _row(result: dict[str, Any]) -> str:
@@ -113,31 +183,36 @@ def _motion(value: float) -> str:
 def main() -> int:
     """Try the machines; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('names', nargs='*', help='machines to try (all without a result in build/zoo.json)')
+    parser.add_argument('names', nargs='*', help='machines to try (default: all without a result)')
+    parser.add_argument(
+        '--mechanisms', action='store_true', help='mechanisms with loops or mimic joints, a minute each'
+    )
     parser.add_argument('--again', action='store_true', help='forget the results that are there')
     parser.add_argument('--page', action='store_true', help='write the page from the results that are there')
     args = parser.parse_args()
-    known = json.loads(RESULTS.read_text()) if RESULTS.exists() and not args.again else {}
+    collection = MECHANISMS if args.mechanisms else ZOO
+    known = json.loads(collection.results.read_text()) if collection.results.exists() and not args.again else {}
     results, absent = [], []
-    for entry in machines():
+    for entry in machines(collection):
         urdf = find(entry)
         if urdf is None:
             absent.append(entry['name'])
             continue
         if entry['name'] in args.names or not (args.names or args.page or entry['name'] in known):
-            known[entry['name']] = try_one(urdf)
+            known[entry['name']] = try_one(urdf, collection)
             print(f'{entry["name"]}: {known[entry["name"]]["refused"] or "passes"}', flush=True)
-            RESULTS.parent.mkdir(exist_ok=True)
-            RESULTS.write_text(json.dumps(known, indent=1))
+            collection.results.parent.mkdir(exist_ok=True)
+            collection.results.write_text(json.dumps(known, indent=1))
         if entry['name'] in known:
             results.append({**entry, **known[entry['name']]})
         else:
             absent.append(entry['name'])
     if not args.names:
-        PAGE.write_text(page(results, absent), encoding='utf-8')
+        text = mechanisms_page(results, absent) if args.mechanisms else page(results, absent)
+        collection.page.write_text(text, encoding='utf-8')
         passed = sum(not result['refused'] and result['maker'] != 'dyn_nodes' for result in results)
-        print(f'{passed} machines of others pass; {PAGE.relative_to(ROOT)} is written')
-        return 0 if passed >= LEAST else 1
+        print(f'{passed} machines of others pass; {collection.page.relative_to(ROOT)} is written')
+        return 0 if passed >= collection.least else 1
     return 0 if all(not known[name]['refused'] for name in args.names) else 1
 
 

@@ -29,13 +29,13 @@ def trial(urdf: Path, seconds: float = SECONDS) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / f'{urdf.stem}.yaml'
         try:
-            status, said = _said(init, ['init', str(urdf), '-o', str(config)])
+            status, text = said(init, ['init', str(urdf), '-o', str(config)])
         except CommandError as error:
-            status, said = 1, str(error)
+            status, text = 1, str(error)
         if status:
-            return {'refused': f'init: {_problems(said)}'}
-        status, said = _said(check, ['check', str(urdf), '--config', str(config), '--json'])
-        report = json.loads(said[said.index('{') :])
+            return {'refused': f'init: {problems_of(text)}'}
+        status, text = said(check, ['check', str(urdf), '--config', str(config), '--json'])
+        report = json.loads(text[text.index('{') :])
         if status:
             first = report['problems'][0]
             return {'refused': f'check: {first["where"]}: expected {first["expected"]}, found {first["found"]}'}
@@ -99,7 +99,7 @@ def _reach(node: Any) -> float:
     return float(np.linalg.norm(points[:, None] - points[None], axis=2).max(initial=0.0))
 
 
-def _said(command: Any, words: list[str]) -> tuple[int, str]:
+def said(command: Any, words: list[str]) -> tuple[int, str]:
     """Return exit status and what a command printed."""
     parser = argparse.ArgumentParser()
     command.add_parser(parser.add_subparsers())
@@ -111,8 +111,9 @@ def _said(command: Any, words: list[str]) -> tuple[int, str]:
     return status, out.getvalue()
 
 
-def _problems(said: str) -> str:
-    lines = [line for line in said.splitlines() if ': expected ' in line] or said.splitlines()[:1]
+def problems_of(text: str) -> str:
+    """Return the first problem that a command printed, and how many more there are."""
+    lines = [line for line in text.splitlines() if ': expected ' in line] or text.splitlines()[:1]
     return lines[0].split(': ', 1)[-1] + (f' (and {len(lines) - 1} more)' if len(lines) > 1 else '') if lines else ''
 
 

@@ -20,13 +20,15 @@ from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import joint_vector
 from dyn_nodes.model.problems import MachineError, Problem
 from dyn_nodes.model.rotations import matrix_of_quaternion, rpy_of_matrix
-from dyn_nodes.multibody.base_motion import base_pose
+from dyn_nodes.multibody.base_motion import base_coordinates, base_pose
 from dyn_nodes.simulation.assembly import Assembly, rest_deflections
 from dyn_nodes.simulation.constrained_machine import ConstrainedMachine, constrained_machine
 from dyn_nodes.simulation.initial import Rest, settle, state_of_rest, statics_functions
 from dyn_nodes.simulation.start import check_upright, tilt_of
 
 Array = NDArray[np.float64]
+PAYLOAD = 'payload_mass'
+"""Name of the parameter."""
 EXCHANGE_PERIOD = 1e-3
 """Of the dynamics node where nothing else is asked for, s."""
 
@@ -150,6 +152,38 @@ def build_problems(machine: Machine) -> tuple[Problem, ...]:
     except (ValueError, np.linalg.LinAlgError) as error:
         return (_problem(machine, 'machine', 'one whose plant can be built', error),)
     return ()
+
+
+def holding_efforts(start: CheckedStart, payload: float) -> dict[str, float]:
+    """Return the efforts of the joints at rest with a payload, kg, by name, N m or N; empty where nothing rests.
+
+    A machine that tips with this payload is taken in the pose of its start.
+    """
+    changes = {PAYLOAD: payload}
+    try:
+        if start.constrained is not None:
+            machine = start.constrained
+            return machine.at_rest(machine.system.constraints.blocks.numbers(changes)).efforts
+        system: Any = start.traced
+        p = system.parameters.copy()
+        p[system.index('parameter', PAYLOAD)] = payload
+        try:
+            holding = settle(system, p, statics=system.statics).holding
+        except NoEquilibriumError:
+            holding = _holding_at(system, start, p)
+    except (ValueError, np.linalg.LinAlgError):
+        return {}
+    names = [joint.name for joint in system.machine.movable_joints]
+    return dict(zip(names, map(float, holding[len(holding) - len(names) :])))
+
+
+def _holding_at(system: TracedSystem, start: CheckedStart, p: Array) -> Array:
+    """Return the forces (nv,) that hold a machine in the pose of its start under other parameters."""
+    meta = system.statics.meta
+    q = np.array([*base_coordinates(system.machine.base.attachment, start.pose), *start.joints.values()])
+    s, holding, n = np.array(list(start.deflections.values())), np.empty(int(meta['nv'])), len(meta['free'])
+    system.statics.statics(q, s, p, holding, np.empty(n * n), np.empty(n * len(s)), np.empty(len(meta['used'])))
+    return holding
 
 
 def _check_motions(machine: Machine, start: CheckedStart) -> None:

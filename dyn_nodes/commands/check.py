@@ -66,13 +66,13 @@ def run(args: argparse.Namespace) -> int:
         files = machine_files(args.urdf, args.config or args.yaml)
     except ValueError as error:
         raise CommandError(str(error)) from None
-    report = with_masses(with_plant(load_machine_report(*files)))
+    report, facts = _with_facts(with_masses(with_plant(load_machine_report(*files))))
     if args.json:
-        print(json.dumps(_as_json(report), indent=2))
-    elif report.machine is None:
+        print(json.dumps(_as_json(report, facts), indent=2))
+    elif facts is None:
         print_problems(report.problems, report.warnings)
     else:
-        _print_machine(report, list_assumed=args.assumed)
+        _print_machine(report, facts, list_assumed=args.assumed)
     return 0 if report.machine is not None else 1
 
 
@@ -115,7 +115,7 @@ def with_plant(report: LoadReport) -> LoadReport:
 
 def with_masses(report: LoadReport) -> LoadReport:
     """Return the report with warnings of masses that can not be right."""
-    from dyn_nodes.model.mass_checks import check_masses, link_lines
+    from dyn_nodes.model.mass_checks import check_masses, lines_of
     from dyn_nodes.model.problems import Report
     from dyn_nodes.model.shapes import Shapes
     from dyn_nodes.share import folders_above
@@ -124,30 +124,34 @@ def with_masses(report: LoadReport) -> LoadReport:
     if machine is None:
         return report
     found = Report(machine.sources[0])
-    check_masses(
-        machine, Shapes(machine.urdf, folders_above(machine.sources[0])), link_lines(machine.sources[0]), found
-    )
+    lines = lines_of(machine.sources[0], 'link')
+    check_masses(machine, Shapes(machine.urdf, folders_above(machine.sources[0])), lines, found)
     return report._replace(warnings=(*report.warnings, *found.sorted_warnings()))
 
 
-def _as_json(report: LoadReport) -> dict[str, Any]:
+def _with_facts(report: LoadReport) -> tuple[LoadReport, dict[str, Any] | None]:
+    """Return the report with warnings of loads that drives can't carry, and the facts of a sound machine."""
+    from dyn_nodes.commands.machine_summary import machine_summary
+    from dyn_nodes.commands.static_loads import load_warnings
+
+    if report.machine is None:
+        return report, None
+    facts = machine_summary(report.machine)
+    return report._replace(warnings=(*report.warnings, *load_warnings(report.machine, facts))), facts
+
+
+def _as_json(report: LoadReport, facts: dict[str, Any] | None) -> dict[str, Any]:
     result: dict[str, Any] = {
         'valid': report.machine is not None,
         'problems': [asdict(problem) for problem in report.problems],
         'warnings': [asdict(warning) for warning in report.warnings],
     }
-    if report.machine is not None:
-        from dyn_nodes.commands.machine_summary import machine_summary
-
-        result['machine'] = machine_summary(report.machine)
+    if facts is not None:
+        result['machine'] = facts
     return result
 
 
-def _print_machine(report: LoadReport, list_assumed: bool) -> None:
-    from dyn_nodes.commands.machine_summary import machine_summary
-
-    assert report.machine is not None
-    facts = machine_summary(report.machine)
+def _print_machine(report: LoadReport, facts: dict[str, Any], list_assumed: bool) -> None:
     console = tables.console()
     _print_overview(console, facts)
     for table in _joint_tables(facts, console.width):

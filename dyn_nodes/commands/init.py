@@ -13,8 +13,11 @@ from dyn_nodes.commands import MACHINE_HELP, CommandError, Subparsers, add_comma
 
 if TYPE_CHECKING:
     from dyn_nodes.commands.init_guess import Guess
+    from dyn_nodes.commands.init_joints import Loops
     from dyn_nodes.model import LoadReport, Machine
 
+LIGHTEST = 0.005
+"""Share of the machine's mass: joints that move less matter nothing to its balance."""
 SHOWN = 3
 """Warnings of one kind that are printed."""
 
@@ -30,6 +33,20 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument('urdf', metavar='MACHINE', type=Path, help=MACHINE_HELP)
     parser.add_argument(
         '-o', '--output', metavar='YAML', help="file to write; - for standard output (default: the URDF's name, .yaml)"
+    )
+    parser.add_argument(
+        '--closures',
+        metavar='FILE',
+        type=Path,
+        help='loops that the URDF leaves out: loop_closures.yaml of the SolidWorks exporter, an MJCF or an SDF file '
+        '(default: loop_closures.yaml beside the URDF or in config/, and <gazebo> joints of the URDF)',
+    )
+    parser.add_argument(
+        '--lightest',
+        metavar='SHARE',
+        type=float,
+        default=LIGHTEST,
+        help='hold joints that move less than this share of the mass (default %(default)s; 0: none)',
     )
     parser.add_argument('--force', action='store_true', help='write over a file that is there')
 
@@ -58,7 +75,8 @@ def run(args: argparse.Namespace) -> int:
         return 1
     if report.machine.total_mass <= 0.0:
         raise CommandError(f'{args.urdf}: expected at least one link with a mass, found none')
-    text, guess, checked, reason = _write_and_check(report.machine, args.urdf)
+    loops = _loops(report.machine, args.urdf, args.closures)
+    text, guess, checked, reason = _write_and_check(report.machine, args.urdf, loops, args.lightest)
     if output == '-':
         print(text, end='')
         return 0
@@ -74,29 +92,67 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _write_and_check(machine: Machine, urdf: Path) -> tuple[str, Guess, LoadReport, str]:
-    """Return the text, the guesses, what loading it says, and why the base is fixed ('' where it is free)."""
+def _loops(machine: Machine, urdf: Path, closures: Path | None) -> Loops:
+    """Return the loops that files close. Raises CommandError for faults in them; warnings are printed."""
+    from dyn_nodes.commands.init_closures import files_beside, read_closures
+    from dyn_nodes.commands.init_closures.closure import Closures, loops_of
+    from dyn_nodes.model.problems import Report
+
+    result = Closures('')
+    for path in [closures] if closures is not None else files_beside(urdf):
+        report = Report(str(path))
+        found = read_closures(path, machine, report)
+        for warning in report.sorted_warnings():
+            print(f'warning: {warning}', file=sys.stderr)
+        if found is None:
+            raise CommandError('\n'.join(str(problem) for problem in report.sorted_problems()))
+        result = result if result.pairs or result.mimics else found
+    return loops_of(machine, result)
+
+
+def _write_and_check(machine: Machine, urdf: Path, loops: Loops, lightest: float) -> tuple[str, Guess, LoadReport, str]:
+    """Return the text, the guesses, what `check` reports of it, and why the base is fixed ('' where it is free).
+
+    Raises CommandError where `check` rejects the machine on its contacts as well as on a fixed base.
+    """
     from dyn_nodes.commands.init_guess import guess_machine
-    from dyn_nodes.commands.init_yaml import machine_yaml
+    from dyn_nodes.commands.init_joints import drive_passive_joints
+    from dyn_nodes.model.mimic import read_mimics
     from dyn_nodes.model.shapes import Shapes
     from dyn_nodes.share import folders_above
 
     shapes = Shapes(machine.urdf, folders_above(urdf))
-    guess = guess_machine(machine, shapes, _mimics(machine.urdf))
+    guess = guess_machine(machine, shapes, {**read_mimics(machine.urdf), **loops.mimics}, loops, lightest)
     for warning in shapes.warnings[:SHOWN]:
         print(f'warning: {warning}', file=sys.stderr)
     if len(shapes.warnings) > SHOWN:
         print(f'warning: and {len(shapes.warnings) - SHOWN} more', file=sys.stderr)
+    classes = dict(guess.joints.classes)
     attachment, reason = ('free', '') if guess.contacts else ('fixed', guess.how_contacts)
+    if loops.holds_world:
+        attachment, reason = 'fixed', 'a loop holds it to the world'
+    while True:
+        text, checked, problem = _checked(machine, urdf, guess, attachment, reason)
+        if problem and drive_passive_joints(machine, guess.joints, problem):
+            text, checked, problem = _checked(machine, urdf, guess, attachment, reason)
+        if not problem:
+            return text, guess, checked, reason
+        if attachment == 'fixed':
+            raise CommandError(f'{urdf}: {problem}')
+        attachment, reason, guess.joints.classes = 'fixed', problem, dict(classes)
+
+
+def _checked(machine: Machine, urdf: Path, guess: Guess, attachment: str, reason: str) -> tuple[str, LoadReport, str]:
+    """Return the text of a YAML, what `check` reports of it, and its first problem ('' for none)."""
+    from dyn_nodes.commands.check import with_plant
+    from dyn_nodes.commands.init_yaml import machine_yaml
+
     text = machine_yaml(machine, urdf.name, guess, attachment, reason)
-    checked = _load(urdf, text)
-    if attachment == 'free' and checked.machine is not None and _tips(checked.machine):
-        reason = 'it tips over its contacts in the initial posture'
-        text = machine_yaml(machine, urdf.name, guess, 'fixed', reason)
-        checked = _load(urdf, text)
-    if checked.machine is None:
-        raise CommandError('; '.join(str(problem) for problem in checked.problems))
-    return text, guess, checked, reason
+    loaded = _load(urdf, text)
+    if attachment == 'free' and loaded.machine is not None and _tips(loaded.machine):
+        return text, loaded, 'it tips over its contacts in the initial posture'
+    checked = with_plant(loaded)
+    return text, checked, '' if checked.machine is not None else checked.problems[0].found
 
 
 def _tips(machine: Machine) -> bool:
@@ -113,13 +169,6 @@ def _tips(machine: Machine) -> bool:
     except ValueError:
         return False  # the check of the new file says why
     return False
-
-
-def _mimics(urdf: str) -> set[str]:
-    from lxml import etree
-
-    joints = etree.fromstring(urdf.encode('utf-8')).findall('joint')
-    return {(joint.get('name') or '').strip() for joint in joints if joint.find('mimic') is not None}
 
 
 def _load(urdf: Path, text: str) -> LoadReport:
@@ -139,8 +188,14 @@ def _tell(output: str, guess: Guess, checked: LoadReport, reason: str) -> None:
         print(f'  contacts: {guess.how_contacts}')
     for contact in guess.contacts:
         print(f'    {contact.name}: {contact.how}')
-    if guess.locked:
-        print(f'  held joints: {len(guess.locked)}')
+    joints = guess.joints
+    if joints.locked:
+        print(f'  held joints: {len(joints.locked)}')
+    if joints.constraints:
+        print(f'  constraints: {", ".join(own.name for own in joints.constraints)}')
+    for name, (kind, why) in joints.classes.items():
+        if kind == 'actuated':
+            print(f'  {name}: class {kind}, because its {why}')
     if guess.payload:
         print(f'  payload: {guess.payload}, {guess.how_payload}')
     if reason:

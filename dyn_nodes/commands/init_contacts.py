@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import ConvexHull, QhullError
 
 from dyn_nodes.model.limits import NAME
 from dyn_nodes.model.machine import Joint, Machine
@@ -28,7 +29,11 @@ SAME = 0.06
 FOOT_HEIGHT = 0.05
 """The strut of a foot or corner begins this far above the ground, m."""
 SLAB = 0.1
-"""The corners of a base are sought in this lowest part of its height."""
+"""The ends of a track are sought in this lowest part of its height."""
+SOLES = (2e-3, 1e-2)
+"""Height of what touches the ground above the lowest point, m: the first by which a base stands on an area."""
+LOSS = 0.04
+"""Greatest distance by which the corners of a sole stay inside it, of half the width of the support."""
 THIN = 0.1
 """Contacts whose least extent is below this part of their greatest lie on a line."""
 
@@ -61,7 +66,7 @@ class _Place:
     link: str
     low: float
     middle: Array  # of the shape, in the root frame
-    foot: Array  # lowest point, in the root frame
+    sole: Array  # (n, 3) points that touch the ground, in the root frame
     joints: tuple[str, ...]
     carrier: str
     wheel: bool
@@ -73,8 +78,8 @@ def find_contacts(machine: Machine, shapes: Shapes, poses: Mapping[str, Array]) 
     """Return where a machine stands, and how that was found; an empty list where nothing can be said.
 
     Wheels (continuous joints with a level axis, or names) and feet (names) that reach the ground, if at least three of
-    them span an area; else four corners of the body that the root link is part of. The area is never larger than the
-    shapes are.
+    them span an area; else the corners of the body that the root link is part of. A wheel has one contact, a foot the
+    corners of its sole that the support needs. The area is never larger than the shapes are, and by LOSS smaller.
     """
     clouds = {link.name: _cloud(shapes, link.name, poses[link.name]) for link in machine.links}
     clouds = {name: cloud for name, cloud in clouds.items() if len(cloud)}
@@ -87,13 +92,14 @@ def find_contacts(machine: Machine, shapes: Shapes, poses: Mapping[str, Array]) 
     low = [place for place in places if place.low - lowest <= near]
     found = _distinct(low, SAME * float(np.ptp(everything[:, :2], axis=0).max()))
     if _span_an_area(found):
-        contacts = [_contact(place, poses) for place in found]
-        how = f'{len(contacts)} wheels or feet that reach within {near:.3f} m of the lowest of them'
+        tolerance = LOSS * half_width(np.concatenate([_below(place)[:, :2] for place in found]))
+        contacts = [contact for place in found for contact in _contacts(place, poses, tolerance)]
+        how = f'{len(found)} wheels or feet that reach within {near:.3f} m of the lowest of them'
     else:
         contacts = _corners(machine, clouds, poses)
-        how = 'four corners of the lowest part of the base body: no three wheels or feet were found that span an area'
+        how = 'corners of the sole of the base body: no three wheels or feet were found that span an area'
         if len(contacts) < 3:
-            return [], 'neither three wheels or feet nor a base body with a shape were found'
+            return [], 'neither three wheels or feet nor a base body with a flat sole were found'
         above = float(contacts[0].ground[2] - everything[:, 2].min())
         if above > near:
             return [], f'no three wheels or feet were found, and the base body ends {above:.2f} m above the lowest link'
@@ -132,15 +138,15 @@ def _places(machine: Machine, clouds: Mapping[str, Array], poses: Mapping[str, A
         wheel = rolls or bool(WHEEL.search(link.name))
         low = float(cloud[:, 2].min())
         middle = 0.5 * (cloud.min(axis=0) + cloud.max(axis=0))
-        foot = cloud[cloud[:, 2] < low + 2e-3].mean(axis=0)
+        sole = cloud[cloud[:, 2] < low + SOLES[0]]
         joints, carrier = _steered(link.name, mover) if wheel else ((), link.name)
         ends = _track_ends(link.name, cloud)
         for end, point in ends.items():
             how = f'the {end} end of the track {link.name}'
-            result.append(_Place(link.name, low, point, point, joints, carrier, False, how, f'_{end}'))
+            result.append(_Place(link.name, low, point, point[None], joints, carrier, False, how, f'_{end}'))
         if ends:
             continue
-        result.append(_Place(link.name, low, middle, foot, joints, carrier, wheel, how))
+        result.append(_Place(link.name, low, middle, sole, joints, carrier, wheel, how))
     return result
 
 
@@ -184,23 +190,35 @@ def _distinct(places: list[_Place], near: float) -> list[_Place]:
 def _span_an_area(places: list[_Place]) -> bool:
     if len(places) < 3:
         return False
-    points = np.array([_below(place)[:2] for place in places])
+    points = np.array([_below(place)[:, :2].mean(axis=0) for place in places])
     extents = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
     return bool(extents[1] > THIN * extents[0])
 
 
 def _below(place: _Place) -> Array:
-    """Return the contact point: below the middle of a wheel, at the lowest point of a foot."""
-    return np.array([*(place.middle[:2] if place.wheel else place.foot[:2]), place.low])
+    """Return the points (n, 3) that touch the ground: below the middle of a wheel, the sole of a foot."""
+    points = place.middle[None].copy() if place.wheel else place.sole.copy()
+    points[:, 2] = place.low
+    return points
 
 
-def _contact(place: _Place, poses: Mapping[str, Array]) -> Contact:
-    ground = _below(place)
+def _contacts(place: _Place, poses: Mapping[str, Array], tolerance: float) -> list[Contact]:
+    """Return the contacts of a wheel or foot: one in the middle of a sole that is smaller than a tolerance, m."""
+    points = _below(place)
+    middle = points.mean(axis=0)
+    if np.linalg.norm(points[:, :2] - middle[:2], axis=1).max() <= tolerance:
+        points = middle[None]
+    else:
+        points = np.insert(corners(points[:, :2], tolerance), 2, place.low, axis=1)
     height = float(place.middle[2]) if place.wheel else place.low + FOOT_HEIGHT
-    attachment = np.array([ground[0], ground[1], height])
-    position = _in_frame(poses[place.carrier], attachment)
     name = (re.sub(r'_?link$', '', place.link) or place.link) + place.end
-    return Contact(name, place.carrier, position, height - place.low, ground, place.joints, place.how)
+    result = []
+    for k, ground in enumerate(points):
+        own = name if len(points) == 1 else f'{name}_{k + 1}'
+        how = place.how if len(points) == 1 else f'{place.how}, a corner of its sole'
+        position = _in_frame(poses[place.carrier], np.array([ground[0], ground[1], height]))
+        result.append(Contact(own, place.carrier, position, height - place.low, ground, place.joints, how))
+    return result
 
 
 def _corners(machine: Machine, clouds: Mapping[str, Array], poses: Mapping[str, Array]) -> list[Contact]:
@@ -209,26 +227,76 @@ def _corners(machine: Machine, clouds: Mapping[str, Array], poses: Mapping[str, 
     for joint in machine.joints:
         if not joint.movable and joint.parent in rigid:
             rigid.add(joint.child)
-    own = [clouds[name] for name in rigid if name in clouds]
-    if not own:
+    bodies = [clouds[name] for name in rigid if name in clouds]
+    if not bodies:
         return []
-    points = np.concatenate(own)
-    low, high = float(points[:, 2].min()), float(points[:, 2].max())
-    slab = points[points[:, 2] <= low + max(SLAB * (high - low), 1e-3)]
-    contacts: list[Contact] = []
-    for name, direction in (
-        ('front_right', (1, -1)),
-        ('front_left', (1, 1)),
-        ('rear_right', (-1, -1)),
-        ('rear_left', (-1, 1)),
-    ):
-        corner = slab[np.argmax(slab[:, :2] @ np.array(direction))]
-        ground = np.array([corner[0], corner[1], low])
-        position = _in_frame(poses[root], np.array([corner[0], corner[1], low + FOOT_HEIGHT]))
-        how = f'a corner of {root} and what is fixed to it'
-        if all(np.linalg.norm(ground[:2] - other.ground[:2]) > 1e-3 for other in contacts):
-            contacts.append(Contact(name, root, position, FOOT_HEIGHT, ground, (), how))
-    return contacts
+    points = np.concatenate(bodies)
+    low = float(points[:, 2].min())
+    soles = (points[points[:, 2] <= low + height][:, :2] for height in SOLES)
+    sole = next((own for own in soles if half_width(own) > 0.5e-3), None)
+    if sole is None:
+        return []
+    how = f'a corner of the sole of {root} and what is fixed to it'
+    result = []
+    for k, corner in enumerate(corners(sole, LOSS * half_width(sole))):
+        position = _in_frame(poses[root], np.array([*corner, low + FOOT_HEIGHT]))
+        result.append(Contact(f'corner_{k + 1}', root, position, FOOT_HEIGHT, np.array([*corner, low]), (), how))
+    return _by_side(result)
+
+
+def _by_side(contacts: list[Contact]) -> list[Contact]:
+    """Return four contacts named by their sides, where each is on another; else the contacts."""
+    middle = np.mean([contact.ground for contact in contacts], axis=0)
+    sides = {'front_right': (1, -1), 'front_left': (1, 1), 'rear_right': (-1, -1), 'rear_left': (-1, 1)}
+    named: dict[str, Contact] = {}
+    for contact in contacts:
+        along, left = np.sign(contact.ground[:2] - middle[:2])
+        named |= {name: contact for name, side in sides.items() if side == (along, left)}
+    if len(contacts) != 4 or len(named) != 4:
+        return contacts
+    return [replace(named[name], name=name) for name in sides]
+
+
+def half_width(points: Array) -> float:
+    """Return half the least width of the convex hull of points (n, 2), m; 0 where they lie on a line."""
+    outline = _outline(points)
+    if len(outline) < 3:
+        return 0.0
+    along = np.roll(outline, -1, axis=0) - outline
+    normals = np.column_stack([-along[:, 1], along[:, 0]]) / np.linalg.norm(along, axis=1)[:, None]
+    return 0.5 * float(np.ptp(outline @ normals.T, axis=0).min())
+
+
+def corners(points: Array, tolerance: float) -> Array:
+    """Return few corners (m, 2), counter-clockwise, of the convex hull of points (n, 2), none of them beyond it.
+
+    No point of the hull is further than the tolerance, m, from the polygon of the corners.
+    """
+    outline = _outline(points)
+    kept = list(range(len(outline)))
+    while len(kept) > 3:
+        losses = [_loss(outline, kept[:k] + kept[k + 1 :]) for k in range(len(kept))]
+        least = int(np.argmin(np.round(losses, 9)))  # of equal ones the first: every second corner of a ring goes
+        if losses[least] > tolerance:
+            break
+        del kept[least]
+    return outline[kept]
+
+
+def _loss(outline: Array, kept: list[int]) -> float:
+    """Return the greatest distance, m, of the corners of an outline (n, 2) from the polygon of those kept."""
+    polygon = outline[kept]
+    along = np.roll(polygon, -1, axis=0) - polygon
+    outward = np.column_stack([along[:, 1], -along[:, 0]]) / np.linalg.norm(along, axis=1)[:, None]
+    return float((outline @ outward.T - (polygon * outward).sum(axis=1)).max())
+
+
+def _outline(points: Array) -> Array:
+    """Return the corners (m, 2) of the convex hull of points (n, 2), counter-clockwise; all points of a line."""
+    try:
+        return np.asarray(points[ConvexHull(points).vertices])
+    except (QhullError, ValueError):
+        return points
 
 
 def _in_frame(pose: Array, point: Array) -> Array:

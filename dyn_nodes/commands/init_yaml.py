@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from dyn_nodes.commands.init_contacts import Contact
 from dyn_nodes.commands.init_guess import DAMPING_RATIO, Guess
+from dyn_nodes.commands.init_joints import Joints
 from dyn_nodes.model.machine import Machine
 
 HEAD = """\
@@ -48,34 +50,72 @@ def machine_yaml(machine: Machine, urdf: str, guess: Guess, attachment: str, rea
     parts = [HEAD.format(name=_text(machine.name), urdf=urdf)]
     base = FREE if attachment == 'free' else FIXED
     parts.append(base.format(root=_text(machine.links[0].name), reason=reason))
-    parts += [_initial(machine, guess), _locked(guess), _payload(guess), _reactions(guess)]
+    joints = guess.joints
+    parts += [_initial(machine, joints), _locked(joints), _classes(joints), _constraints(joints)]
+    parts += [_payload(guess), _reactions(guess)]
     parts += [_wheels(guess), NO_ACTUATORS]
     return '\n'.join(part for part in parts if part)
 
 
-def _initial(machine: Machine, guess: Guess) -> str:
+def _initial(machine: Machine, joints: Joints) -> str:
     lines = ['initial:']
-    movable = [joint for joint in machine.movable_joints if joint.name not in guess.locked]
-    named = [name for name in guess.positions if name in guess.locked]
+    movable = [joint.name for joint in machine.movable_joints if joint.name not in joints.locked]
+    named = [name for name in joints.positions if name in joints.locked]
     if movable or named:
         lines.append('  joint_positions:  # guess: all joints at 0, or just inside their limits where 0 is outside')
-        for name in [joint.name for joint in movable] + named:
-            lines.append(f'    {_text(name)}: {_number(guess.positions.get(name, 0.0))}')
+        lines += [f'    {_text(name)}: {_exact(joints.positions.get(name, 0.0))}' for name in (*movable, *named)]
     lines.append('  settle: true')
     return '\n'.join(lines) + '\n'
 
 
-def _locked(guess: Guess) -> str:
-    if not guess.locked:
+def _locked(joints: Joints) -> str:
+    if not joints.locked:
         return ''
-    lines = ['# Joints fixed at their initial position; the fewer joints move, the faster the machine runs.', 'locked:']
+    head = ['# Joints fixed at their initial position; the fewer joints move, the faster the machine runs.', 'locked:']
+    return _explained(head, [(f'- {_text(name)}', f'guess: {reason}') for name, reason in joints.locked.items()])
+
+
+def _classes(joints: Joints) -> str:
+    if not joints.classes:
+        return ''
+    classes = joints.classes.items()
+    return _explained(
+        ['joints:'], [(f'{_text(name)}: {{class: {own}}}', f'guess: {why}') for name, (own, why) in classes]
+    )
+
+
+def _constraints(joints: Joints) -> str:
+    if not joints.constraints:
+        return ''
+    entries = [(f'{own.name}: {_flow({"kind": own.kind, **own.keys})}', own.source) for own in joints.constraints]
+    return _explained(['constraints:'], entries)
+
+
+def _explained(lines: list[str], entries: Sequence[tuple[str, str]]) -> str:
+    """Return a section: entries below its head, each with its reason above it where that changes."""
     before = ''
-    for name, reason in guess.locked.items():
+    for entry, reason in entries:
         if reason != before:
-            lines.append(f'  # guess: {reason}')
+            lines.append(f'  # {reason}')
         before = reason
-        lines.append(f'  - {_text(name)}')
+        lines.append(f'  {entry}')
     return '\n'.join(lines) + '\n'
+
+
+def _flow(value: Any) -> str:
+    """Return a value in YAML's flow style."""
+    if isinstance(value, Mapping):
+        return f'{{{", ".join(f"{_text(key)}: {_flow(own)}" for key, own in value.items())}}}'
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, float):
+        return _exact(value)
+    return f'[{", ".join(_exact(float(own)) for own in value)}]'
+
+
+def _exact(value: float) -> str:
+    text = f'{value + 0.0:.15g}'
+    return text if any(mark in text for mark in '.en') else f'{text}.0'
 
 
 def _payload(guess: Guess) -> str:

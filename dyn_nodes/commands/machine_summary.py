@@ -11,9 +11,10 @@ import numpy as np
 
 from dyn_nodes.commands.build_check import CheckedStart, checked_start
 from dyn_nodes.commands.rigid_check import rigid_ground_summary
+from dyn_nodes.commands.static_loads import StaticLoad, static_loads
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.model.equilibrium import NoEquilibriumError, Stance, gravity_in_ground, stance_at
-from dyn_nodes.model.machine import Actuator, Machine
+from dyn_nodes.model.machine import Actuator, Joint, Machine
 from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses, rotation_about
 from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.multibody.actuators import ActuatorElement
@@ -42,7 +43,7 @@ def machine_summary(machine: Machine) -> dict[str, Any]:
     poses = link_poses(machine.links, machine.joints, initial_positions(machine))
     mass, center = center_of_mass(machine.links, poses, machine.payload)
     base_freedoms = BASE_FREEDOMS[machine.base.attachment]
-    holding = {} if rest is None else rest.efforts
+    loads = static_loads(machine, rest)
     return {
         'name': machine.name,
         'sources': list(machine.sources),
@@ -60,8 +61,8 @@ def machine_summary(machine: Machine) -> dict[str, Any]:
             {'name': link.name, 'mass': link.mass, 'com': _list(link.com), 'principal_moments': _moments(link.inertia)}
             for link in machine.links
         ],
-        'joints': [_joint(machine, index) for index in range(len(machine.joints))],
-        'actuators': [_actuator(machine, actuator, holding) for actuator in machine.actuators],
+        'joints': [_joint(machine, joint, loads.get(joint.name)) for joint in machine.joints],
+        'actuators': [_actuator(machine, actuator, loads) for actuator in machine.actuators],
         'initial_velocities': _initial_velocities(machine, start),
         'static': static_summary(machine, rest),
         'rigid_ground': rigid_ground_summary(machine) if machine.supports else None,
@@ -222,8 +223,7 @@ def _payload(machine: Machine) -> dict[str, Any] | None:
     }
 
 
-def _joint(machine: Machine, index: int) -> dict[str, Any]:
-    joint = machine.joints[index]
+def _joint(machine: Machine, joint: Joint, load: StaticLoad | None) -> dict[str, Any]:
     return {
         'name': joint.name,
         'type': joint.type,
@@ -234,10 +234,11 @@ def _joint(machine: Machine, index: int) -> dict[str, Any]:
         'velocity_limit': _finite(joint.velocity_limit),
         'effort_limit': _finite(joint.effort_limit),
         'initial': machine.initial.joint_positions.get(joint.name, 0.0) if joint.movable else None,
+        'static_load': None if load is None else load.facts,
     }
 
 
-def _actuator(machine: Machine, actuator: Actuator, holding: Mapping[str, float]) -> dict[str, Any]:
+def _actuator(machine: Machine, actuator: Actuator, loads: Mapping[str, StaticLoad]) -> dict[str, Any]:
     pump = machine.pump_of(actuator.name)
     start = machine.initial.joint_positions.get(actuator.joint, 0.0)
     element, joint = actuator_element(actuator), machine.joint(actuator.joint)
@@ -248,14 +249,16 @@ def _actuator(machine: Machine, actuator: Actuator, holding: Mapping[str, float]
         'pump': None if pump is None else pump.name,
         'locked_stiffness': float(element.locked_stiffness(start)),
         **element.summary(joint.lower, joint.upper, start),
-        **(_held(actuator, element, holding, start) if actuator.electric else {}),
+        **(_held(actuator, element, loads, start) if actuator.electric else {}),
         **({} if pump is None else {'flow': pump.flow, 'relief_pressure': pump.relief_pressure}),
     }
 
 
-def _held(actuator: Actuator, element: ActuatorElement, holding: Mapping[str, float], start: float) -> dict[str, Any]:
+def _held(
+    actuator: Actuator, element: ActuatorElement, loads: Mapping[str, StaticLoad], start: float
+) -> dict[str, Any]:
     """Return effort and current of a motor that hold its joint at the start; None where nothing rests there."""
-    effort = holding.get(actuator.joint)
+    effort = loads[actuator.joint].load if actuator.joint in loads else None
     current = None if effort is None else element.at_rest(start, effort)[0]
     return {'holding_effort': effort, 'holding_current': current}
 

@@ -127,7 +127,7 @@ class SprungWheel(ContactElement):
         frame = state.tree.frame(self.wheel.link)
         point = ca.SX(frame.p + frame.R @ self.wheel.position)
         velocity = state.point_velocity(frame.body, point)
-        return state.poses[frame.body].point(point), velocity, state.angular_velocity(frame.body)
+        return state.body_pose(frame.body).point(point), velocity, state.angular_velocity(frame.body)
 
     @staticmethod
     def _pair(names: Sequence[str], absent: float, symbols: Symbols) -> Expression:
@@ -234,7 +234,7 @@ class RollingWheel(SprungWheel):
 
     def _evaluate(self, state: TreeState, symbols: Symbols) -> WheelContact:
         frame = state.tree.frame(self.wheel.link)
-        axle = ca.mtimes(state.poses[frame.body].R, frame.R @ np.array(self.rolling.axis))
+        axle = ca.mtimes(state.body_pose(frame.body).R, frame.R @ np.array(self.rolling.axis))
         center, velocity, turning = self._motion(state)
         normal: Any = NORMAL
         height = symbols[self.height]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from dyn_nodes.model.locking import (
     lock_joints,
     locked_positions,
     warn_of_idle_friction,
+    warn_of_mimics,
 )
 from dyn_nodes.model.machine import Machine, MachineFile
 from dyn_nodes.model.problems import MachineError, Problem, Report
@@ -75,9 +77,11 @@ def load_machine_report(
     parsed = read_urdf(text, report) if text is not None else None
     settings = Config()
     if config is not None:
-        settings = _read_settings(config, parsed, report, changes or {})
+        settings, parsed = _read_settings(config, parsed, report, changes or {})
     elif parsed is not None:
         check_config(settings, parsed, report)
+    if parsed is not None:
+        warn_of_mimics(settings, parsed, report)
     machine = None
     if parsed is not None and not (report.failed and settings.locked):
         parsed = lock_joints(parsed, locked_positions(settings, parsed))
@@ -91,17 +95,39 @@ def load_machine_report(
     return LoadReport(machine, report.sorted_problems(), report.sorted_warnings())
 
 
-def _read_settings(config: str | Path, parsed: Urdf | None, report: Report, changes: Mapping[str, float]) -> Config:
+def _read_settings(
+    config: str | Path, parsed: Urdf | None, report: Report, changes: Mapping[str, float]
+) -> tuple[Config, Urdf | None]:
+    """Return the checked YAML, and the URDF with the limits that the YAML leaves to it."""
     yaml_report = report.for_file(str(config))
     root = read_yaml(Path(config), yaml_report)
     if root is None:
-        return Config()
+        return Config(), parsed
     settings = read_config(changed(root, changes), parsed.links[0].name if parsed is not None else '', yaml_report)
     if parsed is not None:
+        parsed = _without_placeholders(parsed, settings, yaml_report)
         check_config(settings, parsed, yaml_report)
         check_locked(settings, parsed, yaml_report)
         warn_of_idle_friction(settings, parsed, yaml_report)
-    return settings if report.failed else gather_locks(settings, yaml_report)
+    return (settings if report.failed else gather_locks(settings, yaml_report)), parsed
+
+
+def _without_placeholders(parsed: Urdf, settings: Config, report: Report) -> Urdf:
+    """Return the URDF without effort and velocity limits of 0 at joints that the YAML drives; with warnings."""
+    keys = {actuator.joint: f'actuators.{actuator.name}' for actuator in settings.actuators}
+    keys |= {entry.joint: f'joints.{entry.joint}' for entry in settings.joint_classes if entry.kind == 'actuated'}
+    joints = list(parsed.joints)
+    for k, joint in enumerate(joints):
+        zero = [name for name in ('effort', 'velocity') if getattr(joint, f'{name}_limit') == 0.0]
+        if joint.name in keys and zero:
+            where, found = keys[joint.name], f'{" and ".join(zero)} 0, taken for no limit'
+            report.warn(settings.line(where), where, 'limits of a driven joint in the URDF', found)
+            joints[k] = replace(
+                joint,
+                effort_limit=joint.effort_limit or math.inf,
+                velocity_limit=joint.velocity_limit or math.inf,
+            )
+    return replace(parsed, joints=tuple(joints))
 
 
 def _check_stance(machine: Machine, settings: Config, report: Report) -> None:

@@ -148,13 +148,36 @@ def warn_of_idle_friction(config: Config, urdf: Urdf, report: Report) -> None:
 
 
 def locked_positions(config: Config, urdf: Urdf) -> dict[str, float]:
-    """Return the position of every locked joint, rad or m: initial, or where the followed joint puts a mimic."""
-    initial = config.initial.joint_positions
+    """Return the position of every locked joint, rad or m: initial, or where its leader puts a mimic joint."""
+    initial, mimics = config.initial.joint_positions, urdf.outline.mimic
     positions = {}
     for name in config.locked:
-        leader, multiplier, offset = urdf.outline.mimic.get(name, ('', 0.0, 0.0))
-        positions[name] = initial.get(name, multiplier * initial.get(leader, 0.0) + offset)
+        multiplier, offset, leader = 1.0, 0.0, name
+        while leader not in initial and leader in mimics:
+            offset += multiplier * mimics[leader].offset
+            multiplier *= mimics[leader].multiplier
+            leader = mimics[leader].leader
+        positions[name] = multiplier * initial.get(leader, 0.0) + offset
     return positions
+
+
+def warn_of_mimics(config: Config, urdf: Urdf, report: Report) -> None:
+    """Warn of mimic joints that the YAML neither couples nor locks: nothing moves them with their leader.
+
+    Args:
+        config: of the YAML.
+        urdf: of the machine.
+        report: of the URDF.
+    """
+    coupled = {joint for entry in config.constraints for joint, _ in entry.coefficients}
+    held = coupled | {lock.joint for lock in locks_of(config)}
+    for joint in urdf.joints:
+        mimic = urdf.outline.mimic.get(joint.name)
+        if mimic is not None and joint.movable and joint.name not in held:
+            expected = 'a coupling or a lock of it in the machine YAML, as `dyn-nodes init` writes them'
+            report.warn(
+                mimic.line, f'joint {joint.name}', expected, f'mimic of {mimic.leader!r}, which is not enforced'
+            )
 
 
 def lock_joints(urdf: Urdf, positions: dict[str, float]) -> Urdf:

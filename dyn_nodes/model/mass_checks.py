@@ -48,12 +48,12 @@ def check_masses(machine: Machine, shapes: Shapes, lines: Mapping[str, int], rep
         report.warn(0, 'masses', f'at least {least:.3g} kg of a machine that measures {extent:.3g} m', found)
 
 
-def link_lines(urdf: str) -> dict[str, int]:
-    """Return the lines of the links in a URDF file, by name; none where it can not be read."""
+def lines_of(urdf: str, tag: str) -> dict[str, int]:
+    """Return the lines of the elements of a tag (`link`, `joint`) in a URDF file by name; none if it can't be read."""
     aside = Report(urdf)
     text = read_urdf_text(Path(urdf), aside)
     root = None if text is None else parse_xml(text, aside)
-    return {} if root is None else {(e.get('name') or '').strip(): int(e.sourceline or 0) for e in root.iter('link')}
+    return {} if root is None else {(e.get('name') or '').strip(): int(e.sourceline or 0) for e in root.iter(tag)}
 
 
 def hull_volume(points: Array, radii: Array) -> float:

@@ -18,6 +18,7 @@ from dyn_nodes.model.limits import (
     length_remark,
     limit_remark,
 )
+from dyn_nodes.model.mimic import Mimic, check_mimics
 from dyn_nodes.model.problems import PRINTABLE, Report, did_you_mean, is_printable, shorten
 
 SUPPORTED = ('revolute', 'continuous', 'prismatic', 'fixed')
@@ -41,7 +42,7 @@ class Outline:
         links, joints: line of each.
         parent, child: link names of each joint.
         fixed_to_another: links that a fixed joint holds.
-        mimic: joint that each mimic joint follows, multiplier and offset.
+        mimic: of each mimic joint.
         torn: a link or joint could not be entered, so that what is missing in the tree is not another fault.
     """
 
@@ -50,7 +51,7 @@ class Outline:
     parent: dict[str, str] = field(default_factory=dict)
     child: dict[str, str] = field(default_factory=dict)
     fixed_to_another: set[str] = field(default_factory=set)
-    mimic: dict[str, tuple[str, float, float]] = field(default_factory=dict)
+    mimic: dict[str, Mimic] = field(default_factory=dict)
     torn: bool = False
     name: str = ''
 
@@ -80,9 +81,7 @@ def check_elements(root: Element, report: Report) -> Outline:
     _check_xacro(root, outline, report)
     if not outline.links:
         report.add(root.sourceline, 'robot', 'at least one link', 'none')
-    for joint, (line, target) in _mimic_targets(root).items():
-        if target not in outline.joints:
-            report.add(line, f'joint {joint}, mimic', 'a joint of this URDF', did_you_mean(target, outline.joints))
+    check_mimics(outline.mimic, outline.joints, report)
     return outline
 
 
@@ -225,10 +224,8 @@ def _check_joint(element: Element, outline: Outline, report: Report) -> None:
 def _check_mimic(mimic: Element, name: str, where: str, outline: Outline, report: Report) -> None:
     multiplier = read_number(mimic, 'multiplier', f'{where}, mimic', report)
     offset = read_number(mimic, 'offset', f'{where}, mimic', report)
-    leader = (mimic.get('joint') or '').strip()
-    outline.mimic[name] = (leader, 1.0 if multiplier is None else multiplier, offset or 0.0)
-    expected = 'a joint of its own, or one that is listed under `locked` in the machine YAML'
-    report.warn(mimic.sourceline, where, expected, f'mimic of {leader!r}, which is not enforced')
+    numbers = 1.0 if multiplier is None else multiplier, offset or 0.0
+    outline.mimic[name] = Mimic((mimic.get('joint') or '').strip(), *numbers, int(mimic.sourceline or 0))
 
 
 def _check_axis(element: Element, where: str, report: Report) -> None:
@@ -266,7 +263,9 @@ def _check_limit(element: Element, kind: str, where: str, report: Report) -> Non
         elif value is not None and value < 0:
             report.add(limit.sourceline, where, f'{key} >= 0, or -1 for none', f'{value:.6g}')
         elif value == 0:
-            means = 'a passive joint, which nothing drives' if key == 'effort' else 'which lets nothing move'
+            means = (
+                'a passive joint unless the machine YAML drives it' if key == 'effort' else 'which lets nothing move'
+            )
             report.warn(limit.sourceline, where, f'{key} > 0', f'0, {means}')
 
 
@@ -320,14 +319,6 @@ def _link_of(element: Element, end: str, where: str, report: Report) -> str | No
         report.add(reference.sourceline, f'{where}, {end}', 'a link name', 'none')
         return None
     return link
-
-
-def _mimic_targets(root: Element) -> dict[str, tuple[int, str]]:
-    return {
-        element.get('name') or '': (int(mimic.sourceline or 0), mimic.get('joint') or '')
-        for element in root.findall('joint')
-        for mimic in element.findall('mimic')
-    }
 
 
 # --- attributes ----------------------------------------------------------------------------------------------------

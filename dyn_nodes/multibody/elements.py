@@ -229,6 +229,8 @@ def external_forces(elements: Iterable[ForceElement], state: TreeState, symbols:
     totals: dict[int, tuple[Expression, Expression]] = {}
     for element in elements:
         for body, point, force, torque in element.point_forces(state, symbols):
+            if body < 0:  # the world carries it
+                continue
             arm = point - state.poses[body].p
             moment, total = totals.get(body, (ca.SX(3, 1), ca.SX(3, 1)))
             about_origin = cross(arm, force) if torque is None else cross(arm, force) + torque

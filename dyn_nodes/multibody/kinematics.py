@@ -104,13 +104,21 @@ class TreeState:
         local = Pose(ca.SX(frame.R), ca.SX(frame.p))
         return local if frame.body < 0 else self.poses[frame.body] @ local
 
+    def body_pose(self, body: int) -> Pose:
+        """Return the pose of a body in the world; the identity of the world itself, body -1."""
+        return self.poses[body] if body >= 0 else Pose(ca.SX.eye(3), ca.SX(3, 1))
+
     def point_velocity(self, body: int, point: Expression) -> Expression:
         """Return the world velocity (3,) of the point of a body given in the body frame."""
+        if body < 0:
+            return ca.SX(3, 1)
         velocity = self.velocities[body]
         return ca.mtimes(self.poses[body].R, velocity.v + cross(velocity.w, point))
 
     def angular_velocity(self, body: int) -> Expression:
         """Return the world angular velocity (3,) of a body."""
+        if body < 0:
+            return ca.SX(3, 1)
         return ca.mtimes(self.poses[body].R, self.velocities[body].w)
 
     def frame_velocity(self, frame: Frame) -> Motion:

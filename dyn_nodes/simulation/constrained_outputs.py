@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.compile.tape import Tape
-from dyn_nodes.constraints import ConstraintBlocks, Prescribed, RollingWheel
+from dyn_nodes.constraints import ConstraintBlocks, Coupling, Lock, Prescribed, RollingWheel
 from dyn_nodes.constraints.rows import Rows
+from dyn_nodes.constraints.steering import HeadingSteering
 from dyn_nodes.elements.wheel import XYZ, axis_names
 from dyn_nodes.forces.joint import joint_motion
 from dyn_nodes.model.constraint import MachineConstraint
@@ -116,16 +117,28 @@ class ConstrainedOutputs:
         return result
 
     def _add_efforts(self) -> None:
-        """Efforts of the joints: of drives, springs, locks, couplings and motions; before damping, friction, stops."""
-        blocks, nv = self.blocks, self.blocks.tree.nv
-        total = self._tau
+        """Effort of every movable joint before damping, friction and stops: of its drive, spring, lock or motion.
+
+        A joint without any of these has the effort that couplings and steering transmit to it.
+        """
+        blocks = self.blocks
+        driven = self._tau + self._efforts_of(Lock, Prescribed)
         for element in blocks.forces:
             if element.drives:
-                total = total + element.generalized_force(blocks.state, blocks.parameters)
-        for pull in self._pulls.values():
-            total = total + pull[:nv]
+                driven = driven + element.generalized_force(blocks.state, blocks.parameters)
+        transmitted = self._efforts_of(Coupling, HeadingSteering)
+        idle = self.machine.idle_joints
         for joint in self.machine.movable_joints:
-            self._add([f'{joint.name}/drive_effort'], total[blocks.tree.velocity_index(joint.name)])
+            efforts = driven + transmitted if idle.get(joint.name) in ('passive', 'free') else driven
+            self._add([f'{joint.name}/drive_effort'], efforts[blocks.tree.velocity_index(joint.name)])
+
+    def _efforts_of(self, *kinds: type) -> Expression:
+        """(nv,) efforts of the constraints of these kinds on the joints."""
+        blocks, total = self.blocks, ca.SX(self.blocks.tree.nv, 1)
+        for constraint in blocks.constraints:
+            if isinstance(constraint, kinds):
+                total = total + self._pulls[constraint.name][: blocks.tree.nv]
+        return total
 
     def _wrench(self, name: str, body: int) -> tuple[Expression, Expression]:
         """Moment about a body's origin and force, world axes, that a constraint puts on it."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 import pytest
+from joint_machines import Part, machine_of
 
 from dyn_nodes.elements.wheel import axis_names
 from dyn_nodes.model import load_machine
@@ -149,3 +150,20 @@ def test_machines_on_feet_keep_the_heading_of_the_base():
     x = dict.fromkeys(plant.states.names, 0.0) | {'base_qz': np.sin(0.5 * YAW), 'base_qw': np.cos(0.5 * YAW)}
     longitudinal, normal = (np.array(v).ravel() for v in evaluate(list(x.values()), plant.default_parameters()))
     assert contact_axes(longitudinal, normal) == pytest.approx(turned(YAW), abs=1e-12)
+
+
+def test_a_wheel_on_a_fixed_base_stays_where_it_is_while_joints_move(tmp_path):
+    """The last body of the tree is the arm; the wheel is on the base, which is the world."""
+    wheel = (
+        'wheels:\n  foot: {position: [0.3, 0.2, 0.05], stiffness: 1000, damping: 10, free_length: 0.1, friction: {}}\n'
+    )
+    plant = Assembly(machine_of(tmp_path, [Part('arm')], wheel), 'effort')
+    names, values = traced_outputs(plant)
+    evaluate = ca.Function('outputs', [plant.x, plant.u, plant.p], [values])
+    x = np.zeros((2, len(plant.states.names)))
+    x[1, plant.states.names.index('arm')], x[1, plant.states.names.index('arm_rate')] = 0.7, 2.0
+    still, moving = (np.array(evaluate(own, 0, plant.default_parameters())).ravel() for own in x)
+    feet = [k for k, name in enumerate(names) if name.startswith('foot/')]
+    assert feet
+    assert moving[feet] == pytest.approx(still[feet], abs=1e-12)
+    assert still[names.index('foot/normal_force')] == pytest.approx(1000 * 0.05)

@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks import zoo, zoo_trial
+from benchmarks import mechanism_trial, zoo, zoo_trial
 
 MACHINES = {entry['name']: entry for entry in zoo.machines()}
 INERTIA = '<inertia ixx="{0}" iyy="{0}" izz="{0}" ixy="0" ixz="0" iyz="0"/>'
@@ -33,6 +33,47 @@ def test_every_machine_is_listed_once_and_is_where_the_list_says():
     assert len(MACHINES) == len(zoo.machines())
     assert sum(entry['maker'] != 'dyn_nodes' for entry in MACHINES.values()) >= 35
     assert all(zoo.find(entry).exists() for entry in MACHINES.values() if 'package' not in entry)
+
+
+def test_every_mechanism_is_listed_once():
+    names = [entry['name'] for entry in zoo.machines(zoo.MECHANISMS)]
+    assert len(set(names)) == len(names) >= 30
+
+
+@pytest.mark.parametrize('file', ['robotiq_2f_85/urdf/robotiq_2f_85.urdf', 'hands/dexs_gripper/dexs_gripper.urdf'])
+def test_a_gripper_moves_for_seconds_without_gaps(file):
+    entry = next(entry for entry in zoo.machines(zoo.MECHANISMS) if entry['file'] == file)
+    urdf = zoo.find(entry)
+    if urdf is None:
+        pytest.skip(f'needs the package {entry["package"]}')
+    found = mechanism_trial.trial(urdf, seconds=2.0)
+    assert found['refused'] == ''
+    assert found['constraints'] > 0
+    assert found['gap'] < mechanism_trial.GREATEST_GAP
+    assert found['moved'] > 1e-3
+
+
+def test_the_page_of_mechanisms_has_gaps_and_reasons():
+    names = {'maker': 'somewhere', 'kind': 'gripper'}
+    facts = {'mass': 0.36384, 'joints': 6, 'constraints': 5, 'kinds': 'coupling', 'gap': 2.6e-16, 'moved': 0.16}
+    results = [
+        {'name': 'A', **names, **facts, 'refused': ''},
+        {'name': 'B', **names, 'refused': 'init: no mass'},
+    ]
+    text = zoo.mechanisms_page(results, ['C'])
+    assert '1 of 2 pass. Not tried: C.' in text
+    assert '| A | somewhere | gripper | 0.3638 | 6 | 5 (coupling) | 3e-16 | 0.16 | passes |' in text
+    assert '| B | somewhere | gripper |  |  |  |  |  | init: no mass |' in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', [entry['name'] for entry in zoo.machines(zoo.MECHANISMS)])
+def test_a_mechanism_runs_for_a_minute_without_gaps(name):
+    entry = next(entry for entry in zoo.machines(zoo.MECHANISMS) if entry['name'] == name)
+    urdf = zoo.find(entry)
+    if urdf is None:
+        pytest.skip(f'needs the package {entry["package"]}')
+    assert zoo.try_one(urdf, zoo.MECHANISMS)['refused'] == entry.get('refused', '')
 
 
 def test_a_box_with_a_slider_passes_init_check_and_a_second_as_a_node(tmp_path):

@@ -148,7 +148,7 @@ class CrawlerTrack(ContactElement):
     def _roller(self, place: int, state: TreeState, symbols: Symbols) -> RollerContact:
         support, frame = self.record.supports[place], state.tree.frame(self.record.link)
         attachment = ca.SX(frame.p + frame.R @ support.position)
-        at, velocity = state.poses[frame.body].point(attachment), state.point_velocity(frame.body, attachment)
+        at, velocity = state.body_pose(frame.body).point(attachment), state.point_velocity(frame.body, attachment)
         axes = self._axes(at, state)
         along, left, normal = axes
         offset = symbols[self.height]

@@ -1,0 +1,95 @@
+"""One mechanism of the zoo: `init`, then a minute in which its drives move to and fro, and the gaps of its loops."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.zoo_trial import problems_of, said
+
+SECONDS, PERIOD, STEP = 60.0, 5e-3, 1e-3
+"""Length of a run, period of the drives, greatest step of the integrator, s."""
+SWEEP, ANGLE, WAY = 0.2, 0.3, 0.03
+"""Way of a drive: share of its range, at most rad or m."""
+FREQUENCY = 0.25
+"""Of the motion, Hz."""
+GREATEST_GAP = 1e-9
+"""Of a loop or coupling, m or rad."""
+
+
+def trial(urdf: Path, seconds: float = SECONDS) -> dict[str, Any]:
+    """Return what came of a mechanism: its size, rows, gap, motion, and `refused` with the reason or ''."""
+    from dyn_nodes.commands import CommandError, init
+    from dyn_nodes.model import load_machine
+
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder) / f'{urdf.stem}.yaml'
+        try:
+            status, text = said(init, ['init', str(urdf), '-o', str(config), '--lightest', '0'])
+        except CommandError as error:
+            status, text = 1, str(error)
+        if status:
+            return {'refused': f'init: {problems_of(text)}'}
+        machine = load_machine(urdf, config)
+        kinds = sorted({entry.kind for entry in machine.constraints})
+        result = {'mass': machine.total_mass, 'base': machine.base.attachment, 'constraints': len(machine.constraints)}
+        result |= {'kinds': ', '.join(kinds), 'joints': len(machine.movable_joints)}
+        if not machine.constraints:
+            return {**result, 'refused': 'no loop or mimic joint that moves a mass'}
+        return {**result, **run(machine, seconds)}
+
+
+def run(machine: Any, seconds: float) -> dict[str, Any]:
+    """Run a machine whose drives move to and fro; return the greatest gap and motion, and why it ended."""
+    from dyn_nodes.simulation.period import PlantDivergedError
+    from dyn_nodes.simulation.plant import Plant
+
+    gap = moved = 0.0
+    try:
+        plant = Plant(machine, 'effort', PERIOD, STEP, ())
+        start, way = plant.positions.copy(), ways(machine, plant.positions)
+        for k in range(round(seconds / PERIOD)):
+            phase = 2.0 * np.pi * FREQUENCY * PERIOD * (k + 1)
+            target, rate = 0.5 * (1.0 - np.cos(phase)), np.pi * FREQUENCY * np.sin(phase)
+            plant.set_efforts(plant.servo_efforts(start + target * way, rate * way))
+            plant.advance()
+            gap = max(gap, plant.output('constraint_drift'))
+            moved = max(moved, float(np.abs(plant.positions - start).max()))
+            if plant.overturned:
+                return {'gap': gap, 'moved': moved, 'refused': f'it overturns after {plant.time:.1f} s'}
+    except (PlantDivergedError, ValueError) as error:
+        return {'gap': gap, 'moved': moved, 'refused': str(error).split('\n', maxsplit=1)[0]}
+    reason = '' if gap <= GREATEST_GAP else f'a gap of {gap:.1e} m or rad'
+    return {'gap': gap, 'moved': moved, 'refused': reason}
+
+
+def ways(machine: Any, start: np.ndarray) -> np.ndarray:
+    """Return how far every joint (n,) is to move, rad or m: driven ones into their range, others by themselves."""
+    result = np.zeros(len(start))
+    driven = {joint.name for joint in machine.actuated_joints}
+    for k, joint in enumerate(machine.movable_joints):
+        most = WAY if joint.type == 'prismatic' else ANGLE
+        room = joint.upper - start[k], start[k] - joint.lower
+        if joint.name in driven:
+            result[k] = min(most, SWEEP * max(room)) * (1.0 if room[0] >= room[1] else -1.0)
+    return result
+
+
+def main() -> int:
+    """Print what came of a mechanism as one line of JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('urdf', type=Path)
+    parser.add_argument('seconds', type=float, nargs='?', default=SECONDS)
+    args = parser.parse_args()
+    print(json.dumps(trial(args.urdf, args.seconds)))
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,120 @@
+"""Static load of every driven joint in the initial posture, beside what its drive can give."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dyn_nodes.commands.build_check import CheckedStart, holding_efforts
+from dyn_nodes.elements import actuator_element
+from dyn_nodes.model.machine import Joint, Machine
+from dyn_nodes.model.mass_checks import lines_of
+from dyn_nodes.model.problems import Problem, Report, number
+from dyn_nodes.model.yaml_source import read_yaml
+
+ROUND_OFF = 1e-9
+"""Relative excess of a load over the capacity of its drive that is not reported."""
+
+
+class StaticLoad(NamedTuple):
+    """Effort that holds a joint at rest in the initial posture, and the efforts that its drive can give, N m or N.
+
+    Attributes:
+        load: with the payload of the file; None where the machine does not rest.
+        at_payload_limit: with the greatest payload; None without a payload, or where the machine does not rest with it.
+        least, greatest: of the actuator as it begins to move, or limits of the URDF; infinite where there is none.
+    """
+
+    load: float | None
+    at_payload_limit: float | None
+    least: float
+    greatest: float
+
+    @property
+    def beyond(self) -> bool:
+        """True where a load is more than the drive gives."""
+        low, high = self.least * (1.0 + ROUND_OFF), self.greatest * (1.0 + ROUND_OFF)
+        return any(load is not None and not low <= load <= high for load in (self.load, self.at_payload_limit))
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any]) -> StaticLoad:
+        """Return the load of plain numbers."""
+        least, greatest = (math.inf if facts[key] is None else facts[key] for key in ('least', 'greatest'))
+        return cls(facts['load'], facts['at_payload_limit'], -least if facts['least'] is None else least, greatest)
+
+    @property
+    def facts(self) -> dict[str, float | None]:
+        """Plain numbers, None for no limit."""
+        return {
+            name: value if value is not None and math.isfinite(value) else None
+            for name, value in self._asdict().items()
+        }
+
+
+def static_loads(machine: Machine, start: CheckedStart | None) -> dict[str, StaticLoad]:
+    """Return the static loads of the driven joints by name.
+
+    Args:
+        machine: without faults.
+        start: of its plant; None: it does not rest.
+    """
+    present: Mapping[str, float] = {} if start is None else start.efforts
+    limit: Mapping[str, float] = {}
+    if machine.payload is not None and start is not None:
+        same = machine.payload.limit == machine.payload.mass
+        limit = present if same else holding_efforts(start, machine.payload.limit)
+    return {
+        joint.name: StaticLoad(present.get(joint.name), limit.get(joint.name), *_capacity(machine, joint))
+        for joint in machine.actuated_joints
+    }
+
+
+def _capacity(machine: Machine, joint: Joint) -> tuple[float, float]:
+    """Return the least and the greatest effort of the drives of a joint at its initial position."""
+    drives = [actuator for actuator in machine.actuators if actuator.joint == joint.name]
+    if not drives:
+        return -joint.effort_limit, joint.effort_limit
+    at = machine.initial.joint_positions.get(joint.name, 0.0)
+    limits = [
+        actuator_element(actuator).capacity(at, machine.source_limit(actuator.name), False) for actuator in drives
+    ]
+    return sum(float(low) for low, _ in limits), sum(float(high) for _, high in limits)
+
+
+def load_warnings(machine: Machine, facts: Mapping[str, Any]) -> tuple[Problem, ...]:
+    """Return a warning for every driven joint whose static load is more than its drive gives, with both numbers.
+
+    Args:
+        machine: without faults.
+        facts: of `machine_summary`.
+    """
+    joints = {joint['name']: joint['static_load'] for joint in facts['joints'] if joint['static_load']}
+    loads = {name: StaticLoad.of(values) for name, values in joints.items()}
+    beyond = [name for name, load in loads.items() if load.beyond]
+    lines = lines_of(machine.sources[0], 'joint') if beyond else {}
+    return tuple(_warning(machine, name, loads[name], lines) for name in beyond)
+
+
+def _warning(machine: Machine, name: str, static: StaticLoad, lines: Mapping[str, int]) -> Problem:
+    unit = 'N' if machine.joint(name).type == 'prismatic' else 'N m'
+    drives = [actuator.name for actuator in machine.actuators if actuator.joint == name]
+    loads = [load if drives or load is None else abs(load) for load in (static.load, static.at_payload_limit)]
+    shown = ['none' if load is None else f'{number(load)} {unit}' for load in loads]
+    expected = f'an effort that holds its static load in the initial posture, {shown[0]}'
+    if machine.payload is not None and shown[1] not in ('none', shown[0]):
+        expected += f', or {shown[1]} with the greatest payload, {number(machine.payload.limit)} kg'
+    if not drives:
+        where, found = f'joint {name}, limit', f'at most {number(static.greatest)} {unit}'
+        return Problem(machine.sources[0], lines.get(name, 0), where, expected, found)
+    found, config = f'{number(static.least)} to {number(static.greatest)} {unit}', machine.sources[-1]
+    return Problem(config, _line_of(config, drives[0]), f'actuators.{drives[0]}', expected, found)
+
+
+def _line_of(config: str, actuator: str) -> int:
+    """Return the line of an actuator in a machine YAML; 0 where the file can't be read any more."""
+    root: Any = read_yaml(Path(config), Report(config))
+    section = root.mapping.get('actuators') if root is not None else None
+    entry = section.mapping.get(actuator) if section is not None else None
+    return entry.line if entry is not None else 0
