@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dyn_nodes.linear import LinearModel
     from dyn_nodes.simulation import System
     from dyn_nodes.simulation.plant import Plant
+    from dyn_nodes.stability.equilibrium.tipping import Tipping
 
 Array = NDArray[np.float64]
 Slope = tuple[float, float]
@@ -136,7 +137,7 @@ class Machine:
         from dyn_nodes.simulation.start import initial_state
 
         given = self._given_joints({**(joints or {}), **positions})
-        values, system = {'payload_mass': self._payload(payload)}, self.system(torque)
+        values, system = {'payload_mass': self.checked_payload(payload)}, self.system(torque)
         with shown('state at rest'):
             return initial_state(system, system.parameters(values, self._slope(slope)), given)
 
@@ -154,7 +155,7 @@ class Machine:
         """
         from dyn_nodes.library.dynamics import Dynamics
 
-        return Dynamics(self.data, self._payload(payload), self.gravity_vector(slope))
+        return Dynamics(self.data, self.checked_payload(payload), self.gravity_vector(slope))
 
     def margins(
         self,
@@ -189,7 +190,36 @@ class Machine:
 
         for name in measures:
             known_name(self.name, 'stability measure', name, tuple(MEASURES))
-        return margins_of(self, q, v, a, tuple(measures), self._payload(payload), self._slope(slope))
+        return margins_of(self, q, v, a, tuple(measures), self.checked_payload(payload), self._slope(slope))
+
+    def tipping(
+        self,
+        joints: Mapping[str, float] | None = None,
+        *,
+        payload: float | None = None,
+        slope: Slope | None = None,
+        downhill: float | None = None,
+    ) -> Tipping:
+        """Return how the machine tips at rest: as its payload grows, or as the ground under it is inclined.
+
+        The stable equilibrium on springs and tyres is followed, joints without a drive giving way: `load` of the result
+        is that of the first loss of equilibrium, `fall` that at which the machine overturns.
+
+        Args:
+            joints: positions by name, over those of the machine YAML, rad or m.
+            payload: kg, from which on it grows; None: from nothing, or on growing slopes that of the machine YAML.
+            slope: of the ground on which the payload grows, rad.
+            downhill: heading of the downhill direction of growing slopes from the front, counter-clockwise, rad; loads
+                of the result are then angles, rad. None: the payload grows.
+
+        Raises:
+            KeyError: no such joint.
+            ValueError: it does not stand at the start, has no payload that could grow, or its equilibrium cannot be
+                computed.
+        """
+        from dyn_nodes.library.tipping import tipping_of
+
+        return tipping_of(self, self._given_joints(joints or {}), payload, slope, downhill)
 
     def reactions(
         self,
@@ -221,7 +251,7 @@ class Machine:
 
         known_name(self.name, 'joint', joint, [own.name for own in self.data.joints])
         known_name(self.name, 'side', side, ('child', 'parent'))
-        return reaction_of(self, q, v, a, joint, side, self._payload(payload), self._slope(slope))
+        return reaction_of(self, q, v, a, joint, side, self.checked_payload(payload), self._slope(slope))
 
     def simulate(
         self,
@@ -346,7 +376,7 @@ class Machine:
 
         return gravity_vector(self.data.gravity, self._slope(slope))
 
-    def _payload(self, payload: float | None) -> float:
+    def checked_payload(self, payload: float | None) -> float:
         """Return a payload that the machine can carry, kg."""
         mount = self.data.payload
         if payload is None:
@@ -396,7 +426,7 @@ class Machine:
         from dyn_nodes.simulation.plant import Plant
 
         given = self._given_joints(joints or {})
-        values = {'payload_mass': self._payload(payload)}
+        values = {'payload_mass': self.checked_payload(payload)}
         system = self.system(torque)
         with shown('state at rest'):
             return Plant(self.data, system.actuation, period, step, measures, given, values, self._slope(slope))

@@ -23,6 +23,7 @@ from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.monitor.in_space import in_space
 from dyn_nodes.monitor.stop_drives import EffortDrives
+from dyn_nodes.stability.equilibrium.standing import check_rigid
 from dyn_nodes.studies.governor_troubles import TroubleBox, Troubles
 from dyn_nodes.studies.json_lines import finite
 
@@ -164,12 +165,13 @@ def box_of(machine: Machine, efforts: bool = False, **changes: Any) -> Box:
         changes: fields of `Box`.
 
     Raises:
-        ValueError: a machine that no governor holds.
+        ValueError: a machine that no governor holds, such as one with joints that give way under it.
     """
     names, joints, limits = _efforts(machine) if efforts else _valves(machine)
     if machine.constraints:
         found = ', '.join(constraint.name for constraint in machine.constraints)
         raise ValueError(f'machine {machine.name!r}: expected joints that their actuators move alone, found {found}')
+    check_rigid(machine, 'tip-over governor')
     standing = in_space(machine)
     corners = sum(spring.corner for spring in standing.supports)
     if standing.base.attachment != 'free' or corners < 3:

@@ -1,0 +1,44 @@
+"""Record the loads of random machines in MuJoCo, for the fast tests: python test/stability/equilibrium/record_loads.py
+
+Writes mujoco_loads.json beside this file: kind -> seed -> loads, kg, of lift-off, first loss of equilibrium and fall; null
+where the machine does not stand. It goes on from what is there.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+from mujoco_ramp import slow_ramp
+from random_machines import KINDS, random_machine
+
+RECORD = Path(__file__).with_name('mujoco_loads.json')
+SEEDS = 17
+
+
+def plain(load: float) -> float | None:
+    """Return a load rounded to 0.01 kg; None for none."""
+    return round(load, 2) if np.isfinite(load) else None
+
+
+def main() -> None:
+    """Record the machines that are not in the file."""
+    loads = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    for seed in range(SEEDS):
+        for kind in KINDS:
+            if str(seed) in loads.get(kind, {}):
+                continue
+            with tempfile.TemporaryDirectory() as directory:
+                found = slow_ramp(random_machine(seed, kind, Path(directory)))
+            loads.setdefault(kind, {})[str(seed)] = [plain(load) for load in (found.lift_off, found.loss, found.fall)]
+            print(kind, seed, loads[kind][str(seed)], flush=True)
+            RECORD.write_text(json.dumps(loads, indent=1) + '\n')
+
+
+if __name__ == '__main__':
+    main()
