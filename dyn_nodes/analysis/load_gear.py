@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.model.posture import link_poses
+from dyn_nodes.model.posture import carrying_links, link_poses
 from dyn_nodes.stability import support_order
 from dyn_nodes.stability.equilibrium.axes import (
     TippingAxes,
@@ -40,7 +40,6 @@ class LoadGear:
     Args:
         machine: the machine.
         positions: of all joints, rad or m; of the arm in any posture.
-        chain: names of the joints of the arm.
         arm: names of the links that they move.
         root: link that carries the arm.
 
@@ -56,11 +55,11 @@ class LoadGear:
         GearError: the machine does not stand in this posture, or as `running_gear` does.
     """
 
-    def __init__(
-        self, machine: Machine, positions: dict[str, float], chain: Collection[str], arm: Collection[str], root: str
-    ) -> None:
-        self.machine, self._positions, self._chain, self._arm, self._root = machine, positions, chain, arm, root
-        self.running: RunningGear = running_gear(machine, positions, chain)
+    def __init__(self, machine: Machine, positions: dict[str, float], arm: Collection[str], root: str) -> None:
+        standing = carrying_links(machine)
+        still = [joint.name for joint in machine.movable_joints if joint.child not in standing]
+        self.machine, self._positions, self._chain, self._arm, self._root = machine, positions, still, arm, root
+        self.running: RunningGear = running_gear(machine, positions, still)
         found = settle(self.running, 0.0, np.array([0.0, 0.0, -machine.gravity]))
         if found is None:
             raise GearError(f'{machine.name}: it does not stand without a payload, its arm in the initial posture')

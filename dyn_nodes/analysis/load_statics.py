@@ -52,7 +52,8 @@ class LoadStatics:
     """The chain from the base to the payload, its postures, and the forces that they need.
 
     Attributes:
-        chain: movable joints from the base to the payload, in order.
+        chain: driven joints from the base to the payload, in order, less those that move supports. Joints without a
+            drive, such as of a hook, stay in their initial positions.
         swing: the joint of `chain` that turns the arm about the vertical, or None.
         arm: the other joints of `chain`.
         feet: (n, 3) corners of the support polygon in base axes, m, counter-clockwise.
@@ -81,7 +82,10 @@ class LoadStatics:
         self.model = RigidBodyModel(free)
         self._path = _path(machine, self.payload.link)
         standing = carrying_links(machine)
-        self.chain = tuple(joint for joint in self._path if joint.movable and joint.child not in standing)
+        driven = {joint.name for joint in machine.actuated_joints}
+        arm = [joint for joint in self._path if joint.movable and joint.child not in standing]
+        self.chain = tuple(joint for joint in arm if joint.name in driven)
+        self._check_loops([joint.name for joint in arm])
         if not self.chain:
             raise LoadChartError(f'{machine.name}: no joint moves the payload link {self.payload.link!r}')
         self._rest = initial_positions(machine)
@@ -94,16 +98,29 @@ class LoadStatics:
         self.slew_origin, self.slew_axis = poses[turned.child][:3, 3].copy(), poses[turned.child][:3, :3] @ turned.axis
         self.axis = self.slew_origin[:2]
         self._poses = link_poses(machine.links, machine.joints, self._rest)
-        arm = [link.name for link in machine.links if link.name in self._moved]
-        names = [joint.name for joint in self.chain]
+        moved = [link.name for link in machine.links if link.name in self._moved]
         try:
-            self.gear = LoadGear(machine, self._rest, names, arm, self.chain[0].parent)
+            self.gear = LoadGear(machine, self._rest, moved, self.chain[0].parent)
         except GearError as error:
             raise LoadChartError(str(error)) from None
         self.feet, self.ground, self.edge_rows = self.gear.feet, self.gear.ground, self.gear.edge_rows
         self.still_rows = self.gear.still_rows(self.still_wrench)
         self._places = [self.model.position_names.index(joint.name) for joint in self.chain]
         self._rates = [self.model.velocity_names.index(joint.name) for joint in self.chain]
+
+    def _check_loops(self, arm: list[str]) -> None:
+        """Reject an arm that constraints move: its joints do not take any posture one by one."""
+        machine, moved = self.machine, set()
+        for joint in machine.joints:  # ordered from the root
+            if joint.parent in moved or joint.name in arm:
+                moved.add(joint.child)
+        for entry in machine.constraints:
+            ends = {end.link for end in (entry.first, entry.second) if end is not None}
+            if ends & moved or {name for name, _ in entry.coefficients} & set(arm):
+                raise LoadChartError(
+                    f'{machine.name}: a load chart expects an arm whose drives move its joints one by one, found '
+                    f'constraint {entry.name!r}'
+                )
 
     @cached_property
     def _moved(self) -> set[str]:

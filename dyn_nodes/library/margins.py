@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +22,9 @@ from dyn_nodes.multibody.base_motion import base_acceleration
 from dyn_nodes.simulation.assembly import gravity_vector
 from dyn_nodes.stability import PolygonError
 from dyn_nodes.stability.balance import Balance
+from dyn_nodes.stability.equilibrium.gear import running_gear
 from dyn_nodes.stability.equilibrium.standing import gives_way
+from dyn_nodes.stability.equilibrium.tipping import settle
 
 if TYPE_CHECKING:
     from dyn_nodes.library.loaded import Loaded
@@ -204,9 +206,24 @@ class _Standing:
             load, footing = self._footing(q[7:], v[6:], a[6:], still, still, up * self.size)
             moved = float(np.abs(footing.plane - plane).max())
             if moved < SETTLED or not footing.balanced:
-                break
+                return self.monitor.balance_under(load, footing, up)
             plane = footing.plane
-        return self.monitor.balance_under(load, footing, up)
+        held = self._held_plane(q[7:])
+        if held is not None:
+            up = -ground_axes(held) @ self.gravity / self.size
+            load, footing = self._footing(q[7:], v[6:], a[6:], still, still, up * self.size)
+        balance = self.monitor.balance_under(load, footing, up)
+        return _not_held(balance) if held is None else balance
+
+    def _held_plane(self, joints: Array) -> Array | None:
+        """Return the plane (4,) of the ground at the stable equilibrium of a machine on soft springs; None: it tips."""
+        positions = dict(zip(self.monitor.model.joints, joints.tolist()))
+        found = settle(running_gear(self.monitor.machine, positions), self.monitor.payload, self.gravity)
+        if found is None:
+            return None
+        height, pitch, roll = found.q[:3]
+        normal = np.array([-np.sin(pitch), np.cos(pitch) * np.sin(roll), np.cos(pitch) * np.cos(roll)])
+        return np.array([*normal, -height])
 
     def placed_balance(self, q: Array, v: Array, a: Array) -> Balance:
         """Return the balance with the base as q, v and a put it; the ground is where the springs bear the load."""
@@ -220,6 +237,14 @@ class _Standing:
         own_q, own_v, own_a = (np.ascontiguousarray(part) for part in (q, v, a))
         load = self.monitor.model.evaluate(own_q, own_v, own_a, omega, alpha, felt, self.monitor.payload)
         return load, self.monitor.ground.without_gyroscope(load)
+
+
+def _not_held(balance: Balance) -> Balance:
+    """Return the balance of a machine that its springs do not hold: no margin is valid, and none above 0."""
+    margins = {
+        name: margin._replace(value=min(margin.value, 0.0), valid=False) for name, margin in balance.margins.items()
+    }
+    return replace(balance, margins=margins)
 
 
 def _at_rest(
