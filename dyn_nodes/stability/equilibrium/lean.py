@@ -14,12 +14,16 @@ import numpy as np
 
 from dyn_nodes.stability.equilibrium._kernels import part
 from dyn_nodes.stability.equilibrium.balance import balance, cross, dot, motion_of, point_of
-from dyn_nodes.stability.equilibrium.search import is_positive, tangent
+from dyn_nodes.stability.equilibrium.search import FOUND, is_positive, settle, tangent
 
 ROUNDS, SETTLED = 40, 1e-10
 """Rounds of the fixed point, and the change of the payload at which it is found, of the mass of the machine."""
 NEAR = 1.3
 """Edges whose payload without lean is up to this factor above the least one are looked at."""
+STRAIGHT = 0.04
+"""Tilt up to which a machine stands in one way only, rad; softer ones may hold themselves leaning in another way."""
+JUST_BELOW, SAME = 1e-3, 2e-3
+"""Part of a tipping load below it, and displacement, m or rad, within which both equilibria are the same."""
 CONFIRMED = 1e-6
 """Greatest residual of the balance of a tipping load, of the weight."""
 UNKNOWN = -1.0
@@ -97,12 +101,12 @@ def edge_payload(gear, mass, moment, mount, gravity, j, k, n, p, r, w):
             return UNKNOWN
         press = -(mass + payload) * dot(g, n)
         second = -(inward + payload * dot(across, u)) / length
-        if not (second >= 0.0 and second <= press):
-            return UNKNOWN
+        outside = second < 0.0 or second > press
+        second = min(max(second, 0.0), press)
         r[0] = supports[j].free_length - (press - second) / supports[j].stiffness
         r[1] = supports[k].free_length - second / supports[k].stiffness
         if abs(payload - before) < SETTLED * mass:
-            return payload
+            return np.inf if outside else payload
         third = _last_to_lift(supports, j, k, third, p, r, n)
         if third < 0:
             return UNKNOWN
@@ -134,11 +138,12 @@ def _last_to_lift(supports, j, k, third, p, r, n):
 
 
 @part
-def lean_payload(gear, gravity, edges, q, at):
+def lean_payload(gear, start, gravity, edges, q, at):
     """Return the tipping load of a state, kg; UNKNOWN where the edges do not give it.
 
     Args:
         gear: with its arm, standing as one body.
+        start: (3,) position from which it is set down.
         gravity: (3,) in axes of the ground, m/s2.
         edges: (e, 2) supports at the ends of the edges of the support polygon.
         q: (3,) position; filled.
@@ -171,7 +176,17 @@ def lean_payload(gear, gravity, edges, q, at):
         return UNKNOWN
     # the normal is the third row of the axes of the base: (-sin pitch, cos pitch sin roll, cos pitch cos roll)
     q[1], q[2] = -np.arcsin(plane[0]), np.arctan2(plane[1], plane[2])
-    return best if _confirmed(gear, best, gravity, q, at) else UNKNOWN
+    if not _confirmed(gear, best, gravity, q, at):
+        return UNKNOWN
+    if plane[2] > np.cos(STRAIGHT):
+        return best
+    leaning = start.copy()  # set down with this load, does the machine lean as it does on this edge?
+    if settle(gear, leaning, (1.0 - JUST_BELOW) * best, gravity, np.empty(0), at) != FOUND:
+        return UNKNOWN
+    for a in range(3):
+        if not abs(leaning[a] - q[a]) < SAME:
+            return UNKNOWN
+    return best
 
 
 @part

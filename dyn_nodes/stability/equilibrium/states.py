@@ -57,7 +57,7 @@ def tipping_kernel(
             loads[a, k] = np.inf
         for h in range(gravities.shape[0]):
             if at_once:
-                loss = lean_payload(gear, gravities[h], edges, positions[0], at)
+                loss = lean_payload(gear, start, gravities[h], edges, positions[0], at)
                 if loss != UNKNOWN and loss <= settings[2]:
                     loads[1, k] = min(loads[1, k], loss)
                     continue
