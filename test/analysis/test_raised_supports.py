@@ -103,4 +103,4 @@ def test_pads_on_the_ground_support(tmp_path):
     assert not any(name.startswith('pad') for name in machine_summary(down)['static']['raised'])
     assert Machine(down).tipping().load > 2.0 * Machine(up).tipping().load
     values = [Machine(own).margins(measures=('static',))['static'].value for own in (up, down)]
-    assert values[1] > values[0] + 0.5
+    assert values[1] > values[0] + 0.15  # now least over the rear, as it was before
