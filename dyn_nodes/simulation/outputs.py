@@ -29,7 +29,7 @@ def traced_outputs(plant: Assembly) -> tuple[list[str], Expression]:
 
     for joint, effort in plant.joint_efforts.items():
         add([f'{joint}/drive_effort'], effort)
-    for joint in observed_joints(plant.machine):
+    for joint in observed_joints(plant.standing):
         add([position_output(joint)], joint_motion(plant.state, joint).position)
     add([f'{name}_acceleration' for name in plant.tree.velocity_names], plant.accelerations)
     for element in plant.elements:
