@@ -20,9 +20,9 @@ from dyn_nodes.control.wheel_drive import DriveLimits
 from dyn_nodes.control.wheel_motion import JointValues, WheelMotion
 from dyn_nodes.elements.contacts import contact_elements
 from dyn_nodes.forces.joint_elements import joint_elements
+from dyn_nodes.guards.checks import BOOKS
 from dyn_nodes.measures import MEASURES
 from dyn_nodes.middleware import deserialize_message
-from dyn_nodes.guards.checks import BOOKS
 from dyn_nodes.model import MachineError, load_machine
 from dyn_nodes.model.equilibrium import static_stance
 from dyn_nodes.model.terrain import Rise
