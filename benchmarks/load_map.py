@@ -2,9 +2,9 @@
 
     python benchmarks/load_map.py [--quick]
 
-Prints JSON: wall time on all cores and processor time of all of it, s, on rigid supports, on level ground and on a slope
-of 5 degrees whose worst heading of 24 counts; and the processor time of a state on springs and tyres, us, from maps of
-16 x 16 x 72 states; machine code there. `test/analysis/test_load_limits.py` compares the payloads with
+Prints JSON: wall time on all cores and processor time of all of it, s, on rigid supports, level ground and a slope of 5
+degrees whose worst heading of 24 counts; and the processor time of a state on springs and tyres, us, from maps of 16 x
+16 x 72 states; machine code there. `test/analysis/test_load_limits.py` compares the payloads with
 those of inverse dynamics state by state.
 """
 
