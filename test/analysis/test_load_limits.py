@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from dataclasses import replace
+from pathlib import Path
 
 import load_witness
 import numpy as np
@@ -22,7 +23,12 @@ SETTINGS = ChartSettings(swing_step=np.pi / 4)
 HEADINGS = np.array([0.0, 1.0, 2.5, -2.0])
 
 
+CASES = Path(__file__).parents[1] / 'running_gear'
+
+
 def machine_of(name):
+    if (CASES / f'{name}.yaml').exists():
+        return load_machine(CASES / f'{name}.urdf', CASES / f'{name}.yaml')
     return load_machine(find_resource(f'urdf/{name}.urdf'), find_resource(f'config/{name}.yaml'))
 
 
@@ -132,8 +138,10 @@ def test_corners_are_around_all_headings():
 
 def test_a_map_has_every_posture(statics):
     settings = replace(SETTINGS, slopes=(0.0, 0.1), downhill=1.0, rigid=True)
-    found = load_map(statics.machine, settings, 3)
+    told: list[int] = []
+    found = load_map(statics.machine, settings, 3, told.append)
     assert found.safe.shape == (2, 9, 8)
+    assert sum(told) == 2 * 9
     q = statics.arm_positions(np.repeat(found.postures, 8, axis=0), np.tile(found.swings, 9))
     for k, slope in enumerate(settings.slopes):
         own = load_witness.payloads(statics, settings, q, slope, [1.0])
@@ -158,3 +166,22 @@ def test_the_command_writes_a_map(tmp_path, capsys):
     np.testing.assert_allclose([float(row['all_round_kg']) for row in rows], kept['safe'][0].min(axis=1), atol=0.06)
     assert {row['limited_by'] for row in rows} <= set(kept['reasons'])
     assert (tmp_path / 'load_map.png').stat().st_size > 5_000
+
+
+@pytest.mark.parametrize('name', ['log_loader', 'pivot_crane_locked'])
+def test_the_first_loss_by_the_edges_is_that_along_the_path(name):
+    """Of one heading the falls take the path, the losses the edges where these decide; and the worst heading counts."""
+    statics = LoadStatics(machine_of(name))
+    limits = limits_of(statics, SETTINGS, statics.arm_grid(3), swings_of(statics, SETTINGS))
+    each = []
+    for heading in HEADINGS:
+        gravity = slope_gravity(9.81, 0.08, heading)[None]
+        by_edges, (_, along, falls) = limits.equilibria(gravity, False)[1], limits.equilibria(gravity, True)
+        np.testing.assert_allclose(by_edges, along, rtol=1e-5, atol=2e-6 * statics.machine.total_mass)
+        assert (falls >= along).all()
+        each.append(along)
+    gravities = np.array([slope_gravity(9.81, 0.08, heading) for heading in HEADINGS])
+    for to_the_fall in (False, True):
+        worst = limits.equilibria(gravities, to_the_fall)[1]
+        np.testing.assert_allclose(worst, np.min(each, axis=0), rtol=1e-5, atol=2e-6 * statics.machine.total_mass)
+    assert np.isfinite(each).mean() > 0.3

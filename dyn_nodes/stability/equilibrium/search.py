@@ -23,6 +23,8 @@ BALANCED = 1e-10
 """Greatest residual of an equilibrium, of the weight times 1 or 1 m."""
 CLOSED = 1e-11
 """Greatest residual of the constraint rows, m or rad."""
+BESIDE = 1e-3
+"""Distance of a support from the line of others, of the length of that line, from which on it holds beside it."""
 SOFT = 1e-7
 """Stiffness, of the weight over 1 m, below which a displacement counts as neutral: it neither holds nor tips."""
 CORRECTIONS = 15
@@ -186,6 +188,35 @@ def is_stable(at, weight):
 
 
 @part
+def spans(gear, at):
+    """Return whether the supports that carry a machine that stands as one body are not all in one line.
+
+    On a line it may hang, with its payload below the ground on which it stands: it has tipped over an edge.
+    """
+    if at.force.shape[0] != 3 or at.gap.shape[0] != 0:
+        return True
+    first, far, size = -1, -1, 0.0
+    for k in range(gear.supports.shape[0]):
+        if at.compression[k] > 0.0:
+            if first < 0:
+                first = k
+            ax, ay = gear.supports[k].point[0] - gear.supports[first].point[0], gear.supports[k].point[1]
+            ay -= gear.supports[first].point[1]
+            if ax * ax + ay * ay > size:
+                size, far = ax * ax + ay * ay, k
+    if far < 0:
+        return False
+    one, two = gear.supports[first].point, gear.supports[far].point
+    for k in range(gear.supports.shape[0]):
+        if at.compression[k] > 0.0:
+            point = gear.supports[k].point
+            beside = (two[0] - one[0]) * (point[1] - one[1]) - (two[1] - one[1]) * (point[0] - one[0])
+            if abs(beside) > BESIDE * size:
+                return True
+    return False
+
+
+@part
 def null_space(rows):
     """Return displacements (n, k) that rows (m, n) allow, by elimination with full pivoting."""
     m, n = rows.shape
@@ -231,7 +262,7 @@ def correct(gear, q, payload, gravity, multipliers, step, at):
         weight = balance(gear, q, payload, gravity, multipliers, at)
         left = unbalanced(at, multipliers, weight)
         if left < BALANCED:
-            return is_stable(at, weight)
+            return is_stable(at, weight) and spans(gear, at)
         if k == 0:
             first = max(left, 1e-3)
         if not left < 100.0 * first or not newton_step(at, multipliers, 1e-3 * SOFT * weight, step):
@@ -295,7 +326,7 @@ def settle(gear, q, payload, gravity, multipliers, at):
         searching, halvings = True, 0
         if unbalanced(at, multipliers, weight) < BALANCED:
             if is_stable(at, weight):
-                return FOUND
+                return FOUND if spans(gear, at) else OVERTURNED
             searching = False
             for j in range(n):  # leave a summit
                 trial[j] = q[j] + 1e-4 * np.cos(1.7 * j)
