@@ -23,12 +23,16 @@ FAR = 1e4
 STEP = 2e-3
 LEAST = 1e-3
 """Mass of the payload at the start, kg."""
+MOST = 4.0
+"""Greatest load, of the mass of the machine."""
 OVER = 0.9
 """Tilt at which the machine has fallen, rad."""
 STAIR, FINER, LEVELS = 0.02, 8, 3
 """Step of the load, of the mass of the machine; how much finer it gets around an event, and how often."""
 CHUNK, QUIET, LONGEST = 50, 2e-5, 900.0
 """Steps between two looks at a machine that settles; rate, rad/s or m/s, at which it has; longest time, s."""
+CALM = 2e-7
+"""Rate, rad/s or m/s, at which a machine that is soft in one direction has settled, too."""
 STOP, STOP_DAMPING = 1e3, 2e-3
 """Stiffness of a joint's stop, of the weight times 1 m, and its damping over its stiffness, s."""
 JUMP = 3e-3
@@ -165,7 +169,7 @@ class Staircase:
         self.start = self.state_after(self.state_after(self.data.qpos.copy(), LEAST), LEAST)
         self.carrying = self.compression > 0.0
 
-    def state_after(self, q: np.ndarray, load: float) -> np.ndarray:
+    def state_after(self, q: np.ndarray, load: float, quiet: float = QUIET) -> np.ndarray:
         """Return the position at which the machine comes to rest with a load, or overturned, from one at rest."""
         mujoco.mj_resetData(self.model, self.data)
         self.data.qpos[:] = q
@@ -173,7 +177,7 @@ class Staircase:
         for k in range(round(LONGEST / STEP / CHUNK)):
             mujoco.mj_step(self.model, self.data, CHUNK)
             speed = float(np.abs(np.r_[self.data.qvel[2:5], self.data.qvel[6:]]).max())
-            if self.tilt > OVER or (k > 5 and speed < QUIET):
+            if self.tilt > OVER or (k > 5 and speed < quiet):
                 break
         mujoco.mj_forward(self.model, self.data)
         return self.data.qpos.copy()
@@ -222,6 +226,11 @@ class _Climb:
             path.append(_Stair(load, q, _distance(q, path[-1].q), lifted, self.stairs.tilt > OVER))
         return path
 
+    def jumps(self, q: np.ndarray, load: float, next_load: float) -> bool:
+        """Return whether the machine moves on by itself between two loads, also from where it stands quite still."""
+        still = self.stairs.state_after(q, load, CALM)
+        return _distance(self.stairs.state_after(still, next_load, CALM), still) > JUMP
+
     def first(self, event: Callable[[_Stair], bool], path: list[_Stair] | None = None, level: int = 0) -> float:
         """Return the load of the first event that is one on the finest stairs, too; inf where there is none."""
         path = self.coarse if path is None else path
@@ -229,6 +238,8 @@ class _Climb:
         for before, after in pairwise(path):
             if event(after):
                 if level == LEVELS:
+                    if after.moved > JUMP and not after.over and not self.jumps(before.q, before.load, after.load):
+                        continue
                     return after.load
                 finer = self.path(before, step / FINER, before.load + step)
                 found = self.first(event, finer, level + 1)
@@ -237,7 +248,7 @@ class _Climb:
         return np.inf
 
 
-def slow_ramp(machine: Machine, most: float = 4.0) -> Ramp:
+def slow_ramp(machine: Machine, most: float = MOST) -> Ramp:
     """Return the loads of a machine, found by coarse steps and then by finer ones around the events.
 
     Args:
