@@ -204,15 +204,6 @@ def _upright_payload(gear, joint, gravity, j, k):
 
 
 @part
-def _flattened(gear, at):
-    """Return whether a support is compressed to nothing."""
-    for k in range(gear.supports.shape[0]):
-        if at.compression[k] > gear.supports[k].free_length:
-            return True
-    return False
-
-
-@part
 def _confirmed(gear, payload, gravity, q, at):
     """Return whether a machine balances at a position, stable as long as the supports that just lift carry."""
     weight = balance(gear, q, payload, gravity, np.empty(0), at)
@@ -222,8 +213,6 @@ def _confirmed(gear, payload, gravity, q, at):
     K, point, motion, rates = np.empty((3, 3)), np.empty(3), np.empty(3), np.empty(3)
     tangent(at, 0.0, K)
     touching = 0
-    if _flattened(gear, at):
-        return False
     for k in range(gear.supports.shape[0]):
         support = gear.supports[k]
         if at.compression[k] > 1e-9:

@@ -369,12 +369,11 @@ def follow(gear, ramp, share, q, multipliers, step, most, fine, stages, count, a
         at: scratch.
 
     Returns:
-        Share at the end, whether the equilibrium was lost there, and the number of events. A support that is
-        compressed to nothing counts as a loss.
+        Share at the end, whether the equilibrium was lost there, and the number of events.
     """
     n, m, supports = q.shape[0], multipliers.shape[0], gear.supports.shape[0]
     trial, guess, gravity, moves = q.copy(), multipliers.copy(), np.empty(3), np.zeros(n + m)
-    levels, before, last, grows = np.zeros(supports), np.zeros(supports), 0.0, True
+    levels, before, last, grows, flat = np.zeros(supports), np.zeros(supports), 0.0, True, False
     ends = np.zeros(n, np.int64)
     payload = load_at(ramp, share, gravity)
     balance(gear, q, payload, gravity, multipliers, at)
@@ -403,9 +402,8 @@ def follow(gear, ramp, share, q, multipliers, step, most, fine, stages, count, a
         put(guess, multipliers)
         share += step
         last = step
-        flat = _flattened(gear, at)
-        if flat >= 0:
-            return share, True, _append(stages, count, FLATTENED, flat, share)
+        if not flat and _flattened(gear, at) >= 0:
+            flat, count = True, _append(stages, count, FLATTENED, _flattened(gear, at), share)
         if grows:
             step *= 1.5
         elif step <= fine:

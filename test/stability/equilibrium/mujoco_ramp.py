@@ -203,8 +203,10 @@ class _Stair:
 
 
 def _distance(one: np.ndarray, two: np.ndarray) -> float:
-    """Return the greatest difference of two positions of MuJoCo, their place on the ground left out."""
-    return float(np.abs(one - two)[2:].max())
+    """Return the greatest difference of two positions of MuJoCo: height, direction of up, and joints."""
+    (w, x, y, z), (a, b, c, d) = one[3:7], two[3:7]
+    up = 2.0 * np.array([x * z - w * y, y * z + w * x]) - 2.0 * np.array([b * d - a * c, c * d + a * b])
+    return float(np.abs(np.r_[one[2] - two[2], up, one[7:] - two[7:]]).max())
 
 
 class _Climb:
@@ -216,20 +218,24 @@ class _Climb:
         first = _Stair(LEAST, self.stairs.start, 0.0, False, False)
         self.coarse = self.path(first, self.step, most * machine.total_mass)
 
-    def path(self, first: _Stair, step: float, last: float) -> list[_Stair]:
+    def path(self, first: _Stair, step: float, last: float, quiet: float = QUIET) -> list[_Stair]:
         """Return the stairs up to a load, or up to the fall."""
         path = [first]
         while path[-1].load < last - 0.5 * step and not path[-1].over:
-            load = path[-1].load + step
-            q = self.stairs.state_after(path[-1].q, load)
-            lifted = bool((self.stairs.compression < 0.0)[self.stairs.carrying].any())
-            path.append(_Stair(load, q, _distance(q, path[-1].q), lifted, self.stairs.tilt > OVER))
+            path.append(self._next(path[-1], path[-1].load + step, quiet))
         return path
 
-    def jumps(self, q: np.ndarray, load: float, next_load: float) -> bool:
-        """Return whether the machine moves on by itself between two loads, also from where it stands quite still."""
-        still = self.stairs.state_after(q, load, CALM)
-        return _distance(self.stairs.state_after(still, next_load, CALM), still) > JUMP
+    def _next(self, stair: _Stair, load: float, quiet: float) -> _Stair:
+        q = self.stairs.state_after(stair.q, load, quiet)
+        lifted = bool((self.stairs.compression < 0.0)[self.stairs.carrying].any())
+        return _Stair(load, q, _distance(q, stair.q), lifted, self.stairs.tilt > OVER)
+
+    def _finer(self, first: _Stair, step: float, level: int) -> list[_Stair]:
+        """Return finer stairs over a step; the finest begin from where the machine stands quite still."""
+        if level < LEVELS:
+            return self.path(first, step / FINER, first.load + step)
+        still = self._next(first, first.load, CALM)
+        return [first, *self.path(still, step / FINER, first.load + step, CALM)]
 
     def first(self, event: Callable[[_Stair], bool], path: list[_Stair] | None = None, level: int = 0) -> float:
         """Return the load of the first event that is one on the finest stairs, too; inf where there is none."""
@@ -238,10 +244,8 @@ class _Climb:
         for before, after in pairwise(path):
             if event(after):
                 if level == LEVELS:
-                    if after.moved > JUMP and not after.over and not self.jumps(before.q, before.load, after.load):
-                        continue
                     return after.load
-                finer = self.path(before, step / FINER, before.load + step)
+                finer = self._finer(before, step, level + 1)
                 found = self.first(event, finer, level + 1)
                 if np.isfinite(found) or after.over:
                     return min(found, after.load)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import machine_of_case, stiffened
-from mujoco_ramp import MOST, STOP, slow_ramp
+from mujoco_ramp import FINER, LEAST, LEVELS, MOST, STAIR, STOP, slow_ramp
 from random_gear import KINDS, random_machine
 
 from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses
@@ -20,7 +20,7 @@ LEVEL = np.array([0.0, 0.0, -9.81])
 RECORD = json.loads(Path(__file__).with_name('mujoco_loads.json').read_text())
 OVER_THE_SIDE = {'swing': np.pi / 2, 'luff': 0.0, 'extend': 1.3}  # reach 2.5 m
 CLOSE = 5e-3
-FINE = 2e-5
+FINE = STAIR / FINER**LEVELS
 """Of the mass of the machine: steps of the recorded loads."""
 
 
@@ -33,11 +33,14 @@ def agree(machine, loads):
     """Demand that loads are those of MuJoCo, with joint stops as hard as they are there."""
     running, mass = running_gear(machine), machine.total_mass
     running.gear.joints['stop'] = STOP * mass * machine.gravity
-    found = tipping_load(running, LEVEL)
     measured = [np.inf if load is None else load for load in loads]
+    try:
+        found = tipping_load(running, LEVEL)
+    except NotStandingError:
+        assert max(measured) < FINE * mass + LEAST, 'it falls without a load'
+        return
     for load, expected in zip((found.first_lift_off, found.load, found.fall), measured):
-        load = load if load < MOST * mass else np.inf
-        assert load == pytest.approx(expected, rel=CLOSE, abs=FINE * mass)
+        assert (load if load < MOST * mass else np.inf) == pytest.approx(expected, rel=CLOSE, abs=FINE * mass)
 
 
 @pytest.mark.parametrize(('kind', 'seed'), recorded(17))
@@ -125,12 +128,12 @@ def test_pads_in_the_air_have_no_part_in_the_balance():
     assert (found[1][4:] == 0.0).all()
 
 
-def test_a_support_that_is_compressed_to_nothing_ends_the_path(locked_crane):
+def test_a_support_that_is_compressed_to_nothing_is_named_once(locked_crane):
     soft = stiffened(locked_crane, 0.2)
     posture = {'swing': 0.0, 'luff': 1.2, 'extend': 0.0}  # the payload inside the polygon
-    found = tipping_load(running_gear(soft, posture), LEVEL)
-    assert found.stages[-1].kind in ('loss', 'fall', 'flattened')
-    assert np.isfinite(found.load)
+    stages = [stage for stage in tipping_load(running_gear(soft, posture), LEVEL).stages if stage.kind == 'flattened']
+    assert len(stages) == 1
+    assert stages[0].name.startswith('front')
 
 
 def test_a_machine_that_cannot_stand_is_rejected(pivot_crane):
