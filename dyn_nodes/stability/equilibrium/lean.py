@@ -6,7 +6,6 @@ payload for which the moment about the edge vanishes, and this the compressions:
 The result counts only where the general balance confirms it; else the path is followed (`search.follow`).
 """
 # mypy: ignore-errors
-# ruff: noqa: SIM110
 
 from __future__ import annotations
 

@@ -2,25 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
-
 import pytest
+from gear_cases import machine_of_case
 
-from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import Machine
-
-CASES = Path(__file__).parents[2] / 'running_gear'
-
-
-def machine_of_case(name: str, config: str = '') -> Machine:
-    """Return a machine of test/running_gear."""
-    return load_machine(CASES / f'{name}.urdf', CASES / f'{config or name}.yaml')
-
-
-def stiffened(machine: Machine, factor: float = 1e4) -> Machine:
-    """Return a machine on harder springs."""
-    return replace(machine, wheels=tuple(replace(own, stiffness=factor * own.stiffness) for own in machine.wheels))
 
 
 @pytest.fixture(scope='session')

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import machine_of_case, stiffened
+from gear_cases import machine_of_case, stiffened
 from random_gear import random_machine
 
 from dyn_nodes.library.machine import Machine

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import machine_of_case, stiffened
+from gear_cases import machine_of_case, stiffened
 from mujoco_ramp import FINER, LEAST, LEVELS, MOST, STAIR, STOP, slow_ramp
 from random_gear import KINDS, random_machine
 
