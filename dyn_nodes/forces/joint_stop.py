@@ -13,7 +13,14 @@ import numpy as np
 from dyn_nodes.forces.contact import kelvin_voigt
 from dyn_nodes.forces.joint import along_joint, joint_motion
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.model.posture import carrying_inertia, carrying_links, initial_positions, link_poses, moved_inertia
+from dyn_nodes.model.posture import (
+    carrying_inertia,
+    carrying_links,
+    initial_positions,
+    link_poses,
+    moved_inertia,
+    yielding_joints,
+)
 from dyn_nodes.multibody import TreeState
 from dyn_nodes.multibody.elements import ForceElement, Surface, Symbols, Watch
 from dyn_nodes.multibody.spatial import Expression
@@ -103,11 +110,12 @@ def joint_stops(machine: Machine) -> tuple[JointStop, ...]:
     """Return the stops of all movable joints with limits.
 
     The inertia that counts is that of everything beyond the joint in the initial posture, payload included, on a parent
-    that stands still: on one that gives way the stop is harder, never softer. Where a joint that nothing drives carries
+    that stands still: on one that gives way the stop is harder, never softer. Where a joint that gives way carries
     contacts, the rest of the machine comes to rest on the stop: the heavier side counts for the stiffness.
     """
-    stops, scale, standing = [], default_scale(machine), set(_standing(machine))
-    poses = link_poses(machine.links, machine.joints, initial_positions(machine))
+    stops, scale, positions = [], default_scale(machine), initial_positions(machine)
+    poses = link_poses(machine.links, machine.joints, positions)
+    standing = {*_standing(machine)} & {*yielding_joints(machine, positions)}
     rate = 2 * np.pi * FREQUENCY
     for joint in machine.movable_joints:
         inertia = moved_inertia(machine, joint, poses)
