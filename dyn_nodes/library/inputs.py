@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.integrators.inputs import Inputs
 from dyn_nodes.library.vectors import by_name, known_name, rows_of
-from dyn_nodes.simulation.trace import Inputs
 
 if TYPE_CHECKING:
     from dyn_nodes.control import VoltageProfile

@@ -219,7 +219,9 @@ class Machine:
         """
         from dyn_nodes.library.tipping import tipping_of
 
-        return tipping_of(self, self._given_joints(joints or {}), payload, slope, downhill)
+        mass = 0.0 if downhill is None and payload is None else self.checked_payload(payload)
+        gravity = None if slope is None else self.gravity_vector(slope)
+        return tipping_of(self.data, self._given_joints(joints or {}), mass, gravity, downhill)
 
     def reactions(
         self,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.library.vectors import Coordinates, together, whole
+from dyn_nodes.stability.equilibrium.standing import gives_way
 
 if TYPE_CHECKING:
     from dyn_nodes.library.loaded import Loaded
@@ -72,11 +73,15 @@ def at_rest(
 ) -> Iterator[Plant]:
     """Yield the machine at rest in each posture of a motion, held by its drives; every time the same plant.
 
+    Joints of the running gear that give way come to rest from their positions in the machine YAML.
+
     Raises ValueError where it cannot rest.
     """
     plant = None
     for q in motion.q:
         joints = {name: float(q[machine.position_names.index(name)]) for name in machine.joints}
+        for name in gives_way(machine.data):  # they come to rest by themselves, on a stop a little beyond it
+            joints.pop(name, None)
         if plant is None:
             plant = machine.plant(True, joints, payload, slope, measures=measures)
         else:

@@ -17,7 +17,7 @@ from dyn_nodes.library.vectors import known_name
 from dyn_nodes.measures import DEFAULT_MEASURES, MEASURES
 from dyn_nodes.multibody.base_motion import base_tilt
 from dyn_nodes.simulation.run import Run as SystemRun
-from dyn_nodes.stability.balance import balance_observer
+from dyn_nodes.stability.observers import balance_observer
 
 if TYPE_CHECKING:
     from dyn_nodes.library.loaded import Loaded

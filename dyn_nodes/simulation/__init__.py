@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dyn_nodes.integrators.inputs import Inputs
 from dyn_nodes.model.equilibrium import NoEquilibriumError
 from dyn_nodes.simulation.hybrid import Event, HybridError, HybridModel, HybridRun
 from dyn_nodes.simulation.initial import settle
@@ -12,7 +13,6 @@ from dyn_nodes.simulation.run import Run
 from dyn_nodes.simulation.settings import Settings, Stabilization
 from dyn_nodes.simulation.start import initial_state
 from dyn_nodes.simulation.system import System
-from dyn_nodes.simulation.trace import Inputs
 
 if TYPE_CHECKING:
     from dyn_nodes.simulation.rigid_ground import RigidGroundModel

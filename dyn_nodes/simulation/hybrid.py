@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from dyn_nodes.elements.command_delay import input_delays
 from dyn_nodes.guards.checks import not_judged
 from dyn_nodes.integrators import modes as loops
+from dyn_nodes.integrators.inputs import Inputs
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.tree import BaseForm
 from dyn_nodes.simulation.assembly import Actuation, Assembly
 from dyn_nodes.simulation.events import Event, Watcher
 from dyn_nodes.simulation.names import NamedVectors
 from dyn_nodes.simulation.run import Run
-from dyn_nodes.simulation.trace import Inputs
 
 Array = NDArray[np.float64]
 MOST_EVENTS = 10_000

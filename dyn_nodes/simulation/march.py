@@ -15,11 +15,11 @@ from dyn_nodes.guards.endings import conclude
 from dyn_nodes.guards.fastest_motion import Linearization, TooFastError
 from dyn_nodes.integrators import ADAPTIVE, run_rk4, run_rk4_watched
 from dyn_nodes.integrators.addresses import with_damped_steps, without_stiff
+from dyn_nodes.integrators.inputs import Inputs
 from dyn_nodes.integrators.tables import stretches
 from dyn_nodes.simulation.events import Event, Watcher
 from dyn_nodes.simulation.run import Run
 from dyn_nodes.simulation.settings import FIXED, Settings
-from dyn_nodes.simulation.trace import Inputs
 
 Array = NDArray[np.float64]
 LEAST_STEP = 1e-12

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.constraints.minimal_system import MinimalSystem
 from dyn_nodes.integrators import STATUS, codes_of, run_rk4
-from dyn_nodes.simulation.trace import Inputs
+from dyn_nodes.integrators.inputs import Inputs
 
 Array = NDArray[np.float64]
 UNSOUND = 'the choice of independent motions no longer holds: the rank changes, or a pivot vanishes'

@@ -33,7 +33,8 @@ from dyn_nodes.simulation.events import Event
 from dyn_nodes.simulation.names import Kind
 from dyn_nodes.simulation.period import Period, PlantDivergedError
 from dyn_nodes.simulation.system import System
-from dyn_nodes.stability.balance import Balance, balance_observer
+from dyn_nodes.stability.balance import Balance
+from dyn_nodes.stability.observers import balance_observer
 
 if TYPE_CHECKING:
     from dyn_nodes.simulation.plant_constraints import PlantConstraints

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.guards.checks import NO_BOOKS, Books, Check, books_of
+from dyn_nodes.integrators.inputs import Inputs
 from dyn_nodes.integrators.tables import inputs_beside
 from dyn_nodes.simulation.events import Event
 from dyn_nodes.simulation.names import index_of
-from dyn_nodes.simulation.trace import Inputs
 
 Array = NDArray[np.float64]
 

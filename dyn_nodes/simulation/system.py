@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.compile import CompiledModule
+from dyn_nodes.integrators.inputs import Inputs
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.tree import BaseForm
 from dyn_nodes.simulation.assembly import Actuation
@@ -17,7 +18,6 @@ from dyn_nodes.simulation.march import run_system
 from dyn_nodes.simulation.names import NamedVectors
 from dyn_nodes.simulation.run import Run
 from dyn_nodes.simulation.settings import Settings
-from dyn_nodes.simulation.trace import Inputs
 from dyn_nodes.simulation.tree_dynamics import TreeDynamics
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from dyn_nodes.model.posture import initial_positions
 from dyn_nodes.model.rotations import length
 from dyn_nodes.stability import Margin, PolygonError, Support, margins, support_order
 from dyn_nodes.stability.batch import BatchMargin, all_measures
-from dyn_nodes.stability.equilibrium.standing import gives_way, moving_joints, position_output, standing_supports
+from dyn_nodes.stability.equilibrium.standing import moving_joints, position_output, standing_supports
 from dyn_nodes.stability.grip import check_points, friction_use, grip_of
 
 Array = NDArray[np.float64]
@@ -361,25 +361,6 @@ def contact_axes(longitudinal: Array, normal: Array) -> Array:
     axes[..., 0], axes[..., 2] = longitudinal, normal
     axes[..., 1] = normal[..., NEXT] * longitudinal[..., LAST] - normal[..., LAST] * longitudinal[..., NEXT]
     return axes
-
-
-def balance_observer(system: Any, measures: tuple[str, ...] = DEFAULT_MEASURES) -> BalanceObserver | None:
-    """Return what observes a machine's balance; None where it has too few wheels to stand on.
-
-    Raises:
-        KeyError: a measure that does not exist, or is not defined on so few wheels.
-    """
-    machine = system.stance
-    feet = sum(support.corner for support in machine.supports)
-    if getattr(system, 'machine', None) is not None and gives_way(system.machine):
-        from dyn_nodes.stability.gear_balance import GearBalanceObserver
-
-        return GearBalanceObserver(system, measures)
-    if machine.base.attachment == 'planar' and feet >= 2:
-        return PlanarBalanceObserver(system, measures)
-    if machine.base.attachment != 'planar' and feet >= 3:
-        return BalanceObserver(system, measures)
-    return None
 
 
 def zero_moment_point(points: Array, normal: Array) -> Array:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dyn_nodes.model.problems import Report, did_you_mean
 from dyn_nodes.model.yaml_source import Entry
 from dyn_nodes.simulation import System
-from dyn_nodes.stability.balance import balance_observer
+from dyn_nodes.stability.observers import balance_observer
 from dyn_nodes.sweeps.factors import OF_THE_TASK, TIMES, Factor, case_of
 from dyn_nodes.sweeps.outcomes import columns_of
 from dyn_nodes.sweeps.sweep import Sweep

@@ -14,7 +14,8 @@ from dyn_nodes import __version__
 from dyn_nodes.batches import fill_outputs, run_batch
 from dyn_nodes.simulation import Inputs, NoEquilibriumError, Settings, System, initial_state
 from dyn_nodes.simulation.run import Run
-from dyn_nodes.stability.balance import BalanceObserver, balance_observer
+from dyn_nodes.stability.balance import BalanceObserver
+from dyn_nodes.stability.observers import balance_observer
 from dyn_nodes.sweeps.factors import Case, case_of
 from dyn_nodes.sweeps.outcomes import OUTCOMES, Cell, Observed, columns_of, signal
 from dyn_nodes.sweeps.sweep import Level, Sweep

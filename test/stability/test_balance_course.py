@@ -8,7 +8,7 @@ import pytest
 from dyn_nodes.model import load_machine
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
-from dyn_nodes.stability.balance import balance_observer
+from dyn_nodes.stability.observers import balance_observer
 
 
 @pytest.mark.parametrize(

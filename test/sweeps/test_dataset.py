@@ -9,7 +9,7 @@ from small_sweep import SMALL, content, written
 
 from dyn_nodes.model.problems import MachineError
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
-from dyn_nodes.stability.balance import balance_observer
+from dyn_nodes.stability.observers import balance_observer
 from dyn_nodes.sweeps.driver import run_sweep
 from dyn_nodes.sweeps.sweep_file import load_sweep
 from dyn_nodes.sweeps.workers import LocalWorkers

@@ -19,7 +19,7 @@ from patience import patience
 from small_sweep import content, written
 
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
-from dyn_nodes.stability.balance import balance_observer
+from dyn_nodes.stability.observers import balance_observer
 from dyn_nodes.sweeps.driver import SweepError, run_sweep
 from dyn_nodes.sweeps.store import Store
 from dyn_nodes.sweeps.sweep_file import load_sweep

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dyn_nodes.control import RecoverOn, SupervisedTask, VoltageProfile, load_voltage_profile
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Settings, initial_state
-from dyn_nodes.stability.balance import balance_observer
+from dyn_nodes.stability.observers import balance_observer
 from dyn_nodes.studies.abo_shanab_2003.spatial_runs import SPACING, STEP, SpatialRun, inputs_run, system
 from dyn_nodes.studies.framework import StudyRun, study
 

@@ -27,7 +27,7 @@ OVER = 0.9
 """Tilt at which the machine has fallen, rad."""
 STAIR, FINER, LEVELS = 0.02, 8, 3
 """Step of the load, of the mass of the machine; how much finer it gets around an event, and how often."""
-CHUNK, QUIET, LONGEST = 50, 2e-5, 60.0
+CHUNK, QUIET, LONGEST = 50, 2e-5, 900.0
 """Steps between two looks at a machine that settles; rate, rad/s or m/s, at which it has; longest time, s."""
 STOP, STOP_DAMPING = 1e3, 2e-3
 """Stiffness of a joint's stop, of the weight times 1 m, and its damping over its stiffness, s."""
