@@ -132,15 +132,9 @@ def stance_at(machine: Machine, positions: Mapping[str, float], height: float, r
     stiffness, free_length = np.array([(own.stiffness, own.free_length) for own in machine.supports]).T
     center = rotation @ center_of_mass(machine.links, poses, machine.payload)[1] + lift
     gravity = gravity_in_ground(machine)
-    return Stance(
-        height=height,
-        pitch=pitch,
-        roll=roll,
-        loads=stiffness * np.maximum(0.0, free_length - points[:, 2]),
-        contacts=points[:, :2],
-        center=center,
-        zmp=center[:2] - center[2] * gravity[:2] / gravity[2],
-    )
+    loads = stiffness * np.maximum(0.0, free_length - points[:, 2])
+    zmp = center[:2] - center[2] * gravity[:2] / gravity[2]
+    return Stance(height, pitch, roll, loads, points[:, :2], center, zmp)
 
 
 def carrying(
