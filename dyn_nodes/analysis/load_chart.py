@@ -110,6 +110,8 @@ class LoadChart:
         support_polygon: (n, 2) its corners, m, the swing axis at the origin.
         friction: (w,) static coefficients of the wheels; all 0, or empty, where sliding was not checked.
         sliding_checked: False where joints give way under the machine or it stands on tracks.
+        sliding_joints: (a,) those of the arm's joints that are prismatic.
+        held: driven joints between base and payload that move supports: they stay in the initial posture.
         loose: joints that give way under the machine.
         raised: names of supports that do not carry.
     """
@@ -134,6 +136,8 @@ class LoadChart:
     support_polygon: Array
     friction: Array
     sliding_checked: bool
+    sliding_joints: NDArray[np.bool_]
+    held: tuple[str, ...]
     loose: tuple[str, ...]
     raised: tuple[str, ...]
 
@@ -185,6 +189,8 @@ def load_chart(machine: Machine, settings: ChartSettings | None = None) -> LoadC
         statics.feet[:, :2] - (statics.axis if statics.swing is not None else 0.0),
         grip.friction,
         grip.checked,
+        np.array([joint.type == 'prismatic' for joint in statics.arm]),
+        statics.held,
         statics.gear.running.joints[statics.gear.running.gear.base + 1 :],
         tuple(own.name for own, carries in zip(machine.supports, statics.gear.carrying) if not carries),
     )

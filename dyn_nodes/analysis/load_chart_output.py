@@ -73,7 +73,7 @@ def table_rows(chart: LoadChart, slope: int) -> list[list[str]]:
         cells = [
             f'{reach:.2f}',
             f'{chart.heights[k]:.1f}',
-            ' '.join(f'{a:.0f}' for a in np.degrees(chart.postures[k]).round() + 0.0),
+            _posture(chart, chart.postures[k]),
         ]
         for name in SIDES:
             values, reasons = columns[name]
@@ -122,10 +122,34 @@ def assumptions(chart: LoadChart) -> list[str]:
     ]
 
 
+def joints_heading(chart: LoadChart) -> str:
+    """Return the heading of the column of postures: the arm's joints and the units of their positions."""
+    units = ['m' if slides else 'deg' for slides in chart.sliding_joints]
+    if len(set(units)) == 1:
+        return f'{", ".join(chart.joints)}, {units[0]}'
+    return ', '.join(f'{joint} ({unit})' for joint, unit in zip(chart.joints, units))
+
+
+def _columns(chart: LoadChart) -> list[str]:
+    return [f'{joint}_{"m" if slides else "deg"}' for joint, slides in zip(chart.joints, chart.sliding_joints)]
+
+
+def _shown(chart: LoadChart, posture: Array) -> Array:
+    """Return positions (a,) of the arm's joints, deg or m."""
+    return np.where(chart.sliding_joints, posture, np.degrees(posture))
+
+
+def _posture(chart: LoadChart, posture: Array) -> str:
+    digits = (2 if slides else 0 for slides in chart.sliding_joints)
+    return ' '.join(f'{round(value, places) + 0.0:.{places}f}' for value, places in zip(_shown(chart, posture), digits))
+
+
 def _tipping_text(chart: LoadChart) -> str:
     """Return how the tipping load was computed."""
     text = 'Tipping load: first loss of equilibrium, '
     text += 'supports taken as rigid' if chart.settings.rigid else 'leaning on springs and tyres as they yield'
+    if chart.held:
+        text += f'; {", ".join(chart.held)} held where {"it is" if len(chart.held) == 1 else "they are"}'
     if chart.loose:
         text += f'; {", ".join(chart.loose)} give{"s" if len(chart.loose) == 1 else ""} way'
     if chart.raised:
@@ -147,7 +171,7 @@ def _friction_text(chart: LoadChart) -> str:
 def as_text(chart: LoadChart) -> str:
     """Return the tables of all slopes as plain text."""
     lines = [f'Load chart of {chart.machine}: safe payload, kg', '']
-    headings = ['reach, m', 'height, m', f'{", ".join(chart.joints)}, deg', *SIDES]
+    headings = ['reach, m', 'height, m', joints_heading(chart), *SIDES]
     for k in range(len(chart.settings.slopes)):
         rows = [headings, *table_rows(chart, k)]
         widths = [max(len(row[c]) for row in rows) for c in range(len(headings))]
@@ -161,14 +185,14 @@ def write_csv(chart: LoadChart, path: Path) -> None:
     """Write every state of the chart as one line."""
     with path.open('w', newline='', encoding='utf-8') as file:
         writer = csv.writer(file)
-        names = ['slope_deg', 'reach_m', 'swing_deg', 'height_m', *(f'{joint}_deg' for joint in chart.joints)]
+        names = ['slope_deg', 'reach_m', 'swing_deg', 'height_m', *_columns(chart)]
         payloads = ('tipping', 'lift_off', 'fall', 'lifting', 'static', 'dynamic', 'safe')
         writer.writerow([*names, *(f'{name}_kg' for name in payloads), 'limited_by'])
         for k, r, s in np.ndindex(chart.safe.shape):
             if not np.isfinite(chart.heights[r]):
                 continue
             state = (np.degrees(chart.settings.slopes[k]), chart.reaches[r], np.degrees(chart.swings[s]))
-            posture = (chart.heights[r], *np.degrees(chart.postures[r]))
+            posture = (chart.heights[r], *_shown(chart, chart.postures[r]))
             masses = (getattr(chart, name)[k, r, s] for name in payloads)
             numbers = [f'{value:.4f}' for value in (*state, *posture)] + [f'{value:.1f}' for value in masses]
             writer.writerow([*numbers, REASONS[int(chart.reason[k, r, s])]])
@@ -189,6 +213,7 @@ def as_json(chart: LoadChart) -> dict[str, Any]:
             'slew_deceleration': settings.slew_deceleration,
             'slew_speed': settings.slew_speed,
             'rigid': settings.rigid,
+            'held': list(chart.held),
             'gives_way': list(chart.loose),
             'raised': list(chart.raised),
         },

@@ -62,6 +62,7 @@ class LoadStatics:
         ground: height of the ground plane in the base frame, m.
         edge_rows, still_rows: (e, 6) and (e, 3) of `LoadGear`.
         gear: what the machine stands on.
+        held: names of the driven joints between base and payload that move supports; they stay where they are.
 
     Args:
         machine: with a payload and supports. Only joints of the chain move; all others stay at their initial positions.
@@ -85,6 +86,7 @@ class LoadStatics:
         driven = {joint.name for joint in machine.actuated_joints}
         arm = [joint for joint in self._path if joint.movable and joint.child not in standing]
         self.chain = tuple(joint for joint in arm if joint.name in driven)
+        self.held = tuple(joint.name for joint in self._path if joint.child in standing and joint.name in driven)
         self._check_loops([joint.name for joint in arm])
         if not self.chain:
             raise LoadChartError(f'{machine.name}: no joint moves the payload link {self.payload.link!r}')

@@ -105,6 +105,7 @@ class Assembly:
         books: bool = False,
     ) -> None:
         self.machine, self.actuation, self.base, self.audit, self.books = machine, actuation, base, audit, books
+        self.standing = machine  # whose supports a balance reads
         self.tree: Tree = build_tree(machine, base)
         self.wheels = self._sprung_wheels()
         self.contacts_on_ground: tuple[ContactElement, ...] = (*self.wheels, *other_contacts(machine))

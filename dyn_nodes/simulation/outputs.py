@@ -8,22 +8,17 @@ import casadi as ca
 
 from dyn_nodes.elements.wheel import XYZ
 from dyn_nodes.forces.joint import joint_motion
-from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import TreeState
 from dyn_nodes.multibody.spatial import Expression
 from dyn_nodes.simulation.assembly import Assembly
 from dyn_nodes.stability.equilibrium.standing import observed_joints, position_output
 
 
-def traced_outputs(plant: Assembly, standing: Machine | None = None) -> tuple[list[str], Expression]:
+def traced_outputs(plant: Assembly) -> tuple[list[str], Expression]:
     """Return names and expressions of all outputs.
 
     `load_force_*`, `load_moment_*`: gravity and inertia of the whole machine, as they would act at its centre of mass
     if the ground were taken away: the ground's forces reversed. They feed the stability measures.
-
-    Args:
-        plant: the traced plant.
-        standing: the machine with its supports, where the plant has others.
     """
     names: list[str] = []
     values: list[Expression] = []
@@ -34,7 +29,7 @@ def traced_outputs(plant: Assembly, standing: Machine | None = None) -> tuple[li
 
     for joint, effort in plant.joint_efforts.items():
         add([f'{joint}/drive_effort'], effort)
-    for joint in observed_joints(standing or plant.machine):
+    for joint in observed_joints(plant.standing):
         add([position_output(joint)], joint_motion(plant.state, joint).position)
     add([f'{name}_acceleration' for name in plant.tree.velocity_names], plant.accelerations)
     for element in plant.elements:

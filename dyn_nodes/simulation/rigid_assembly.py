@@ -144,6 +144,7 @@ class RigidAssembly(Assembly):
     def __init__(self, machine: Machine, actuation: Actuation) -> None:
         self.ground = rigid_contacts(machine)
         super().__init__(replace(machine, wheels=()), actuation)
+        self.standing = machine
         self.a = ca.SX.sym('a', self.tree.nv)
         self.multipliers = ca.SX.sym('multipliers', ROWS * len(self.ground))
 

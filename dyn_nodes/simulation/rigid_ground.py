@@ -100,7 +100,7 @@ class RigidGroundModel(HybridModel):
         plant = self.assembly()
         p = ca.vertcat(plant.p, ca.SX.sym('own', len(DROP_PARAMETERS) + 1))
         state = [plant.x, plant.u, p]
-        names, own = traced_outputs(plant, self.machine)
+        names, own = traced_outputs(plant)
         outputs = ca.densify(ca.vertcat(own, *plant.ground_outputs.values()))
         watches, watch = watched(plant.surfaces)
         x = ca.SX(plant.x)

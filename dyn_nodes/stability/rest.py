@@ -297,7 +297,9 @@ class RestSearch:
             give, _ = point.directions
             step, force = self._newton_step(point)
             if point.closed and self._converged(step, force):
-                return point
+                whole = np.zeros(point.forces.rows.shape[1])
+                whole[model.free] = give @ step
+                return self._point(self._moved(point, whole), s, multipliers)  # what is left is round-off
             point = self._line_search(point, give @ step, s, multipliers)
         return self._unfound(point)
 

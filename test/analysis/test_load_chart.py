@@ -18,7 +18,15 @@ from dyn_nodes.analysis.load_chart import (
     load_chart,
     slope_gravity,
 )
-from dyn_nodes.analysis.load_chart_output import SIDES, as_text, sides, table_rows
+from dyn_nodes.analysis.load_chart_output import (
+    SIDES,
+    as_text,
+    assumptions,
+    joints_heading,
+    sides,
+    table_rows,
+    write_csv,
+)
 from dyn_nodes.analysis.load_statics import LoadStatics
 from dyn_nodes.commands import CommandError, loadchart
 from dyn_nodes.model import load_machine
@@ -26,6 +34,7 @@ from dyn_nodes.model.posture import center_of_mass, link_poses
 from dyn_nodes.stability.equilibrium.standing import at_rest
 
 ROOT = Path(__file__).resolve().parents[2]
+CASES = ROOT / 'test' / 'running_gear'
 LEVEL = np.array([0.0, 0.0, -9.81])
 
 
@@ -55,10 +64,12 @@ def chart(log_loader):
 
 
 def test_tipping_load_of_the_planar_machine_at_full_reach(planar):
-    result = load_chart(planar)
+    """The source has rigid wheels; on its tyres the machine leans, and tips at less."""
+    result = load_chart(planar, ChartSettings(rigid=True))
     assert result.reaches[-1] == pytest.approx(7.0, abs=1e-6)
     assert result.tipping[0, -1, 0] == pytest.approx(5018.7, abs=0.05)
     assert result.static[0, -1, 0] == pytest.approx(0.75 * 5018.7, abs=0.05)
+    assert 0.98 * 5018.7 < load_chart(planar).tipping[0, -1, 0] < 5018.7
 
 
 def test_5100_kg_reach_the_tipping_line_at_6_5_m_from_the_boom_foot(statics):
@@ -215,11 +226,27 @@ def test_a_chart_at_a_height_keeps_it(log_loader):
 def test_machines_without_a_chart_say_why(log_loader):
     with pytest.raises(LoadChartError, match='needs a payload'):
         load_chart(replace(log_loader, payload=None))
-    with pytest.raises(LoadChartError, match='needs wheels'):
+    with pytest.raises(LoadChartError, match='needs supports such as wheels, found 0'):
         load_chart(replace(log_loader, wheels=()))
+
+
+def test_joints_that_move_supports_are_held_and_named(log_loader):
     carried = (*log_loader.wheels[:3], replace(log_loader.wheels[3], link='boom_link'))
-    with pytest.raises(LoadChartError, match="wheel 'rear_left' is carried by the arm"):
-        load_chart(replace(log_loader, wheels=carried))
+    found = load_chart(replace(log_loader, wheels=carried), ChartSettings(reach_step=3.0, rigid=True))
+    assert found.joints == ('stick_joint',)
+    assert 'swing_joint, boom_joint held where they are' in ' '.join(assumptions(found))
+
+
+def test_positions_of_prismatic_joints_are_metres(tmp_path):
+    machine = load_machine(CASES / 'pivot_crane.urdf', CASES / 'pivot_crane.yaml')
+    found = load_chart(machine, ChartSettings(reach_step=0.5, swing_step=np.pi / 2, rigid=True))
+    assert joints_heading(found) == 'luff (deg), extend (m)'
+    write_csv(found, tmp_path / 'chart.csv')
+    with (tmp_path / 'chart.csv').open(newline='') as file:
+        rows = list(csv.DictReader(file))
+    farthest = [row for row in rows if row['reach_m'] == f'{found.reaches[-1]:.4f}']
+    assert float(farthest[0]['extend_m']) == pytest.approx(1.4, abs=1e-3)
+    assert table_rows(found, 0)[-1][2] == '0 1.40'
 
 
 def test_the_table_rounds_down_and_names_the_limit(chart):
@@ -262,10 +289,11 @@ def test_the_command_writes_picture_csv_and_table(tmp_path, capsys):
 
 def test_the_command_prints_a_table_for_a_machine_that_does_not_swing(capsys, tmp_path):
     urdf, config = machine_files('log_loader_planar')
-    assert command(urdf, '--config', config, '--reach-step', '1', '--out', str(tmp_path)) == 0
-    shown = capsys.readouterr().out
-    assert 'over front' in shown
-    assert '3760 T' in shown
+    for options, farthest in (((), '3730 T'), (('--rigid',), '3760 T')):
+        assert command(urdf, '--config', config, '--reach-step', '1', '--out', str(tmp_path), *options) == 0
+        shown = capsys.readouterr().out
+        assert 'over front' in shown
+        assert farthest in shown
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def test_corners_are_around_all_headings():
 
 
 def test_a_map_has_every_posture(statics):
-    settings = replace(SETTINGS, slopes=(0.0, 0.1), downhill=1.0)
+    settings = replace(SETTINGS, slopes=(0.0, 0.1), downhill=1.0, rigid=True)
     found = load_map(statics.machine, settings, 3)
     assert found.safe.shape == (2, 9, 8)
     q = statics.arm_positions(np.repeat(found.postures, 8, axis=0), np.tile(found.swings, 9))

@@ -28,7 +28,16 @@ OMNI = [MODEL.parent / 'studies' / name for name in ('omni_keys.py', 'omni_confi
 """The YAML of platforms on omnidirectional wheels has the same records and reader."""
 DECLARING = {'Key', '_number'}
 READING = {'get', '_get', 'pop'}
-URDF = {'urdf.py', 'urdf_checks.py', 'shapes.py', 'mass_checks.py', 'locking.py', 'load.py', 'xml_source.py', 'mimic.py'}
+URDF = {
+    'urdf.py',
+    'urdf_checks.py',
+    'shapes.py',
+    'mass_checks.py',
+    'locking.py',
+    'load.py',
+    'xml_source.py',
+    'mimic.py',
+}
 """Modules that read the URDF, some of whose attributes have the same names."""
 OTHERS = {
     'config.py': {'wheel', 'wheels', 'actuators', 'pumps', 'terrain', 'constraints', 'loads', 'joints', 'type', 'base'}

@@ -20,6 +20,7 @@ from dyn_nodes.control.wheel_drive import DriveLimits
 from dyn_nodes.control.wheel_motion import JointValues, WheelMotion
 from dyn_nodes.elements.contacts import contact_elements
 from dyn_nodes.forces.joint_elements import joint_elements
+from dyn_nodes.guards.checks import BOOKS
 from dyn_nodes.measures import MEASURES
 from dyn_nodes.middleware import deserialize_message
 from dyn_nodes.model import MachineError, load_machine
@@ -105,10 +106,10 @@ def test_it_stands_on_a_slope_and_the_sprockets_hold_it(rest, slope):
     assert balance.forces.sum(axis=0) == pytest.approx(-weight, rel=1e-8)
     pull = [force[0] for force in balance.forces]
     assert rest.efforts == pytest.approx([RADIUS * pull[0], -RADIUS * pull[1]], rel=1e-8)
-    before = rest.x.copy()
+    moving, before = [name not in BOOKS for name in rest.system.state_names], rest.x.copy()
     for _ in range(50):
         rest.advance()
-    assert rest.x == pytest.approx(before, abs=1e-8)  # the rest is found to 1e-9 of the weight
+    assert rest.x[moving] == pytest.approx(before[moving], abs=1e-8)  # the rest is found to 1e-9 of the weight
 
 
 def test_a_slope_steeper_than_its_friction_is_refused(rest):

@@ -58,8 +58,8 @@ def chain():
 
 
 def state_of(angles, rates):
-    """State (6,) in relative joint angles."""
-    return np.r_[np.diff(angles, prepend=0.0), np.diff(rates, prepend=0.0)]
+    """State (8,): relative joint angles and rates, no work and no heat yet."""
+    return np.r_[np.diff(angles, prepend=0.0), np.diff(rates, prepend=0.0), 0.0, 0.0]
 
 
 def efforts_of(torques):
@@ -80,7 +80,7 @@ def test_the_three_link_chain_has_the_reaction_of_the_spec(chain):
     np.testing.assert_allclose(in_world(wrench.force, angles[1]), (-27.5075987341, 56.3642775169), atol=5.1e-11)
     # the drive turns about -y with -5 + 3 N m
     np.testing.assert_allclose(wrench.torque, (0.0, 2.0, 0.0), atol=1e-11)
-    still = joint_reaction(chain, np.zeros(6), 'joint_2')
+    still = joint_reaction(chain, np.zeros(8), 'joint_2')
     np.testing.assert_allclose(still.force, (0.0, 0.0, 127.53), atol=1e-12)
 
 

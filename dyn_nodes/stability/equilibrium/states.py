@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dyn_nodes.stability.equilibrium._kernels import kernel
+from dyn_nodes.stability.equilibrium._kernels import kernel, part
 from dyn_nodes.stability.equilibrium.balance import balance
 from dyn_nodes.stability.equilibrium.lean import UNKNOWN, lean_payload
 from dyn_nodes.stability.equilibrium.search import NOT_STANDING, Ramp, put, tip
@@ -32,7 +32,7 @@ def tipping_kernel(
         start: (n,) position from which it is set down.
         arms: (k,) `ARM`.
         ramp: how the load grows.
-        gravities: (h, 3) at the start of the ramp, m/s2; the one with the least first loss counts.
+        gravities: (h, 3) at the start of the ramp, m/s2; the one with the least first loss counts, its fall too.
         edges: (e, 2) supports at the ends of the edges of the support polygon of a machine that stands as one body;
             with them the first loss alone is found at once where it can be. Empty: every path is followed.
         settings: start of the ramp, first step, greatest load and step at which the end of a path is found, kg or rad.
@@ -46,46 +46,54 @@ def tipping_kernel(
     Returns:
         Number of the events.
     """
-    joint, load, count = gear.joints[gear.load[0].body], gear.load[0], 0
-    mass, moment = joint.mass, joint.moment.copy()
-    at_once = levels == 1 and edges.shape[0] > 0 and start.shape[0] == 3 and multipliers.shape[0] == 0
+    joint, load, count, worst = gear.joints[gear.load[0].body], gear.load[0], 0, 0
+    mass, moment, headings = joint.mass, joint.moment.copy(), gravities.shape[0]
+    at_once = edges.shape[0] > 0 and start.shape[0] == 3 and multipliers.shape[0] == 0
     for k in range(arms.shape[0]):
         joint.mass = mass + arms[k].mass
         for a in range(3):
             joint.moment[a] = moment[a] + arms[k].moment[a]
             load.point[a] = arms[k].mount[a]
             loads[a, k] = np.inf
-        for h in range(gravities.shape[0]):
-            if at_once:
-                loss = lean_payload(gear, start, gravities[h], edges, positions[0], at)
-                if loss != UNKNOWN and loss <= settings[2]:
-                    loads[1, k] = min(loads[1, k], loss)
-                    continue
-            put(start, positions[0])
-            for r in range(multipliers.shape[0]):
-                multipliers[r] = 0.0
-            now = Ramp(ramp.payload, gravities[h], ramp.size, ramp.direction, ramp.turns)
-            lift_off, loss, fall, count = tip(
-                gear,
-                now,
-                settings[0],
-                positions[0],
-                multipliers,
-                settings[1],
-                settings[2],
-                settings[3],
-                levels,
-                stages,
-                positions[1],
-                positions[2],
-                at,
+        first, stands = worst, True
+        if headings > 1 or levels == 1:
+            for i in range(headings):  # beginning with the one that was worst for the state before
+                h = (first + i) % headings
+                if at_once:
+                    loss = lean_payload(gear, start, gravities[h], edges, positions[0], at)
+                    if loss != UNKNOWN and loss <= settings[2]:
+                        if loss < loads[1, k]:
+                            loads[0, k], loads[1, k], worst = np.inf, loss, h
+                        continue
+                most = min(settings[2], loads[1, k])
+                lift_off, loss, _, count = _set_down(
+                    gear, start, ramp, gravities[h], settings, most, min(levels, 1), stages, multipliers, positions, at
+                )
+                if lift_off == NOT_STANDING:
+                    loads[0, k], loads[1, k], loads[2, k], stands, worst = lift_off, 0.0, 0.0, False, h
+                    break
+                if loss < loads[1, k]:
+                    loads[0, k], loads[1, k], worst = lift_off, loss, h
+        if stands and levels != 1:
+            lift_off, loss, fall, count = _set_down(
+                gear, start, ramp, gravities[worst], settings, settings[2], levels, stages, multipliers, positions, at
             )
+            loads[0, k], loads[1, k], loads[2, k] = lift_off, loss, fall
             if lift_off == NOT_STANDING:
-                loads[0, k], loads[1, k], loads[2, k] = lift_off, 0.0, 0.0
-                break
-            if loss < loads[1, k] or (h == 0 and not loss < np.inf):
-                loads[0, k], loads[1, k], loads[2, k] = lift_off, loss, fall
+                loads[1, k], loads[2, k] = 0.0, 0.0
     joint.mass = mass
     for a in range(3):
         joint.moment[a] = moment[a]
     return count
+
+
+@part
+def _set_down(gear, start, ramp, gravity, settings, most, levels, stages, multipliers, positions, at):
+    """Set a machine down at the start of a ramp and follow it; arguments and results are those of `tip`."""
+    put(start, positions[0])
+    for r in range(multipliers.shape[0]):
+        multipliers[r] = 0.0
+    now = Ramp(ramp.payload, gravity, ramp.size, ramp.direction, ramp.turns)
+    first, step, fine = settings[0], settings[1], settings[3]
+    lost, fell = positions[1], positions[2]
+    return tip(gear, now, first, positions[0], multipliers, step, most, fine, levels, stages, lost, fell, at)

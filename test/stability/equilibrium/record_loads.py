@@ -15,7 +15,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 from mujoco_ramp import slow_ramp
-from random_machines import KINDS, random_machine
+from random_gear import KINDS, random_machine
 
 RECORD = Path(__file__).with_name('mujoco_loads.json')
 SEEDS = 17

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from conftest import machine_of_case, stiffened
-from random_machines import random_machine
+from random_gear import random_machine
 
 from dyn_nodes.library.machine import Machine
 from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses

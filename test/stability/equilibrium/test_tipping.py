@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from conftest import machine_of_case, stiffened
 from mujoco_ramp import STOP, slow_ramp
-from random_machines import KINDS, random_machine
+from random_gear import KINDS, random_machine
 
 from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses
 from dyn_nodes.stability.equilibrium.gear import GearError, running_gear

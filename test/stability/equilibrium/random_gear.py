@@ -99,7 +99,7 @@ class Maker:
         self.start |= {
             'swing': self.pick(-math.pi, math.pi),
             'luff': luff,
-            'extend': max(0.0, reach / math.cos(luff) - 1.2),
+            'extend': min(max(0.0, reach / math.cos(luff) - 1.2), 6.0),
         }
 
 
