@@ -2,8 +2,9 @@
 
     python benchmarks/load_map.py [--quick]
 
-Prints JSON: wall time on all cores and processor time of all of it, s, on level ground and on a slope of 5 degrees
-whose worst heading of 24 counts; machine code there. `test/analysis/test_load_limits.py` compares the payloads with
+Prints JSON: wall time on all cores and processor time of all of it, s, on rigid supports, level ground and a slope of 5
+degrees whose worst heading of 24 counts; and the processor time of a state on springs and tyres, us, from maps of 16 x
+16 x 72 states; machine code there. `test/analysis/test_load_limits.py` compares the payloads with
 those of inverse dynamics state by state.
 """
 
@@ -27,8 +28,9 @@ from dyn_nodes.analysis.load_map import load_map
 from dyn_nodes.model import load_machine
 from dyn_nodes.share import find_resource
 
-COUNT = 50
-LEVEL, SLOPE = ChartSettings(), ChartSettings(slopes=(float(np.radians(5.0)),))
+COUNT, FEWER = 50, 16
+SLOPE = (float(np.radians(5.0)),)
+LEVEL, SLOPED = ChartSettings(rigid=True), ChartSettings(rigid=True, slopes=SLOPE)
 
 
 def seconds(call: Callable[[], Any], rounds: int) -> tuple[float, float]:
@@ -49,7 +51,9 @@ def main() -> None:
     machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
     states = load_map(machine, LEVEL, COUNT).safe.size
     wall, processor = seconds(lambda: load_map(machine, LEVEL, COUNT), rounds)
-    sloped, sloped_processor = seconds(lambda: load_map(machine, SLOPE, COUNT), rounds)
+    sloped, sloped_processor = seconds(lambda: load_map(machine, SLOPED, COUNT), rounds)
+    fewer, springs = load_map(machine, LEVEL, FEWER).safe.size, (ChartSettings(), ChartSettings(slopes=SLOPE))
+    each = [1e6 * seconds(lambda own=own: load_map(machine, own, FEWER), 2)[1] / fewer for own in springs]
     print(
         json.dumps(
             {
@@ -59,6 +63,8 @@ def main() -> None:
                 'processor': processor,
                 'slope_seconds': sloped,
                 'slope_processor': sloped_processor,
+                'springs_us': each[0],
+                'springs_slope_us': each[1],
             }
         )
     )

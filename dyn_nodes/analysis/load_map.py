@@ -8,6 +8,7 @@ A load chart chooses one posture for each reach; the map judges all of them, on 
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 MOST_STATES = 5_000_000
+PIECE = 50_000
+"""States after which the progress is told."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,13 +59,19 @@ class LoadMap:
         return np.asarray(self.safe[slope].min(axis=1))
 
 
-def load_map(machine: Machine, settings: ChartSettings | None = None, count: int = 50) -> LoadMap:
+def load_map(
+    machine: Machine,
+    settings: ChartSettings | None = None,
+    count: int = 50,
+    done: Callable[[int], None] = lambda _: None,
+) -> LoadMap:
     """Compute the map of a machine.
 
     Args:
         machine: as that of a load chart.
         settings: its height and its reach step play no part.
         count: positions of each joint of the arm, the ends of its range among them.
+        done: called with the number of postures that were finished since, over all slopes.
 
     Raises:
         LoadChartError: a machine without payload or wheels, or too many postures.
@@ -74,11 +83,14 @@ def load_map(machine: Machine, settings: ChartSettings | None = None, count: int
     if states > MOST_STATES:
         raise LoadChartError(f'{machine.name}: expected a map of at most {MOST_STATES} states, found {states}')
     postures = statics.arm_grid(count)
-    limits, shape = limits_of(statics, settings, postures, swings), (len(settings.slopes), len(postures), len(swings))
+    shape = len(settings.slopes), len(postures), len(swings)
     safe, reason = np.empty(shape), np.empty(shape, dtype=np.int8)
-    for k, slope in enumerate(settings.slopes):
-        _, rated = rated_payloads(limits, grip, settings, slope)
-        safe[k], reason[k] = np.maximum(rated.min(axis=0), 0.0), rated.argmin(axis=0)
+    for part in np.array_split(np.arange(len(postures)), -(-len(postures) * len(swings) // PIECE)):
+        limits = limits_of(statics, settings, postures[part], swings)
+        for k, slope in enumerate(settings.slopes):
+            _, rated = rated_payloads(limits, grip, settings, slope)
+            safe[k, part], reason[k, part] = np.maximum(rated.min(axis=0), 0.0), rated.argmin(axis=0)
+            done(len(part))
     q = statics.arm_positions(postures)
     names = tuple(joint.name for joint in statics.arm)
     return LoadMap(settings, machine.name, names, postures, statics.reach(q), statics.height(q), swings, safe, reason)
