@@ -23,6 +23,8 @@ OVERLOAD = 5.0
 """Of every tenth machine: some of these tip over."""
 TILTED = 0.7
 """Roll or pitch of a base that has fallen over, rad."""
+STILL = 1e-6
+"""Slope of the potential over the weight at rest, 1 or m."""
 
 
 @dataclass
@@ -148,10 +150,15 @@ class Mechanism:
         slope = self.slope if slope is None else slope
         x = np.array([0.0, 0.0, 0.0, *(own.start for own in self.bodies if own.name in self.unknowns)])
         scale = 1.0 / (GRAVITY * sum(own.mass for own in self.bodies))
-        for _ in range(6):
-            x = minimize(lambda u: scale * self.energy(u, slope), x, method='BFGS', options={'gtol': 1e-11}).x
-            if np.abs(x[1:3]).max() > TILTED:
-                return None
+        for _ in range(20):  # BFGS ends at the kinks of wheels that lift; the simplex goes on
+            for method in ('BFGS', 'Nelder-Mead'):
+                with np.errstate(all='ignore'):  # trials on the nose
+                    found = minimize(lambda u: scale * self.energy(u, slope), x, method=method)
+                x = found.x
+                if np.abs(x[1:3]).max() > TILTED:
+                    return None
+                if method == 'BFGS' and np.abs(found.jac).max() < STILL:
+                    return x
         return x
 
     def slack(self, unknowns: np.ndarray) -> tuple[float, float]:
@@ -174,8 +181,9 @@ class Mechanism:
             ]
             for b in 10 * steps
         ]
-        least = np.linalg.eigvalsh(scale * np.array(curvature) / 4e-8)[0]
-        return float(np.abs(scale * np.array(gradient) / 2e-8).max()), float(least)
+        least = 1e-4 * np.linalg.eigh(np.array(curvature))[1][:, 0]  # stiff pads that just touch distort the matrix
+        along = [self.energy(unknowns + share * least, LEVEL) for share in (1.0, 0.0, -1.0)]
+        return float(np.abs(scale * np.array(gradient) / 2e-8).max()), float(scale * np.diff(along, 2)[0] / 1e-8)
 
 
 def _up_of(slope: tuple[float, float]) -> np.ndarray:

@@ -17,13 +17,12 @@ from dyn_nodes.elements import states_at_rest
 from dyn_nodes.guards.fastest_motion import Linearization
 from dyn_nodes.model.equilibrium import NoEquilibriumError
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.model.posture import joint_vector
 from dyn_nodes.model.problems import MachineError, Problem
 from dyn_nodes.model.rotations import matrix_of_quaternion, rpy_of_matrix
 from dyn_nodes.multibody.base_motion import base_coordinates, base_pose
 from dyn_nodes.simulation.assembly import Assembly, rest_deflections
 from dyn_nodes.simulation.constrained_machine import ConstrainedMachine, constrained_machine
-from dyn_nodes.simulation.initial import Rest, settle, state_of_rest, statics_functions
+from dyn_nodes.simulation.initial import settle, state_of_rest, statics_functions
 from dyn_nodes.simulation.start import check_upright, tilt_of
 
 Array = NDArray[np.float64]
@@ -130,11 +129,7 @@ def _constrained_start(machine: Machine) -> CheckedStart:
 def _tree_start(machine: Machine) -> CheckedStart:
     system: Any = TracedSystem(machine)
     names, deflections = [joint.name for joint in machine.movable_joints], rest_deflections(machine)
-    if machine.base.attachment == 'fixed' and not machine.actuators:  # nothing settles, nothing is held by oil
-        joints = joint_vector(machine)
-        rest = Rest(machine.initial.pose, np.zeros(len(deflections)), joints, np.zeros(len(joints)))
-    else:
-        rest = settle(system, system.parameters, statics=system.statics)
+    rest = settle(system, system.parameters, statics=system.statics)
     efforts = dict(zip(names, map(float, rest.holding[len(rest.holding) - len(names) :])))
     positions, bent = dict(zip(names, map(float, rest.joints))), dict(zip(deflections, map(float, rest.bristles)))
     return CheckedStart(positions, rest.pose, bent, efforts, None, system, state_of_rest(system, rest))

@@ -130,14 +130,15 @@ def with_masses(report: LoadReport) -> LoadReport:
 
 
 def _with_facts(report: LoadReport) -> tuple[LoadReport, dict[str, Any] | None]:
-    """Return the report with warnings of loads that drives can't carry, and the facts of a sound machine."""
+    """Return the report with warnings of loads at rest that are too great, and the facts of a sound machine."""
     from dyn_nodes.commands.machine_summary import machine_summary
-    from dyn_nodes.commands.static_loads import load_warnings
+    from dyn_nodes.commands.static_loads import load_warnings, stance_warnings
 
     if report.machine is None:
         return report, None
     facts = machine_summary(report.machine)
-    return report._replace(warnings=(*report.warnings, *load_warnings(report.machine, facts))), facts
+    found = (*stance_warnings(report.machine, facts), *load_warnings(report.machine, facts))
+    return report._replace(warnings=(*report.warnings, *found)), facts
 
 
 def _as_json(report: LoadReport, facts: dict[str, Any] | None) -> dict[str, Any]:

@@ -158,10 +158,11 @@ def _checked(machine: Machine, urdf: Path, guess: Guess, attachment: str, reason
 def _tips(machine: Machine) -> bool:
     """Return whether a machine does not stand on its contacts in its initial posture."""
     from dyn_nodes.commands.build_check import checked_start
-    from dyn_nodes.model.equilibrium import NoEquilibriumError, gear_gives_way, static_stance
+    from dyn_nodes.model.equilibrium import NoEquilibriumError
+    from dyn_nodes.stability.equilibrium.standing import at_rest
 
-    if not gear_gives_way(machine):
-        return static_stance(machine) is None
+    if at_rest(machine) is not None:
+        return False
     try:
         checked_start(machine)
     except NoEquilibriumError:

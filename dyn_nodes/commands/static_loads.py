@@ -1,4 +1,4 @@
-"""Static load of every driven joint in the initial posture, beside what its drive can give."""
+"""Static loads in the initial posture, beside what drives can give and springs can take."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from dyn_nodes.model.yaml_source import read_yaml
 
 ROUND_OFF = 1e-9
 """Relative excess of a load over the capacity of its drive that is not reported."""
+MOST_SAG = 0.7
+"""Compression of a strut at rest over its free length: beyond, its upper end comes near the ground."""
 
 
 class StaticLoad(NamedTuple):
@@ -109,12 +111,38 @@ def _warning(machine: Machine, name: str, static: StaticLoad, lines: Mapping[str
         where, found = f'joint {name}, limit', f'at most {number(static.greatest)} {unit}'
         return Problem(machine.sources[0], lines.get(name, 0), where, expected, found)
     found, config = f'{number(static.least)} to {number(static.greatest)} {unit}', machine.sources[-1]
-    return Problem(config, _line_of(config, drives[0]), f'actuators.{drives[0]}', expected, found)
+    where = f'actuators.{drives[0]}'
+    return Problem(config, _line_of(config, where), where, expected, found)
 
 
-def _line_of(config: str, actuator: str) -> int:
-    """Return the line of an actuator in a machine YAML; 0 where the file can't be read any more."""
-    root: Any = read_yaml(Path(config), Report(config))
-    section = root.mapping.get('actuators') if root is not None else None
-    entry = section.mapping.get(actuator) if section is not None else None
+def stance_warnings(machine: Machine, facts: Mapping[str, Any]) -> tuple[Problem, ...]:
+    """Return warnings of a machine that does not stand, or whose struts and tyres are compressed to their ends.
+
+    Args:
+        machine: without faults.
+        facts: of `machine_summary`.
+    """
+    static, config = facts['static'], machine.sources[-1]
+    if static is None:
+        return ()
+    if not static['stands']:
+        line = _line_of(config, 'initial.joint_positions') or _line_of(config, 'wheels')
+        expected = 'a posture in which the machine stands on its wheels'
+        return (Problem(config, line, 'initial', expected, 'one in which it tips'),)
+    found = []
+    for own in machine.ground_contacts:
+        sag, support = static['wheels'][own.name]['compression'], own.supports[0]
+        if sag > MOST_SAG * support.free_length:
+            where = f'{support.key}.stiffness'
+            expected = f'a compression at rest well below the free length, {support.free_length:.4g} m'
+            line = _line_of(config, where) or _line_of(config, support.key)
+            found.append(Problem(config, line, where, expected, f'{sag:.4g} m'))
+    return tuple(found)
+
+
+def _line_of(config: str, where: str) -> int:
+    """Return the line of a dotted key in a machine YAML; 0 where it is not there."""
+    entry: Any = read_yaml(Path(config), Report(config))
+    for key in where.split('.'):
+        entry = entry.mapping.get(key) if entry is not None else None
     return entry.line if entry is not None else 0

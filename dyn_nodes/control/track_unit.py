@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from dyn_nodes.control.track_slip import SlippingTrack, TrackSlip
 from dyn_nodes.control.wheel_unit import NoVehicleError, WheelUnit
 from dyn_nodes.model.contacts.track import Track, forward
-from dyn_nodes.model.equilibrium import static_stance
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import moved_inertia
+from dyn_nodes.stability.equilibrium.standing import at_rest
 
 Array = NDArray[np.float64]
 
@@ -60,11 +60,12 @@ def _unit(machine: Machine, track: Track, poses: Mapping[str, Array]) -> WheelUn
 
 def slip_of(machine: Machine) -> TrackSlip | None:
     """Return the slip law of a machine's tracks; None with fewer than two, or where it does not stand."""
-    tracks, stance = tracks_of(machine), static_stance(machine)
-    if len(tracks) < 2 or stance is None:
+    tracks = tracks_of(machine)
+    resting = at_rest(machine) if len(tracks) > 1 else None
+    if resting is None:
         return None
     loads: dict[str, list[float]] = {}
-    for support, load in zip(machine.supports, stance.loads):
+    for support, load in zip(machine.supports, resting[1].loads):
         loads.setdefault(support.contact, []).append(float(load))
     return TrackSlip(
         [

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.model.equilibrium import static_stance
 from dyn_nodes.model.machine import Joint, Machine
 from dyn_nodes.model.posture import initial_positions, link_poses, moved_inertia
+from dyn_nodes.stability.equilibrium.standing import at_rest
 
 Array = NDArray[np.float64]
 
@@ -137,8 +137,8 @@ def base_height(machine: Machine, poses: Mapping[str, Array]) -> float:
     ]
     if rigid:
         return float(np.mean(rigid))
-    stance = static_stance(machine)
-    return machine.initial.base_position[2] if stance is None else stance.height
+    resting = at_rest(machine)
+    return machine.initial.base_position[2] if resting is None else resting[1].height
 
 
 def units_of(
@@ -163,12 +163,12 @@ def units_of(
 def _radii(machine: Machine, wheels: Sequence[RollingWheel], poses: Mapping[str, Array], height: float) -> list[float]:
     """Return the heights of the centres at rest: wheels by constraint have theirs, springs give way."""
     if any(wheel.radius is not None for wheel in wheels):
-        at_rest = {wheel.name: height + float(_centre(wheel, poses)[2]) for wheel in wheels}
+        heights = {wheel.name: height + float(_centre(wheel, poses)[2]) for wheel in wheels}
     else:
-        stance = static_stance(machine)
-        loads = np.zeros(len(machine.wheels)) if stance is None else stance.loads
-        at_rest = {own.name: own.free_length - float(load) / own.stiffness for own, load in zip(machine.wheels, loads)}
-    return [at_rest[wheel.name] if wheel.radius is None else wheel.radius for wheel in wheels]
+        resting = at_rest(machine)
+        loads = np.zeros(len(machine.wheels)) if resting is None else resting[1].loads
+        heights = {own.name: own.free_length - float(load) / own.stiffness for own, load in zip(machine.wheels, loads)}
+    return [heights[wheel.name] if wheel.radius is None else wheel.radius for wheel in wheels]
 
 
 def _centre(wheel: RollingWheel, poses: Mapping[str, Array]) -> Array:

@@ -13,7 +13,14 @@ import numpy as np
 from dyn_nodes.forces.contact import kelvin_voigt
 from dyn_nodes.forces.joint import along_joint, joint_motion
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.model.posture import carrying_links, initial_positions, link_poses, moved_inertia
+from dyn_nodes.model.posture import (
+    carrying_inertia,
+    carrying_links,
+    initial_positions,
+    link_poses,
+    moved_inertia,
+    yielding_joints,
+)
 from dyn_nodes.multibody import TreeState
 from dyn_nodes.multibody.elements import ForceElement, Surface, Symbols, Watch
 from dyn_nodes.multibody.spatial import Expression
@@ -23,6 +30,8 @@ SCALE = 'joint_stop_scale'
 """Parameter that all stops share: a factor of their efforts (`default_scale`)."""
 FREQUENCY = 15.0
 """Of the stopped body on its stop, Hz: a fixed step of a millisecond follows it."""
+GREATEST_FREQUENCY = 150.0
+"""Of the lighter of two bodies that a stop keeps apart, Hz: a fixed step of two milliseconds follows it."""
 DAMPING_RATIO = 0.7
 
 
@@ -101,16 +110,22 @@ def joint_stops(machine: Machine) -> tuple[JointStop, ...]:
     """Return the stops of all movable joints with limits.
 
     The inertia that counts is that of everything beyond the joint in the initial posture, payload included, on a parent
-    that stands still: on one that gives way the stop is harder, never softer.
+    that stands still: on one that gives way the stop is harder, never softer. Where a joint that gives way carries
+    contacts, the rest of the machine comes to rest on the stop: the heavier side counts for the stiffness.
     """
-    stops, scale = [], default_scale(machine)
-    poses = link_poses(machine.links, machine.joints, initial_positions(machine))
+    stops, scale, positions = [], default_scale(machine), initial_positions(machine)
+    poses = link_poses(machine.links, machine.joints, positions)
+    standing = {*_standing(machine)} & {*yielding_joints(machine, positions)}
     rate = 2 * np.pi * FREQUENCY
     for joint in machine.movable_joints:
         inertia = moved_inertia(machine, joint, poses)
         if np.isfinite([joint.lower, joint.upper]).any() and inertia > 0.0:
-            stiffness, damping = inertia * rate**2, 2 * DAMPING_RATIO * inertia * rate
-            stops.append(JointStop(joint.name, joint.lower, joint.upper, stiffness, damping, scale))
+            stiffness = inertia * rate**2
+            if joint.name in standing:
+                greatest = inertia * (2 * np.pi * GREATEST_FREQUENCY) ** 2
+                stiffness = max(stiffness, min(carrying_inertia(machine, joint, poses) * rate**2, greatest))
+            damping = 2 * DAMPING_RATIO * np.sqrt(stiffness * inertia)
+            stops.append(JointStop(joint.name, joint.lower, joint.upper, stiffness, float(damping), scale))
     return tuple(stops)
 
 
@@ -119,6 +134,11 @@ def default_scale(machine: Machine) -> float:
 
     Such a machine stands on its stops, or falls without them.
     """
+    return float(bool(_standing(machine)))
+
+
+def _standing(machine: Machine) -> list[str]:
+    """Return the joints with limits that nothing drives and that carry contacts."""
     carrying = carrying_links(machine)
     idle = (machine.joint(name) for name in machine.idle_joints)
-    return float(any(j.child in carrying and np.isfinite([j.lower, j.upper]).any() for j in idle))
+    return [own.name for own in idle if own.child in carrying and np.isfinite([own.lower, own.upper]).any()]

@@ -11,7 +11,6 @@ from typing import NamedTuple
 from dyn_nodes.model.changes import changed
 from dyn_nodes.model.config import Config, on_root, read_config
 from dyn_nodes.model.config_checks import check_config
-from dyn_nodes.model.equilibrium import gear_gives_way, static_stance
 from dyn_nodes.model.inertia_checks import check_moved_inertia
 from dyn_nodes.model.locking import (
     check_locked,
@@ -27,9 +26,6 @@ from dyn_nodes.model.problems import MachineError, Problem, Report
 from dyn_nodes.model.urdf import Urdf, read_urdf
 from dyn_nodes.model.xml_source import read_urdf_text
 from dyn_nodes.model.yaml_source import read_yaml
-
-MOST_SAG = 0.7
-"""Compression of a strut at rest over its free length: beyond, its upper end comes near the ground."""
 
 
 class LoadReport(NamedTuple):
@@ -91,7 +87,6 @@ def load_machine_report(
     if not report.failed and parsed is not None and text is not None:
         sources = (str(urdf), *([] if config is None else [str(config)]))
         machine = _assemble(parsed, settings, lock_in_text(parsed.text, parsed, settings.locked), sources)
-        _check_stance(machine, settings, report if config is None else report.for_file(str(config)))
     return LoadReport(machine, report.sorted_problems(), report.sorted_warnings())
 
 
@@ -128,24 +123,6 @@ def _without_placeholders(parsed: Urdf, settings: Config, report: Report) -> Urd
                 velocity_limit=joint.velocity_limit or math.inf,
             )
     return replace(parsed, joints=tuple(joints))
-
-
-def _check_stance(machine: Machine, settings: Config, report: Report) -> None:
-    if machine.base.attachment == 'fixed' or not machine.supports or machine.gravity == 0:
-        return
-    if machine.rigid_wheels or gear_gives_way(machine):  # the rest is that of the plant
-        return
-    stance = static_stance(machine)
-    if stance is None:
-        line = settings.line('initial.joint_positions') or settings.line('wheels')
-        report.warn(line, 'initial', 'a posture in which the machine stands on its wheels', 'one in which it tips')
-        return
-    for support, load in zip(machine.supports, stance.loads):
-        sag = float(load) / support.stiffness
-        if sag > MOST_SAG * support.free_length:
-            where = f'{support.key}.stiffness'
-            expected = f'a compression at rest well below the free length, {support.free_length:.4g} m'
-            report.warn(settings.line(where) or settings.line(support.key), where, expected, f'{sag:.4g} m')
 
 
 def _assemble(parsed: Urdf, config: Config, text: str, sources: tuple[str, ...]) -> Machine:

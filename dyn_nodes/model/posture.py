@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dyn_nodes.model.contact import Support
 from dyn_nodes.model.machine import Array, Joint, Link, Machine, Payload
 
 LEAST_RISE = 0.05
@@ -96,10 +95,15 @@ def moved_inertia(machine: Machine, joint: Joint, poses: Mapping[str, Array]) ->
         joint: of it, movable.
         poses: of its links.
     """
-    moved = {joint.child}
-    for other in machine.joints:
-        if other.parent in moved:
-            moved.add(other.child)
+    return _inertia_of(machine, joint, _beyond(machine, joint), poses)
+
+
+def carrying_inertia(machine: Machine, joint: Joint, poses: Mapping[str, Array]) -> float:
+    """Return the inertia of the links that a joint does not move, in the terms of `moved_inertia`."""
+    return _inertia_of(machine, joint, {link.name for link in machine.links} - _beyond(machine, joint), poses)
+
+
+def _inertia_of(machine: Machine, joint: Joint, moved: set[str], poses: Mapping[str, Array]) -> float:
     payload = machine.payload if machine.payload is not None and machine.payload.link in moved else None
     return inertia_along(joint, [link for link in machine.links if link.name in moved], poses, payload)
 
@@ -138,19 +142,21 @@ def yielding_joints(machine: Machine, positions: Mapping[str, float]) -> list[st
     poses = link_poses(machine.links, machine.joints, positions)
     found = []
     for joint in idle:
-        points = [poses[own.link][:3, :3] @ own.position + poses[own.link][:3, 3] for own in _beyond(machine, joint)]
+        moved = _beyond(machine, joint)
+        supports = [own for own in machine.supports if own.link in moved]
+        points = [poses[own.link][:3, :3] @ own.position + poses[own.link][:3, 3] for own in supports]
         if joint.name in sprung or (_raises(joint, poses, points) if points else joint.friction == 0.0):
             found.append(joint.name)
     return found
 
 
-def _beyond(machine: Machine, joint: Joint) -> list[Support]:
-    """Return the supports on links that a joint moves."""
+def _beyond(machine: Machine, joint: Joint) -> set[str]:
+    """Return the names of the links that a joint moves."""
     moved = {joint.child}
     for other in machine.joints:
         if other.parent in moved:
             moved.add(other.child)
-    return [own for own in machine.supports if own.link in moved]
+    return moved
 
 
 def _raises(joint: Joint, poses: Mapping[str, Array], points: Sequence[Array]) -> bool:

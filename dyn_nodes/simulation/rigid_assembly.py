@@ -18,13 +18,13 @@ import numpy as np
 from dyn_nodes.constraints import Loop, RollingWheel, Rows, world_frame
 from dyn_nodes.elements.wheel import DIRECTIONS, XYZ, axis_names
 from dyn_nodes.forces.contact import ground_axes
-from dyn_nodes.model.equilibrium import gear_gives_way
 from dyn_nodes.model.machine import Machine, Wheel
 from dyn_nodes.model.problems import ContactModelError
 from dyn_nodes.multibody import Frame, TreeState, bias_force, mass_matrix
 from dyn_nodes.multibody.elements import Symbols, external_forces
 from dyn_nodes.multibody.spatial import Expression, cross
 from dyn_nodes.simulation.assembly import Actuation, Assembly
+from dyn_nodes.stability.equilibrium.standing import gives_way
 
 UP = (0.0, 0.0, 1.0)
 ROWS = 3
@@ -120,7 +120,7 @@ def rigid_contacts(machine: Machine) -> tuple[RigidContact, ...]:
         refused.append('terrain that rises')
     if machine.needs_constraints:
         refused.append('constraints')
-    if gear_gives_way(machine):
+    if gives_way(machine):
         refused.append('wheels on joints that give way')
     if machine.base.attachment == 'fixed':
         refused.append('a fixed base')

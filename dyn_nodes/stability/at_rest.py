@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.measures import MEASURES, Levels, measure
-from dyn_nodes.model.equilibrium import Stance, gear_gives_way, gravity_in_ground, static_stance
+from dyn_nodes.model.equilibrium import Stance, gravity_in_ground
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import initial_positions, link_poses, rotation_about
 from dyn_nodes.stability.balance import Balance, value_names
 from dyn_nodes.stability.equilibrium.axes import TippingAxes, tipping_axes
 from dyn_nodes.stability.equilibrium.gear import running_gear
-from dyn_nodes.stability.equilibrium.standing import carried, gives_way, standing_supports
+from dyn_nodes.stability.equilibrium.standing import at_rest, carried, gives_way, standing_supports
 from dyn_nodes.stability.gear_margins import AxisMoments, axis_margins, axis_polygon, name_axes
 from dyn_nodes.stability.grip import Grip, axles_of, free_directions, grip_of
 from dyn_nodes.stability.polygon import PolygonError, name_edges, support_order
@@ -80,7 +80,7 @@ class SupportAtRest:
 
 
 def stands_on_springs(machine: Machine) -> bool:
-    """Return whether `static_stance` describes a machine: neither fixed, nor on other ground, nor holding an object."""
+    """Return whether springs alone carry a machine: neither fixed, nor on other ground, nor holding an object."""
     on_others = machine.base.attachment == 'fixed' or machine.loads or machine.rigid_wheels
     return bool(machine.supports and not on_others)
 
@@ -168,8 +168,7 @@ def alarm_levels(machine: Machine, measures: Sequence[str], start: Balance | Non
     """Return the alarm levels of a machine by measure.
 
     Full scale of a measure without a greatest value is that of the machine at rest in the initial position of its
-    files. A planar machine, one with wheels by constraint, one whose contacts hang on joints that give way and one that
-    holds an object have that of `start` instead.
+    files. A planar machine, one that not springs alone carry and one that holds an object have that of `start` instead.
 
     Args:
         machine: the machine.
@@ -194,13 +193,13 @@ def alarm_levels(machine: Machine, measures: Sequence[str], start: Balance | Non
 
 
 def _margins_at_rest(machine: Machine, names: Sequence[str]) -> Mapping[str, Margin] | None:
-    """Return margins by name in the initial position; None where `static_stance` does not describe the machine."""
-    if machine.base.attachment != 'free' or not stands_on_springs(machine) or gear_gives_way(machine):
+    """Return margins by name at rest in the initial position; None where it is not known (`at_rest`)."""
+    if machine.base.attachment != 'free' or not stands_on_springs(machine):
         return None
-    stance = static_stance(machine)
-    if stance is None:
-        return {}
+    resting = at_rest(machine)
+    if resting is None:
+        return None
     try:
-        return support_at_rest(machine, stance).margins(names)
+        return support_at_rest(*resting).margins(names)
     except PolygonError:
         return {}

@@ -301,7 +301,21 @@ class RestSearch:
                 whole[model.free] = give @ step
                 return self._point(self._moved(point, whole), s, multipliers)  # what is left is round-off
             point = self._line_search(point, give @ step, s, multipliers)
-        return NOT_FOUND
+        return self._unfound(point)
+
+    def _unfound(self, point: _Point) -> str:
+        """Return why a descent did not end: a joint that falls without resistance."""
+        give, _ = point.directions
+        if not np.isfinite(point.forces.force).all() or not np.isfinite(point.stiffness).all():
+            return NOT_FOUND
+        values, vectors = np.linalg.eigh(point.stiffness)
+        falls = np.where(np.abs(values) < FLAT * self.model.weight, vectors.T @ give.T @ point.force, 0.0)
+        motion = np.abs(give @ vectors @ falls)
+        joint = int(np.argmax(motion)) if motion.any() else 0
+        return self._nothing_holds(joint) if joint >= (3 if self.model.planar else 6) else NOT_FOUND
+
+    def _nothing_holds(self, joint: int) -> str:
+        return f'nothing holds joint {self.model.joints[joint]!r} in this posture'
 
     def _converged(self, step: Array, force: Array) -> bool:
         small = np.abs(step).max(initial=0.0) <= CONVERGED
@@ -391,7 +405,7 @@ class RestSearch:
         worst, base = int(np.argmax(parts)), 3 if self.model.planar else 6
         joints = parts[base:]
         if worst >= base or joints.max(initial=0.0) > 0.1 * parts.max():
-            return f'nothing holds joint {self.model.joints[base + int(np.argmax(joints))]!r} in this posture'
+            return self._nothing_holds(base + int(np.argmax(joints)))
         return 'slides on this slope: no friction holds the machine'
 
 

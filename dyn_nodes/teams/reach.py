@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.deformable.grasps import on_a_line
-from dyn_nodes.model.equilibrium import static_stance
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import initial_positions, link_poses
 from dyn_nodes.model.rotations import matrix_of_rpy
+from dyn_nodes.stability.equilibrium.standing import at_rest
 
 Array = NDArray[np.float64]
 UP = np.array([0.0, 0.0, 1.0])
@@ -42,19 +42,20 @@ def hand_place(machine: Machine, hand: str) -> Array:
 def hand_pose(machine: Machine, hand: str) -> tuple[Array, Array]:
     """Return the same, and the axes of its link (3, 3) in the world."""
     own = machine.grasp(hand)
-    link = link_poses(machine.links, machine.joints, initial_positions(machine), root_pose(machine))[own.link]
+    link = poses_at_start(machine)[own.link]
     return np.asarray(link[:3, :3] @ own.point + link[:3, 3]), np.asarray(link[:3, :3])
 
 
-def root_pose(machine: Machine) -> Array:
-    """Return the pose (4, 4) of the base link at the start, of a machine on springs at rest on them."""
+def poses_at_start(machine: Machine) -> dict[str, Array]:
+    """Return the poses (4, 4) of the links in the world at the start, of a machine on springs at rest on them."""
     x, y, z, roll, pitch, yaw = machine.initial.pose
-    stance = static_stance(machine) if machine.initial.settle and machine.supports else None
-    if stance is not None:
+    resting = at_rest(machine) if machine.initial.settle else None
+    if resting is not None:
+        machine, stance = resting
         z, roll, pitch = stance.height, stance.roll, stance.pitch
     root = np.eye(4)
     root[:3, :3], root[:3, 3] = matrix_of_rpy((roll, pitch, yaw)), (x, y, z)
-    return root
+    return link_poses(machine.links, machine.joints, initial_positions(machine), root)
 
 
 def fitted(patches: Array, hands: Array) -> tuple[Array, Array]:

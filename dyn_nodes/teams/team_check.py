@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from dyn_nodes.deformable.corotation import CorotatedBody
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses
+from dyn_nodes.model.posture import center_of_mass
 from dyn_nodes.simulation.assembly import gravity_vector
 from dyn_nodes.stability import AdmissibleReactions, admissible_reactions
 from dyn_nodes.stability.grip import grip_of
-from dyn_nodes.teams.reach import root_pose
+from dyn_nodes.teams.reach import poses_at_start
 from dyn_nodes.teams.team import Team, TeamObject, TeamRobot
 
 Array = NDArray[np.float64]
@@ -111,7 +111,7 @@ def _robot_facts(
     robot: TeamRobot, loads: list[tuple[Array, Array]], gravity: Array, friction: float | None
 ) -> RobotFacts:
     machine = robot.machine
-    poses = link_poses(machine.links, machine.joints, initial_positions(machine), root_pose(machine))
+    poses = poses_at_start(machine)
     mass, center = center_of_mass(machine.links, poses, machine.payload)
     names, points, grip, assumed = _contacts(machine, poses, friction)
     if not names:

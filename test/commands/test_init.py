@@ -12,8 +12,8 @@ import yaml
 
 from dyn_nodes.cli import main
 from dyn_nodes.model import load_machine, load_machine_report
-from dyn_nodes.model.equilibrium import static_stance
 from dyn_nodes.model.posture import center_of_mass, link_poses
+from dyn_nodes.stability.equilibrium.standing import at_rest
 
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = ROOT / 'test' / 'corpus'
@@ -54,7 +54,7 @@ def test_tiago_stands_on_its_wheels_and_castors(tmp_path, capsys):
     moving = [joint.name for joint in machine.movable_joints]
     assert moving == ['torso_lift_joint', 'head_1_joint', 'head_2_joint', *(f'arm_{k}_joint' for k in range(1, 8))]
     assert machine.payload.link == 'hand_grasping_frame'
-    stance = static_stance(machine)
+    stance = at_rest(machine)[1]
     assert stance.loads.sum() == pytest.approx(machine.total_mass * 9.81, rel=1e-9)
     assert np.all(stance.loads > 0.0)
     assert 'caster_front_left_2: the name of caster_front_left_2_link' in capsys.readouterr().out
@@ -95,7 +95,7 @@ def test_stiffness_and_damping_are_what_their_reasons_say(tmp_path):
     wheel = machine.wheels[0]
     assert wheel.stiffness == pytest.approx(150.0 * 9.81 / 4 / sag, rel=1e-5)
     assert wheel.damping == pytest.approx(2 * 0.3 * np.sqrt(wheel.stiffness * 150.0 / 4), rel=1e-5)
-    stance = static_stance(machine)
+    stance = at_rest(machine)[1]
     np.testing.assert_allclose(stance.loads / wheel.stiffness, sag, rtol=1e-5)
     np.testing.assert_allclose(stance.contacts, [[0.35, -0.33], [0.35, 0.33], [-0.35, -0.33], [-0.35, 0.33]], atol=1e-9)
 
@@ -104,7 +104,7 @@ def test_struts_of_a_heavy_machine_on_short_feet_are_longer_than_its_sag(tmp_pat
     """50 t on outriggers 7.5 m apart: 0.8 % of their distance would be more than the feet are high."""
     machine, text = init(ROOT / 'test' / 'zoo' / 'crane.urdf', tmp_path)
     assert 'of static sag, 30% of the shortest strut' in text
-    stance = static_stance(machine)
+    stance = at_rest(machine)[1]
     sags = [load / wheel.stiffness for load, wheel in zip(stance.loads, machine.wheels)]
     assert max(sags) < 0.35 * min(wheel.free_length for wheel in machine.wheels)
 
@@ -167,7 +167,7 @@ def test_published_robots_stand(tmp_path, name, contacts):
     machine, _ = init(ROBOTS / name, tmp_path)
     assert machine.base.attachment == 'free'
     assert len(machine.wheels) == contacts
-    assert static_stance(machine).loads.sum() == pytest.approx(machine.total_mass * 9.81, rel=1e-9)
+    assert at_rest(machine)[1].loads.sum() == pytest.approx(machine.total_mass * 9.81, rel=1e-9)
 
 
 @needs_robots

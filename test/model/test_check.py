@@ -142,3 +142,37 @@ def test_a_machine_that_tips_is_refused_unless_it_need_not_rest(tmp_path, capsys
     shown = capsys.readouterr().out
     assert 'does not stand on its wheels' in shown
     assert 'found one in which it tips' in shown
+
+
+GEAR = ROOT / 'test' / 'running_gear'
+
+
+@pytest.mark.parametrize(
+    ('urdf', 'stiffness', 'wheel', 'sag'),
+    [
+        (ROOT / 'test' / 'corpus' / 'crane', ('2.0e5', '4.0e3'), 'front_left', 0.2),
+        (GEAR / 'pivot_side_1000', ('8.0e5', '2.5e4'), 'front_right', 0.5),
+    ],
+)
+def test_a_strut_that_is_compressed_to_its_end_at_rest_is_a_warning(tmp_path, urdf, stiffness, wheel, sag):
+    config = tmp_path / 'soft.yaml'
+    text = urdf.with_suffix('.yaml').read_text(encoding='utf-8')
+    assert stiffness[0] in text
+    config.write_text(text.replace(*stiffness), encoding='utf-8')
+    shown = json.loads(_captured(str(urdf.with_suffix('.urdf')), '--config', str(config), '--json'))
+    where = f'wheels.{wheel}.stiffness'
+    found = next(own for own in shown['warnings'] if own['where'] == where)
+    assert found['expected'] == f'a compression at rest well below the free length, {sag:g} m'
+    assert config.read_text(encoding='utf-8').splitlines()[found['line'] - 1].strip().startswith(f'{wheel}:')
+
+
+def test_a_machine_on_an_oscillating_axle_that_tips_is_a_warning_where_it_need_not_rest(tmp_path):
+    config, text = tmp_path / 'm.yaml', (GEAR / 'pivot_crane.yaml').read_text(encoding='utf-8')
+    posture = 'joint_positions: {swing: 1.57, luff: 0.0, extend: 1.3}'
+    text = text.replace('settle: true', f'settle: false, {posture}').replace('mass: 0', 'mass: 1700')
+    config.write_text(text, encoding='utf-8')
+    shown = json.loads(_captured(str(GEAR / 'pivot_crane.urdf'), '--config', str(config), '--json'))
+    assert [(own['line'], own['found']) for own in shown['warnings'] if own['where'] == 'initial'] == [
+        (3, 'one in which it tips')
+    ]
+    assert shown['machine']['static'] == {'stands': False}

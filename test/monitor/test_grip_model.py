@@ -9,7 +9,6 @@ import pytest
 
 from dyn_nodes.control.trajectory import JointReference, JointTrajectory, TrajectoryPoint
 from dyn_nodes.control.wheel_base import WheelBase
-from dyn_nodes.model.equilibrium import static_stance
 from dyn_nodes.model.posture import initial_positions
 from dyn_nodes.monitor.arm_efforts import ArmEfforts
 from dyn_nodes.monitor.arm_pace import EFFORT_USE, SLOWEST, ArmPace, slowed
@@ -18,6 +17,7 @@ from dyn_nodes.monitor.grip_model import GripModel, GripModelError, features, is
 from dyn_nodes.monitor.ground_compliance import ground_compliance
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.stability import admissible_reactions
+from dyn_nodes.stability.equilibrium.standing import at_rest
 from dyn_nodes.stability.grip import free_directions, grip_of
 
 ARM = ('arm_turn', 'arm_shoulder', 'arm_elbow', 'arm_wrist')
@@ -269,7 +269,7 @@ def test_springs_share_the_load_at_rest_by_their_stiffness(vehicle, front, rear)
     q = np.array([[positions[name] for name in model.joints]])
     rest = np.zeros((1, 3))
     found, _ = model.evaluate(q, 0 * q, 0 * q, rest, rest, np.zeros(4), PAYLOAD, np.array([0.0, 0.0, -9.81]))
-    loads = static_stance(own).loads
+    loads = at_rest(own)[1].loads
     assert np.ptp(loads) > 0.5 * loads.mean(), 'an arm across the vehicle'
     assert found[0, :, 2] == pytest.approx(loads, abs=0.02 * loads.mean()), 'but for the tilt'
 

@@ -56,3 +56,16 @@ def test_what_tips_is_named_before_a_wheel_that_has_lifted(health):
     level, text = said(health, zmp=0.12, load_share=0.0, static=-0.1)
     assert (level, text) == (ERROR, f'tipping: static margin over {EDGE}')
     assert said(health, zmp=0.12, load_share=0.0) == (ERROR, 'lifted: wheel-load share over rear_left')
+
+
+def test_a_run_that_is_inaccurate_warns_with_its_reason_and_is_one_event(health):
+    events, node, reason = [], health.node, 'energy error 3 %, allowed 1 %'
+    node.values = {'mode': 'effort'}
+    node.plant = SimpleNamespace(overturned=False, guard=SimpleNamespace(failed=''), time=2.0, note=events.append)
+    health.pacer = SimpleNamespace(node=node, started=True, paused=False, late=False)
+    assert (health.simulation().level, events) == (OK, [])
+    node.plant.guard.failed = reason
+    for _ in range(2):
+        found = health.simulation()
+        assert (found.level, found.text) == (WARN, f'inaccurate: {reason}')
+    assert [(event.kind, event.details['text']) for event in events] == [('inaccurate', reason)]

@@ -12,10 +12,10 @@ from log_loader_tasks import P3D, STILL, WEIGHT, WHEELS, run
 from scipy.spatial.transform import Rotation
 
 from dyn_nodes.model import load_machine
-from dyn_nodes.model.equilibrium import static_stance
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.simulation import NoEquilibriumError, Settings, System, initial_state, settle
 from dyn_nodes.simulation.assembly import gravity_vector
+from dyn_nodes.stability.equilibrium.standing import at_rest
 
 POSTURES = {
     'carrying': {},
@@ -63,7 +63,7 @@ def test_a_vehicle_whose_front_springs_are_shorter_stands_on_all_of_its_wheels(s
         return replace(own, free_length=own.free_length - shorter * own.name.startswith('front'))
 
     machine = replace(machine, wheels=tuple(map(cut, machine.wheels)))
-    assert static_stance(machine) is not None
+    assert at_rest(machine) is not None
     system = System(machine, 'effort')
     found = settle(system, system.parameters())
     assert abs(found.pose[4]) < 0.02
@@ -217,6 +217,6 @@ def test_a_machine_settles_whose_wheels_are_on_a_link_above_the_root(tmp_path):
     system = System(cart)
     rest = settle(system, system.parameters())
     pose, holding = rest.pose, rest.holding
-    stance = static_stance(cart)
+    stance = at_rest(cart)[1]
     np.testing.assert_allclose(pose[2:5], [stance.height, stance.roll, stance.pitch], atol=1e-9)
     np.testing.assert_allclose(holding[:6], 0.0, atol=1e-6)

@@ -155,7 +155,10 @@ def test_a_machine_that_cannot_stand_at_the_start_is_a_result(tmp_path):
     rows = [trials.row(k, row) for k, row in enumerate(sweep.values)]
     status = {row[2]: row[5] for row in rows}
     assert status == {0.0: 'done', 0.9: 'no start'}
-    assert all(bool(row[7]) == (row[5] != 'done') for row in rows)  # the detail
+    reasons = {row[2]: row[7] for row in rows}
+    assert reasons[0.0] == ''
+    tips = "the machine tips over 'front_right' and 'front_left'"
+    assert reasons[0.9] == f'log_loader: no resting pose on the wheels in this posture: {tips}'
     assert {len(row) for row in rows} == {len(rows[0])}
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.model.equilibrium import LEAST_GRAVITY, Stance, gravity_in_ground, stance_at
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import carrying_links, initial_positions, link_poses
 from dyn_nodes.stability.equilibrium.gear import GearError, RunningGear, neutral, running_gear
@@ -31,6 +32,31 @@ def gives_way(machine: Machine) -> tuple[str, ...]:
     return tuple(
         name for name in moving_joints(machine) if name in idle and idle[name] in ('passive', 'free', 'flexible')
     )
+
+
+def at_rest(machine: Machine) -> tuple[Machine, Stance] | None:
+    """Return a machine with its joints where they are at rest, and how it stands there.
+
+    None where it overturns, and for a machine that does not stand on springs alone (`running_gear`).
+
+    Args:
+        machine: with its payload.
+    """
+    if machine.gravity < LEAST_GRAVITY or machine.total_mass <= 0.0:
+        return None
+    try:
+        running = running_gear(machine)
+    except GearError:
+        return None
+    payload = 0.0 if machine.payload is None else machine.payload.mass
+    found = settle(running, payload, gravity_in_ground(machine))
+    if found is None:
+        return None
+    base, q = running.gear.base + 1, [float(value) for value in found.q]
+    height, pitch, roll = (*q[:base], 0.0)[:3]
+    positions = running.positions | dict(zip(running.joints[base:], q[base:]))
+    resting = replace(machine, initial=replace(machine.initial, joint_positions=positions))
+    return resting, stance_at(machine, positions, height, roll, pitch)
 
 
 def observed_joints(machine: Machine) -> tuple[str, ...]:
