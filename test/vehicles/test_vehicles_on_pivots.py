@@ -1,4 +1,4 @@
-"""Telehandler, forwarder and rover stand as statics says, drive, and are rejected by name where a part takes no pivots."""
+"""Telehandler, forwarder and rover stand as statics says, drive, and are rejected by name by parts without pivots."""
 
 from __future__ import annotations
 
@@ -126,7 +126,9 @@ def test_the_governor_rejects_it_by_name_with_its_brakes_on(tmp_path, name, foun
     with pytest.raises(ValueError, match=f"machine '{name}'.*: expected efforts of an arm on a base that stands"):
         box_of(vehicle(name), efforts=True)
     file = yaml.safe_load((ROOT / 'config' / f'{name}.yaml').read_text())
-    file['locked'] = [joint for joint in vehicle(name).actuated_joints if joint.endswith(('_drive', '_steer'))]
+    file['locked'] = [
+        joint.name for joint in vehicle(name).actuated_joints if joint.name.endswith(('_drive', '_steer'))
+    ]
     (tmp_path / 'braked.yaml').write_text(yaml.safe_dump(file))
     with pytest.raises(ValueError, match=f'{name}.*: expected .*, found {found}'):
         box_of(load_machine(ROOT / 'urdf' / f'{name}.urdf', tmp_path / 'braked.yaml'), efforts=True)
