@@ -95,7 +95,7 @@ class LoadChart:
     """Payloads by slope, reach and swing angle, kg; NaN where the mount does not get there.
 
     Attributes:
-        settings: what was assumed.  joints: names of the arm's joints.
+        settings: what was assumed.  joints: names of the arm's joints.  units: of each where people read it, deg or m.
         reaches: (r,) horizontal distance of the mount from the swing axis (from the first arm joint where nothing
             swings), m.  swings: (s,) position of the swing joint, rad.
         postures: (r, a) positions of the arm's joints, rad or m.  heights: (r,) of the mount above the ground, m.
@@ -116,6 +116,7 @@ class LoadChart:
 
     settings: ChartSettings
     joints: tuple[str, ...]
+    units: tuple[str, ...]
     reaches: Array
     swings: Array
     postures: Array
@@ -167,6 +168,7 @@ def load_chart(machine: Machine, settings: ChartSettings | None = None) -> LoadC
     return LoadChart(
         settings,
         tuple(joint.name for joint in statics.arm),
+        tuple('m' if joint.type == 'prismatic' else 'deg' for joint in statics.arm),
         reaches,
         swings,
         postures,

@@ -65,7 +65,7 @@ def table_rows(chart: LoadChart, slope: int) -> list[list[str]]:
 
     Payloads are in kg, rounded down, each with the letter of `MARKS` that says what limits it.
     """
-    columns = sides(chart, slope)
+    columns, shown = sides(chart, slope), _shown(chart)
     rows = []
     for k, reach in enumerate(chart.reaches):
         if not np.isfinite(chart.heights[k]):
@@ -73,14 +73,30 @@ def table_rows(chart: LoadChart, slope: int) -> list[list[str]]:
         cells = [
             f'{reach:.2f}',
             f'{chart.heights[k]:.1f}',
-            ' '.join(f'{a:.0f}' for a in np.degrees(chart.postures[k]).round() + 0.0),
+            ' '.join(_position(value, unit) for value, unit in zip(shown[k], chart.units)),
         ]
         for name in SIDES:
             values, reasons = columns[name]
-            shown = '-' if np.isnan(values[k]) else f'{ROUNDED * np.floor(values[k] / ROUNDED):.0f}'
-            cells.append(shown if shown == '-' else f'{shown} {MARKS.get(reasons[k], "")}')
+            mass = '-' if np.isnan(values[k]) else f'{ROUNDED * np.floor(values[k] / ROUNDED):.0f}'
+            cells.append(mass if mass == '-' else f'{mass} {MARKS.get(reasons[k], "")}')
         rows.append(cells)
     return rows
+
+
+def _shown(chart: LoadChart) -> Array:
+    """Return the postures (r, a) in the units of the chart."""
+    return np.where(np.array(chart.units) == 'deg', np.degrees(chart.postures), chart.postures)
+
+
+def _position(value: float, unit: str) -> str:
+    return f'{np.round(value) + 0.0:.0f}' if unit == 'deg' else f'{value:.2f}'
+
+
+def posture_heading(chart: LoadChart) -> str:
+    """Return the heading of the postures: joints with their units."""
+    if 'm' not in chart.units:
+        return f'{", ".join(chart.joints)}, deg'
+    return ', '.join(f'{joint} {unit}' for joint, unit in zip(chart.joints, chart.units))
 
 
 def slope_text(chart: LoadChart, slope: int) -> str:
@@ -147,7 +163,7 @@ def _friction_text(chart: LoadChart) -> str:
 def as_text(chart: LoadChart) -> str:
     """Return the tables of all slopes as plain text."""
     lines = [f'Load chart of {chart.machine}: safe payload, kg', '']
-    headings = ['reach, m', 'height, m', f'{", ".join(chart.joints)}, deg', *SIDES]
+    headings = ['reach, m', 'height, m', posture_heading(chart), *SIDES]
     for k in range(len(chart.settings.slopes)):
         rows = [headings, *table_rows(chart, k)]
         widths = [max(len(row[c]) for row in rows) for c in range(len(headings))]
@@ -161,14 +177,14 @@ def write_csv(chart: LoadChart, path: Path) -> None:
     """Write every state of the chart as one line."""
     with path.open('w', newline='', encoding='utf-8') as file:
         writer = csv.writer(file)
-        names = ['slope_deg', 'reach_m', 'swing_deg', 'height_m', *(f'{joint}_deg' for joint in chart.joints)]
-        payloads = ('tipping', 'lift_off', 'fall', 'lifting', 'static', 'dynamic', 'safe')
+        names = ['slope_deg', 'reach_m', 'swing_deg', 'height_m', *map('_'.join, zip(chart.joints, chart.units))]
+        payloads, shown = ('tipping', 'lift_off', 'fall', 'lifting', 'static', 'dynamic', 'safe'), _shown(chart)
         writer.writerow([*names, *(f'{name}_kg' for name in payloads), 'limited_by'])
         for k, r, s in np.ndindex(chart.safe.shape):
             if not np.isfinite(chart.heights[r]):
                 continue
             state = (np.degrees(chart.settings.slopes[k]), chart.reaches[r], np.degrees(chart.swings[s]))
-            posture = (chart.heights[r], *np.degrees(chart.postures[r]))
+            posture = (chart.heights[r], *shown[r])
             masses = (getattr(chart, name)[k, r, s] for name in payloads)
             numbers = [f'{value:.4f}' for value in (*state, *posture)] + [f'{value:.1f}' for value in masses]
             writer.writerow([*numbers, REASONS[int(chart.reason[k, r, s])]])

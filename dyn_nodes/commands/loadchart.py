@@ -178,13 +178,13 @@ def _check(args: argparse.Namespace) -> None:
 def _print(chart: LoadChart) -> None:
     from rich.table import Table
 
-    from dyn_nodes.analysis.load_chart_output import SIDES, assumptions, slope_text, table_rows
+    from dyn_nodes.analysis.load_chart_output import SIDES, assumptions, posture_heading, slope_text, table_rows
 
     console = tables.console()
     for k in range(len(chart.settings.slopes)):
         title = f'{chart.machine}: safe payload, kg, {slope_text(chart, k)}'
         table = Table(title=title, title_justify='left', title_style='bold')
-        for heading in ('reach, m', 'height, m', f'{", ".join(chart.joints)}, deg', *SIDES):
+        for heading in ('reach, m', 'height, m', posture_heading(chart), *SIDES):
             table.add_column(heading, justify='right')
         for row in table_rows(chart, k):
             table.add_row(*row)

@@ -18,7 +18,7 @@ from dyn_nodes.analysis.load_chart import (
     load_chart,
     slope_gravity,
 )
-from dyn_nodes.analysis.load_chart_output import SIDES, as_text, sides, table_rows
+from dyn_nodes.analysis.load_chart_output import SIDES, as_text, posture_heading, sides, table_rows
 from dyn_nodes.analysis.load_statics import LoadStatics
 from dyn_nodes.commands import CommandError, loadchart
 from dyn_nodes.model import load_machine
@@ -233,6 +233,15 @@ def test_the_table_rounds_down_and_names_the_limit(chart):
     text = as_text(chart)
     assert 'slope 10°, machine heading anywhere' in text
     assert '75 % of the tipping load' in text
+
+
+def test_a_telescope_is_shown_in_metres():
+    chart = load_chart(load_machine(*machine_files('telehandler')), ChartSettings(reach_step=2.0))
+    assert posture_heading(chart) == 'luff_joint deg, extend_joint m, fork_joint deg'
+    assert chart.postures[-1, 1] == pytest.approx(2.8, abs=0.02)
+    luff, extend, _ = (float(word) for word in table_rows(chart, 0)[-1][2].split())
+    assert luff == pytest.approx(np.degrees(chart.postures[-1, 0]), abs=0.5)
+    assert extend == pytest.approx(chart.postures[-1, 1], abs=0.005)
 
 
 def command(*arguments):
