@@ -51,7 +51,7 @@ LONGEST = 900.0
 HEAD = """\
 # The zoo
 
-Machines of others, taken as they are published, and two of our own in the shape of such descriptions. Each goes
+Machines of others, taken as they are published, and some of our own in the shape of such descriptions. Each goes
 through `dyn-nodes init` (which writes its first machine YAML), `dyn-nodes check`, and {seconds:g} s as `dynamics_node`
 in lockstep. The joints are held where they start, nothing is commanded, and there are guard zones around the arrays of
 all compiled kernels (`DYN_NODES_GUARD=1`). A machine passes where nothing falls and nothing drifts: joints move by less

@@ -26,6 +26,9 @@ REACHING = {
     'log_loader': {'swing_joint': 1.2, 'boom_joint': 0.2, 'stick_joint': -0.3},
     'pivot_crane': {'swing': 1.2, 'luff': 0.1, 'extend': 1.2},
     'pivot_crane_locked': {'swing': 1.2, 'luff': 0.1, 'extend': 1.2},
+    'telehandler': {'luff_joint': 0.5, 'extend_joint': 2.5, 'fork_joint': -0.5},
+    'forwarder': {'slew_joint': 1.3, 'boom_joint': 0.4, 'stick_joint': -0.6, 'extend_joint': 1.0},
+    'rover': {'azimuth_joint': 1.4, 'shoulder_joint': 0.6, 'elbow_joint': -0.8},
 }
 """Postures in which machines are tried, where not in the initial ones."""
 
