@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 MOST_STATES = 5_000_000
 PIECE = 50_000
-"""States after which the progress is told."""
+"""States after which progress is reported."""
 
 
 @dataclass(frozen=True, eq=False)
