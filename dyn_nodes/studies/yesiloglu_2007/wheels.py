@@ -31,7 +31,10 @@ def simulate(
     tau = wheeled.forward(model, dict(torques))
     inputs = Inputs.constant({name: float(tau[model.tree.velocity_index(name)]) for name in torques})
     return system.run(
-        system.state(model.q, model.v), np.linspace(0.0, duration, samples), inputs, settings=Settings(step=step)
+        system.state(model.q, model.v),
+        np.linspace(0.0, duration, samples),
+        inputs,
+        settings=Settings(step=step, stabilization=None),
     )
 
 
