@@ -71,8 +71,8 @@ def chain_system() -> System:
 
 
 def state_of(angles: ArrayLike, rates: ArrayLike) -> Array:
-    """Return the state (6,) of absolute angles and rates, rad and rad/s."""
-    return np.concatenate([np.diff(angles, prepend=0.0), np.diff(rates, prepend=0.0)])
+    """Return the state (8,) of absolute angles and rates, rad and rad/s, without work and heat so far."""
+    return np.concatenate([np.diff(angles, prepend=0.0), np.diff(rates, prepend=0.0), np.zeros(2)])
 
 
 def efforts_of(torques: ArrayLike) -> Array:
