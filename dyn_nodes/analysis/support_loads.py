@@ -55,11 +55,13 @@ def support_loads(
         positions: of joints by name, over those of the start, rad or m.
 
     Raises:
-        ValueError: no payload, no such joint, a position outside its limits, or a machine whose equilibrium cannot be
-            computed.
+        ValueError: no payload, or one beyond its limit, no such joint, a position outside its limits, or a machine
+            whose equilibrium cannot be computed.
     """
     if machine.payload is None:
         raise ValueError(f'{machine.name}: support loads need a payload: the key `payload` of the machine YAML')
+    if not 0.0 <= payload <= machine.payload.limit:
+        raise ValueError(f'{machine.name}: payload: expected 0 to {machine.payload.limit:g} kg, found {payload:g}')
     _check(machine, positions or {})
     at = {**initial_positions(machine), **(positions or {})}
     joint = _swing_joint(machine)

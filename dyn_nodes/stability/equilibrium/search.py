@@ -21,6 +21,8 @@ LEVELS = 8
 """Number of equilibria that are lost one after another before a fall."""
 BALANCED = 1e-10
 """Greatest residual of an equilibrium, of the weight times 1 or 1 m."""
+ROUND_OFF = 1e-15
+"""Error of a position by rounding, m or rad."""
 CLOSED = 1e-11
 """Greatest residual of the constraint rows, m or rad."""
 BESIDE = 1e-3
@@ -125,14 +127,16 @@ def newton_step(at, multipliers, shift, step):
 @part
 def unbalanced(at, multipliers, weight):
     """Return the greatest unbalanced force over the weight, or a number above 1 where constraints are not met."""
-    n, m, worst = at.force.shape[0], at.gap.shape[0], 0.0
+    n, m, worst, hardest = at.force.shape[0], at.gap.shape[0], 0.0, 0.0
     for j in range(n):
         value = at.force[j]
         for r in range(m):
             value -= at.rows[r, j] * multipliers[r]
         if not abs(value) <= worst:
             worst = abs(value)
-    return worst / weight if greatest(at.gap, m) < CLOSED else 2.0
+        hardest = max(hardest, at.stiffness[j, j])
+    # round-off of a position counts no more than BALANCED
+    return worst / (weight + ROUND_OFF / BALANCED * hardest) if greatest(at.gap, m) < CLOSED else 2.0
 
 
 @part
