@@ -22,7 +22,7 @@ from dyn_nodes.nodes.object_shapes import shape_of
 from dyn_nodes.nodes.transforms import set_quaternion, set_vector
 from dyn_nodes.nodes.viewer_inputs import LATCHED
 from dyn_nodes.teams import load_team
-from dyn_nodes.teams.reach import root_pose
+from dyn_nodes.teams.reach import poses_at_start
 
 pytest.importorskip('viser', reason='the viewer needs viser')
 
@@ -141,7 +141,7 @@ class Stage:
             ]
             made[0].publish(String(data=Path(robot.urdf).read_text()))
             positions = {name: float(value) for name, value in robot.machine.initial.joint_positions.items()}
-            self.robots.append((made[1], made[2], positions, root_pose(robot.machine)))
+            self.robots.append((made[1], made[2], positions, poses_at_start(robot.machine)[robot.machine.base.link]))
 
     def hands(self, now: float) -> list[HeldHand]:
         """Return hands whose heights swing against each other."""
