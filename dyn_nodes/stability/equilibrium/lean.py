@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dyn_nodes.stability.equilibrium._kernels import part
+from dyn_nodes.stability.equilibrium._kernels import inlined, part
 from dyn_nodes.stability.equilibrium.balance import balance, cross, dot, motion_of, point_of
 from dyn_nodes.stability.equilibrium.search import FOUND, is_positive, settle, tangent
 
@@ -136,7 +136,7 @@ def _last_to_lift(supports, j, k, third, p, r, n):
     return -1
 
 
-@part
+@inlined
 def lean_payload(gear, start, gravity, edges, q, at):
     """Return the tipping load of a state, kg; UNKNOWN where the edges do not give it.
 
@@ -202,7 +202,7 @@ def _upright_payload(gear, joint, gravity, j, k):
     return -stable / each if each < 0.0 else np.inf
 
 
-@part
+@inlined
 def _confirmed(gear, payload, gravity, q, at):
     """Return whether a machine balances at a position, stable as long as the supports that just lift carry."""
     weight = balance(gear, q, payload, gravity, np.empty(0), at)

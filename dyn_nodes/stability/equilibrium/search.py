@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dyn_nodes.stability.equilibrium._kernels import part
+from dyn_nodes.stability.equilibrium._kernels import inlined, part
 from dyn_nodes.stability.equilibrium.balance import SINGULAR, balance
 
 FOUND, OVERTURNED, UNSOLVED = range(3)
@@ -415,7 +415,7 @@ def follow(gear, ramp, share, q, multipliers, step, most, fine, stages, count, a
     return share, share < most, count
 
 
-@part
+@inlined
 def tip(gear, ramp, share, q, multipliers, step, most, fine, levels, stages, lost, fell, at):
     """Follow a machine on a ramp through all equilibria up to its fall.
 
@@ -444,7 +444,7 @@ def tip(gear, ramp, share, q, multipliers, step, most, fine, levels, stages, los
         return float(NOT_STANDING), 0.0, 0.0, 0
     put(q, lost)
     carrying = at.compression > 0.0
-    lift_off, loss, count = np.inf, np.inf, 0
+    lift_off, loss, count = np.inf, np.inf, np.int64(0)
     for level in range(levels):
         first = count
         share, ended, count = follow(gear, ramp, share, q, multipliers, step, most, fine, stages, count, at)
@@ -529,7 +529,7 @@ def _note(gear, q, levels, before, ends, share, stages, count):
     return count
 
 
-@part
+@inlined
 def _located(gear, ramp, start, start_multipliers, share, step, stage, fine, moves, at):
     """Return the share of the ramp within a step at which an event happens (regula falsi, Illinois)."""
     q, multipliers, gravity = start.copy(), start_multipliers.copy(), np.empty(3)

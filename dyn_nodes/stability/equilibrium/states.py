@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dyn_nodes.stability.equilibrium._kernels import kernel, part
+from dyn_nodes.stability.equilibrium._kernels import inlined, kernel
 from dyn_nodes.stability.equilibrium.balance import balance
 from dyn_nodes.stability.equilibrium.lean import UNKNOWN, lean_payload
 from dyn_nodes.stability.equilibrium.search import NOT_STANDING, Ramp, put, tip
@@ -87,7 +87,7 @@ def tipping_kernel(
     return count
 
 
-@part
+@inlined
 def _set_down(gear, start, ramp, gravity, settings, most, levels, stages, multipliers, positions, at):
     """Set a machine down at the start of a ramp and follow it; arguments and results are those of `tip`."""
     put(start, positions[0])
