@@ -78,6 +78,7 @@ def test_levers_with_which_a_search_lifted_a_wheel_lift_none(rig):
     assert outcome.share > 0.05
 
 
+@pytest.mark.slow
 def test_a_light_machine_stands_with_the_governor_too():
     """Its payload may err by a fifth, which bends how it brakes more than that of a heavy one does."""
     machine = load_machine(*LIGHT)
