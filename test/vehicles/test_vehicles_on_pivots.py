@@ -11,12 +11,15 @@ import yaml
 from vehicles import GRAVITY, ROOT, plant, vehicle
 
 from dyn_nodes.cli import main
+from dyn_nodes.commands.machine_summary import machine_summary
 from dyn_nodes.library.machine import Machine
 from dyn_nodes.model import load_machine
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.stability.equilibrium.gear import GearError, running_gear
 from dyn_nodes.stability.equilibrium.tipping import settle
 from dyn_nodes.studies.governor_cases import box_of
+
+CASES = ROOT / 'test' / 'running_gear'
 
 LOOSE = {
     'telehandler': ['rear_axle_joint'],
@@ -143,3 +146,16 @@ def test_outriggers_on_the_ground_carry_the_rear_frame_of_the_forwarder():
     assert found['left_pad'] > found['right_pad'] > 0.0
     raised, down = (Machine(machine).tipping(OUT | legs).load for legs in ({}, DOWN))
     assert down > 2.0 * raised
+
+
+def test_the_governor_rejects_a_crane_on_a_pivoted_axle_by_name(capsys):
+    files = str(CASES / 'pivot_crane.urdf'), '--config', str(CASES / 'pivot_crane_650.yaml')
+    assert main(['governor', 'test', *files, '--efforts', '--runs', '10', '--nominal']) != 0
+    assert "found 'axle_pivot' without" in capsys.readouterr().err
+
+
+def test_six_wheels_on_rockers_tip_over_pairs_of_pivots_and_six_feet_of_one_body_about_their_edges():
+    rover = machine_summary(vehicle('rover'))['static']
+    assert set(rover['margins']['static']['names']) == {'left', 'right', 'front_1', 'front_2'}
+    feet = load_machine(CASES / 'six_feet.urdf', CASES / 'six_feet.yaml')
+    assert len(machine_summary(feet)['static']['margins']['static']['names']) == 6
