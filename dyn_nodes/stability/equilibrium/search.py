@@ -32,6 +32,8 @@ SOFT = 1e-7
 CORRECTIONS = 15
 LONGEST = 0.05
 """Greatest change of a displacement between two equilibria of a path, m or rad."""
+CURVED, JUMP = 1.05, 5e-4
+"""A displacement along a path over that by its slopes, and what is more than that by which a jump counts, m or rad."""
 DESCENT, DESCENTS = 0.02, 4000
 """Greatest step, m or rad, and number of steps of a descent to the next equilibrium."""
 STEEPEST = 0.9
@@ -390,6 +392,8 @@ def follow(gear, ramp, share, q, multipliers, step, most, fine, stages, count, a
         put(q, trial)
         put(multipliers, guess)
         found = correct(gear, trial, payload, gravity, guess, moves, at)
+        if found and _near(trial, q):
+            found = _goes_on(gear, ramp, share, step, q, multipliers, trial, guess, gravity, moves, at)
         if not found or not _near(trial, q):
             if step <= fine:
                 break
@@ -485,6 +489,29 @@ def _flattened(gear, at):
         if at.compression[k] > gear.supports[k].free_length:
             return k
     return -1
+
+
+@part
+def _goes_on(gear, ramp, share, step, q, multipliers, trial, guess, gravity, moves, at):
+    """Return whether an equilibrium continues the one a step of the share before, instead of lying behind a jump.
+
+    On one branch a displacement is at most the greater of the slopes at both ends, times the step; afterwards `at` is
+    the balance at `trial` again.
+    """
+    n, slopes = q.shape[0], np.zeros(q.shape[0])
+    for side in range(2):
+        payload = load_at(ramp, share + (step if side == 0 else 0.0), gravity)
+        there, pushed = (q, multipliers) if side == 0 else (trial, guess)
+        weight = balance(gear, there, payload, gravity, pushed, at)
+        if not newton_step(at, pushed, 1e-3 * SOFT * weight, moves):
+            return False
+        for j in range(n):
+            slopes[j] = max(slopes[j], abs(moves[j]))
+    balance(gear, trial, load_at(ramp, share + step, gravity), gravity, guess, at)
+    for j in range(n):
+        if not abs(trial[j] - q[j]) <= CURVED * slopes[j] + JUMP:
+            return False
+    return True
 
 
 @part
