@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dyn_nodes.analysis.load_gear import LoadGear
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.model.machine import Base, Joint, Machine
-from dyn_nodes.model.posture import carrying_links, center_of_mass, initial_positions, link_poses
+from dyn_nodes.model.posture import carrying_links, center_of_mass, initial_positions, link_poses, moved_links
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
 from dyn_nodes.stability.equilibrium.gear import GearError
 
@@ -127,11 +127,7 @@ class LoadStatics:
     @cached_property
     def _moved(self) -> set[str]:
         """Names of the links that the chain moves."""
-        moved = {self.chain[0].child}
-        for joint in self.machine.joints:  # ordered from the root
-            if joint.parent in moved:
-                moved.add(joint.child)
-        return moved
+        return moved_links(self.machine, self.chain[0])
 
     def mount(self, q: Array) -> Array:
         """Return the payload's mount (N, 3) in base axes, m, for positions of the chain (N, c)."""

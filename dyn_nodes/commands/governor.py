@@ -157,7 +157,7 @@ def _records(
 
     cases = _given_cases(args, box) + random_cases(box, args.runs, args.seed, args.first)
     with (
-        governor_box.progress() as bar,
+        tables.progress() as bar,
         Campaign(machine, path, args.jobs, governor_box.settings(args)) as campaign,
     ):
 

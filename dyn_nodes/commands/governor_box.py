@@ -198,13 +198,3 @@ def runs_file(args: argparse.Namespace, name: str = 'runs.jsonl') -> Path | None
     except OSError as error:
         raise CommandError(f'--out: {error.filename}: {error.strerror}') from None
     return Path(args.out / name)
-
-
-def progress() -> Any:
-    """Return a bar on the terminal's error output; nothing is shown where that is no terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = (TextColumn('{task.description:<18}'), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

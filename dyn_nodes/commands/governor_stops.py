@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     cases = random_cases(box, args.runs, args.seed)
     try:
         settings = governor_box.settings(args)
-        with governor_box.progress() as bar, Campaign(machine, path, args.jobs, settings, kind=kind) as campaign:
+        with tables.progress() as bar, Campaign(machine, path, args.jobs, settings, kind=kind) as campaign:
             task = bar.add_task('stops', total=len(cases))
             campaign.progress = lambda: bar.advance(task)
             records = campaign.run(cases, governed=not args.free)

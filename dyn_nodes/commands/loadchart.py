@@ -136,11 +136,10 @@ def run(args: argparse.Namespace) -> int:
 def _map(machine: Machine, settings: ChartSettings, count: int) -> LoadMap:
     """Compute the map, and print how long it took."""
     from dyn_nodes.analysis.load_map import load_map
-    from dyn_nodes.commands.governor_box import progress
 
     small = load_map(machine, settings, 2)  # machine code
     since = time.perf_counter()
-    with progress() as bar:
+    with tables.progress() as bar:
         task = bar.add_task('postures', total=len(settings.slopes) * count ** len(small.joints))
         found = load_map(machine, settings, count, lambda postures: bar.advance(task, postures))
     seconds = time.perf_counter() - since

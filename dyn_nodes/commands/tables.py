@@ -1,4 +1,4 @@
-"""Tables on the terminal. Names come from files: a `[` in one is a letter, no markup."""
+"""Tables and bars on the terminal. Names come from files: a `[` in one is a letter, no markup."""
 
 from __future__ import annotations
 
@@ -26,3 +26,13 @@ def say(console: Any, text: str, **options: Any) -> None:
         )
         text = lines.fill(text)
     console.print(text, soft_wrap=True, **options)
+
+
+def progress() -> Any:
+    """Return a bar on the terminal's error output; nothing is shown where that is no terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn('{task.description:<18}'), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

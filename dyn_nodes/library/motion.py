@@ -77,11 +77,11 @@ def at_rest(
 
     Raises ValueError where it cannot rest.
     """
-    plant = None
+    # joints that give way come to rest by themselves, on a stop a little beyond it
+    plant, held = None, [name for name in machine.joints if name not in gives_way(machine.data)]
+    places = [machine.position_names.index(name) for name in held]
     for q in motion.q:
-        joints = {name: float(q[machine.position_names.index(name)]) for name in machine.joints}
-        for name in gives_way(machine.data):  # they come to rest by themselves, on a stop a little beyond it
-            joints.pop(name, None)
+        joints = dict(zip(held, map(float, q[places])))
         if plant is None:
             plant = machine.plant(True, joints, payload, slope, measures=measures)
         else:

@@ -95,12 +95,12 @@ def moved_inertia(machine: Machine, joint: Joint, poses: Mapping[str, Array]) ->
         joint: of it, movable.
         poses: of its links.
     """
-    return _inertia_of(machine, joint, _beyond(machine, joint), poses)
+    return _inertia_of(machine, joint, moved_links(machine, joint), poses)
 
 
 def carrying_inertia(machine: Machine, joint: Joint, poses: Mapping[str, Array]) -> float:
     """Return the inertia of the links that a joint does not move, in the terms of `moved_inertia`."""
-    return _inertia_of(machine, joint, {link.name for link in machine.links} - _beyond(machine, joint), poses)
+    return _inertia_of(machine, joint, {link.name for link in machine.links} - moved_links(machine, joint), poses)
 
 
 def _inertia_of(machine: Machine, joint: Joint, moved: set[str], poses: Mapping[str, Array]) -> float:
@@ -142,7 +142,7 @@ def yielding_joints(machine: Machine, positions: Mapping[str, float]) -> list[st
     poses = link_poses(machine.links, machine.joints, positions)
     found = []
     for joint in idle:
-        moved = _beyond(machine, joint)
+        moved = moved_links(machine, joint)
         supports = [own for own in machine.supports if own.link in moved]
         points = [poses[own.link][:3, :3] @ own.position + poses[own.link][:3, 3] for own in supports]
         if joint.name in sprung or (_raises(joint, poses, points) if points else joint.friction == 0.0):
@@ -150,7 +150,7 @@ def yielding_joints(machine: Machine, positions: Mapping[str, float]) -> list[st
     return found
 
 
-def _beyond(machine: Machine, joint: Joint) -> set[str]:
+def moved_links(machine: Machine, joint: Joint) -> set[str]:
     """Return the names of the links that a joint moves."""
     moved = {joint.child}
     for other in machine.joints:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dyn_nodes.model.bodies import Joint
 from dyn_nodes.model.constraint import End, MachineConstraint
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.model.posture import initial_positions, link_poses
+from dyn_nodes.model.posture import initial_positions, link_poses, moved_links
 from dyn_nodes.stability.equilibrium.balance import ANGULAR, DISTANCE, LINEAR
 
 Array = NDArray[np.float64]
@@ -218,10 +218,7 @@ def neutral(machine: Machine, joint: Joint, poses: Mapping[str, Array]) -> str:
         return ''
     if joint.type == 'prismatic':
         return ''
-    moved = {joint.child}
-    for other in machine.joints:
-        if other.parent in moved:
-            moved.add(other.child)
+    moved = moved_links(machine, joint)
     axis, origin = poses[joint.child][:3, :3] @ joint.axis, poses[joint.child][:3, 3]
     if any(end is not None and end.link in moved for own in machine.constraints for end in (own.first, own.second)):
         return ''
