@@ -204,12 +204,11 @@ def spans(gear, at):
     first, far, size = -1, -1, 0.0
     for k in range(gear.supports.shape[0]):
         if at.compression[k] > 0.0:
-            if first < 0:
-                first = k
-            ax, ay = gear.supports[k].point[0] - gear.supports[first].point[0], gear.supports[k].point[1]
-            ay -= gear.supports[first].point[1]
-            if ax * ax + ay * ay > size:
-                size, far = ax * ax + ay * ay, k
+            first = k if first < 0 else first
+            one, two = gear.supports[first].point, gear.supports[k].point
+            square = (two[0] - one[0]) ** 2 + (two[1] - one[1]) ** 2
+            if square > size:
+                size, far = square, k
     if far < 0:
         return False
     one, two = gear.supports[first].point, gear.supports[far].point
@@ -379,7 +378,7 @@ def follow(gear, ramp, share, q, multipliers, step, most, fine, stages, count, a
     """
     n, m, supports = q.shape[0], multipliers.shape[0], gear.supports.shape[0]
     trial, guess, gravity, moves = q.copy(), multipliers.copy(), np.empty(3), np.zeros(n + m)
-    levels, before, last, grows, flat = np.zeros(supports), np.zeros(supports), 0.0, True, False
+    levels, before, last, grows, flat = np.zeros(supports), np.zeros(supports), 0.0, True, -1
     ends = np.zeros(n, np.int64)
     payload = load_at(ramp, share, gravity)
     balance(gear, q, payload, gravity, multipliers, at)
@@ -391,10 +390,10 @@ def follow(gear, ramp, share, q, multipliers, step, most, fine, stages, count, a
         payload = load_at(ramp, share + step, gravity)
         put(q, trial)
         put(multipliers, guess)
-        found = correct(gear, trial, payload, gravity, guess, moves, at)
-        if found and _near(trial, q):
+        found, near = correct(gear, trial, payload, gravity, guess, moves, at), _near(trial, q)
+        if found and near:
             found = _goes_on(gear, ramp, share, step, q, multipliers, trial, guess, gravity, moves, at)
-        if not found or not _near(trial, q):
+        if not found or not near:
             if step <= fine:
                 break
             grows = grows and found
@@ -410,8 +409,10 @@ def follow(gear, ramp, share, q, multipliers, step, most, fine, stages, count, a
         put(guess, multipliers)
         share += step
         last = step
-        if not flat and _flattened(gear, at) >= 0:
-            flat, count = True, _append(stages, count, FLATTENED, _flattened(gear, at), share)
+        if flat < 0:
+            flat = _flattened(gear, at)
+            if flat >= 0:
+                count = _append(stages, count, FLATTENED, flat, share)
         if grows:
             step *= 1.5
         elif step <= fine:
@@ -432,7 +433,7 @@ def tip(gear, ramp, share, q, multipliers, step, most, fine, levels, stages, los
         step: first step of the share.
         most: share at which the search ends.
         fine: step of the share at which the end of a path is found.
-        levels: number of equilibria that may be lost one after another; 0: the machine is set down only.
+        levels: number of equilibria that may be lost one after another.
         stages: (r, 3) events in order: kind, number, share; filled.
         lost: (n,) position of the last equilibrium before the first loss; filled.
         fell: (n,) position of the last equilibrium before the fall; filled.

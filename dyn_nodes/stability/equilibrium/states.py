@@ -1,4 +1,4 @@
-"""Entry points of the array loops: tipping of many states of an arm, and the balance of one position."""
+"""Entry points of the array loops: tipping of many states of an arm, rest and balance of one position."""
 # mypy: ignore-errors
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import numpy as np
 from dyn_nodes.stability.equilibrium._kernels import inlined, kernel
 from dyn_nodes.stability.equilibrium.balance import balance
 from dyn_nodes.stability.equilibrium.lean import UNKNOWN, lean_payload
-from dyn_nodes.stability.equilibrium.search import NOT_STANDING, Ramp, put, tip
+from dyn_nodes.stability.equilibrium.search import NOT_STANDING, Ramp, put, settle, tip
 
 ARM = np.dtype([('mass', 'f8'), ('moment', 'f8', (3,)), ('mount', 'f8', (3,))], align=True)
 """An arm in one posture: mass, kg, mass times centre of mass, kg m, without payload, and the place of the payload, m,
@@ -19,6 +19,12 @@ in axes of the body that carries it."""
 def balance_kernel(gear, q, payload, gravity, multipliers, at):
     """Fill the balance at a position and return the weight, N."""
     return balance(gear, q, payload, gravity, multipliers, at)
+
+
+@kernel
+def settle_kernel(gear, q, payload, gravity, multipliers, at):
+    """Let a machine sink from a position to rest, in place, as `settle` does, and return what it returns."""
+    return settle(gear, q, payload, gravity, multipliers, at)
 
 
 @kernel
@@ -36,12 +42,12 @@ def tipping_kernel(
         edges: (e, 2) supports at the ends of the edges of the support polygon of a machine that stands as one body;
             with them the first loss alone is found at once where it can be. Empty: every path is followed.
         settings: start of the ramp, first step, greatest load and step at which the end of a path is found, kg or rad.
-        levels: 0: the machine is set down only; 1: up to the first loss; `LEVELS`: up to the fall.
+        levels: 1: up to the first loss; `LEVELS`: up to the fall.
         stages: (r, 3) events of the last state: kind, number, load; filled.
         multipliers: (m,) of the constraints; those of the last state.
         positions: (3, n) of the last state: where it ends, before the first loss, and before the fall; filled.
         loads: (3, k) filled; the first is NOT_STANDING where the machine does not stand at the start.
-        at: scratch; at the end the balance of the last state where `levels` is 0.
+        at: scratch.
 
     Returns:
         Number of the events.
@@ -55,7 +61,7 @@ def tipping_kernel(
             joint.moment[a] = moment[a] + arms[k].moment[a]
             load.point[a] = arms[k].mount[a]
             loads[a, k] = np.inf
-        first, stands = worst, True
+        first, worst, stands = worst, 0, True
         if headings > 1 or levels == 1:
             for i in range(headings):  # beginning with the one that was worst for the state before
                 h = (first + i) % headings
@@ -67,14 +73,14 @@ def tipping_kernel(
                         continue
                 most = min(settings[2], loads[1, k])
                 lift_off, loss, _, count = _set_down(
-                    gear, start, ramp, gravities[h], settings, most, min(levels, 1), stages, multipliers, positions, at
+                    gear, start, ramp, gravities[h], settings, most, 1, stages, multipliers, positions, at
                 )
                 if lift_off == NOT_STANDING:
                     loads[0, k], loads[1, k], loads[2, k], stands, worst = lift_off, 0.0, 0.0, False, h
                     break
                 if loss < loads[1, k]:
                     loads[0, k], loads[1, k], worst = lift_off, loss, h
-        if stands and levels != 1:
+        if stands and levels > 1:
             lift_off, loss, fall, count = _set_down(
                 gear, start, ramp, gravities[worst], settings, settings[2], levels, stages, multipliers, positions, at
             )

@@ -22,6 +22,7 @@ from dyn_nodes.stability.equilibrium.search import (
     EVENTS,
     FALL,
     FLATTENED,
+    FOUND,
     LEVELS,
     LIFTED,
     LOSS,
@@ -32,7 +33,7 @@ from dyn_nodes.stability.equilibrium.search import (
     UPPER,
     Ramp,
 )
-from dyn_nodes.stability.equilibrium.states import ARM, balance_kernel, tipping_kernel
+from dyn_nodes.stability.equilibrium.states import ARM, balance_kernel, settle_kernel, tipping_kernel
 
 Array = NDArray[np.float64]
 FINE = 1e-6
@@ -123,37 +124,12 @@ def settle(running: RunningGear, payload: float, gravity: Array, start: Array | 
         gravity: (3,) in axes of the ground, x along the heading, m/s2.
         start: (n,) position to start from.
     """
-    found = _Found(
-        running, payload_ramp(gravity), running.start if start is None else start, (payload, 0.0, 0.0, 0.0), 0
-    )
-    if not found.stands:
+    gear, q = running.gear, np.array(running.start if start is None else start, dtype=np.float64)
+    at, multipliers = new_balance(gear), np.zeros(gear.rows)
+    if settle_kernel(gear, q, float(payload), np.asarray(gravity, dtype=np.float64), multipliers, at) != FOUND:
         return None
-    compression = found.at.compression.copy()
-    loads = running.gear.supports['stiffness'] * np.maximum(compression, 0.0)
-    return Equilibrium(found.positions[0], found.multipliers, compression, loads)
-
-
-class _Found:
-    """Result of `tipping_kernel` for a machine with its arm in one posture."""
-
-    def __init__(
-        self, running: RunningGear, ramp: Ramp, start: Array, settings: tuple[float, float, float, float], levels: int
-    ) -> None:
-        gear, arm = running.gear, np.zeros(1, ARM)
-        arm['mount'][0] = gear.load['point'][0]
-        self.at, self.multipliers, self.positions = new_balance(gear), np.zeros(gear.rows), np.zeros((3, len(start)))
-        events, loads = np.zeros((EVENTS, 3)), np.zeros((3, 1))
-        gravities, numbers = ramp.gravity[np.newaxis], np.array(settings, dtype=np.float64)
-        scratch = events, self.multipliers, self.positions, loads, self.at
-        edges = np.zeros((0, 2), dtype=np.int64)
-        count = tipping_kernel(gear, start, arm, ramp, gravities, edges, numbers, levels, *scratch)
-        self.events = events[:count]
-        self.lift_off, self.loss, self.fall = (float(load) for load in loads[:, 0])
-
-    @property
-    def stands(self) -> bool:
-        """Whether the machine stands at the start."""
-        return self.lift_off != NOT_STANDING
+    compression = at.compression.copy()
+    return Equilibrium(q, multipliers, compression, gear.supports['stiffness'] * np.maximum(compression, 0.0))
 
 
 def tipping_load(running: RunningGear, gravity: Array, payload: float = 0.0) -> Tipping:
@@ -195,16 +171,34 @@ def payload_ramp(gravity: Array) -> Ramp:
 
 
 def _tipping(running: RunningGear, ramp: Ramp, start: float, most: float, unit: float) -> Tipping:
-    found = _Found(running, ramp, running.start, (start, STEP * unit, most, FINE * unit), LEVELS)
-    if not found.stands:
+    gear, arm = running.gear, np.zeros(1, ARM)
+    arm['mount'][0] = gear.load['point'][0]
+    events, loads, positions = np.zeros((EVENTS, 3)), np.zeros((3, 1)), np.zeros((3, len(running.start)))
+    count = tipping_kernel(
+        gear,
+        running.start,
+        arm,
+        ramp,
+        ramp.gravity[np.newaxis],
+        np.zeros((0, 2), dtype=np.int64),
+        np.array([start, STEP * unit, most, FINE * unit]),
+        LEVELS,
+        events,
+        np.zeros(gear.rows),
+        positions,
+        loads,
+        new_balance(gear),
+    )
+    lift_off, loss, fall = (float(load) for load in loads[:, 0])
+    if lift_off == NOT_STANDING:
         raise NotStandingError(f'{running.machine.name}: it does not stand in this posture')
     stages = []
-    for kind, number, load in found.events:
+    for kind, number, load in events[:count]:
         names = running.supports if kind in (LIFTED, TOUCHED, FLATTENED) else running.joints
         stages.append(Stage(NAMES[int(kind)], '' if number < 0 else names[int(number)], float(load)))
-    axis = _axis_at(running, ramp, found.loss, found.positions[1]) if np.isfinite(found.loss) else None
-    fall_axis = _axis_at(running, ramp, found.fall, found.positions[2]) if np.isfinite(found.fall) else None
-    return Tipping(tuple(stages), found.lift_off, found.loss, found.fall, axis, fall_axis)
+    axis = _axis_at(running, ramp, loss, positions[1]) if np.isfinite(loss) else None
+    fall_axis = _axis_at(running, ramp, fall, positions[2]) if np.isfinite(fall) else None
+    return Tipping(tuple(stages), lift_off, loss, fall, axis, fall_axis)
 
 
 def _axis_at(running: RunningGear, ramp: Ramp, share: float, q: Array) -> AxisInSpace | None:
