@@ -6,7 +6,9 @@ from itertools import product
 
 import numpy as np
 
-from dyn_nodes.analysis.load_chart import slope_gravity
+from dyn_nodes.analysis.load_chart import ChartSettings, limits_of, slope_gravity
+from dyn_nodes.analysis.load_statics import LoadStatics
+from dyn_nodes.model.posture import initial_positions
 
 
 def greatest_standing(demand):
@@ -67,3 +69,11 @@ def greatest_held(margin, demand, bound):
         inside = margin(demand, places, middle) >= 0.0
         low, high = np.where(inside, middle, low), np.where(inside, high, middle)
     return np.where(held, np.inf, np.where(empty, low, 0.0))
+
+
+def limits_as_it_stands(machine):
+    """The limits of the one state in which the arm of a machine is at its start."""
+    statics, at = LoadStatics(machine), initial_positions(machine)
+    arm = np.array([[at[joint.name] for joint in statics.arm]])
+    swing = np.array([0.0 if statics.swing is None else at[statics.swing.name]])
+    return limits_of(statics, ChartSettings(), arm, swing)

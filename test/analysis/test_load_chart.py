@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from gear_cases import machine_of_case
 from load_witness import greatest_standing
 
 from dyn_nodes.analysis.load_chart import (
@@ -34,7 +35,6 @@ from dyn_nodes.model.posture import center_of_mass, link_poses
 from dyn_nodes.stability.equilibrium.standing import at_rest
 
 ROOT = Path(__file__).resolve().parents[2]
-CASES = ROOT / 'test' / 'running_gear'
 LEVEL = np.array([0.0, 0.0, -9.81])
 
 
@@ -238,7 +238,7 @@ def test_joints_that_move_supports_are_held_and_named(log_loader):
 
 
 def test_positions_of_prismatic_joints_are_metres(tmp_path):
-    machine = load_machine(CASES / 'pivot_crane.urdf', CASES / 'pivot_crane.yaml')
+    machine = machine_of_case('pivot_crane')
     found = load_chart(machine, ChartSettings(reach_step=0.5, swing_step=np.pi / 2, rigid=True))
     assert joints_heading(found) == 'luff (deg), extend (m)'
     write_csv(found, tmp_path / 'chart.csv')

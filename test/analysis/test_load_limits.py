@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 from dataclasses import replace
-from pathlib import Path
 
 import load_witness
 import numpy as np
 import pytest
+from gear_cases import CASES, machine_of_case
 
 from dyn_nodes import cli
 from dyn_nodes.analysis.load_chart import REASONS, ChartSettings, LoadChartError, limits_of, slope_gravity, swings_of
@@ -23,12 +23,9 @@ SETTINGS = ChartSettings(swing_step=np.pi / 4)
 HEADINGS = np.array([0.0, 1.0, 2.5, -2.0])
 
 
-CASES = Path(__file__).parents[1] / 'running_gear'
-
-
 def machine_of(name):
     if (CASES / f'{name}.yaml').exists():
-        return load_machine(CASES / f'{name}.urdf', CASES / f'{name}.yaml')
+        return machine_of_case(name)
     return load_machine(find_resource(f'urdf/{name}.urdf'), find_resource(f'config/{name}.yaml'))
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from gear_cases import CASES
+from load_witness import limits_as_it_stands
 
-from dyn_nodes.analysis.load_chart import ChartSettings, limits_of
-from dyn_nodes.analysis.load_statics import LoadStatics
 from dyn_nodes.commands.machine_summary import machine_summary
 from dyn_nodes.library.machine import Machine
 from dyn_nodes.model import load_machine
@@ -17,7 +16,6 @@ from dyn_nodes.model.posture import initial_positions
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.simulation.plant import Plant
 
-CASES = Path(__file__).parents[1] / 'running_gear'
 MEASURES = ('static', 'zmp', 'force_angle', 'net_moment', 'load_share', 'admissible')
 GAP = 0.95
 LEG = """
@@ -53,10 +51,7 @@ def pair(request, tmp_path_factory):
 
 
 def chart_load(machine):
-    statics, at = LoadStatics(machine), initial_positions(machine)
-    arm = np.array([[at[joint.name] for joint in statics.arm]])
-    limits = limits_of(statics, ChartSettings(), arm, np.array([at[statics.swing.name]]))
-    return float(limits.equilibria(np.array([[0.0, 0.0, -9.81]]), True)[1][0, 0])
+    return float(limits_as_it_stands(machine).equilibria(np.array([[0.0, 0.0, -9.81]]), True)[1][0, 0])
 
 
 def test_the_tipping_load_is_that_without_pads_everywhere(pair):

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from gear_cases import CASES, machine_of_case, stiffened
 
 from dyn_nodes.analysis.support_loads import support_loads
 from dyn_nodes.cli import main
-from dyn_nodes.model import load_machine
 from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses
 
-CASES = Path(__file__).parents[1] / 'running_gear'
+HARD = 1e5
 OUT = {'luff': 0.0, 'extend': 1.3}
 PAYLOAD = 400.0
-
-
-def stiff(name):
-    machine = load_machine(CASES / f'{name}.urdf', CASES / f'{name}.yaml')
-    return replace(machine, wheels=tuple(replace(own, stiffness=1e5 * own.stiffness) for own in machine.wheels))
 
 
 def moment(machine, swing):
@@ -33,7 +26,7 @@ def moment(machine, swing):
 
 
 def test_four_equal_springs_share_the_load_by_the_moments_about_their_middle():
-    machine = stiff('pivot_crane_locked')
+    machine = stiffened(machine_of_case('pivot_crane_locked'), HARD)
     found = support_loads(machine, PAYLOAD, np.pi / 6, OUT)
     assert len(found.swings) == 12
     places = np.array([[1.0, 0.8], [1.0, -0.8], [-1.0, 0.8], [-1.0, -0.8]])
@@ -44,7 +37,7 @@ def test_four_equal_springs_share_the_load_by_the_moments_about_their_middle():
 
 
 def test_a_pivoted_axle_carries_the_same_on_both_sides():
-    machine = stiff('pivot_crane')
+    machine = stiffened(machine_of_case('pivot_crane'), HARD)
     found = support_loads(machine, PAYLOAD, np.pi / 6, OUT)
     for swing, (front_left, front_right, rear_left, rear_right) in zip(found.swings, found.loads):
         mass, (along, across) = moment(machine, swing)
@@ -62,7 +55,7 @@ def test_the_command_gives_them_and_says_where_the_machine_tips(capsys):
     words = '--at', 'luff=0', '--at', 'extend=1.3', '--swing-step', '45', '--json'
     assert command('--supports', '400', *words) == 0
     shown = json.loads(capsys.readouterr().out)
-    machine = load_machine(CASES / 'pivot_crane.urdf', CASES / 'pivot_crane.yaml')
+    machine = machine_of_case('pivot_crane')
     np.testing.assert_allclose(shown['loads'], support_loads(machine, 400.0, np.pi / 4, OUT).loads)
     assert command('--supports', '3000', *words) == 1
     assert None in json.loads(capsys.readouterr().out)['loads'][0]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from gear_cases import machine_of_case
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dyn_nodes.forces.joint_stop import DAMPING_RATIO, FREQUENCY, GREATEST_FREQUENCY, JointStop, joint_stops
-from dyn_nodes.model import load_machine
 from dyn_nodes.model.posture import carrying_inertia, initial_positions, link_poses, moved_inertia
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
 from dyn_nodes.simulation import Inputs, Settings, initial_state
@@ -84,8 +83,7 @@ def test_a_dropped_payload_is_back_after_a_reset(machine):
 
 def test_a_stop_under_a_machine_is_as_stiff_as_the_heavier_side_asks_for():
     """The machine comes to rest on it, so the axle alone does not count; a light axle is not made too fast."""
-    files = Path(__file__).parents[1] / 'running_gear'
-    own = load_machine(files / 'pivot_side_1000.urdf', files / 'pivot_side_1000.yaml')
+    own = machine_of_case('pivot_side_1000')
     axle, poses = own.joint('axle_pivot'), link_poses(own.links, own.joints, initial_positions(own))
     light, heavy = moved_inertia(own, axle, poses), carrying_inertia(own, axle, poses)
     assert heavy > 50.0 * light

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from gear_cases import CASES, machine_of_case
 from scipy.spatial.transform import Rotation
 
 import dyn_nodes as dn
 from dyn_nodes.commands.build_check import checked_start
 from dyn_nodes.commands.machine_summary import static_summary
 from dyn_nodes.forces.joint_stop import default_scale
-from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import Machine, Slope
 from dyn_nodes.model.posture import yielding_joints
 from dyn_nodes.nodes.machines import machine_of
 
-FILES = Path(__file__).parents[1] / 'running_gear'
 WHEELS = ('front_left', 'front_right', 'rear_left', 'rear_right')
-
-
-def machine(name: str, config: str = '') -> Machine:
-    return load_machine(FILES / f'{name}.urdf', FILES / f'{config or name}.yaml')
 
 
 def loads(machine: Machine) -> list[float]:
@@ -38,7 +32,7 @@ def hard(machine: Machine) -> Machine:
 @pytest.mark.parametrize('name', ['pivot_side_1000', 'pivot_side_coupled'])
 def test_an_axle_that_swings_free_shares_its_load_equally(name, friction):
     """1,000 kg at 1.2 m to the right of 4,200 kg: the frame alone takes the moment; friction holds no axle."""
-    own = machine(name)
+    own = machine_of_case(name)
     if not friction:
         own = replace(own, wheels=tuple(replace(wheel, friction=None) for wheel in own.wheels))
     front, rear = (4905.0, 19620.0), (13244.0, 13244.0)
@@ -52,8 +46,8 @@ def test_an_axle_that_swings_free_shares_its_load_equally(name, friction):
 
 
 def test_the_library_starts_beside_a_coupling_where_check_does():
-    files = FILES / 'pivot_side_coupled.urdf', FILES / 'pivot_side_coupled.yaml'
-    library, start = dn.load(*files), checked_start(machine('pivot_side_coupled'))
+    files = CASES / 'pivot_side_coupled.urdf', CASES / 'pivot_side_coupled.yaml'
+    library, start = dn.load(*files), checked_start(machine_of_case('pivot_side_coupled'))
     q = library.posture()
     assert q[7:] == pytest.approx(list(start.joints.values()), abs=1e-9)
     assert Rotation.from_quat(q[3:7]).as_euler('xyz') == pytest.approx(start.pose[3:], abs=1e-9)
@@ -63,7 +57,7 @@ def test_the_library_starts_beside_a_coupling_where_check_does():
 @pytest.mark.parametrize('slope', [True, False])
 def test_a_suspended_car_with_a_tie_rod_stands_on_its_wheels_on_a_slope(slope):
     """The balance has a root with the car on its nose, too."""
-    own = machine('ocar')
+    own = machine_of_case('ocar')
     library = dn.load(own.sources[0], own.sources[1])
     if not slope:
         library = dn.Machine(replace(own, slope=Slope()))
@@ -74,13 +68,13 @@ def test_a_suspended_car_with_a_tie_rod_stands_on_its_wheels_on_a_slope(slope):
 
 @pytest.mark.parametrize('stiffness', ['2e7', '2e8'])
 def test_stiff_pads_in_the_air_have_no_part_in_the_rest(stiffness):
-    found = loads(machine('late', f'late_{stiffness}'))
+    found = loads(machine_of_case('late', f'late_{stiffness}'))
     assert found == pytest.approx([13871.3, 13871.3, 4767.7, 4767.7, 0.0, 0.0], abs=0.1)
 
 
 def test_an_axle_rests_on_its_stop_where_the_frame_would_fall():
     """A heavier load: the frame leans until the axle is at its stop, which is part of such a machine."""
-    own = machine('pivot_side_1000')
+    own = machine_of_case('pivot_side_1000')
     own = replace(own, links=tuple(replace(link, mass=2200.0) if link.name == 'load' else link for link in own.links))
     assert default_scale(own) == 1.0
     start = checked_start(own)
@@ -89,9 +83,9 @@ def test_an_axle_rests_on_its_stop_where_the_frame_would_fall():
 
 
 def test_what_gives_way_and_what_stays():
-    assert yielding_joints(machine('pivot_side_1000'), {}) == ['axle_pivot']
+    assert yielding_joints(machine_of_case('pivot_side_1000'), {}) == ['axle_pivot']
     struts = ['fl_strut', 'fr_strut', 'rl_strut', 'rr_strut']
-    assert yielding_joints(machine('ocar'), {}) == struts
+    assert yielding_joints(machine_of_case('ocar'), {}) == struts
     castors = machine_of('agv_caster', '')
     assert yielding_joints(castors, {}) == []
     assert default_scale(machine_of('log_loader', '')) == 0.0

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import yaml
+from gear_cases import CASES, machine_of_case, stiffened
 from vehicles import GRAVITY, ROOT, plant, vehicle
 
 from dyn_nodes.cli import main
@@ -18,8 +19,6 @@ from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.stability.equilibrium.gear import GearError, running_gear
 from dyn_nodes.stability.equilibrium.tipping import settle
 from dyn_nodes.studies.governor_cases import box_of
-
-CASES = ROOT / 'test' / 'running_gear'
 
 LOOSE = {
     'telehandler': ['rear_axle_joint'],
@@ -38,11 +37,6 @@ def loads(machine, payload=0.0, positions=None):
     return dict(zip(running.supports, found.loads))
 
 
-def stiff(machine):
-    """The machine on tyres that hardly yield, so that it does not lean."""
-    return replace(machine, wheels=tuple(replace(own, stiffness=1e4 * own.stiffness) for own in machine.wheels))
-
-
 @pytest.mark.parametrize('name', LOOSE)
 def test_check_finds_no_problem(name, capsys):
     assert main(['check', name]) == 0
@@ -59,7 +53,7 @@ def test_a_load_beside_the_middle_of_the_telehandler_rests_on_its_front_axle():
     """By moments about the length through the pivot: track times the difference in front is load times distance."""
     machine, mass, aside, track = vehicle('telehandler'), 800.0, 0.4, 1.9
     x, _, z = machine.payload.position
-    machine = stiff(replace(machine, payload=replace(machine.payload, position=np.array([x, aside, z]))))
+    machine = stiffened(replace(machine, payload=replace(machine.payload, position=np.array([x, aside, z]))))
     found = loads(machine, mass)
     assert found['rear_left'] == pytest.approx(found['rear_right'], rel=1e-6)
     moment = 0.5 * track * (found['front_left'] - found['front_right'])
@@ -67,7 +61,7 @@ def test_a_load_beside_the_middle_of_the_telehandler_rests_on_its_front_axle():
 
 
 def test_wheels_of_a_bogie_of_the_forwarder_carry_the_same_and_raised_pads_nothing():
-    found = loads(stiff(vehicle('forwarder')))
+    found = loads(stiffened(vehicle('forwarder')))
     for side in ('left', 'right'):
         assert found[f'{side}_fore'] == pytest.approx(found[f'{side}_aft'], rel=1e-6)
     assert found['left_pad'] == found['right_pad'] == 0.0
@@ -76,7 +70,7 @@ def test_wheels_of_a_bogie_of_the_forwarder_carry_the_same_and_raised_pads_nothi
 def test_the_differential_of_the_rover_gives_each_rocker_half_of_the_moment_of_the_body():
     """By moments of each rocker about its pivot, its bogie 0.28 m ahead and its rear wheel 0.62 m behind."""
     machine = vehicle('rover')
-    found, weight = loads(stiff(machine)), {link.name: GRAVITY * link.mass for link in machine.links}
+    found, weight = loads(stiffened(machine)), {link.name: GRAVITY * link.mass for link in machine.links}
     elbow = 0.42 + 0.58 * math.cos(1.2)
     body = {'base_link': -0.04, 'turret': 0.42, 'upper_arm': 0.42 + 0.28 * math.cos(1.2)}
     body['forearm'] = elbow + 0.25 * math.cos(1.2 - 2.4)
@@ -157,5 +151,5 @@ def test_the_governor_rejects_a_crane_on_a_pivoted_axle_by_name(capsys):
 def test_six_wheels_on_rockers_tip_over_pairs_of_pivots_and_six_feet_of_one_body_about_their_edges():
     rover = machine_summary(vehicle('rover'))['static']
     assert set(rover['margins']['static']['names']) == {'left', 'right', 'front_1', 'front_2'}
-    feet = load_machine(CASES / 'six_feet.urdf', CASES / 'six_feet.yaml')
+    feet = machine_of_case('six_feet')
     assert len(machine_summary(feet)['static']['margins']['static']['names']) == 6

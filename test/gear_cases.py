@@ -8,7 +8,7 @@ from pathlib import Path
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import Machine
 
-CASES = Path(__file__).parents[2] / 'running_gear'
+CASES = Path(__file__).parent / 'running_gear'
 
 
 def machine_of_case(name: str, config: str = '') -> Machine:
