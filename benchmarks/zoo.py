@@ -72,12 +72,14 @@ machine YAML gives the reason. Where a machine is refused, the last column says 
 MECHANISMS_HEAD = """\
 # Mechanisms
 
-Published machines with mimic joints, as they are. `dyn-nodes init --lightest 0` writes their first machine YAML: mimic
-joints are couplings, and no light joint is held. Then each runs for {seconds:g} s with steps of {step:g} s. Every drive
-moves to and fro by {sweep:.0%} of its range, at most {angle:g} rad or {way:g} m, at {frequency:g} Hz.
-A mechanism passes where no loop or coupling ever gapes by more than {gap:g} m or rad.
+Published machines with loops or mimic joints, as they are. `dyn-nodes init --lightest 0` writes their first machine
+YAML: mimic joints are couplings, loops are constraints, and no light joint is held. An MJCF or SDF file gives its tree
+as a URDF (`benchmarks/mechanism_urdf.py`) and its loops by `init --closures`. Then each runs for {seconds:g} s with
+steps of {step:g} s. The drives move to and fro at {frequency:g} Hz by {sweep:.0%} of their range, at most {angle:g} rad
+or {way:g} m, as far as the loops let them move together. A mechanism passes where something moves and no loop or
+coupling ever gapes by more than {gap:g} m or rad.
 
-    python -m benchmarks.zoo --mechanisms
+    make mechanisms
 
 wrote this page. {passed} of {count} pass. {absent}
 

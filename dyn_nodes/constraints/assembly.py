@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import lsq_linear
 from scipy.spatial.transform import Rotation
 
 from dyn_nodes.constraints.blocks import ConstraintBlocks
@@ -62,6 +63,18 @@ def assemble(
     Raises:
         AssemblyError: loops stay open; says which, and how far apart.
     """
+    return _closed(system, guess, p, held, iterations)
+
+
+def _closed(
+    system: ConstraintBlocks,
+    guess: ArrayLike,
+    p: ArrayLike | Mapping[str, float] | None,
+    held: Sequence[str],
+    iterations: int,
+    limits: Mapping[str, tuple[float, float]] | None = None,
+) -> Array:
+    """Return what `assemble` does; with limits of joints by velocity name, each step ends within them."""
     q = np.array(guess, dtype=np.float64)
     movable = np.array([name not in held for name in system.tree.velocity_names])
     for name in held:
@@ -74,11 +87,14 @@ def assemble(
         if np.abs(error).max(initial=0.0) <= CLOSED * (1 + np.abs(q).max(initial=0.0)):
             return q
         J = blocks.J[np.ix_(holonomic, movable)]
-        step = np.zeros(system.tree.nv)
-        # least-norm step of the damped problem: it stays defined where rows depend on each other, or can't move
-        U, values, Vt = np.linalg.svd(J, full_matrices=False)
-        growth = values / (values**2 + max(damping * np.linalg.norm(error), np.finfo(float).tiny))
-        step[movable] = -Vt.T @ (growth * (U.T @ error))
+        step, weight = np.zeros(system.tree.nv), max(damping * np.linalg.norm(error), np.finfo(float).tiny)
+        if limits is None:
+            # least-norm step of the damped problem: it stays defined where rows depend on each other, or can't move
+            U, values, Vt = np.linalg.svd(J, full_matrices=False)
+            step[movable] = -Vt.T @ (values / (values**2 + weight) * (U.T @ error))
+        else:
+            rows, ways = np.vstack([J, np.sqrt(weight) * np.eye(J.shape[1])]), _ways(system.tree, q, limits)[:, movable]
+            step[movable] = lsq_linear(rows, -np.append(error, np.zeros(J.shape[1])), ways, method='bvls').x
         trial = moved(system.tree, q, step)
         tried = system.at(trial, None, p)
         new = tried.residual[holonomic]
@@ -95,6 +111,16 @@ def assemble(
     raise AssemblyError(f'can not be closed from the given position; still open (m or rad): {listed}', open_loops)
 
 
+def _ways(tree: Tree, q: Array, limits: Mapping[str, tuple[float, float]]) -> Array:
+    """Return how far (2, nv) every velocity may move a position down and up: to the limits, else without end."""
+    result = np.tile([[-np.inf], [np.inf]], tree.nv)
+    for name, bounds in limits.items():
+        if name in tree.velocity_names:
+            at = q[tree.position_names.index(name)]
+            result[:, tree.velocity_index(name)] = np.array(bounds) - at
+    return result
+
+
 def assemble_within(
     system: ConstraintBlocks,
     guess: ArrayLike,
@@ -104,8 +130,9 @@ def assemble_within(
 ) -> Array:
     """Return a position (nq,) near a guess that closes every loop with joints within their limits.
 
-    A joint that leaves its limits is held at the limit and the others take over, one after the other. Joints that are
-    held at the guess stay there, whatever their limits.
+    A joint that leaves its limits is held at the limit and the others take over, one after the other. Where that closes
+    no loop, all joints move together, within their limits. Joints that are held at the guess stay there, whatever their
+    limits.
 
     Args:
         system: of the tree and its constraints.
@@ -130,7 +157,7 @@ def assemble_within(
         except AssemblyError:
             if first is None:
                 raise
-            raise first from None
+            return _between(system, guess, {name: limits[name] for name in joints}, p, held, first)
         excess = np.maximum(least - q[places], q[places] - most)
         if excess.max(initial=0.0) <= OVERRUN:
             return q
@@ -139,6 +166,24 @@ def assemble_within(
         kept.append(joints[worst])
         start = q.copy()
         start[places[worst]] = np.clip(q[places[worst]], least[worst], most[worst])
+
+
+def _between(
+    system: ConstraintBlocks,
+    guess: ArrayLike,
+    limits: Mapping[str, tuple[float, float]],
+    p: ArrayLike | Mapping[str, float] | None,
+    held: Sequence[str],
+    failure: BeyondLimitsError,
+) -> Array:
+    """Return a position (nq,) that closes every loop by steps within the limits. Raises `failure` if they find none."""
+    start, names = np.array(guess, dtype=np.float64), system.tree.position_names
+    for name, (lower, upper) in limits.items():
+        start[names.index(name)] = np.clip(start[names.index(name)], lower, upper)
+    try:
+        return _closed(system, start, p, held, 200, limits)
+    except AssemblyError:
+        raise failure from None
 
 
 def projected_velocity(

@@ -126,6 +126,15 @@ def test_a_joint_that_would_pass_its_limit_stops_there_and_others_close_the_loop
     assert np.abs(system.at(q).residual).max() < 1e-11
 
 
+def test_joints_at_two_limits_that_no_loop_allows_move_on_together():
+    """A crank at its limit of 0.6 rad puts the piston at 1.029 m, outside its range."""
+    _, system = slider_crank()
+    q = assemble_within(system, [0.0, 0.0, 1.1], {'crank': (0.6, 1.2), 'piston': (0.5, 1.028)})
+    assert 0.6 < q[0] < 0.7
+    assert q[2] <= 1.028
+    assert np.abs(system.at(q).residual).max() < 1e-11
+
+
 def test_a_loop_that_closes_only_beyond_a_limit_names_the_joint():
     _, system = slider_crank()
     with pytest.raises(BeyondLimitsError, match=r'^piston at 1\.0\d+, beyond its limits 0\.5 to 0\.9$') as caught:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks import mechanism_trial, zoo, zoo_trial
+from benchmarks.mechanism_urdf import urdf_of
+from dyn_nodes.model import load_machine_report
+from dyn_nodes.model.posture import link_poses
 
 MACHINES = {entry['name']: entry for entry in zoo.machines()}
 INERTIA = '<inertia ixx="{0}" iyy="{0}" izz="{0}" ixy="0" ixz="0" iyz="0"/>'
@@ -40,8 +44,11 @@ def test_every_mechanism_is_listed_once():
     assert len(set(names)) == len(names) >= 30
 
 
-@pytest.mark.parametrize('file', ['robotiq_2f_85/urdf/robotiq_2f_85.urdf', 'hands/dexs_gripper/dexs_gripper.urdf'])
-def test_a_gripper_moves_for_seconds_without_gaps(file):
+GRIPPERS = ['robotiq_2f_85/urdf/robotiq_2f_85.urdf', 'hands/dexs_gripper/dexs_gripper.urdf']
+
+
+@pytest.mark.parametrize('file', [*GRIPPERS, 'cassie_description/robots/cassie_v2.sdf'])
+def test_a_mechanism_moves_for_seconds_without_gaps(file):
     entry = next(entry for entry in zoo.machines(zoo.MECHANISMS) if entry['file'] == file)
     urdf = zoo.find(entry)
     if urdf is None:
@@ -51,6 +58,42 @@ def test_a_gripper_moves_for_seconds_without_gaps(file):
     assert found['constraints'] > 0
     assert found['gap'] < mechanism_trial.GREATEST_GAP
     assert found['moved'] > 1e-3
+
+
+CRANK = """<mujoco><worldbody><body name="frame">
+  <geom type="box" size="1 1 1"/>
+  <body name="crank" pos="1 0 2" quat="1 1 0 0">
+    <joint name="turn" axis="0 0 1" pos="0 0.5 0" range="-90 90"/>
+    <geom type="box" size="0.3 0.2 0.1" pos="0.1 0.2 0.3" quat="1 0 2 0"/>
+    <body name="rod" pos="0 0 0.5">
+      <joint name="way" type="slide" axis="1 0 0"/><joint name="roll" axis="0 1 0" pos="0.1 0 0"/>
+      <geom type="capsule" size="0.1 0.3"/>
+    </body>
+  </body>
+</body></worldbody></mujoco>"""
+
+
+def test_the_tree_of_an_mjcf_file_is_where_mujoco_has_it(tmp_path):
+    """Links, masses and moments of inertia in a random posture, joints beside the origins of their bodies."""
+    mujoco = pytest.importorskip('mujoco')
+    source, urdf, positions = tmp_path / 'crank.xml', tmp_path / 'crank.urdf', {'turn': 0.7, 'way': 0.2, 'roll': -0.4}
+    source.write_text(CRANK)
+    urdf.write_text(urdf_of(source))
+    machine = load_machine_report(urdf).machine
+    poses = link_poses(machine.links, machine.joints, positions)
+    model = mujoco.MjModel.from_xml_path(str(source))
+    data = mujoco.MjData(model)
+    data.qpos[:] = list(positions.values())
+    mujoco.mj_forward(model, data)
+    base = data.body('frame').xpos
+    for link in (link for link in machine.links if link.mass):
+        body = data.body(link.name)
+        np.testing.assert_allclose(poses[link.name][:3, 3], body.xpos - base, atol=1e-12)
+        np.testing.assert_allclose(poses[link.name][:3, :3], body.xmat.reshape(3, 3), atol=1e-12)
+        inertia = body.ximat.reshape(3, 3) @ np.diag(model.body(link.name).inertia) @ body.ximat.reshape(3, 3).T
+        np.testing.assert_allclose(poses[link.name] @ np.append(link.com, 1.0), np.append(body.xipos - base, 1.0))
+        turned = poses[link.name][:3, :3] @ link.inertia @ poses[link.name][:3, :3].T
+        np.testing.assert_allclose(turned, inertia, atol=1e-9)
 
 
 def test_the_page_of_mechanisms_has_gaps_and_reasons():

@@ -17,7 +17,7 @@ from dyn_nodes.model.mimic import Mimic
 from dyn_nodes.model.posture import link_poses
 
 Array = NDArray[np.float64]
-Kind = Literal['hinge', 'slider', 'point', 'frame']
+Kind = Literal['hinge', 'slider', 'point', 'line', 'frame']
 FINE = 1e-9
 """Rounding of positions, m, and angles, rad."""
 TRIALS, SPREAD = 3, 0.3
@@ -34,10 +34,10 @@ class Pair:
 
     Attributes:
         name: of the pair, '' for none.
-        kind: what it leaves free: a turn, a travel, all turns, nothing.
+        kind: what it leaves free: a turn, a travel, all turns, all turns and a travel, nothing.
         first, second: links, or `world`.
         pose: (4, 4) of its frame in the root link.
-        axis: (3,) unit axis of a hinge or slider in that frame.
+        axis: (3,) unit axis of a hinge, slider or line in that frame.
     """
 
     name: str
@@ -73,7 +73,8 @@ def loops_of(machine: Machine, closures: Closures) -> Loops:
     poses = link_poses(machine.links, machine.joints, {})
     constraints: list[Constraint] = []
     rows = []
-    for k, pair in enumerate(closures.pairs):
+    for k, given in enumerate(closures.pairs):
+        pair = paths.in_plane(given, joints, postures)
         relative = [paths.relative(pair, joints, at) for at in postures]
         kind = _least_kind(pair.kind, relative)
         rows.append(relative[0][list(HELD.get(kind, range(6)))])
@@ -179,9 +180,8 @@ class _Paths:
         start = link_poses(self._machine.links, self._machine.joints, {})
         carrier = pair.second if pair.second != WORLD else pair.first
         at = _pose_of(carrier, poses) @ np.linalg.inv(_pose_of(carrier, start)) @ pair.pose
-        z = at[:3, :3] @ np.array(pair.axis)
-        x = np.linalg.svd(z[None])[2][1]
-        R = np.column_stack([x, np.cross(z, x), z])
+        x = np.linalg.svd(np.array(pair.axis)[None])[2][1]
+        R = at[:3, :3] @ np.column_stack([x, np.cross(pair.axis, x), pair.axis])
         J = np.zeros((6, len(joints)))
         for sign, link in ((1.0, pair.first), (-1.0, pair.second)):
             for name in self._path(link):
@@ -189,6 +189,22 @@ class _Paths:
                 if name in joints:
                     J[:, joints.index(name)] += sign * unit_rates(joint, poses[joint.child], at[:3, 3])
         return np.concatenate([R.T @ J[:3], R.T @ J[3:]])
+
+    def in_plane(self, pair: Pair, joints: list[str], postures: Iterable[Mapping[str, Array]]) -> Pair:
+        """Return a point pair of a planar loop as a point on a line normal to the plane, and any other as it is."""
+        if pair.kind != 'point':
+            return pair
+        normals = []
+        for poses in postures:
+            U, values, _ = np.linalg.svd(self.relative(pair, joints, poses)[3:])
+            if len(values) < 3 or values[2] > RANK * values[0] or values[1] <= RANK * values[0]:
+                return pair
+            normals.append(U[:, 2] * np.sign(U[np.abs(U[:, 2]).argmax(), 2]))
+        if np.ptp(normals, axis=0).max() > RANK:
+            return pair
+        x = np.linalg.svd(np.array(pair.axis)[None])[2][1]
+        x_axis, y_axis, z_axis = np.column_stack([x, np.cross(pair.axis, x), pair.axis]) @ normals[0]
+        return replace(pair, kind='line', axis=(float(x_axis), float(y_axis), float(z_axis)))
 
 
 def hinges_of_points(pairs: list[Pair]) -> list[Pair]:
