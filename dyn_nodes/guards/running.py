@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,23 @@ from dyn_nodes.guards.checks import BOOKS, NO_BOOKS, Check, checks_of, not_judge
 from dyn_nodes.integrators import books
 
 Array = NDArray[np.float64]
+FINER = (1, 2, 4, 8, 16, 32, 64)
+"""Times as many steps that are tried in a period that fails the guard."""
+
+
+class End(Protocol):
+    """The end of a period: state (n,) and parameters (k,)."""
+
+    @property
+    def x(self) -> Array:
+        """State (n,)."""
+
+    @property
+    def p(self) -> Array:
+        """Parameters (k,)."""
+
+
+Ended = TypeVar('Ended', bound=End)
 
 
 class RunningGuard:
@@ -27,9 +45,9 @@ class RunningGuard:
         names = list(system.state_names)
         self._kept = set(BOOKS) <= set(names)
         self._account = np.zeros(books.SIZE)
+        self._x, self._p = np.zeros(len(names)), np.zeros(len(system.parameter_names))
         if self._kept:
             self._code, self._first = system.module.code('inspect'), names.index(BOOKS[0])
-            self._x, self._p = np.zeros(len(names)), np.zeros(len(system.parameter_names))
             self._row = np.zeros(books.FLOWS)
 
     def _enter(self, call: int, x: Array, p: Array) -> None:
@@ -49,6 +67,45 @@ class RunningGuard:
     def arrive(self, x: Array, p: Array) -> None:
         """Take the state to which a period has led; parameters that changed on the way leave it without judgement."""
         self._enter(books.ARRIVE, x, p)
+
+    def through(
+        self,
+        attempt: Callable[[int], Ended],
+        go_back: Callable[[], None] | None,
+        diverged: type[Exception],
+        stopped: type[Exception],
+    ) -> Ended:
+        """Go through a period by the fewest steps with which it meets the guard, and enter its end into the account.
+
+        Where no number of steps does, as the error has another cause or began earlier, those count that come within
+        twice the least error.
+
+        Args:
+            attempt: goes through the period by so many times the steps of the one before.
+            go_back: undoes an attempt; None: there is one attempt only.
+            diverged: raised by an attempt whose numbers run away; shorter steps may help.
+            stopped: a kind of it that shorter steps do not help.
+        """
+        before, errors = (self._account.copy(), self._x.copy(), self._p.copy()), []
+        for parts in FINER if go_back is not None and not self.failed else ():
+            try:
+                reached = attempt(parts)
+            except stopped:
+                raise
+            except diverged:
+                errors.append(np.inf)
+                continue
+            self.arrive(reached.x, reached.p)
+            if not self.failed:
+                return reached
+            errors.append(self.checks[0].measured)
+            self._account[:], self._x[:], self._p[:] = before
+            assert go_back is not None
+            go_back()
+        nearest = [parts for parts, error in zip(FINER, errors) if error <= 2.0 * min(errors)]
+        reached = attempt(nearest[0] if nearest else 1)
+        self.arrive(reached.x, reached.p)
+        return reached
 
     @property
     def gap(self) -> float:

@@ -160,9 +160,7 @@ class DynamicsNode(OverridableNode):
             raise ParameterError(f"parameter 'contact_model': {error}") from None
         plant.drop_time = values['drop_time'] if values['drop_time'] >= 0.0 else None
         plant.drop_tilt = values['drop_tilt'] if values['drop_tilt'] > 0.0 else None
-        if plant.refined_for:
-            step = plant.period / plant.substeps
-            self.get_logger().info(f'integration steps of {step:.2g} s: {plant.refined_for} moves that fast')
+        self._tell_steps(plant)
         plant.warm_up()
         if not self.monolithic:
             plant.holding_efforts()  # its machine code must be there when a partner falls silent
@@ -269,6 +267,7 @@ class DynamicsNode(OverridableNode):
     def advance(self) -> bool:
         """Advance by one exchange period; False where the run has ended."""
         self._lead_to_target()
+        steps = self.plant.substeps
         try:
             self.plant.advance()
         except PlantDivergedError as error:
@@ -276,6 +275,8 @@ class DynamicsNode(OverridableNode):
             self.event(getattr(error, 'kind', 'diverged'), str(error))
             self.finish()
             return False
+        if self.plant.substeps != steps:
+            self._tell_steps(self.plant)
         if self.plant.overturned:
             self.announce()
             self.finish()
@@ -287,6 +288,11 @@ class DynamicsNode(OverridableNode):
             self.finish()
             return False
         return True
+
+    def _tell_steps(self, plant: Plant) -> None:
+        if plant.refined_for:
+            step = plant.period / plant.substeps
+            self.get_logger().info(f'integration steps of {step:.2g} s: {plant.refined_for} moves that fast')
 
     def _lead_to_target(self) -> None:
         """Set the efforts of this instant that lead the joints to their target, once."""

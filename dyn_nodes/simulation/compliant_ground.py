@@ -91,7 +91,7 @@ class CompliantGround:
             PlantStoppedError: the motion cannot go on.
             PlantDivergedError: the numbers run away.
         """
-        start, positive = period.start, self._watcher.positive.copy()
+        start, self._departed = period.start, self._watcher.positive.copy()
         drop = self._drop_within(x, p, period)
         events: list[Event] = []
         x, guarded = x.copy(), False
@@ -107,9 +107,13 @@ class CompliantGround:
             if start < period.end:
                 guarded = self._integrate(x, p, period, start, period.end, events) or guarded
         except PlantDivergedError:
-            self._watcher.positive[:] = positive
+            self.go_back()
             raise
         return Reached(x, p, events, guarded)
+
+    def go_back(self) -> None:
+        """Watch for events from the start of the last period again."""
+        self._watcher.positive[:] = self._departed
 
     def _integrate(self, x: Array, p: Array, period: Period, start: float, end: float, events: list[Event]) -> bool:
         """Advance x in place, append what happens; return whether the base has overturned."""

@@ -31,7 +31,7 @@ from dyn_nodes.simulation.assembly import Actuation, gravity_vector
 from dyn_nodes.simulation.compliant_ground import CompliantGround
 from dyn_nodes.simulation.events import Event
 from dyn_nodes.simulation.names import Kind
-from dyn_nodes.simulation.period import Period, PlantDivergedError
+from dyn_nodes.simulation.period import Period, PlantDivergedError, PlantStoppedError, Reached
 from dyn_nodes.simulation.system import System
 from dyn_nodes.stability.balance import Balance
 from dyn_nodes.stability.observers import balance_observer
@@ -102,7 +102,7 @@ class Plant:
         self._driven = np.array([self.joints.index(name) for name in self.actuated], dtype=np.intp)
         joint_vector(machine, joints)  # unknown names
         self.start = dict(joints or {})
-        self.substeps = max(1, int(np.ceil(exchange_period / integration_step - 1e-9)))
+        self.substeps = self._substeps_at_rest = max(1, int(np.ceil(exchange_period / integration_step - 1e-9)))
         self.p = self.system.parameters(values)
         if slope is not None:
             self.p[:3] = gravity_vector(machine.gravity, slope)
@@ -145,7 +145,7 @@ class Plant:
         about, step = self.ground.linearization(self.x, self.u, self.p), self.period / self.substeps
         division = about.division(self.machine.name, step, most=MOST_SUBSTEPS // self.substeps)
         self.substeps *= division.parts
-        self.refined_for = division.motion.state
+        self._substeps_at_rest, self.refined_for = self.substeps, division.motion.state
 
     def reset(self) -> None:
         """Start again from the initial posture, at rest, with the present parameters; a dropped payload is back.
@@ -158,7 +158,7 @@ class Plant:
             self.p[payload] = held
         self.hands.empty()
         self.x, efforts = self.ground.at_rest(self.p, self.start)
-        self.ticks = 0
+        self.ticks, self.substeps = 0, self._substeps_at_rest
         self.overturned = self._dropped = False
         if self.delay is not None:
             self.delay.clear()
@@ -287,6 +287,7 @@ class Plant:
     def advance(self) -> None:
         """Advance by one exchange period with the present inputs.
 
+        Where the period would fail the guard, steps are shorter from here on: a stiff pad may have landed.
         Raises PlantDivergedError and stays at the state before, if the numbers run away.
         """
         knots, table, history = self._knots, self.u.reshape(1, -1), None
@@ -297,7 +298,7 @@ class Plant:
             self.guard.depart(self.x, self.p)
             if self.constraints is not None:
                 self.constraints.check(self.guard.gap)
-            reached = self.ground.advance(self.x, self.p, self._period(knots, table))
+            reached = self._through(knots, table)
         except PlantDivergedError:
             if self.delay is not None and history is not None:
                 self.delay.history = history
@@ -305,11 +306,25 @@ class Plant:
         if any(event.kind == 'payload_drop' for event in reached.events):
             self._dropped, self._held_payload = True, self.payload
         self.x, self.p = reached.x, reached.p
-        self.guard.arrive(self.x, self.p)
         self._events += reached.events
         self.overturned = self.overturned or reached.overturned
         self.ticks += 1
         self._forget()
+
+    def _through(self, knots: Array, table: Array) -> Reached:
+        """Go through a period by the fewest steps that meet the guard."""
+        few = self.substeps
+
+        def attempt(parts: int) -> Reached:
+            self.substeps = few * parts
+            reached: Reached = self.ground.advance(self.x, self.p, self._period(knots, table))
+            return reached
+
+        go_back = self.ground.go_back if isinstance(self.ground, CompliantGround) else None
+        reached = self.guard.through(attempt, go_back, PlantDivergedError, PlantStoppedError)
+        if self.substeps > few:
+            self.refined_for = self.ground.linearization(reached.x, self.u, reached.p).fastest().state
+        return reached
 
     def _period(self, knots: Array, table: Array) -> Period:
         kept = self._dropped or self.payload == 0.0

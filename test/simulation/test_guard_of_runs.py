@@ -100,6 +100,28 @@ def test_a_machine_that_stands_on_stiff_wheels_stands_at_every_step(stiff, step)
         assert not [event for event in run.events if event.kind == 'overturned']
 
 
+def test_a_stiff_pad_that_lands_in_the_run_of_a_plant_makes_its_steps_shorter(stiff, tmp_path):
+    """A payload presses soft wheels down, until pads 1 mm above the ground carry the rest."""
+    wheels = Path(stiff.data.sources[1]).read_text().split('wheels:')[1]
+    pads = wheels.replace('wheel', 'pad').replace('-0.3]', '-0.2745]')
+    wheels = wheels.replace('4.0e+8', '5.0e+4').replace('2.0e+4', '2.0e+3')
+    payload = 'payload: {link: body, position: [0.0, 0.0, 0.0], mass: 0.0, limit: 1000.0}\n'
+    text = payload + STANDING + wheels.strip('\n') + pads
+    (tmp_path / 'pads.yaml').write_text(text)
+    plant = Plant(dn.load(stiff.data.sources[0], tmp_path / 'pads.yaml').data, 'effort', 1e-2, 5e-3)
+    assert (plant.substeps, plant.refined_for) == (2, '')
+    plant.set_payload(200.0)
+    for _ in range(100):
+        plant.advance()
+    assert 'touch_down' in [event.kind for event in plant.take_events()]
+    assert plant.guard.failed == ''
+    assert plant.substeps > 2
+    assert plant.refined_for == 'base_wy_rate'
+    assert plant.x[2] == pytest.approx(0.4745, abs=1e-5)
+    plant.reset()
+    assert plant.substeps == 2
+
+
 def test_a_run_that_falls_apart_is_not_overturned(bench):
     case = next(case for case in CASES if case.name == 'box' and case.scale > 1e4 and case.step >= 5e-3)
     run = bench.run(case)
