@@ -29,8 +29,6 @@ OVER = 0.9
 """Tilt at which the machine has fallen, rad."""
 STAIR, FINER, LEVELS = 0.02, 8, 3
 """Step of the load, of the mass of the machine; how much finer it gets around an event, and how often."""
-BEYOND = 2
-"""Finer stairs that follow the step over which they are searched."""
 CHUNK, QUIET, LONGEST = 50, 2e-5, 900.0
 """Steps between two looks at a machine that settles; rate, rad/s or m/s, at which it has; longest time, s."""
 CALM = 2e-7
@@ -233,15 +231,11 @@ class _Climb:
         return _Stair(load, q, _distance(q, stair.q), lifted, self.stairs.tilt > OVER)
 
     def _finer(self, first: _Stair, step: float, level: int) -> list[_Stair]:
-        """Return finer stairs over a step and a little more: on them the machine may take longer to leave its place.
-
-        The finest begin from where the machine stands quite still.
-        """
-        last = first.load + (1.0 + BEYOND / FINER) * step
+        """Return finer stairs over a step; the finest begin from where the machine stands quite still."""
         if level < LEVELS:
-            return self.path(first, step / FINER, last)
+            return self.path(first, step / FINER, first.load + step)
         still = self._next(first, first.load, CALM)
-        return [first, *self.path(still, step / FINER, last, CALM)]
+        return [first, *self.path(still, step / FINER, first.load + step, CALM)]
 
     def first(self, event: Callable[[_Stair], bool], path: list[_Stair] | None = None, level: int = 0) -> float:
         """Return the load of the first event that is one on the finest stairs, too; inf where there is none."""
@@ -253,6 +247,8 @@ class _Climb:
                     return after.load
                 finer = self._finer(before, step, level + 1)
                 found = self.first(event, finer, level + 1)
+                if not np.isfinite(found) and _distance(finer[-1].q, after.q) > JUMP:
+                    found = after.load  # it leaves its place under this load, if only later
                 if np.isfinite(found) or after.over:
                     return min(found, after.load)
         return np.inf
