@@ -18,6 +18,7 @@ __version__ = '0.1.0'
 
 if TYPE_CHECKING:
     from dyn_nodes.library import (
+        Conditions,
         Dynamics,
         Kernel,
         LinearModel,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         MarginValues,
         Reaction,
         Run,
+        State,
         load,
         machines,
     )
@@ -34,6 +36,8 @@ __all__ = [
     'load',
     'machines',
     'Machine',
+    'State',
+    'Conditions',
     'Dynamics',
     'Margins',
     'MarginValues',

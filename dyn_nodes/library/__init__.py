@@ -9,6 +9,7 @@
 `dyn_nodes` itself hands these names on and imports this room when the first of them is used.
 """
 
+from dyn_nodes.library.carried import Conditions, State
 from dyn_nodes.library.dynamics import Dynamics
 from dyn_nodes.library.kernel import Kernel
 from dyn_nodes.library.machine import Machine
@@ -22,6 +23,8 @@ __all__ = [
     'load',
     'machines',
     'Machine',
+    'State',
+    'Conditions',
     'Dynamics',
     'Margins',
     'MarginValues',

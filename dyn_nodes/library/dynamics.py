@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyn_nodes.library.carried import Conditions, State, warn
 from dyn_nodes.library.checked import checked_kernels
 from dyn_nodes.library.notice import shown
 from dyn_nodes.library.vectors import Coordinates, each_row, known_name, together, whole
 from dyn_nodes.model.machine import Machine as MachineData
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
+from dyn_nodes.simulation.assembly import gravity_vector
 
 Array = NDArray[np.float64]
 
@@ -38,6 +40,7 @@ class Dynamics:
         velocity_names: of v, in order.
         gravity_vector: (3,) in the world, m/s2.
         payload: mass in the implement, kg.
+        conditions: payload and slope.
 
     Raises:
         ValueError: every method, for another shape or a number that is not finite.
@@ -45,9 +48,11 @@ class Dynamics:
 
     def __repr__(self) -> str:
         sizes = f'{len(self.position_names)} positions, {len(self.velocity_names)} velocities'
-        return f'<dynamics of {self._owner}: {sizes}, payload {self.payload:g} kg>'
+        return f'<dynamics of {self._owner}: {sizes}; {self.conditions}>'
 
-    def __init__(self, machine: MachineData, payload: float, gravity: tuple[float, float, float]) -> None:
+    def __init__(self, machine: MachineData, conditions: Conditions) -> None:
+        gravity, payload = gravity_vector(machine.gravity, conditions.slope), conditions.payload
+        self.conditions = conditions
         with shown('dynamics'):
             self._model = model = RigidBodyModel(machine)
         self._machine, self._owner = machine, machine.name
@@ -73,6 +78,8 @@ class Dynamics:
         """Return the mass matrix M (nv, nv), or (t, nv, nv), by composite rigid bodies (Featherstone 2008, 6.2)."""
         n = self._nv
         found = np.empty((n, n))
+        if type(q) is State:
+            self._compare(q)
         try:
             self._mass_matrix(q, self._p, found.ravel())
             if isfinite(found[0, 0]):
@@ -85,6 +92,8 @@ class Dynamics:
     def gravity(self, q: ArrayLike) -> Array:
         """Return the generalized forces (nv,) that hold the machine against gravity at rest."""
         found = np.empty(self._nv)
+        if type(q) is State:
+            self._compare(q)
         try:
             self._gravity(q, self._p, found)
             if isfinite(found[0]):
@@ -97,6 +106,8 @@ class Dynamics:
     def bias(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Return the generalized forces (nv,) at zero acceleration: centrifugal, Coriolis and gravity."""
         found = np.empty(self._nv)
+        if type(q) is State:
+            self._compare(q)
         try:
             self._bias(q, v, self._p, found)
             if isfinite(found[0]):
@@ -109,6 +120,8 @@ class Dynamics:
     def inverse(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
         """Return the generalized forces (nv,) of accelerations a (nv,), by recursive Newton-Euler (ibid., 5.3)."""
         found = np.empty(self._nv)
+        if type(q) is State:
+            self._compare(q)
         try:
             self._inverse(q, v, a, self._p, found)
             if isfinite(found[0]):
@@ -127,6 +140,8 @@ class Dynamics:
             ValueError: a shape or number as above; constraints that do not determine the accelerations.
         """
         found = np.empty(self._nv)
+        if type(q) is State:
+            self._compare(q)
         try:
             self._forward(q, v, tau, self._p, found)
             if isfinite(found[0]):
@@ -165,7 +180,15 @@ class Dynamics:
     # -- one or many ---------------------------------------------------------------------------------------------------
 
     def _q(self, q: ArrayLike) -> Array:
+        if isinstance(q, State):
+            self._compare(q)
         return whole(self._owner, 'q', q, self._positions)
+
+    def _compare(self, q: State) -> None:
+        """Warn of a state that was found with another payload or slope than that of these dynamics."""
+        known = q.conditions
+        if known is not None and known != self.conditions:
+            warn(f'{self._owner}: dynamics with {self.conditions}; found a state with: {known}')
 
     def _v(self, name: str, v: ArrayLike) -> Array:
         return whole(self._owner, name, v, self._velocities)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dyn_nodes.library.motion import motion_of
+from dyn_nodes.library.carried import Conditions, conditions_of, not_at_rest, warn
+from dyn_nodes.library.motion import motion_of, starts
 from dyn_nodes.library.notice import shown
 from dyn_nodes.library.vectors import by_name, rows_of
 
@@ -32,26 +33,30 @@ def linear_model(
     """Return a linear model; arguments and errors are those of `Machine.linearize`."""
     from dyn_nodes.linear import Linearizer
 
-    system = machine.system(torque)
-    plant = machine.plant(torque, payload=payload, slope=slope)
+    system, conditions = machine.system(torque), machine.conditions_for(payload, slope, x)
+    plant = machine.plant(torque, payload=conditions.payload, slope=conditions.slope)
     p = plant.p
     if x is None:
         state = plant.x
     elif np.shape(x) == (len(system.state_names),):
         state = rows_of(machine.name, 'x', x, system.state_names)
     elif np.shape(x) in ((system.nq,), (len(machine.joints),)):
-        state = _resting(machine, system, x, plant.payload, slope)
+        state = _resting(machine, system, x, conditions)
     else:
         sizes = f'({len(system.state_names)},), or ({system.nq},) of positions, or ({len(machine.joints)},) of joints'
         raise ValueError(f'{machine.name}: x: expected shape {sizes}; found {np.shape(x)}')
     with shown('linear model'):
-        linearizer = Linearizer(system, outputs)
-        return linearizer.at(state, _inputs(machine, system, state, u, p), p)
+        linearizer, inputs = Linearizer(system, outputs), _inputs(machine, system, state, u, p)
+        assumed = (payload is None or slope is None) and conditions_of(x) is None
+        if assumed and x is not None and starts(system, state, inputs, p):
+            warn(not_at_rest(machine.name, 'x', conditions))
+        return linearizer.at(state, inputs, p)
 
 
-def _resting(machine: Loaded, system: System, q: ArrayLike, payload: float, slope: tuple[float, float] | None) -> Array:
+def _resting(machine: Loaded, system: System, q: ArrayLike, conditions: Conditions) -> Array:
     """Return the state at rest with the joints of some positions; a base that is given is put where it was given."""
-    motion = motion_of(machine, q, None, None)
+    payload, slope, _ = conditions
+    motion = motion_of(machine, q, None, None, payload, slope)
     joints = {name: float(motion.q[0, machine.position_names.index(name)]) for name in machine.joints}
     plant = machine.plant(system.actuation == 'effort', joints, payload, slope)
     state = plant.x.copy()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.library.carried import Conditions, State
 from dyn_nodes.model.machine import Machine as MachineData
 from dyn_nodes.simulation.run import Run as SystemRun
 
@@ -23,6 +24,7 @@ class Loaded(Protocol):
 
     data: MachineData
     name: str
+    conditions: Conditions
     joints: tuple[str, ...]
     driven: tuple[str, ...]
     actuators: tuple[str, ...]
@@ -35,8 +37,16 @@ class Loaded(Protocol):
     def velocity_names(self) -> tuple[str, ...]:
         """Names of the velocities."""
 
-    def posture(self) -> Array:
+    def posture(
+        self,
+        joints: Mapping[str, float] | None = None,
+        payload: float | None = None,
+        slope: tuple[float, float] | None = None,
+    ) -> State:
         """Return the positions at rest."""
+
+    def conditions_for(self, payload: float | None, slope: tuple[float, float] | None, *arrays: Any) -> Conditions:
+        """Return payload and slope as given, of a state, or of the machine."""
 
     def gravity_vector(self) -> tuple[float, float, float]:
         """Return gravity in the frame of the ground."""

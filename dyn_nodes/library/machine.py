@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyn_nodes.library.carried import Conditions, State, conditions_of, state_of, warn
 from dyn_nodes.library.notice import shown
 from dyn_nodes.library.vectors import by_name, known_name, number, rows_of
 from dyn_nodes.measures import DEFAULT_MEASURES, MEASURES
@@ -37,19 +38,22 @@ class Machine:
     """A machine, made by `load`.
 
     What it needs is compiled at the first use and then taken from the cache. `slope` is that of the ground, (roll,
-    pitch), rad; positive pitch: the front is downhill. `payload` is the mass in the implement, kg. Where not given,
-    both are those of the machine YAML.
+    pitch), rad; positive pitch: the front is downhill. `payload` is the mass in the implement, kg. Where a method is
+    not given them, they are those of the state that it is given (`State.conditions`), else those of the machine:
+    `carrying` makes one with others than its machine YAML.
 
     Attributes:
         data: the validated content of its files.
         name: of the machine.
+        conditions: payload, slope and changes of the machine YAML where nothing else is given.
         joints: names of its movable joints, in the order of every vector of joints.
         driven: names of the joints that something drives.
         actuators: names of its cylinders and motors; empty where joints take efforts.
     """
 
-    def __init__(self, data: MachineData) -> None:
+    def __init__(self, data: MachineData, conditions: Conditions | None = None) -> None:
         self.data, self.name = data, data.name
+        self.conditions = conditions or Conditions(0.0 if data.payload is None else data.payload.mass, data.slope, {})
         self.joints = tuple(joint.name for joint in data.movable_joints)
         self.driven = tuple(joint.name for joint in data.actuated_joints)
         self.actuators = tuple(own.name for own in data.actuators)
@@ -60,7 +64,21 @@ class Machine:
         parts = [f'{len(self.joints)} joints', mobile[self.data.base.attachment]]
         parts += [f'{len(contacts)} contacts'] if contacts else []
         parts += [f'{len(self.actuators)} actuators'] if self.actuators else []
+        parts += [str(self.conditions)] if self.conditions != Machine(self.data).conditions else []
         return f'<{self.name}: {self.data.total_mass:.5g} kg, {", ".join(parts)}>'
+
+    def carrying(self, payload: float | None = None, slope: Slope | None = None) -> Machine:
+        """Return the same machine with another payload or on another slope, for all its methods.
+
+        Args:
+            payload: kg; None: as this one.
+            slope: of the ground, rad; None: as this one.
+
+        Raises:
+            ValueError: a payload that the machine cannot carry, numbers that are not finite.
+        """
+        conditions = Conditions(self.checked_payload(payload), self._slope(slope), self.conditions.changes)
+        return Machine(self.data, conditions)
 
     @property
     def position_names(self) -> tuple[str, ...]:
@@ -95,7 +113,7 @@ class Machine:
         payload: float | None = None,
         slope: Slope | None = None,
         **positions: float,
-    ) -> Array:
+    ) -> State:
         """Return the positions q (nq,) of the machine at rest.
 
         The base stands on its wheels, flexible and passive joints have given way, loops are closed.
@@ -110,8 +128,7 @@ class Machine:
             KeyError: no such joint.
             ValueError: a number that is not finite, or a posture in which it cannot rest; the message says why.
         """
-        found = self.rest_state({**(joints or {}), **positions}, payload, slope)
-        return found[: self._system.nq].copy()
+        return self.rest_state({**(joints or {}), **positions}, payload, slope)[: self._system.nq].copy()
 
     def rest_state(
         self,
@@ -120,7 +137,7 @@ class Machine:
         slope: Slope | None = None,
         torque: bool = False,
         **positions: float,
-    ) -> Array:
+    ) -> State:
         """Return the state x (n,) at rest, the oil holding the joints.
 
         Args:
@@ -136,10 +153,11 @@ class Machine:
         """
         from dyn_nodes.simulation.start import initial_state
 
-        given = self._given_joints({**(joints or {}), **positions})
-        values, system = {'payload_mass': self.checked_payload(payload)}, self.system(torque)
+        given, system = self._given_joints({**(joints or {}), **positions}), self.system(torque)
+        conditions = self.conditions_for(payload, slope)
+        p = system.parameters({'payload_mass': conditions.payload}, conditions.slope)
         with shown('state at rest'):
-            return initial_state(system, system.parameters(values, self._slope(slope)), given)
+            return state_of(initial_state(system, p, given), conditions)
 
     # -- dynamics, margins, runs ---------------------------------------------------------------------------------------
 
@@ -155,7 +173,7 @@ class Machine:
         """
         from dyn_nodes.library.dynamics import Dynamics
 
-        return Dynamics(self.data, self.checked_payload(payload), self.gravity_vector(slope))
+        return Dynamics(self.data, self.conditions_for(payload, slope))
 
     def margins(
         self,
@@ -190,7 +208,9 @@ class Machine:
 
         for name in measures:
             known_name(self.name, 'stability measure', name, tuple(MEASURES))
-        return margins_of(self, q, v, a, tuple(measures), self.checked_payload(payload), self._slope(slope))
+        conditions = self.conditions_for(payload, slope, q, v)
+        assumed = (payload is None or slope is None) and conditions_of(q, v) is None
+        return margins_of(self, q, v, a, tuple(measures), conditions, assumed)
 
     def tipping(
         self,
@@ -220,8 +240,7 @@ class Machine:
         from dyn_nodes.library.tipping import tipping_of
 
         mass = 0.0 if downhill is None and payload is None else self.checked_payload(payload)
-        gravity = None if slope is None else self.gravity_vector(slope)
-        return tipping_of(self.data, self._given_joints(joints or {}), mass, gravity, downhill)
+        return tipping_of(self.data, self._given_joints(joints or {}), mass, self.gravity_vector(slope), downhill)
 
     def reactions(
         self,
@@ -253,7 +272,8 @@ class Machine:
 
         known_name(self.name, 'joint', joint, [own.name for own in self.data.joints])
         known_name(self.name, 'side', side, ('child', 'parent'))
-        return reaction_of(self, q, v, a, joint, side, self.checked_payload(payload), self._slope(slope))
+        conditions = self.conditions_for(payload, slope, q, v)
+        return reaction_of(self, q, v, a, joint, side, conditions.payload, conditions.slope)
 
     def simulate(
         self,
@@ -382,7 +402,7 @@ class Machine:
         """Return a payload that the machine can carry, kg."""
         mount = self.data.payload
         if payload is None:
-            return 0.0 if mount is None else mount.mass
+            return self.conditions.payload
         mass = number(self.name, 'payload', payload)
         if mount is None:
             if mass == 0.0:
@@ -394,9 +414,33 @@ class Machine:
             raise ValueError(f'{self.name}: payload: expected 0 to {mount.limit:g} kg, found {mass:g}')
         return mass
 
+    def conditions_for(self, payload: float | None, slope: Slope | None, *arrays: Any) -> Conditions:
+        """Return payload and slope: as given, else those of the first state that has some, else those of the machine.
+
+        States that were found with other changes of the machine YAML give a warning.
+
+        Args:
+            payload: kg, or None.
+            slope: of the ground, rad, or None.
+            *arrays: states and positions.
+
+        Raises:
+            ValueError: a payload that the machine cannot carry, numbers that are not finite.
+        """
+        known = conditions_of(*arrays)
+        if known is None:
+            return Conditions(self.checked_payload(payload), self._slope(slope), self.conditions.changes)
+        if known.changes != self.conditions.changes:
+            warn(f'{self.name}: {self.conditions}; found a state with: {known}')
+        return Conditions(
+            self.checked_payload(known.payload if payload is None else payload),
+            self._slope(known.slope if slope is None else slope),
+            self.conditions.changes,
+        )
+
     def _slope(self, slope: Slope | None) -> Slope:
         if slope is None:
-            return (float(self.data.slope[0]), float(self.data.slope[1]))
+            return self.conditions.slope
         roll, pitch = rows_of(self.name, 'slope', slope, ('roll', 'pitch'))
         return float(roll), float(pitch)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyn_nodes.library.carried import Conditions, not_at_rest, warn
 from dyn_nodes.library.motion import Motion, at_rest, motion_of
 from dyn_nodes.library.notice import shown
 from dyn_nodes.library.optional import pandas, xarray
@@ -33,6 +34,8 @@ Array = NDArray[np.float64]
 ROUNDS = 20
 SETTLED = 1e-12
 """Change of the ground's plane in the base's axes below which the base stands, m per m and m."""
+AT_REST = 0.02
+"""How far a wheel may be beside its place at rest, over the greatest compression of a spring."""
 DIMENSIONS = {'edge': 'edge', 'wheel': 'wheel', 'foot': 'lost_foot', 'end': 'end'}
 
 
@@ -74,10 +77,13 @@ class Margins(Mapping[str, MarginValues]):
             (3,) or (t, 3).
         index: (t,) times, s, or numbers of the rows; None for one state.
         index_name: `time` or `row`.
+        conditions: payload and slope for which they hold.
     """
 
-    def __init__(self, balances: Sequence[Balance], index: Array | None, index_name: str = 'row') -> None:
-        self.index, self.index_name = index, index_name
+    def __init__(
+        self, balances: Sequence[Balance], index: Array | None, conditions: Conditions, index_name: str = 'row'
+    ) -> None:
+        self.index, self.index_name, self.conditions = index, index_name, conditions
         first, single = balances[0], index is None
 
         def column(values: Iterable[Any]) -> Array:
@@ -110,9 +116,9 @@ class Margins(Mapping[str, MarginValues]):
 
     def __repr__(self) -> str:
         if self.index is not None:
-            return f'<margins of {len(self.index)} states: {", ".join(self)}>'
+            return f'<margins of {len(self.index)} states: {", ".join(self)}; {self.conditions}>'
         shown = (f'{name} {MEASURES[name].display(float(own.value))} ({own.critical})' for name, own in self.items())
-        return f'<margins: {", ".join(shown)}>'
+        return f'<margins: {", ".join(shown)}; {self.conditions}>'
 
     def to_pandas(self) -> Any:
         """Return a DataFrame: a row a state, columns (measure, edge) and (measure, `least`). Raises ImportError."""
@@ -149,14 +155,18 @@ def margins_of(
     v: ArrayLike | None,
     a: ArrayLike | None,
     measures: tuple[str, ...],
-    payload: float,
-    slope: tuple[float, float],
+    conditions: Conditions,
+    assumed: bool,
 ) -> Margins:
-    """Return the margins of a motion; arguments and errors are those of `Machine.margins`."""
+    """Return the margins of a motion; arguments and errors are those of `Machine.margins`.
+
+    Where the conditions were assumed, a machine that is given at rest and does not rest under them gives a warning.
+    """
     data = machine.data
     if data.base.attachment == 'fixed':
         raise ValueError(f'{machine.name}: margins: its base is fixed to the world, it cannot tip over')
-    motion = motion_of(machine, q, v, a)
+    payload, slope, _ = conditions
+    motion = motion_of(machine, q, v, a, payload=payload, slope=slope)
     springs = sum(spring.corner for spring in data.supports)
     corners = springs + len(data.rigid_wheels)
     for name in measures:
@@ -165,28 +175,31 @@ def margins_of(
     try:
         on_springs = data.base.attachment == 'free' and springs >= 3 and not data.rigid_wheels and not data.loads
         if on_springs and not gives_way(data):
-            balances = _of_load(machine, motion, measures, payload, slope)
+            balances, rests = _of_load(machine, motion, measures, payload, slope)
         else:
-            balances = _at_rest(machine, motion, measures, payload, slope)
+            balances, rests = _at_rest(machine, motion, measures, payload, slope)
     except KeyError as error:  # a measure that is not defined on so few points
         raise ValueError(f'{machine.name}: {error.args[0]}') from None
-    return Margins(balances, None if motion.rows is None else np.arange(float(motion.rows)))
+    if assumed and not rests:
+        warn(not_at_rest(machine.name, 'q', conditions))
+    return Margins(balances, None if motion.rows is None else np.arange(float(motion.rows)), conditions)
 
 
 def _of_load(
     machine: Loaded, motion: Motion, measures: tuple[str, ...], payload: float, slope: tuple[float, float]
-) -> list[Balance]:
-    """Return the balances of motions of a machine on springs, from the load of each."""
+) -> tuple[list[Balance], bool]:
+    """Return the balances of motions of a machine on springs, from the load of each, and whether it rests in all."""
     with shown('margins'):
         standing = _Standing(machine, measures, payload, slope)
-    found = []
+    found, rests = [], True
     for k, (q, v, a) in enumerate(zip(motion.q, motion.v, motion.a)):
+        rests = rests and (motion.standing or motion.moves or standing.rests(q))
         try:
             found.append(standing.balance(q, v, a) if motion.standing else standing.placed_balance(q, v, a))
         except PolygonError as error:
             row = '' if motion.rows is None else f'row {k}: '
             raise ValueError(f'{machine.name}: margins: {row}{error}') from None
-    return found
+    return found, rests
 
 
 class _Standing:
@@ -227,16 +240,28 @@ class _Standing:
 
     def placed_balance(self, q: Array, v: Array, a: Array) -> Balance:
         """Return the balance with the base as q, v and a put it; the ground is where the springs bear the load."""
-        turn = matrix_of_quaternion(q[3:7] / np.linalg.norm(q[3:7]))
-        up = -turn.T @ self.gravity / self.size
+        up = -_turn_of(q).T @ self.gravity / self.size
         felt = base_acceleration('free', q, v, a) + up * self.size
         load, footing = self._footing(q[7:], v[6:], a[6:], v[:3], a[:3], felt)
         return self.monitor.balance_under(load, footing, up)
+
+    def rests(self, q: Array) -> bool:
+        """Return whether the springs are compressed, with the base as q puts it, as they are at rest."""
+        still, turn = np.zeros(len(q) - 7), _turn_of(q)
+        _, footing = self._footing(q[7:], still, still, np.zeros(3), np.zeros(3), -turn.T @ self.gravity)
+        carrying, stiffness = footing.normal > 0.0, self.monitor.ground.stiffness
+        gaps = np.abs((footing.feet @ turn.T)[carrying, 2] + q[2])
+        return bool(gaps.max(initial=0.0) < AT_REST * (footing.normal / stiffness).max())
 
     def _footing(self, q: Array, v: Array, a: Array, omega: Array, alpha: Array, felt: Array) -> tuple[Load, Footing]:
         own_q, own_v, own_a = (np.ascontiguousarray(part) for part in (q, v, a))
         load = self.monitor.model.evaluate(own_q, own_v, own_a, omega, alpha, felt, self.monitor.payload)
         return load, self.monitor.ground.without_gyroscope(load)
+
+
+def _turn_of(q: Array) -> Array:
+    """Return the rotation matrix (3, 3) of a free base."""
+    return matrix_of_quaternion(q[3:7] / np.linalg.norm(q[3:7]))
 
 
 def _not_held(balance: Balance) -> Balance:
@@ -247,19 +272,34 @@ def _not_held(balance: Balance) -> Balance:
     return replace(balance, margins=margins)
 
 
+def _sag(machine: Loaded, payload: float) -> float:
+    """Return how far all springs give way together below a machine, m; inf without springs."""
+    stiffness = sum(spring.stiffness for spring in machine.data.supports)
+    return (machine.data.total_mass + payload) * machine.data.gravity / stiffness if stiffness else np.inf
+
+
+def _beside(machine: Loaded, q: Array, x: Array) -> float:
+    """Return how far a base is from where it rests: difference of height, m, or of a component of its up, 1."""
+    if machine.data.base.attachment == 'planar':
+        return float(np.abs(q[1:3] - x[1:3]).max())
+    return float(max(abs(q[2] - x[2]), np.abs(_turn_of(q)[2] - _turn_of(x)[2]).max()))
+
+
 def _at_rest(
     machine: Loaded, motion: Motion, measures: tuple[str, ...], payload: float, slope: tuple[float, float]
-) -> list[Balance]:
-    """Return the balances of postures of any machine that stands, by its equations, at rest."""
+) -> tuple[list[Balance], bool]:
+    """Return the balances of postures of any machine that stands, by its equations, at rest; and if it does in all."""
     if motion.moves:
         raise ValueError(
             f'{machine.name}: margins: expected no velocities: how its contacts share a load in motion follows from '
             'its simulation alone (simulate, then run.margins)'
         )
     found: list[Balance] = []
-    for plant in at_rest(machine, motion, payload, slope, measures):
-        balance = plant.balance()
+    rests = True
+    for q, plant in zip(motion.q, at_rest(machine, motion, payload, slope, measures)):
+        balance, sag = plant.balance(), _sag(machine, payload)
+        rests = rests and (motion.standing or _beside(machine, q, plant.x) < AT_REST * sag)
         if balance is None:
             raise ValueError(f'{machine.name}: margins: it stands on too few points to have a support polygon')
         found.append(balance)
-    return found
+    return found, rests

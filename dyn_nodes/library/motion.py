@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from dyn_nodes.simulation.plant import Plant
 
 Array = NDArray[np.float64]
+STILL = 1e-3
+"""Acceleration, over gravity, below which a machine counts as at rest; angular ones over gravity at 1 m."""
 
 
 class Motion(NamedTuple):
@@ -40,11 +42,16 @@ class Motion(NamedTuple):
 
 
 def motion_of(
-    machine: Loaded, q: ArrayLike | None, v: ArrayLike | None, a: ArrayLike | None, base: Array | None = None
+    machine: Loaded,
+    q: ArrayLike | None,
+    v: ArrayLike | None,
+    a: ArrayLike | None,
+    payload: float,
+    slope: tuple[float, float],
 ) -> Motion:
     """Return positions, velocities and accelerations as rows of whole vectors.
 
-    `base`: where it is if the joints alone are given; None: level, at the origin. Raises ValueError.
+    A base is level, at the origin, where the joints alone are given. Raises ValueError.
     """
     owner, names, rates, joints = machine.name, machine.position_names, machine.velocity_names, len(machine.joints)
     loads = bool(machine.data.loads)
@@ -54,8 +61,12 @@ def motion_of(
         level[6] = 1.0
     if q is None:
         initial = machine.data.initial.joint_positions
-        q = machine.posture() if loads else np.array([initial.get(name, 0.0) for name in machine.joints])
-    positions = Coordinates(names, count, level if base is None else base)
+        q = (
+            machine.posture(payload=payload, slope=slope)
+            if loads
+            else np.array([initial.get(name, 0.0) for name in machine.joints])
+        )
+    positions = Coordinates(names, count, level)
     velocities = Coordinates(rates, len(rates) if loads else joints, np.zeros(0 if loads else len(rates) - joints))
     standing = bool(len(level)) and np.shape(q)[-1:] == (count,)
     still = np.zeros(len(rates))
@@ -66,6 +77,13 @@ def motion_of(
         a=still if a is None else whole(owner, 'a', a, velocities),
     )
     return Motion(number, standing, *rows)
+
+
+def starts(system: Any, x: Array, u: Array, p: Array) -> bool:
+    """Return whether a machine without velocities would start to move: it does not rest in that state."""
+    rates = slice(system.nq, system.nq + system.nv)
+    gravity = float(np.linalg.norm(p[:3]))
+    return not x[rates].any() and bool(np.abs(system.rhs(x, u, p)[rates]).max(initial=0.0) > STILL * max(gravity, 1.0))
 
 
 def at_rest(

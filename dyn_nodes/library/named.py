@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from dyn_nodes.library.machine import Machine
@@ -18,7 +19,14 @@ def machines() -> tuple[str, ...]:
     return tuple(sorted(known_machines()))
 
 
-def load(machine: str | Path, config: str | Path | None = None) -> Machine:
+def load(
+    machine: str | Path,
+    config: str | Path | None = None,
+    *,
+    payload: float | None = None,
+    slope: tuple[float, float] | None = None,
+    changes: Mapping[str, float] | None = None,
+) -> Machine:
     """Load a machine.
 
     Args:
@@ -26,17 +34,25 @@ def load(machine: str | Path, config: str | Path | None = None) -> Machine:
             file.
         config: path of the machine YAML, or name of one of this package; None: the named machine's own, or for a path
             none: then the base is fixed and there are no wheels, actuators or payload.
+        payload: mass in the implement for all methods of the machine, kg; None: that of the machine YAML.
+        slope: (roll, pitch) of the ground likewise, rad.
+        changes: numbers over those of the machine YAML, by dotted key, such as `wheels.front_left.stiffness`.
 
     Returns:
         The machine; nothing is compiled yet.
 
     Raises:
         ValueError: no such name or file; the message has the nearest name. Or (`MachineError`) the files have faults;
-            all of them are in its message, with file, line and key.
+            all of them are in its message, with file, line and key. Or changes without a machine YAML, or a payload
+            that the machine cannot carry.
     """
     urdf, yaml = machine_files(machine, config)
     for what, path in (('machine', urdf), ('config', yaml)):
         if path is not None and not path.is_file():
             raise ValueError(f'{what}: no such file: {path}')
+    if changes and yaml is None:
+        raise ValueError('changes: expected a machine YAML whose numbers they change, found none')
     with shown('files'):
-        return Machine(load_machine(urdf, yaml))
+        loaded = Machine(load_machine(urdf, yaml, changes))
+    own = loaded.conditions._replace(changes=dict(changes or {}))
+    return Machine(loaded.data, own).carrying(payload, slope)

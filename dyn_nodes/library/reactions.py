@@ -56,7 +56,7 @@ def reaction_of(
     slope: tuple[float, float],
 ) -> Reaction:
     """Return the reaction of a motion; arguments and errors are those of `Machine.reactions`."""
-    motion = motion_of(machine, q, v, a)
+    motion = motion_of(machine, q, v, a, payload, slope)
     solve = _constrained if machine.data.needs_constraints else _of_tree
     wrenches = solve(machine, motion, joint, side, payload, slope)
     if motion.rows is None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.library.carried import Conditions, State, state_of
 from dyn_nodes.library.margins import Margins
 from dyn_nodes.library.optional import matplotlib, pandas
 from dyn_nodes.library.vectors import known_name
@@ -32,6 +33,7 @@ class Run:
         machine: whose it is.
         raw: the run of its system, with everything else (`dyn_nodes.simulation.Run`).
         times: (t,) of the samples, s; they end where the run does.
+        conditions: payload and slope under which it ran.
         x: (t, n) states.
         last: (n,) state at the very end, to go on from by `simulate(x0=...)`.
         status: `done`, `guarded` (overturned), `inaccurate` (it failed a check of its guard), `diverged`, `step too
@@ -41,22 +43,23 @@ class Run:
         events: what happened, in the order of time: wheels that lift and touch down, reliefs that open, overturning.
     """
 
-    def __init__(self, machine: Loaded, raw: SystemRun) -> None:
-        self.machine, self.raw = machine, raw
-        self.times, self.x, self.last = raw.times, raw.states, raw.last
+    def __init__(self, machine: Loaded, raw: SystemRun, conditions: Conditions) -> None:
+        self.machine, self.raw, self.conditions = machine, raw, conditions
+        self.times, self.x, self.last = raw.times, state_of(raw.states, conditions), state_of(raw.last, conditions)
         self.status, self.detail, self.checks, self.events = raw.status, raw.detail, raw.checks, tuple(raw.events)
         self._margins: dict[tuple[str, ...], Margins] = {}
 
     def __repr__(self) -> str:
-        return f'<run of {self.machine.name}: {self.times[-1]:g} s, {len(self.times)} samples, {self.status}>'
+        name, samples = self.machine.name, f'{len(self.times)} samples'
+        return f'<run of {name}: {self.times[-1]:g} s, {samples}, {self.status}; {self.conditions}>'
 
     def __len__(self) -> int:
         return len(self.times)
 
     @property
-    def q(self) -> Array:
+    def q(self) -> State:
         """(t, nq) positions."""
-        return self.raw.q
+        return state_of(self.raw.q, self.conditions)
 
     @property
     def v(self) -> Array:
@@ -126,7 +129,8 @@ class Run:
         if observer is None:
             raise ValueError(f'{self.machine.name}: margins: it stands on too few points to have a support polygon')
         gravity = self.raw.parameters[:3]
-        return Margins([observer.observe(y, gravity) for y in self.raw.all_outputs], self.times, 'time')
+        balances = [observer.observe(y, gravity) for y in self.raw.all_outputs]
+        return Margins(balances, self.times, self.conditions, 'time')
 
     def to_pandas(self) -> Any:
         """Return a DataFrame over time, s, with a column a state, input and output. Raises ImportError."""

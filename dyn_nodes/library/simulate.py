@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.guards.checks import judge
+from dyn_nodes.library.carried import conditions_of, not_at_rest, warn
 from dyn_nodes.library.inputs import Drive, Values, table_of, task_profile, values_at
+from dyn_nodes.library.motion import starts
 from dyn_nodes.library.notice import shown
 from dyn_nodes.library.run import Run
 from dyn_nodes.library.vectors import number, rows_of
@@ -66,27 +68,45 @@ def simulate(machine: Loaded, asked: Request) -> Run:
         raise ValueError(f'{owner}: {given[0]}: it has no actuators; drive its joints by torque')
     profile = None if asked.task is None else task_profile(owner, asked.task, machine.actuators)
     times = _times(owner, asked, profile)
-    plant = machine.plant(asked.torque is not None, asked.joints, asked.payload, asked.slope, asked.period, asked.step)
+    conditions = machine.conditions_for(asked.payload, asked.slope, asked.x0)
+    payload, slope, _ = conditions
+    plant = machine.plant(asked.torque is not None, asked.joints, payload, slope, asked.period, asked.step)
     what, drive = asked.drive
     if callable(drive):
         if asked.x0 is not None:
             raise ValueError(f'{owner}: x0: expected beside numbers and tables, found a function that drives')
-        return Run(machine, _stepped(owner, plant, times, what, drive, _inputs_of(machine, plant.system, what)))
+        raw = _stepped(owner, plant, times, what, drive, _inputs_of(machine, plant.system, what))
+        return Run(machine, raw, conditions)
     system: Any = plant.system
+    if asked.x0 is not None:
+        _start_from(owner, plant, rows_of(owner, 'x0', asked.x0, system.state_names))
+        assumed = (asked.payload is None or asked.slope is None) and conditions_of(asked.x0) is None
+        if assumed and starts(system, plant.x, plant.u, plant.p):
+            warn(not_at_rest(owner, 'x0', conditions))
     held = {name: float(value) for name, value in zip(system.input_names, plant.u)}
     if profile is not None:
         knots = profile.knot_times
         volts = profile.evaluate(knots, profile.actuators)
         drive = {name: (knots, column) for name, column in zip(profile.actuators, np.asarray(volts).T)}
     inputs = table_of(owner, what, {} if drive is None else drive, _inputs_of(machine, system, what), held)
-    x0 = plant.x if asked.x0 is None else rows_of(owner, 'x0', asked.x0, system.state_names)
-    if x0.ndim != 1:
-        raise ValueError(f'{owner}: x0: expected shape ({len(system.state_names)},); found {x0.shape}')
     settings = Settings(step=plant.period / plant.substeps, watch=True)
     with shown('runs'):
-        raw = system.run(x0, times, inputs, plant.p, settings)
+        raw = system.run(plant.x, times, inputs, plant.p, settings)
     raw.refined_for = raw.refined_for or plant.refined_for
-    return Run(machine, raw)
+    return Run(machine, raw, conditions)
+
+
+def _start_from(owner: str, plant: Plant, x0: Array) -> None:
+    """Put a plant into a state, its joints held there."""
+    if x0.ndim != 1:
+        raise ValueError(f'{owner}: x0: expected shape ({len(plant.system.state_names)},); found {x0.shape}')
+    nq, nv = plant.system.nq, plant.system.nv
+    plant.x = x0.copy()
+    plant.x[nq : nq + nv] = 0.0
+    if plant.system.actuation == 'effort':
+        plant.set_inputs({})
+        plant.set_efforts(plant.holding_efforts())
+    plant.x = x0
 
 
 def _times(owner: str, asked: Request, profile: VoltageProfile | None) -> Array:
