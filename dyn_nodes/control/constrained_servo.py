@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.constraints import Blocks
 from dyn_nodes.constraints.linear import Subspaces
+from dyn_nodes.control.drive_limits import Flags, JointTask, Leader, Led, ServoEfforts, led
+from dyn_nodes.model.machine import Machine
 
 Array = NDArray[np.float64]
 BANDWIDTH, DAMPING = 40.0, 1.0
@@ -15,30 +19,42 @@ CUTOFF = 1e-9
 """Of the inertia that driven joints feel: directions in which they fight each other, relative."""
 
 
-def constrained_efforts(
-    at: Blocks, places: NDArray[np.intp], errors: Array, rate_errors: Array, stiff: NDArray[np.bool_]
-) -> Array:
-    """Return the efforts (d,) of driven joints that lead them to a target, as stiff position servos would.
-
-    Where driven joints fight each other, these are the efforts of least norm.
+class ConstrainedServo:
+    """Servos of the driven joints of a machine with constraints, within the limits of the joints.
 
     Args:
-        at: the machine now, without these efforts.
-        places: (d,) of the driven joints among the velocities.
-        errors: (d,) target less position, rad or m.
-        rate_errors: (d,) likewise of the velocities.
-        stiff: (d,) joints that work against all that acts on them; the others do not work against the ground.
+        machine: the machine.
+        places: (d,) of its driven joints among the velocities.
     """
-    spaces = Subspaces(at.J)
-    N, forced = spaces.motions, spaces.pseudo_inverse @ at.gamma
-    inertia = N.T @ at.M @ N
-    own = N[places]  # accelerations of the driven joints from those of the motions
-    still = forced[places] + own @ np.linalg.solve(inertia, N.T @ (-at.h - at.M @ forced))
-    response = own @ np.linalg.solve(inertia, own.T)
-    wanted = BANDWIDTH**2 * errors + 2 * DAMPING * BANDWIDTH * rate_errors
-    loose = ~stiff
-    push = np.zeros(len(stiff))
-    push[loose] = np.linalg.pinv(response[np.ix_(loose, loose)], CUTOFF, hermitian=True) @ wanted[loose]
-    rest = (wanted - still)[stiff] - response[np.ix_(stiff, loose)] @ push[loose]
-    push[stiff] = np.linalg.pinv(response[np.ix_(stiff, stiff)], CUTOFF, hermitian=True) @ rest
-    return push
+
+    def __init__(self, machine: Machine, places: Sequence[int]) -> None:
+        self._leader, self._places = Leader(machine, BANDWIDTH, DAMPING), np.array(places, dtype=np.intp)
+
+    def efforts(self, at: Blocks, task: JointTask, stiff: Flags) -> ServoEfforts:
+        """Return the efforts that lead the driven joints to a target, as stiff position servos would.
+
+        Where driven joints fight each other, these are the efforts of least norm.
+
+        Args:
+            at: the machine now, without these efforts.
+            task: of all joints.
+            stiff: (d,) joints that work against all that acts on them; the others do not work against the ground.
+        """
+        lead = self._leader.lead(task)
+        spaces = Subspaces(at.J)
+        N, forced = spaces.motions, spaces.pseudo_inverse @ at.gamma
+        inertia = N.T @ at.M @ N
+        own = N[self._places]  # accelerations of the driven joints from those of the motions
+        still = forced[self._places] + own @ np.linalg.solve(inertia, N.T @ (-at.h - at.M @ forced))
+        response = own @ np.linalg.solve(inertia, own.T)
+        found = Led.none(len(stiff))
+        for part, motion in ((~stiff, np.zeros(len(stiff))), (stiff, still)):
+            coupled = response[np.ix_(part, part)]
+            held = -least(coupled, motion[part] + response[np.ix_(part, ~part)] @ found.efforts[~part])
+            found.put(part, led(lead.of(part), held, coupled, task.brakes, least))
+        return self._leader.finish(task, found)
+
+
+def least(response: Array, wanted: Array) -> Array:
+    """Return the efforts of least norm that give accelerations."""
+    return np.asarray(np.linalg.pinv(response, CUTOFF, hermitian=True) @ wanted)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.control.drive_limits import Flags, JointTask, Lead, Leader, Led, ServoEfforts, led
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
 
@@ -46,26 +47,25 @@ class ServoTask(NamedTuple):
     Attributes:
         q: (nq,) positions of the whole machine.
         v: (nv,) velocities of the whole machine.
-        target: (n,) of the joints, rad or m.
-        target_velocity: (n,) of the joints, rad/s or m/s.
+        joints: where they are and where they are to go.
         gravity: (3,) m/s2.
         payload: kg.
     """
 
     q: Array
     v: Array
-    target: Array
-    target_velocity: Array
+    joints: JointTask
     gravity: Array
     payload: float
 
 
 class JointServo:
-    """Efforts that move joints to a reference with a chosen bandwidth and damping ratio.
+    """Efforts that move joints to a reference with a chosen bandwidth and damping ratio, within their limits.
 
     effort = still + L (wn^2 (q_ref - q) + 2 zeta wn (qd_ref - qd)), where `still` leaves the joints without
     acceleration and L is the inertia that the joints feel on a base that gives way freely, (S M^-1 S^T)^-1: the least
-    that they can feel, so that the loop is never faster than a sampled effort can follow.
+    that they can feel, so that the loop is never faster than a sampled effort can follow. Speeds and efforts stay
+    within the limits of the joints, see `drive_limits`.
 
     Args:
         machine: the machine.
@@ -75,51 +75,38 @@ class JointServo:
 
     def __init__(self, machine: Machine, bandwidth: float = 40.0, damping_ratio: float = 1.0) -> None:
         self.model = RigidBodyModel(machine)
-        self.bandwidth, self.damping_ratio = bandwidth, damping_ratio
-        names = [joint.name for joint in machine.movable_joints]
-        self.count = len(names)
-        self._driven = np.array([names.index(joint.name) for joint in machine.actuated_joints], dtype=np.intp)
-        self._places = self.model.nv - self.count + self._driven
+        self._leader = Leader(machine, bandwidth, damping_ratio)
+        self._places = self.model.nv - len(machine.movable_joints) + self._leader.driven
         self._parameters = self.model.parameters()
-
-    def wanted(self, task: ServoTask) -> Array:
-        """Return the accelerations (n,) that lead the joints to their target, rad/s2 or m/s2."""
-        error = task.target - task.q[len(task.q) - self.count :]
-        rate_error = task.target_velocity - task.v[len(task.v) - self.count :]
-        return self.bandwidth**2 * error + 2 * self.damping_ratio * self.bandwidth * rate_error
 
     def response(self, q: Array, payload: float) -> Array:
         """Return S M^-1 S^T (d, d) of the driven joints at positions q (nq,) with a payload, kg."""
         self._parameters[3] = payload
         return free_response(self.model.mass_matrix(q, self._parameters), self._places)
 
-    def efforts(self, task: ServoTask) -> Array:
-        """Return the efforts (n,) of joints that touch nothing, on a base that does not accelerate, N m or N.
+    def efforts(self, task: ServoTask) -> ServoEfforts:
+        """Return the efforts of joints that touch nothing, on a base that does not accelerate."""
+        return self._leader.finish(task.joints, self._loose(task, self._leader.lead(task.joints)))
 
-        Those of joints that nothing drives are zero.
-        """
+    def _loose(self, task: ServoTask, lead: Lead) -> Led:
         self._parameters[:3], self._parameters[3] = task.gravity, task.payload
         bias = self.model.inverse_dynamics(task.q, task.v, np.zeros(self.model.nv), self._parameters)
-        wanted = self.wanted(task)[self._driven]
-        efforts = np.zeros(self.count)
-        efforts[self._driven] = bias[self._places] + np.linalg.solve(self.response(task.q, task.payload), wanted)
-        return efforts
+        return led(lead, bias[self._places], self.response(task.q, task.payload), task.joints.brakes)
 
-    def stiff_efforts(self, task: ServoTask, now: PresentMotion, stiff: NDArray[np.bool_]) -> Array:
-        """Return efforts (n,) that include all forces on the joints but those of their stops.
+    def stiff_efforts(self, task: ServoTask, now: PresentMotion, stiff: Flags) -> ServoEfforts:
+        """Return efforts that include all forces on the joints but those of their stops.
 
         Args:
             task: the machine and the target.
             now: how the joints move now.
             stiff: (d,) of the driven joints; the others get `efforts`.
         """
-        efforts, driven = self.efforts(task), self._driven
-        if not stiff.any():
-            return efforts
-        wanted = self.wanted(task)
-        response = self.response(task.q, task.payload)[stiff]
-        change = np.where(stiff, now.stops[driven], efforts[driven] - now.efforts[driven])
-        rest = (wanted - now.accelerations)[driven][stiff] - response[:, ~stiff] @ change[~stiff]
-        change[stiff] += np.linalg.solve(response[:, stiff], rest)
-        efforts[driven[stiff]] = (now.efforts[driven] + change)[stiff]
-        return efforts
+        lead, driven = self._leader.lead(task.joints), self._leader.driven
+        found = self._loose(task, lead)
+        if stiff.any():
+            response, change = self.response(task.q, task.payload)[stiff], found.efforts - now.efforts[driven]
+            moved = now.accelerations[driven[stiff]] + response[:, ~stiff] @ change[~stiff]
+            response = response[:, stiff]
+            still = (now.efforts + now.stops)[driven[stiff]] - np.linalg.solve(response, moved)
+            found.put(stiff, led(lead.of(stiff), still, response, task.joints.brakes))
+        return self._leader.finish(task.joints, found)

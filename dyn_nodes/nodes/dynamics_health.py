@@ -96,6 +96,8 @@ class DynamicsHealth:
         pacer, refusals = self.pacer, self.refusals
         text = 'receiving commands' if self.node.commands else 'no command yet'
         health = Health(text=text, more=refusals.values)
+        if saturated := self.node.targets.saturated:
+            health.worse(WARN, f'saturated: {saturated}')
         if pacer.silent:
             stands = 'holding the joints' if pacer.paced or not pacer.waits else 'simulated time stands still'
             health.worse(ERROR, f'no command for {pacer.patience:g} s: {stands}')

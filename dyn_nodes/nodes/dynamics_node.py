@@ -33,6 +33,7 @@ from dyn_nodes.nodes.events import EventPublisher
 from dyn_nodes.nodes.exchange import Every, command_qos, data_qos, is_lockstep, states_qos
 from dyn_nodes.nodes.grasp_exchange import GraspExchange
 from dyn_nodes.nodes.imu_report import ImuReport
+from dyn_nodes.nodes.joint_targets import JointTargets
 from dyn_nodes.nodes.linear_service import LinearizeService
 from dyn_nodes.nodes.machines import checked_payload, joint_positions, machine_of, moving, robot_of_team
 from dyn_nodes.nodes.overridable import OverridableNode
@@ -95,8 +96,7 @@ class DynamicsNode(OverridableNode):
         self.levels = {} if start is None else alarm_levels(machine, tuple(start.margins), start)
         self.finished = False
         self.commands = 0
-        self._target: tuple[np.ndarray, np.ndarray] | None = None
-        self._holding = False
+        self.targets = JointTargets(self.plant)
         self._efforts_of = -1
         self._first_repeated = 0
         self._limits = np.array([joint.effort_limit for joint in self.machine.movable_joints])
@@ -299,10 +299,7 @@ class DynamicsNode(OverridableNode):
         if self._efforts_of == self.plant.ticks:
             return
         self._efforts_of = self.plant.ticks
-        if self._target is not None:
-            if self._holding:
-                self.plant.let_wheels_run_out(*self._target)
-            self.plant.set_efforts(self.plant.servo_efforts(*self._target))
+        self.targets.lead()
 
     def _commanded(self) -> None:
         """Go on with the efforts of this instant; an object in the hands gets how these answer forces under them."""
@@ -334,9 +331,7 @@ class DynamicsNode(OverridableNode):
         if self.monolithic:
             self.plant.u[:] = 0.0
         else:
-            positions = self.plant.positions.copy() if self._target is None else self._target[0]
-            self._target = (positions, np.zeros(len(self.plant.joints)))
-            self._holding = True
+            self.targets.hold()
             self._efforts_of = -1
 
     def _hold_at_start(self) -> None:
@@ -344,7 +339,7 @@ class DynamicsNode(OverridableNode):
 
         Joints that start with a velocity get the efforts of rest instead, which do not brake them.
         """
-        self._target, self._holding = None, False
+        self.targets.release()
         self._efforts_of = -1
         if not self.machine.initial.moves:
             self.hold()
@@ -374,14 +369,10 @@ class DynamicsNode(OverridableNode):
                 self._commanded()
             return
         if kind == 'effort':
-            self._target = None
+            self.targets.release()
             self.plant.set_efforts(first)
         else:
-            held = self._target[0] if self._target else self.plant.positions
-            held = np.where(np.isnan(second), held, self.plant.positions)  # a speed alone has no place to go to
-            position = np.where(np.isnan(first), held, first)
-            self._target = (position, np.nan_to_num(second))
-        self._holding = False
+            self.targets.command(first, second)
         self.commands += 1
         if self.answers or not self.grasps.held:
             self._commanded()

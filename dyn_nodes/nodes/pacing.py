@@ -9,6 +9,7 @@ import numpy as np
 
 from dyn_nodes.middleware import Clock, ClockType
 from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE, WATCH_PERIOD
+from dyn_nodes.nodes.joint_targets import JointTargets
 from dyn_nodes.nodes.readiness import Readiness
 from dyn_nodes.nodes.running import RunOver
 from dyn_nodes.nodes.schedule import RealTimeFactor, WallSchedule
@@ -30,6 +31,7 @@ class PacedNode(Protocol):
     Attributes:
         values: parameters.
         plant: the machine, with its time.
+        targets: of its joints.
         waits: the partner answers every instant.
         monolithic: hydraulics run inside the node.
         finished: the run is over.
@@ -40,6 +42,7 @@ class PacedNode(Protocol):
 
     values: dict[str, Any]
     plant: Plant
+    targets: JointTargets
     waits: bool
     monolithic: bool
     finished: bool

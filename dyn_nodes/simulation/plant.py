@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.control.drive_limits import JointTask, ServoEfforts
 from dyn_nodes.control.servo import JointServo, PresentMotion, ServoTask
 from dyn_nodes.control.wheel_run_out import WheelRunOut
 from dyn_nodes.elements.command_delay import CommandDelay, input_delays
@@ -69,6 +70,7 @@ class Plant:
         overturned: True once the base has tilted beyond the machine's limit.
         drop_time, drop_tilt: the payload is let go at this time, s, or when the base has tilted by this more than at
             the start, rad; None: never.
+        saturated: efforts that servos gave last, and which of the driven joints `actuated` were at a limit; or None.
         refined_for: state with a motion so fast that the integrator takes shorter steps than asked for; '': none.
 
     Raises:
@@ -107,6 +109,7 @@ class Plant:
         if slope is not None:
             self.p[:3] = gravity_vector(machine.gravity, slope)
         self._held_payload: float | None = None  # what was dropped on the way
+        self.saturated: ServoEfforts | None = None
         self.drop_time: float | None = None
         self.drop_tilt: float | None = None
         self._joint_q = self._places('state', '')
@@ -336,31 +339,32 @@ class Plant:
     def _servo(self) -> JointServo:
         return JointServo(self.machine)
 
-    def servo_efforts(self, target: Array, target_velocity: Array) -> Array:
+    def servo_efforts(self, target: Array, target_velocity: Array, brakes: bool = False) -> Array:
         """Return the efforts (n,) that drive the joints to a target, as stiff position servos would, N m or N.
 
         They are found from the accelerations of the joints now, so that everything that acts on the joints is part of
         them: the ground under legs, damping, a base that rocks. Stops at limits are not: a servo does not work against
         them. Nor is the ground under rolling wheels: it would be a brake that locks them.
 
-        Args:
-            target: (n,) positions, rad or m.
-            target_velocity: (n,) rad/s or m/s.
-        """
-        if self.constraints is not None:
-            errors, rate_errors = target - self.positions, target_velocity - self.velocities
-            efforts = np.zeros(len(self.joints))
-            driven = self._driven
-            efforts[driven] = self.constraints.efforts(errors[driven], rate_errors[driven], self._stiff)
-            return efforts
-        task = self._servo_task(target, target_velocity)
-        if self.ground.carries_the_base_alone:
-            return self._servo.efforts(task)
-        now = PresentMotion(self.efforts, self.outputs()[self._joint_a], self._stop_efforts())
-        return self._servo.stiff_efforts(task, now, self._stiff)
+        Positions, speeds and efforts stay within the limits of the joints: `saturated`.
 
-    def _servo_task(self, target: Array, target_velocity: Array) -> ServoTask:
-        return ServoTask(*self._tree_state(), target, target_velocity, self.p[:3], self.payload)
+        Args:
+            target: (n,) positions, rad or m; NaN: a velocity alone is asked for.
+            target_velocity: (n,) rad/s or m/s.
+            brakes: the joints are held: brakes carry what the drives can not.
+        """
+        task = JointTask(self.positions, self.velocities, target, target_velocity, self.time, brakes)
+        if self.constraints is not None:
+            found = self.constraints.servo.efforts(self.constraints.blocks(), task, self._stiff)
+        else:
+            whole = ServoTask(*self._tree_state(), task, self.p[:3], self.payload)
+            if self.ground.carries_the_base_alone:
+                found = self._servo.efforts(whole)
+            else:
+                now = PresentMotion(self.efforts, self.outputs()[self._joint_a], self._stop_efforts())
+                found = self._servo.stiff_efforts(whole, now, self._stiff)
+        self.saturated = found
+        return found.efforts
 
     @cached_property
     def _stiff(self) -> NDArray[np.bool_]:
@@ -398,7 +402,7 @@ class Plant:
 
     def holding_efforts(self) -> Array:
         """Return the efforts that hold the joints where they are."""
-        return self.servo_efforts(self.positions, np.zeros(len(self.joints)))
+        return self.servo_efforts(self.positions, np.zeros(len(self.joints)), brakes=True)
 
     def base_pose(self) -> tuple[Array, Array]:
         """Return position (3,) and quaternion x, y, z, w (4,) of the base link in the ground's frame."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dyn_nodes.constraints import Blocks
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.constraints.solve import UNIQUE
-from dyn_nodes.control.constrained_servo import constrained_efforts
+from dyn_nodes.control.constrained_servo import ConstrainedServo
 from dyn_nodes.guards.checks import GREATEST_GAP
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.constrained_ground import ConstrainedGround
@@ -77,6 +77,7 @@ class PlantConstraints:
         system: what is integrated.
         loops: constraints with a reaction between two ends.
         wheels: names of the wheels that are constraints.
+        servo: that leads the driven joints.
     """
 
     def __init__(self, plant: RunningPlant, ground: ConstrainedGround) -> None:
@@ -84,7 +85,7 @@ class PlantConstraints:
         self.loops = plant.machine.loops
         self.wheels = tuple(own.name for own in plant.machine.rigid_wheels)
         tree = self.system.blocks.tree
-        self._places = np.array([tree.velocity_index(name) for name in plant.actuated], dtype=np.intp)
+        self.servo = ConstrainedServo(plant.machine, [tree.velocity_index(name) for name in plant.actuated])
         self._drifted = False
 
     def begin(self) -> None:
@@ -104,7 +105,8 @@ class PlantConstraints:
             details = {'drift': drift, 'text': _drifted_apart(drift)}
             self.plant.note(Event(self.plant.time, 'constraint_drift', details=details))
 
-    def _blocks(self) -> Blocks:
+    def blocks(self) -> Blocks:
+        """Return matrices and residuals of the constraints now."""
         return self.system.constraints.blocks_at(self.plant.x, self.plant.u, self.plant.p)
 
     def _output(self, name: str) -> float:
@@ -113,7 +115,7 @@ class PlantConstraints:
     def health(self) -> ConstraintHealth:
         """Return how the constraints are now."""
         drift = self._output('constraint_drift')
-        spaces = Subspaces(self._blocks().J)
+        spaces = Subspaces(self.blocks().J)
         open_rows = np.abs(spaces.dependencies).max(axis=1, initial=0.0) >= UNIQUE
         blocks = self.system.blocks
         return ConstraintHealth(
@@ -130,10 +132,6 @@ class PlantConstraints:
     def solution(self) -> tuple[Array, Array]:
         """Return accelerations (nv,) and multipliers (m,) now."""
         return self.ground.solution(self.plant.x, self.plant.u, self.plant.p)
-
-    def efforts(self, errors: Array, rate_errors: Array, stiff: NDArray[np.bool_]) -> Array:
-        """Return the efforts (d,) of the driven joints as servos; see `constrained_efforts`."""
-        return constrained_efforts(self._blocks(), self._places, errors, rate_errors, stiff)
 
     def load_poses(self) -> dict[str, tuple[Array, Array]]:
         """Return position (3,), m, and quaternion (x, y, z, w) of every load in the ground's frame, by name."""

@@ -207,7 +207,7 @@ def _stop(trial: Trial, plant: Plant, outputs: Iterator[Array]) -> Followed:
             return
         if not held:
             held.append(plant.positions.copy())
-        plant.set_efforts(plant.servo_efforts(held[0], np.zeros(len(held[0]))))
+        plant.set_efforts(plant.servo_efforts(held[0], np.zeros(len(held[0])), brakes=True))
         plant.advance()
 
     return _follow(trial, plant, chain(list(trial.waiting), outputs), give)

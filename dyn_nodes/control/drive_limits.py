@@ -1,0 +1,287 @@
+"""Servos within the limits of their joints: speeds from which they still stop, efforts that their drives can give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.model.machine import Machine
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+USED = 0.98
+"""Share of a speed limit that a servo uses: it is sampled, and its base gives way meanwhile."""
+FAST = 0.7
+"""Share of a speed limit from which on a servo allows for accelerations that others give its joint."""
+BRAKING = 0.5
+"""Share of the effort left for braking on which a servo relies: the inertia is more on the ground than in the air."""
+AT_LIMIT = 1.0 - 1e-9
+LONGEST_PERIOD = 0.05
+"""s between two instants of a servo that still count as one after the other."""
+
+
+class DriveLimits(NamedTuple):
+    """Limits of d driven joints, inf where there is none.
+
+    Attributes:
+        effort: (d,) N m or N.
+        speed: (d,) rad/s or m/s.
+        lower, upper: (d,) positions, rad or m.
+    """
+
+    effort: Array
+    speed: Array
+    lower: Array
+    upper: Array
+
+    def clamped(self, positions: Array) -> Array:
+        """Return positions (d,) within the ranges of the joints; NaN stays."""
+        return np.clip(positions, self.lower, self.upper)
+
+    def holding(self, still: Array) -> DriveLimits:
+        """Return the limits of brakes: they carry efforts (d,) and slow the joints by the effort of the drives."""
+        return self._replace(effort=self.effort + np.abs(still))
+
+
+def drive_limits(machine: Machine) -> DriveLimits:
+    """Return the limits of the actuated joints of a machine."""
+    joints = machine.actuated_joints
+    rows = [(own.effort_limit, own.velocity_limit, own.lower, own.upper) for own in joints]
+    return DriveLimits(*np.array(rows, dtype=np.float64).reshape(-1, 4).T)
+
+
+class Lead(NamedTuple):
+    """Where servos lead d joints.
+
+    Attributes:
+        position, rate: (d,) now.
+        target: (d,) positions, NaN where a speed alone is asked for.
+        target_rate: (d,) velocities.
+        limits: of the joints.
+        bandwidth, damping_ratio: of the servos: rad/s, 1.
+        surprise: (d,) accelerations that came on top of those asked for in the last period.
+    """
+
+    position: Array
+    rate: Array
+    target: Array
+    target_rate: Array
+    limits: DriveLimits
+    bandwidth: float
+    damping_ratio: float
+    surprise: Array
+
+    def of(self, some: Flags) -> Lead:
+        """Return that of some of the joints (d,)."""
+        now, asked = (self.position[some], self.rate[some]), (self.target[some], self.target_rate[some])
+        limits = DriveLimits(*(own[some] for own in self.limits))
+        return Lead(*now, *asked, limits, self.bandwidth, self.damping_ratio, self.surprise[some])
+
+    def accelerations(self, still: Array, response: Array) -> tuple[Array, Flags]:
+        """Return the accelerations (d,) that are wanted, and the joints whose speed is limited.
+
+        Near the target they are wn^2 (q_ref - q) + 2 zeta wn (qd_ref - qd). Further away a joint goes at its greatest
+        speed, and comes down from it so that its drive can stop it at the target and at the end of its range.
+
+        Args:
+            still: (d,) efforts without acceleration.
+            response: (d, d) accelerations for efforts.
+        """
+        limits, gain = self.limits, 0.5 * self.bandwidth / self.damping_ratio
+        reach = BRAKING * np.diag(response)
+        up, down = (np.maximum(reach * (limits.effort + sign * still), 0.0) for sign in (1.0, -1.0))
+
+        def speed(distance: Array, braking: Array) -> Array:
+            """Return the speed from which a joint stops within a distance."""
+            left = np.maximum(distance, 0.0)
+            bounded = np.isfinite(braking) & np.isfinite(left)
+            stopped = np.sqrt(2.0 * np.where(bounded, braking, 0.0) * np.where(bounded, left, 0.0))
+            return np.minimum(gain * left, np.where(bounded, stopped, np.inf))
+
+        error = np.nan_to_num(limits.clamped(self.target) - self.position)
+        wanted = self.target_rate + np.where(error > 0.0, speed(error, up), -speed(-error, down))
+        most = USED * limits.speed
+        high, low = (
+            np.minimum(most, speed(limits.upper - self.position, up)),
+            -np.minimum(most, speed(self.position - limits.lower, down)),
+        )
+        rates = np.clip(wanted, low, high)
+        result = 2.0 * self.damping_ratio * self.bandwidth * (rates - self.rate)
+        near = (np.abs(self.rate) > FAST * limits.speed) & (self.surprise * self.rate > 0.0)
+        return result - np.where(near, self.surprise, 0.0), np.abs(wanted) > limits.speed
+
+
+class JointTask(NamedTuple):
+    """Where the joints of a machine are, and where they are to go.
+
+    Attributes:
+        position, rate: (n,) now, rad or m.
+        target: (n,) positions; NaN: a velocity alone is asked for.
+        target_rate: (n,) velocities.
+        time: s.
+        brakes: the joints are held: brakes carry what the drives can not.
+    """
+
+    position: Array
+    rate: Array
+    target: Array
+    target_rate: Array
+    time: float = 0.0
+    brakes: bool = False
+
+
+class Led(NamedTuple):
+    """What leads d driven joints.
+
+    Attributes:
+        efforts: (d,) N m or N.
+        at_effort, at_speed: (d,) joints whose effort or speed is at its limit.
+        accelerations: (d,) that the efforts give.
+    """
+
+    efforts: Array
+    at_effort: Flags
+    at_speed: Flags
+    accelerations: Array
+
+    @classmethod
+    def none(cls, count: int) -> Led:
+        """Return room for d joints."""
+        return cls(np.zeros(count), np.zeros(count, np.bool_), np.zeros(count, np.bool_), np.zeros(count))
+
+    def put(self, some: Flags, part: Led) -> None:
+        """Take over what leads some of the joints (d,)."""
+        for whole, own in zip(self, part):
+            whole[some] = own
+
+
+class ServoEfforts(NamedTuple):
+    """Efforts of servos.
+
+    Attributes:
+        efforts: (n,) of the joints, N m or N; zero where nothing drives them.
+        at_effort: (d,) of the driven joints: the effort is at its limit.
+        at_speed: (d,) likewise: the joint would have to go faster than its limit.
+    """
+
+    efforts: Array
+    at_effort: Flags
+    at_speed: Flags
+
+    @classmethod
+    def of(
+        cls, count: int, driven: NDArray[np.intp], efforts: Array, at_effort: Flags, at_speed: Flags
+    ) -> ServoEfforts:
+        """Return those of n joints from the efforts (d,) of the driven ones."""
+        whole = np.zeros(count)
+        whole[driven] = efforts
+        return cls(whole, at_effort, at_speed)
+
+
+class Leader:
+    """Leads the driven joints of a machine from period to period.
+
+    Args:
+        machine: the machine.
+        bandwidth: of the servos, rad/s.
+        damping_ratio: of the servos.
+
+    Attributes:
+        driven: (d,) places of the driven joints among all.
+    """
+
+    def __init__(self, machine: Machine, bandwidth: float, damping_ratio: float) -> None:
+        names = [joint.name for joint in machine.movable_joints]
+        self.driven = np.array([names.index(joint.name) for joint in machine.actuated_joints], dtype=np.intp)
+        self._limits, self._servo = drive_limits(machine), (bandwidth, damping_ratio)
+        self._last: tuple[float, Array, Array] | None = None
+
+    def lead(self, task: JointTask) -> Lead:
+        """Return where the driven joints are led."""
+        surprise = np.zeros(len(self.driven))
+        if self._last is not None and 0.0 < task.time - self._last[0] < LONGEST_PERIOD:
+            time, rate, asked_for = self._last
+            surprise = (task.rate[self.driven] - rate) / (task.time - time) - asked_for
+        k = self.driven
+        here, there = (task.position[k], task.rate[k]), (task.target[k], task.target_rate[k])
+        return Lead(*here, *there, self._limits, *self._servo, surprise)
+
+    def finish(self, task: JointTask, led: Led) -> ServoEfforts:
+        """Return the efforts of all joints; keep the accelerations that they are to give."""
+        whole = np.zeros(len(task.target))
+        whole[self.driven] = led.efforts
+        self._last = task.time, task.rate[self.driven].copy(), led.accelerations
+        return ServoEfforts(whole, led.at_effort, led.at_speed)
+
+
+def direct(response: Array, wanted: Array) -> Array:
+    """Return the efforts that give accelerations."""
+    return np.asarray(np.linalg.solve(response, wanted))
+
+
+def led(
+    lead: Lead,
+    still: Array,
+    response: Array,
+    brakes: bool,
+    solve: Callable[[Array, Array], Array] = direct,
+) -> Led:
+    """Return what leads joints.
+
+    Args:
+        lead: where to.
+        still: (d,) efforts without acceleration.
+        response: (d, d) accelerations for efforts.
+        brakes: the joints are held: brakes carry what the drives can not.
+        solve: of linear equations.
+    """
+    if brakes:
+        lead = lead._replace(limits=lead.limits.holding(still))
+    wanted, at_speed = lead.accelerations(still, response)
+    efforts, at_effort = efforts_within(wanted, lead.rate, still, response, lead.limits.effort, solve)
+    return Led(efforts, at_effort, at_speed, response @ (efforts - still))
+
+
+def efforts_within(
+    wanted: Array,
+    rate: Array,
+    still: Array,
+    response: Array,
+    most: Array,
+    solve: Callable[[Array, Array], Array] = direct,
+) -> tuple[Array, Flags]:
+    """Return efforts (d,) for accelerations, none beyond its limit, and which are at it.
+
+    Joints that would speed up by more than their drives can give speed up as far as the drives of all others leave
+    these the accelerations that are wanted of them: a joint must not be thrown beyond its speed by another one. Where
+    even that is too much, joints at their limit leave the others what is wanted of them.
+
+    Args:
+        wanted: (d,) accelerations.
+        rate: (d,) velocities.
+        still: (d,) efforts without acceleration.
+        response: (d, d) accelerations for efforts.
+        most: (d,) greatest efforts.
+        solve: of linear equations.
+    """
+    efforts = still + solve(response, wanted)
+    if (np.abs(efforts) <= most).all():
+        return efforts, np.zeros(len(wanted), np.bool_)
+    alone = np.diag(response)
+    given = np.clip(wanted, np.minimum(alone * (-most - still), 0.0), np.maximum(alone * (most - still), 0.0))
+    speeding = (given != wanted) & (wanted * rate >= 0.0)
+    first = solve(response, np.where(speeding, 0.0, given))
+    more = solve(response, np.where(speeding, given, 0.0))
+    with np.errstate(divide='ignore', invalid='ignore'):
+        share = np.where(more == 0.0, np.inf, (np.copysign(most, more) - still - first) / more)
+    efforts = still + first + float(np.clip(share.min(initial=1.0), 0.0, 1.0)) * more
+    free, target = np.ones(len(wanted), np.bool_), response @ (efforts - still)
+    while (over := free & (np.abs(efforts) > most)).any():
+        efforts[over] = np.clip(efforts[over], -most[over], most[over])
+        free &= ~over
+        rest = target[free] - response[np.ix_(free, ~free)] @ (efforts - still)[~free]
+        efforts[free] = still[free] + solve(response[np.ix_(free, free)], rest)
+    return efforts, (np.abs(efforts) >= AT_LIMIT * most) | (given != wanted)

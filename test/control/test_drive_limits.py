@@ -1,0 +1,127 @@
+"""Servos stay within the ranges, speeds and efforts of their joints."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dyn_nodes.control.drive_limits import DriveLimits, Lead, efforts_within, led
+from dyn_nodes.model import load_machine
+from dyn_nodes.model.named import machine_files
+from dyn_nodes.nodes.joint_targets import JointTargets
+from dyn_nodes.simulation.plant import Plant
+
+PERIOD = 5e-3
+MACHINES = ['log_loader', 'log_loader_grapple', 'telehandler', 'forwarder', 'arm_a6', 'arm_4r']
+BEYOND = 1.001
+"""Of a limit: nothing exceeds it by more than 0.1 %."""
+
+
+def system_of(seed, count):
+    """Return a random mass matrix's response, efforts without acceleration, and rates."""
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(count, count))
+    return root @ root.T + 0.3 * np.eye(count), rng.normal(size=count), rng.normal(size=count), rng
+
+
+@given(st.integers(0, 10**6), st.integers(1, 6), st.floats(0.01, 100.0))
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_no_effort_is_beyond_its_limit_and_none_is_limited_without_need(seed, count, size):
+    response, still, rate, rng = system_of(seed, count)
+    wanted, most = size * rng.normal(size=count), rng.uniform(0.5, 3.0, count)
+    efforts, limited = efforts_within(wanted, rate, still, response, most)
+    assert (np.abs(efforts) <= most).all()
+    assert limited.any() == bool((np.abs(still + np.linalg.solve(response, wanted)) > most).any())
+    if not limited.any():
+        np.testing.assert_allclose(response @ (efforts - still), wanted, atol=1e-9 * size)
+
+
+def test_a_joint_that_speeds_up_does_not_throw_one_that_is_to_keep_its_speed():
+    """Two coupled joints: the second one's drive is weak, so the first speeds up by less than it could."""
+    response = np.array([[1.0, -0.8], [-0.8, 1.0]])
+    wanted, rate, most = np.array([50.0, 0.0]), np.array([1.0, 1.0]), np.array([10.0, 1.0])
+    efforts, limited = efforts_within(wanted, rate, np.zeros(2), response, most)
+    first, second = response @ efforts
+    assert second == pytest.approx(0.0, abs=1e-12)
+    assert efforts[1] == pytest.approx(1.0)
+    assert 0.0 < first < 1.0
+    assert limited.tolist() == [True, True]
+
+
+def lead_of(position, rate, target, target_rate, effort, speed, lower=-10.0, upper=10.0):
+    limits = DriveLimits(*(np.array([own]) for own in (effort, speed, lower, upper)))
+    now = (np.array([own]) for own in (position, rate, target, target_rate))
+    return Lead(*now, limits, 40.0, 1.0, np.zeros(1))
+
+
+def followed(target, target_rate, effort, speed, load=0.0, steps=2000, upper=10.0):
+    """Positions, rates and efforts of a mass of 1 kg under a load, from rest at 0."""
+    q, v, rows = 0.0, 0.0, []
+    for _ in range(steps):
+        found = led(lead_of(q, v, target, target_rate, effort, speed, upper=upper), np.array([load]), np.eye(1), False)
+        push = float(found.efforts[0])
+        q, v = q + PERIOD * v + 0.5 * PERIOD**2 * (push - load), v + PERIOD * (push - load)
+        rows.append((q, v, push))
+    return np.array(rows).T
+
+
+@pytest.mark.parametrize('load', [0.0, 6.0, -6.0])
+@pytest.mark.parametrize('target', [0.01, 0.5, 5.0, -5.0])
+def test_a_step_of_the_position_is_a_motion_within_the_limits_that_stops_at_the_target(target, load):
+    q, v, push = followed(target, 0.0, effort=10.0, speed=1.5, load=load)
+    assert np.abs(push).max() <= 10.0
+    assert np.abs(v).max() <= 1.5
+    assert q[-1] == pytest.approx(target, abs=1e-6)
+    assert (np.sign(target) * q).max() <= abs(target) * 1.001 + 1e-6
+    if abs(target) == 5.0:
+        assert np.abs(v).max() > 1.4
+
+
+def test_a_velocity_alone_is_kept_without_error_and_ends_at_the_end_of_the_range():
+    q, v, _ = followed(np.nan, 0.7, effort=10.0, speed=1.5, load=6.0, upper=5.0)
+    assert v[200:1000] == pytest.approx(np.full(800, 0.7), abs=1e-9)
+    assert q.max() <= 5.0 + 1e-9
+    assert q[-1] == pytest.approx(5.0, abs=1e-6)
+
+
+def worst_of(name, runs):
+    """Return the greatest efforts and speeds over their limits in runs of 1.5 s after a step of random size."""
+    machine = load_machine(*machine_files(name))
+    plant = Plant(machine, 'effort', PERIOD, 1e-3, ())
+    targets, places = JointTargets(plant), [plant.joints.index(own) for own in plant.actuated]
+    limits, rng = targets.limits, np.random.default_rng(1)
+    worst = np.zeros(2)
+    for _ in range(runs):
+        plant.reset()
+        targets.release()
+        asked = np.full((2, len(plant.joints)), np.nan)
+        what, size = rng.integers(2), float(rng.choice([0.01, 0.1, 1.0, 5.0]))
+        moved = rng.random(len(places)) < 0.7
+        steps = size * rng.normal(size=len(places)) * (limits.speed if what else 1.0)
+        asked[what, places] = np.where(moved, steps + (0.0 if what else plant.positions[places]), np.nan)
+        targets.command(*asked)
+        for _ in range(round(1.5 / PERIOD)):
+            targets.lead()
+            plant.advance()
+            used = np.abs(plant.u) / limits.effort, np.abs(plant.velocities[places]) / limits.speed
+            worst = np.maximum(worst, [own.max() for own in used])
+            if plant.overturned:
+                break
+    return worst
+
+
+@pytest.mark.parametrize('name', MACHINES)
+def test_steps_of_random_size_stay_within_effort_and_speed(name):
+    effort, speed = worst_of(name, 3)
+    assert effort <= BEYOND
+    assert speed <= BEYOND
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', MACHINES)
+def test_two_hundred_steps_of_random_size_stay_within_effort_and_speed(name):
+    effort, speed = worst_of(name, 200)
+    assert effort <= BEYOND
+    assert speed <= BEYOND

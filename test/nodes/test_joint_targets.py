@@ -1,0 +1,98 @@
+"""Joints led by positions and velocities: what is clamped or limited is told."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dyn_nodes.model import load_machine
+from dyn_nodes.model.named import machine_files
+from dyn_nodes.nodes.joint_targets import JointTargets
+from dyn_nodes.simulation.plant import Plant
+
+NOTHING = np.full(3, np.nan)
+
+
+@pytest.fixture(scope='module')
+def plant():
+    return Plant(load_machine(*machine_files('log_loader')), 'effort', 5e-3, 1e-3, ())
+
+
+@pytest.fixture
+def targets(plant):
+    plant.reset()
+    plant.take_events()
+    return JointTargets(plant)
+
+
+def advance(plant, targets, seconds):
+    for _ in range(round(seconds / plant.period)):
+        targets.lead()
+        plant.advance()
+
+
+def told(plant):
+    return [event.details['text'] for event in plant.take_events() if event.kind == 'saturated']
+
+
+def command(joint, position=np.nan, velocity=np.nan):
+    positions, velocities = NOTHING.copy(), NOTHING.copy()
+    positions[joint], velocities[joint] = position, velocity
+    return positions, velocities
+
+
+def test_a_large_step_of_the_stick_stays_within_its_drive_and_says_so(plant, targets):
+    targets.command(*command(2, position=plant.positions[2] + 0.5))
+    greatest = np.zeros(2)
+    for _ in range(100):
+        targets.lead()
+        plant.advance()
+        greatest = np.maximum(greatest, [abs(plant.u[2]), abs(plant.velocities[2])])
+    assert greatest[0] <= 0.5e6
+    assert greatest[1] <= 2.5
+    assert 'stick_joint: effort at its limit, 500000' in told(plant)
+    assert 'stick_joint (effort)' in targets.saturated
+    advance(plant, targets, 2.0)
+    assert targets.saturated == ''
+
+
+def test_a_position_beyond_the_range_is_clamped_and_the_stop_is_not_pressed(plant, targets):
+    upper = targets.limits.upper[1]
+    targets.command(*command(1, position=upper + 0.4))
+    assert f'boom_joint: position {upper + 0.4:.6g} is clamped to {upper:.6g}' in told(plant)
+    advance(plant, targets, 3.0)
+    assert plant.positions[1] == pytest.approx(upper, abs=1e-4)
+    assert abs(plant.efforts[1]) < 0.8e6
+
+
+@pytest.mark.parametrize('speed', [0.3, -0.2])
+def test_a_velocity_is_kept_without_a_lasting_error_and_zero_holds_the_joint(plant, targets, speed):
+    for _ in range(20):  # a stream of commands, as a controller sends them
+        targets.command(*command(0, velocity=speed))
+        advance(plant, targets, 0.05)
+    assert plant.velocities[0] == pytest.approx(speed, rel=1e-2)
+    targets.command(*command(0, velocity=0.0))
+    advance(plant, targets, 1.0)
+    held = plant.positions[0]
+    advance(plant, targets, 1.0)
+    assert plant.positions[0] == pytest.approx(held, abs=5e-4)
+
+
+def test_joints_without_a_command_stay_where_they_are_led_to(plant, targets):
+    targets.command(*command(1, position=0.5))
+    targets.command(*command(0, position=0.2))
+    advance(plant, targets, 3.0)
+    assert plant.positions[:2] == pytest.approx([0.2, 0.5], abs=1e-3)
+
+
+def test_brakes_hold_a_load_that_is_beyond_the_drives(plant, targets):
+    plant.set_payload(5100.0)
+    start = plant.positions.copy()
+    targets.hold()
+    weak = targets.limits._replace(effort=np.full(3, 1.0))
+    plant._servo._leader._limits = weak
+    try:
+        advance(plant, targets, 0.5)
+    finally:
+        plant._servo._leader._limits = targets.limits
+    assert plant.positions == pytest.approx(start, abs=1e-3)
