@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dyn_nodes.integrators.inputs import Inputs
 from dyn_nodes.library.vectors import by_name, known_name, rows_of
+from dyn_nodes.simulation.events import Event
 
 if TYPE_CHECKING:
     from dyn_nodes.control import VoltageProfile
@@ -56,6 +57,60 @@ def table_of(owner: str, what: str, drive: Values, inputs: Mapping[str, str], he
     for name, (left, right) in sides.items():
         values[name] = np.where(after, right[places], left[places])
     return Inputs(knots[places], values)
+
+
+def within(inputs: Inputs, limits: Mapping[str, float]) -> tuple[Inputs, list[Event]]:
+    """Return inputs cut at their limits, and an event `saturated` for each that was, at the first instant.
+
+    Args:
+        inputs: over time.
+        limits: greatest magnitudes by name.
+    """
+    t, events, added = inputs.knots, [], []
+    for name, limit in limits.items():
+        y = inputs.values[name]
+        beyond = np.abs(y) > limit
+        for bound in (-limit, limit) if beyond.any() else ():
+            with np.errstate(divide='ignore', invalid='ignore'):
+                share = (bound - y[:-1]) / np.diff(y)
+            crossed = (share > 0.0) & (share < 1.0) & (np.diff(t) > 0.0)
+            added.append(t[:-1][crossed] + share[crossed] * np.diff(t)[crossed])
+        if beyond.any():
+            events.append(_saturated(float(t[np.argmax(beyond)]), name, float(y[np.argmax(beyond)]), limit))
+    if not events:
+        return inputs, []
+    more = np.setdiff1d(np.concatenate(added), t)
+    order = np.argsort(np.concatenate([t, more]), kind='stable')
+    columns = {}
+    for name, y in inputs.values.items():
+        whole = np.concatenate([y, np.interp(more, t, y)])[order]
+        columns[name] = np.clip(whole, -limits.get(name, np.inf), limits.get(name, np.inf))
+    return Inputs(np.concatenate([t, more])[order], columns), events
+
+
+def _saturated(time: float, name: str, value: float, limit: float) -> Event:
+    joint = name.removesuffix('/effort')
+    text = f'{joint}: effort at its limit, {limit:.6g}; asked for: {value:.6g}'
+    return Event(time, 'saturated', details={'text': text, 'joint': joint})
+
+
+class Saturation:
+    """Cuts inputs at their limits, instant by instant.
+
+    Args:
+        limits: greatest magnitudes by name.
+    """
+
+    def __init__(self, limits: Mapping[str, float]) -> None:
+        self._limits, self._at_limit = limits, set[str]()
+
+    def cut(self, values: Mapping[str, float], time: float) -> tuple[dict[str, float], list[Event]]:
+        """Return the values, and an event `saturated` for each that was not at its limit at the last instant."""
+        beyond = {name: value for name, value in values.items() if abs(value) > self._limits.get(name, np.inf)}
+        new = beyond.keys() - self._at_limit
+        self._at_limit = set(beyond)
+        cut = {name: float(np.copysign(self._limits[name], value)) for name, value in beyond.items()}
+        return {**values, **cut}, [_saturated(time, name, beyond[name], self._limits[name]) for name in sorted(new)]
 
 
 def _column(owner: str, where: str, value: Any) -> tuple[Array, Array]:

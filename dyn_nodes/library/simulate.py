@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.guards.checks import judge
 from dyn_nodes.library.carried import conditions_of, not_at_rest, warn
-from dyn_nodes.library.inputs import Drive, Values, table_of, task_profile, values_at
+from dyn_nodes.library.inputs import Drive, Saturation, Values, table_of, task_profile, values_at, within
 from dyn_nodes.library.motion import starts
 from dyn_nodes.library.notice import shown
 from dyn_nodes.library.run import Run
@@ -75,7 +75,8 @@ def simulate(machine: Loaded, asked: Request) -> Run:
     if callable(drive):
         if asked.x0 is not None:
             raise ValueError(f'{owner}: x0: expected beside numbers and tables, found a function that drives')
-        raw = _stepped(owner, plant, times, what, drive, _inputs_of(machine, plant.system, what))
+        saturation = Saturation(_limits(machine))
+        raw = _stepped(owner, plant, times, what, drive, _inputs_of(machine, plant.system, what), saturation)
         return Run(machine, raw, conditions)
     system: Any = plant.system
     if asked.x0 is not None:
@@ -88,11 +89,16 @@ def simulate(machine: Loaded, asked: Request) -> Run:
         knots = profile.knot_times
         volts = profile.evaluate(knots, profile.actuators)
         drive = {name: (knots, column) for name, column in zip(profile.actuators, np.asarray(volts).T)}
-    inputs = table_of(owner, what, {} if drive is None else drive, _inputs_of(machine, system, what), held)
+    own = _inputs_of(machine, system, what)
+    drive = {} if drive is None else drive
+    given = [own[name] for name in (drive if isinstance(drive, Mapping) else own) if name in own]
+    limits = {name: limit for name, limit in _limits(machine).items() if name in given}
+    inputs, cut = within(table_of(owner, what, drive, own, held), limits)
     settings = Settings(step=plant.period / plant.substeps, watch=True)
     with shown('runs'):
         raw = system.run(plant.x, times, inputs, plant.p, settings)
     raw.refined_for = raw.refined_for or plant.refined_for
+    raw.events[:] = sorted([*cut, *raw.events], key=lambda event: event.time)
     return Run(machine, raw, conditions)
 
 
@@ -107,6 +113,12 @@ def _start_from(owner: str, plant: Plant, x0: Array) -> None:
         plant.set_inputs({})
         plant.set_efforts(plant.holding_efforts())
     plant.x = x0
+
+
+def _limits(machine: Loaded) -> dict[str, float]:
+    """Return the limits of efforts by input."""
+    joints = machine.data.actuated_joints
+    return {f'{own.name}/effort': own.effort_limit for own in joints if np.isfinite(own.effort_limit)}
 
 
 def _times(owner: str, asked: Request, profile: VoltageProfile | None) -> Array:
@@ -127,14 +139,19 @@ def _inputs_of(machine: Loaded, system: System, what: str) -> dict[str, str]:
     return {name.removesuffix(ending): name for name in system.input_names if name.endswith(ending)}
 
 
-def _stepped(owner: str, plant: Plant, times: Array, what: str, drive: Any, inputs: dict[str, str]) -> SystemRun:
+def _stepped(
+    owner: str, plant: Plant, times: Array, what: str, drive: Any, inputs: dict[str, str], saturation: Saturation
+) -> SystemRun:
     """Advance a plant, asking the function at the beginning of every period."""
     states, values, events = [plant.x.copy()], [], []
     status, detail = 'done', ''
     system: Any = plant.system
     with shown('runs'):
         for time in times[:-1][np.diff(times) > plant.period * (1.0 - 1e-6)]:
-            plant.set_inputs(values_at(owner, what, drive(float(time), plant.x.copy()), inputs))
+            asked = values_at(owner, what, drive(float(time), plant.x.copy()), inputs)
+            given, cut = saturation.cut(asked, float(time))
+            events += cut
+            plant.set_inputs(given)
             values.append(plant.u.copy())
             try:
                 plant.advance()

@@ -199,3 +199,22 @@ def test_an_arm_without_wheels_has_a_bag_too(tmp_path):
     assert (folder / 'metadata.yaml').is_file()
     with pytest.raises(ValueError, match='four_bar: margins: it stands on too few points'):
         run.margins()
+
+
+def saturated(run):
+    return [(round(event.time, 3), event.details['text']) for event in run.events if event.kind == 'saturated']
+
+
+def test_torques_are_cut_at_the_limits_of_the_joints_and_that_is_told(loader):
+    limit = 0.5e6
+    text = 'stick_joint: effort at its limit, 500000; asked for: 600000'
+    constant = loader.simulate(0.1, torque={'stick_joint': 6e5})
+    assert saturated(constant) == [(0.0, text)]
+    np.testing.assert_array_equal(constant['stick_joint/effort'], limit)
+    function = loader.simulate(0.1, torque=lambda t, x: {'stick_joint': 6e5 if t > 0.045 else 0.0})
+    assert saturated(function) == [(0.05, text)]
+    assert function['stick_joint/effort'].max() == limit
+    ramp = loader.simulate(0.1, torque={'stick_joint': ([0.0, 0.1], [4e5, 6e5])})
+    np.testing.assert_allclose(ramp['stick_joint/effort'], np.clip(4e5 + 2e6 * ramp.times, None, limit))
+    assert len(saturated(ramp)) == 1
+    assert saturated(loader.simulate(0.1, torque={'stick_joint': 4e5})) == []
