@@ -104,6 +104,11 @@ class Books(NamedTuple):
         return checks_of(error, exchanged, self.weight, float(np.abs(flows[:2]).max()), float(self.gaps.max()))
 
 
+def allowed_error(exchanged: float, weight: float, level: float) -> float:
+    """Return the energy error allowed, J; see `checks_of`."""
+    return ENERGY_SHARE * exchanged + FALL * weight + ROUND_OFF * level
+
+
 def checks_of(error: float, exchanged: float, weight: float, level: float, gap: float) -> tuple[Check, ...]:
     """Return the checks of a run.
 
@@ -114,8 +119,9 @@ def checks_of(error: float, exchanged: float, weight: float, level: float, gap: 
         level: greatest kinetic or potential energy, J.
         gap: greatest error of the constraints, m or rad.
     """
-    allowed = ENERGY_SHARE * exchanged + FALL * weight + ROUND_OFF * level
-    return Check('energy', error, allowed, 'J'), Check('gap', gap, GREATEST_GAP, 'm or rad')
+    return Check('energy', error, allowed_error(exchanged, weight, level), 'J'), Check(
+        'gap', gap, GREATEST_GAP, 'm or rad'
+    )
 
 
 def books_of(module: Any, states: Array, p: Array, names: Sequence[str]) -> Books | None:
