@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from rich.table import Table
 from dyn_nodes.commands import CONFIG_HELP, MACHINE_HELP, CommandError, Subparsers, add_command, tables
 from dyn_nodes.commands.refusal import print_problems
 from dyn_nodes.measures import MEASURES, Measure
-from dyn_nodes.model import LoadReport, load_machine_report
+from dyn_nodes.model import LoadReport, Machine, Problem, load_machine_report
 from dyn_nodes.model.named import YAML_ENDINGS, is_name, known_machines, machine_files
 from dyn_nodes.share import share_directory
 
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
         files = machine_files(args.urdf, args.config or args.yaml)
     except ValueError as error:
         raise CommandError(str(error)) from None
-    report, facts = _with_facts(with_masses(with_plant(load_machine_report(*files))))
+    report, facts = checked(load_machine_report(*files))
     if args.json:
         print(json.dumps(_as_json(report, facts), indent=2))
     elif facts is None:
@@ -113,20 +113,26 @@ def with_plant(report: LoadReport) -> LoadReport:
     return LoadReport(None, problems, report.warnings) if problems else report
 
 
-def with_masses(report: LoadReport) -> LoadReport:
-    """Return the report with warnings of masses that can not be right."""
-    from dyn_nodes.model.mass_checks import check_masses, lines_of
-    from dyn_nodes.model.problems import Report
+def checked(report: LoadReport) -> tuple[LoadReport, dict[str, Any] | None]:
+    """Return the report of a machine with all that its plant, its loads at rest and its magnitudes add, and its facts.
+
+    The facts are None where the machine is not sound.
+    """
+    sound, facts = _with_facts(with_plant(report))
+    if report.machine is None:
+        return sound, facts
+    static = (facts or {}).get('static') or {}
+    loads = {name: wheel['load'] for name, wheel in static.get('wheels', {}).items()}
+    return sound._replace(warnings=(*sound.warnings, *_magnitudes(report.machine, loads))), facts
+
+
+def _magnitudes(machine: Machine, loads: Mapping[str, float]) -> tuple[Problem, ...]:
+    """Return warnings of numbers that do not fit each other, with the unit that they are probably in."""
+    from dyn_nodes.model.magnitudes.machine import magnitude_warnings
     from dyn_nodes.model.shapes import Shapes
     from dyn_nodes.share import folders_above
 
-    machine = report.machine
-    if machine is None:
-        return report
-    found = Report(machine.sources[0])
-    lines = lines_of(machine.sources[0], 'link')
-    check_masses(machine, Shapes(machine.urdf, folders_above(machine.sources[0])), lines, found)
-    return report._replace(warnings=(*report.warnings, *found.sorted_warnings()))
+    return magnitude_warnings(machine, Shapes(machine.urdf, folders_above(machine.sources[0])), loads)
 
 
 def _with_facts(report: LoadReport) -> tuple[LoadReport, dict[str, Any] | None]:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from dyn_nodes.commands.build_check import CheckedStart, holding_efforts
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.model.machine import Joint, Machine
-from dyn_nodes.model.mass_checks import lines_of
 from dyn_nodes.model.problems import Problem, Report, number
+from dyn_nodes.model.xml_source import UrdfLines
 from dyn_nodes.model.yaml_source import read_yaml
 
 ROUND_OFF = 1e-9
@@ -95,7 +95,7 @@ def load_warnings(machine: Machine, facts: Mapping[str, Any]) -> tuple[Problem, 
     joints = {joint['name']: joint['static_load'] for joint in facts['joints'] if joint['static_load']}
     loads = {name: StaticLoad.of(values) for name, values in joints.items()}
     beyond = [name for name, load in loads.items() if load.beyond]
-    lines = lines_of(machine.sources[0], 'joint') if beyond else {}
+    lines = UrdfLines(machine.sources[0]).named('joint') if beyond else {}
     return tuple(_warning(machine, name, loads[name], lines) for name in beyond)
 
 

@@ -1,14 +1,43 @@
 """Records of actuators: one file a kind, with its keys and checks. `actuators` lists the kinds."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from dyn_nodes.model.bodies import Joint
+from dyn_nodes.model.magnitudes.limits import limits_of
+from dyn_nodes.model.magnitudes.relation import Quantity, Relation
 from dyn_nodes.model.places import Places
 from dyn_nodes.model.problems import Report
 from dyn_nodes.model.schema import text
+
+
+class Drive(NamedTuple):
+    """Where an actuator works, for the relations of its numbers.
+
+    Attributes:
+        joint: that it moves.
+        inertia: that the joint moves, without the rotor, kg m2 or kg.
+        extent: greatest side of the machine, m.
+        flow, relief: of the pump; None: its own.
+    """
+
+    joint: Joint
+    inertia: float
+    extent: float
+    flow: Quantity | None = None
+    relief: Quantity | None = None
+
+    @property
+    def velocity(self) -> Quantity:
+        """Velocity limit of the joint, infinite where there is none."""
+        return limits_of(self.joint)[0]
+
+    @property
+    def effort(self) -> Quantity:
+        """Effort limit of the joint, infinite where there is none."""
+        return limits_of(self.joint)[1]
 
 
 @dataclass(frozen=True)
@@ -47,6 +76,10 @@ class ActuatorRecord:
     def contradiction(cls, values: Mapping[str, Any]) -> tuple[str, str] | None:
         """Return what is expected and what was found where values exclude each other; None where they do not."""
         return None
+
+    def relations(self, drive: 'Drive') -> Iterator[Relation]:
+        """Yield the relations of its numbers to each other and to its joint."""
+        yield from ()
 
     def check(self, joint: Joint, places: Places, report: Report) -> None:
         """Report what does not fit its joint, or its other numbers."""

@@ -1,10 +1,11 @@
 """Records of contacts beside wheels: one file a kind, with its keys and checks. `contacts` lists the kinds."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, NamedTuple
 
 from dyn_nodes.model.bodies import Array, Joint, Link
+from dyn_nodes.model.magnitudes.relation import Relation
 from dyn_nodes.model.places import Places
 from dyn_nodes.model.problems import Report, did_you_mean
 from dyn_nodes.model.schema import text
@@ -51,6 +52,10 @@ class ContactRecord:
     def supports(self) -> tuple[Support, ...]:
         """The springs on which it stands."""
         raise NotImplementedError
+
+    def relations(self, extent: float) -> Iterator[Relation]:
+        """Yield the relations of the numbers of its kind to each other and to the size of the machine, m."""
+        yield from ()
 
     def check(self, links: Mapping[str, Link], joints: Mapping[str, Joint], places: Places, report: Report) -> None:
         """Report a link that does not exist, and what a kind adds to this."""

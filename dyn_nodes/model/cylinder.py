@@ -1,14 +1,16 @@
 """Hydraulic cylinder: its numbers, keys and checks."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
+from dyn_nodes.model.actuator import Drive
 from dyn_nodes.model.bodies import Joint
 from dyn_nodes.model.hydraulic import HydraulicRecord, Supply, Valve
-from dyn_nodes.model.linkage import Linkage, PinTriangle, SlidingRod
+from dyn_nodes.model.linkage import Linkage, PinTriangle, SlidingRod, piston_position
 from dyn_nodes.model.linkage_checks import check_linkage, check_rod
+from dyn_nodes.model.magnitudes.relation import Quantity, Relation, relation
 from dyn_nodes.model.places import Places
 from dyn_nodes.model.problems import Report
 from dyn_nodes.model.problems import number as shown
@@ -62,6 +64,34 @@ class CylinderActuator(HydraulicRecord):
         if len(given) == 1:
             return None
         return '`linkage` (on a revolute joint) or `rod` (on a prismatic joint)', 'both' if given else 'nothing'
+
+    def relations(self, drive: Drive) -> Iterator[Relation]:
+        """Yield the relations of its areas, volumes and pins to pump, stroke and joint."""
+        yield from super().relations(drive)
+        own = f'actuators.{self.name}'
+        flow, relief = self.source(drive)
+        head, rod = Quantity(f'{own}.head_area', self.head_area, 'm2'), Quantity(f'{own}.rod_area', self.rod_area, 'm2')
+        linkage, key = self.linkage, f'{own}.{"rod" if isinstance(self.linkage, SlidingRod) else "linkage"}'
+        stroke = Quantity(f'{key}.stroke', linkage.stroke, 'm')
+        turn = drive.joint.upper - drive.joint.lower
+        lever = abs(piston_position(linkage, drive.joint.upper) - piston_position(linkage, drive.joint.lower)) / turn
+        viscous = Quantity(f'{own}.viscous', self.viscous, 'N s/m')
+        yield from relation('a piston speed', 'm/s', 2e-3, 3.0, (flow, 1.0), (head, -1.0))
+        yield from relation('a speed of its joint over the limit', '', 0.02, 20.0, (drive.velocity, -1.0), (flow, 1.0), (head, -1.0),
+                            factor=1.0 / lever if lever else 0.0)  # fmt: skip
+        yield from relation('a force over the effort limit of its joint', '', 0.02, 50.0, (drive.effort, -1.0), (head, 1.0), (relief, 1.0), factor=lever)
+        yield from relation('a rod side over the head side', '', 0.15, 1.0, (rod, 1.0), (head, -1.0))
+        yield from relation('a bore over the stroke', '', 0.005, 2.0, (head, 0.5), (stroke, -1.0), factor=2.0 / math.sqrt(math.pi))
+        volume = Quantity(f'{own}.head_volume', self.head_volume, 'm3')
+        yield from relation('a volume over head area times stroke', '', 1e-4, 3.0, (volume, 1.0), (head, -1.0), (stroke, -1.0))
+        volume = Quantity(f'{own}.rod_volume', self.rod_volume, 'm3')
+        yield from relation('a volume over rod area times stroke', '', 1.0, 4.0, (volume, 1.0), (rod, -1.0), (stroke, -1.0))
+        yield from relation('a friction at the speed of the piston over its force', '', 1e-5, 1.0, (viscous, 1.0), (flow, 1.0), (head, -2.0), (relief, -1.0))
+        yield from relation('a stroke over the size of the machine', '', 1e-3, 2.0, (stroke, 1.0), factor=1.0 / drive.extent)
+        if not isinstance(linkage, SlidingRod):
+            for name in ('a', 'b', 'retracted_length'):
+                pin = Quantity(f'{key}.{name}', getattr(linkage, name), 'm')
+                yield from relation('a length over the size of the machine', '', 1e-3, 1.5, (pin, 1.0), factor=1.0 / drive.extent)
 
     def check(self, joint: Joint, places: Places, report: Report) -> None:
         """Report a joint without limits, areas and volumes that contradict each other, a stroke that is too short."""

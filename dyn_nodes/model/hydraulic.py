@@ -1,12 +1,13 @@
 """Valves, pumps and oil. Data only, and their checks."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from dyn_nodes.model.actuator import ActuatorRecord
+from dyn_nodes.model.actuator import ActuatorRecord, Drive
 from dyn_nodes.model.bodies import Joint
 from dyn_nodes.model.limits import LEAST_BULK_MODULUS, unit_remark
+from dyn_nodes.model.magnitudes.relation import Quantity, Relation, relation
 from dyn_nodes.model.places import Places
 from dyn_nodes.model.problems import Report, did_you_mean
 from dyn_nodes.model.problems import number as shown
@@ -94,6 +95,65 @@ class HydraulicRecord(ActuatorRecord):
     def source_limit(self) -> float:
         """Relief pressure of a pump that feeds no other, Pa."""
         return self.supply.relief_pressure
+
+    def relations(self, drive: Drive) -> Iterator[Relation]:
+        """Yield the relations of pump, oil and valve."""
+        flow, relief = self.source(drive)
+        yield from self._supply_relations(flow, relief)
+        yield from self._valve_relations(flow, relief)
+
+    def source(self, drive: Drive) -> tuple[Quantity, Quantity]:
+        """Return flow, m3/s, and relief pressure, Pa, of the pump that feeds it."""
+        own = f'actuators.{self.name}.supply'
+        flow = drive.flow or Quantity(f'{own}.flow', self.supply.flow, 'm3/s')
+        return flow, drive.relief or Quantity(f'{own}.relief_pressure', self.supply.relief_pressure, 'Pa')
+
+    def _supply_relations(self, flow: Quantity, relief: Quantity) -> Iterator[Relation]:
+        supply, own = self.supply, f'actuators.{self.name}.supply'
+
+        def pressure(key: str) -> Quantity:
+            return Quantity(f'{own}.{key}', getattr(supply, key), 'Pa')
+
+        coefficient = Quantity(f'{own}.orifice_coefficient', supply.orifice_coefficient, 'm^(3/2)/kg^(1/2)')
+        line, tank = pressure('line_relief_pressure'), pressure('tank_pressure')
+        yield from relation('a relief pressure', 'Pa', 2e6, 1e8, (relief, 1.0))
+        yield from relation('a relief pressure of the lines', 'Pa', 2e6, 1e8, (line, 1.0))
+        yield from relation('a line relief over that of the pump', '', 0.3, 3.0, (line, 1.0), (relief, -1.0))
+        yield from relation('a tank pressure', 'Pa', 1e3, 3e6, (tank, 1.0))
+        yield from relation('a tank pressure over the relief', '', 1e-4, 0.3, (tank, 1.0), (relief, -1.0))
+        yield from relation('a bulk modulus', 'Pa', 1e8, 3e9, (pressure('bulk_modulus'), 1.0))
+        yield from relation('a coefficient of an orifice', 'm^(3/2)/kg^(1/2)', 0.01, 0.08, (coefficient, 1.0))
+        yield from relation('a smoothing over the relief', '', 1e-7, 0.02, (pressure('smoothing'), 1.0), (relief, -1.0))
+        for key in ('line_relief_area', 'makeup_area'):
+            area = Quantity(f'{own}.{key}', getattr(supply, key), 'm2')
+            yield from relation('a flow at the relief pressure over that of the pump', '', 0.05, 300.0, (area, 1.0), (coefficient, 1.0),
+                                (relief, 0.5), (flow, -1.0))  # fmt: skip
+        leakage = Quantity(f'actuators.{self.name}.leakage', getattr(self, 'leakage', 0.0), 'm3/(s Pa)')
+        yield from relation('a leakage at the relief pressure over the flow of the pump', '', 1e-9, 1.0, (leakage, 1.0), (relief, 1.0), (flow, -1.0))
+        for key in ('idle_pressure', 'initial_head_pressure', 'initial_rod_pressure'):
+            idle = Quantity(f'actuators.{self.name}.{key}', getattr(self, key, None) or 0.0, 'Pa')
+            yield from relation('a pressure over the relief of the lines', '', 1e-3, 2.0, (idle, 1.0), (line, -1.0))
+
+    def _valve_relations(self, flow: Quantity, relief: Quantity) -> Iterator[Relation]:
+        valve, own = self.valve, f'actuators.{self.name}.valve'
+
+        def value(key: str, unit: str = 'm') -> Quantity:
+            return Quantity(f'{own}.{key}', getattr(valve, key), unit)
+
+        coefficient = Quantity(f'actuators.{self.name}.supply.orifice_coefficient', self.supply.orifice_coefficient, 'm^(3/2)/kg^(1/2)')
+        command, stop = value('voltage_limit', 'V'), value('spool_limit')
+        travel = min(valve.spool_limit, valve.gain * valve.voltage_limit)
+        across = ((flow, 2.0), (coefficient, -2.0), (relief, -1.0))
+        for key in ('inlet_gain', 'outlet_gain'):
+            yield from relation('a pressure drop at the flow of the pump over the relief', '', 1e-5, 20.0, (value(key), -2.0), *across,
+                                factor=(travel - valve.dead_zone) ** -2.0)  # fmt: skip
+        yield from relation('a pressure drop of the open centre over the relief', '', 1e-5, 5.0, (value('bypass_area', 'm2'), -2.0), *across)
+        yield from relation('a stroke that shuts the open centre over the spool limit', '', 0.01, 5.0, (value('bypass_stroke'), 1.0), (stop, -1.0))
+        yield from relation('a travel at the greatest voltage over the spool limit', '', 0.05, 20.0, (value('gain', 'm/V'), 1.0), (command, 1.0), (stop, -1.0))
+        yield from relation('a travel of the spool', 'm', 1e-4, 0.1, (stop, 1.0))
+        yield from relation('a dead zone over the spool limit', '', 1e-4, 0.9, (value('dead_zone'), 1.0), (stop, -1.0))
+        yield from relation('a time constant of the spool', 's', 2e-4, 3.0, (value('time_constant', 's'), 1.0))
+        yield from relation('a dead time', 's', 1e-5, 3.0, (value('dead_time', 's'), 1.0))
 
     def check(self, joint: Joint, places: Places, report: Report) -> None:
         """Report a spool that opens nothing, and reliefs below the tank pressure."""

@@ -1,10 +1,14 @@
 """Hydraulic rotary motor: its numbers, keys and checks."""
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from dyn_nodes.model.actuator import Drive
 from dyn_nodes.model.bodies import Joint
 from dyn_nodes.model.hydraulic import HydraulicRecord, Supply, Valve
+from dyn_nodes.model.magnitudes.relation import Quantity, Relation, relation
 from dyn_nodes.model.places import Places
 from dyn_nodes.model.problems import Report
 from dyn_nodes.model.schema import number, table
@@ -35,6 +39,21 @@ class MotorActuator(HydraulicRecord):
     def areas(self) -> tuple[float, float]:
         """Oil that each line takes up per angle of the joint, m3/rad."""
         return self.displacement, self.displacement
+
+    def relations(self, drive: Drive) -> Iterator[Relation]:
+        """Yield the relations of its displacement and volumes to pump and joint."""
+        yield from super().relations(drive)
+        own = f'actuators.{self.name}'
+        flow, relief = self.source(drive)
+        displacement = Quantity(f'{own}.displacement', self.displacement, 'm3/rad')
+        line = Quantity(f'{own}.supply.line_relief_pressure', self.supply.line_relief_pressure, 'Pa')
+        volume = Quantity(f'{own}.line_volume', self.line_volume, 'm3')
+        viscous = Quantity(f'{own}.viscous', self.viscous, 'N m s/rad')
+        yield from relation('a speed', 'rad/s', 0.01, 300.0, (flow, 1.0), (displacement, -1.0))
+        yield from relation('a speed of its joint over the limit', '', 0.05, 20.0, (drive.velocity, -1.0), (flow, 1.0), (displacement, -1.0))
+        yield from relation('a torque over the effort limit of its joint', '', 0.02, 50.0, (drive.effort, -1.0), (displacement, 1.0), (line, 1.0))
+        yield from relation('a volume over that of a turn', '', 1e-3, 20.0, (volume, 1.0), (displacement, -1.0), factor=0.5 / math.pi)
+        yield from relation('a friction at its speed over its torque', '', 1e-5, 1.0, (viscous, 1.0), (flow, 1.0), (displacement, -2.0), (relief, -1.0))
 
     def check(self, joint: Joint, places: Places, report: Report) -> None:
         """Report a joint that does not turn."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import ClassVar
 
 from lxml import etree
 
@@ -130,3 +131,38 @@ def _expand_xacro(path: Path, text: str, report: Report) -> str | None:
         report.add(0, 'document', f'at most {number(LARGEST_URDF)} bytes', f'{len(expanded)} after expansion')
         return None
     return expanded
+
+
+class UrdfLines:
+    """Lines of the elements of a URDF file; none where it can't be read."""
+
+    _PARTS: ClassVar[dict[str, tuple[str, ...]]] = {
+        'mass': ('inertial/mass',),
+        'inertia': ('inertial/inertia',),
+        'inertial': ('inertial/origin', 'inertial'),
+        'geometry': ('collision/geometry/*', 'visual/geometry/*'),
+    }
+
+    def __init__(self, urdf: str) -> None:
+        aside = Report(urdf)
+        text = read_urdf_text(Path(urdf), aside)
+        self._root = None if text is None else parse_xml(text, aside)
+
+    def named(self, tag: str) -> dict[str, int]:
+        """Return the lines of the elements of a tag (`link`, `joint`) by name."""
+        if self._root is None:
+            return {}
+        return {(own.get('name') or '').strip(): int(own.sourceline or 0) for own in self._root.iter(tag)}
+
+    def of(self, where: str) -> int:
+        """Return the line of a place such as `link base_link, mass` or `joint boom_joint, limit effort`; 0: none."""
+        thing, _, part = where.partition(', ')
+        tag, _, name = thing.partition(' ')
+        for element in self._root.iter(tag) if self._root is not None else ():
+            if (element.get('name') or '').strip() != name:
+                continue
+            word = part.partition(' ')[0]
+            inner = (element.find(path) for path in self._PARTS.get(word, (word,)))
+            found = next((own for own in inner if own is not None), element)
+            return int(found.sourceline or 0)
+        return 0

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dyn_nodes.commands.check import with_masses
+from dyn_nodes.commands.check import checked
 from dyn_nodes.model import load_machine_report
-from dyn_nodes.model.mass_checks import hull_volume
+from dyn_nodes.model.magnitudes.geometry import hull_volume
 
 INERTIA = '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
 
@@ -28,7 +28,7 @@ def machine(folder: Path, mass: float, shape: str, reach: float = 1.0) -> Path:
 
 
 def found(path: Path) -> list[str]:
-    report = with_masses(load_machine_report(path))
+    report = checked(load_machine_report(path))[0]
     return [str(warning) for warning in report.warnings if 'mass' in warning.where]
 
 

@@ -1,6 +1,6 @@
 """Crawler track: its numbers, keys and checks."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from dyn_nodes.model.bodies import Array, Joint, Link
 from dyn_nodes.model.contact import ContactRecord, Support
+from dyn_nodes.model.magnitudes.relation import Quantity, Relation, relation
 from dyn_nodes.model.places import Places
 from dyn_nodes.model.problems import Report, did_you_mean, number
 from dyn_nodes.model.schema import frozen_vector, table, text, vector
@@ -83,6 +84,14 @@ class Track(ContactRecord):
             )
             for k, place in enumerate(self.places)
         )
+
+    def relations(self, extent: float) -> Iterator[Relation]:
+        """Yield the relations of its lengths to the size of the machine, m."""
+        where = f'contacts.{self.name}'
+        length, radius = (Quantity(f'{where}.length', self.length, 'm'),
+                          Quantity(f'{where}.sprocket_radius', self.sprocket_radius, 'm (radius)'))  # fmt: skip
+        yield from relation('a length over the size of the machine', '', 0.02, 1.5, (length, 1.0), factor=1.0 / extent)
+        yield from relation('a radius over the length of its track', '', 0.02, 0.5, (radius, 1.0), (length, -1.0))
 
     def check(self, links: Mapping[str, Link], joints: Mapping[str, Joint], places: Places, report: Report) -> None:
         """Report a number of rollers that is none, a sprocket that does not turn the belt, and wrong friction."""

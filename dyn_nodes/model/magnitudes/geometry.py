@@ -1,0 +1,108 @@
+"""Sizes of the links of a machine, from their shapes, joints and centres of mass."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from scipy.spatial import ConvexHull, QhullError
+
+from dyn_nodes.model.machine import Array, Joint, Link, Machine
+from dyn_nodes.model.posture import initial_positions, link_poses
+from dyn_nodes.model.shapes import Shapes
+
+LEAST_REACH = 0.05
+"""Of a link over the size of the machine: shapes and joints of smaller links do not show their size."""
+
+
+class Geometry:
+    """Sizes of a machine in its initial posture, m."""
+
+    def __init__(self, machine: Machine, shapes: Shapes) -> None:
+        self.machine = machine
+        self.shapes = shapes
+        self.poses = link_poses(machine.links, machine.joints, initial_positions(machine))
+
+    def box(self, link: str) -> Array | None:
+        """Return the corners (2, 3) of the box around the shapes of a link, in its frame; None: it has no shape."""
+        points, radii = self.shapes.points(link)
+        if not len(points):
+            return None
+        return np.array([(points - radii[:, None]).min(axis=0), (points + radii[:, None]).max(axis=0)])
+
+    def joints_on(self, link: str) -> Array:
+        """Return the origins (n, 3) of the joints on a link, its own one among them, in its frame."""
+        children = [joint.origin[:3, 3] for joint in self.machine.joints if joint.parent == link]
+        return np.array([np.zeros(3), *children])
+
+    def reach(self, link: Link) -> float:
+        """Return the distance of the farthest point of a link from its centre of mass: of a shape, else of a joint."""
+        points, radii = self.shapes.points(link.name)
+        if len(points):
+            return float((np.linalg.norm(points - link.com, axis=1) + radii).max())
+        return float(np.linalg.norm(self.joints_on(link.name) - link.com, axis=1).max())
+
+    def size(self, link: str) -> float:
+        """Return the diagonal of the box around the shapes of a link; 0: it has none."""
+        box = self.box(link)
+        return 0.0 if box is None else float(np.linalg.norm(box[1] - box[0]))
+
+    def across(self, link: str, axis: Array, centre: Array) -> float:
+        """Return the distance of the farthest point of a link's shapes from an axis through a point; 0: no shape."""
+        points, radii = self.shapes.points(link)
+        if not len(points):
+            return 0.0
+        arms = points - centre
+        arms = arms - np.outer(arms @ axis, axis)
+        return float((np.linalg.norm(arms, axis=1) + radii).max())
+
+    @cached_property
+    def lengths(self) -> dict[str, float]:
+        """Lengths of the URDF by place: shapes, joints, and centres of mass where a link has no shape."""
+        found = {f'link {link.name}, geometry': self.size(link.name) for link in self.machine.links}
+        for link in self.machine.links:
+            if not found[f'link {link.name}, geometry'] and link.mass > 0.0:
+                found[f'link {link.name}, inertial'] = float(np.linalg.norm(link.com))
+        found |= {f'joint {own.name}, origin': float(np.linalg.norm(own.origin[:3, 3])) for own in self.machine.joints}
+        return {place: length for place, length in found.items() if length > 0.0}
+
+    @cached_property
+    def extent(self) -> float:
+        """Greatest side of the box around shapes, joints and mass centres, m."""
+        return greatest_extent(self.machine, self.shapes, self.poses)
+
+    def distance_apart(self, joint: Joint) -> float:
+        """Return how far the shapes of both links of a joint are apart over their greater diagonal; 0 without shapes."""
+        first, second = self.box(joint.parent), self.box(joint.child)
+        if first is None or second is None:
+            return 0.0
+        corners = np.array(np.meshgrid(*second.T)).reshape(3, -1).T @ joint.origin[:3, :3].T + joint.origin[:3, 3]
+        first = np.array([np.minimum(first[0], 0.0), np.maximum(first[1], 0.0)])
+        gap = np.maximum(0.0, np.maximum(first[0] - corners.max(axis=0), corners.min(axis=0) - first[1]))
+        return float(np.linalg.norm(gap)) / max(
+            self.size(joint.parent), self.size(joint.child), LEAST_REACH * self.extent
+        )
+
+
+def greatest_extent(machine: Machine, shapes: Shapes, poses: dict[str, Array]) -> float:
+    """Return the greatest side of the box around shapes, joints and mass centres in a posture, m."""
+    parts = []
+    for link in machine.links:
+        pose = poses[link.name]
+        points, radii = shapes.points(link.name)
+        own = np.concatenate([points, np.zeros((1, 3)), link.com[None] if link.mass > 0.0 else np.zeros((0, 3))])
+        placed = own @ pose[:3, :3].T + pose[:3, 3]
+        reach = np.concatenate([radii, np.zeros(len(own) - len(radii))])[:, None]
+        parts += [placed - reach, placed + reach]
+    return float(np.ptp(np.concatenate(parts), axis=0).max())
+
+
+def hull_volume(points: Array, radii: Array) -> float:
+    """Return the volume, m3, of the convex hull of points (n, 3); of balls (radius > 0) at least their own."""
+    balls = float((4.0 / 3.0 * np.pi * radii**3).sum())
+    sides = np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]], dtype=np.float64)
+    around = (points[:, None] + radii[:, None, None] * sides).reshape(-1, 3)
+    try:
+        return max(balls, float(ConvexHull(np.unique(around, axis=0)).volume))
+    except (QhullError, ValueError):
+        return balls
