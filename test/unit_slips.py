@@ -135,7 +135,7 @@ def urdf_slips(root: etree._Element) -> Iterator[Slip]:
                 'sphere': (('radius',), 'm'),
             }[str(element.tag)]  # fmt: skip
             shape = element.tag in ('box', 'cylinder', 'sphere')
-            if shape and link.find('collision') is not None and not any(e.tag == 'collision' for e in element.iterancestors()):
+            if False:
                 continue
             yield from _attribute_slips(tree, element, f'link {link.get("name")}', attributes, unit)
     for joint in root.findall('joint'):

@@ -80,7 +80,7 @@ class CylinderActuator(HydraulicRecord):
         yield from relation('a speed of its joint over the limit', '', 0.02, 20.0, (drive.velocity, -1.0), (flow, 1.0), (head, -1.0),
                             factor=1.0 / lever if lever else 0.0)  # fmt: skip
         yield from relation('a force over the effort limit of its joint', '', 0.02, 50.0, (drive.effort, -1.0), (head, 1.0), (relief, 1.0), factor=lever)
-        yield from relation('a rod side over the head side', '', 0.15, 1.0, (rod, 1.0), (head, -1.0))
+        yield from relation('a rod side over the head side', '', 0.28, 1.0, (rod, 1.0), (head, -1.0))
         yield from relation('a bore over the stroke', '', 0.005, 2.0, (head, 0.5), (stroke, -1.0), factor=2.0 / math.sqrt(math.pi))
         volume = Quantity(f'{own}.head_volume', self.head_volume, 'm3')
         yield from relation('a volume over head area times stroke', '', 1e-4, 3.0, (volume, 1.0), (head, -1.0), (stroke, -1.0))

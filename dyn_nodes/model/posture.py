@@ -98,6 +98,13 @@ def moved_inertia(machine: Machine, joint: Joint, poses: Mapping[str, Array]) ->
     return _inertia_of(machine, joint, moved_links(machine, joint), poses)
 
 
+def moved_mass(machine: Machine, joint: Joint) -> float:
+    """Return the mass that a joint moves, kg, with the greatest payload."""
+    moved, payload = moved_links(machine, joint), machine.payload
+    held = payload.limit if payload is not None and payload.link in moved else 0.0
+    return float(sum(link.mass for link in machine.links if link.name in moved)) + held
+
+
 def carrying_inertia(machine: Machine, joint: Joint, poses: Mapping[str, Array]) -> float:
     """Return the inertia of the links that a joint does not move, in the terms of `moved_inertia`."""
     return _inertia_of(machine, joint, {link.name for link in machine.links} - moved_links(machine, joint), poses)

@@ -48,6 +48,12 @@ class Shapes:
             self._known[link] = (np.concatenate(points), np.concatenate(radii))
         return self._known[link]
 
+    def drawn(self, link: str) -> Array:
+        """Return points (n, 3), m, of the visual shapes of a link that are no meshes, in its frame; balls as points."""
+        visuals = self._links[link].findall('visual')
+        found = [self._points(own, link)[0] for own in visuals if own.find('geometry/mesh') is None]
+        return np.concatenate([np.zeros((0, 3)), *found])
+
     def _points(self, element: Any, link: str) -> tuple[Array, Array]:
         points, radii = self._own_points(element.find('geometry'), link)
         origin = element.find('origin')

@@ -140,6 +140,7 @@ class UrdfLines:
         'mass': ('inertial/mass',),
         'inertia': ('inertial/inertia',),
         'inertial': ('inertial/origin', 'inertial'),
+        'visual': ('visual/geometry/*',),
         'geometry': ('collision/geometry/*', 'visual/geometry/*'),
     }
 

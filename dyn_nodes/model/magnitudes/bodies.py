@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterator
 
 import numpy as np
@@ -12,12 +13,16 @@ from dyn_nodes.model.inertia_checks import LEAST_INERTIA
 from dyn_nodes.model.magnitudes.geometry import LEAST_REACH, Geometry, hull_volume
 from dyn_nodes.model.magnitudes.limits import PLACEHOLDER_RATE, limit_or_none, limits_of
 from dyn_nodes.model.magnitudes.relation import Quantity, Relation, relation
-from dyn_nodes.model.posture import moved_inertia
+from dyn_nodes.model.posture import moved_inertia, moved_mass
 
+LEAST_GROUP = 3
+"""Joints of which one is compared with the median."""
 STANDARD_GRAVITY = 9.81
 """m/s2; of a machine that is modelled without gravity."""
 LEAST_SHARE = 0.005
 """Of the machine's mass: the density of lighter links is not judged, which are often drawn as anything."""
+NEGLIGIBLE_SHARE = 1e-5
+"""Of the machine's mass: a lighter link is a frame with placeholders."""
 
 
 def links(geometry: Geometry) -> Iterator[Relation]:
@@ -25,8 +30,7 @@ def links(geometry: Geometry) -> Iterator[Relation]:
     bodies = [link for link in geometry.machine.links if link.mass > 0.0]
     largest = max((_largest(link) for link in bodies), default=0.0)
     for link in bodies:
-        heavy = link.mass > LEAST_SHARE * geometry.machine.total_mass
-        yield from _link(link, geometry, heavy, heavy or _largest(link) > LEAST_SHARE * largest)
+        yield from _link(link, geometry, largest)
     yield from _lengths(geometry)
 
 
@@ -34,24 +38,35 @@ def _largest(link: Link) -> float:
     return float(np.linalg.eigvalsh(link.inertia)[-1])
 
 
-def _link(link: Link, geometry: Geometry, heavy: bool, counts: bool) -> Iterator[Relation]:
+def _gyration_range(share: float, of_inertia: float) -> tuple[float, float]:
+    """Return the range of the radius of gyration over the reach: light links are often placeholders.
+
+    Args:
+        share: of the machine's mass.
+        of_inertia: inertia over the largest one of the machine.
+    """
+    if max(share, of_inertia) <= LEAST_SHARE:
+        return (0.0, 12.0) if share > NEGLIGIBLE_SHARE else (0.0, math.inf)
+    return (0.08 if share > 2.0 * LEAST_SHARE else 0.025), 6.0
+
+
+def _link(link: Link, geometry: Geometry, largest: float) -> Iterator[Relation]:
     mass = Quantity(f'link {link.name}, mass', link.mass, 'kg')
     inertia = Quantity(f'link {link.name}, inertia', _largest(link), 'kg m2')
     shape = Quantity(f'link {link.name}, geometry', geometry.size(link.name), 'm')
     com = Quantity(f'link {link.name}, inertial', float(np.linalg.norm(link.com)), 'm')
-    reach, has_shape = geometry.reach(link), shape.value > 0.0
-    drawn = not np.array_equal(link.inertia, np.eye(3))  # a placeholder
-    if counts and drawn and inertia.value > LEAST_INERTIA:
-        about = 'its shape' if has_shape else 'its joints'
-        reach = max(reach, LEAST_REACH * geometry.extent)
-        length = ((shape, -1.0),) if has_shape else ()
+    share, has_shape = link.mass / geometry.machine.total_mass, shape.value > 0.0
+    if inertia.value > LEAST_INERTIA and not np.array_equal(link.inertia, np.eye(3)):  # a placeholder
+        reach = max(geometry.reach(link), LEAST_REACH * geometry.extent)
+        low, high = _gyration_range(share, inertia.value / largest)
+        about, length = ('its shape', ((shape, -1.0),)) if has_shape else ('its joints', ())
         yield from relation(
-            f'a radius of gyration over the reach of {about}', '', 0.025, 6.0, (inertia, 0.5), (mass, -0.5), *length,
-            factor=1.0 / reach if not length else shape.value / reach,
+            f'a radius of gyration over the reach of {about}', '', low, high, (inertia, 0.5), (mass, -0.5), *length,
+            factor=(shape.value if has_shape else 1.0) / reach,
         )  # fmt: skip
     if has_shape:
         volume = hull_volume(*geometry.shapes.points(link.name))
-        if heavy and volume > 0.0:
+        if share > LEAST_SHARE and volume > 0.0:
             yield from relation(
                 'a density over the hull of its shapes', 'kg/m3', 1.0, 3e4, (mass, 1.0), (shape, -3.0),
                 factor=shape.value**3 / volume,
@@ -75,6 +90,11 @@ def _lengths(geometry: Geometry) -> Iterator[Relation]:
             'a length over the greatest of the others', '', 0.0, 30.0, (Quantity(place, length, 'm'), 1.0),
             factor=1.0 / others,
         )  # fmt: skip
+    for link in geometry.machine.links:
+        drawn, size = geometry.drawn_size(link.name), geometry.size(link.name)
+        yield from relation('a size over that of its collision shapes', '', 0.02, 20.0,
+                            (Quantity(f'link {link.name}, visual', drawn, 'm'), 1.0),
+                            factor=1.0 / max(size, LEAST_REACH * geometry.extent) if size else 0.0)  # fmt: skip
     for joint in geometry.machine.joints:
         origin = Quantity(f'joint {joint.name}, origin', float(np.linalg.norm(joint.origin[:3, 3])), 'm')
         apart = geometry.distance_apart(joint)
@@ -86,34 +106,52 @@ def _lengths(geometry: Geometry) -> Iterator[Relation]:
 
 
 def joints(geometry: Geometry) -> Iterator[Relation]:
-    """Yield the relations of all movable joints that can be driven."""
+    """Yield the relations of the limits of all movable joints."""
+    turning = [own for own in geometry.machine.movable_joints if own.type != 'prismatic']
+    wheels = {wheel.link for wheel in geometry.machine.wheels}
     for joint in geometry.machine.movable_joints:
         yield from _joint(joint, geometry)
+    for group in ([own for own in turning if own.child not in wheels], [own for own in turning if own.child in wheels]):
+        yield from _beside_others([limits_of(own)[0] for own in group])
+
+
+def _beside_others(velocities: list[Quantity]) -> Iterator[Relation]:
+    """Yield the relations of velocity limits to their median."""
+    known = [own for own in velocities if math.isfinite(own.value) and own.value > 0.0]
+    median = statistics.median(own.value for own in known) if len(known) >= LEAST_GROUP else 0.0
+    for own in known if median else ():
+        yield from relation('a speed over the median of such joints', '', 0.02, 5.0, (own, 1.0), factor=1.0 / median)
 
 
 def _joint(joint: Joint, geometry: Geometry) -> Iterator[Relation]:
-    slides, name = joint.type == 'prismatic', f'joint {joint.name}, limit'
+    machine, extent, slides = geometry.machine, geometry.extent, joint.type == 'prismatic'
+    gravity = machine.gravity or STANDARD_GRAVITY
     velocity, effort = limits_of(joint)
+    usual = velocity._replace(value=limit_or_none(velocity.value, 0.1 * PLACEHOLDER_RATE))
     travel = joint.upper - joint.lower
     if slides:
-        yield from relation('a travel over the size of the machine', '', 0.0, 3.0, (Quantity(name, travel, 'm'), 1.0),
-                            factor=1.0 / geometry.extent)  # fmt: skip
-    machine, extent = geometry.machine, geometry.extent
+        yield from relation('a travel over the size of the machine', '', 0.0, 3.0,
+                            (Quantity(f'joint {joint.name}, limit', travel, 'm'), 1.0), factor=1.0 / extent)  # fmt: skip
     way = travel if slides else min(travel, 2.0 * math.pi)
-    inertia = moved_inertia(machine, joint, geometry.poses) + machine.armature(joint.name)
+    mass, inertia = moved_mass(machine, joint), moved_inertia(machine, joint, geometry.poses)
+    behind = inertia + machine.armature(joint.name)
     yield from relation('a way to its greatest speed over its range', '', 0.0, 30.0, (velocity, 2.0), (effort, -1.0),
-                        factor=0.5 * inertia / way if way else 0.0)  # fmt: skip
-    yield from relation('a time to its greatest speed', 's', 0.0, 15.0, (velocity, 1.0), (effort, -1.0), factor=inertia)
+                        factor=0.5 * behind / way if way else 0.0)  # fmt: skip
+    yield from relation('a time to its greatest speed', 's', 0.0, 15.0, (velocity, 1.0), (effort, -1.0), factor=behind)
     reach = 1.0 if slides else max(_reach(joint, geometry), 1e-3)
-    gravity = machine.gravity or STANDARD_GRAVITY
-    yield from relation('a speed over that of a fall by the size of the machine', '', 1e-5, 13.0, (velocity, 1.0),
-                        factor=reach / math.sqrt(gravity * extent))  # fmt: skip
-    if not slides:
-        yield from relation('a turn in the time of a fall by the size of the machine', '', 1e-4, 150.0 if joint.type == 'continuous' else 40.0,
-                            (velocity, 1.0), factor=math.sqrt(extent / gravity))  # fmt: skip
-    yield from relation('an effort over weight times size of the machine' if not slides else 'an effort over the weight of the machine', '', 3e-5, 50.0,
-                        (effort, 1.0), factor=1.0 / (machine.total_mass * gravity * (1.0 if slides else extent)))  # fmt: skip
-    usual = velocity._replace(value=limit_or_none(velocity.value, 0.1 * PLACEHOLDER_RATE))
+    turns = joint.type == 'revolute'
+    for own, fall, turn in ((velocity, 13.0, 40.0), (usual, 6.0, 18.0)):
+        yield from relation('a speed over that of a fall by the size of the machine', '', 1e-5, fall if turns else 13.0,
+                            (own, 1.0), factor=reach / math.sqrt(gravity * extent))  # fmt: skip
+        if not slides:
+            yield from relation('a turn in the time of a fall by the size of the machine', '', 1e-4,
+                                turn if turns else 150.0, (own, 1.0), factor=math.sqrt(extent / gravity))  # fmt: skip
+    what = 'the weight of the machine' if slides else 'weight times size of the machine'
+    yield from relation(f'an effort over {what}', '', 0.0, 50.0, (effort, 1.0),
+                        factor=1.0 / (machine.total_mass * gravity * (1.0 if slides else extent)))  # fmt: skip
+    arm = 1.0 if slides or mass <= 0.0 else math.sqrt(inertia / mass)
+    yield from relation('an effort over the weight that it moves', '', 0.04, math.inf, (effort, 1.0),
+                        factor=1.0 / (mass * gravity * arm) if mass * arm > 0.0 else 0.0)  # fmt: skip
     damping = Quantity(f'joint {joint.name}, dynamics damping', joint.damping, f'{effort.unit} s/{"m" if slides else "rad"}')
     friction = Quantity(f'joint {joint.name}, dynamics friction', joint.friction, effort.unit)
     yield from relation('a damping at its greatest speed over its effort limit', '', 1e-9, 3.0, (damping, 1.0), (usual, 1.0), (effort, -1.0))

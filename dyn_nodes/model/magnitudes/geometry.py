@@ -47,6 +47,11 @@ class Geometry:
         box = self.box(link)
         return 0.0 if box is None else float(np.linalg.norm(box[1] - box[0]))
 
+    def drawn_size(self, link: str) -> float:
+        """Return the diagonal of the box around the visual shapes of a link that are no meshes; 0: it has none."""
+        points = self.shapes.drawn(link)
+        return float(np.linalg.norm(np.ptp(points, axis=0))) if len(points) > 1 else 0.0
+
     def across(self, link: str, axis: Array, centre: Array) -> float:
         """Return the distance of the farthest point of a link's shapes from an axis through a point; 0: no shape."""
         points, radii = self.shapes.points(link)

@@ -83,8 +83,8 @@ def _bristles(key: str, friction: LuGre, free: Quantity) -> Iterator[Relation]:
     speed = Quantity(f'{key}.stribeck_speed', friction.stribeck_speed, 'm/s')
     yield from relation('a deflection before it slides over its free length', '', 1e-5, 2.0, (bristle, -1.0), (free, -1.0),
                         factor=friction.static)  # fmt: skip
-    yield from relation('a time in which a bristle comes to rest', 's', 1e-4, 2.0, (damping, 1.0), (bristle, -1.0))
-    yield from relation('a viscous friction at 1 m/s', '', 1e-6, 0.3, (viscous, 1.0))
+    yield from relation('a time in which a bristle comes to rest', 's', 1e-3, 2.0, (damping, 1.0), (bristle, -1.0))
+    yield from relation('a viscous friction at 1 m/s', '', 1e-5, 0.3, (viscous, 1.0))
     yield from relation('a Stribeck speed', 'm/s', 1e-4, 20.0, (speed, 1.0))
 
 
