@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import yaml
 from lxml import etree
 
-from dyn_nodes.model.config import machine_keys
-from dyn_nodes.model.schema import Key, keys_of
 from dyn_nodes.model import actuators, contacts
+from dyn_nodes.model.config import machine_keys
 from dyn_nodes.model.constraint import JointClass, Load, MachineConstraint
 from dyn_nodes.model.hand import Hand
 from dyn_nodes.model.hydraulic import SharedPump
+from dyn_nodes.model.schema import Key, keys_of
 from dyn_nodes.model.terrain import Rise
 from dyn_nodes.model.wheel import Karnopp, LuGre, Wheel
 
@@ -98,15 +98,15 @@ def _numbers(values: Any, keys: tuple[Key, ...], path: tuple[Any, ...]) -> Itera
             yield from _numbers(entry, key.table, here)
         elif key.kind == 'positions' and key.unit:
             units = ('rad', 'm') if key.unit == 'rad or m' else ('rad/s', 'm/s')
-            yield from (((*here, name), units[0]) for name in entry)
+            yield from (((*here, name), units[0]) for name, value in entry.items() if _size(value))
         elif key.kind in ('number', 'vector'):
             unit = 'friction' if key.name in FRICTIONS else key.unit
-            marked = isinstance(entry, dict)
-            if _size(entry['value'] if marked else entry):
+            if _size(entry):
                 yield here, unit
 
 
 def _size(value: Any) -> float:
+    value = value['value'] if isinstance(value, dict) else value
     return max(map(abs, value)) if isinstance(value, list) else float(value)
 
 
@@ -134,12 +134,13 @@ def urdf_slips(root: etree._Element) -> Iterator[Slip]:
                 'origin': (('xyz',), 'm'), 'box': (('size',), 'm'), 'cylinder': (('radius', 'length'), 'm'),
                 'sphere': (('radius',), 'm'),
             }[str(element.tag)]  # fmt: skip
-            shape = element.tag in ('box', 'cylinder', 'sphere')
-            if False:
-                continue
             yield from _attribute_slips(tree, element, f'link {link.get("name")}', attributes, unit)
     for joint in root.findall('joint'):
-        name, slides, fixed = f'joint {joint.get("name")}', joint.get('type') == 'prismatic', joint.get('type') == 'fixed'
+        name, slides, fixed = (
+            f'joint {joint.get("name")}',
+            joint.get('type') == 'prismatic',
+            joint.get('type') == 'fixed',
+        )
         places = {
             'origin': [(('xyz',), 'm'), (('rpy',), 'rad')],
             'limit': [

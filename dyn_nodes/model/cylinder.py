@@ -77,21 +77,57 @@ class CylinderActuator(HydraulicRecord):
         lever = abs(piston_position(linkage, drive.joint.upper) - piston_position(linkage, drive.joint.lower)) / turn
         viscous = Quantity(f'{own}.viscous', self.viscous, 'N s/m')
         yield from relation('a piston speed', 'm/s', 2e-3, 3.0, (flow, 1.0), (head, -1.0))
-        yield from relation('a speed of its joint over the limit', '', 0.02, 20.0, (drive.velocity, -1.0), (flow, 1.0), (head, -1.0),
-                            factor=1.0 / lever if lever else 0.0)  # fmt: skip
-        yield from relation('a force over the effort limit of its joint', '', 0.02, 50.0, (drive.effort, -1.0), (head, 1.0), (relief, 1.0), factor=lever)
+        yield from relation(
+            'a speed of its joint over the limit',
+            '',
+            0.02,
+            20.0,
+            (drive.velocity, -1.0),
+            (flow, 1.0),
+            (head, -1.0),
+            factor=1.0 / lever if lever else 0.0,
+        )
+        yield from relation(
+            'a force over the effort limit of its joint',
+            '',
+            0.02,
+            50.0,
+            (drive.effort, -1.0),
+            (head, 1.0),
+            (relief, 1.0),
+            factor=lever,
+        )
         yield from relation('a rod side over the head side', '', 0.28, 1.0, (rod, 1.0), (head, -1.0))
-        yield from relation('a bore over the stroke', '', 0.005, 2.0, (head, 0.5), (stroke, -1.0), factor=2.0 / math.sqrt(math.pi))
+        yield from relation(
+            'a bore over the stroke', '', 0.005, 2.0, (head, 0.5), (stroke, -1.0), factor=2.0 / math.sqrt(math.pi)
+        )
         volume = Quantity(f'{own}.head_volume', self.head_volume, 'm3')
-        yield from relation('a volume over head area times stroke', '', 1e-4, 3.0, (volume, 1.0), (head, -1.0), (stroke, -1.0))
+        yield from relation(
+            'a volume over head area times stroke', '', 1e-4, 3.0, (volume, 1.0), (head, -1.0), (stroke, -1.0)
+        )
         volume = Quantity(f'{own}.rod_volume', self.rod_volume, 'm3')
-        yield from relation('a volume over rod area times stroke', '', 1.0, 4.0, (volume, 1.0), (rod, -1.0), (stroke, -1.0))
-        yield from relation('a friction at the speed of the piston over its force', '', 1e-5, 1.0, (viscous, 1.0), (flow, 1.0), (head, -2.0), (relief, -1.0))
-        yield from relation('a stroke over the size of the machine', '', 1e-3, 2.0, (stroke, 1.0), factor=1.0 / drive.extent)
+        yield from relation(
+            'a volume over rod area times stroke', '', 1.0, 4.0, (volume, 1.0), (rod, -1.0), (stroke, -1.0)
+        )
+        yield from relation(
+            'a friction at the speed of the piston over its force',
+            '',
+            1e-4,
+            1.0,
+            (viscous, 1.0),
+            (flow, 1.0),
+            (head, -2.0),
+            (relief, -1.0),
+        )
+        yield from relation(
+            'a stroke over the size of the machine', '', 1e-3, 2.0, (stroke, 1.0), factor=1.0 / drive.extent
+        )
         if not isinstance(linkage, SlidingRod):
             for name in ('a', 'b', 'retracted_length'):
                 pin = Quantity(f'{key}.{name}', getattr(linkage, name), 'm')
-                yield from relation('a length over the size of the machine', '', 1e-3, 1.5, (pin, 1.0), factor=1.0 / drive.extent)
+                yield from relation(
+                    'a length over the size of the machine', '', 1e-3, 1.5, (pin, 1.0), factor=1.0 / drive.extent
+                )
 
     def check(self, joint: Joint, places: Places, report: Report) -> None:
         """Report a joint without limits, areas and volumes that contradict each other, a stroke that is too short."""
@@ -106,9 +142,10 @@ class CylinderActuator(HydraulicRecord):
             report.add(line, f'{where}.joint', 'a joint with limits for a cylinder', found)
             return
         self._check_oil(places, report)
-        key, fitting = ('rod' if slides else 'linkage' for slides in (
-            isinstance(self.linkage, SlidingRod), joint.type == 'prismatic'
-        ))  # fmt: skip
+        key, fitting = (
+            'rod' if slides else 'linkage'
+            for slides in (isinstance(self.linkage, SlidingRod), joint.type == 'prismatic')
+        )
         where = f'{where}.{key}'
         if key != fitting:
             expected = f'`{fitting}` for a cylinder on a {joint.type} joint'

@@ -86,22 +86,79 @@ class DcMotorActuator(ActuatorRecord):
             return Quantity(f'actuators.{self.name}.{key}', getattr(self, key) or 0.0, unit)
 
         constant, resistance = value('torque_constant', 'N m/A'), value('resistance', 'ohm')
-        inductance, voltage, current = value('inductance', 'H'), value('voltage_limit', 'V'), value('current_limit', 'A')
+        inductance, voltage, current = (
+            value('inductance', 'H'),
+            value('voltage_limit', 'V'),
+            value('current_limit', 'A'),
+        )
         inertia, damping = value('rotor_inertia', 'kg m2'), value('rotor_damping', 'N m s/rad')
-        gear = ((value('gear_ratio', ''), 1.0),)
+        gear: tuple[tuple[Quantity, float], ...] = ((value('gear_ratio', ''), 1.0),)
         if self.screw_lead is not None:
             gear += ((value('screw_lead', 'm'), -1.0),)
         factor = 1.0 if self.screw_lead is None else 2.0 * math.pi
         back = tuple((own, -power) for own, power in gear)
         twice = tuple((own, 2.0 * power) for own, power in gear)
-        yield from relation('a speed without load over the limit of its joint', '', 0.2, 30.0, (constant, -1.0), (voltage, 1.0), (drive.velocity, -1.0), *back, factor=1.0 / factor)
-        yield from relation('an effort at its current limit over the effort limit of its joint', '', 0.03, 30.0, (constant, 1.0), (current, 1.0), (drive.effort, -1.0), *gear, factor=factor)
+        yield from relation(
+            'a speed without load over the limit of its joint',
+            '',
+            0.2,
+            30.0,
+            (constant, -1.0),
+            (voltage, 1.0),
+            (drive.velocity, -1.0),
+            *back,
+            factor=1.0 / factor,
+        )
+        yield from relation(
+            'an effort at its current limit over the effort limit of its joint',
+            '',
+            0.03,
+            30.0,
+            (constant, 1.0),
+            (current, 1.0),
+            (drive.effort, -1.0),
+            *gear,
+            factor=factor,
+        )
         yield from relation('a time constant of its winding', 's', 2e-5, 0.1, (inductance, 1.0), (resistance, -1.0))
-        yield from relation('a current at standstill over its limit', '', 0.3, 300.0, (voltage, 1.0), (resistance, -1.0), (current, -1.0))
-        yield from relation('a mechanical time constant of its rotor', 's', 2e-4, 1.0, (inertia, 1.0), (resistance, 1.0), (constant, -2.0))
-        yield from relation('a current without load over its limit', '', 5e-5, 1.0, (damping, 1.0), (voltage, 1.0), (constant, -2.0), (current, -1.0))
+        yield from relation(
+            'a current at standstill over its limit',
+            '',
+            0.3,
+            300.0,
+            (voltage, 1.0),
+            (resistance, -1.0),
+            (current, -1.0),
+        )
+        yield from relation(
+            'a mechanical time constant of its rotor',
+            's',
+            2e-4,
+            1.0,
+            (inertia, 1.0),
+            (resistance, 1.0),
+            (constant, -2.0),
+        )
+        yield from relation(
+            'a current without load over its limit',
+            '',
+            5e-5,
+            1.0,
+            (damping, 1.0),
+            (voltage, 1.0),
+            (constant, -2.0),
+            (current, -1.0),
+        )
         yield from relation('a speed without load of its rotor', 'rad/s', 1.0, 5e3, (voltage, 1.0), (constant, -1.0))
-        yield from relation('an inertia of its rotor over what its joint moves', '', 1e-6, 1e4, (inertia, 1.0), *twice, factor=factor**2 / drive.inertia)
+        yield from relation(
+            'an inertia of its rotor over what its joint moves',
+            '',
+            1e-6,
+            1e4,
+            (inertia, 1.0),
+            *twice,
+            factor=factor**2 / drive.inertia,
+        )
 
     def check(self, joint: Joint, places: Places, report: Report) -> None:
         """Report a screw on a joint that turns, and a rate that the voltage of the source cannot reach: wrong units."""

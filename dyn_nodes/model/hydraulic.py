@@ -126,10 +126,26 @@ class HydraulicRecord(ActuatorRecord):
         yield from relation('a smoothing over the relief', '', 1e-7, 0.02, (pressure('smoothing'), 1.0), (relief, -1.0))
         for key in ('line_relief_area', 'makeup_area'):
             area = Quantity(f'{own}.{key}', getattr(supply, key), 'm2')
-            yield from relation('a flow at the relief pressure over that of the pump', '', 0.05, 300.0, (area, 1.0), (coefficient, 1.0),
-                                (relief, 0.5), (flow, -1.0))  # fmt: skip
+            yield from relation(
+                'a flow at the relief pressure over that of the pump',
+                '',
+                0.05,
+                300.0,
+                (area, 1.0),
+                (coefficient, 1.0),
+                (relief, 0.5),
+                (flow, -1.0),
+            )
         leakage = Quantity(f'actuators.{self.name}.leakage', getattr(self, 'leakage', 0.0), 'm3/(s Pa)')
-        yield from relation('a leakage at the relief pressure over the flow of the pump', '', 1e-9, 1.0, (leakage, 1.0), (relief, 1.0), (flow, -1.0))
+        yield from relation(
+            'a leakage at the relief pressure over the flow of the pump',
+            '',
+            1e-9,
+            1.0,
+            (leakage, 1.0),
+            (relief, 1.0),
+            (flow, -1.0),
+        )
         for key in ('idle_pressure', 'initial_head_pressure', 'initial_rod_pressure'):
             idle = Quantity(f'actuators.{self.name}.{key}', getattr(self, key, None) or 0.0, 'Pa')
             yield from relation('a pressure over the relief of the lines', '', 1e-3, 2.0, (idle, 1.0), (line, -1.0))
@@ -140,16 +156,47 @@ class HydraulicRecord(ActuatorRecord):
         def value(key: str, unit: str = 'm') -> Quantity:
             return Quantity(f'{own}.{key}', getattr(valve, key), unit)
 
-        coefficient = Quantity(f'actuators.{self.name}.supply.orifice_coefficient', self.supply.orifice_coefficient, 'm^(3/2)/kg^(1/2)')
+        coefficient = Quantity(
+            f'actuators.{self.name}.supply.orifice_coefficient', self.supply.orifice_coefficient, 'm^(3/2)/kg^(1/2)'
+        )
         command, stop = value('voltage_limit', 'V'), value('spool_limit')
         travel = min(valve.spool_limit, valve.gain * valve.voltage_limit)
         across = ((flow, 2.0), (coefficient, -2.0), (relief, -1.0))
         for key in ('inlet_gain', 'outlet_gain'):
-            yield from relation('a pressure drop at the flow of the pump over the relief', '', 1e-5, 20.0, (value(key), -2.0), *across,
-                                factor=(travel - valve.dead_zone) ** -2.0)  # fmt: skip
-        yield from relation('a pressure drop of the open centre over the relief', '', 1e-5, 5.0, (value('bypass_area', 'm2'), -2.0), *across)
-        yield from relation('a stroke that shuts the open centre over the spool limit', '', 0.01, 5.0, (value('bypass_stroke'), 1.0), (stop, -1.0))
-        yield from relation('a travel at the greatest voltage over the spool limit', '', 0.05, 20.0, (value('gain', 'm/V'), 1.0), (command, 1.0), (stop, -1.0))
+            yield from relation(
+                'a pressure drop at the flow of the pump over the relief',
+                '',
+                1e-5,
+                20.0,
+                (value(key), -2.0),
+                *across,
+                factor=(travel - valve.dead_zone) ** -2.0,
+            )
+        yield from relation(
+            'a pressure drop of the open centre over the relief',
+            '',
+            1e-5,
+            5.0,
+            (value('bypass_area', 'm2'), -2.0),
+            *across,
+        )
+        yield from relation(
+            'a stroke that shuts the open centre over the spool limit',
+            '',
+            0.01,
+            5.0,
+            (value('bypass_stroke'), 1.0),
+            (stop, -1.0),
+        )
+        yield from relation(
+            'a travel at the greatest voltage over the spool limit',
+            '',
+            0.05,
+            20.0,
+            (value('gain', 'm/V'), 1.0),
+            (command, 1.0),
+            (stop, -1.0),
+        )
         yield from relation('a travel of the spool', 'm', 1e-4, 0.1, (stop, 1.0))
         yield from relation('a dead zone over the spool limit', '', 1e-4, 0.9, (value('dead_zone'), 1.0), (stop, -1.0))
         yield from relation('a time constant of the spool', 's', 2e-4, 3.0, (value('time_constant', 's'), 1.0))

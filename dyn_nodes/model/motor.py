@@ -50,10 +50,37 @@ class MotorActuator(HydraulicRecord):
         volume = Quantity(f'{own}.line_volume', self.line_volume, 'm3')
         viscous = Quantity(f'{own}.viscous', self.viscous, 'N m s/rad')
         yield from relation('a speed', 'rad/s', 0.01, 300.0, (flow, 1.0), (displacement, -1.0))
-        yield from relation('a speed of its joint over the limit', '', 0.05, 20.0, (drive.velocity, -1.0), (flow, 1.0), (displacement, -1.0))
-        yield from relation('a torque over the effort limit of its joint', '', 0.02, 50.0, (drive.effort, -1.0), (displacement, 1.0), (line, 1.0))
-        yield from relation('a volume over that of a turn', '', 1e-3, 20.0, (volume, 1.0), (displacement, -1.0), factor=0.5 / math.pi)
-        yield from relation('a friction at its speed over its torque', '', 1e-5, 1.0, (viscous, 1.0), (flow, 1.0), (displacement, -2.0), (relief, -1.0))
+        yield from relation(
+            'a speed of its joint over the limit',
+            '',
+            0.05,
+            20.0,
+            (drive.velocity, -1.0),
+            (flow, 1.0),
+            (displacement, -1.0),
+        )
+        yield from relation(
+            'a torque over the effort limit of its joint',
+            '',
+            0.02,
+            50.0,
+            (drive.effort, -1.0),
+            (displacement, 1.0),
+            (line, 1.0),
+        )
+        yield from relation(
+            'a volume over that of a turn', '', 1e-3, 20.0, (volume, 1.0), (displacement, -1.0), factor=0.5 / math.pi
+        )
+        yield from relation(
+            'a friction at its speed over its torque',
+            '',
+            2e-4,
+            1.0,
+            (viscous, 1.0),
+            (flow, 1.0),
+            (displacement, -2.0),
+            (relief, -1.0),
+        )
 
     def check(self, joint: Joint, places: Places, report: Report) -> None:
         """Report a joint that does not turn."""

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from lxml import etree
 from scipy.spatial import ConvexHull, QhullError
-from scipy.spatial.transform import Rotation
 
 from dyn_nodes.model.machine import Array
+from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.share import find_mesh
 
+BOX = np.array(np.meshgrid([-0.5, 0.5], [-0.5, 0.5], [-0.5, 0.5])).reshape(3, -1).T
+"""Corners (8, 3) of a cube of side 1."""
 RIM = 24
 """Points on each end of a cylinder."""
 
@@ -58,15 +60,13 @@ class Shapes:
         points, radii = self._own_points(element.find('geometry'), link)
         origin = element.find('origin')
         if origin is not None and len(points):
-            turn = Rotation.from_euler('xyz', _numbers(origin.get('rpy')))
-            points = turn.apply(points) + _numbers(origin.get('xyz'))
+            points = points @ matrix_of_rpy(_numbers(origin.get('rpy'))).T + _numbers(origin.get('xyz'))
         return points, radii
 
     def _own_points(self, geometry: Any, link: str) -> tuple[Array, Array]:
         for shape in geometry if geometry is not None else ():
             if shape.tag == 'box':
-                signs = np.array(np.meshgrid([-0.5, 0.5], [-0.5, 0.5], [-0.5, 0.5])).reshape(3, -1).T
-                return signs * _numbers(shape.get('size')), np.zeros(8)
+                return BOX * _numbers(shape.get('size')), np.zeros(8)
             if shape.tag in ('cylinder', 'capsule'):
                 return _cylinder(float(shape.get('radius')), float(shape.get('length')))
             if shape.tag == 'sphere':

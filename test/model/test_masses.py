@@ -39,15 +39,15 @@ def test_masses_of_machines_are_taken_without_a_word(tmp_path, mass):
 
 def test_a_body_lighter_than_air_is_a_warning(tmp_path):
     path = machine(tmp_path, 0.5, '<box size="1 1 1"/>')
-    expected = '1 to 30000 kg/m3 over the hull of its shapes, found 0.5 kg in 1 m3, 0.5 kg/m3'
-    assert found(path) == [f'{path}:2: link box, mass: expected {expected}']
+    expected = 'a density over the hull of its shapes of 1 to 3e+04 kg/m3, found 0.5 kg, which gives 0.5 kg/m3'
+    assert found(path) == [f'{path}:2: link box, mass: expected {expected}; perhaps in tonnes']
 
 
 def test_a_body_denser_than_any_metal_is_a_warning(tmp_path):
     path = machine(tmp_path, 40.0, '<sphere radius="0.05"/>')
     assert found(path) == [
-        f'{path}:2: link box, mass: expected 1 to 30000 kg/m3 over the hull of its shapes, '
-        'found 40 kg in 0.0005236 m3, 7.639e+04 kg/m3'
+        f'{path}:2: link box, mass: expected a density over the hull of its shapes of 1 to 3e+04 kg/m3, '
+        'found 40 kg, which gives 7.64e+04 kg/m3; perhaps in grams'
     ]
 
 

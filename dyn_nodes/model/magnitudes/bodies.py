@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
@@ -29,8 +29,9 @@ def links(geometry: Geometry) -> Iterator[Relation]:
     """Yield the relations of all links."""
     bodies = [link for link in geometry.machine.links if link.mass > 0.0]
     largest = max((_largest(link) for link in bodies), default=0.0)
+    moved = {joint.child for joint in geometry.machine.movable_joints}
     for link in bodies:
-        yield from _link(link, geometry, largest)
+        yield from _link(link, geometry, largest, moved)
     yield from _lengths(geometry)
 
 
@@ -38,19 +39,20 @@ def _largest(link: Link) -> float:
     return float(np.linalg.eigvalsh(link.inertia)[-1])
 
 
-def _gyration_range(share: float, of_inertia: float) -> tuple[float, float]:
+def _gyration_range(share: float, of_inertia: float, moves: bool) -> tuple[float, float]:
     """Return the range of the radius of gyration over the reach: light links are often placeholders.
 
     Args:
         share: of the machine's mass.
         of_inertia: inertia over the largest one of the machine.
+        moves: a joint moves the link.
     """
     if max(share, of_inertia) <= LEAST_SHARE:
-        return (0.0, 12.0) if share > NEGLIGIBLE_SHARE else (0.0, math.inf)
+        return 0.0, 9.0 if moves else 12.0 if share > NEGLIGIBLE_SHARE else math.inf
     return (0.08 if share > 2.0 * LEAST_SHARE else 0.025), 6.0
 
 
-def _link(link: Link, geometry: Geometry, largest: float) -> Iterator[Relation]:
+def _link(link: Link, geometry: Geometry, largest: float, moved: Collection[str]) -> Iterator[Relation]:
     mass = Quantity(f'link {link.name}, mass', link.mass, 'kg')
     inertia = Quantity(f'link {link.name}, inertia', _largest(link), 'kg m2')
     shape = Quantity(f'link {link.name}, geometry', geometry.size(link.name), 'm')
@@ -58,27 +60,43 @@ def _link(link: Link, geometry: Geometry, largest: float) -> Iterator[Relation]:
     share, has_shape = link.mass / geometry.machine.total_mass, shape.value > 0.0
     if inertia.value > LEAST_INERTIA and not np.array_equal(link.inertia, np.eye(3)):  # a placeholder
         reach = max(geometry.reach(link), LEAST_REACH * geometry.extent)
-        low, high = _gyration_range(share, inertia.value / largest)
+        low, high = _gyration_range(share, inertia.value / largest, link.name in moved)
         about, length = ('its shape', ((shape, -1.0),)) if has_shape else ('its joints', ())
         yield from relation(
-            f'a radius of gyration over the reach of {about}', '', low, high, (inertia, 0.5), (mass, -0.5), *length,
+            f'a radius of gyration over the reach of {about}',
+            '',
+            low,
+            high,
+            (inertia, 0.5),
+            (mass, -0.5),
+            *length,
             factor=(shape.value if has_shape else 1.0) / reach,
-        )  # fmt: skip
+        )
     if has_shape:
         volume = hull_volume(*geometry.shapes.points(link.name))
-        if share > LEAST_SHARE and volume > 0.0:
+        if max(share, inertia.value / largest if largest else 0.0) > LEAST_SHARE and volume > 0.0:
             yield from relation(
-                'a density over the hull of its shapes', 'kg/m3', 1.0, 3e4, (mass, 1.0), (shape, -3.0),
+                'a density over the hull of its shapes',
+                'kg/m3',
+                1.0,
+                3e4,
+                (mass, 1.0),
+                (shape, -3.0),
                 factor=shape.value**3 / volume,
-            )  # fmt: skip
+            )
         box = geometry.box(link.name)
         assert box is not None
         outside = np.linalg.norm(np.maximum(0.0, np.maximum(box[0] - link.com, link.com - box[1])))
         if outside > 0.0 and com.value > 0.0:
             yield from relation(
-                'a distance from its shape over its size', '', 0.0, 2.0, (com, 1.0), (shape, -1.0),
+                'a distance from its shape over its size',
+                '',
+                0.0,
+                2.0,
+                (com, 1.0),
+                (shape, -1.0),
                 factor=outside / com.value,
-            )  # fmt: skip
+            )
 
 
 def _lengths(geometry: Geometry) -> Iterator[Relation]:
@@ -87,22 +105,35 @@ def _lengths(geometry: Geometry) -> Iterator[Relation]:
     for place, length in lengths.items() if len(order) > 1 else ():
         others = order[1] if length == order[0] else order[0]
         yield from relation(
-            'a length over the greatest of the others', '', 0.0, 30.0, (Quantity(place, length, 'm'), 1.0),
+            'a length over the greatest of the others',
+            '',
+            0.0,
+            30.0,
+            (Quantity(place, length, 'm'), 1.0),
             factor=1.0 / others,
-        )  # fmt: skip
+        )
     for link in geometry.machine.links:
         drawn, size = geometry.drawn_size(link.name), geometry.size(link.name)
-        yield from relation('a size over that of its collision shapes', '', 0.02, 20.0,
-                            (Quantity(f'link {link.name}, visual', drawn, 'm'), 1.0),
-                            factor=1.0 / max(size, LEAST_REACH * geometry.extent) if size else 0.0)  # fmt: skip
+        yield from relation(
+            'a size over that of its collision shapes',
+            '',
+            0.0,
+            6.0,
+            (Quantity(f'link {link.name}, visual', drawn, 'm'), 1.0),
+            factor=1.0 / max(size, LEAST_REACH * geometry.extent) if size else 0.0,
+        )
     for joint in geometry.machine.joints:
         origin = Quantity(f'joint {joint.name}, origin', float(np.linalg.norm(joint.origin[:3, 3])), 'm')
         apart = geometry.distance_apart(joint)
         if apart > 0.0 and origin.value > 0.0:
             yield from relation(
-                'a distance of the shapes of both links over the greater one', '', 0.0, 5.0, (origin, 1.0),
+                'a distance of the shapes of both links over the greater one',
+                '',
+                0.0,
+                5.0,
+                (origin, 1.0),
                 factor=apart / origin.value,
-            )  # fmt: skip
+            )
 
 
 def joints(geometry: Geometry) -> Iterator[Relation]:
@@ -130,31 +161,77 @@ def _joint(joint: Joint, geometry: Geometry) -> Iterator[Relation]:
     usual = velocity._replace(value=limit_or_none(velocity.value, 0.1 * PLACEHOLDER_RATE))
     travel = joint.upper - joint.lower
     if slides:
-        yield from relation('a travel over the size of the machine', '', 0.0, 3.0,
-                            (Quantity(f'joint {joint.name}, limit', travel, 'm'), 1.0), factor=1.0 / extent)  # fmt: skip
+        yield from relation(
+            'a travel over the size of the machine',
+            '',
+            0.0,
+            3.0,
+            (Quantity(f'joint {joint.name}, limit', travel, 'm'), 1.0),
+            factor=1.0 / extent,
+        )
     way = travel if slides else min(travel, 2.0 * math.pi)
     mass, inertia = moved_mass(machine, joint), moved_inertia(machine, joint, geometry.poses)
-    behind = inertia + machine.armature(joint.name)
-    yield from relation('a way to its greatest speed over its range', '', 0.0, 30.0, (velocity, 2.0), (effort, -1.0),
-                        factor=0.5 * behind / way if way else 0.0)  # fmt: skip
-    yield from relation('a time to its greatest speed', 's', 0.0, 15.0, (velocity, 1.0), (effort, -1.0), factor=behind)
+    yield from relation(
+        'a way to its greatest speed over its range',
+        '',
+        0.0,
+        30.0,
+        (velocity, 2.0),
+        (effort, -1.0),
+        factor=0.5 * inertia / way if way else 0.0,
+    )
+    yield from relation('a time to its greatest speed', 's', 0.0, 15.0, (velocity, 1.0), (effort, -1.0), factor=inertia)
     reach = 1.0 if slides else max(_reach(joint, geometry), 1e-3)
     turns = joint.type == 'revolute'
     for own, fall, turn in ((velocity, 13.0, 40.0), (usual, 6.0, 18.0)):
-        yield from relation('a speed over that of a fall by the size of the machine', '', 1e-5, fall if turns else 13.0,
-                            (own, 1.0), factor=reach / math.sqrt(gravity * extent))  # fmt: skip
+        yield from relation(
+            'a speed over that of a fall by the size of the machine',
+            '',
+            1e-5,
+            fall if turns else 13.0,
+            (own, 1.0),
+            factor=reach / math.sqrt(gravity * extent),
+        )
         if not slides:
-            yield from relation('a turn in the time of a fall by the size of the machine', '', 1e-4,
-                                turn if turns else 150.0, (own, 1.0), factor=math.sqrt(extent / gravity))  # fmt: skip
+            yield from relation(
+                'a turn in the time of a fall by the size of the machine',
+                '',
+                1e-4,
+                turn if turns else 150.0,
+                (own, 1.0),
+                factor=math.sqrt(extent / gravity),
+            )
     what = 'the weight of the machine' if slides else 'weight times size of the machine'
-    yield from relation(f'an effort over {what}', '', 0.0, 50.0, (effort, 1.0),
-                        factor=1.0 / (machine.total_mass * gravity * (1.0 if slides else extent)))  # fmt: skip
+    yield from relation(
+        f'an effort over {what}',
+        '',
+        0.0,
+        50.0,
+        (effort, 1.0),
+        factor=1.0 / (machine.total_mass * gravity * (1.0 if slides else extent)),
+    )
     arm = 1.0 if slides or mass <= 0.0 else math.sqrt(inertia / mass)
-    yield from relation('an effort over the weight that it moves', '', 0.04, math.inf, (effort, 1.0),
-                        factor=1.0 / (mass * gravity * arm) if mass * arm > 0.0 else 0.0)  # fmt: skip
-    damping = Quantity(f'joint {joint.name}, dynamics damping', joint.damping, f'{effort.unit} s/{"m" if slides else "rad"}')
+    yield from relation(
+        'an effort over the weight that it moves',
+        '',
+        0.04,
+        math.inf,
+        (effort, 1.0),
+        factor=1.0 / (mass * gravity * arm) if mass * arm > 0.0 else 0.0,
+    )
+    damping = Quantity(
+        f'joint {joint.name}, dynamics damping', joint.damping, f'{effort.unit} s/{"m" if slides else "rad"}'
+    )
     friction = Quantity(f'joint {joint.name}, dynamics friction', joint.friction, effort.unit)
-    yield from relation('a damping at its greatest speed over its effort limit', '', 1e-9, 3.0, (damping, 1.0), (usual, 1.0), (effort, -1.0))
+    yield from relation(
+        'a damping at its greatest speed over its effort limit',
+        '',
+        1e-9,
+        3.0,
+        (damping, 1.0),
+        (usual, 1.0),
+        (effort, -1.0),
+    )
     yield from relation('a friction over its effort limit', '', 1e-9, 1.0, (friction, 1.0), (effort, -1.0))
 
 

@@ -9,7 +9,7 @@ from scipy.spatial import ConvexHull, QhullError
 
 from dyn_nodes.model.machine import Array, Joint, Link, Machine
 from dyn_nodes.model.posture import initial_positions, link_poses
-from dyn_nodes.model.shapes import Shapes
+from dyn_nodes.model.shapes import BOX, Shapes
 
 LEAST_REACH = 0.05
 """Of a link over the size of the machine: shapes and joints of smaller links do not show their size."""
@@ -21,14 +21,17 @@ class Geometry:
     def __init__(self, machine: Machine, shapes: Shapes) -> None:
         self.machine = machine
         self.shapes = shapes
+        self._boxes: dict[str, Array | None] = {}
         self.poses = link_poses(machine.links, machine.joints, initial_positions(machine))
 
     def box(self, link: str) -> Array | None:
         """Return the corners (2, 3) of the box around the shapes of a link, in its frame; None: it has no shape."""
-        points, radii = self.shapes.points(link)
-        if not len(points):
-            return None
-        return np.array([(points - radii[:, None]).min(axis=0), (points + radii[:, None]).max(axis=0)])
+        if link not in self._boxes:
+            points, radii = self.shapes.points(link)
+            reach = radii[:, None]
+            sides = [(points - reach).min(axis=0), (points + reach).max(axis=0)] if len(points) else None
+            self._boxes[link] = None if sides is None else np.array(sides)
+        return self._boxes[link]
 
     def joints_on(self, link: str) -> Array:
         """Return the origins (n, 3) of the joints on a link, its own one among them, in its frame."""
@@ -81,7 +84,7 @@ class Geometry:
         first, second = self.box(joint.parent), self.box(joint.child)
         if first is None or second is None:
             return 0.0
-        corners = np.array(np.meshgrid(*second.T)).reshape(3, -1).T @ joint.origin[:3, :3].T + joint.origin[:3, 3]
+        corners = (second.mean(axis=0) + BOX * np.ptp(second, axis=0)) @ joint.origin[:3, :3].T + joint.origin[:3, 3]
         first = np.array([np.minimum(first[0], 0.0), np.maximum(first[1], 0.0)])
         gap = np.maximum(0.0, np.maximum(first[0] - corners.max(axis=0), corners.min(axis=0) - first[1]))
         return float(np.linalg.norm(gap)) / max(
@@ -105,9 +108,11 @@ def greatest_extent(machine: Machine, shapes: Shapes, poses: dict[str, Array]) -
 def hull_volume(points: Array, radii: Array) -> float:
     """Return the volume, m3, of the convex hull of points (n, 3); of balls (radius > 0) at least their own."""
     balls = float((4.0 / 3.0 * np.pi * radii**3).sum())
-    sides = np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]], dtype=np.float64)
-    around = (points[:, None] + radii[:, None, None] * sides).reshape(-1, 3)
+    around = points
+    if radii.any():
+        sides = np.concatenate([np.eye(3), -np.eye(3)])
+        around = np.unique((points[:, None] + radii[:, None, None] * sides).reshape(-1, 3), axis=0)
     try:
-        return max(balls, float(ConvexHull(np.unique(around, axis=0)).volume))
+        return max(balls, float(ConvexHull(around).volume))
     except (QhullError, ValueError):
         return balls

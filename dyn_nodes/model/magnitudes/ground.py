@@ -37,7 +37,9 @@ def contacts(geometry: Geometry, loads: Mapping[str, float]) -> Iterator[Relatio
     for rise in machine.terrain:
         height = Quantity(f'terrain.{rise.name}.height', rise.height, 'm')
         length = Quantity(f'terrain.{rise.name}.length', rise.length, 'm')
-        yield from relation('a height over the size of the machine', '', 1e-5, 2.0, (height, 1.0), factor=1.0 / geometry.extent)
+        yield from relation(
+            'a height over the size of the machine', '', 1e-5, 2.0, (height, 1.0), factor=1.0 / geometry.extent
+        )
         yield from relation('a height over its length', '', 1e-4, 3.0, (height, 1.0), (length, -1.0))
         width = Quantity(f'terrain.{rise.name}.width', rise.width or 0.0, 'm')
         yield from relation('a width over its length', '', 1e-2, 100.0, (width, 1.0), (length, -1.0))
@@ -49,15 +51,30 @@ def _contact(key: str, own: Any, load: float, geometry: Geometry) -> Iterator[Re
     free = Quantity(f'{key}.free_length', own.free_length, 'm')
     position = Quantity(f'{key}.position', float(np.linalg.norm(own.position)), 'm')
     gravity = geometry.machine.gravity
-    yield from relation('a distance from its link over the size of the machine', '', 0.0, 1.5, (position, 1.0),
-                        factor=1.0 / geometry.extent)  # fmt: skip
-    yield from relation('a free length over the size of the machine', '', 1e-4, 0.8, (free, 1.0),
-                        factor=1.0 / geometry.extent)  # fmt: skip
+    yield from relation(
+        'a distance from its link over the size of the machine',
+        '',
+        0.0,
+        1.5,
+        (position, 1.0),
+        factor=1.0 / geometry.extent,
+    )
+    yield from relation(
+        'a free length over the size of the machine', '', 1e-4, 0.8, (free, 1.0), factor=1.0 / geometry.extent
+    )
     if load > 0.0 and gravity > 0.0:
-        yield from relation('a compression at rest over its free length', '', 1e-5, 0.7, (stiffness, -1.0), (free, -1.0),
-                            factor=load)  # fmt: skip
-        yield from relation('a damping ratio with the load that it carries', '', 2e-3, 10.0, (damping, 1.0), (stiffness, -0.5),
-                            factor=0.5 / (load / gravity) ** 0.5)  # fmt: skip
+        yield from relation(
+            'a compression at rest over its free length', '', 1e-5, 0.7, (stiffness, -1.0), (free, -1.0), factor=load
+        )
+        yield from relation(
+            'a damping ratio with the load that it carries',
+            '',
+            2e-3,
+            10.0,
+            (damping, 1.0),
+            (stiffness, -0.5),
+            factor=0.5 / (load / gravity) ** 0.5,
+        )
     friction = own.friction
     if friction is None:
         return
@@ -66,23 +83,47 @@ def _contact(key: str, own: Any, load: float, geometry: Geometry) -> Iterator[Re
     if isinstance(friction, LuGre):
         yield from _bristles(f'{key}.friction', friction, free)
     if isinstance(friction, Karnopp) and load > 0.0 and gravity > 0.0:
+        coefficient = Quantity(f'{key}.friction.static', friction.static, '')
         spring = Quantity(f'{key}.friction.stiffness', friction.stiffness, 'N/m')
         damper = Quantity(f'{key}.friction.damping', friction.damping, 'N s/m')
-        yield from relation('a deflection before it slides over its free length', '', 1e-5, 2.0, (spring, -1.0),
-                            factor=friction.static * load / own.free_length)  # fmt: skip
-        yield from relation('a damping ratio with the load that it carries', '', 2e-3, 10.0, (damper, 1.0), (spring, -0.5),
-                            factor=0.5 / (load / gravity) ** 0.5)  # fmt: skip
+        yield from relation(
+            'a deflection before it slides over its free length',
+            '',
+            1e-5,
+            2.0,
+            (coefficient, 1.0),
+            (spring, -1.0),
+            (free, -1.0),
+            factor=load,
+        )
+        yield from relation(
+            'a damping ratio with the load that it carries',
+            '',
+            2e-3,
+            10.0,
+            (damper, 1.0),
+            (spring, -0.5),
+            factor=0.5 / (load / gravity) ** 0.5,
+        )
         speed = Quantity(f'{key}.friction.stick_speed', friction.stick_speed, 'm/s')
         yield from relation('a speed below which it sticks', 'm/s', 1e-7, 0.2, (speed, 1.0))
 
 
 def _bristles(key: str, friction: LuGre, free: Quantity) -> Iterator[Relation]:
+    static = Quantity(f'{key}.static', friction.static, '')
     bristle = Quantity(f'{key}.bristle_stiffness', friction.bristle_stiffness, '1/m')
     damping = Quantity(f'{key}.bristle_damping', friction.bristle_damping, 's/m')
     viscous = Quantity(f'{key}.viscous', friction.viscous, 's/m')
     speed = Quantity(f'{key}.stribeck_speed', friction.stribeck_speed, 'm/s')
-    yield from relation('a deflection before it slides over its free length', '', 1e-5, 2.0, (bristle, -1.0), (free, -1.0),
-                        factor=friction.static)  # fmt: skip
+    yield from relation(
+        'a deflection before it slides over its free length',
+        '',
+        1e-5,
+        2.0,
+        (static, 1.0),
+        (bristle, -1.0),
+        (free, -1.0),
+    )
     yield from relation('a time in which a bristle comes to rest', 's', 1e-3, 2.0, (damping, 1.0), (bristle, -1.0))
     yield from relation('a viscous friction at 1 m/s', '', 1e-5, 0.3, (viscous, 1.0))
     yield from relation('a Stribeck speed', 'm/s', 1e-4, 20.0, (speed, 1.0))
@@ -98,18 +139,28 @@ def _rolling(wheel: Wheel, geometry: Geometry) -> Iterator[Relation]:
     yield from _radius(free, wheel.link, np.array(wheel.rolling.axis), wheel.position, geometry)
     if wheel.rolling.roller_angle is None:
         length = Quantity(f'wheels.{wheel.name}.rolling.relaxation_length', wheel.rolling.relaxation_length, 'm')
-        yield from relation('a relaxation length over the radius of its wheel', '', 0.02, 20.0, (length, 1.0), (free, -1.0))
+        yield from relation(
+            'a relaxation length over the radius of its wheel', '', 0.02, 20.0, (length, 1.0), (free, -1.0)
+        )
 
 
 def _drive(link: str, radius: float, load: float, geometry: Geometry) -> Iterator[Relation]:
     """Yield the relation of the torque that turns a wheel to the load that it carries."""
     joint = next(own for own in geometry.machine.joints if own.child == link)
     _, effort = limits_of(joint)
-    yield from relation('a force at its rim over the load that it carries', '', 5e-3, 100.0, (effort, 1.0),
-                        factor=1.0 / (radius * load) if load > 0.0 else 0.0)  # fmt: skip
+    yield from relation(
+        'a force at its rim over the load that it carries',
+        '',
+        5e-3,
+        100.0,
+        (effort, 1.0),
+        factor=1.0 / (radius * load) if load > 0.0 else 0.0,
+    )
 
 
-def _radius(radius: Quantity, link: str, axis: np.ndarray, centre: np.ndarray, geometry: Geometry) -> Iterator[Relation]:
+def _radius(
+    radius: Quantity, link: str, axis: np.ndarray, centre: np.ndarray, geometry: Geometry
+) -> Iterator[Relation]:
     drawn = geometry.across(link, axis, centre)
     if drawn > 0.0:
         yield from relation('a radius over that of its shape', '', 0.6, 1.6, (radius, 1.0), factor=1.0 / drawn)

@@ -31,10 +31,10 @@ def magnitude_warnings(machine: Machine, shapes: Shapes, loads: Mapping[str, flo
         loads: normal force of each wheel and contact at rest, N; empty where the machine does not rest.
     """
     geometry = Geometry(machine, shapes)
-    found = [*_cube(geometry)]
     relations = list(machine_relations(geometry, loads))
     if all(one.holds(one.value) for one in relations):
-        return tuple(found)
+        return tuple(_cube(geometry))
+    found: list[Problem] = []
     config = machine.sources[-1]
     places, lines = _places(config if len(machine.sources) > 1 else None), UrdfLines(machine.sources[0])
     seen = set()
@@ -47,7 +47,7 @@ def magnitude_warnings(machine: Machine, shapes: Shapes, loads: Mapping[str, flo
         file, line = (machine.sources[0], lines.of(where)) if in_urdf else (config, places.line(doubt.quantity.where))
         found.append(Problem(file, line, where, doubt.expected, doubt.found))
     files = machine.sources
-    return tuple(sorted(found, key=lambda own: (files.index(own.file), own.line)))
+    return (*sorted(found, key=lambda own: (files.index(own.file), own.line)), *_cube(geometry))
 
 
 def machine_relations(geometry: Geometry, loads: Mapping[str, float]) -> Iterator[Relation]:

@@ -49,7 +49,11 @@ def relation(
     """Return the relation whose value is `factor` times the powers of its terms; none where a number is 0 or infinite.
 
     Args:
-        name, unit, low, high, terms: as in `Relation`.
+        name: as in `Relation`.
+        unit: of the value.
+        low: least value.
+        high: greatest value.
+        *terms: as in `Relation`.
         factor: what the value has beside its terms.
     """
     sizes = [factor, *(quantity.value for quantity, _ in terms)]

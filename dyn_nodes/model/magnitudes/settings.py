@@ -37,7 +37,9 @@ def settings(geometry: Geometry, loads: Mapping[str, float]) -> Iterator[Relatio
 
 
 def _near(name: str, length: Quantity, geometry: Geometry, most: float = 1.5) -> Iterator[Relation]:
-    yield from relation(f'{name} over the size of the machine', '', 0.0, most, (length, 1.0), factor=1.0 / geometry.extent)
+    yield from relation(
+        f'{name} over the size of the machine', '', 0.0, most, (length, 1.0), factor=1.0 / geometry.extent
+    )
 
 
 def _start(geometry: Geometry) -> Iterator[Relation]:
@@ -54,7 +56,9 @@ def _start(geometry: Geometry) -> Iterator[Relation]:
     for name, value in initial.joint_velocities.items():
         slides = machine.joint(name).type == 'prismatic'
         own = Quantity(f'initial.joint_velocities.{name}', value, 'm/s' if slides else 'rad/s')
-        yield from relation('a speed of its ends', 'm/s', 0.0, 60.0, (own, 1.0), factor=1.0 if slides else geometry.extent)
+        yield from relation(
+            'a speed of its ends', 'm/s', 0.0, 60.0, (own, 1.0), factor=1.0 if slides else geometry.extent
+        )
 
 
 def _payload(geometry: Geometry) -> Iterator[Relation]:
@@ -64,8 +68,12 @@ def _payload(geometry: Geometry) -> Iterator[Relation]:
         return
     mass, limit = Quantity('payload.mass', payload.mass, 'kg'), Quantity('payload.limit', payload.limit, 'kg')
     yield from relation('a mass over its limit', '', 0.005, 1.0, (mass, 1.0), (limit, -1.0))
-    yield from relation('a limit over the mass of the machine', '', 1e-3, 5.0, (limit, 1.0), factor=1.0 / machine.total_mass)
-    yield from _near('a distance from its link', Quantity('payload.position', float(np.linalg.norm(payload.position)), 'm'), geometry)
+    yield from relation(
+        'a limit over the mass of the machine', '', 1e-3, 5.0, (limit, 1.0), factor=1.0 / machine.total_mass
+    )
+    yield from _near(
+        'a distance from its link', Quantity('payload.position', float(np.linalg.norm(payload.position)), 'm'), geometry
+    )
 
 
 def _spring(entry: JointClass, geometry: Geometry, loads: Mapping[str, float]) -> Iterator[Relation]:
@@ -75,29 +83,64 @@ def _spring(entry: JointClass, geometry: Geometry, loads: Mapping[str, float]) -
     stiffness = Quantity(f'{key}.stiffness', entry.stiffness, 'N/m' if slides else 'N m/rad')
     damping = Quantity(f'{key}.damping', entry.damping, 'N s/m' if slides else 'N m s/rad')
     inertia = moved_inertia(machine, joint, geometry.poses) + machine.armature(joint.name)
-    yield from relation('a frequency of its spring', 'Hz', 0.02, 1e5, (stiffness, 0.5),
-                        factor=1.0 / (2.0 * math.pi * math.sqrt(inertia)))  # fmt: skip
-    yield from relation('a damping ratio with what it moves', '', 1e-3, 50.0, (damping, 1.0), (stiffness, -0.5),
-                        factor=0.5 / math.sqrt(inertia))  # fmt: skip
+    yield from relation(
+        'a frequency of its spring',
+        'Hz',
+        0.02,
+        1e5,
+        (stiffness, 0.5),
+        factor=1.0 / (2.0 * math.pi * math.sqrt(inertia)),
+    )
+    yield from relation(
+        'a damping ratio with what it moves',
+        '',
+        1e-3,
+        50.0,
+        (damping, 1.0),
+        (stiffness, -0.5),
+        factor=0.5 / math.sqrt(inertia),
+    )
     beyond = moved_links(machine, joint)
     carried = sum(loads.get(own.name, 0.0) for own in machine.ground_contacts if own.link in beyond)
     if slides:
-        yield from relation('a deflection below its load over the size of the machine', '', 1e-6, 0.5, (stiffness, -1.0),
-                            factor=carried / geometry.extent)  # fmt: skip
+        yield from relation(
+            'a deflection below its load over the size of the machine',
+            '',
+            1e-6,
+            0.5,
+            (stiffness, -1.0),
+            factor=carried / geometry.extent,
+        )
 
 
 def _load(load: Load, geometry: Geometry) -> Iterator[Relation]:
     machine, key = geometry.machine, f'loads.{load.name}'
     mass = Quantity(f'{key}.mass', load.mass, 'kg')
     inertia = Quantity(f'{key}.inertia', float(np.linalg.eigvalsh(load.inertia)[-1]), 'kg m2')
-    ends = [end for own in machine.constraints for end in (own.first, own.second) if end is not None and end.link == load.name]
+    ends = [
+        end
+        for own in machine.constraints
+        for end in (own.first, own.second)
+        if end is not None and end.link == load.name
+    ]
     reach = max((float(np.linalg.norm(end.position - load.com)) for end in ends), default=0.0)
     if reach > 0.0:
-        yield from relation('a radius of gyration over the reach of its constraints', '', 0.03, 5.0, (inertia, 0.5), (mass, -0.5),
-                            factor=1.0 / reach)  # fmt: skip
+        yield from relation(
+            'a radius of gyration over the reach of its constraints',
+            '',
+            0.03,
+            5.0,
+            (inertia, 0.5),
+            (mass, -0.5),
+            factor=1.0 / reach,
+        )
     yield from relation('a mass over that of the machine', '', 1e-4, 1e3, (mass, 1.0), factor=1.0 / machine.total_mass)
-    yield from _near('a distance from its frame', Quantity(f'{key}.com', float(np.linalg.norm(load.com)), 'm'), geometry)
-    yield from _near('a distance', Quantity(f'{key}.position', float(np.linalg.norm(load.position)), 'm'), geometry, 10.0)
+    yield from _near(
+        'a distance from its frame', Quantity(f'{key}.com', float(np.linalg.norm(load.com)), 'm'), geometry
+    )
+    yield from _near(
+        'a distance', Quantity(f'{key}.position', float(np.linalg.norm(load.position)), 'm'), geometry, 10.0
+    )
 
 
 def _motion(own: MachineConstraint, geometry: Geometry) -> Iterator[Relation]:
@@ -114,12 +157,31 @@ def _motion(own: MachineConstraint, geometry: Geometry) -> Iterator[Relation]:
     amplitude = Quantity(f'{key}.amplitude', profile.amplitude, unit)
     yield from relation('a frequency', 'Hz', 1e-3, 20.0, (frequency, 1.0))
     for name, value in (('amplitude', profile.amplitude), ('height', profile.height), ('offset', profile.offset)):
-        yield from relation(f'a{"n" if name[0] in "ao" else ""} {name} over the size of the machine, or a turn', '', 0.0, 2.0,
-                            (Quantity(f'{key}.{name}', value, unit), 1.0), factor=1.0 / span)  # fmt: skip
+        yield from relation(
+            f'a{"n" if name[0] in "ao" else ""} {name} over the size of the machine, or a turn',
+            '',
+            0.0,
+            2.0,
+            (Quantity(f'{key}.{name}', value, unit), 1.0),
+            factor=1.0 / span,
+        )
     values = max((abs(value) for value in profile.values), default=0.0)
-    yield from relation('values over the size of the machine, or a turn', '', 0.0, 10.0, (Quantity(f'{key}.values', values, unit), 1.0),
-                        factor=1.0 / span)  # fmt: skip
-    yield from relation('a speed over the size of the machine, or a turn', '1/s', 0.0, 30.0, (frequency, 1.0), (amplitude, 1.0),
-                        factor=2.0 * math.pi / span)  # fmt: skip
+    yield from relation(
+        'values over the size of the machine, or a turn',
+        '',
+        0.0,
+        10.0,
+        (Quantity(f'{key}.values', values, unit), 1.0),
+        factor=1.0 / span,
+    )
+    yield from relation(
+        'a speed over the size of the machine, or a turn',
+        '1/s',
+        0.0,
+        30.0,
+        (frequency, 1.0),
+        (amplitude, 1.0),
+        factor=2.0 * math.pi / span,
+    )
     duration = Quantity(f'{key}.duration', profile.duration, 's')
     yield from relation('a duration', 's', 1e-3, 120.0, (duration, 1.0))
