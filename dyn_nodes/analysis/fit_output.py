@@ -20,6 +20,7 @@ from dyn_nodes.analysis.machine_fit import (
 )
 from dyn_nodes.analysis.mechanics_fit import Quantity
 from dyn_nodes.analysis.valve_fit import PARAMETERS, SENSORS, ValveFit
+from dyn_nodes.model.assumptions import plain
 
 FILES = ('fit.json', 'lines.yaml', 'lines.urdf', 'offsets.yaml', 'speeds.png', 'gain_curves.png')
 
@@ -30,6 +31,7 @@ def as_json(fit: MachineFit) -> dict[str, Any]:
         'machine': fit.machine.name,
         'log': fit.log,
         'payload': fit.payload,
+        'assumed': plain(fit.assumed),
         'used': list(fit.used),
         'held_out': None if fit.held is None else list(fit.held),
         'valves': {name: _valve(own) for name, own in fit.valves.items()},

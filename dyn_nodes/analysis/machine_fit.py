@@ -18,6 +18,7 @@ from dyn_nodes.analysis.mechanics_fit import MechanicsError, MechanicsFit, Quant
 from dyn_nodes.analysis.validation import Validation, validate
 from dyn_nodes.analysis.valve_fit import OFFSET_DOUBT, PARAMETERS, ValveFit, ValveFitError, fit_valve
 from dyn_nodes.model.actuators import hydraulic
+from dyn_nodes.model.assumptions import Assumption, payload_of
 from dyn_nodes.model.machine import Machine
 
 Array = NDArray[np.float64]
@@ -56,6 +57,7 @@ class MachineFit:
         mechanics: None where the log does not allow it.
         validation: on the part that was not used; None where there is none.
         failures: what could not be fitted, a line each.
+        assumed: conditions that were not given.
     """
 
     machine: Machine
@@ -67,6 +69,7 @@ class MachineFit:
     mechanics: MechanicsFit | None
     validation: Validation | None
     failures: tuple[str, ...]
+    assumed: tuple[Assumption, ...] = ()
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -97,6 +100,7 @@ def fit_machine(
     Raises:
         LogError: a part that the log does not have.
     """
+    assumed = payload_of(machine, '--payload') if payload is None else ()
     mass = payload if payload is not None else (machine.payload.mass if machine.payload is not None else 0.0)
     start, end = log.span
     if part is None:
@@ -113,7 +117,7 @@ def fit_machine(
         mechanics = None
         failures.append(str(error))
     valves = _valves(machine, used, mechanics, failures)
-    fit = MachineFit(machine, log.name, mass, part, held, valves, mechanics, None, tuple(failures))
+    fit = MachineFit(machine, log.name, mass, part, held, valves, mechanics, None, tuple(failures), assumed)
     if held is None or mechanics is None or len(valves) < len(log.actuators):
         return fit
     return replace(fit, validation=validate(numbers_of(fit), log.between(part[0], end), *held))

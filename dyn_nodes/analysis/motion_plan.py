@@ -66,6 +66,7 @@ class MotionPlan(NamedTuple):
         times: (m,) of the points, s, the first one 0.
         base: (m, 3) x, y, heading of the base link on the ground, m and rad.
         joints: (m, n) positions of the movable joints, in the machine's order.
+        payload_given: the plan gives the payload; else it is that of the machine.
     """
 
     name: str
@@ -74,6 +75,7 @@ class MotionPlan(NamedTuple):
     times: Array
     base: Array
     joints: Array
+    payload_given: bool = True
 
     def sampled(self, times: Array) -> tuple[Reference, Reference]:
         """Return positions, rates and accelerations of base (t, 3), in axes of the ground, and joints (t, n)."""
@@ -120,7 +122,8 @@ def _read(root: Entry, reader: SchemaReader, machine_of: Callable[[str, str], Ma
     own = 0.0 if machine.payload is None else machine.payload.mass
     base, joints = _filled(found, machine)
     times = np.array([point.time for point in found])
-    return MotionPlan(str(values['name']), machine, own if payload is None else float(payload), times, base, joints)
+    mass = own if payload is None else float(payload)
+    return MotionPlan(str(values['name']), machine, mass, times, base, joints, payload is not None)
 
 
 def _machine(

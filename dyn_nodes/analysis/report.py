@@ -19,6 +19,7 @@ from dyn_nodes.analysis.summary import tightest_wheel, verdict
 from dyn_nodes.measures import measure_of
 from dyn_nodes.model import Machine
 from dyn_nodes.model.actuators import hydraulic
+from dyn_nodes.model.assumptions import lines
 
 TEMPLATE = Path(__file__).with_name('report_page.html')
 DISTRIBUTIONS = ('dyn_nodes', 'numpy', 'scipy', 'casadi', 'numba', 'cyclonedds', 'rosbags', 'matplotlib')
@@ -268,6 +269,7 @@ def _machine_section(machine: Machine | None, summary: Mapping[str, Any]) -> str
         ('mass without payload', f'{machine.total_mass:,.0f} kg'),
         ('payload', _number(summary['payload_kg'], ',.0f', ' kg')),
         *_weighed(summary['payload_interval_kg']),
+        *(('assumed', line.removeprefix('assumed: ')) for line in lines(summary['assumed'])),
         ('joints', ', '.join(joint.name for joint in machine.movable_joints)),
         ('counts as overturned', f'from {math.degrees(machine.overturn_angle):.0f}°'),
         ('values marked as assumed', str(len(machine.assumed))),

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dyn_nodes.analysis.bag_reading import BagData, BagReadingError, Progress, Table, read_bag
 from dyn_nodes.measures import Levels, levels_of_values, measure_of
 from dyn_nodes.model import Machine, MachineError, load_machine
+from dyn_nodes.model.assumptions import Assumption, payload_of
 from dyn_nodes.share import find_resource
 
 Array = NDArray[np.float64]
@@ -120,6 +121,13 @@ class RunRecord:
         if self.machine is None or self.machine.payload is None:
             return None
         return self.machine.payload.mass
+
+    @property
+    def assumed(self) -> tuple[Assumption, ...]:
+        """Conditions that the bag does not give: the payload of the machine file."""
+        given = any(name in self.data.tables for name in ('payload', 'payload/estimate'))
+        given = given or any('payload' in own.values for _, own in self.data.statuses.get('diagnostics', []))
+        return () if given or self.machine is None else payload_of(self.machine, 'payload in the bag')
 
 
 def read_run(

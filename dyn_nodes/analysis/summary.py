@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.analysis.run_record import MarginHistory, RunRecord
+from dyn_nodes.model.assumptions import plain
 from dyn_nodes.simulation.assembly import gravity_vector
 
 Array = NDArray[np.float64]
@@ -71,6 +72,7 @@ def summarize(record: RunRecord, wall_time: float | None = None) -> dict[str, An
         'machine_mass_kg': record.machine.total_mass if record.machine else None,
         'payload_kg': record.payload,
         'payload_interval_kg': weighed_at_end(record),
+        'assumed': plain(record.assumed),
     }
 
 

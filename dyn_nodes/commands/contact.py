@@ -12,7 +12,11 @@ from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
 from dyn_nodes.commands.contact_drive import add_drive_parser, run_drive
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dyn_nodes.analysis.contact_check import Breach, ContactReport
+    from dyn_nodes.analysis.motion_plan import MotionPlan
+    from dyn_nodes.model.assumptions import Assumption
 
 SHORTEST = 1e-4
 
@@ -55,10 +59,11 @@ def run(args: argparse.Namespace) -> int:
         return run_drive(args)
     _check(args)
     report = _report(args)
+    assumed = _assumed(args, report.plan)
     if args.json:
-        print(json.dumps(_as_json(report), indent=2))
+        print(json.dumps(_as_json(report, assumed), indent=2))
     else:
-        _print(report)
+        _print(report, assumed)
     if args.plot:
         from dyn_nodes.analysis.contact_plots import plot_report
         from dyn_nodes.studies.plots import RESOLUTION, style
@@ -100,16 +105,29 @@ def _report(args: argparse.Namespace) -> ContactReport:
         raise CommandError(f'{args.plan}: {error.strerror or error}') from None
 
 
+def _assumed(args: argparse.Namespace, plan: MotionPlan) -> tuple[Assumption, ...]:
+    """Return the conditions that neither the plan nor the options give."""
+    from dyn_nodes.model.assumptions import friction_of, payload_of, slope_of
+
+    weighed = args.payload is not None or plan.payload_given
+    found = () if weighed else payload_of(plan.machine, 'payload in the plan, nor --payload')
+    found += friction_of(plan.machine, '--friction') if args.friction is None else ()
+    return found + slope_of(plan.machine, 'slope in the plan')
+
+
 def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _as_json(report: ContactReport) -> dict[str, Any]:
+def _as_json(report: ContactReport, assumed: Sequence[Assumption]) -> dict[str, Any]:
+    from dyn_nodes.model.assumptions import plain
+
     found = report.reactions.found
     return {
         'motion': report.plan.name,
         'machine': report.plan.machine.name,
         'payload': report.plan.payload,
+        'assumed': plain(assumed),
         'admissible': not report.breaches,
         'breaches': [
             {**breach._asdict(), 'margin': _finite(breach.margin), 'friction_use': _finite(breach.friction_use)}
@@ -126,7 +144,9 @@ def _as_json(report: ContactReport) -> dict[str, Any]:
     }
 
 
-def _print(report: ContactReport) -> None:
+def _print(report: ContactReport, assumed: Sequence[Assumption]) -> None:
+    from dyn_nodes.model.assumptions import lines
+
     console = tables.console()
     times, found = report.reactions
     title = f'{report.plan.name}: ' if report.plan.name else ''
@@ -134,6 +154,8 @@ def _print(report: ContactReport) -> None:
         f'{title}{report.plan.machine.name} with {report.plan.payload:g} kg, {times[-1]:g} s, {len(times)} instants',
         soft_wrap=True,
     )
+    for line in lines(assumed):
+        console.print(line, soft_wrap=True)
     least = int(found.margin.argmin())
     console.print(f'least margin {found.margin[least]:.1f} N at {times[least]:.2f} s', soft_wrap=True)
     if not report.breaches:

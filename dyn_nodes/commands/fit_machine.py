@@ -89,8 +89,11 @@ def _check(args: argparse.Namespace, limit: float) -> None:
 def print_fit(fit: MachineFit) -> None:
     """Print tables, warnings and the lines for the machine files."""
     from dyn_nodes.analysis.fit_lines import offset_lines, urdf_lines, yaml_lines
+    from dyn_nodes.model.assumptions import lines
 
     console = tables.console()
+    for line in lines(fit.assumed):
+        console.print(line, markup=False, soft_wrap=True)
     for title, rows in _tables(fit):
         _print_table(console, title, rows)
     if fit.mechanics is not None:

@@ -12,6 +12,8 @@ from dyn_nodes.commands import CommandError, Subparsers, add_command, add_machin
 
 if TYPE_CHECKING:
     from dyn_nodes.linear import LinearModel
+    from dyn_nodes.model.assumptions import Assumption
+    from dyn_nodes.model.machine import Machine
     from dyn_nodes.simulation.plant import Plant
 
 PERIOD = 1e-3
@@ -57,8 +59,12 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Make, print and write the model."""
+    from dyn_nodes.model.assumptions import lines, plain
+
     _check(args)
     plant, model, notes = _model(args)
+    assumed = _assumed(args, plant.machine)
+    notes += lines(assumed)
     try:
         bode = model.bode(args.bode[0], args.bode[1], args.frequencies) if args.bode else None
     except (KeyError, ValueError) as error:
@@ -66,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     if bode is not None and not bode.gain.any():
         notes.append(f'nothing goes from {args.bode[0]} to {args.bode[1]} here: closed valves pass no oil; {OPEN}')
     if args.json:
-        print(json.dumps(_as_json(plant, model, bode, notes)))
+        print(json.dumps({**_as_json(plant, model, bode, notes), 'assumed': plain(assumed)}))
     else:
         _print(plant, model, bode, notes)
     try:
@@ -120,6 +126,17 @@ def _model(args: argparse.Namespace) -> tuple[Plant, LinearModel, list[str]]:
         for parameter, option in (('initial_positions', '--posture'), ('config', '--config'), ('machine', 'MACHINE')):
             text = text.replace(f'parameter {parameter!r}', option)
         raise CommandError(text) from None
+
+
+def _assumed(args: argparse.Namespace, machine: Machine) -> tuple[Assumption, ...]:
+    """Return the conditions that the options do not give."""
+    from dyn_nodes.model.assumptions import payload_of, posture_of, slope_of
+    from dyn_nodes.nodes.machines import joint_positions
+
+    found = payload_of(machine, '--payload') if args.payload is None else ()
+    if args.bag is None:
+        found += posture_of(machine, '--posture', joint_positions(args.posture, machine) if args.posture else ())
+    return found + slope_of(machine, 'option for it')
 
 
 def _inputs(texts: list[str]) -> dict[str, float]:

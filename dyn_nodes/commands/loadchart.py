@@ -89,6 +89,7 @@ def run(args: argparse.Namespace) -> int:
         return 1
     from dyn_nodes.analysis.load_chart import ChartSettings, LoadChartError, load_chart
     from dyn_nodes.analysis.load_chart_output import as_json, write_all
+    from dyn_nodes.model.assumptions import friction_of, lines, plain, slope_of
 
     machine = report.machine
     if args.supports is not None:
@@ -114,10 +115,13 @@ def run(args: argparse.Namespace) -> int:
         found = None if args.map is None else _map(machine, settings, args.map)
     except LoadChartError as error:
         raise CommandError(str(error)) from None
+    assumed = (*(() if args.slope else slope_of(machine, '--slope')), *friction_of(machine, 'friction of the ground'))
     if args.json:
-        print(json.dumps(as_json(chart)))
+        print(json.dumps({**as_json(chart), 'assumed': plain(assumed)}))
     else:
         _print(chart)
+        for line in lines(assumed):
+            tables.say(tables.console(), line)
     if args.out:
         out = Path(args.out)
         try:

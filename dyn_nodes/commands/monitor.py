@@ -108,6 +108,26 @@ def run(args: argparse.Namespace) -> int:
     return runs[args.verb](args)
 
 
+def _assumed(args: argparse.Namespace, *names: str) -> list[dict[str, Any]]:
+    """Return payload and slope of the runs as plain assumptions."""
+    from dyn_nodes.model.assumptions import Assumption, plain
+
+    found = []
+    for name in names:
+        if args.payload is None:
+            found.append(Assumption('payload', RUNS[name].payload, 'kg', f'of the run {name}; no --payload'))
+        if any(RUNS[name].slope):
+            found.append(Assumption('slope', list(RUNS[name].slope), 'rad', f'roll and pitch, of the run {name}'))
+    return plain(found)
+
+
+def _print_assumed(assumed: list[dict[str, Any]]) -> None:
+    from dyn_nodes.model.assumptions import lines
+
+    for line in lines(assumed):
+        print(line)
+
+
 def _measured(name: str, payload: float | None, seed: int, rate: float) -> MeasuredRun:
     from dyn_nodes.model import load_machine
     from dyn_nodes.share import find_resource
@@ -135,6 +155,7 @@ def _bag(args: argparse.Namespace) -> int:
     measured = _measured(args.run, args.payload, args.seed, args.rate)
     write_bag(args.directory, measured)
     print(f'{args.directory}: {len(measured.time)} instants, {measured.time[-1]:g} s; {measured.sensors}')
+    _print_assumed(_assumed(args, args.run))
     return 0
 
 
@@ -159,9 +180,11 @@ def _check(args: argparse.Namespace) -> int:
     if args.json:
         for record in results:
             record['bound'] = None if record['bound'] == float('inf') else record['bound']
-        print(json.dumps({'full_scale': scale, 'sensors': vars(sensors), 'deviations': results}, indent=2))
+        facts = {'full_scale': scale, 'sensors': vars(sensors), 'deviations': results}
+        print(json.dumps({**facts, 'assumed': _assumed(args, *args.run)}, indent=2))
     else:
         _print(results, scale, sensors)
+        _print_assumed(_assumed(args, *args.run))
     return 0 if all(record['passed'] for record in results) else 1
 
 
@@ -185,6 +208,7 @@ def _errors(args: argparse.Namespace) -> int:
         print(json.dumps(records, indent=2))
         return 0
     _print_errors(records, cases)
+    _print_assumed(_assumed(args, args.run))
     for quantity, meaning in QUANTITIES.items():
         print(f'{quantity}: {meaning}')
     return 0

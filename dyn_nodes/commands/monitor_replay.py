@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
             config=_config(args.config),
             namespace='',
             command=f'dyn-nodes monitor replay {args.bag}',
-            extra={'replay': {**replayed._asdict(), 'bag': str(args.bag)}},
+            extra={'replay': {**replayed.facts, 'bag': str(args.bag)}, 'assumed': replayed.facts['assumed']},
         )
     except (OSError, ValueError, BagError, BagReadingError, *wrong) as error:
         shutil.rmtree(directory, ignore_errors=True)

@@ -9,6 +9,7 @@ from rich.console import Console
 from dyn_nodes.analysis.run_outcome import Outcome
 from dyn_nodes.analysis.summary import tightest_wheel, verdict
 from dyn_nodes.measures import measure_of
+from dyn_nodes.model.assumptions import lines
 from dyn_nodes.printing import printable
 
 
@@ -64,5 +65,6 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         rows.append(('greatest friction use', worst))
     if summary['speed']:
         rows.append(('speed', f'{summary["speed"]:.1f} times real time ({summary["wall_time_s"]:.1f} s)'))
+    rows += [('assumed', line.removeprefix('assumed: ')) for line in lines(summary['assumed'])]
     rows.append(('recorded', f'{sum(summary["messages"].values()):,} messages on {len(summary["messages"])} topics'))
     return rows

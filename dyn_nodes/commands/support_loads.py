@@ -25,15 +25,20 @@ WIDEST = 8
 def print_support_loads(machine: Machine, args: argparse.Namespace) -> int:
     """Compute, print and write the loads; return 0, or 1 where the machine does not stand at some slew angle."""
     from dyn_nodes.analysis.support_loads import support_loads
+    from dyn_nodes.model.assumptions import lines, plain, posture_of, slope_of
 
     try:
         found = support_loads(machine, args.supports, math.radians(args.swing_step), _positions(args.at))
     except ValueError as error:
         raise CommandError(str(error)) from None
+    given = {found.swing_joint, *_positions(args.at)}
+    assumed = (*posture_of(machine, '--at', given), *slope_of(machine, 'slope with --supports'))
     if args.json:
-        print(json.dumps(_as_json(found)))
+        print(json.dumps({**_as_json(found), 'assumed': plain(assumed)}))
     else:
         _print(machine.name, found)
+        for line in lines(assumed):
+            tables.say(tables.console(), line)
     if args.out:
         _write(found, Path(args.out))
     return 1 if np.isnan(found.loads).any() else 0

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dyn_nodes.middleware import Context, Parameter, QoSProfile, deserialize_message, init, message, type_name
+from dyn_nodes.model.assumptions import Assumption, friction_of, payload_of, plain
 from dyn_nodes.nodes.bag_topics import BagTopics
 from dyn_nodes.nodes.stability_monitor_node import StabilityMonitorNode
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
@@ -36,12 +37,19 @@ class Replayed(NamedTuple):
         least: (allowance, s since the start of the bag) where it was least, by name: payload kg, reach m, swing_speed
             rad/s.
         payload: lower and upper end of the payload's interval at the end, kg; None where it was given.
+        assumed: conditions that neither the bag nor a parameter gives.
     """
 
     instants: int
     refused: dict[str, int]
     least: dict[str, tuple[float, float]]
     payload: tuple[float, float] | None
+    assumed: tuple[Assumption, ...] = ()
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Plain data."""
+        return {**self._asdict(), 'assumed': plain(self.assumed)}
 
 
 @contextmanager
@@ -94,6 +102,7 @@ class _Replay:
         self.node, self.reader, self.topics, self.namespace = node, reader, topics, namespace.rstrip('/')
         self.least: dict[str, tuple[float, float]] = {}
         self._state_stamp: int | None = None
+        self._topics: set[str] = set()
         for publisher in list(node.publishers):
             self._capture(publisher)
         self._takers = {self._own(own.topic_name): own for own in node.subscriptions}
@@ -132,6 +141,7 @@ class _Replay:
                 out = self.topics.create_publisher(kind, topic, QoSProfile(depth=10))
                 takers[connection.id] = connection, kind, out, None if taker is None else taker.callback
         topics = {connection.topic.removeprefix(start) for connection, *_ in takers.values()}
+        self._topics = topics
         if 'joint_states' not in topics:
             known = ', '.join(sorted(printable(connection.topic) for connection in self.reader.connections))
             raise ReplayError(f'{path}: expected joint_states below {start}, found {known or "nothing"}')
@@ -179,4 +189,21 @@ class _Replay:
             raise ReplayError(f'{path}: expected joint states of {node.machine.name}: {node.sensing.refusals.last}')
         estimate = None if node.payload is None else node.payload.estimate
         payload = None if estimate is None else (float(estimate.lower), float(estimate.upper))
-        return Replayed(node.sensing.received, refused, dict(self.least), payload)
+        return Replayed(node.sensing.received, refused, dict(self.least), payload, self._assumed())
+
+    def _assumed(self) -> tuple[Assumption, ...]:
+        """Return the conditions that neither the bag nor a parameter gives: payload, slope and friction."""
+        node, values, machine = self.node, self.node.values, self.node.machine
+        found: tuple[Assumption, ...] = ()
+        estimated = node.payload is not None
+        weighed = node.payload is not None and node.payload.estimate.state == 'observed'
+        if 'payload' not in self._topics and values['payload'] < 0.0 and not weighed:
+            found += payload_of(machine, 'observed pressures' if estimated else 'payload in the bag')
+        if not node.sensing.had_imu:
+            slope = [values['slope_roll'], values['slope_pitch']]
+            found += (
+                Assumption('slope', slope, 'rad', 'roll and pitch, parameters of the monitor; no imu in the bag'),
+            )
+        if 'admissible' in values['measures'] or 'friction_use' in values['measures']:
+            found += friction_of(machine, 'friction in the bag')
+        return found

@@ -90,6 +90,29 @@ def test_margins_from_the_bus_are_those_from_topics_within_its_quantization(meas
         assert max(errors) < 0.005 * scale[name]
 
 
+def test_a_payload_that_nothing_gives_is_named_in_summary_report_and_text(bag, tmp_path, capsys):
+    out = tmp_path / 'out'
+    assert main(['monitor', 'replay', str(bag), '--machine', 'log_loader', '--out', str(out)]) == 0
+    text = ' '.join(capsys.readouterr().out.split())
+    said = 'payload 5100 kg (payload.mass of the machine file; no payload in the bag)'
+    assert f'assumed {said}' in text
+    summary = json.loads((out / 'summary.json').read_text())
+    (found,) = summary['assumed']
+    assert (found['quantity'], found['value'], found['unit']) == ('payload', 5100.0, 'kg')
+    assert summary['replay']['assumed'] == summary['assumed']
+    assert said in (out / 'report.html').read_text()
+
+
+def test_the_slope_is_named_where_the_bag_has_no_imu(bag, tmp_path):
+    replayed = replay_bag(bag, tmp_path / 'out', {'machine': 'log_loader', 'payload': PAYLOAD, 'imu': 'off'})
+    (found,) = replayed.assumed
+    assert (found.quantity, found.value, found.unit) == ('slope', [0.0, 0.0], 'rad')
+
+
+def test_nothing_is_named_as_assumed_where_payload_and_imu_are_given(page):
+    assert json.loads((page / 'summary.json').read_text())['assumed'] == []
+
+
 def test_the_report_the_summary_and_the_bag_have_what_the_monitor_said(bag, measured, page):
     summary = json.loads((page / 'summary.json').read_text())
     assert summary['machine'] == 'log_loader'

@@ -80,7 +80,7 @@ class Geometry:
         return greatest_extent(self.machine, self.shapes, self.poses)
 
     def distance_apart(self, joint: Joint) -> float:
-        """Return how far the shapes of both links of a joint are apart over their greater diagonal; 0 without shapes."""
+        """Return the gap between the shapes of a joint's links over their greater diagonal; 0 without shapes."""
         first, second = self.box(joint.parent), self.box(joint.child)
         if first is None or second is None:
             return 0.0

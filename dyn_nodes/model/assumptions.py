@@ -1,0 +1,81 @@
+"""Conditions that a result takes from the machine file because none was given, to be named with the result."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.posture import initial_positions
+
+
+class Assumption(NamedTuple):
+    """A condition that nobody gave.
+
+    Attributes:
+        quantity: `payload`, `slope`, `friction` or `posture`.
+        value: assumed value in `unit`; of a posture the positions by joint, rad or m.
+        source: where the value comes from, and what is missing.
+    """
+
+    quantity: str
+    value: Any
+    unit: str
+    source: str
+
+    def __str__(self) -> str:
+        value, unit = self.value, f' {self.unit}' if self.unit else ''
+        if isinstance(value, dict):
+            shown = ', '.join(f'{name} {own:.4g}' for name, own in value.items())
+        else:
+            shown = ', '.join(f'{own:.6g}' for own in np.atleast_1d(value))
+        return f'{self.quantity} {shown}{unit} ({self.source})'
+
+
+def payload_of(machine: Machine, missing: str) -> tuple[Assumption, ...]:
+    """Return the payload of the machine file as an assumption; none for a machine without payload.
+
+    Args:
+        machine: the machine.
+        missing: option or topic that would give it.
+    """
+    if machine.payload is None:
+        return ()
+    return (Assumption('payload', machine.payload.mass, 'kg', f'payload.mass of the machine file; no {missing}'),)
+
+
+def slope_of(machine: Machine, missing: str) -> tuple[Assumption, ...]:
+    """Return the slope of the machine file, roll and pitch, as an assumption; `missing` would give it."""
+    source = f'roll and pitch, slope of the machine file; no {missing}'
+    return (Assumption('slope', [float(angle) for angle in machine.slope], 'rad', source),)
+
+
+def friction_of(machine: Machine, missing: str) -> tuple[Assumption, ...]:
+    """Return the static coefficients of the wheels as an assumption, least and greatest; `missing` would give them."""
+    models: list[Any] = [getattr(own, 'friction', None) for own in machine.ground_contacts]
+    known = [float(own.static) for own in models if own is not None]
+    if not known:
+        return ()
+    values = sorted({min(known), max(known)})
+    return (Assumption('friction', values, '', f'friction.static of the machine file; no {missing}'),)
+
+
+def posture_of(machine: Machine, missing: str, given: Collection[str] = ()) -> tuple[Assumption, ...]:
+    """Return the initial positions of the joints that are not given as an assumption; `missing` would give them."""
+    positions = {name: value for name, value in initial_positions(machine).items() if name not in given}
+    if not positions:
+        return ()
+    source = f'rad or m, initial.joint_positions of the machine file; no {missing}'
+    return (Assumption('posture', positions, '', source),)
+
+
+def plain(assumptions: Iterable[Assumption]) -> list[dict[str, Any]]:
+    """Return assumptions as plain data for JSON."""
+    return [own._asdict() for own in assumptions]
+
+
+def lines(assumptions: Iterable[Assumption | dict[str, Any]]) -> list[str]:
+    """Return a line of text for every assumption, or for its plain data."""
+    return [f'assumed: {own if isinstance(own, Assumption) else Assumption(**own)}' for own in assumptions]
