@@ -18,7 +18,7 @@ class Drive(NamedTuple):
 
     Attributes:
         joint: that it moves.
-        inertia: that the joint moves, without the rotor, kg m2 or kg.
+        inertia: that the joint moves, without the rotor, kg m2 or kg; infinite where it moves none.
         extent: greatest side of the machine, m.
         flow, relief: of the pump; None: its own.
     """

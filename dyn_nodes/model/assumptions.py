@@ -12,7 +12,7 @@ from dyn_nodes.model.posture import initial_positions
 
 
 class Assumption(NamedTuple):
-    """A condition that nobody gave.
+    """A condition that no option and no topic gives.
 
     Attributes:
         quantity: `payload`, `slope`, `friction` or `posture`.

@@ -73,7 +73,7 @@ class CylinderActuator(HydraulicRecord):
         head, rod = Quantity(f'{own}.head_area', self.head_area, 'm2'), Quantity(f'{own}.rod_area', self.rod_area, 'm2')
         linkage, key = self.linkage, f'{own}.{"rod" if isinstance(self.linkage, SlidingRod) else "linkage"}'
         stroke = Quantity(f'{key}.stroke', linkage.stroke, 'm')
-        turn = drive.joint.upper - drive.joint.lower
+        turn = drive.joint.upper - drive.joint.lower or math.inf
         lever = abs(piston_position(linkage, drive.joint.upper) - piston_position(linkage, drive.joint.lower)) / turn
         viscous = Quantity(f'{own}.viscous', self.viscous, 'N s/m')
         yield from relation('a piston speed', 'm/s', 2e-3, 3.0, (flow, 1.0), (head, -1.0))

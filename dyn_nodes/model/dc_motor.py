@@ -92,7 +92,7 @@ class DcMotorActuator(ActuatorRecord):
             value('current_limit', 'A'),
         )
         inertia, damping = value('rotor_inertia', 'kg m2'), value('rotor_damping', 'N m s/rad')
-        gear: tuple[tuple[Quantity, float], ...] = ((value('gear_ratio', ''), 1.0),)
+        gear: tuple[tuple[Quantity, float], ...] = ((value('gear_ratio', 'rad/rad'), 1.0),)
         if self.screw_lead is not None:
             gear += ((value('screw_lead', 'm'), -1.0),)
         factor = 1.0 if self.screw_lead is None else 2.0 * math.pi

@@ -63,3 +63,14 @@ def test_volume_of_a_hull():
     assert hull_volume(np.zeros((1, 3)), np.array([0.5])) == pytest.approx(np.pi / 6.0)
     assert hull_volume(corners[:4], np.zeros(4)) == 0.0  # flat
     assert hull_volume(np.zeros((0, 3)), np.zeros(0)) == 0.0
+
+
+@pytest.mark.parametrize('shape', ['', '<box size="0 0 0"/>'])
+def test_a_machine_that_is_a_point_is_checked_without_a_fault(shape, tmp_path):
+    geometry = f'<collision><geometry>{shape}</geometry></collision>' if shape else ''
+    path = tmp_path / 'point.urdf'
+    path.write_text(
+        f'<robot name="point">\n<link name="one"><inertial><mass value="1"/>{INERTIA}</inertial>{geometry}</link>\n'
+        '</robot>'
+    )
+    assert found(path) == []

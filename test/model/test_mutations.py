@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from dyn_nodes.commands.machine_summary import machine_summary
 from dyn_nodes.model import Machine, MachineError, load_machine, load_machine_report
+from dyn_nodes.model.magnitudes.machine import magnitude_warnings
+from dyn_nodes.model.shapes import Shapes
 
 ROOT = Path(__file__).resolve().parents[2]
 URDF = (ROOT / 'urdf' / 'log_loader.urdf').read_text(encoding='utf-8')
@@ -106,6 +108,7 @@ def check(folder: Path, urdf: str, config: str) -> None:
     assert all(np.isfinite(link.inertia).all() and np.isfinite(link.com).all() for link in machine.links)
     assert all(np.isfinite(joint.origin).all() for joint in machine.joints)
     machine_summary(machine)  # what loads can also be shown
+    magnitude_warnings(machine, Shapes(machine.urdf), {})
 
 
 def spots(pattern: str, text: str) -> list[tuple[int, int]]:

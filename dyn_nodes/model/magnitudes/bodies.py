@@ -57,7 +57,7 @@ def _link(link: Link, geometry: Geometry, largest: float, moved: Collection[str]
     inertia = Quantity(f'link {link.name}, inertia', _largest(link), 'kg m2')
     shape = Quantity(f'link {link.name}, geometry', geometry.size(link.name), 'm')
     com = Quantity(f'link {link.name}, inertial', float(np.linalg.norm(link.com)), 'm')
-    share, has_shape = link.mass / geometry.machine.total_mass, shape.value > 0.0
+    share, has_shape = link.mass / geometry.mass, shape.value > 0.0
     if inertia.value > LEAST_INERTIA and not np.array_equal(link.inertia, np.eye(3)):  # a placeholder
         reach = max(geometry.reach(link), LEAST_REACH * geometry.extent)
         low, high = _gyration_range(share, inertia.value / largest, link.name in moved)
@@ -208,7 +208,7 @@ def _joint(joint: Joint, geometry: Geometry) -> Iterator[Relation]:
         0.0,
         50.0,
         (effort, 1.0),
-        factor=1.0 / (machine.total_mass * gravity * (1.0 if slides else extent)),
+        factor=1.0 / (geometry.mass * gravity * (1.0 if slides else extent)),
     )
     arm = 1.0 if slides or mass <= 0.0 else math.sqrt(inertia / mass)
     yield from relation(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 
 import numpy as np
@@ -57,7 +58,7 @@ class Geometry:
 
     def across(self, link: str, axis: Array, centre: Array) -> float:
         """Return the distance of the farthest point of a link's shapes from an axis through a point; 0: no shape."""
-        points, radii = self.shapes.points(link)
+        points, radii = self.shapes.points(link) if link in self.poses else (np.zeros((0, 3)), np.zeros(0))
         if not len(points):
             return 0.0
         arms = points - centre
@@ -76,8 +77,13 @@ class Geometry:
 
     @cached_property
     def extent(self) -> float:
-        """Greatest side of the box around shapes, joints and mass centres, m."""
-        return greatest_extent(self.machine, self.shapes, self.poses)
+        """Greatest side of the box around shapes, joints and mass centres, m; infinite of a machine that is a point."""
+        return greatest_extent(self.machine, self.shapes, self.poses) or math.inf
+
+    @cached_property
+    def mass(self) -> float:
+        """Mass of all links, kg; infinite where none has any."""
+        return self.machine.total_mass or math.inf
 
     def distance_apart(self, joint: Joint) -> float:
         """Return the gap between the shapes of a joint's links over their greater diagonal; 0 without shapes."""

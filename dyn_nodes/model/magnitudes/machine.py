@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -63,7 +64,7 @@ def machine_relations(geometry: Geometry, loads: Mapping[str, float]) -> Iterato
 def _drive(actuator: Actuator, geometry: Geometry) -> Drive:
     machine = geometry.machine
     joint, pump = machine.joint(actuator.joint), machine.pump_of(actuator.name)
-    inertia = moved_inertia(machine, joint, geometry.poses)
+    inertia = moved_inertia(machine, joint, geometry.poses) or math.inf
     if pump is None:
         return Drive(joint, inertia, geometry.extent)
     flow = Quantity(f'pumps.{pump.name}.flow', pump.flow, 'm3/s')
@@ -74,7 +75,7 @@ def _drive(actuator: Actuator, geometry: Geometry) -> Drive:
 def _cube(geometry: Geometry) -> Iterator[Problem]:
     mass, extent = geometry.machine.total_mass, geometry.extent
     least = LEAST_OF_A_CUBE * extent**3
-    if 0.0 < mass < least:
+    if 0.0 < mass < least < math.inf:
         expected = f'at least {least:.3g} kg of a machine that measures {extent:.3g} m'
         found = f'{mass:.4g} kg (are the masses in tonnes, or the lengths in millimetres?)'
         yield Problem(geometry.machine.sources[0], 0, 'masses', expected, found)

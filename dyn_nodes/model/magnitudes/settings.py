@@ -68,9 +68,7 @@ def _payload(geometry: Geometry) -> Iterator[Relation]:
         return
     mass, limit = Quantity('payload.mass', payload.mass, 'kg'), Quantity('payload.limit', payload.limit, 'kg')
     yield from relation('a mass over its limit', '', 0.005, 1.0, (mass, 1.0), (limit, -1.0))
-    yield from relation(
-        'a limit over the mass of the machine', '', 1e-3, 5.0, (limit, 1.0), factor=1.0 / machine.total_mass
-    )
+    yield from relation('a limit over the mass of the machine', '', 1e-3, 5.0, (limit, 1.0), factor=1.0 / geometry.mass)
     yield from _near(
         'a distance from its link', Quantity('payload.position', float(np.linalg.norm(payload.position)), 'm'), geometry
     )
@@ -82,7 +80,7 @@ def _spring(entry: JointClass, geometry: Geometry, loads: Mapping[str, float]) -
     slides, key = joint.type == 'prismatic', f'joints.{entry.joint}'
     stiffness = Quantity(f'{key}.stiffness', entry.stiffness, 'N/m' if slides else 'N m/rad')
     damping = Quantity(f'{key}.damping', entry.damping, 'N s/m' if slides else 'N m s/rad')
-    inertia = moved_inertia(machine, joint, geometry.poses) + machine.armature(joint.name)
+    inertia = moved_inertia(machine, joint, geometry.poses) + machine.armature(joint.name) or math.inf
     yield from relation(
         'a frequency of its spring',
         'Hz',
@@ -134,7 +132,7 @@ def _load(load: Load, geometry: Geometry) -> Iterator[Relation]:
             (mass, -0.5),
             factor=1.0 / reach,
         )
-    yield from relation('a mass over that of the machine', '', 1e-4, 1e3, (mass, 1.0), factor=1.0 / machine.total_mass)
+    yield from relation('a mass over that of the machine', '', 1e-4, 1e3, (mass, 1.0), factor=1.0 / geometry.mass)
     yield from _near(
         'a distance from its frame', Quantity(f'{key}.com', float(np.linalg.norm(load.com)), 'm'), geometry
     )
