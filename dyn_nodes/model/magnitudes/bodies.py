@@ -169,6 +169,9 @@ def _joint(joint: Joint, geometry: Geometry) -> Iterator[Relation]:
             (Quantity(f'joint {joint.name}, limit', travel, 'm'), 1.0),
             factor=1.0 / extent,
         )
+    elif joint.type == 'revolute' and machine.idle_joints.get(joint.name) == 'free':
+        limit = Quantity(f'joint {joint.name}, limit', max(-joint.lower, joint.upper), 'rad')
+        yield from relation('a turn of a joint that nothing drives', 'rad', 0.0, 1.01 * math.pi, (limit, 1.0))
     way = travel if slides else min(travel, 2.0 * math.pi)
     mass, inertia = moved_mass(machine, joint), moved_inertia(machine, joint, geometry.poses)
     yield from relation(
@@ -206,7 +209,7 @@ def _joint(joint: Joint, geometry: Geometry) -> Iterator[Relation]:
         f'an effort over {what}',
         '',
         0.0,
-        50.0,
+        20.0 if turns else 50.0,
         (effort, 1.0),
         factor=1.0 / (geometry.mass * gravity * (1.0 if slides else extent)),
     )

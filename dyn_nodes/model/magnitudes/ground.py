@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -62,18 +63,26 @@ def _contact(key: str, own: Any, load: float, geometry: Geometry) -> Iterator[Re
     yield from relation(
         'a free length over the size of the machine', '', 1e-4, 0.8, (free, 1.0), factor=1.0 / geometry.extent
     )
-    if load > 0.0 and gravity > 0.0:
+    share = geometry.mass * gravity / max(len(geometry.machine.ground_contacts), 1)
+    carried, wider = (load, 1.0) if load > 0.0 else (share, 10.0)  # in the air, or the machine is not at rest
+    if 0.0 < carried < math.inf:
         yield from relation(
-            'a compression at rest over its free length', '', 1e-5, 0.7, (stiffness, -1.0), (free, -1.0), factor=load
+            'a compression at rest over its free length',
+            '',
+            1e-5 / wider,
+            0.7 * wider,
+            (stiffness, -1.0),
+            (free, -1.0),
+            factor=carried,
         )
         yield from relation(
             'a damping ratio with the load that it carries',
             '',
-            2e-3,
-            10.0,
+            2e-3 / wider,
+            10.0 * wider,
             (damping, 1.0),
             (stiffness, -0.5),
-            factor=0.5 / (load / gravity) ** 0.5,
+            factor=0.5 / math.sqrt(carried / gravity),
         )
     friction = own.friction
     if friction is None:

@@ -48,6 +48,10 @@ def _start(geometry: Geometry) -> Iterator[Relation]:
     if stands:
         height = Quantity('initial.base_position', initial.base_position[2], 'm')
         yield from _near('a height above the ground', height, geometry, 5.0)
+    for name, value in initial.joint_positions.items():
+        if machine.joint(name).type == 'continuous':
+            start = Quantity(f'initial.joint_positions.{name}', value, 'rad')
+            yield from relation('a start within a turn', 'rad', 0.0, 2.02 * math.pi, (start, 1.0))
     twist = initial.base_twist
     speed = Quantity('initial.base_twist.linear', float(np.linalg.norm(twist.linear or 0.0)), 'm/s')
     yield from relation('a speed', 'm/s', 0.0, 60.0, (speed, 1.0))
@@ -132,7 +136,7 @@ def _load(load: Load, geometry: Geometry) -> Iterator[Relation]:
             (mass, -0.5),
             factor=1.0 / reach,
         )
-    yield from relation('a mass over that of the machine', '', 1e-4, 1e3, (mass, 1.0), factor=1.0 / geometry.mass)
+    yield from relation('a mass over that of the machine', '', 1e-3, 100.0, (mass, 1.0), factor=1.0 / geometry.mass)
     yield from _near(
         'a distance from its frame', Quantity(f'{key}.com', float(np.linalg.norm(load.com)), 'm'), geometry
     )
