@@ -151,7 +151,7 @@ def _beside_others(velocities: list[Quantity]) -> Iterator[Relation]:
     known = [own for own in velocities if math.isfinite(own.value) and own.value > 0.0]
     median = statistics.median(own.value for own in known) if len(known) >= LEAST_GROUP else 0.0
     for own in known if median else ():
-        yield from relation('a speed over the median of such joints', '', 0.02, 5.0, (own, 1.0), factor=1.0 / median)
+        yield from relation('a speed over the median of such joints', '', 0.01, 5.0, (own, 1.0), factor=1.0 / median)
 
 
 def _joint(joint: Joint, geometry: Geometry) -> Iterator[Relation]:

@@ -134,6 +134,10 @@ OTHER_UNITS: dict[str, dict[str, float]] = {
 """Units in which a number is written by mistake: SI unit -> name -> SI units per such unit."""
 
 
+MOST_OTHERS = 2
+"""Further quantities in another unit that a warning names."""
+
+
 def doubts(relations: Sequence[Relation], entry: Callable[[str], str]) -> Iterator[Doubt]:
     """Yield the quantities that explain the relations outside their range.
 
@@ -147,13 +151,18 @@ def doubts(relations: Sequence[Relation], entry: Callable[[str], str]) -> Iterat
     tables = [(one, _exponents(one, entry)) for one in relations]
     open_ones = [one for one in tables if not one[0].holds(one[0].value)]
     while open_ones:
-        chosen = _likeliest(open_ones, tables, entry)
-        if chosen is None:
+        candidates = _candidates(open_ones, tables, entry)
+        if not candidates:
             yield from (Doubt(one.terms[0][0], one, ()) for one, _ in open_ones)
             return
-        quantity, units, explained = chosen
-        yield Doubt(quantity, explained[0], units)
-        open_ones = [one for one in open_ones if one[0] not in explained]
+        best = max(candidates, key=lambda own: own.score)
+        key, same = entry(best.quantity.where), {id(one) for one in best.explained}
+        units = [own.unit for own in candidates if entry(own.quantity.where) == key and own.score == best.score]
+        rest = (own for own in candidates if {id(one) for one in own.explained} == same)
+        others = {entry(own.quantity.where): own.unit for own in rest if entry(own.quantity.where) != key}
+        units += [f'{where} {unit}' for where, unit in list(others.items())[:MOST_OTHERS]]
+        yield Doubt(best.quantity, best.explained[0], tuple(dict.fromkeys(units)))
+        open_ones = [one for one in open_ones if one[0] not in best.explained]
 
 
 def _exponents(relation: Relation, entry: Callable[[str], str]) -> dict[str, float]:
@@ -167,27 +176,30 @@ def _exponents(relation: Relation, entry: Callable[[str], str]) -> dict[str, flo
 Table = Sequence[tuple[Relation, dict[str, float]]]
 
 
-def _likeliest(
-    open_ones: Table, tables: Table, entry: Callable[[str], str]
-) -> tuple[Quantity, tuple[str, ...], list[Relation]] | None:
-    """Return the quantity with the units that explain the most, and the relations that they explain; None: none do."""
-    best: tuple[tuple[float, ...], Quantity, list[str], list[Relation]] | None = None
+class _Candidate(NamedTuple):
+    """A quantity, a unit, what both explain, and how well: relations explained, place among the terms."""
+
+    quantity: Quantity
+    unit: str
+    explained: list[Relation]
+    score: tuple[int, int]
+
+
+def _candidates(open_ones: Table, tables: Table, entry: Callable[[str], str]) -> list[_Candidate]:
+    """Return the quantities with the units that bring back more relations than they move out."""
+    found = []
+    outside = {id(one) for one, _ in open_ones}
     for quantity in _quantities(open_ones):
         key = entry(quantity.where)
         beside = [(one, powers[key]) for one, powers in tables if powers.get(key)]
         for name, scale in OTHER_UNITS.get(quantity.unit, {}).items():
-            moved = [(one, one.value * scale**power) for one, power in beside]
-            fixed = [one for one, value in moved if one.holds(value) and any(one is other for other, _ in open_ones)]
-            worse = sum(not one.holds(value) for one, value in moved if one not in fixed)
-            if not fixed or worse >= len(fixed):
-                continue
-            order = min(i for one in fixed for i, (own, _) in enumerate(one.terms) if entry(own.where) == key)
-            score = (float(len(fixed) - worse), -float(order))
-            if best is None or score > best[0]:
-                best = score, quantity, [name], fixed
-            elif score == best[0] and quantity is best[1]:
-                best[2].append(name)
-    return None if best is None else (best[1], tuple(best[2]), best[3])
+            holds = [(one, one.holds(one.value * scale**power)) for one, power in beside]
+            fixed = [one for one, back in holds if back and id(one) in outside]
+            worse = sum(not back for _, back in holds)
+            if len(fixed) > worse:
+                order = min(k for one in fixed for k, (own, _) in enumerate(one.terms) if entry(own.where) == key)
+                found.append(_Candidate(quantity, name, fixed, (len(fixed) - worse, -order)))
+    return found
 
 
 def _quantities(open_ones: Table) -> Iterable[Quantity]:
