@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dyn_nodes.launching.description import ChildSpec
+from dyn_nodes.launching.ended import FILE as ENDED_FILE
+from dyn_nodes.launching.ended import VARIABLE as ENDED_VARIABLE
 from dyn_nodes.launching.guard import TOKEN_VARIABLE, group_exists
 from dyn_nodes.share import SOURCE_TREE
 
@@ -69,6 +71,8 @@ class Child:
         self.log_path = log_directory / f'{label}.log'
         self.error_path = self.log_path if spec.to_screen else log_directory / f'{label}.stderr.log'
         self.tail = LogTail(self.error_path)
+        self.ended_path = log_directory / ENDED_FILE
+        self.last_line = ''
 
     @property
     def pid(self) -> int | None:
@@ -85,10 +89,11 @@ class Child:
         return ' '.join(self.spec.command)
 
     def environment(self) -> dict[str, str]:
-        """The child's environment: unbuffered output, the launch's token, and this very package importable."""
+        """The child's environment: unbuffered output, the launch's token, the file of ended processes, this package."""
         environment = dict(self.spec.environment)
         environment.setdefault('PYTHONUNBUFFERED', '1')
         environment[TOKEN_VARIABLE] = self.token
+        environment[ENDED_VARIABLE] = str(self.ended_path.absolute())
         if SOURCE_TREE.name not in ('site-packages', 'dist-packages'):
             paths = [str(SOURCE_TREE), *filter(None, environment.get('PYTHONPATH', '').split(os.pathsep))]
             environment['PYTHONPATH'] = os.pathsep.join(dict.fromkeys(paths))

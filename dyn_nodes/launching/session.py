@@ -15,6 +15,8 @@ from types import TracebackType
 
 from dyn_nodes.launching.child import Child, start_guard
 from dyn_nodes.launching.description import LaunchDescription, LogMessage, Stop
+from dyn_nodes.launching.ended import FILE as ENDED_FILE
+from dyn_nodes.launching.ended import note_ended
 from dyn_nodes.launching.errors import LaunchError
 from dyn_nodes.launching.interpreter import interpret
 
@@ -127,6 +129,7 @@ class LaunchSession:
             LaunchError: A program can't be started; those before it were stopped again.
         """
         self._say(f'all log files are in {self.log_directory}')
+        (self.log_directory / ENDED_FILE).unlink(missing_ok=True)  # of an earlier launch in this directory
         self._start_guard()
         error: LaunchError | None = None
         for step in self.description.steps:
@@ -309,6 +312,7 @@ class LaunchSession:
             for child in self._children:
                 ended = child.reap()
                 for line in child.tail.lines(final=ended):
+                    child.last_line = line.strip() or child.last_line
                     self._show(f'[{child.label}] {line}')
                 if ended:
                     self._on_end(child)
@@ -342,7 +346,10 @@ class LaunchSession:
         retries = child.spec.respawn_max_retries
         if child.spec.respawn and (retries < 0 or child.starts <= retries):
             child.respawn_at = time.monotonic() + child.spec.respawn_delay
-        elif child.spec.shutdown_on_exit:
+            return
+        how = _status_text(child.returncode) + (f': {child.last_line}' if child.last_line else '')
+        note_ended(child.ended_path, child.spec.node or child.label, how)
+        if child.spec.shutdown_on_exit:
             self.request_stop(f'{child.label} has ended')
 
     def _respawn(self, child: Child) -> None:

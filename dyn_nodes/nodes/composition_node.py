@@ -33,7 +33,7 @@ from dyn_nodes.launching.runner import parse_launch_arguments
 from dyn_nodes.middleware import RCLInvalidROSArgsError, SignalHandlerOptions, SingleThreadedExecutor, get_logger, init
 from dyn_nodes.nodes.ending import EndWatch
 from dyn_nodes.nodes.machines import shared_machines
-from dyn_nodes.nodes.running import REFUSED, RunOver, keep_memory, refuse, warn_of_wall_clock
+from dyn_nodes.nodes.running import REFUSED, NotNeeded, RunFailed, RunOver, keep_memory, refuse, warn_of_wall_clock
 
 NAME = 'composition_node'
 SEPARATE = ('viewer_node', NAME)
@@ -90,6 +90,7 @@ def make_node(spec: ChildSpec, shared: list[str]) -> Any:
 
     Raises:
         ValueError: it cannot start; the message begins with its name.
+        NotNeeded: the machine leaves it nothing to do.
     """
     words = list(spec.arguments)
     own = words[words.index('--ros-args') + 1 :] if '--ros-args' in words else []
@@ -121,11 +122,15 @@ def run_all(nodes: list[Any], signals: list[int]) -> int:
     executor = SingleThreadedExecutor()
     for node in nodes:
         executor.add_node(node)
-    with contextlib.suppress(RunOver):
+    try:
         while not (signals or any(_is_over(node) for node in nodes)):
             until = time.monotonic() + LONGEST_WAIT
             while not signals and time.monotonic() < until:
                 executor.spin_once(timeout_sec=LONGEST_WAIT)
+    except RunFailed as error:
+        return refuse(NAME, error)
+    except RunOver:
+        pass
     return 1 if any(getattr(node, 'failure', '') for node in nodes) else 0
 
 
@@ -136,17 +141,22 @@ def _is_over(node: Any) -> bool:
 def live(specs: list[ChildSpec], shared: list[str], signals: list[int]) -> int:
     """Make the nodes, run them and withdraw them; return the exit status."""
     nodes: list[Any] = []
+    are_made = False
     warn_of_wall_clock(NAME)
     try:
         with CompilationNotice(get_logger(NAME).info), shared_machines():
             for spec in specs:
                 if signals:
                     return 0
-                nodes.append(make_node(spec, shared))
+                try:
+                    nodes.append(make_node(spec, shared))
+                except NotNeeded as reason:
+                    get_logger(NAME).info(f'{spec.executable} is not needed: {reason}')
+        are_made = True
         keep_memory()
         return run_all(nodes, signals)
     except ValueError as error:
-        if len(nodes) == len(specs):
+        if are_made:
             raise
         return refuse(NAME, error)
     except Exception:

@@ -54,7 +54,7 @@ from dyn_nodes.nodes.machines import checked_payload, machine_of
 from dyn_nodes.nodes.parameters import Declared, ParameterError, declare, mapped_parameters, node_parameters
 from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.recovery_watch import RecoveryWatch
-from dyn_nodes.nodes.running import run_node
+from dyn_nodes.nodes.running import NotNeeded, run_node
 from dyn_nodes.nodes.trajectory_messages import trajectory_of
 from dyn_nodes.share import find_resource
 
@@ -162,7 +162,8 @@ class ControllerNode(CommandingNode):
         known = [joint.name for joint in self.machine.actuated_joints]
         joints = [name for name in self.values['joints'] if name] or known
         if not joints:
-            raise ParameterError(f'machine {self.machine.name!r} has no joint that moves: there is nothing to control')
+            self.destroy_node()
+            raise NotNeeded(f'machine {self.machine.name!r} has no driven joint, there is nothing to control')
         unknown = [name for name in joints if name not in known]
         if unknown or len(set(joints)) != len(joints):
             raise ParameterError(

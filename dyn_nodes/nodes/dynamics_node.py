@@ -64,6 +64,10 @@ SetBool = service('std_srvs/srv/SetBool')
 PARAMETERS = node_parameters('dynamics_node')
 SCALES = ('friction_scale', 'wheel_stiffness_scale', 'wheel_damping_scale', 'bulk_modulus_scale', 'joint_stop_scale')
 LONGEST_EXCHANGE = 0.01
+START = 1.0
+"""Simulated time, s, in which a machine that overturns has not stood at its start: the run has failed."""
+CONTROLLER = 'controller_node'
+"""Name of the node that ends by itself where a machine has no driven joint."""
 
 
 class DynamicsNode(OverridableNode):
@@ -83,6 +87,8 @@ class DynamicsNode(OverridableNode):
         self.paced = self.values['mode'] == 'realtime'
         if self.values['partner'] == 'auto':
             self.values['partner'] = 'external' if self.paced and self.monolithic else 'lockstep'
+        if not machine.actuated_joints:
+            self._do_without_controller()
         self.answers = self.values['partner'] == 'lockstep'
         self.waits = self.answers or any(held)
         self.lockstep = is_lockstep(self.values)
@@ -129,6 +135,11 @@ class DynamicsNode(OverridableNode):
         return self.health.fault if self.finished else ''
 
     # -- set-up ------------------------------------------------------------------------------------------------------
+
+    def _do_without_controller(self) -> None:
+        """Wait for no command: nothing drives a joint of this machine, and controller_node ends."""
+        self.values['partner'] = 'external'
+        self.values['wait_for'] = [name for name in self.values['wait_for'] if name != CONTROLLER]
 
     def _take_slope_of_file(self) -> None:
         """Take the slope of the machine file where the parameters have none."""
@@ -279,6 +290,9 @@ class DynamicsNode(OverridableNode):
             self._tell_steps(self.plant)
         if self.plant.overturned:
             self.announce()
+            if self.plant.time <= START:
+                self.health.fault = f'overturned {self.plant.time:.3g} s after the start: it does not stand there'
+                self.get_logger().error(f'{self.machine.name}: {self.health.fault}')
             self.finish()
             return False
         duration = self.values['duration']

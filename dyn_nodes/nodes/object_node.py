@@ -16,6 +16,7 @@ import numpy as np
 
 from dyn_nodes.cosimulation.held_object import Grip, HeldHand, HeldObject, HeldObjectError
 from dyn_nodes.elements.hand_motion import HandMobility, HandState
+from dyn_nodes.launching.ended import ended_nodes
 from dyn_nodes.middleware import Clock, ClockType, drive_clock, message
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health
@@ -35,7 +36,7 @@ from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.pacing import FLUSH_TIME
 from dyn_nodes.nodes.parameters import declare, node_parameters
 from dyn_nodes.nodes.prepared import PreparedPublisher
-from dyn_nodes.nodes.running import RunOver, run_node
+from dyn_nodes.nodes.running import RunFailed, RunOver, run_node
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of, nanoseconds_of_stamp, packed_stamp
 from dyn_nodes.nodes.team_frames import TeamFrames
 from dyn_nodes.simulation.assembly import gravity_vector
@@ -222,9 +223,18 @@ class ObjectNode(OverridableNode):
     def _watch(self) -> None:
         if self._over_at is not None and time.monotonic() - self._over_at > FLUSH_TIME:
             raise RunOver
-        if self.instant >= 0 and not self.stopped:
+        if self.instant < 0:
+            self._check_robots()
+        elif not self.stopped:
             self._look_for_gone_robots(time.monotonic() - self._since)
         self._update_diagnostics()
+
+    def _check_robots(self) -> None:
+        """Raise RunFailed where a robot that is waited for has ended before the first instant."""
+        for node, how in ended_nodes().items():
+            robot = next((name for name in self.team.robots if name in node.split('/')[:-1]), '')
+            if robot:
+                raise RunFailed(f'{node.lstrip("/")}, which is waited for, has ended: {how}')
 
     def _look_for_gone_robots(self, waited: float) -> None:
         if self._over_at is not None or not self.paced or waited <= self.values['command_timeout']:
@@ -293,7 +303,7 @@ def _held_object(team: Team, name: str) -> HeldObject:
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the node until a signal comes or its run is over."""
+    """Run the node until a signal comes or its run is over; exit status 1 where a robot has not started."""
     return run_node('object_node', ObjectNode, args)
 
 

@@ -118,7 +118,7 @@ class Pacer:
         self.schedule = WallSchedule(node.values['speed'], self._tolerance())
         self.factor = RealTimeFactor()
         waits = node.values['wait_for'], node.values['wait_timeout']
-        self.readiness = Readiness(node, *waits, node.object_topics)
+        self.readiness = Readiness(node, *waits, node.object_topics, required=self.waits and not self.paced)
         self._since = time.monotonic()
         self._command_at: float | None = None
         self._asked_again = -np.inf
@@ -272,6 +272,8 @@ class Pacer:
             self._report_silence(waited)
             if self.paced or not self.waits:
                 self.node.hold()
+        if self.silent and self.waits and not self.paced:
+            self.readiness.check_ended()  # a simulated time that stands still would do so for ever
         if self.waits and waited > min(REPEAT_PERIOD, self.patience):
             self._ask_again()
 

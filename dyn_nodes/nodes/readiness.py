@@ -6,6 +6,9 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from dyn_nodes.launching.ended import ended_nodes
+from dyn_nodes.nodes.running import RunFailed
+
 IGNORED = ('/rosout', '/parameter_events', '/diagnostics')
 RECORDER = 'recorder_node'
 GRACE = 0.25
@@ -15,20 +18,28 @@ GRACE = 0.25
 class Readiness:
     """Reports when every node waited for is there and connected.
 
+    A node that is in the graph and does not listen yet may compile: it is waited for without a limit.
+
     Args:
         node: who waits.
         names: of the nodes to wait for, in the waiting node's namespace (empty names are passed over).
-        timeout: s of wall time; after it the wait ends with a warning, and time starts with those who are there.
+        timeout: wall time in which a node or publisher that is absent has to appear, s; it counts anew from each one
+            that does.
         topics: fully qualified, that must have a publisher.
+        required: raise RunFailed after `timeout`; otherwise the wait ends with a warning, and time starts with those
+            who are there.
     """
 
-    def __init__(self, node: Any, names: Sequence[str], timeout: float, topics: Sequence[str] = ()) -> None:
-        self.node, self.timeout = node, timeout
+    def __init__(
+        self, node: Any, names: Sequence[str], timeout: float, topics: Sequence[str] = (), required: bool = False
+    ) -> None:
+        self.node, self.timeout, self.required = node, timeout, required
         self.names = [name for name in names if name]
         self.topics = tuple(topics)
         self.began = time.monotonic()
         self.missing = ''
-        self._said = 0.0
+        self._said = self.began
+        self._absent: tuple[str, ...] = ()
         self._since: float | None = None
 
     @property
@@ -37,20 +48,36 @@ class Readiness:
         return bool(self.names or self.topics)
 
     def check(self) -> bool:
-        """Return True once time may start."""
+        """Return True once time may start.
+
+        Raises:
+            RunFailed: a node that is waited for has ended, or is still absent after `timeout` and required.
+        """
+        self.check_ended()
         self.missing = self._missing()
+        now = time.monotonic()
         if not self.missing:
-            self._since = self._since or time.monotonic()
-            return time.monotonic() - self._since > GRACE
+            self._since = self._since or now
+            return now - self._since > GRACE
         self._since = None
-        waited = time.monotonic() - self.began
-        if waited > self.timeout:
+        if now - self.began > self.timeout:
+            if self.required:
+                raise RunFailed(f'{self.missing}: nothing has appeared for {self.timeout:g} s (wait_timeout)')
             self.node.get_logger().warn(f'starting without waiting any longer: {self.missing}')
             return True
-        if waited - self._said > 2.0:
-            self._said = waited
+        if now - self._said > 2.0:
+            self._said = now
             self.node.get_logger().info(f'waiting: {self.missing}')
         return False
+
+    def check_ended(self) -> None:
+        """Raise RunFailed where the launch that this node belongs to has seen the end of one that is waited for."""
+        if not self.names:
+            return
+        for node, how in ended_nodes().items():
+            name = node.rpartition('/')[2]
+            if name in self.names:
+                raise RunFailed(f'{name}, which is waited for, has ended: {how}')
 
     def subscriptions(self) -> frozenset[bytes]:
         """Return the identities of the subscriptions to `joint_states` that are in the graph now."""
@@ -60,9 +87,10 @@ class Readiness:
     def _missing(self) -> str:
         there = {name for name, _ in self.node.get_node_names_and_namespaces()}
         absent = [name for name in self.names if name not in there]
+        silent = [topic for topic in self.topics if not self.node.count_publishers(topic)]
+        self._note_progress((*absent, *silent))
         if absent:
             return f'no node {", ".join(absent)} yet'
-        silent = [topic for topic in self.topics if not self.node.count_publishers(topic)]
         if silent:
             return f'nothing publishes {", ".join(silent)} yet'
         listeners = self._listeners(self.node.resolve_topic_name('joint_states'))
@@ -75,6 +103,12 @@ class Readiness:
         if RECORDER in self.names:
             return self._unrecorded()
         return ''
+
+    def _note_progress(self, absent: tuple[str, ...]) -> None:
+        """Count the time to the deadline anew where something has appeared, or nothing is absent."""
+        if not absent or not set(absent) >= set(self._absent):
+            self.began = time.monotonic()
+        self._absent = absent
 
     def _unrecorded(self) -> str:
         """Name a topic that the recorder does not listen to yet."""

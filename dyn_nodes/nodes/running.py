@@ -42,6 +42,14 @@ class RunOver(Exception):  # noqa: N818
     """The run has come to its end: leaves `spin`."""
 
 
+class RunFailed(RunOver):
+    """The run cannot begin, or go on: leaves `spin`; its text says why. The process ends with exit status 1."""
+
+
+class NotNeeded(Exception):  # noqa: N818
+    """The machine leaves a node nothing to do; the text says why. Its process ends with exit status 0."""
+
+
 def is_interrupt(error: BaseException) -> bool:
     """Return whether an exception is a KeyboardInterrupt, or what machine code that it passed through made of it.
 
@@ -65,7 +73,8 @@ def run_node(
         loop: spins the node.
 
     Returns:
-        Exit status: 0 after a stop by a signal or `RunOver`, 1 where a parameter or the command line is wrong.
+        Exit status: 0 after a stop by a signal, `RunOver` or `NotNeeded`; 1 after `RunFailed`, and where a parameter or
+        the command line is wrong.
     """
     faulthandler.enable()  # a crash in a library's machine code then names the line that led there
     faulthandler.register(signal.SIGQUIT, all_threads=True)  # `kill -QUIT` of a node that hangs does, too
@@ -96,9 +105,14 @@ def _live(name: str, make: Callable[[], Any], loop: Callable[[Any], None], inter
             node = make()
     except REFUSED as error:
         return refuse(name, error)
+    except NotNeeded as reason:
+        get_logger(name).info(f'not needed: {reason}')
+        return 0
     keep_memory()
     try:
         loop(node)
+    except RunFailed as error:
+        return refuse(name, error)
     except (ExternalShutdownException, RunOver):
         pass
     finally:

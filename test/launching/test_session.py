@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from patience import patience
 
-from dyn_nodes.launching import LaunchError, LaunchSession
+from dyn_nodes.launching import LaunchError, LaunchSession, ended
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -66,8 +66,8 @@ def session(launch_file, tmp_path):
 
 def shell(script: str, **attributes: str) -> str:
     path_safe = script.replace('&', '&amp;').replace('<', '&lt;').replace('>', '&gt;')
-    extra = ''.join(f' {name}="{value}"' for name, value in attributes.items())
-    return f'<executable shell="true" cmd="{path_safe}" name="sh"{extra}/>'
+    extra = ''.join(f' {key}="{value}"' for key, value in {'name': 'sh', **attributes}.items())
+    return f'<executable shell="true" cmd="{path_safe}"{extra}/>'
 
 
 def test_output_is_prefixed_on_the_screen_and_kept_in_files(session, tmp_path):
@@ -107,6 +107,22 @@ def test_a_child_that_dies_makes_the_status_nonzero_and_is_named(session):
     assert one.wait(patience(10)) == 1
     assert one.failures == ['sh-1: exit code 3', 'sleep-2: killed by SIGKILL']
     assert any('process has died' in line and 'SIGKILL' in line for line in one.lines)
+
+
+def test_who_waits_learns_who_has_ended_and_how(session, tmp_path):
+    """From a file whose name is in the environment; one that is started again has not ended."""
+    one = session(
+        shell('echo first >&2; echo the task is wrong >&2; exit 3')
+        + shell('exit 0', name='good')
+        + shell('exit 1', respawn='true', respawn_delay='60')
+        + shell(f'while ! grep -q good ${ended.VARIABLE}; do sleep 0.05; done; cat ${ended.VARIABLE}', output='screen')
+    )
+    (tmp_path / 'log' / ended.FILE).write_text('["/old", "exit code 1"]\n')
+    one.start()
+    assert wait_until(lambda: one.child('sh-4').returncode == 0)
+    assert '[sh-4] ["sh-1", "exit code 3: the task is wrong"]' in one.lines
+    assert '[sh-4] ["good-2", "exit code 0"]' in one.lines
+    assert not any('/old' in line or 'sh-3"' in line for line in one.lines)
 
 
 def test_on_exit_shutdown_stops_the_others(session):

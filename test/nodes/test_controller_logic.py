@@ -16,6 +16,7 @@ from dyn_nodes.middleware import Parameter, message
 from dyn_nodes.nodes.controller_node import ControllerNode
 from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE
 from dyn_nodes.nodes.parameters import ParameterError
+from dyn_nodes.nodes.running import NotNeeded
 from dyn_nodes.nodes.stamps import seconds_of_stamp, stamp_of
 
 JointTrajectory = message('trajectory_msgs/msg/JointTrajectory')
@@ -260,13 +261,13 @@ class TestJointCommand:
         with pytest.raises(ParameterError, match=r"'joints': expected joints of swing_joint.*found elbow"):
             make(output='joint_command', joints=['elbow'])
 
-    def test_a_machine_without_joints_is_refused_with_a_reason(self, make: Any, tmp_path: Path) -> None:
+    def test_a_machine_without_driven_joints_needs_no_controller(self, make: Any, tmp_path: Path) -> None:
         urdf = tmp_path / 'box.urdf'
         inertia = '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
         urdf.write_text(
             f'<robot name="box"><link name="a"><inertial><mass value="9"/>{inertia}</inertial></link></robot>'
         )
-        with pytest.raises(ParameterError, match=r"machine 'box' has no joint that moves"):
+        with pytest.raises(NotNeeded, match=r"machine 'box' has no driven joint"):
             make(output='joint_command', machine=str(urdf), config='')
 
 

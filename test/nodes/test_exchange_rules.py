@@ -6,12 +6,14 @@ import dataclasses
 import math
 import re
 import struct
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from dyn_nodes.launching import ended
 from dyn_nodes.middleware import DurabilityPolicy, HistoryPolicy, message
 from dyn_nodes.nodes import exchange, readiness, stamps
 from dyn_nodes.nodes.commands import RefusedError
@@ -20,6 +22,7 @@ from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.readiness import GRACE, Readiness
+from dyn_nodes.nodes.running import RunFailed
 from dyn_nodes.nodes.schedule import FACTOR_WINDOW, LATE_WINDOW, MOST_CATCH_UP, RealTimeFactor, WallSchedule
 
 TOLERANCE, SPEED = 0.002, 2.0
@@ -259,6 +262,46 @@ def test_time_starts_a_moment_after_all_partners_are_there_and_connected(clock: 
     assert wait.check()
     assert GRACE == 0.25
     assert wait.subscriptions() == {b'hydraulics', b'viewer', b'controller'}
+
+
+@pytest.mark.parametrize('names', [['controller'], ['recorder_node'], ['controller', 'recorder_node']])
+@pytest.mark.parametrize('node_name', ['/controller', '/yard/loader/controller', '/recorder_node'])
+def test_a_node_that_is_waited_for_and_ends_ends_the_wait_with_its_message(
+    clock: Wall, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, names: list[str], node_name: str
+) -> None:
+    monkeypatch.setenv(ended.VARIABLE, str(tmp_path / 'ended'))
+    wait = Readiness(Waiting(), names, 30.0)
+    assert not wait.check()
+    ended.note_ended(tmp_path / 'ended', '/viewer_node', 'exit code 1: port 8080 is taken')
+    assert not wait.check()
+    ended.note_ended(tmp_path / 'ended', node_name, "exit code 1: parameter 'task': not found")
+    (tmp_path / 'ended').open('a').write('["half a li')
+    name = node_name.rpartition('/')[2]
+    if name in names:
+        with pytest.raises(RunFailed, match=f"^{name}, .* has ended: exit code 1: parameter 'task': not found$"):
+            wait.check()
+    else:
+        assert not wait.check()
+
+
+def test_a_node_that_is_there_and_compiles_is_waited_for_without_a_limit(clock: Wall) -> None:
+    node = Waiting()
+    wait = Readiness(node, ['hydraulics', 'controller'], 30.0, required=True)
+    clock.now += 29.0
+    assert not wait.check()
+    node.nodes = {'controller'}
+    clock.now += 29.0
+    assert not wait.check()  # it has appeared: the time to the deadline counts anew
+    node.nodes = {'controller', 'hydraulics'}
+    for _ in range(100):
+        clock.now += 29.0
+        assert not wait.check()
+    assert not any(line.startswith('warn') for line in node.lines)
+    node.nodes = {'controller'}
+    assert not wait.check()
+    clock.now += 31.0
+    with pytest.raises(RunFailed, match='no node hydraulics yet: nothing has appeared for 30 s'):
+        wait.check()
 
 
 def test_a_partner_that_goes_again_starts_the_moment_anew(clock: Wall) -> None:

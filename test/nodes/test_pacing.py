@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from dyn_nodes.launching import ended
 from dyn_nodes.nodes import pacing
 from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE
-from dyn_nodes.nodes.running import RunOver
+from dyn_nodes.nodes.running import RunFailed, RunOver
 from dyn_nodes.nodes.schedule import MOST_CATCH_UP, RealTimeFactor, WallSchedule
 
 PERIOD = 0.001
@@ -336,6 +338,27 @@ def test_marks_that_are_far_apart_give_the_factor_of_the_last_two() -> None:
         factor.note(simulated)
         wall.now += 10.0
     assert factor.value == 0.0
+
+
+@pytest.mark.parametrize('mode', ['lockstep', 'realtime'])
+def test_in_lockstep_the_end_of_who_is_waited_for_ends_the_run(
+    wall: Wall, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mode: str
+) -> None:
+    """In real time the joints are held, and time goes on to its end."""
+    monkeypatch.setenv(ended.VARIABLE, str(tmp_path / 'ended'))
+    node = Stub(mode)
+    node.values['wait_for'] = ['hydraulics']
+    pacer = pacing.Pacer(node)
+    pacer.readiness.subscriptions = lambda: frozenset(node.subscriptions)  # type: ignore[method-assign]
+    pacer.start()
+    pacer._begin()
+    ended.note_ended(tmp_path / 'ended', '/hydraulics', 'killed by SIGKILL')
+    if mode == 'realtime':
+        pass_time(wall, pacer, LOCKSTEP_PATIENCE + 1.0)
+        assert node.held == 1
+        return
+    with pytest.raises(RunFailed, match='hydraulics, which is waited for, has ended: killed by SIGKILL'):
+        pass_time(wall, pacer, LOCKSTEP_PATIENCE + 1.0)
 
 
 def test_time_begins_when_the_partners_are_ready_and_not_before(wall: Wall) -> None:
