@@ -95,10 +95,9 @@ def run(args: argparse.Namespace) -> int:
     status = 1 if outcome.failure else INTERRUPTED if outcome.interrupted else 0
     made = _report(console, args, directory, outcome)
     _tell_time(console, time.monotonic() - began, outcome)
-    if not made:
-        return status or 1
-    point_latest(directory)
-    return status
+    if outcome.bag.is_dir():
+        point_latest(directory)  # one without a report, too: the commands after the demo then name this run
+    return status if made else status or 1
 
 
 def _greet(console: Console, args: argparse.Namespace, directory: Path, domain: int) -> None:

@@ -27,7 +27,7 @@ MAIN_NODES = ('composition_node', 'dynamics_node')
 SPARE = ('viewer_node',)  # a run goes on without these
 PERIOD = 0.12  # s between two looks
 LINE_PERIOD = 2.0  # s between two lines of progress
-STANDSTILL = 180.0  # s of wall time without simulated time, at the first start with its compiling too
+STANDSTILL = 180.0  # s of wall time without progress: simulated time goes on, or a node makes machine code
 LAST_LINES = 15
 
 
@@ -198,6 +198,8 @@ class _Watcher:
             self._look_at_the_end()
             return
         for child in self.session.children:
+            if not child.running:
+                self.state.compilers.pop(child.label, None)
             if child.running or child.name in SPARE:
                 continue
             if child.name in MAIN_NODES and child.returncode == 0:
@@ -221,6 +223,8 @@ class _Watcher:
             return
         if self._first is None:
             self._before = now
+        if self.state.compiling:  # that may take any time on a busy computer; a node that dies in it ends the run
+            self._moved = now
         if now - self._moved > STANDSTILL and not self.session.stopping:
             self.failure = f'simulated time has stood still for {STANDSTILL:g} s, at {simulated or 0.0:.2f} s'
             self.session.request_stop(self.failure)

@@ -43,7 +43,7 @@ class LiveState:
         phase: of the task.
         events: the last few, as text.
         log: the last lines that the nodes printed.
-        compiling: the line of a node that makes machine code now, '' where none does.
+        compilers: the lines of the processes that make machine code now, by label.
     """
 
     title: str
@@ -62,7 +62,7 @@ class LiveState:
     phase: str = ''
     events: deque[str] = field(default_factory=lambda: deque(maxlen=4))
     log: deque[str] = field(default_factory=lambda: deque(maxlen=6))
-    compiling: str = ''
+    compilers: dict[str, str] = field(default_factory=dict)
     _track: deque[tuple[float, float]] = field(default_factory=deque)
 
     def set_time(self, simulated: float, wall: float) -> None:
@@ -75,11 +75,16 @@ class LiveState:
     def add_line(self, line: str) -> None:
         """Take a line that a node printed."""
         self.log.append(line)
-        text = line.rpartition(']: ')[2]
+        label, text = line.partition(']')[0].lstrip('['), line.rpartition(']: ')[2]
         if text.startswith(f'{COMPILING} '):
-            self.compiling = text
+            self.compilers[label] = text
         elif text.startswith(f'{COMPILED} '):
-            self.compiling = ''
+            self.compilers.pop(label, None)
+
+    @property
+    def compiling(self) -> str:
+        """The newest line of a process that makes machine code now, '' where none does."""
+        return next(reversed(self.compilers.values()), '')
 
     def set_margin(self, name: str, value: float) -> None:
         """Take a margin."""
