@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dyn_nodes.middleware import message
+from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.nodes.stamps import stamp_of
 
 DiagnosticArray = message('diagnostic_msgs/msg/DiagnosticArray')
@@ -15,6 +16,8 @@ KeyValue = message('diagnostic_msgs/msg/KeyValue')
 
 OK, WARN, ERROR, STALE = 0, 1, 2, 3
 LONGEST_TEXT = 300
+FINGERPRINT = 16
+"""Digits of a machine's fingerprint in the statuses."""
 
 
 @dataclass
@@ -58,8 +61,17 @@ def status_message(node: Any, what: str, health: Health) -> Any:
     return status
 
 
+def machine_values(node: Any) -> list[Any]:
+    """Return name and fingerprint of a node's machine as KeyValues; none where it has no machine."""
+    machine = getattr(node, 'machine', None)
+    if machine is None:
+        return []
+    values = {'machine': machine.name, 'fingerprint': machine_fingerprint(machine)[:FINGERPRINT]}
+    return [KeyValue(key=key, value=value) for key, value in values.items()]
+
+
 class DiagnosticsPublisher:
-    """Publishes at 1 Hz, and at once when a level changes.
+    """Publishes at 1 Hz, and at once when a level changes. The first status also names the machine of the node.
 
     Args:
         node: the node.
@@ -72,6 +84,7 @@ class DiagnosticsPublisher:
         self._levels: dict[str, int] = {}
         self._last: float | None = None
         self._messages: Callable[[], Health | None] = getattr(node, 'message_health', lambda: None)
+        self._machine = machine_values(node)
 
     def update(self, time: float, stamp: float | None = None) -> None:
         """Publish if due.
@@ -81,6 +94,9 @@ class DiagnosticsPublisher:
             stamp: of the message, s; `time` where not given.
         """
         health = {what: source() for what, source in self.sources.items()}
+        neighbours = getattr(self.node, 'neighbours', None)
+        if neighbours is not None and (found := neighbours.health()) is not None:
+            health['neighbours'] = found
         if (messages := self._messages()) is not None:
             health['messages'] = messages
         levels = {what: item.level for what, item in health.items()}
@@ -91,4 +107,6 @@ class DiagnosticsPublisher:
         array = DiagnosticArray()
         array.header.stamp = stamp_of(time if stamp is None else stamp)
         array.status = [status_message(self.node, what, item) for what, item in health.items()]
+        if array.status:
+            array.status[0].values = [*self._machine, *array.status[0].values]
         self.publisher.publish(array)

@@ -36,6 +36,7 @@ from dyn_nodes.nodes.imu_report import ImuReport
 from dyn_nodes.nodes.joint_targets import JointTargets
 from dyn_nodes.nodes.linear_service import LinearizeService
 from dyn_nodes.nodes.machines import checked_payload, joint_positions, machine_of, moving, robot_of_team
+from dyn_nodes.nodes.neighbours import Neighbours, require_silence
 from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.pacing import Pacer
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
@@ -73,6 +74,8 @@ CONTROLLER = 'controller_node'
 class DynamicsNode(OverridableNode):
     """Publishes the machine's state, ground reactions and margins; takes joint efforts (or volts)."""
 
+    is_sole = True
+
     def __init__(self, **options: Any) -> None:
         super().__init__('dynamics_node', **options)
         self.values = declare(self, PARAMETERS)
@@ -108,7 +111,9 @@ class DynamicsNode(OverridableNode):
         self._limits = np.array([joint.effort_limit for joint in self.machine.movable_joints])
         self._passive = self.machine.idle_joints
         self._bounds = Bounds.of(self.machine, self.plant.joints)
+        require_silence(self)
         self._create_topics(held, fixed)
+        self.neighbours = Neighbours(self, is_source=True)
         self._create_services()
         self.pacer = Pacer(self)
         self.health = DynamicsHealth(self.pacer, self.refusals, self.levels)
@@ -128,6 +133,16 @@ class DynamicsNode(OverridableNode):
         )
         self._hold_at_start()
         self.pacer.start()
+
+    @property
+    def has_begun(self) -> bool:
+        """Simulated time has started."""
+        return self.pacer.started
+
+    @property
+    def live(self) -> bool:
+        """Never: this is the simulation."""
+        return False
 
     @property
     def failure(self) -> str:

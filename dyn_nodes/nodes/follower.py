@@ -60,15 +60,11 @@ class FollowerNode(OverridableNode):
         health, diagnostics: set by the node before time begins.
     """
 
+    is_sole = True
     values: dict[str, Any]
     health: FollowerHealth
     stamp: int | None = None
     diagnostics: DiagnosticsPublisher
-
-    @property
-    def live(self) -> bool:
-        """Joint states may be those of a real machine, which waits for no one."""
-        return not self.lockstep
 
     @property
     def time(self) -> float:

@@ -82,7 +82,7 @@ class ObjectNode(OverridableNode):
     team: the wrenches are no longer published, so that every other robot takes its safe state after its own timeout.
     """
 
-    lockstep = True
+    lockstep = is_sole = True
 
     def __init__(self, **options: Any) -> None:
         super().__init__('object_node', **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from typing import Any
 
 from dyn_nodes.middleware import (
@@ -16,6 +17,7 @@ from dyn_nodes.middleware import (
 )
 from dyn_nodes.nodes.exchange import EXCHANGE_TOPICS
 from dyn_nodes.nodes.guarded import GuardedNode
+from dyn_nodes.nodes.neighbours import TOPIC, Neighbours, count_made, require_alone
 from dyn_nodes.nodes.parameters import ParameterError
 
 KINDS = (QoSPolicyKind.HISTORY, QoSPolicyKind.DEPTH, QoSPolicyKind.RELIABILITY)
@@ -27,15 +29,38 @@ class OverridableNode(GuardedNode):
     Attributes:
         lockstep: every message of the exchange counts; overrides that could lose one are refused.
         paced: real time: the other topics may be overridden as one likes.
+        is_sole: only one node of its name may be in a domain: two would both answer.
+        neighbours: other machines beside that of this node; None for a node without joint states.
     """
 
     lockstep = False
     paced = False
+    is_sole = False
+    neighbours: Neighbours | None = None
+    received = 0
 
     def __init__(self, name: str, **options: Any) -> None:
         self._is_made = False  # rclpy makes topics of its own while it makes a node
         super().__init__(name, **options)
         self._is_made = True
+        self._is_checked = not self.is_sole
+        count_made(self)
+
+    @property
+    def live(self) -> bool:
+        """Joint states may be those of a real machine, which waits for no one."""
+        return not self.lockstep
+
+    @property
+    def has_begun(self) -> bool:
+        """Joint states have come."""
+        return self.received > 0
+
+    def _require_alone(self) -> None:
+        """Raise ParameterError before the first topic is made where another node of this name is there."""
+        if self._is_made and not self._is_checked:
+            self._is_checked = True
+            require_alone(self)
 
     def create_publisher(self, msg_type: Any, topic: str, qos_profile: Any, **options: Any) -> Any:
         """Create a publisher.
@@ -43,6 +68,7 @@ class OverridableNode(GuardedNode):
         Raises:
             ParameterError: an override is refused.
         """
+        self._require_alone()
         return self._create(super().create_publisher, (msg_type, topic), qos_profile, options)
 
     def create_subscription(self, msg_type: Any, topic: str, callback: Any, qos_profile: Any, **options: Any) -> Any:
@@ -51,7 +77,21 @@ class OverridableNode(GuardedNode):
         Raises:
             ParameterError: an override is refused.
         """
+        self._require_alone()
+        if topic == TOPIC:
+            self.neighbours = Neighbours(self)
+            callback = self._refused_if_mixed(callback)
         return self._create(super().create_subscription, (msg_type, topic, callback), qos_profile, options)
+
+    def _refused_if_mixed(self, callback: Any) -> Any:
+        """Return a callback that takes no joint states of a real machine while they have two publishers."""
+
+        @functools.wraps(callback)
+        def taken(msg: Any) -> None:
+            if self.neighbours is None or not (self.neighbours.is_mixed and self.live):
+                callback(msg)
+
+        return taken
 
     def _create(self, create: Any, what: tuple[Any, ...], qos_profile: Any, options: dict[str, Any]) -> Any:
         if not self._is_made or 'qos_overriding_options' in options:

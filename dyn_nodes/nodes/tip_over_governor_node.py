@@ -72,6 +72,8 @@ class TipOverGovernorNode(OverridableNode):
         refusals: of commands.
     """
 
+    is_sole = True
+
     def __init__(self, **options: Any) -> None:
         super().__init__('tip_over_governor_node', **options)
         self.values = values = declare(self, PARAMETERS)

@@ -1,0 +1,177 @@
+"""Two machines in one domain: a node notices a second source of its joint states or another machine, and refuses."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from patience import patience
+
+from dyn_nodes.middleware import Context, Node, Parameter, QoSProfile, SingleThreadedExecutor, init, message
+from dyn_nodes.nodes import neighbours
+from dyn_nodes.nodes.controller_node import ControllerNode
+from dyn_nodes.nodes.dynamics_node import DynamicsNode
+from dyn_nodes.nodes.parameters import ParameterError
+from dyn_nodes.nodes.running import RunFailed
+
+JointState, DiagnosticArray = message('sensor_msgs/msg/JointState'), message('diagnostic_msgs/msg/DiagnosticArray')
+Status, KeyValue = message('diagnostic_msgs/msg/DiagnosticStatus'), message('diagnostic_msgs/msg/KeyValue')
+
+
+@pytest.fixture
+def other() -> Iterator[Context]:
+    """Another process in the domain of the test, as far as DDS knows."""
+    made = Context()
+    init(args=['other'], context=made)
+    yield made
+    made.try_shutdown()
+
+
+@pytest.fixture(autouse=True)
+def _short_leases(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbours, 'LEASE', 0.4)
+    monkeypatch.setattr(neighbours, 'LOOK', 0.05)
+
+
+def until(condition: Callable[[], Any], *nodes: Any) -> None:
+    """Wait for what discovery brings, spinning nodes meanwhile."""
+    end = time.monotonic() + patience(10)
+    executors = []
+    for node in nodes:
+        executors.append(SingleThreadedExecutor(context=node.context))
+        executors[-1].add_node(node)
+    while not condition():
+        assert time.monotonic() < end
+        for executor in executors:
+            executor.spin_once(timeout_sec=0.01)
+        time.sleep(0.01)
+    for executor, node in zip(executors, nodes):
+        executor.remove_node(node)
+
+
+def controller(context: Context, **parameters: Any) -> ControllerNode:
+    values = {'machine': 'four_bar', 'output': 'joint_command', 'mode': 'lockstep', **parameters}
+    overrides = [Parameter(name, value=value) for name, value in values.items()]
+    return ControllerNode(context=context, parameter_overrides=overrides)
+
+
+def dynamics(context: Context, **options: Any) -> DynamicsNode:
+    values = {'machine': 'four_bar', 'mode': 'lockstep', 'partner': 'external', **options}
+    overrides = [Parameter(name, value=value) for name, value in values.items()]
+    return DynamicsNode(context=context, parameter_overrides=overrides)
+
+
+def speak(node: Any, name: str, machine: str) -> None:
+    """Publish the diagnostics of a node of a machine."""
+    out = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
+    pairs = [KeyValue(key='machine', value=machine)]
+    array = DiagnosticArray(status=[Status(name=f'{name}: simulation', hardware_id=name, values=pairs)])
+    node.create_timer(0.02, lambda: out.publish(array))
+
+
+def test_a_second_simulation_of_one_domain_does_not_start_and_names_the_first(context, other):
+    first = dynamics(other)
+    with pytest.raises(ParameterError, match='^/dynamics_node publishes joint_states in this domain already: give each machine a'):
+        dynamics(context)
+    first.destroy_node()
+
+
+def test_a_second_controller_of_one_domain_does_not_start_until_the_first_is_gone(context, other):
+    first = controller(other)
+    with pytest.raises(ParameterError, match='^a node /controller_node is in this domain already: give each machine a'):
+        controller(context)
+    first.destroy_node()
+    controller(context).destroy_node()
+
+
+def test_another_source_of_joint_states_keeps_a_simulation_from_starting_until_it_is_gone(context, other):
+    driver = Node('driver', namespace='/real', context=other)
+    source = driver.create_publisher(JointState, '/joint_states', 10)
+    watcher = Node('watcher', context=context)
+    until(lambda: neighbours.sources_of(watcher, '/joint_states'))
+    with pytest.raises(ParameterError, match=r'/real/driver publishes joint_states in this domain already'):
+        dynamics(context)
+    driver.destroy_publisher(source)
+    dynamics(context).destroy_node()
+    driver.destroy_node()
+
+
+def test_nodes_of_one_process_and_other_namespaces_are_no_neighbours(context, other):
+    first, second = controller(context), controller(context)
+    third = Node('controller_node', namespace='/yard', context=other)
+    for node in (first, second, third):
+        node.destroy_node()
+
+
+@pytest.mark.parametrize(('name', 'stays'), [('sim', False), ('yard/sim', True)])
+def test_a_follower_of_another_machine_ends_before_it_answers_and_names_it(context, other, name, stays):
+    talker = Node('sim', context=other)
+    speak(talker, name, 'log_loader')
+    node = controller(context)
+    if stays:
+        until(lambda: talker.count_subscribers('/diagnostics'), node, talker)
+        assert node.neighbours.problem == ''
+    else:
+        with pytest.raises(RunFailed, match=r"^/sim is of machine 'log_loader', this node of 'four_bar': give each"):
+            until(lambda: False, node, talker)
+    node.destroy_node()
+    talker.destroy_node()
+
+
+def two_sources(context: Context) -> list[Any]:
+    nodes = [Node(name, context=context) for name in ('sim', 'driver')]
+    for node in nodes:
+        node.create_publisher(JointState, 'joint_states', QoSProfile(depth=10))
+    return nodes
+
+
+def test_a_live_follower_takes_no_joint_states_of_two_sources_and_reports_them(context, other):
+    node = controller(context, mode='realtime', partner='external')
+    sources = two_sources(other)
+    until(lambda: node.neighbours.is_mixed, node)
+    taken = []
+    node._refused_if_mixed(taken.append)('a message')
+    assert taken == []
+    health = node.neighbours.health()
+    assert health.text.startswith('/joint_states has 2 publishers (/driver, /sim): ')
+    sources[0].destroy_node()
+    until(lambda: not node.neighbours.problem, node)
+    node._refused_if_mixed(taken.append)('a message')
+    assert taken == ['a message']
+    for one in (node, sources[1]):
+        one.destroy_node()
+
+
+def test_a_follower_of_a_simulation_ends_where_a_second_source_stays(context, other):
+    node = controller(context)
+    node.received = 3
+    sources = two_sources(other)
+    with pytest.raises(RunFailed, match=r'/joint_states has 2 publishers \(/driver, /sim\)'):
+        until(lambda: False, node)
+    for one in (node, *sources):
+        one.destroy_node()
+
+
+def test_a_running_simulation_reports_a_second_source_by_its_name(context, other):
+    node = dynamics(context)
+    node.pacer.started = True
+    node.pacer._watch = lambda: None
+    driver = Node('driver', context=other)
+    driver.create_publisher(JointState, 'joint_states', QoSProfile(depth=10))
+    until(lambda: node.neighbours.is_mixed, node)
+    assert node.neighbours.health().text.startswith('/driver publishes /joint_states, too: ')
+    for one in (node, driver):
+        one.destroy_node()
+
+
+def test_diagnostics_name_the_machine_and_its_fingerprint(context):
+    node = dynamics(context)
+    sent = []
+    node.diagnostics.publisher.publish = sent.append
+    node.diagnostics.update(1e9)
+    values = {pair.key: pair.value for pair in sent[0].status[0].values}
+    assert values['machine'] == 'four_bar'
+    assert len(values['fingerprint']) == 16
+    node.destroy_node()
