@@ -93,3 +93,35 @@ def test_an_environment_that_imports_may_read_is_started():
     assert can_fork({**os.environ, 'ROS_DOMAIN_ID': '3'})
     assert not can_fork({**os.environ, 'NUMBA_DISABLE_JIT': '1'})
     assert not can_fork({**os.environ, 'DYN_NODES_MIDDLEWARE': 'rclpy'})
+
+
+CHANGES = re.compile(
+    r'os\.environ\[[^]]*\]\s*[|+]?=[^=]|os\.environ\s*\|=|del os\.environ|os\.environ\.(update|setdefault|pop|clear)\('
+    r'|os\.(putenv|unsetenv|chdir|umask|nice)\(|matplotlib\.use\(|set_start_method\(|sys\.path\.(insert|append)'
+    r'|np\.seterr\(|setlocale\(|setdefaulttimeout\('
+)
+OWN_PROCESS = {'entry.py': 'os.environ.setdefault('}
+"""The start of a process, before the first import that reads the variable."""
+
+
+def test_no_program_changes_what_belongs_to_the_process_of_its_caller():
+    """Environment, working directory and settings of libraries: a notebook or a test may call any of them."""
+    package = Path(__file__).resolve().parents[1] / 'dyn_nodes'
+    found = [
+        f'{path.relative_to(package)}: {match.group()}'
+        for path in sorted(package.rglob('*.py'))
+        for match in CHANGES.finditer(path.read_text())
+        if OWN_PROCESS.get(path.name) != match.group()
+    ]
+    assert found == []
+
+
+def test_the_start_of_a_recorder_gives_back_the_handlers_of_signals(monkeypatch):
+    from dyn_nodes.nodes import recorder_node
+
+    monkeypatch.setenv('ROS_DOMAIN_ID', 'none')
+    monkeypatch.setattr(recorder_node.faulthandler, 'enable', lambda: None)  # needs a descriptor, which a test takes
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    with pytest.raises(ValueError, match='ROS_DOMAIN_ID'):
+        recorder_node.main([])
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before

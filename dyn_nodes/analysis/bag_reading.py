@@ -14,6 +14,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from dyn_nodes.printing import printable
 from dyn_nodes.recording import BagError
+from dyn_nodes.recording.metadata import MIXED
 from dyn_nodes.recording.reading import WALL_CLOCK, BagReader
 from dyn_nodes.recording.screening import unreadable
 
@@ -134,6 +135,8 @@ def read_bag(path: Path | str, progress: Progress | None = None, namespace: str 
         raise BagReadingError(str(error)) from None
 
 
+MOST_SOURCES = 4
+"""Different sets of joints on one topic that are told apart."""
 LARGEST_NUMBER = 1e100
 """What is larger is missing, NaN: no measurement, and no picture can show it."""
 
@@ -143,13 +146,14 @@ class _Statuses(tuple[Status, ...]):
 
 
 class _Column:
-    """What one topic has given so far."""
+    """What one topic has given so far; of joint states also the sets of joints, one a source."""
 
     def __init__(self) -> None:
         self.log: list[int] = []
         self.stamp: list[int] = []
         self.names: tuple[str, ...] = ()
         self.rows: list[Any] = []
+        self.joints: dict[tuple[str, ...], None] = {}
 
 
 class _Collector:
@@ -217,7 +221,36 @@ class _Collector:
         if not self.columns:
             raise BagReadingError(f'{self.data.path}: expected {total} messages of these nodes, found none')
         self._put_over_time()
+        self._require_one_machine()
         return self.data
+
+    def _require_one_machine(self) -> None:
+        """Raise BagReadingError where messages of two machines are mixed on the topics of the namespace."""
+        space, found = self.data.namespace.lstrip('/'), ''
+        machines = sorted(
+            {
+                f'{status.values["machine"]} ({status.name.partition(":")[0]})'
+                for entries in self.data.statuses.values()
+                for _, status in entries
+                if 'machine' in status.values and status.name.partition(':')[0].rpartition('/')[0] == space
+            }
+        )
+        names = {text.rpartition(' (')[0] for text in machines}
+        joints = self.columns['joint_states'].joints if 'joint_states' in self.columns else {}
+        descriptions = {text for _, text in self.data.texts.get('robot_description', [])}
+        mark = self.reader.custom_data.get(MIXED, '')
+        if len(names) > 1:
+            found = ', '.join(machines)
+        elif len(joints) > 1 and 'odom' in self.columns:  # other software may publish joints in several parts
+            found = f'joint_states of {"; ".join(", ".join(own) for own in joints)}'
+        elif len(descriptions) > 1:
+            found = f'{len(descriptions)} different robot_description'
+        elif f'{self.data.namespace}/joint_states: ' in mark:
+            found = mark
+        if found:
+            expected = f'one machine on the topics of {self.data.namespace or "/"}'
+            advice = 'record each machine in a namespace or a domain of its own'
+            raise BagReadingError(f'{self.data.path}: expected {expected}, found {found}; {advice}')
 
     def _message(self, raw: bytes, connection: Any) -> Any:
         """Decode a message by the definitions of ROS: those in the bag may be anything."""
@@ -313,6 +346,8 @@ def _numbers(*paths: str) -> Callable[[_Column, Any], None]:
 def _joint_state(column: _Column, message: Any) -> None:
     if not column.names:
         column.names = tuple(f'{j}/{f}' for j in message.name for f in ('position', 'velocity', 'effort'))
+    if len(column.joints) < MOST_SOURCES:
+        column.joints[tuple(sorted(message.name))] = None
     count = len(message.name)
     fields = [message.position, message.velocity, message.effort]
     filled = [values if len(values) == count else np.full(count, np.nan) for values in fields]

@@ -145,7 +145,7 @@ def read_run(
         progress: see `read_bag`.
 
     Raises:
-        BagReadingError: no bag, a broken one, or one without odometry and wheel reactions.
+        BagReadingError: no bag, a broken one, one without odometry and wheel reactions, or one of two machines.
         MachineError: `config` is given and does not fit the URDF of the bag.
     """
     data = read_bag(path, progress, namespace)
@@ -155,9 +155,11 @@ def read_run(
             f'{data.path}: expected odom or ground_reactions/<wheel> of a dynamics_node, found {known}'
         )
     duration = max(float(table.time[-1]) for table in data.tables.values() if len(table))
+    machine = _machine(data, config)
+    _require_own_wheels(data, machine)
     return RunRecord(
         data=data,
-        machine=_machine(data, config),
+        machine=machine,
         attitude=_attitude(data.tables.get('odom')),
         wheel_loads={name: (table.time, table['fz']) for name, table in data.below('ground_reactions').items()},
         margins=_margins(data),
@@ -190,6 +192,18 @@ def _machine(data: BagData, config: Path | str | None) -> Machine | None:
     if config is None:
         return None
     return _load(urdf, Path(config), strict=wanted is not None)
+
+
+def _require_own_wheels(data: BagData, machine: Machine | None) -> None:
+    """Raise BagReadingError for ground reactions of contacts that the machine of the bag does not have."""
+    own = tuple(contact.name for contact in machine.ground_contacts) if machine is not None else ()
+    foreign = [name for name in data.below('ground_reactions') if not name.startswith(own)]
+    if own and foreign:
+        assert machine is not None
+        raise BagReadingError(
+            f'{data.path}: expected ground_reactions of {machine.name} ({", ".join(own)}), found those of '
+            f'{", ".join(foreign)}, too: another machine is in this bag'
+        )
 
 
 def _load(urdf: str, config: Path, strict: bool) -> Machine | None:

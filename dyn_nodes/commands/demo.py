@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import sys
 import time
@@ -72,23 +71,30 @@ def run(args: argparse.Namespace) -> int:
 
     from dyn_nodes.commands.demo_cockpit import make_cockpit
     from dyn_nodes.commands.demo_run import run_nodes
-    from dyn_nodes.commands.free_domain import claimed_domain
+    from dyn_nodes.commands.free_domain import claimed_domain, require_no_machine
     from dyn_nodes.commands.run_directory import new_run_directory, point_latest
 
     began = time.monotonic()
     console = Console(highlight=False, emoji=False)
-    try:
-        directory = new_run_directory(args.out)
-    except OSError as error:
-        raise CommandError(f'--out: {args.out} cannot be used: {error.strerror}') from None
     with claimed_domain() as domain:
-        os.environ['ROS_DOMAIN_ID'] = str(domain)
+        require_no_machine(domain)
+        try:
+            directory = new_run_directory(args.out)
+        except OSError as error:
+            raise CommandError(f'--out: {args.out} cannot be used: {error.strerror}') from None
         cockpit = make_cockpit(args.port) if args.viewer and not args.fast else None
         _greet(console, args, directory, domain)
-        if cockpit is not None:
-            cockpit.pass_on()
         outcome = run_nodes(
-            LAUNCH_FILE, MACHINE, directory, args.duration, args.recovery, console, not args.fast, cockpit, args.compose
+            LAUNCH_FILE,
+            MACHINE,
+            directory,
+            args.duration,
+            args.recovery,
+            console,
+            domain,
+            not args.fast,
+            cockpit,
+            args.compose,
         )
     if outcome.failure:
         _tell_failure(console, outcome)
@@ -132,7 +138,13 @@ def _report(console: Console, args: argparse.Namespace, directory: Path, outcome
     extra: dict[str, Any] = {'recovery': args.recovery, 'interrupted': outcome.interrupted, 'failure': outcome.failure}
     try:
         made = make_with_progress(
-            console, outcome.bag, directory, wall_time=outcome.wall_time, command=' '.join(words), extra=extra
+            console,
+            outcome.bag,
+            directory,
+            namespace='',
+            wall_time=outcome.wall_time,
+            command=' '.join(words),
+            extra=extra,
         )
     except BagReadingError as error:
         console.print(f'no report: {error}', style='red', markup=False, soft_wrap=True)

@@ -37,9 +37,10 @@ class DemoCockpit:
         """Address of the page with its token: what to open in a browser."""
         return self.access.address(self.port)
 
-    def pass_on(self) -> None:
-        """Give the token to the viewer of this run, through the environment of its process."""
-        os.environ[TOKEN_VARIABLE] = self.access.token
+    @property
+    def variables(self) -> dict[str, str]:
+        """Environment variables that give the token to the viewer of this run."""
+        return {TOKEN_VARIABLE: self.access.token}
 
     def look(self) -> bool:
         """As soon as the page answers, open the browser, where that is wanted, and return True, once."""

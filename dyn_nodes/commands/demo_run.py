@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
 import signal
 import threading
 import time
@@ -59,11 +60,12 @@ def run_nodes(
     duration: float,
     recovery: bool,
     console: Console,
+    domain: int,
     dashboard: bool,
     cockpit: DemoCockpit | None = None,
     compose: bool = True,
 ) -> DemoRun:
-    """Start the launch file, show the run, and stop everything when the dynamics node has ended.
+    """Start the launch file in a domain, show the run, and stop everything when the dynamics node has ended.
 
     Raises:
         CommandError: the nodes can't be started.
@@ -81,14 +83,18 @@ def run_nodes(
         'recovery': 'true' if recovery else 'false',
         'duration': str(duration),
     }
+    environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain)}
     if cockpit is not None:
         arguments |= {'viewer': 'true', 'port': str(cockpit.port)}
+        environment |= cockpit.variables
     live = dashboard and console.is_terminal
     try:
         path = find_launch_file(launch_file)
-        session = LaunchSession.from_file(path, arguments, log_directory=run.logs, screen=state.add_line)
+        session = LaunchSession.from_file(
+            path, arguments, environment=environment, log_directory=run.logs, screen=state.add_line
+        )
         # the nodes take longer to start than the feed, which so sees the start
-        with _signals(session, run), session, _feed(machine_name, state, live) as feed:
+        with _signals(session, run), session, _feed(machine_name, state, live, domain) as feed:
             preload()
             _watch(session, feed, run, console, live, cockpit)
     except LaunchError as error:
@@ -96,15 +102,15 @@ def run_nodes(
     return run
 
 
-def _feed(machine_name: str, state: LiveState, detailed: bool) -> LiveFeed:
-    """Return what fills the state from the topics of a machine."""
+def _feed(machine_name: str, state: LiveState, detailed: bool, domain: int) -> LiveFeed:
+    """Return what fills the state from the topics of a machine in a domain."""
     from dyn_nodes.commands.live_feed import LiveFeed
     from dyn_nodes.measures import DEFAULT_MEASURES
     from dyn_nodes.nodes.machines import machine_of
 
     machine = machine_of(machine_name, '')
     state.weight = machine.gravity * (machine.total_mass + (machine.payload.mass if machine.payload else 0.0))
-    return LiveFeed(machine, state, DEFAULT_MEASURES, detailed=detailed)
+    return LiveFeed(machine, state, DEFAULT_MEASURES, detailed=detailed, domain=domain)
 
 
 def preload() -> threading.Thread:

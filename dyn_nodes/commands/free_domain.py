@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+
+from dyn_nodes.commands import CommandError
 
 # the port plan of DDS (RTPS 2.2, section 9.6.1.1): discovery by multicast, then by unicast, two ports a participant
 PORT_BASE, DOMAIN_GAIN = 7400, 250
@@ -38,6 +41,40 @@ def claimed_domain(environment: Mapping[str, str] = os.environ) -> Iterator[int]
                 yield domain
             return
     yield 0
+
+
+def require_no_machine(domain: int, seconds: float = 1.0) -> None:
+    """Demand that no machine runs in a domain, whose topics a run there would be mixed with.
+
+    Args:
+        domain: of DDS.
+        seconds: wall time to look for one, where the domain is used on this computer.
+
+    Raises:
+        CommandError: something publishes `joint_states`; the message names the nodes.
+    """
+    if not is_used(domain):
+        return
+    from dyn_nodes.middleware import Context, Node, init
+    from dyn_nodes.nodes.neighbours import TOPIC, sources_of
+
+    context = Context()
+    init(args=[], context=context, domain_id=domain)
+    try:
+        node = Node('look_around', context=context, enable_rosout=False, start_parameter_services=False)
+        until = time.monotonic() + seconds
+        sources: list[str] = []
+        while not sources and time.monotonic() < until:
+            time.sleep(0.05)
+            sources = sources_of(node, f'/{TOPIC}')
+        node.destroy_node()
+    finally:
+        context.try_shutdown()
+    if sources:
+        raise CommandError(
+            f'a machine runs in domain {domain} already: {", ".join(sources)} publishes {TOPIC}; '
+            'stop it, or choose another ROS_DOMAIN_ID (unset, the next free one is taken)'
+        )
 
 
 def is_used(domain: int) -> bool:

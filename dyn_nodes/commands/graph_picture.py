@@ -24,9 +24,6 @@ def draw(talk: Talk, path: Path, kind: str) -> None:
         path: The file.
         kind: 'svg' or 'png'.
     """
-    import matplotlib
-
-    matplotlib.use('Agg')
     from matplotlib.figure import Figure
 
     speakers, topics, listeners = arranged(talk)

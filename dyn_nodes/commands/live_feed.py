@@ -43,12 +43,20 @@ class LiveFeed:
         state: is filled.
         measures: stability measures to listen to.
         detailed: also wheel loads, margins and pressures.
+        domain: of the machine; None: that of ROS_DOMAIN_ID.
     """
 
-    def __init__(self, machine: Machine, state: LiveState, measures: Iterable[str], detailed: bool = True) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        state: LiveState,
+        measures: Iterable[str],
+        detailed: bool = True,
+        domain: int | None = None,
+    ) -> None:
         self.state = state
         self.taken = 0
-        init(args=[], signal_handler_options=SignalHandlerOptions.NO)
+        init(args=[], domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
         self.node = Node('demo_display', enable_rosout=False, start_parameter_services=False)
         self.executor = SingleThreadedExecutor()
         self.executor.add_node(self.node)

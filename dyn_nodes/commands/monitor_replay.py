@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,8 +63,7 @@ def run(args: argparse.Namespace) -> int:
     console = Console(highlight=False, emoji=False, markup=False, stderr=args.json)
     try:
         with claimed_domain() as domain:
-            os.environ['ROS_DOMAIN_ID'] = str(domain)
-            replayed = replay_bag(args.bag, directory / 'bag', _parameters(args), namespace)
+            replayed = replay_bag(args.bag, directory / 'bag', _parameters(args), namespace, domain)
         made = make_with_progress(
             console,
             directory / 'bag',

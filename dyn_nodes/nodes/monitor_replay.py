@@ -53,9 +53,9 @@ class Replayed(NamedTuple):
 
 
 @contextmanager
-def _node(parameters: dict[str, Any]) -> Iterator[StabilityMonitorNode]:
+def _node(parameters: dict[str, Any], domain: int | None) -> Iterator[StabilityMonitorNode]:
     context = Context()
-    init(args=['monitor_replay', '--ros-args', '-r', f'__ns:={NAMESPACE}'], context=context)
+    init(args=['monitor_replay', '--ros-args', '-r', f'__ns:={NAMESPACE}'], context=context, domain_id=domain)
     try:
         made = [Parameter(name, value=value) for name, value in parameters.items()]
         node = StabilityMonitorNode(context=context, parameter_overrides=made)
@@ -68,7 +68,9 @@ def _node(parameters: dict[str, Any]) -> Iterator[StabilityMonitorNode]:
         context.try_shutdown()
 
 
-def replay_bag(path: Path, directory: Path, parameters: dict[str, Any], namespace: str = '') -> Replayed:
+def replay_bag(
+    path: Path, directory: Path, parameters: dict[str, Any], namespace: str = '', domain: int | None = None
+) -> Replayed:
     """Give the measurements of a bag to a stability monitor; write them and what it publishes to a new bag.
 
     Args:
@@ -76,6 +78,7 @@ def replay_bag(path: Path, directory: Path, parameters: dict[str, Any], namespac
         directory: of the new bag; it must not exist.
         parameters: of stability_monitor_node, `machine` among them.
         namespace: of the machine's topics, '' or `/loader`.
+        domain: of DDS, for the monitor; None: that of ROS_DOMAIN_ID.
 
     Raises:
         ReplayError: nothing in the bag that the monitor can use.
@@ -83,7 +86,7 @@ def replay_bag(path: Path, directory: Path, parameters: dict[str, Any], namespac
         ParameterError, ValueError: of the node.
         OSError: the new bag can't be written.
     """
-    with _node({**parameters, 'publish_tf': False}) as node, BagReader(path) as reader:
+    with _node({**parameters, 'publish_tf': False}, domain) as node, BagReader(path) as reader:
         topics = BagTopics(directory)
         try:
             replayed = _Replay(node, reader, topics, namespace).run(path)

@@ -56,10 +56,12 @@ from dyn_nodes.middleware import (
 from dyn_nodes.middleware.padding import zero_padding
 from dyn_nodes.nodes.ending import ignore_signals_at_exit
 from dyn_nodes.nodes.guarded import GuardedNode
+from dyn_nodes.nodes.neighbours import ADVICE, LEASE, LOOK, sources_of
+from dyn_nodes.nodes.neighbours import TOPIC as JOINT_STATES
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp, stamp_at
 from dyn_nodes.recording import BagError, BagWriter, QosRecord, Topic
-from dyn_nodes.recording.metadata import INFINITE
+from dyn_nodes.recording.metadata import INFINITE, MIXED
 from dyn_nodes.recording.ordering import HoldBack, simulated_time
 
 CHECKPOINT_PERIOD = 0.2
@@ -145,6 +147,9 @@ class RecorderNode(GuardedNode):
         self._last_change = time.monotonic()
         self._next_discovery = 0.0
         self._turn = 0
+        self.mixed: dict[str, str] = {}
+        self._two_since: dict[str, float] = {}
+        self._looked = 0.0
         self._last_report = (time.monotonic(), 0)
         self._diagnostics = self.create_publisher(message('diagnostic_msgs/msg/DiagnosticArray'), '/diagnostics', 10)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
@@ -201,6 +206,20 @@ class RecorderNode(GuardedNode):
             publishers = [p for p in self.get_publishers_info_by_topic(topic) if p.topic_type == kind]
             if publishers:
                 self._follow(topic, kind, publishers)
+        self._look_for_mixed(now, found)
+
+    def _look_for_mixed(self, now: float, found: list[tuple[str, str]]) -> None:
+        """Notice joint states of two publishers, once a second: two machines on the topics of one namespace."""
+        if now - self._looked < LOOK:
+            return
+        self._looked = now
+        for topic, _ in found:
+            sources = sources_of(self, topic) if topic.rpartition('/')[2] == JOINT_STATES else []
+            since = self._two_since.setdefault(topic, now) if len(sources) > 1 else self._two_since.pop(topic, now)
+            if now - since > LEASE and topic not in self.mixed:  # one that was killed is gone by now
+                self.mixed[topic] = ', '.join(sources)
+                text = f'{topic} has {len(sources)} publishers ({self.mixed[topic]}): the bag holds two machines'
+                self.get_logger().error(f'{text} on one topic; {ADVICE}')
 
     def _follow(self, topic: str, kind: str, publishers: list[Any]) -> None:
         """Subscribe to a topic, or again with weaker QoS when a publisher offers less than those of before."""
@@ -388,7 +407,8 @@ class RecorderNode(GuardedNode):
     def _close(self) -> None:
         lost = self.lost
         try:
-            self.bag.close({'messages_lost': str(lost)})
+            mixed = {MIXED: '; '.join(f'{topic}: {sources}' for topic, sources in self.mixed.items())}
+            self.bag.close({'messages_lost': str(lost), **(mixed if self.mixed else {})})
         except OSError as error:
             self._fail(error)
             return
@@ -415,13 +435,16 @@ class RecorderNode(GuardedNode):
 
     # --- diagnostics -------------------------------------------------------------------------------------------------
 
+    def _text_of_mixed(self) -> str:
+        return '; '.join(f'two machines on {topic}: {sources}' for topic, sources in self.mixed.items())
+
     def _report(self) -> None:
         """Report the state; on simulated time only faults, as the bag must not depend on the wall clock."""
         now = time.monotonic()
         before, count = self._last_report
         self._last_report = (now, self.received)
         lost = self.lost
-        if self.in_sim_time and not lost and not self.failure:
+        if self.in_sim_time and not lost and not self.failure and not self.mixed:
             return
         values = {
             'directory': str(self.bag.directory),
@@ -436,8 +459,8 @@ class RecorderNode(GuardedNode):
         kind = message('diagnostic_msgs/msg/DiagnosticStatus')
         status = kind(
             name=f'{self.get_fully_qualified_name().lstrip("/")}: recording',
-            level=kind.ERROR if self.failure else kind.WARN if lost else kind.OK,
-            message=self.failure or (f'{lost} messages lost' if lost else 'recording'),
+            level=kind.ERROR if self.failure or self.mixed else kind.WARN if lost else kind.OK,
+            message=self.failure or self._text_of_mixed() or (f'{lost} messages lost' if lost else 'recording'),
         )
         pair = message('diagnostic_msgs/msg/KeyValue')
         status.values = [pair(key=key, value=str(value)) for key, value in values.items()]
@@ -471,14 +494,16 @@ def main(args: list[str] | None = None) -> int:
     a context that has been shut down could not give out those that are still on their way.
 
     Returns:
-        Exit status: 0, or 1 when the bag could not be made or written.
+        Exit status: 0, or 1 when the bag could not be made or written, or holds two machines on one topic.
     """
     faulthandler.enable()
     ignore_signals_at_exit()
     node: RecorderNode | None = None
     signals: list[int] = []  # no Event: a second signal, in the middle of setting it, would wait for the first for ever
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, frame: signals.append(number))
+    saved = {
+        number: signal.signal(number, lambda number, frame: signals.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
         init(args=args, signal_handler_options=SignalHandlerOptions.NO)
         node = RecorderNode()
@@ -492,7 +517,9 @@ def main(args: list[str] | None = None) -> int:
         if node is not None:
             node.destroy_node()
         try_shutdown()
-    return 1 if node is None or node.failure else 0
+        for number, handler in saved.items():
+            signal.signal(number, handler)
+    return 1 if node is None or node.failure or node.mixed else 0
 
 
 if __name__ == '__main__':

@@ -17,6 +17,8 @@ from pathlib import Path
 VERSION = 9
 ROS_DISTRO = 'jazzy'
 INFINITE = 9223372036854775807
+MIXED = 'machines_mixed'
+"""Key of `custom_data`: topics on which a recorder has seen two machines, with their publishers."""
 _PLAIN = re.compile(r'[A-Za-z/_][A-Za-z0-9/_.~-]*')
 
 

@@ -64,6 +64,13 @@ class BagReader:
     ) -> None:
         self._reader.close()
 
+    @property
+    def custom_data(self) -> dict[str, str]:
+        """Free text of the metadata by key, empty where a bag has none."""
+        metadata = self._guarded(lambda: self._reader.storage.metadata)
+        custom = getattr(metadata, 'custom', None)
+        return {str(key): str(value) for key, value in custom.items()} if isinstance(custom, dict) else {}
+
     def messages(
         self, connections: Collection[Any] | None = None, start: int | None = None, stop: int | None = None
     ) -> Iterator[Message]:

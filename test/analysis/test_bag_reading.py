@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
-from recorded_run import HEADER, BagOfRun, pressure, stamp, write_run
+from recorded_run import HEADER, TYPES, BagOfRun, header, pressure, stamp, vector, write_run
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
@@ -165,3 +167,65 @@ def test_a_bag_of_others_lists_what_it_has(tmp_path):
 def test_a_missing_topic_is_named_where_it_is_asked_for(recovered):
     with pytest.raises(BagReadingError, match='expected messages of /imu, found '):
         recovered.data.table('imu')
+
+
+KINDS = ('description', 'joints', 'machine', 'mark', 'wheels')
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_two_machines_on_the_topics_of_one_namespace_are_refused(tmp_path, recovered_run, kind):
+    run, profile = recovered_run
+    machine = run.system.machine
+    with BagOfRun(tmp_path / 'bag') as bag:
+        write_start(bag, run, profile)
+        if kind == 'description':
+            bag.write('robot_description', 'std_msgs/msg/String', 0.0, data='<robot name="other"/>')
+        if kind == 'joints':
+            zero = np.zeros(2)
+            fields = {'position': zero, 'velocity': zero, 'effort': zero}
+            bag.write(
+                'joint_states', 'sensor_msgs/msg/JointState', 0.01, header=header(0.01), name=['lift', 'tilt'], **fields
+            )
+        if kind == 'machine':
+            for name, at in ((machine.name, ''), ('telehandler', ''), ('excavator', 'yard/')):
+                write_machine(bag, name, f'{at}dynamics_node')
+        if kind == 'mark':
+            bag.writer.set_custom_data('machines_mixed', '/joint_states: /dynamics_node, /sim')
+        if kind == 'wheels':
+            wrench = TYPES['geometry_msgs/msg/Wrench'](vector((0, 0, 1)), vector((0, 0, 0)))
+            bag.write('ground_reactions/mid', 'geometry_msgs/msg/WrenchStamped', 0.0, header=header(0.0), wrench=wrench)
+    expected = {
+        'description': 'expected one machine on the topics of /, found 2 different robot_description',
+        'joints': 'found joint_states of .*boom_joint.*; lift, tilt; record each machine in a namespace',
+        'machine': r'found log_loader \(dynamics_node\), telehandler \(dynamics_node\); record each',
+        'mark': 'found /joint_states: /dynamics_node, /sim; record each',
+        'wheels': 'expected ground_reactions of log_loader .*, found those of mid, too: another machine',
+    }
+    with pytest.raises(BagReadingError, match=expected[kind]):
+        read_run(tmp_path / 'bag')
+
+
+def test_machines_in_namespaces_of_their_own_are_kept_apart(tmp_path, recovered_run):
+    run, profile = recovered_run
+    with BagOfRun(tmp_path / 'bag') as bag:
+        write_start(bag, run, profile)
+        write_machine(bag, 'log_loader', 'dynamics_node')
+        write_machine(bag, 'telehandler', 'yard/dynamics_node')
+    assert read_run(tmp_path / 'bag').machine.name == 'log_loader'
+
+
+def write_start(bag: BagOfRun, run, profile) -> None:
+    """Write the first instants of a run."""
+    short = SimpleNamespace(
+        **{name: getattr(run, name) for name in ('system', 'parameters', 'state', 'output', 'overturned', 'end_time')},
+        times=run.times[:3],
+        all_outputs=run.all_outputs[:3],
+    )
+    write_run(bag, short, profile)
+
+
+def write_machine(bag: BagOfRun, name: str, node: str) -> None:
+    """Write diagnostics that name a machine."""
+    pairs = [TYPES['diagnostic_msgs/msg/KeyValue'](key='machine', value=name)]
+    status = TYPES['diagnostic_msgs/msg/DiagnosticStatus'](0, f'{node}: simulation', 'running', node, pairs)
+    bag.write('/diagnostics', 'diagnostic_msgs/msg/DiagnosticArray', 0.0, header=header(0.0), status=[status])

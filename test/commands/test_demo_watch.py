@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from domains import next_domain
 
 from dyn_nodes.commands import demo_run
 from dyn_nodes.commands.demo_run import STANDSTILL, DemoRun, _Watcher
@@ -87,9 +89,32 @@ def test_a_demo_that_fails_leaves_latest_for_the_commands_after_it(
         return DemoRun(directory / 'bag', directory / 'log', failure='simulated time has stood still for 180 s')
 
     monkeypatch.setattr(demo_run, 'run_nodes', failed)
-    monkeypatch.setenv('ROS_DOMAIN_ID', '3')
+    monkeypatch.delenv('ROS_DOMAIN_ID', raising=False)
+    before = dict(os.environ)
     assert main(['demo', '--fast', '--out', str(tmp_path / 'runs')]) == 1
+    assert dict(os.environ) == before
     assert (tmp_path / 'runs' / 'latest' / 'bag').is_dir()
     assert 'stood still' in capsys.readouterr().out
     assert main(['report', str(tmp_path / 'runs' / 'latest' / 'bag')]) == 1
     assert 'expected a bag directory' in capsys.readouterr().err
+
+
+def test_a_demo_in_a_domain_with_a_machine_does_not_start_and_names_the_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its report would be that of the other machine."""
+    from dyn_nodes.cli import main
+    from dyn_nodes.middleware import Context, Node, init, message
+
+    domain, context = next_domain(), Context()
+    init(args=['other'], context=context, domain_id=domain)
+    node = Node('sim', namespace='/yard', context=context)
+    node.create_publisher(message('sensor_msgs/msg/JointState'), '/joint_states', 10)
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(domain))
+    try:
+        assert main(['demo', '--fast', '--out', str(tmp_path / 'runs')]) == 1
+    finally:
+        node.destroy_node()
+        context.try_shutdown()
+    assert f'a machine runs in domain {domain} already: /yard/sim publishes joint_states' in capsys.readouterr().err
+    assert not (tmp_path / 'runs').exists()
