@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from dyn_nodes.printing import near
+
 
 def _equal_share(count: int) -> float:
     return 1.0 / max(count, 1)
@@ -34,7 +36,7 @@ AXES = {
     'J': ('kJ', 1e-3),
     'N kg m2': ('MN kg m2', 1e-6),
 }
-"""Unit of a plot's axis and its scale, by the unit of the values."""
+"""Unit of a plot's axis and its scale, by the unit of the values; another unit is shown as it is."""
 OK, CAUTION, DANGER = BANDS = ('ok', 'caution', 'danger')
 """Bands of a margin, from the best to the worst."""
 PARTS = (0.4, 0.2)
@@ -139,7 +141,7 @@ class Measure:
         if not self.topic:
             object.__setattr__(self, 'topic', self.name)
         if not self.display_unit:
-            unit, scale = AXES[self.unit]
+            unit, scale = AXES.get(self.unit, (self.unit, 1.0))
             object.__setattr__(self, 'display_unit', unit)
             object.__setattr__(self, 'scale', scale)
 
@@ -299,7 +301,7 @@ def friction_levels() -> Levels:
 def measure(name: str) -> Measure:
     """Return a measure. Raises KeyError, with the known ones, for a name that does not exist."""
     if name not in MEASURES:
-        raise KeyError(f'unknown stability measure {name!r}; known: {", ".join(MEASURES)}')
+        raise KeyError(f'unknown stability measure {name!r}{near(name, MEASURES)}; known: {", ".join(MEASURES)}')
     return MEASURES[name]
 
 

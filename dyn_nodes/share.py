@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from dyn_nodes.printing import printable
+from dyn_nodes.printing import near, printable
 
 PACKAGE = 'dyn_nodes'
 SOURCE_TREE = Path(__file__).resolve().parent.parent
@@ -76,7 +76,8 @@ def find_resource(name: str | Path) -> Path:
     siblings = sorted(entry.name for entry in path.parent.iterdir()) if path.parent.is_dir() else []
     known = ', '.join(siblings) or 'nothing'
     shown, folder = printable(str(name)), printable(path.parent.name)
-    raise FileNotFoundError(f'{shown} was not found in {share}; {folder}/ holds {known}')
+    hint = near(path.name, siblings)
+    raise FileNotFoundError(f'{shown} was not found in {share}{hint}; {folder}/ holds {known}')
 
 
 def named_file(given: str | Path, folder: str) -> Path:

@@ -29,6 +29,7 @@ from dyn_nodes.control.hand.workspace import SINGULAR, ranges_of
 from dyn_nodes.model.constraint import MachineConstraint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import Frame, build_tree
+from dyn_nodes.printing import near
 from dyn_nodes.simulation.machine_rows import machine_constraints
 
 Array = NDArray[np.float64]
@@ -101,7 +102,7 @@ class ClosedHand:
         self.tree = build_tree(fixed)
         known = {each.name for each in machine.links}
         if link not in known:
-            raise HandError(f'unknown link {link!r}; known: {", ".join(sorted(known))}')
+            raise HandError(f'unknown link {link!r}{near(link, sorted(known))}; known: {", ".join(sorted(known))}')
         self.kinematics = HandKinematics(self.tree, link)
         self.machine, self.link, self.names = machine, link, self.kinematics.names
         self._rows = machine_constraints(replace(fixed, constraints=loop_constraints(machine)), self.tree)

@@ -17,12 +17,12 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.analysis.oil_shooting import PARAMETERS, ActuatorRecord, FitError, Shooting, Signal
+from dyn_nodes.analysis.oil_shooting import PARAMETERS, ActuatorRecord, FitError, NothingToFitError, Shooting, Signal
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.model.actuators import OilActuator
 from dyn_nodes.model.machine import Machine
 
-__all__ = ['ActuatorFit', 'ActuatorRecord', 'Estimate', 'FitError', 'Signal', 'fit_actuator']
+__all__ = ['ActuatorFit', 'ActuatorRecord', 'Estimate', 'FitError', 'NothingToFitError', 'Signal', 'fit_actuator']
 
 Array = NDArray[np.float64]
 TRUSTED = 0.2  # relative standard error beyond which an estimate says nothing
@@ -77,10 +77,11 @@ def fit_actuator(machine: Machine, actuator: OilActuator, record: ActuatorRecord
         record: at least a few seconds in which the valve opens both ways, pressures at 50 Hz or faster.
 
     Raises:
-        FitError: too short, or a valve that never opens.
+        NothingToFitError: a valve that never opens, or a shared pump.
+        FitError: too short.
     """
     if machine.pump_of(actuator.name) is not None:
-        raise FitError(f'{actuator.name}: fed by a shared pump, whose flow to this valve is not measured')
+        raise NothingToFitError(f'{actuator.name}: fed by a shared pump, whose flow to this valve is not measured')
     fit = Shooting(machine, actuator, record)
     start = np.concatenate([np.zeros(len(PARAMETERS)), fit.first_pressures() / fit.pressure_scale])
     for tolerance in TOLERANCES:

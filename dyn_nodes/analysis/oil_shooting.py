@@ -35,6 +35,10 @@ class FitError(ValueError):
     """The data do not allow a fit; the message says what they lack."""
 
 
+class NothingToFitError(FitError):
+    """The actuator is sound, and the log has nothing to fit it to: its valve never opens, or its flow is not known."""
+
+
 @dataclass(frozen=True, eq=False)
 class Signal:
     """Samples over time: times (m,) s, values (m,)."""
@@ -122,7 +126,7 @@ class Shooting:
     def _check_opening(self, spool: Array) -> None:
         opening = np.abs(spool) > self.actuator.valve.dead_zone
         if opening.mean() < LEAST_OPENING:
-            raise FitError(
+            raise NothingToFitError(
                 f'{self.actuator.name}: the spool leaves its dead zone of {1e3 * self.actuator.valve.dead_zone:g} mm '
                 f'in {100 * opening.mean():.1f} % of the time; there is nothing to fit'
             )

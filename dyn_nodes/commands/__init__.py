@@ -12,6 +12,8 @@ import difflib
 import textwrap
 from typing import Any
 
+from dyn_nodes.printing import near, printable
+
 WIDTH = 79
 """Greatest width of a line of help, so that it can be read and copied on a terminal of 80 columns."""
 MACHINE_HELP = 'name of a machine of this package, or its URDF'
@@ -60,6 +62,16 @@ class CommandParser(argparse.ArgumentParser):
     def __init__(self, *args: Any, **options: Any) -> None:
         options.setdefault('formatter_class', HelpFormatter)
         super().__init__(*args, **options)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse; what a sub-command does not know is its own error, with its own usage."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            options = [option[2:] for option in self._option_string_actions if option.startswith('--')]
+            word = unknown[0].partition('=')[0]
+            hint = near(word[2:], options, '--') if word.startswith('--') else ''
+            self.error(f'unrecognized arguments: {" ".join(map(printable, unknown))}{hint}')
+        return found, unknown
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         try:

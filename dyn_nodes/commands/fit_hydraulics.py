@@ -41,25 +41,29 @@ def add_verb(verbs: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Fit and print; return 0 where every actuator chosen was fitted."""
+    """Fit and print; return 0 where every actuator chosen was fitted; without a choice every one that the log moves."""
     report = machine_report(args.machine, args.config)
     if report.machine is None:
         for problem in report.problems:
             print(problem, file=sys.stderr)
         return 1
-    fits, failures = _fit(report.machine, args)
+    fits, failures, left_out = _fit(report.machine, args)
     if args.json:
-        print(json.dumps({'fits': [_as_json(fit) for fit in fits], 'failures': failures}, indent=2))
+        found = {'fits': [_as_json(fit) for fit in fits], 'failures': failures, 'left_out': left_out}
+        print(json.dumps(found, indent=2))
     else:
         _print(fits)
+        for text in left_out:
+            print(f'dyn-nodes: not fitted: {printable(text)}', file=sys.stderr)
         for failure in failures:
             print(f'dyn-nodes: {printable(failure)}', file=sys.stderr)
     return 0 if fits and not failures else 1
 
 
-def _fit(machine: Machine, args: argparse.Namespace) -> tuple[list[ActuatorFit], list[str]]:
+def _fit(machine: Machine, args: argparse.Namespace) -> tuple[list[ActuatorFit], list[str], list[str]]:
+    """Return the fits, why others failed, and why others, none of them chosen, have nothing to be fitted to."""
     from dyn_nodes.analysis.bag_reading import BagReadingError, read_bag
-    from dyn_nodes.analysis.hydraulic_fit import FitError, fit_actuator
+    from dyn_nodes.analysis.hydraulic_fit import FitError, NothingToFitError, fit_actuator
     from dyn_nodes.analysis.hydraulic_recording import actuator_record, is_recorded
     from dyn_nodes.model.actuators import hydraulic
 
@@ -77,13 +81,17 @@ def _fit(machine: Machine, args: argparse.Namespace) -> tuple[list[ActuatorFit],
             wanted = f'{data.namespace}/hydraulics/<actuator>/spool and pressures'
             known = printable(', '.join(sorted(data.counts)))
             raise CommandError(f'{args.bag}: expected {wanted}, found {known}')
-    fits, failures = [], []
+    fits, failures, left_out = [], [], []
     for actuator in chosen:
         try:
             fits.append(fit_actuator(machine, actuator, actuator_record(data, actuator)))
+        except NothingToFitError as error:
+            (failures if args.actuator else left_out).append(str(error))
         except ValueError as error:  # signals may be anything: too few, at no times
             failures.append(str(error) if isinstance(error, FitError) else f'{actuator.name}: {error}')
-    return fits, failures
+    if not fits:
+        failures, left_out = [*failures, *left_out], []
+    return fits, failures, left_out
 
 
 def _chosen(machine: Machine, names: list[str] | None) -> list[Actuator]:

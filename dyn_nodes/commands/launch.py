@@ -35,9 +35,9 @@ def run(args: argparse.Namespace) -> int:
     from dyn_nodes.share import PACKAGE
 
     words, package, name = list(args.arguments), PACKAGE, args.file
-    if words and ':=' not in words[0]:  # `ros2 launch PACKAGE FILE`
-        package, name = name, words.pop(0)
     try:
+        if words and ':=' not in words[0] and _is_package(name, words[0]):  # `ros2 launch PACKAGE FILE`
+            package, name = name, words.pop(0)
         path = find_launch_file(name, package)
         if args.show_args:
             _show(declared_arguments(path))
@@ -45,6 +45,28 @@ def run(args: argparse.Namespace) -> int:
         return run_launch(path, parse_launch_arguments(words))
     except LaunchError as error:
         raise CommandError(error.text) from None
+
+
+def _is_package(name: str, word: str) -> bool:
+    """Return whether the first word is a package and the second its launch file, not a file and a misspelt argument.
+
+    Raises:
+        LaunchError: the second word is a misspelt argument.
+    """
+    from dyn_nodes.launching import LaunchError, find_launch_file
+    from dyn_nodes.launching.runner import parse_launch_arguments
+    from dyn_nodes.share import PACKAGE, ament_prefix
+
+    if name == PACKAGE or ament_prefix(name) is not None:
+        return True
+    try:
+        find_launch_file(name)
+    except LaunchError as error:
+        if '=' in word or 'did you mean' in str(error):
+            raise
+        return True  # a package that is not here
+    parse_launch_arguments([word])
+    return False
 
 
 def _show(arguments: list) -> None:

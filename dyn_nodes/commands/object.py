@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+from dyn_nodes.printing import near
 
 if TYPE_CHECKING:
     from dyn_nodes.deformable.deformable_object import DeformableObject
@@ -73,8 +74,9 @@ def _file(given: str) -> Path:
     try:
         return find_resource(f'config/objects/{given}.yaml')
     except FileNotFoundError:
-        known = ', '.join(sorted(file.stem for file in (share_directory() / 'config/objects').glob('*.yaml')))
-        raise CommandError(f'object: expected a file, or one of {known}; found {given!r}') from None
+        names = sorted(file.stem for file in (share_directory() / 'config/objects').glob('*.yaml'))
+        found = f'{given!r}{near(given, names)}'
+        raise CommandError(f'object: expected a file, or one of {", ".join(names)}; found {found}') from None
 
 
 def _as_json(item: DeformableObject, facts: ObjectFacts, change: list[float] | None) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+from dyn_nodes.printing import near
 
 if TYPE_CHECKING:
     from dyn_nodes.control.platform_path import Path as PlannedPath
@@ -117,8 +118,9 @@ def _file(given: str, what: str, folder: str) -> Path:
     try:
         return find_resource(f'{folder}/{given}.yaml')
     except FileNotFoundError:
-        known = ', '.join(sorted(file.stem for file in (share_directory() / folder).glob('*.yaml')))
-        raise CommandError(f'{what}: expected a file, or one of {known}; found {given!r}') from None
+        names = sorted(file.stem for file in (share_directory() / folder).glob('*.yaml'))
+        found = f'{given!r}{near(given, names)}'
+        raise CommandError(f'{what}: expected a file, or one of {", ".join(names)}; found {found}') from None
 
 
 def _pairs(option: str, given: list[str], machine: OmniMachine, least: float) -> dict[str, float]:
@@ -146,7 +148,9 @@ def _path(given: str) -> tuple[str, PlannedPath, tuple[float, float]]:
         return given, NAMED_PATHS[given][1](), (0.0, NAMED_DURATION)
     if not (Path(given).exists() or Path(given).suffix):
         known = '; '.join(f'{name}: {text}' for name, (text, _) in NAMED_PATHS.items())
-        raise CommandError(f'path: expected a file of waypoints, or a name ({known}); found {given!r}')
+        raise CommandError(
+            f'path: expected a file of waypoints, or a name ({known}); found {given!r}{near(given, NAMED_PATHS)}'
+        )
     path = load_waypoints(given)
     return Path(given).name, path, (path.start, path.start + path.duration)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from dyn_nodes.commands import CommandError
 from dyn_nodes.commands.plain_messages import service_class
+from dyn_nodes.printing import near
 
 SPIN_TIME = 1.0
 POLL_PERIOD = 0.02
@@ -122,8 +123,8 @@ def find_node(node: Any, name: str, spin_time: float) -> tuple[str, str]:
     found = wait_until(search, spin_time)
     if found is None:
         names = sorted({full_name(*entry) for entry in node.get_node_names_and_namespaces()})
-        known = ', '.join(n for n in names if not is_hidden(n)) or 'none'
-        raise CommandError(f"node '{wanted}' was not found; running: {known}")
+        shown = [n for n in names if not is_hidden(n)]
+        raise CommandError(f"node '{wanted}' was not found{near(wanted, shown)}; running: {', '.join(shown) or 'none'}")
     return found
 
 
@@ -139,7 +140,8 @@ def find_topic_type(node: Any, topic: str, spin_time: float) -> str:
 
     kinds = wait_until(search, spin_time)
     if not kinds:
-        raise CommandError(f"topic '{topic}' does not appear to be published yet; could not determine its type")
+        hint = near(topic, [name for name, _ in node.get_topic_names_and_types()])
+        raise CommandError(f"topic '{topic}' does not appear to be published yet{hint}; could not determine its type")
     if len(kinds) > 1:
         raise CommandError(f"topic '{topic}' has several types: {', '.join(kinds)}; give one of them")
     return kinds[0]

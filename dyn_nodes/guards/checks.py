@@ -20,7 +20,7 @@ BOOKS = ('work', 'heat')
 """States that integrate the energy supplied to a system and the energy dissipated in it, J."""
 WORK_SCALE = 1e5
 """Usual size of work and heat, J."""
-GUARDED, INACCURATE = 'guarded', 'inaccurate'
+OVERTURNED, INACCURATE = 'overturned', 'inaccurate'
 """Status of a run that ended where the machine overturned; of a run that failed a check."""
 ENERGY_SHARE = 1e-2
 """Energy error allowed, over the energy exchanged."""
@@ -150,11 +150,11 @@ _KINDS = (('energy', np.nan, 'J'), ('gap', GREATEST_GAP, 'm or rad'))
 
 
 def judge(run: Any) -> None:
-    """Set the checks of a run (`simulation.Run`); `done` or `guarded` becomes `inaccurate` where a check fails."""
+    """Set the checks of a run (`simulation.Run`); `done` or `overturned` becomes `inaccurate` where a check fails."""
     run.checks = not_judged(NO_BOOKS) if run.books is None else run.books.checks()
     failed = [str(check) for check in run.checks if check.failed]
     if not failed:
         return
     run.detail = '; '.join([*failed, run.detail] if run.detail else failed)
-    if run.status in ('done', GUARDED):
+    if run.status in ('done', OVERTURNED):
         run.status = INACCURATE

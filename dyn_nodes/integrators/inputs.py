@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.integrators.tables import limit_of
+from dyn_nodes.printing import near
 
 Array = NDArray[np.float64]
 
@@ -56,7 +57,7 @@ class Inputs:
         table = np.zeros((len(self.knots), len(names)))
         for name, column in self.values.items():
             if name not in names:
-                raise KeyError(f'unknown input {name!r}; known: {", ".join(names)}')
+                raise KeyError(f'unknown input {name!r}{near(name, names)}; known: {", ".join(names)}')
             table[:, names.index(name)] = column
         return (self.knots, table) if delays is None else _shifted(self.knots, table, delays)
 

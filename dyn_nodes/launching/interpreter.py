@@ -18,6 +18,7 @@ from dyn_nodes.launching.errors import LaunchError, SubstitutionError
 from dyn_nodes.launching.parameters import guess, to_yaml
 from dyn_nodes.launching.substitutions import expand
 from dyn_nodes.launching.xmltree import Element, parse_xml
+from dyn_nodes.printing import near
 
 MAXIMUM_INCLUDES = 20
 CONFIGURATION = ('sigterm_timeout', 'sigkill_timeout', 'launch-prefix')
@@ -101,7 +102,8 @@ def _arg(element: Element, context: LaunchContext, description: LaunchDescriptio
     value = context.variables[argument.name]
     if argument.choices and value not in argument.choices:
         choices = ', '.join(argument.choices)
-        raise element.error(f"the argument '{argument.name}' expected one of {choices}; found {value!r}")
+        hint = near(value, argument.choices)
+        raise element.error(f"the argument '{argument.name}' expected one of {choices}; found {value!r}{hint}")
 
 
 def _let(element: Element, context: LaunchContext, description: LaunchDescription) -> None:

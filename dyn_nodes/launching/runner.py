@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -12,8 +13,10 @@ from pathlib import Path
 from dyn_nodes.launching.errors import LaunchError
 from dyn_nodes.launching.session import LaunchSession
 from dyn_nodes.launching.substitutions import SubstitutionError, package_share
+from dyn_nodes.printing import near
 from dyn_nodes.share import PACKAGE
 
+_MISSPELT = re.compile(r'-*(?P<name>[A-Za-z_]\w*)\s*(?:=|:|==|=:|: =|:= )\s*(?P<value>[^\s:=].*|)')
 SUFFIXES = ('.launch.xml', '_launch.xml', '.xml')
 
 
@@ -39,10 +42,18 @@ def find_launch_file(name: str, package: str = PACKAGE) -> Path:
             if candidate.suffix != '.xml':
                 raise LaunchError('expected an XML launch file: other kinds need ros2 launch', candidate)
             return candidate
+    names = sorted({_short(file.name) for file in folder.glob('*.xml')}) if folder.is_dir() else []
+    hint = near(_short(path.name), names)
     if path.suffix or '/' in name:
-        raise LaunchError('expected a launch file, found no such file', path)
-    known = ', '.join(sorted(p.name for p in folder.glob('*.xml'))) if folder.is_dir() else ''
-    raise LaunchError(f'no launch file {name!r}: neither a file here nor one of {known or "(none)"} in {folder}')
+        raise LaunchError(f'expected a launch file, found no such file{hint}', path)
+    if hint:
+        raise LaunchError(f'no launch file {name!r}{hint}, neither a file here nor one in {folder}')
+    raise LaunchError(f'no launch file {name!r}: neither a file here nor one of {", ".join(names)} in {folder}')
+
+
+def _short(name: str) -> str:
+    """Return the name of a launch file without what the command line may leave out."""
+    return next((name.removesuffix(suffix) for suffix in SUFFIXES if name.endswith(suffix)), name)
 
 
 def parse_launch_arguments(words: Iterable[str]) -> dict[str, str]:
@@ -55,9 +66,15 @@ def parse_launch_arguments(words: Iterable[str]) -> dict[str, str]:
     for word in words:
         name, separator, value = word.partition(':=')
         if not separator or not name:
-            raise LaunchError(f'expected arguments of the form name:=value, found {word!r}')
+            raise LaunchError(f'expected arguments of the form name:=value, found {word!r}{_meant(word)}')
         arguments[name] = value
     return arguments
+
+
+def _meant(word: str) -> str:
+    """Return the argument that a word was meant to be: `viewer=true`, `--viewer=true`, `viewer:true`."""
+    found = _MISSPELT.fullmatch(word)
+    return f' (did you mean {found["name"]}:={found["value"]}?)' if found else ''
 
 
 def _print(line: str) -> None:

@@ -36,7 +36,7 @@ class Run:
         conditions: payload and slope under which it ran.
         x: (t, n) states.
         last: (n,) state at the very end, to go on from by `simulate(x0=...)`.
-        status: `done`, `guarded` (overturned), `inaccurate` (it failed a check of its guard), `diverged`, `step too
+        status: `done`, `overturned`, `inaccurate` (it failed a check of its guard), `diverged`, `step too
             small`, or why the model ends there.
         detail: reason of a status other than `done`, with numbers.
         checks: of the guard: energy balance and gaps, with what was measured and what is allowed.

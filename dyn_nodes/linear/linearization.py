@@ -21,6 +21,7 @@ from dyn_nodes.linear.deviations import Choice, Coordinates, Deviations
 from dyn_nodes.linear.model import LinearModel, OperatingPoint
 from dyn_nodes.linear.output_slopes import OutputSlopes, constrained_outputs, tree_outputs
 from dyn_nodes.multibody import Tree, build_tree
+from dyn_nodes.printing import near
 
 Array = NDArray[np.float64]
 OWN_STATES = ('time', 'work', 'heat')
@@ -51,7 +52,7 @@ class Linearizer:
         known = {*system.state_names, *system.output_names}
         for name in self.outputs:
             if name not in known:
-                raise KeyError(f'unknown output {name!r}; known: {", ".join(sorted(known))}')
+                raise KeyError(f'unknown output {name!r}{near(name, sorted(known))}; known: {", ".join(sorted(known))}')
 
     @property
     def _driven(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from dyn_nodes.linear.frequency import Bode, bode
 from dyn_nodes.linear.modes import Mode, modes
 from dyn_nodes.linear.reachability import Reachability, reachability
+from dyn_nodes.printing import near
 
 Array = NDArray[np.float64]
 
@@ -193,4 +194,4 @@ def _place(name: str, names: Sequence[str], what: str) -> int:
     try:
         return list(names).index(name)
     except ValueError:
-        raise KeyError(f'unknown {what} {name!r}; known: {", ".join(names)}') from None
+        raise KeyError(f'unknown {what} {name!r}{near(name, names)}; known: {", ".join(names)}') from None

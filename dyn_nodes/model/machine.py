@@ -36,6 +36,7 @@ from dyn_nodes.model.schema import (
 )
 from dyn_nodes.model.terrain import Rise
 from dyn_nodes.model.wheel import FrictionPoint, Karnopp, LuGre, Wheel
+from dyn_nodes.printing import near
 
 __all__ = [
     'Actuator',
@@ -311,4 +312,5 @@ def _named(items, name: str, kind: str):  # type: ignore[no-untyped-def]
     for item in items:
         if item.name == name:
             return item
-    raise KeyError(f'unknown {kind} {name!r}; known: {", ".join(item.name for item in items) or "none"}')
+    known = [item.name for item in items]
+    raise KeyError(f'unknown {kind} {name!r}{near(name, known)}; known: {", ".join(known) or "none"}')

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dyn_nodes.model.machine import Array, Joint, Link, Machine, Payload
+from dyn_nodes.printing import near
 
 LEAST_RISE = 0.05
 """Sine of the angle to the plane of the ground at which a contact moves up or down with a joint."""
@@ -74,7 +75,7 @@ def joint_vector(machine: Machine, joints: Mapping[str, float] | None = None) ->
     chosen = initial_positions(machine)
     for name in joints or {}:
         if name not in chosen:
-            raise KeyError(f'unknown joint {name!r}; known: {", ".join(chosen)}')
+            raise KeyError(f'unknown joint {name!r}{near(name, chosen)}; known: {", ".join(chosen)}')
     return np.array([*(chosen | dict(joints or {})).values()], dtype=np.float64)
 
 

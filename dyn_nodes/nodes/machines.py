@@ -11,7 +11,7 @@ from pathlib import Path
 from dyn_nodes.model import Machine, load_machine
 from dyn_nodes.model.machine import InitialTwist, Payload
 from dyn_nodes.nodes.parameters import ParameterError
-from dyn_nodes.printing import printable
+from dyn_nodes.printing import near, printable
 from dyn_nodes.share import find_resource
 
 
@@ -178,8 +178,10 @@ def _by_joint(parameter: str, text: str, machine: Machine, expected: str) -> dic
             value = float(number)
         except ValueError:
             raise ParameterError(f'{where}expected joint={expected}') from None
+        if name.removesuffix(':') in known and name not in known:
+            raise ParameterError(f'{where}expected joint={expected} (did you mean {part.replace(":=", "=")!r}?)')
         if name not in known:
-            raise ParameterError(f'{where}unknown joint; known: {", ".join(known)}')
+            raise ParameterError(f'{where}unknown joint{near(name, known)}; known: {", ".join(known)}')
         if name in found:
             raise ParameterError(f'{where}{name} is named twice')
         found[name] = value

@@ -21,6 +21,7 @@ from typing import Any
 import yaml
 
 from dyn_nodes.middleware import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
+from dyn_nodes.printing import near
 
 LOADER: Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 """Of the files of this package; six times as fast where libyaml is there."""
@@ -117,7 +118,8 @@ class Declared:
         """Return why a value is none of the choices, or ''. Types and ranges are ROS's to check."""
         if not self.choices or value in self.choices:
             return ''
-        return f'parameter {self.name!r}: expected one of {", ".join(self.choices)}; found {value!r}'
+        hint = near(str(value), self.choices)
+        return f'parameter {self.name!r}: expected one of {", ".join(self.choices)}; found {value!r}{hint}'
 
 
 def declare(node: Any, table: Sequence[Declared]) -> dict[str, Any]:
@@ -227,7 +229,9 @@ def _declared(file: str, name: str, entry: dict[str, Any]) -> Declared:
             raise ParameterFileError(f'{place}: unknown key {key!r}; expected {", ".join(KEYS)}')
     kind = entry['type']
     if kind not in TYPES:
-        raise ParameterFileError(f'{place}: type: expected one of {", ".join(TYPES)}; found {kind!r}')
+        raise ParameterFileError(
+            f'{place}: type: expected one of {", ".join(TYPES)}; found {kind!r}{near(kind, TYPES)}'
+        )
     for key in ('default_value', 'description'):
         if key not in entry:
             raise ParameterFileError(f'{place}: {key} is missing')

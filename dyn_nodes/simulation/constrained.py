@@ -23,7 +23,7 @@ from dyn_nodes.constraints._dense_loops import OPERATOR, REDUCED
 from dyn_nodes.constraints.linear import RANK_TOLERANCE, Subspaces
 from dyn_nodes.constraints.solve import definite
 from dyn_nodes.elements.command_delay import input_delays
-from dyn_nodes.guards.checks import BOOKS, GUARDED, WORK_SCALE
+from dyn_nodes.guards.checks import BOOKS, OVERTURNED, WORK_SCALE
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.base_motion import tilted_beyond
 from dyn_nodes.multibody.spatial import Expression
@@ -187,7 +187,7 @@ class ConstrainedDynamics(ConstraintKernels):
     def guarded(self, x: Array) -> tuple[str, str]:
         """Return the status of a run that the guard ended at a state, and the reason."""
         assert self.machine is not None
-        return GUARDED, tilted_beyond(self.machine, x)
+        return OVERTURNED, tilted_beyond(self.machine, x)
 
     def trouble(self, x: Array, u: Array, p: Array) -> str:
         """Return how near rows of the constraints are to depend on each other, and which; '': without constraints."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.printing import near
 from dyn_nodes.simulation.assembly import gravity_vector
 
 Array = NDArray[np.float64]
@@ -20,7 +21,7 @@ class UnknownNameError(KeyError):
     """A state, input, parameter or output name that a system does not have."""
 
     def __init__(self, kind: str, name: str, known: tuple[str, ...]) -> None:
-        super().__init__(f'unknown {kind} {name!r}; known: {", ".join(known)}')
+        super().__init__(f'unknown {kind} {name!r}{near(name, known)}; known: {", ".join(known)}')
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -85,5 +86,5 @@ class NamedVectors:
 def index_of(names: Sequence[str], name: str) -> int:
     """Return the place of a name. Raises KeyError that lists the known ones."""
     if name not in names:
-        raise KeyError(f'unknown name {name!r}; known: {", ".join(names)}')
+        raise KeyError(f'unknown name {name!r}{near(name, names)}; known: {", ".join(names)}')
     return list(names).index(name)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.guards.checks import NO_BOOKS, Books, Check, books_of
+from dyn_nodes.guards.checks import NO_BOOKS, OVERTURNED, Books, Check, books_of
 from dyn_nodes.integrators.inputs import Inputs
 from dyn_nodes.integrators.tables import inputs_beside
 from dyn_nodes.simulation.events import Event
@@ -25,7 +25,7 @@ class Run:
 
     Attributes:
         times: (t,) s.  states: (t, n).
-        status: `done`, `inaccurate` (it failed a check of its guard), `diverged`, `guarded` (overturned), `step too
+        status: `done`, `inaccurate` (it failed a check of its guard), `diverged`, `overturned`, `step too
             small`, or why there are no rates.
         last: state at the very end.  end_time: s.
         counts: steps accepted and rejected by an adaptive method.
@@ -56,7 +56,7 @@ class Run:
     @property
     def overturned(self) -> bool:
         """True where the base tilted beyond the machine's limit."""
-        return self.status == 'guarded'
+        return self.status == OVERTURNED
 
     @cached_property
     def u(self) -> Array:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.elements.command_delay import input_delays
-from dyn_nodes.guards.checks import BOOKS, GUARDED, WORK_SCALE
+from dyn_nodes.guards.checks import BOOKS, OVERTURNED, WORK_SCALE
 from dyn_nodes.integrators import codes_of
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
@@ -160,7 +160,7 @@ class TreeDynamics:
 
     def guarded(self, x: Array) -> tuple[str, str]:
         """Return the status of a run that the guard ended at a state, and the reason."""
-        return GUARDED, tilted_beyond(self.machine, x)
+        return OVERTURNED, tilted_beyond(self.machine, x)
 
     def guard_limit(self, settings: Settings) -> float:
         """Return the least cosine of the tilt in a run."""

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.csv as pcsv
 from numpy.typing import NDArray
 
+from dyn_nodes.printing import near
 from dyn_nodes.sweeps.design import block_of
 from dyn_nodes.sweeps.store import StoreError, read_note, read_parts
 
@@ -91,7 +92,9 @@ def outcome_of(results: Results, name: str | None) -> str:
     if name is None:
         return [*results.outcomes, 'end_time'][1]  # the first column is the time of the end
     if name not in results.outcomes:
-        raise StoreError(f'--outcome: expected one of {", ".join(results.outcomes)}, found {name!r}')
+        raise StoreError(
+            f'--outcome: expected one of {", ".join(results.outcomes)}, found {name!r}{near(name, results.outcomes)}'
+        )
     return name
 
 

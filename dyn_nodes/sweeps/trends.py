@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.printing import near
 from dyn_nodes.sweeps.design import block_of
 from dyn_nodes.sweeps.report import Results
 from dyn_nodes.sweeps.sensitivity import share_interval
@@ -97,9 +98,8 @@ def _holds(results: Results, text: str) -> NDArray[np.bool_]:
         raise ConditionError(f'expected a flag, or name>number or name<number, found {text!r}')
     name, sign, limit = match.groups()
     if name not in results.outcomes and name not in results.note['factors']:
-        raise ConditionError(
-            f'expected one of {", ".join([*results.note["factors"], *results.outcomes])}, found {name!r}'
-        )
+        known = [*results.note['factors'], *results.outcomes]
+        raise ConditionError(f'expected one of {", ".join(known)}, found {name!r}{near(name, known)}')
     if sign is None:
         return np.asarray(results.column(name) == 1.0)
     try:

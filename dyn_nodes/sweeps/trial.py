@@ -24,9 +24,8 @@ Array = NDArray[np.float64]
 SUFFIX = '/voltage'
 TOGETHER = 64
 """Runs in memory at a time, with all their samples."""
-NO_START, NO_TASK, OVERTURNED = 'no start', 'no task', 'overturned'
-"""Status of runs beside those of `Run`: the machine has no equilibrium at the start; the task is none at these values;
-the machine overturned, where the run ends."""
+NO_START, NO_TASK = 'no start', 'no task'
+"""Status of runs beside those of `Run`: no equilibrium at the start; the task is none at these values."""
 
 
 def inputs_of_actuators(system: System) -> dict[str, str]:
@@ -149,12 +148,11 @@ class Trials:
         return begun, rows
 
     def _made(self, begun: Begun, run: Run) -> tuple[Cell, ...]:
-        status = OVERTURNED if run.overturned else run.status
         seen = self._seen(begun.case, run)
         cells = self._outcomes(seen)
         if self.sweep.record_period is not None:
             self._kept_samples[begun.number] = self._samples(begun.number, seen, cells)
-        return (begun.number, *begun.given, status, run.end_time, run.detail, *cells)
+        return (begun.number, *begun.given, run.status, run.end_time, run.detail, *cells)
 
     def start(self, case: Case) -> tuple[Array, Array]:
         """Return the parameters of a case, and the state from which it starts.

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.compile.tape import Tape
-from dyn_nodes.guards.checks import GUARDED, LEAST_GRAVITY
+from dyn_nodes.guards.checks import LEAST_GRAVITY, OVERTURNED
 from dyn_nodes.integrators import codes_of
 from dyn_nodes.multibody.spatial import cross
 from dyn_nodes.simulation.events import watched
@@ -184,7 +184,7 @@ class TeamDynamics:
         places = self.equations.places
         over = [robot.name for robot, place in zip(self.robots, places.q) if robot.has_overturned(x[place])]
         if over:
-            return GUARDED, f'{", ".join(over)}: the base has tilted beyond its limit'
+            return OVERTURNED, f'{", ".join(over)}: the base has tilted beyond its limit'
         return 'unsound', 'the choice of independent velocities no longer holds'
 
     def guard_limit(self, settings: Settings) -> float:

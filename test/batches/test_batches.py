@@ -44,7 +44,7 @@ def reaching(system, starts):
 
 def test_runs_in_lanes_are_the_runs_alone(reaching):
     together, alone = reaching
-    assert {run.status for run in alone} == {'done', 'guarded'}
+    assert {run.status for run in alone} == {'done', 'overturned'}
     for found, expected in zip(together, alone):
         assert (found.status, found.end_time) == (expected.status, expected.end_time)
         np.testing.assert_array_equal(found.times, expected.times)

@@ -120,7 +120,7 @@ def test_wheels_never_pull(task):
 def test_machine_overturns_without_recovery(system):
     result = run(system, P3D_NO_RECOVERY, 16.0)
     assert result.overturned
-    assert result.status == 'guarded'
+    assert result.status == 'overturned'
     assert result.end_time == pytest.approx(13.0, abs=0.1)
     assert degrees(np.arccos(1 - 2 * (result.last[3] ** 2 + result.last[4] ** 2))) == pytest.approx(75.0, abs=0.1)
 

@@ -12,6 +12,7 @@ from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.rotations import matrix_of_rotation_vector, rotation_vector
 from dyn_nodes.multibody.influence import Coefficients, TransferredModel, TreeCoefficients, TreePosition
 from dyn_nodes.multibody.tree import Tree, build_tree
+from dyn_nodes.printing import near
 
 Array = NDArray[np.float64]
 ROWS = ('x', 'y', 'z', 'rx', 'ry', 'rz')
@@ -163,7 +164,8 @@ class HandKinematics:
             HandError: as the class.
         """
         if link not in {each.name for each in machine.links}:
-            raise HandError(f'unknown link {link!r}; known: {", ".join(each.name for each in machine.links)}')
+            known = [each.name for each in machine.links]
+            raise HandError(f'unknown link {link!r}{near(link, known)}; known: {", ".join(known)}')
         fixed = replace(machine, base=replace(machine.base, attachment='fixed'), loads=())
         tree = build_tree(fixed)
         movable = {joint.name: joint for joint in machine.movable_joints}
@@ -200,7 +202,7 @@ class HandKinematics:
         q = np.zeros(len(self.names))
         for name, value in positions.items():
             if name not in self.names:
-                raise HandError(f'unknown joint {name!r}; known: {", ".join(self.names)}')
+                raise HandError(f'unknown joint {name!r}{near(name, self.names)}; known: {", ".join(self.names)}')
             if not np.isfinite(value):
                 raise HandError(f'joint {name!r}: expected a finite position, found {value}')
             q[self.names.index(name)] = value
