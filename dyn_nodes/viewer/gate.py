@@ -22,7 +22,7 @@ from dyn_nodes.viewer.access import Access
 from dyn_nodes.viewer.page_script import BEAT, with_script
 
 MOST_PAGES = 32
-"""Websockets that are open at a time."""
+"""Websockets that are open at a time: so many with the token, and as many that only look."""
 CAMERA = 'ViewerCameraMessage'
 CAMERA_SIZES = {
     'wxyz': 4,
@@ -136,11 +136,15 @@ class Gate:
         if upgrades != ['websocket']:
             return 'Upgrade: expected websocket'
         refusal = self.access.refusal_of_origin(headers.get_all('Origin'), hosts[0])
-        if not refusal and len(self._open) >= MOST_PAGES:
-            refusal = f'{MOST_PAGES} pages are open'
+        if not refusal and self._count_open(bool(right)) >= MOST_PAGES:
+            refusal = f'{MOST_PAGES} pages {"with" if right else "without"} the token are open'
         if not refusal and right:
             self._entitled.add(connection)
         return refusal
+
+    def _count_open(self, entitled: bool) -> int:
+        """Return the number of open connections with the token, or of those without."""
+        return sum((connection in self._entitled) == entitled for connection in self._open)
 
     # -- messages ------------------------------------------------------------------------------------------------------
 

@@ -163,11 +163,17 @@ def test_hidden_or_silent_page_may_not_drive():
         cockpit.stop()
 
 
-def test_number_of_open_pages_is_bounded(cockpit):
+@pytest.mark.parametrize(('crowd', 'late'), [('none', 'right'), ('right', 'none')])
+def test_number_of_open_pages_is_bounded_and_pages_with_the_token_have_their_own_places(cockpit, crowd, late):
+    """Programs that were not given the token must not keep the operator out."""
     with contextlib.ExitStack() as stack:
         for _ in range(MOST_PAGES):
-            stack.enter_context(Page(cockpit, 'none'))
-        assert status_of(lambda: Page(cockpit)) == 403
+            stack.enter_context(Page(cockpit, crowd))
+        assert status_of(lambda: Page(cockpit, crowd)) == 403
+        page = stack.enter_context(Page(cockpit, late))
+        number = page.join()
+        page.send(BEAT_MESSAGE)
+        until(lambda: (number in cockpit.drivers) == (late == 'right'))
     until(lambda: not cockpit.gate._open)
 
 
