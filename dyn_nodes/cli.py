@@ -16,6 +16,7 @@ from dyn_nodes import __version__
 from dyn_nodes.commands import CommandError, CommandParser
 from dyn_nodes.compiling import CompilationNotice
 from dyn_nodes.printing import printable
+from dyn_nodes.processes import ProcessesLostError
 
 COMMANDS = (
     'launch',
@@ -114,6 +115,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         lines = [printable(line) for line in str(error).split('\n')]
         print('dyn-nodes:', '\n'.join(lines), file=sys.stderr)
         return error.status
+    except ProcessesLostError as error:
+        print(f'dyn-nodes: {error}', file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # the reader of a pipe has seen enough

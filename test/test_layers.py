@@ -36,6 +36,7 @@ BESIDE = {
     'sealing': 0,
     'turns': 0,
     'garbage': 0,
+    'processes': 0,
     'measures': LEVEL['stability'],
     'compile': LEVEL['multibody'],
     'integrators': LEVEL['simulation'],

@@ -7,10 +7,8 @@ noise; and another wrong machine to start from. The same number gives the same c
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
-from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -40,6 +38,7 @@ from dyn_nodes.analysis.valve_fit import PARAMETERS, SENSORS, start_values
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.processes import LastingPool
 from dyn_nodes.share import find_resource
 
 Array = NDArray[np.float64]
@@ -207,7 +206,7 @@ def run_cases(numbers: Sequence[int], seconds: float, jobs: int = 1) -> Iterator
     if jobs == 1:
         yield from zip(numbers, map(result_of, numbers))
         return
-    with ProcessPoolExecutor(jobs, get_context('spawn')) as pool:
+    with LastingPool(jobs, name='case') as pool:
         yield from zip(numbers, pool.map(result_of, numbers))
 
 

@@ -6,13 +6,12 @@ import argparse
 import json
 import os
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.commands import CONFIG_HELP, CommandError, tables
+from dyn_nodes.processes import LastingPool
 
 if TYPE_CHECKING:
     from dyn_nodes.model.machine import Machine
@@ -111,8 +110,8 @@ def _checked(args: argparse.Namespace, machine: Machine) -> Iterator[PayloadResu
     if args.jobs == 1:
         yield from map(check_in_worker, numbers)
         return
-    with ProcessPoolExecutor(args.jobs, get_context('spawn'), begin_worker, (machine,)) as pool:
-        yield from pool.map(check_in_worker, numbers, chunksize=10)
+    with LastingPool(args.jobs, begin_worker, (machine,), 'ten cases') as pool:
+        yield from pool.map(check_in_worker, numbers, together=10)
 
 
 def _print(found: dict[str, Any], limit: float) -> None:

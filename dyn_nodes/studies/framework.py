@@ -18,14 +18,12 @@ import difflib
 import importlib
 import itertools
 import math
-import multiprocessing
 import os
 import pkgutil
 import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass, field
 from types import TracebackType
@@ -35,6 +33,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from dyn_nodes.processes import LastingPool
 from dyn_nodes.studies.listing import natural
 
 if TYPE_CHECKING:
@@ -173,7 +172,7 @@ class Workers(AbstractContextManager['Workers']):
 
     def __init__(self, count: int | None = None, progress: bool | None = None) -> None:
         self.count = count or _cores()
-        self._pool: ProcessPoolExecutor | None = None
+        self._pool: LastingPool | None = None
         self._stack = ExitStack()
         console = Console(stderr=True)
         shown = console.is_terminal if progress is None else progress
@@ -195,7 +194,7 @@ class Workers(AbstractContextManager['Workers']):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._pool is not None:
-            self._pool.shutdown(wait=kind is None, cancel_futures=True)
+            self._pool.close(at_once=kind is not None)
         self._stack.close()
 
     def map(self, function: Callable[[Case], Result], cases: list[Case], label: str = '') -> list[Result]:
@@ -215,7 +214,7 @@ class Workers(AbstractContextManager['Workers']):
             return map(function, cases)
         if self._pool is None:
             # spawned, not forked: a forked child of a process with threads (the bar has one) may hang
-            self._pool = ProcessPoolExecutor(self.count, mp_context=multiprocessing.get_context('spawn'))
+            self._pool = LastingPool(self.count, name='case')
         return self._pool.map(function, cases)
 
 

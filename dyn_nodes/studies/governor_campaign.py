@@ -13,9 +13,8 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from dyn_nodes.control.tip_over_governor import GovernorSettings
 from dyn_nodes.model.fingerprint import code_fingerprint, machine_fingerprint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.printing import printable
+from dyn_nodes.processes import LastingPool
 from dyn_nodes.studies.governed_run import Rig
 from dyn_nodes.studies.governor_cases import Box, Case, random_case
 from dyn_nodes.studies.json_lines import cut_last_line, json_objects
@@ -139,7 +139,7 @@ class Campaign:
         self.kind = kind
         self.progress = progress
         self._jobs = jobs
-        self._pool: ProcessPoolExecutor | None = None
+        self._pool: LastingPool | None = None
         self._rig: Rig | None = None
         known = json.dumps(asdict(self.settings), sort_keys=True)
         self._salt = code_fingerprint() + machine_fingerprint(machine) + known + kind.name
@@ -149,13 +149,15 @@ class Campaign:
     def __enter__(self) -> Campaign:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.close(at_once=kind is not None)
+            self._pool = None
 
     def close(self) -> None:
         """End the processes."""
         if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
+            self._pool.close()
             self._pool = None
 
     def run(self, cases: Sequence[Case], governed: bool = True) -> list[Record]:
@@ -177,10 +179,8 @@ class Campaign:
                 yield self.kind.run(self._rig, case, governed)
             return
         if self._pool is None:
-            self._pool = ProcessPoolExecutor(
-                self._jobs, get_context('spawn'), _begin, (self.machine, self.settings, self.kind)
-            )
-        yield from self._pool.map(_run, cases, [governed] * len(cases))
+            self._pool = LastingPool(self._jobs, _begin, (self.machine, self.settings, self.kind), 'case')
+        yield from self._pool.map(partial(_run, governed), cases)
 
     def _keep(self, key: str, record: Record) -> None:
         self._known[key] = record.outcome
@@ -221,7 +221,7 @@ def _begin(machine: Machine, settings: GovernorSettings, kind: Kind) -> None:
     _work = Rig(machine, settings), kind
 
 
-def _run(case: Case, governed: bool) -> Any:
+def _run(governed: bool, case: Case) -> Any:
     assert _work is not None
     rig, kind = _work
     return kind.run(rig, case, governed)

@@ -7,9 +7,7 @@ longer than `LASTING`. It lifts where it carries nothing for as long.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +23,7 @@ from dyn_nodes.model.machine import Machine, Slope
 from dyn_nodes.monitor.arm_pace import SLOWEST, STILL, ArmPace, slowed
 from dyn_nodes.monitor.grip_governor import GripGovernor, GripSettings
 from dyn_nodes.monitor.grip_model import COMING, GripModel, is_astray, joint_states
+from dyn_nodes.processes import LastingPool
 from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.stability.grip import grip_of
 
@@ -353,5 +352,5 @@ def _outcomes(job: _Job, numbers: range, jobs: int) -> Iterator[tuple[GripOutcom
     if jobs == 1:
         yield from map(job, numbers)
         return
-    with ProcessPoolExecutor(jobs, get_context('spawn')) as pool:
+    with LastingPool(jobs, name='case') as pool:
         yield from pool.map(job, numbers)

@@ -6,14 +6,14 @@ import math
 import pickle
 import tempfile
 import time
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.processes import LastingPool
 from dyn_nodes.sweeps.store import Store
 from dyn_nodes.sweeps.sweep import Sweep
 from dyn_nodes.sweeps.trial import Made, run_part
@@ -147,8 +147,8 @@ def _driver_seconds(sweep: Sweep, made: Made) -> float:
 
 def _start_seconds(sweep: Sweep, places: NDArray[np.intp]) -> float:
     """Return the processor time of a new process until it has made a run."""
-    with ProcessPoolExecutor(1, get_context('spawn')) as pool:
-        return pool.submit(_first_run, sweep, places).result()
+    with LastingPool(1, name='the first run') as pool:
+        return next(pool.map(partial(_first_run, sweep), [places]))
 
 
 def _first_run(sweep: Sweep, places: NDArray[np.intp]) -> float:
