@@ -18,7 +18,7 @@ from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
 
-from faults import bombs, clocks, computer, files, messages, processes
+from faults import bombs, clocks, computer, files, messages, processes, starts
 from faults.report import Row, write
 from faults.setups import SETUPS, Setup
 
@@ -82,6 +82,8 @@ def steps(args: argparse.Namespace) -> Iterator[Step]:
     if not args.no_computer:
         for part in (*computer.PARTS, *clocks.PARTS):
             yield part.__name__.replace('_', ' '), partial(_part, part)
+    for part in starts.PARTS if args.starts else ():
+        yield part.__name__.replace('_', ' '), partial(_part, part)
 
 
 def arguments(words: list[str] | None = None) -> argparse.Namespace:
@@ -100,6 +102,9 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
         default=most,
         metavar='N',
         help=f'failures of each machine in each mode ({most})',
+    )
+    parser.add_argument(
+        '--no-starts', action='store_false', dest='starts', help='leave out launches and command lines with mistakes'
     )
     parser.add_argument('--no-computer', action='store_true', help='leave out disk, home, memory, port and clocks')
     parser.add_argument(

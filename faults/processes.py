@@ -61,7 +61,6 @@ class Machine:
     def __init__(self, mode: str, domain: int, setup: Setup = LOG_LOADER) -> None:
         self.mode, self.setup = mode, setup
         self.environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain), 'DYN_NODES_MIDDLEWARE': 'embedded'}
-        os.environ['ROS_DOMAIN_ID'] = str(domain)
         # a shell starts what it puts into the background with SIGINT ignored, and children would inherit that
         signal.signal(signal.SIGINT, signal.default_int_handler)
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -69,7 +68,7 @@ class Machine:
         self.directory = tempfile.TemporaryDirectory()
         self.bags = 0
         self.context = Context()
-        init(args=['watcher'], context=self.context)
+        init(args=['watcher'], context=self.context, domain_id=domain)
         self.node = Node('watcher', context=self.context)
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)

@@ -81,7 +81,9 @@ def _fit(machine: Machine, args: argparse.Namespace) -> tuple[list[ActuatorFit],
             wanted = f'{data.namespace}/hydraulics/<actuator>/spool and pressures'
             known = printable(', '.join(sorted(data.counts)))
             raise CommandError(f'{args.bag}: expected {wanted}, found {known}')
-    fits, failures, left_out = [], [], []
+    fits: list[ActuatorFit] = []
+    failures: list[str] = []
+    left_out: list[str] = []
     for actuator in chosen:
         try:
             fits.append(fit_actuator(machine, actuator, actuator_record(data, actuator)))

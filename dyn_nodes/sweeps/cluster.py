@@ -11,9 +11,10 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from dyn_nodes.processes import AHEAD, MOST_LOSSES
 from dyn_nodes.sweeps.sweep import Sweep
 from dyn_nodes.sweeps.trial import Made, run_part
-from dyn_nodes.sweeps.workers import AHEAD, MOST_LOSSES, WorkersLostError, losses_text, order_of
+from dyn_nodes.sweeps.workers import WorkersLostError, losses_text, order_of
 
 CONNECT, PERIOD = 10.0, 1.0
 """Time for a scheduler to answer, and between two looks at it, s."""

@@ -14,7 +14,7 @@ import pytest
 from patience import patience
 
 from faults import __main__ as campaign
-from faults import files, inputs, processes
+from faults import files, inputs, processes, starts
 from faults.computer import no_home
 from faults.processes import ROOT
 from faults.setups import ACTIONS, ELSEWHERE, SETUPS
@@ -197,3 +197,23 @@ def test_a_soak_that_is_ended_takes_its_nodes_along():
     finally:
         process.kill()
         process.wait()
+
+
+def test_command_lines_with_a_mistake_are_answered_by_what_was_meant():
+    made = [starts.mistake(number, 7) for number in range(40)]
+    assert made == [starts.mistake(number, 7) for number in range(40)]
+    (outcome,) = starts.command_lines(40, 7)
+    assert outcome.passed, outcome.faults
+
+
+def test_a_command_line_that_is_accepted_is_a_fault():
+    fault = starts.judge_words(starts.Mistake(['cache', '--help'], 'did you mean '))
+    assert fault.startswith('cache --help: exit status 0')
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('part', starts.PARTS[1:], ids=lambda part: part.__name__)
+def test_launches_with_a_mistake_end_by_themselves_with_its_message(part):
+    found = {outcome.name: outcome.faults for outcome in part()}
+    assert found
+    assert not any(found.values()), found

@@ -1,0 +1,226 @@
+"""Launches and command lines with mistakes: each ends by itself, with a message, and none is accepted in silence."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from faults.computer import environment
+from faults.processes import ROOT, Outcome
+
+PATIENCE = 240.0
+"""Wall time in which a launch has to end by itself, s: the computer may be busy, the first start compiles."""
+DOMAIN = '48'
+BODY = (
+    '<link name="{name}"><inertial><origin xyz="0 0 {height:.3g}"/><mass value="{mass:.3g}"/>'
+    '<inertia ixx="0.02" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial>{shape}</link>'
+)
+SHAPE = (
+    '<collision><origin rpy="1.5708 0 0"/>'
+    '<geometry><cylinder radius="{radius:.3g}" length="0.05"/></geometry></collision>'
+)
+AXLE = (
+    '<joint name="axle_{k}" type="continuous"><parent link="base"/><child link="wheel_{k}"/>'
+    '<axis xyz="0 1 0"/><origin xyz="{x:.3f} {y:.3f} {radius:.3g}"/></joint>'
+)
+COMMANDS_WITH_OPTIONS = ('report', 'demo', 'check', 'loadchart', 'launch', 'governor test', 'study run', 'bag play')
+
+
+class Mistake(NamedTuple):
+    """A command line that must not run: its words, and a part of the message that is due."""
+
+    words: list[str]
+    expected: str
+
+
+# -- command lines ---
+
+
+def misspelt(word: str, rng: random.Random) -> str:
+    """Return a word with one letter left out, doubled or exchanged with its neighbour; never the word itself."""
+    while True:
+        k = rng.randrange(1, len(word) - 1)
+        found = rng.choice(
+            (word[:k] + word[k + 1 :], word[:k] + word[k] + word[k:], word[:k] + word[k + 1] + word[k] + word[k + 2 :])
+        )
+        if found != word:
+            return found
+
+
+def mistake(number: int, seed: int) -> Mistake:
+    """Return a command line with one mistake; equal numbers give equal ones."""
+    from dyn_nodes.cli import COMMANDS
+    from dyn_nodes.launching import declared_arguments
+
+    rng = random.Random(f'start {seed} {number}')
+    files = sorted((ROOT / 'launch').glob('*.launch.xml'))
+    path = rng.choice(files)
+    name = path.name.removesuffix('.launch.xml')
+    declared = [argument.name for argument in declared_arguments(path) if len(argument.name) > 3]
+    argument, value = rng.choice(declared), rng.choice(('true', '1.5', 'some_name', '/a/path.yaml'))
+    kind = rng.choice(('separator', 'argument', 'file', 'option', 'command', 'resource'))
+    if kind == 'separator':
+        sign = rng.choice(('=', ':', '==', ' = '))
+        return Mistake(['launch', name, f'{argument}{sign}{value}'], f'did you mean {argument}:={value.strip()}?')
+    if kind == 'argument':
+        return Mistake(['launch', name, f'{misspelt(argument, rng)}:={value}'], 'did you mean ')
+    if kind == 'file':
+        return Mistake(['launch', misspelt(name, rng), *rng.choice(([], [f'{argument}:={value}']))], 'did you mean ')
+    if kind == 'option':
+        command = rng.choice(
+            ('report', 'demo', 'check', 'loadchart', 'launch', 'governor test', 'study run', 'bag play')
+        )
+        return Mistake([*command.split(), 'x', '--no-such-option'], f'usage: dyn-nodes {command}')
+    if kind == 'command':
+        return Mistake([misspelt(rng.choice([own for own in COMMANDS if len(own) > 4]), rng)], 'did you mean ')
+    sweep = rng.choice(sorted(file.stem for file in (ROOT / 'config' / 'sweeps').glob('*.yaml')))
+    return Mistake(['sweep', misspelt(sweep, rng)], 'did you mean ')
+
+
+def judge_words(made: Mistake) -> str:
+    """Run a command line in this process; return what is wrong with its end, or nothing."""
+    from dyn_nodes.cli import main
+
+    with contextlib.redirect_stderr(io.StringIO()) as errors, contextlib.redirect_stdout(io.StringIO()):
+        try:
+            status = main(made.words)
+        except Exception as error:
+            return f'{" ".join(made.words)}: {type(error).__name__}: {error}'
+    text = errors.getvalue()
+    if status not in (1, 2) or 'Traceback' in text:
+        return f'{" ".join(made.words)}: exit status {status}: {text[-200:]!r}'
+    return '' if made.expected in text else f'{" ".join(made.words)}: no {made.expected!r} in {text[:200]!r}'
+
+
+def command_lines(count: int = 300, seed: int = 1) -> Iterator[Outcome]:
+    """Give command lines with one mistake each."""
+    found = [fault for number in range(count) if (fault := judge_words(mistake(number, seed)))]
+    yield Outcome('command lines with a mistake', f'{count} command lines', found)
+
+
+# -- launches ---
+
+
+def launch(name: str, words: list[str], good: tuple[int, ...], expected: str) -> Outcome:
+    """Run a launch file to its own end; return what was seen."""
+    outcome = Outcome(name)
+    command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', *words]
+    variables = environment(ROS_DOMAIN_ID=DOMAIN)
+    with tempfile.TemporaryFile('w+', errors='replace') as output:
+        process = subprocess.Popen(command, cwd=ROOT, env=variables, stdout=output, stderr=subprocess.STDOUT)
+        try:
+            process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            outcome.faults.append(f'no end within {PATIENCE:g} s')
+            end(process)
+        output.seek(0)
+        text = output.read()
+    line = next((line for line in text.splitlines() if expected in line), '')
+    outcome.seen = f'exit status {process.returncode}: {line.partition("] ")[2][:160]}'
+    if 'Traceback' in text:
+        outcome.faults.append(f'a traceback: {text[text.index("Traceback") :][-300:]!r}')
+    if process.returncode not in good:
+        outcome.faults.append(f'exit status {process.returncode}')
+    if not line:
+        outcome.faults.append(f'no {expected!r} in the output: {text[-300:]!r}')
+    return outcome
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Interrupt a launch and wait for it; kill it where it does not end."""
+    process.send_signal(signal.SIGINT)
+    try:
+        process.wait(30.0)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def write_base(directory: Path, rng: random.Random) -> list[str]:
+    """Write a mobile base without a driven joint, as `init` describes it; return the arguments of its launch."""
+    from faults.bags import run_command
+
+    radius, length, width = rng.uniform(0.05, 0.2), rng.uniform(0.3, 1.0), rng.uniform(0.3, 0.8)
+    corners = rng.choice((((-1, -1), (-1, 1), (1, 0)), ((-1, -1), (-1, 1), (1, -1), (1, 1))))
+    parts = [BODY.format(name='base', height=rng.uniform(0.05, 0.3), mass=rng.uniform(10.0, 200.0), shape='')]
+    for k, (x, y) in enumerate(corners):
+        shape = SHAPE.format(radius=radius)
+        parts.append(BODY.format(name=f'wheel_{k}', height=0.0, mass=rng.uniform(0.5, 3.0), shape=shape))
+        parts.append(AXLE.format(k=k, x=0.5 * length * x, y=0.5 * width * y, radius=radius))
+    urdf, config = directory / 'base.urdf', directory / 'base.yaml'
+    urdf.write_text(f'<robot name="generated_base">{"".join(parts)}</robot>')
+    fault = run_command(['init', str(urdf), '-o', str(config)])
+    if fault or not config.exists():
+        raise RuntimeError(f'init: {fault or "no file"}')
+    return [f'machine:={urdf}', f'config:={config}']
+
+
+def bases_without_driven_joints(count: int = 3, seed: int = 1) -> Iterator[Outcome]:
+    """Launch generated mobile bases as the README launches a machine of one's own."""
+    for number in range(count):
+        rng = random.Random(f'base {seed} {number}')
+        with tempfile.TemporaryDirectory() as name:
+            words = write_base(Path(name), rng)
+            mode, compose = rng.choice(('lockstep', 'realtime')), rng.choice(('true', 'false'))
+            words += [f'mode:={mode}', f'compose:={compose}', 'duration:=0.3']
+            title = f'a base without driven joints, {number}'
+            yield launch(title, ['machine', *words], (0,), 'the run of 0.3 s is over')
+
+
+WRONG = (
+    ('log_loader', 'task:={}', 'pick_and_place_recovery', "parameter 'task'"),
+    ('log_loader', 'recover_on:={}', 'tilt', "parameter 'recover_on'"),
+    ('excavator', 'task:={}', 'excavator_dig', "parameter 'task'"),
+    ('stewart_platform', 'path:={}', 'stewart_circle', "parameter 'path'"),
+    ('machine', 'cartesian:=true link:={}', 'stick_link', 'unknown link'),
+)
+"""Launch file, arguments with a place, what is misspelt there, and what the message has to hold."""
+
+
+def nodes_that_cannot_start(seed: int = 1) -> Iterator[Outcome]:
+    """Launch with a value that a node which is waited for refuses."""
+    for number, (file, words, right, expected) in enumerate(WRONG):
+        rng = random.Random(f'wrong {seed} {number}')
+        given = words.format(misspelt(right, rng)).split()
+        mode = rng.choice(('lockstep', 'realtime'))
+        title = f'launch {file} {" ".join(given)}'
+        yield launch(title, [file, *given, f'mode:={mode}', 'duration:=0.5'], (1,), expected)
+
+
+def two_machines_in_one_domain(seed: int = 1) -> Iterator[Outcome]:
+    """Launch the same machine and another one beside one that runs: both refuse and name its node."""
+    with tempfile.TemporaryDirectory() as name:
+        words = write_base(Path(name), random.Random(f'two {seed}'))
+        command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', 'machine', *words, 'compose:=true']
+        variables = environment(ROS_DOMAIN_ID=DOMAIN)
+        with (Path(name) / 'first.log').open('w') as log:
+            first = subprocess.Popen(command, cwd=ROOT, env=variables, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            until = time.monotonic() + PATIENCE
+            while 'degrees of freedom' not in (Path(name) / 'first.log').read_text() and time.monotonic() < until:
+                time.sleep(0.2)
+            for title, second in (('the same machine', words), ('another machine', ['machine:=four_bar'])):
+                outcome = launch(
+                    f'{title} in the domain of one that runs',
+                    ['machine', *second, 'duration:=0.5'],
+                    (1,),
+                    'in this domain already',
+                )
+                if first.poll() is not None:
+                    outcome.faults.append(f'the first machine has ended with {first.returncode}')
+                yield outcome
+        finally:
+            end(first)
+
+
+PARTS = (command_lines, bases_without_driven_joints, nodes_that_cannot_start, two_machines_in_one_domain)
+"""Each yields the outcomes of its cases."""
