@@ -301,7 +301,7 @@ def friction_levels() -> Levels:
 def measure(name: str) -> Measure:
     """Return a measure. Raises KeyError, with the known ones, for a name that does not exist."""
     if name not in MEASURES:
-        raise KeyError(f'unknown stability measure {name!r}{near(name, MEASURES)}; known: {", ".join(MEASURES)}')
+        raise KeyError(f'unknown stability measure {name!r}; known: {", ".join(MEASURES)}{near(name, MEASURES)}')
     return MEASURES[name]
 
 

@@ -102,7 +102,7 @@ class ClosedHand:
         self.tree = build_tree(fixed)
         known = {each.name for each in machine.links}
         if link not in known:
-            raise HandError(f'unknown link {link!r}{near(link, sorted(known))}; known: {", ".join(sorted(known))}')
+            raise HandError(f'unknown link {link!r}; known: {", ".join(sorted(known))}{near(link, sorted(known))}')
         self.kinematics = HandKinematics(self.tree, link)
         self.machine, self.link, self.names = machine, link, self.kinematics.names
         self._rows = machine_constraints(replace(fixed, constraints=loop_constraints(machine)), self.tree)

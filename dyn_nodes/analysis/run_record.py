@@ -195,10 +195,11 @@ def _machine(data: BagData, config: Path | str | None) -> Machine | None:
 
 
 def _require_own_wheels(data: BagData, machine: Machine | None) -> None:
-    """Raise BagReadingError for ground reactions of contacts that the machine of the bag does not have."""
+    """Raise BagReadingError for ground reactions of other contacts beside all those of the machine of the bag."""
     own = tuple(contact.name for contact in machine.ground_contacts) if machine is not None else ()
-    foreign = [name for name in data.below('ground_reactions') if not name.startswith(own)]
-    if own and foreign:
+    names = list(data.below('ground_reactions'))
+    foreign = [name for name in names if not name.startswith(own)]
+    if own and foreign and set(own) <= set(names):
         assert machine is not None
         raise BagReadingError(
             f'{data.path}: expected ground_reactions of {machine.name} ({", ".join(own)}), found those of '

@@ -57,7 +57,7 @@ class Inputs:
         table = np.zeros((len(self.knots), len(names)))
         for name, column in self.values.items():
             if name not in names:
-                raise KeyError(f'unknown input {name!r}{near(name, names)}; known: {", ".join(names)}')
+                raise KeyError(f'unknown input {name!r}; known: {", ".join(names)}{near(name, names)}')
             table[:, names.index(name)] = column
         return (self.knots, table) if delays is None else _shifted(self.knots, table, delays)
 

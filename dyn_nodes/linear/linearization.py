@@ -52,7 +52,7 @@ class Linearizer:
         known = {*system.state_names, *system.output_names}
         for name in self.outputs:
             if name not in known:
-                raise KeyError(f'unknown output {name!r}{near(name, sorted(known))}; known: {", ".join(sorted(known))}')
+                raise KeyError(f'unknown output {name!r}; known: {", ".join(sorted(known))}{near(name, sorted(known))}')
 
     @property
     def _driven(self) -> tuple[str, ...]:

@@ -194,4 +194,4 @@ def _place(name: str, names: Sequence[str], what: str) -> int:
     try:
         return list(names).index(name)
     except ValueError:
-        raise KeyError(f'unknown {what} {name!r}{near(name, names)}; known: {", ".join(names)}') from None
+        raise KeyError(f'unknown {what} {name!r}; known: {", ".join(names)}{near(name, names)}') from None

@@ -313,4 +313,4 @@ def _named(items, name: str, kind: str):  # type: ignore[no-untyped-def]
         if item.name == name:
             return item
     known = [item.name for item in items]
-    raise KeyError(f'unknown {kind} {name!r}{near(name, known)}; known: {", ".join(known) or "none"}')
+    raise KeyError(f'unknown {kind} {name!r}; known: {", ".join(known) or "none"}{near(name, known)}')

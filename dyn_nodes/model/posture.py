@@ -75,7 +75,7 @@ def joint_vector(machine: Machine, joints: Mapping[str, float] | None = None) ->
     chosen = initial_positions(machine)
     for name in joints or {}:
         if name not in chosen:
-            raise KeyError(f'unknown joint {name!r}{near(name, chosen)}; known: {", ".join(chosen)}')
+            raise KeyError(f'unknown joint {name!r}; known: {", ".join(chosen)}{near(name, chosen)}')
     return np.array([*(chosen | dict(joints or {})).values()], dtype=np.float64)
 
 

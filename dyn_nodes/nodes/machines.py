@@ -181,7 +181,7 @@ def _by_joint(parameter: str, text: str, machine: Machine, expected: str) -> dic
         if name.removesuffix(':') in known and name not in known:
             raise ParameterError(f'{where}expected joint={expected} (did you mean {part.replace(":=", "=")!r}?)')
         if name not in known:
-            raise ParameterError(f'{where}unknown joint{near(name, known)}; known: {", ".join(known)}')
+            raise ParameterError(f'{where}unknown joint; known: {", ".join(known)}{near(name, known)}')
         if name in found:
             raise ParameterError(f'{where}{name} is named twice')
         found[name] = value

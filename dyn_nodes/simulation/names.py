@@ -21,7 +21,7 @@ class UnknownNameError(KeyError):
     """A state, input, parameter or output name that a system does not have."""
 
     def __init__(self, kind: str, name: str, known: tuple[str, ...]) -> None:
-        super().__init__(f'unknown {kind} {name!r}{near(name, known)}; known: {", ".join(known)}')
+        super().__init__(f'unknown {kind} {name!r}; known: {", ".join(known)}{near(name, known)}')
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -86,5 +86,5 @@ class NamedVectors:
 def index_of(names: Sequence[str], name: str) -> int:
     """Return the place of a name. Raises KeyError that lists the known ones."""
     if name not in names:
-        raise KeyError(f'unknown name {name!r}{near(name, names)}; known: {", ".join(names)}')
+        raise KeyError(f'unknown name {name!r}; known: {", ".join(names)}{near(name, names)}')
     return list(names).index(name)

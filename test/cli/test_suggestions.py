@@ -25,7 +25,10 @@ from dyn_nodes.measures import Measure
         ('governor test log_loadr', "(did you mean 'log_loader.urdf'?)"),
         ('omni simulate six_wheel path_3', "found 'six_wheel' (did you mean 'six_wheels'?)"),
         ('omni simulate six_wheels pth_3', "(did you mean 'path_3'?)"),
-        ('linearize log_loader --posture boom_jont=0.5', "unknown joint (did you mean 'boom_joint'?)"),
+        (
+            'linearize log_loader --posture boom_jont=0.5',
+            "unknown joint; known: swing_joint, boom_joint, stick_joint (did you mean 'boom_joint'?)",
+        ),
         ('linearize log_loader --posture boom_joint:=0.5', "(did you mean 'boom_joint=0.5'?)"),
     ],
 )

@@ -269,7 +269,7 @@ def test_a_launch_file_is_found_by_path_or_name(tmp_path, monkeypatch):
     monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path))
     assert find_launch_file(str(file)) == file
     assert find_launch_file('loader') == find_launch_file('loader.launch.xml') == file
-    with pytest.raises(LaunchError, match=r"no launch file 'lodaer'.*loader\.launch\.xml"):
+    with pytest.raises(LaunchError, match=r"no launch file 'lodaer' \(did you mean 'loader'\?\)"):
         find_launch_file('lodaer')
     with pytest.raises(LaunchError, match='no such file'):
         find_launch_file('some/where.launch.xml')

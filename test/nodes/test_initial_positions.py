@@ -27,7 +27,7 @@ def test_positions_are_read_by_joint(machine):
     [
         ('boom_joint', 'expected joint=position, rad or m'),
         ('boom_joint=high', 'expected joint=position, rad or m'),
-        ('bucket_joint=0', 'unknown joint; known: boom_joint, stick_joint'),
+        ('bucket_joint=0', "unknown joint; known: boom_joint, stick_joint (did you mean 'stick_joint'?)"),
         ('boom_joint=0,boom_joint=1', 'boom_joint is named twice'),
         ('boom_joint=60', 'expected -0.349066 to 1.06465'),
         ('boom_joint=nan', 'expected -0.349066 to 1.06465'),

@@ -8,8 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +18,7 @@ from small_sweep import content, written
 
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
 from dyn_nodes.stability.observers import balance_observer
+from dyn_nodes.sweeps import workers
 from dyn_nodes.sweeps.driver import SweepError, run_sweep
 from dyn_nodes.sweeps.store import Store
 from dyn_nodes.sweeps.sweep_file import load_sweep
@@ -137,15 +136,15 @@ def test_a_second_driver_is_refused(sweep, tmp_path):
         run_sweep(sweep, tmp_path, LocalWorkers(1))
 
 
-def test_processes_that_end_again_and_again_end_the_sweep_with_their_runs(sweep):
-    class Ending(LocalWorkers):
-        def _submit(self, sweep, part):
-            if self._pool is None:
-                self._pool = ProcessPoolExecutor(2, get_context('spawn'))
-            return self._pool.submit(os._exit, 3)
+def ends(*_: object) -> None:
+    """Stand for `run_part` in a process that does not last."""
+    os._exit(3)
 
+
+def test_processes_that_end_again_and_again_end_the_sweep_with_their_runs(sweep, monkeypatch):
+    monkeypatch.setattr(workers, 'run_part', ends)
     with pytest.raises(WorkersLostError, match='found 6 losses in a row while they had runs 0 to 15'):
-        list(Ending(2).results(sweep, range(sweep.parts)))
+        list(LocalWorkers(2).results(sweep, range(sweep.parts)))
 
 
 def test_a_machine_that_cannot_stand_at_the_start_is_a_result(tmp_path):

@@ -67,7 +67,7 @@ def test_points_without_an_outcome_or_without_all_runs_are_left_out():
 @pytest.mark.parametrize(
     ('text', 'expected'),
     [
-        ('fund>1', "expected one of x, y, z, found, found 'fund'"),
+        ('fund>1', "expected one of x, y, z, found, found 'fund' (did you mean 'found'?)"),
         ('found>a', "expected a number behind >, found 'a'"),
         ('found>=1', "expected a number behind >, found '=1'"),
         ('a b', "expected a flag, or name>number or name<number, found 'a b'"),

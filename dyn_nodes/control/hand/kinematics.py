@@ -165,7 +165,7 @@ class HandKinematics:
         """
         if link not in {each.name for each in machine.links}:
             known = [each.name for each in machine.links]
-            raise HandError(f'unknown link {link!r}{near(link, known)}; known: {", ".join(known)}')
+            raise HandError(f'unknown link {link!r}; known: {", ".join(known)}{near(link, known)}')
         fixed = replace(machine, base=replace(machine.base, attachment='fixed'), loads=())
         tree = build_tree(fixed)
         movable = {joint.name: joint for joint in machine.movable_joints}
@@ -202,7 +202,7 @@ class HandKinematics:
         q = np.zeros(len(self.names))
         for name, value in positions.items():
             if name not in self.names:
-                raise HandError(f'unknown joint {name!r}{near(name, self.names)}; known: {", ".join(self.names)}')
+                raise HandError(f'unknown joint {name!r}; known: {", ".join(self.names)}{near(name, self.names)}')
             if not np.isfinite(value):
                 raise HandError(f'joint {name!r}: expected a finite position, found {value}')
             q[self.names.index(name)] = value
