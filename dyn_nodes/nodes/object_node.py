@@ -47,6 +47,10 @@ ClockMessage = message('rosgraph_msgs/msg/Clock')
 PARAMETERS = node_parameters('object_node')
 
 
+DYNAMICS = 'dynamics_node'
+"""Name of the node of each robot, in the namespace of its name."""
+
+
 class GraspInput:
     """What is known of a hand.
 
@@ -232,8 +236,8 @@ class ObjectNode(OverridableNode):
     def _check_robots(self) -> None:
         """Raise RunFailed where a robot that is waited for has ended before the first instant."""
         for node, how in ended_nodes().items():
-            robot = next((name for name in self.team.robots if name in node.split('/')[:-1]), '')
-            if robot:
+            *space, name = node.split('/')
+            if name == DYNAMICS and space and space[-1] in self.team.robots:  # not its cockpit, say
                 raise RunFailed(f'{node.lstrip("/")}, which is waited for, has ended: {how}')
 
     def _look_for_gone_robots(self, waited: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from node_testing import Outbox
 
 from dyn_nodes.elements.hand_motion import HandMobility, HandState
+from dyn_nodes.launching import ended
 from dyn_nodes.middleware import Parameter
 from dyn_nodes.nodes.diagnostics import ERROR
 from dyn_nodes.nodes.grasp_exchange import GraspExchange
@@ -23,6 +25,7 @@ from dyn_nodes.nodes.grasp_messages import (
 )
 from dyn_nodes.nodes.object_node import ObjectNode
 from dyn_nodes.nodes.parameters import ParameterError
+from dyn_nodes.nodes.running import RunFailed
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
 from dyn_nodes.share import find_resource
 
@@ -68,6 +71,22 @@ def test_every_hand_gets_its_wrench_when_all_hands_are_known(make: Any) -> None:
         assert box.last.header.frame_id == 'odom'
         forces.append(box.last.wrench.force.z)
     assert sum(forces) == pytest.approx(-WEIGHT, rel=1e-6)
+
+
+def test_a_robot_that_has_ended_before_the_first_instant_ends_the_node_with_its_message(
+    make: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(ended.VARIABLE, str(tmp_path / 'ended'))
+    node = make()
+    ended.note_ended(tmp_path / 'ended', '/other/dynamics_node', 'exit code 1')
+    ended.note_ended(tmp_path / 'ended', '/recorder_node', 'exit code 1: the bag exists')
+    ended.note_ended(tmp_path / 'ended', '/left/viewer_node', 'exit code 1: the port is taken')
+    node._watch()
+    ended.note_ended(tmp_path / 'ended', '/right/dynamics_node', "exit code 1: parameter 'robot'")
+    with pytest.raises(RunFailed, match=r"^right/dynamics_node, .* has ended: exit code 1: parameter 'robot'$"):
+        node._watch()
+    tell(node, 0)
+    node._watch()  # later every robot holds its joints instead
 
 
 def test_an_instant_that_comes_again_gets_the_same_answer(make: Any) -> None:
