@@ -125,7 +125,8 @@ def launch(name: str, words: list[str], good: tuple[int, ...], expected: str) ->
         output.seek(0)
         text = output.read()
     line = next((line for line in text.splitlines() if expected in line), '')
-    outcome.seen = f'exit status {process.returncode}: {line.partition("] ")[2][:160]}'
+    shown = line.partition('] ')[2].replace(str(ROOT), 'the package')
+    outcome.seen = f'exit status {process.returncode}: {shown[:160]}'
     if 'Traceback' in text:
         outcome.faults.append(f'a traceback: {text[text.index("Traceback") :][-300:]!r}')
     if process.returncode not in good:
