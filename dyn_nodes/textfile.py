@@ -1,9 +1,15 @@
-"""Text and YAML of files that anybody may have written: regular files of bounded size, UTF-8, no alias bombs."""
+"""Text and YAML of files that anybody may have written: regular files of bounded size, UTF-8, no alias bombs.
+
+Also files that are written as a whole or not at all.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import yaml
 
@@ -13,6 +19,10 @@ MOST_ENTRIES = 50_000
 """Values of a YAML document after the expansion of its aliases."""
 DEEPEST = 20
 """Levels of a YAML document's nesting."""
+BLOCK = 2**20
+"""Bytes that are read at once."""
+UNFINISHED = '.unfinished'
+"""Suffix of a file that is being written."""
 
 
 class TextFileError(ValueError):
@@ -28,11 +38,11 @@ class TextFileError(ValueError):
         self.line, self.expected, self.found = line, expected, found
 
 
-def read_text(path: Path | str, largest: int) -> str:
-    """Return the UTF-8 text of a regular file of at most `largest` bytes.
+def read_bytes(path: Path | str, largest: int) -> bytes:
+    """Return the content of a regular file of at most `largest` bytes.
 
     Raises:
-        TextFileError: it is missing, no regular file, larger, unreadable or other than UTF-8.
+        TextFileError: it is missing, no regular file, larger or unreadable.
     """
     path = Path(path)
     try:
@@ -42,7 +52,7 @@ def read_text(path: Path | str, largest: int) -> str:
         if size > largest:
             raise TextFileError(0, f'at most {largest} bytes', f'{size} bytes')
         with path.open('rb') as file:
-            data = file.read(largest + 1)  # files such as those of /proc say that they are empty
+            data = b''.join(_blocks(file, largest))  # files such as those of /proc say that they are empty
     except FileNotFoundError:
         raise TextFileError(0, 'a file that exists', 'none') from None
     except TextFileError:
@@ -51,11 +61,57 @@ def read_text(path: Path | str, largest: int) -> str:
         raise TextFileError(0, 'a file that can be read', str(getattr(error, 'strerror', None) or error)) from None
     if len(data) > largest:
         raise TextFileError(0, f'at most {largest} bytes', 'more')
+    return data
+
+
+def _blocks(file: BinaryIO, largest: int) -> Iterator[bytes]:
+    """Yield what a file holds, up to a little more than `largest` bytes; memory grows with what is read."""
+    count = 0
+    while count <= largest and (block := file.read(BLOCK)):
+        count += len(block)
+        yield block
+
+
+def read_text(path: Path | str, largest: int) -> str:
+    """Return the UTF-8 text of a regular file of at most `largest` bytes.
+
+    Raises:
+        TextFileError: it is missing, no regular file, larger, unreadable or other than UTF-8.
+    """
+    data = read_bytes(path, largest)
     try:
         return data.decode('utf-8-sig')
     except UnicodeDecodeError as error:
         line = data.count(b'\n', 0, error.start) + 1
         raise TextFileError(line, 'UTF-8 text', f'byte 0x{data[error.start]:02x}') from None
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Open a new file that takes the place of `path` as a whole when the block ends without an error.
+
+    Links are not followed: a link at `path` is replaced, and its target keeps its content.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    unfinished = path.with_name(path.name + UNFINISHED)
+    unfinished.unlink(missing_ok=True)
+    try:
+        with unfinished.open('xb') as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(unfinished, path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that at any moment it is there as a whole or not at all; links are not followed."""
+    with replacing(path) as file:
+        file.write(content)
 
 
 def load_yaml(text: str, loader: Any = yaml.SafeLoader) -> Any:

@@ -71,6 +71,7 @@ def steps(args: argparse.Namespace) -> Iterator[Step]:
     """Yield the steps that are asked for."""
     yield from _batches('damaged files', args.files, BATCH, args.seed, 'faults.files')
     yield from _batches('damaged inputs', args.inputs, BATCH, args.seed, 'faults.inputs')
+    yield from _batches('damaged results', args.results, BATCH, args.seed, 'faults.results')
     yield from _batches('hostile bags', args.bags, BAG_BATCH, args.seed, 'faults.bags')
     cases = [(name, mode) for name in messages.NODES for mode in messages.MODES]
     for name, mode in cases if args.messages else ():
@@ -91,6 +92,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog='python -m faults', description=__doc__)
     parser.add_argument('--files', type=int, default=10_000, metavar='N', help='damaged files (10000)')
     parser.add_argument('--inputs', type=int, default=3000, metavar='N', help='damaged inputs of commands (3000)')
+    parser.add_argument('--results', type=int, default=500, metavar='N', help='damaged results of sweeps (500)')
     parser.add_argument(
         '--bags', type=int, default=300, metavar='N', help=f'bags, {len(bombs.BOMBS)} bombs first (300)'
     )

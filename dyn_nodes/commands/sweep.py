@@ -128,15 +128,16 @@ def _workers(args: argparse.Namespace, jobs: int) -> Workers:
 def _run(args: argparse.Namespace, sweep: Sweep, jobs: int) -> int:
     from dyn_nodes.sweeps.driver import SweepError, run_sweep
     from dyn_nodes.sweeps.report import read_results, summary
+    from dyn_nodes.sweeps.store import StoreError
 
     directory = args.out or Path('runs') / 'sweeps' / sweep.name
     since = time.monotonic()
     try:
         with closing(_workers(args, jobs)) as workers, _progress() as progress:
-            done = run_sweep(sweep, directory, workers, progress)
+            done = run_sweep(sweep, directory, workers, progress, _remark)
         seconds = time.monotonic() - since
         found = {'directory': str(directory), 'made': done.runs, 'seconds': seconds, **summary(read_results(directory))}
-    except SweepError as error:
+    except (SweepError, StoreError) as error:
         raise CommandError(str(error)) from None
     except OSError as error:
         raise CommandError(f'--out: {error.filename or directory}: {error.strerror or error}') from None
@@ -150,6 +151,10 @@ def _run(args: argparse.Namespace, sweep: Sweep, jobs: int) -> int:
         rate = f', {done.runs / seconds:.1f} a second' if done.runs else ''
         print(f'{done.runs} runs in {seconds:.1f} s{rate}; results: {directory}')
     return 0
+
+
+def _remark(text: str) -> None:
+    print(f'dyn-nodes: warning: {text}', file=sys.stderr)
 
 
 @contextmanager

@@ -132,6 +132,17 @@ def parse(text: str) -> Template:
     return _Scanner(text).template()
 
 
+def literal(text: str) -> str:
+    r"""Return the text of an attribute that stands for a text as it is: `\` before each `$` and each `\`.
+
+    Raises:
+        SubstitutionError: the text has characters that no launch file can hold, or that its readers would change.
+    """
+    if not text.isprintable():
+        raise SubstitutionError(f'expected printable characters, found {text!a}')
+    return text.replace('\\', '\\\\').replace('$', '\\$')
+
+
 def perform(template: Template, context: Context) -> str:
     """Perform every substitution of a template and join the pieces.
 

@@ -1,5 +1,6 @@
 """Keys of the YAML of a sweep, each declared at the field of its record. Data only."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, get_args
 
@@ -9,6 +10,12 @@ DesignKind = Literal['grid', 'latin_hypercube', 'sobol', 'saltelli', 'monte_carl
 Spacing = Literal['linear', 'logarithmic']
 TARGETS = ('parameter', 'machine', 'volts', 'volts_scale', 'pace', 'timing', 'joint', 'lever')
 """Keys of a factor that say what it is."""
+NAME = re.compile(r'\w[\w .()+-]{0,99}')
+"""Of a sweep: part of the paths of its results."""
+COLUMN = re.compile(r'[^\W\d][\w ./:%()+*-]{0,99}')
+"""Of a factor or an expression: a column of the results, and a word of the files that repeat a run."""
+NAME_FORM = 'a letter, then letters, digits, spaces or any of _ . ( ) + -'
+COLUMN_FORM = f'{NAME_FORM} / : % *'
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,8 @@ from dyn_nodes.sweeps.workers import Workers, WorkersLostError
 
 Progress = Callable[[int, int], None]
 """Called with the runs that are there, and all."""
+Remark = Callable[[str], None]
+"""Called with a line on each thing that was damaged and is made again."""
 
 
 class SweepError(RuntimeError):
@@ -31,7 +33,13 @@ class Done:
     found: int
 
 
-def run_sweep(sweep: Sweep, directory: Path, workers: Workers, progress: Progress = lambda done, total: None) -> Done:
+def run_sweep(
+    sweep: Sweep,
+    directory: Path,
+    workers: Workers,
+    progress: Progress = lambda done, total: None,
+    remark: Remark = lambda text: None,
+) -> Done:
     """Make the runs of a sweep that its directory lacks.
 
     Args:
@@ -39,6 +47,7 @@ def run_sweep(sweep: Sweep, directory: Path, workers: Workers, progress: Progres
         directory: where its results go; results of the same sweep are kept and completed.
         workers: processes here or on a cluster. The results are the same bytes for all.
         progress: is called with how far it is.
+        remark: is called with a line on each part that was damaged there, whose runs are made again.
 
     Raises:
         SweepError: the directory holds something else, or workers end again and again.
@@ -46,7 +55,7 @@ def run_sweep(sweep: Sweep, directory: Path, workers: Workers, progress: Progres
     """
     total = sweep.design.runs
     try:
-        with Store(directory, sweep) as store:
+        with Store(directory, sweep, remark) as store:
             missing = store.missing()
             wanted = sum(len(sweep.runs_of(part)) for part in missing)
             done = found = total - wanted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.sweeps.report import Results
+from dyn_nodes.textfile import write_whole
 
 Array = NDArray[np.float64]
 CELLS = 60
@@ -102,8 +104,9 @@ def boundary(found: Map, limit: float) -> list[Array]:
 
 def write_boundary(found: Map, curves: list[Array], path: Path) -> None:
     """Write the points of curves as CSV, each curve with its number. Raises OSError."""
-    with path.open('w', newline='') as file:
-        writer = csv.writer(file)
-        writer.writerow(['curve', found.across, found.up])
-        for number, curve in enumerate(curves):
-            writer.writerows([number, repr(float(x)), repr(float(y))] for x, y in curve)
+    file = io.StringIO(newline='')
+    writer = csv.writer(file)
+    writer.writerow(['curve', found.across, found.up])
+    for number, curve in enumerate(curves):
+        writer.writerows([number, repr(float(x)), repr(float(y))] for x, y in curve)
+    write_whole(path, file.getvalue().encode())

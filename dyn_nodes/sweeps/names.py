@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dyn_nodes.model.problems import Report, did_you_mean
+from dyn_nodes.model.sweep import COLUMN, COLUMN_FORM, NAME, NAME_FORM
 from dyn_nodes.model.yaml_source import Entry
 from dyn_nodes.simulation import System
 from dyn_nodes.stability.observers import balance_observer
@@ -30,6 +31,9 @@ class NameChecks:
 
     def check(self) -> None:
         """Record every fault."""
+        if not NAME.fullmatch(self.sweep.name):
+            place = self.root.mapping.get('name', self.root)
+            self.report.add(place.line, 'name', NAME_FORM, repr(self.sweep.name))
         for factor in self.sweep.factors:
             self._factor(factor)
         for key, known in (('levers', self.levers), ('joint_positions', self.joints)):
@@ -125,6 +129,8 @@ class NameChecks:
         }
         for key in ('factors', 'expressions'):
             for name, entry in (self.root.mapping[key].mapping if key in self.root.mapping else {}).items():
+                if not COLUMN.fullmatch(name):
+                    self.report.add(entry.line, f'{key}, name', COLUMN_FORM, repr(name))
                 if name in taken:
                     self.report.add(entry.line, entry.path, 'a name of its own', f'{name!r}, which is {taken[name]}')
                 taken[name] = f'one of the {key}'

@@ -15,6 +15,7 @@ from dyn_nodes.sweeps.maps import Map
 from dyn_nodes.sweeps.report import Results
 from dyn_nodes.sweeps.sensitivity import Index, Swing
 from dyn_nodes.sweeps.trends import Trend
+from dyn_nodes.textfile import replacing
 
 Array = NDArray[np.float64]
 MAP, TORNADO, INDICES, TRENDS = 'map.png', 'tornado.png', 'indices.png', 'trends.png'
@@ -34,6 +35,11 @@ def shown(results: Results, name: str, values: Array) -> Array:
     return values * DEGREES if results.units.get(name) == 'rad' else values
 
 
+def _save(figure: Figure, path: Path) -> None:
+    with replacing(path) as file:
+        figure.savefig(file, dpi=120, format='png')
+
+
 def draw_map(results: Results, found: Map, curves: list[Array], limit: float | None, path: Path) -> None:
     """Draw the mean of an outcome over two factors, and where it is the limit."""
     figure, axes = _figure(results, found.outcome, 5.2)
@@ -50,7 +56,7 @@ def draw_map(results: Results, found: Map, curves: list[Array], limit: float | N
     axes.set(xlabel=label(results, found.across), ylabel=label(results, found.up))
     if curves:
         _legend(axes, 5.2)
-    figure.savefig(path, dpi=120)
+    _save(figure, path)
 
 
 def draw_tornado(results: Results, outcome: str, found: Mapping[str, Swing], path: Path) -> None:
@@ -71,7 +77,7 @@ def draw_tornado(results: Results, outcome: str, found: Mapping[str, Swing], pat
     what = 'share of the runs' if results.outcomes[outcome] == 'flag' else f'mean of {outcome}'
     axes.set(xlabel=f'{what}, with intervals of 95 %')
     _legend(axes, height)
-    figure.savefig(path, dpi=120)
+    _save(figure, path)
 
 
 def draw_indices(results: Results, outcome: str, found: Mapping[str, Index], path: Path) -> None:
@@ -88,7 +94,7 @@ def draw_indices(results: Results, outcome: str, found: Mapping[str, Index], pat
     axes.set_yticks(places, list(found))
     axes.set(xlabel=f'Sobol index: share of the variance of {outcome}, with intervals of 95 %')
     _legend(axes, height)
-    figure.savefig(path, dpi=120)
+    _save(figure, path)
 
 
 def draw_trends(results: Results, outcome: str, found: Sequence[Trend], path: Path) -> None:
@@ -106,7 +112,7 @@ def draw_trends(results: Results, outcome: str, found: Sequence[Trend], path: Pa
     axes.set_yticks(places, [f'{own.factor} {own.first:g} to {own.value:g}' for own in found])
     axes.set(xlim=(0.0, 1.0), xlabel=f'share of {max(own.points for own in found)} points, with intervals of 95 %')
     _legend(axes, height, 3)
-    figure.savefig(path, dpi=120)
+    _save(figure, path)
 
 
 def _figure(results: Results, outcome: str, height: float) -> tuple[Figure, Any]:

@@ -16,8 +16,12 @@ import numpy as np
 import yaml
 
 from dyn_nodes.control.voltage_profile import Segment, VoltageProfile
+from dyn_nodes.launching.errors import SubstitutionError
+from dyn_nodes.launching.substitutions import literal
+from dyn_nodes.model.sweep import COLUMN, COLUMN_FORM
 from dyn_nodes.sweeps.factors import OF_THE_TASK, Case, Factor, case_of
 from dyn_nodes.sweeps.report import Results
+from dyn_nodes.textfile import write_whole
 
 TASK, SWEEP, LAUNCH = 'task.yaml', 'sweep.yaml', 'replay.launch.xml'
 RAMP = 1e-3
@@ -63,7 +67,8 @@ def write_replay(results: Results, place: int, directory: Path) -> Path:
     levers beside a task.
 
     Raises:
-        ReplayError: the note of the sweep is of an older version, which does not keep what a replay needs.
+        ReplayError: the note of the sweep is of an older version, which does not keep what a replay needs; a name or
+            a path is none that a launch file can hold.
         OSError: they cannot be written.
     """
     definition = results.note.get('definition')
@@ -72,19 +77,36 @@ def write_replay(results: Results, place: int, directory: Path) -> Path:
     row = results.table.slice(place, 1).to_pylist()[0]
     name = f'{results.note["name"]}_run_{row["run"]}'
     factors = [Factor(**own) for own in definition['factors']]
-    case = case_of(factors, [row[own.name] for own in factors], _task(definition, name))
+    for own in factors:
+        if not COLUMN.fullmatch(own.name):
+            raise ReplayError(f'name of a factor: expected {COLUMN_FORM}, found {own.name!r}')
+    case = _case(definition, factors, row, name)
     levers = {**definition['levers'], **case.levers}
     task = case.profile if case.profile is not None else _held(levers, _duration(definition, case), name)
+    launch = ''
+    if not case.level and not (levers and case.profile is not None):
+        launch = _launch(definition, case, task)
     made = directory / f'run-{row["run"]:06d}'
+    for folder in (directory, made):
+        if folder.is_symlink():
+            raise ReplayError(f'{folder}: expected a directory, found a link')
     made.mkdir(parents=True, exist_ok=True)
-    for own in (TASK, LAUNCH):
-        (made / own).unlink(missing_ok=True)
+    for name_of_file in (TASK, LAUNCH):
+        (made / name_of_file).unlink(missing_ok=True)
     if task is not None:
         _dump(made / TASK, _task_keys(task), row)
     _dump(made / SWEEP, _sweep_keys(definition, case, factors, row, name), row)
-    if not case.level and not (levers and case.profile is not None):
-        (made / LAUNCH).write_text(_launch(definition, case, task))
+    if launch:
+        write_whole(made / LAUNCH, launch.encode())
     return made
+
+
+def _case(definition: Definition, factors: list[Factor], row: Mapping[str, Any], name: str) -> Case:
+    """Return the values of a run. Raises ReplayError: its task is none at these values."""
+    try:
+        return case_of(factors, [row[own.name] for own in factors], _task(definition, name))
+    except ValueError as error:
+        raise ReplayError(f'run {row["run"]}: expected values with which the task is one, found {error}') from None
 
 
 def _task(definition: Definition, name: str) -> VoltageProfile | None:
@@ -147,7 +169,9 @@ def _factor_keys(factor: Factor, value: float) -> dict[str, Any]:
 
 def _dump(path: Path, keys: Mapping[str, Any], row: Mapping[str, Any]) -> None:
     status = f'# run {row["run"]} of a sweep: {row["status"]} at {row["end_time"]:g} s\n'
-    path.write_text(status + yaml.safe_dump(dict(keys), sort_keys=False, allow_unicode=True))
+    if not status.rstrip('\n').isprintable():
+        raise ReplayError(f'status: expected printable characters, found {row["status"]!a}')
+    write_whole(path, (status + yaml.safe_dump(dict(keys), sort_keys=False, allow_unicode=True)).encode())
 
 
 def _launch(definition: Definition, case: Case, task: VoltageProfile | None) -> str:
@@ -157,8 +181,8 @@ def _launch(definition: Definition, case: Case, task: VoltageProfile | None) -> 
     payload = parameters.pop('payload_mass', None)
     joints = {**definition['joint_positions'], **case.joints}
     given = {
-        'machine': machine,
-        'config': config,
+        'machine': _literal('machine', machine),
+        'config': _literal('config', config),
         'task': '' if task is None else f'$(dirname)/{TASK}',
         'mode': 'lockstep',
         'monolithic': 'true',
@@ -166,9 +190,12 @@ def _launch(definition: Definition, case: Case, task: VoltageProfile | None) -> 
         'payload': None if payload is None else repr(payload),
         'slope': repr(case.slope['pitch']) if 'pitch' in case.slope else None,
         'cross_slope': repr(case.slope['roll']) if 'roll' in case.slope else None,
-        'initial_positions': ','.join(f'{name}={value!r}' for name, value in joints.items()) or None,
+        'initial_positions': ','.join(f'{_joint(name)}={value!r}' for name, value in joints.items()) or None,
     }
-    lines = [f'  <set_parameter name="{name}" value="{value!r}"/>' for name, value in parameters.items()]
+    lines = [
+        f'  <set_parameter name={quoteattr(_literal("parameter", name))} value={quoteattr(repr(value))}/>'
+        for name, value in parameters.items()
+    ]
     arguments = [
         f'    <arg name="{name}" value={quoteattr(value)}/>' for name, value in given.items() if value is not None
     ]
@@ -187,3 +214,18 @@ def _launch(definition: Definition, case: Case, task: VoltageProfile | None) -> 
             '</launch>\n',
         ]
     )
+
+
+def _literal(what: str, text: str) -> str:
+    """Return a text as an attribute of a launch file has it. Raises ReplayError."""
+    try:
+        return literal(text)
+    except SubstitutionError as error:
+        raise ReplayError(f'{what}: {error}') from None
+
+
+def _joint(name: str) -> str:
+    """Return the name of a joint as `initial_positions` has it. Raises ReplayError."""
+    if set(name) & set(',='):
+        raise ReplayError(f'joint: expected a name without , and =, found {name!r}')
+    return _literal('joint', name)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dyn_nodes.printing import near
 from dyn_nodes.sweeps.design import block_of
 from dyn_nodes.sweeps.store import StoreError, read_note, read_parts
+from dyn_nodes.textfile import replacing
 
 Array = NDArray[np.float64]
 CSV = 'results.csv'
@@ -74,13 +75,11 @@ def read_results(directory: Path) -> Results:
     Raises:
         StoreError: no sweep, no part that is whole, a damaged part.
     """
-    note, parts = read_note(directory), list(read_parts(directory))
+    note = read_note(directory)
+    parts = list(read_parts(directory, note))
     if not parts:
         raise StoreError(f'{directory}: expected finished parts, found none yet')
-    try:
-        return Results(note, pa.concat_tables([own.replace_schema_metadata(None) for own in parts]))
-    except pa.ArrowInvalid as error:
-        raise StoreError(f'{directory}: expected parts with the same columns, found {error}') from None
+    return Results(note, pa.concat_tables([own.replace_schema_metadata(None) for own in parts]))
 
 
 def outcome_of(results: Results, name: str | None) -> str:
@@ -129,4 +128,5 @@ def _range(values: Array) -> dict[str, Any]:
 
 def write_csv(results: Results, path: Path) -> None:
     """Write all runs as a table. Raises OSError."""
-    pcsv.write_csv(results.table, path)
+    with replacing(path) as file:
+        pcsv.write_csv(results.table, file)
