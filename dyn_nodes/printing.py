@@ -1,4 +1,7 @@
-"""Text from outside, as it may be printed: imports nothing heavy, so that every help text starts at once."""
+"""Text from outside, as it may be printed and written into files for people.
+
+This module imports nothing heavy, so that every help text starts at once.
+"""
 
 from __future__ import annotations
 
@@ -22,3 +25,18 @@ def near(word: str, known: Iterable[str], prefix: str = '') -> str:
 
     found = difflib.get_close_matches(word, list(known), 1, 0.6)
     return f' (did you mean {prefix + found[0]!r}?)' if found else ''
+
+
+def xml_remark(text: str) -> str:
+    """Return a text from outside as it may stand in a comment of XML, which `--` would end."""
+    return printable(text).replace('--', '- -').replace('--', '- -')
+
+
+def yaml_word(text: str) -> str:
+    """Return a printable text as YAML takes it, in block and flow style: quoted where it might be something else."""
+    plain = text.replace('_', 'a').isalnum() and not text[:1].isdigit() and text.lower() not in YAML_WORDS
+    return text if plain and text.isascii() else "'" + printable(text).replace("'", "''") + "'"
+
+
+YAML_WORDS = frozenset(('yes', 'no', 'on', 'off', 'true', 'false', 'null', 'y', 'n'))
+"""Words that YAML does not read as texts."""

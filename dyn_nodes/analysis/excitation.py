@@ -21,6 +21,7 @@ from dyn_nodes.analysis.simulated_log import PERIOD, LogSensors, Recorder, TrueR
 from dyn_nodes.control import Segment, VoltageProfile
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.inertial_sensor import read_imu
+from dyn_nodes.printing import yaml_word
 from dyn_nodes.studies.governed_run import Rig
 from dyn_nodes.studies.governor_cases import box_of
 from dyn_nodes.studies.measured_samples import Sample
@@ -289,9 +290,9 @@ def task_text(candidate: Candidate, machine: Machine, number: int) -> str:
     ]
     names = [one.name for one in machine.actuators]
     for part in own.segments:
-        volts = ', '.join(f'{name}: {part.volts[name]:g}' for name in names if name in part.volts)
+        volts = ', '.join(f'{yaml_word(name)}: {part.volts[name]:g}' for name in names if name in part.volts)
         lines += [
-            f'  - name: {part.name}',
+            f'  - name: {yaml_word(part.name)}',
             f'    start: {part.start:.2f}',
             f'    end: {part.end:.2f}',
             f'    ramp: {part.ramp:g}',

@@ -13,7 +13,7 @@ from dyn_nodes.analysis.mechanics_fit import Quantity
 from dyn_nodes.multibody import build_tree
 from dyn_nodes.multibody.regressor import mass_properties
 from dyn_nodes.multibody.tree import Tree
-from dyn_nodes.printing import printable
+from dyn_nodes.printing import printable, xml_remark, yaml_word
 
 Array = NDArray[np.float64]
 GROUPS = ('valve', 'supply')
@@ -29,7 +29,7 @@ def yaml_lines(fit: MachineFit) -> str:
         entries = list(_entries(fit, own.name))
         if not entries:
             continue
-        lines.append(f'  {own.name}:')
+        lines.append(f'  {yaml_word(own.name)}:')
         for group in GROUPS:
             members = [(key, one) for place, key, one in entries if place == group]
             if members:
@@ -69,7 +69,7 @@ def urdf_lines(fit: MachineFit) -> str:
     """
     if fit.mechanics is None:
         return ''
-    lines = [f'<!-- from {_remark(fit.log)}, {fit.used[0]:.6g} to {fit.used[1]:.6g} s -->']
+    lines = [f'<!-- from {xml_remark(fit.log)}, {fit.used[0]:.6g} to {fit.used[1]:.6g} s -->']
     for name, own in fit.mechanics.dry.items():
         if dry_is_seen(fit, name):
             joint = fit.machine.joint(name)
@@ -109,10 +109,6 @@ def _in_link(tree: Tree, link: str, parameters: Array) -> tuple[float, Array, Ar
     return mass, frame.R.T @ (com - frame.p), frame.R.T @ inertia @ frame.R
 
 
-def _remark(text: str) -> str:
-    return printable(text).replace('--', '- -')
-
-
 def offset_lines(fit: MachineFit) -> str:
     """Return the joint offsets that are seen, for `joint_offset` in the mapping (docs/can.md); empty: none."""
     if fit.mechanics is None:
@@ -120,7 +116,6 @@ def offset_lines(fit: MachineFit) -> str:
     lines = []
     for name, own in fit.mechanics.offsets.items():
         if own.half_width < abs(own.value):
-            lines.append(
-                f'  {name}: {{joint_offset: {own.value:.5f}}}  # +- {own.half_width:.2g}, added to what is there'
-            )
+            remark = f'# +- {own.half_width:.2g}, added to what is there'
+            lines.append(f'  {yaml_word(name)}: {{joint_offset: {own.value:.5f}}}  {remark}')
     return '\n'.join(['joints:', *lines]) if lines else ''

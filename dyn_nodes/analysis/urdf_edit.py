@@ -72,7 +72,8 @@ def _elements(data: bytes, what: str) -> dict[Key, Elements]:
     def end(tag: str) -> None:
         index, begin = parser.CurrentByteIndex, stack.pop()[1]
         if len(stack) == 2 and owner:
-            closed = data.index(b'>', index) + 1 if data[index : index + 2] == b'</' else index
+            opened = _behind_values(data, begin)
+            closed = opened + 1 if data[opened - 1 : opened] == b'/' else data.index(b'>', index) + 1
             found[owner[0]].children.setdefault(tag, (begin, closed))
         elif len(stack) == 1 and owner:
             found[owner[0]] = found[owner[0]]._replace(end=index)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dyn_nodes.commands import MACHINE_HELP, CommandError, Subparsers, add_command
 from dyn_nodes.commands.attach_config import joined_config
 from dyn_nodes.model.limits import NAME
+from dyn_nodes.printing import xml_remark
 
 if TYPE_CHECKING:
     from dyn_nodes.model import Machine
@@ -151,7 +152,8 @@ def _joined(platform: Machine, arm: Machine, args: argparse.Namespace) -> tuple[
         elif isinstance(element.tag, str) and element.tag not in left_out:
             left_out.append(element.tag)
     etree.indent(root)
-    head = f'<?xml version="1.0"?>\n<!-- Written by dyn-nodes attach: {arm.name} on {args.to} of {platform.name}. -->\n'
+    remark = xml_remark(f'Written by dyn-nodes attach: {arm.name} on {args.to} of {platform.name}.')
+    head = f'<?xml version="1.0"?>\n<!-- {remark} -->\n'
     return f'{head}{etree.tostring(root, encoding="unicode")}\n', left_out
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from dyn_nodes.commands import CommandError
+from dyn_nodes.printing import printable
 from dyn_nodes.textfile import LARGEST_YAML, TextFileError, load_yaml, read_text
 
 ELEMENTS = ('wheels', 'contacts', 'actuators', 'pumps', 'constraints', 'loads', 'joints')
@@ -60,7 +61,9 @@ def joined_config(platform: Path | None, arm: Path | None, name: str, prefix: st
             initial[key] = {**(initial.get(key) or {}), **own}
             result['initial'] = initial
     sources = ' and '.join(path.name for path in (platform, arm) if path is not None)
-    head = f'# Written by `dyn-nodes attach` from {sources}. Keys and their meaning: docs/machine_yaml.md.\n\n'
+    head = (
+        f'# Written by `dyn-nodes attach` from {printable(sources)}. Keys and their meaning: docs/machine_yaml.md.\n\n'
+    )
     return head + yaml.dump(
         result, Dumper=_Dumper, default_flow_style=None, sort_keys=False, width=120, allow_unicode=True
     )

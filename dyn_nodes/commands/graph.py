@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import html
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 from dyn_nodes.commands import CommandError, Subparsers, add_command
 from dyn_nodes.commands.node_graph import Talk
 from dyn_nodes.commands.ros_graph import add_spin_time, cli_node, full_name, is_hidden, wait_for_discovery
+from dyn_nodes.printing import printable
 
 EVERYWHERE = ('/rosout', '/parameter_events')
 """Topics of every node: left out unless all are asked for."""
@@ -114,8 +116,10 @@ def mermaid(talk: Talk) -> str:
     nodes = {name: f'n{k}' for k, name in enumerate(talk.nodes)}
     topics = {name: f't{k}' for k, name in enumerate(talk.topics)}
     lines = ['flowchart LR']
-    lines += [f'  {key}(["{name}"])' for name, key in nodes.items()]
-    lines += [f'  {key}["{name}<br/>{talk.types[name]}"]' for name, key in topics.items()]
+    lines += [f'  {key}(["{html.escape(printable(name))}"])' for name, key in nodes.items()]
+    for name, key in topics.items():
+        label, kinds = (html.escape(printable(text)) for text in (name, talk.types[name]))
+        lines.append(f'  {key}["{label}<br/>{kinds}"]')
     for node, topic, speaks in talk.edges():
         left, right = (nodes[node], topics[topic]) if speaks else (topics[topic], nodes[node])
         lines.append(f'  {left} --> {right}')
@@ -126,7 +130,7 @@ def dot(talk: Talk) -> str:
     """Return a digraph of Graphviz."""
 
     def quoted(text: str) -> str:
-        return '"' + re.sub(r'(["\\])', r'\\\1', text) + '"'
+        return '"' + re.sub(r'(["\\])', r'\\\1', printable(text)) + '"'
 
     lines = ['digraph nodes {', '  rankdir=LR;', '  node [fontname="sans-serif"];']
     lines += [f'  {quoted("node " + name)} [label={quoted(name)}, shape=ellipse];' for name in talk.nodes]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 import tempfile
 from pathlib import Path
@@ -86,9 +87,10 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError(f'{output} cannot be written: {error.strerror}') from None
     _tell(output, guess, checked, reason)
     print(f'{text.count("guess:") - 2} guesses, each marked "guess:" in the file; look through them, then')
-    print(f'  dyn-nodes check {args.urdf} --config {output}')
+    given, made = shlex.quote(str(args.urdf)), shlex.quote(output)
+    print(f'  dyn-nodes check {given} --config {made}')
     control = '' if checked.machine and checked.machine.movable_joints else ' controller:=false'
-    print(f'  dyn-nodes launch machine machine:={args.urdf} config:={output}{control}')
+    print(f'  dyn-nodes launch machine machine:={given} config:={made}{control}')
     return 0
 
 

@@ -11,6 +11,7 @@ from dyn_nodes.commands.init_contacts import Contact
 from dyn_nodes.commands.init_guess import DAMPING_RATIO, Guess
 from dyn_nodes.commands.init_joints import Joints
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.printing import printable, yaml_word
 
 HEAD = """\
 # {name}: what {urdf} can not say. A first version, written by `dyn-nodes init`.
@@ -47,9 +48,9 @@ def machine_yaml(machine: Machine, urdf: str, guess: Guess, attachment: str, rea
         attachment: `free` or `fixed`.
         reason: why it is fixed.
     """
-    parts = [HEAD.format(name=_text(machine.name), urdf=urdf)]
+    parts = [HEAD.format(name=yaml_word(machine.name), urdf=printable(urdf))]
     base = FREE if attachment == 'free' else FIXED
-    parts.append(base.format(root=_text(machine.links[0].name), reason=reason))
+    parts.append(base.format(root=yaml_word(machine.links[0].name), reason=printable(reason)))
     joints = guess.joints
     parts += [_initial(machine, joints), _locked(joints), _classes(joints), _constraints(joints)]
     parts += [_payload(guess), _reactions(guess)]
@@ -63,7 +64,7 @@ def _initial(machine: Machine, joints: Joints) -> str:
     named = [name for name in joints.positions if name in joints.locked]
     if movable or named:
         lines.append('  joint_positions:  # guess: all joints at 0, or just inside their limits where 0 is outside')
-        lines += [f'    {_text(name)}: {_exact(joints.positions.get(name, 0.0))}' for name in (*movable, *named)]
+        lines += [f'    {yaml_word(name)}: {_exact(joints.positions.get(name, 0.0))}' for name in (*movable, *named)]
     lines.append('  settle: true')
     return '\n'.join(lines) + '\n'
 
@@ -72,7 +73,7 @@ def _locked(joints: Joints) -> str:
     if not joints.locked:
         return ''
     head = ['# Joints fixed at their initial position; the fewer joints move, the faster the machine runs.', 'locked:']
-    return _explained(head, [(f'- {_text(name)}', f'guess: {reason}') for name, reason in joints.locked.items()])
+    return _explained(head, [(f'- {yaml_word(name)}', f'guess: {reason}') for name, reason in joints.locked.items()])
 
 
 def _classes(joints: Joints) -> str:
@@ -80,14 +81,16 @@ def _classes(joints: Joints) -> str:
         return ''
     classes = joints.classes.items()
     return _explained(
-        ['joints:'], [(f'{_text(name)}: {{class: {own}}}', f'guess: {why}') for name, (own, why) in classes]
+        ['joints:'], [(f'{yaml_word(name)}: {{class: {own}}}', f'guess: {why}') for name, (own, why) in classes]
     )
 
 
 def _constraints(joints: Joints) -> str:
     if not joints.constraints:
         return ''
-    entries = [(f'{own.name}: {_flow({"kind": own.kind, **own.keys})}', own.source) for own in joints.constraints]
+    entries = [
+        (f'{yaml_word(own.name)}: {_flow({"kind": own.kind, **own.keys})}', own.source) for own in joints.constraints
+    ]
     return _explained(['constraints:'], entries)
 
 
@@ -96,7 +99,7 @@ def _explained(lines: list[str], entries: Sequence[tuple[str, str]]) -> str:
     before = ''
     for entry, reason in entries:
         if reason != before:
-            lines.append(f'  # {reason}')
+            lines.append(f'  # {printable(reason)}')
         before = reason
         lines.append(f'  {entry}')
     return '\n'.join(lines) + '\n'
@@ -105,9 +108,9 @@ def _explained(lines: list[str], entries: Sequence[tuple[str, str]]) -> str:
 def _flow(value: Any) -> str:
     """Return a value in YAML's flow style."""
     if isinstance(value, Mapping):
-        return f'{{{", ".join(f"{_text(key)}: {_flow(own)}" for key, own in value.items())}}}'
+        return f'{{{", ".join(f"{yaml_word(key)}: {_flow(own)}" for key, own in value.items())}}}'
     if isinstance(value, str):
-        return _text(value)
+        return yaml_word(value)
     if isinstance(value, float):
         return _exact(value)
     return f'[{", ".join(_exact(float(own)) for own in value)}]'
@@ -124,7 +127,7 @@ def _payload(guess: Guess) -> str:
     limit = _assumed(_number(guess.payload_limit), "a tenth of the machine's mass; put the rated load")
     return (
         f'payload:\n'
-        f'  link: {_assumed(_text(guess.payload), guess.how_payload)}\n'
+        f'  link: {_assumed(yaml_word(guess.payload), guess.how_payload)}\n'
         f'  position: {_assumed("[0.0, 0.0, 0.0]", "at the origin of the link")}\n'
         f'  mass: 0.0\n'
         f'  limit: {limit}\n'
@@ -136,7 +139,7 @@ def _reactions(guess: Guess) -> str:
         return ''
     return (
         '# guess: the first joint of the arm; its bearing carries all the rest\n'
-        f'reactions: [{", ".join(_text(name) for name in guess.reactions)}]\n'
+        f'reactions: [{", ".join(yaml_word(name) for name in guess.reactions)}]\n'
     )
 
 
@@ -154,7 +157,7 @@ def _wheels(guess: Guess) -> str:
         f'      static: {_assumed("0.9", "rubber on dry ground")}',
         f'      kinetic: {_assumed("0.5", "rubber on dry ground")}',
         '',
-        f'# guess: {guess.how_contacts};',
+        f'# guess: {printable(guess.how_contacts)};',
         '# all are taken to touch one plane. `position`: where the strut begins; `free_length`: its height there.',
         'wheels:',
     ]
@@ -165,15 +168,15 @@ def _wheels(guess: Guess) -> str:
 
 def _wheel(contact: Contact) -> list[str]:
     return [
-        f'  {contact.name}:',
-        f'    link: {_text(contact.link)}',
+        f'  {yaml_word(contact.name)}:',
+        f'    link: {yaml_word(contact.link)}',
         f'    position: {_assumed(_vector(contact.position), contact.how)}',
         f'    free_length: {_assumed(_number(contact.free_length), "its height above the lowest contact")}',
     ]
 
 
 def _assumed(value: str, how: str) -> str:
-    quoted = how.replace("'", "''")
+    quoted = printable(how).replace("'", "''")
     return f"{{value: {value}, assumed: 'guess: {quoted}'}}"
 
 
@@ -184,12 +187,3 @@ def _vector(values: Sequence[float] | np.ndarray) -> str:
 def _number(value: float) -> str:
     text = f'{round(value, 6) + 0.0:.6g}'
     return text if any(mark in text for mark in '.e') else f'{text}.0'
-
-
-def _text(name: str) -> str:
-    """Return a name as YAML takes it: quoted where it might be something else."""
-    plain = name.replace('_', 'a').isalnum() and not name[:1].isdigit() and name.lower() not in _WORDS
-    return name if plain and name.isascii() else "'" + name.replace("'", "''") + "'"
-
-
-_WORDS = {'yes', 'no', 'on', 'off', 'true', 'false', 'null', 'y', 'n'}

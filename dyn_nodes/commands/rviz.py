@@ -65,6 +65,7 @@ def _written(args: argparse.Namespace) -> Path:
     import yaml
 
     name, layout = _made(args)
+    name = ''.join(c if c.isalnum() or c in '_-' else '_' for c in name)
     file = args.output or Path.home() / '.dyn_nodes' / 'rviz' / f'{name}.rviz'
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from dyn_nodes.printing import YAML_WORDS
+
 VERSION = 9
 ROS_DISTRO = 'jazzy'
 INFINITE = 9223372036854775807
@@ -73,7 +75,12 @@ def qos_list(profiles: Iterable[QosRecord], indent: str = '') -> str:
 
 
 def _scalar(text: str) -> str:
-    return text if _PLAIN.fullmatch(text) else json.dumps(text)
+    return text if _PLAIN.fullmatch(text) and text.lower() not in YAML_WORDS else _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    """Return a text as YAML and JSON read it alike: escapes of JSON, without its pairs of surrogates."""
+    return '"' + ''.join(c if ord(c) > 0xFFFF else json.dumps(c)[1:-1] for c in text) + '"'
 
 
 @dataclass(frozen=True)
@@ -124,7 +131,7 @@ def metadata_text(
     first = INFINITE if start is None else start
     duration = 0 if start is None else end - start
     items = ''.join(topic.yaml(count) for topic, count in topics.items())
-    extra = ''.join(f'\n    {_scalar(key)}: {json.dumps(value)}' for key, value in (custom or {}).items())
+    extra = ''.join(f'\n    {_scalar(key)}: {_quoted(value)}' for key, value in (custom or {}).items())
     return (
         'rosbag2_bagfile_information:\n'
         f'  version: {VERSION}\n'

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+from dyn_nodes.printing import printable, yaml_word
 from dyn_nodes.studies.governor_campaign import Record
 from dyn_nodes.studies.governor_cases import Case, lever_profile
 
@@ -17,8 +19,8 @@ def launch_command(machine: str, record: Record, task: Path) -> str:
     """
     case = record.case
     words = [
-        f'dyn-nodes launch {machine} mode:=lockstep governor:={str(record.governed).lower()}',
-        f'task:={task} payload:={case.payload:g} slope:={case.pitch:g} cross_slope:={case.roll:g}',
+        f'dyn-nodes launch {shlex.quote(machine)} mode:=lockstep governor:={str(record.governed).lower()}',
+        f'{shlex.quote(f"task:={task}")} payload:={case.payload:g} slope:={case.pitch:g} cross_slope:={case.roll:g}',
         f'duration:={case.duration + 1.0:g}',
     ]
     return ' '.join(words)
@@ -31,19 +33,19 @@ def task_text(machine: str, record: Record, levers: tuple[str, ...], task: Path)
     what = 'overturned' if outcome.overturned else 'lifted a wheel' if outcome.lifted else 'kept its wheels down'
     with_or_without = 'with' if record.governed else 'without'
     lines = [
-        f'# {machine} {with_or_without} the governor: {what}; ended at {outcome.time:g} s.',
+        f'# {printable(machine)} {with_or_without} the governor: {what}; ended at {outcome.time:g} s.',
         f'# mass {case.mass:g} of the known one; payload {case.payload:g} kg, known as {case.known_payload:g} kg;',
         f'# delays of {case.state_delay:g} s and {case.command_delay:g} s; stops {"on" if case.stops else "off"}.',
         *_troubles(case),
-        f'# {launch_command(machine, record, task)}',
-        f'name: {profile.name}',
+        f'# {printable(launch_command(machine, record, task))}',
+        f'name: {yaml_word(profile.name)}',
         f'duration: {profile.duration:.6g}',
         'segments:',
     ]
     for segment in profile.segments:
-        volts = ', '.join(f'{name}: {value:.6g}' for name, value in segment.volts.items())
+        volts = ', '.join(f'{yaml_word(name)}: {value:.6g}' for name, value in segment.volts.items())
         lines.append(
-            f'  - {{name: {segment.name}, start: {segment.start:.6g}, end: {segment.end:.6g}, '
+            f'  - {{name: {yaml_word(segment.name)}, start: {segment.start:.6g}, end: {segment.end:.6g}, '
             f'ramp: {segment.ramp:.6g}, volts: {{{volts}}}}}'
         )
     return '\n'.join(lines) + '\n'

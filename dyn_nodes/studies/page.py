@@ -108,7 +108,7 @@ def _figure(entry: StudyFigure) -> str:
 
 
 def _anchor(result: StudyResult) -> str:
-    return result.study.name.replace('/', '-')
+    return html.escape(result.study.name.replace('/', '-'))
 
 
 def shown(value: object) -> str:

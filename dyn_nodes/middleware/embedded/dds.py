@@ -80,7 +80,7 @@ def domain_configuration(environment: Any = os.environ) -> str | None:
     """Return Cyclone's configuration for a domain, or None where the user's CYCLONEDDS_URI rules."""
     if environment.get('CYCLONEDDS_URI'):
         return None
-    peers = [peer for peer in environment.get('ROS_STATIC_PEERS', '').split(';') if peer]
+    peers = [peer for peer in environment.get('ROS_STATIC_PEERS', '').split(';') if peer and peer.isprintable()]
     general = ''
     if not is_network_wanted(environment):
         peers = ['127.0.0.1']
