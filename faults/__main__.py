@@ -94,7 +94,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument('--inputs', type=int, default=3000, metavar='N', help='damaged inputs of commands (3000)')
     parser.add_argument('--results', type=int, default=500, metavar='N', help='damaged results of sweeps (500)')
     parser.add_argument(
-        '--bags', type=int, default=300, metavar='N', help=f'bags, {len(bombs.BOMBS)} bombs first (300)'
+        '--bags', type=int, default=900, metavar='N', help=f'bags, {len(bombs.BOMBS)} bombs first (900)'
     )
     parser.add_argument('--messages', type=int, default=10_000, metavar='N', help='absurd messages (10000)')
     most = max(len(setup.cases()) for setup in SETUPS.values())

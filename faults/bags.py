@@ -152,7 +152,8 @@ def _many_bytes(data: bytes, rng: random.Random) -> bytes:
 def make(number: int, seed: int, directory: Path) -> tuple[str, Path]:
     """Make a case; equal numbers give equal cases. Return its kind and the bag.
 
-    The first are the bombs; then come damaged storage files, metadata and messages in turn.
+    The first are the bombs; then come values of other classes in tables of SQLite, damaged storage files, metadata and
+    messages in turn.
     """
     rng = random.Random(f'bag {seed} {number}')
     if number < len(bombs.BOMBS):
@@ -160,6 +161,10 @@ def make(number: int, seed: int, directory: Path) -> tuple[str, Path]:
         bag = write_bag(directory / 'bag', good_messages(), bombs.storage_of(name))
         return f'bomb ({name})', bombs.BOMBS[name](bag) or bag
     storage = rng.choice(('mcap', 'mcap', 'sqlite3'))
+    if number % 4 == 3:
+        bag = write_bag(directory / 'bag', good_messages(), 'sqlite3')
+        bombs.damage_values(bag, rng)
+        return 'sqlite3-values', bag
     if number % 3 == 0:
         return 'messages', write_bag(directory / 'bag', damaged_messages(rng), storage)
     bag = write_bag(directory / 'bag', good_messages(), storage)

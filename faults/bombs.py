@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import sqlite3
 import struct
 from collections.abc import Callable
@@ -129,7 +130,31 @@ def _sql(*statements: str) -> Callable[[Path], None]:
     return make
 
 
+def _copied(table: str) -> tuple[str, ...]:
+    """Return the statements that let any column of a table hold any value, also none."""
+    return (f'CREATE TABLE copied AS SELECT * FROM {table}', f'DROP TABLE {table}',
+            f'ALTER TABLE copied RENAME TO {table}')  # fmt: skip
+
+
 ENDLESS = 'WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT'
+VALUES = ('NULL', '0', '-1', '20000000000', '9223372036854775807', '1.5', '1e308', "''", "'abc'", "x''", "x'00'",
+          "x'00010000'", 'zeroblob(100000)', "'a' || char(10) || 'b'", "char(27) || '[2J'")  # fmt: skip
+
+
+def damage_values(bag: Path, rng: random.Random) -> None:
+    """Put values of any storage class into columns of the tables of a sqlite3 bag."""
+    with sqlite3.connect(_storage(bag)) as database:
+        tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        for _ in range(rng.choice((1, 1, 2))):
+            table = rng.choice(['messages', 'messages', 'topics', *tables])
+            columns = [row[1] for row in database.execute(f'PRAGMA table_info({table})')]
+            for statement in _copied(table):
+                database.execute(statement)
+            rows = rng.choice(('1', f'rowid % 7 = {rng.randrange(7)}', f'rowid = {rng.randrange(1, 30)}'))
+            database.execute(f'UPDATE {table} SET {rng.choice(columns)} = {rng.choice(VALUES)} WHERE {rows}')
+    database.close()
+
+
 COLUMNS = 'id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER'
 
 
@@ -191,6 +216,12 @@ BOMBS: dict[str, Callable[[Path], Path | None]] = {
         'DROP TABLE messages', f'CREATE TABLE messages({COLUMNS}, data BLOB AS (zeroblob(900000000)))',
         'INSERT INTO messages(topic_id, timestamp) VALUES (1, 1), (1, 2), (1, 3), (1, 4)'),
     'sqlite times that are text': _sql("UPDATE messages SET timestamp = 'soon'"),
+    'sqlite data of 20 gigabytes': _sql('UPDATE messages SET data = 20000000000'),
+    'sqlite data that are text': _sql("UPDATE messages SET data = 'abc' WHERE id % 7 = 3"),
+    'sqlite data that are a number': _sql('UPDATE messages SET data = 1.5 WHERE id = 20'),
+    'sqlite data that are null': _sql(*_copied('messages'), 'UPDATE messages SET data = NULL WHERE id = 20'),
+    'sqlite messages of no topic': _sql('UPDATE messages SET topic_id = 1000 WHERE id % 2 = 0'),
+    'sqlite topics twice': _sql(*_copied('topics'), 'INSERT INTO topics SELECT * FROM topics'),
     'sqlite times that are negative': _sql('UPDATE messages SET timestamp = -timestamp - 1'),
     'sqlite names that are none': _sql('DROP TABLE topics', 'CREATE TABLE topics(id, name, type, serialization_format,'
         ' offered_qos_profiles, type_description_hash)', "INSERT INTO topics VALUES (1, x'00', 5, NULL, '', '')"),

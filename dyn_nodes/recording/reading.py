@@ -93,6 +93,8 @@ class BagReader:
             connection, time, data = found
             if not 0 <= time <= LATEST:
                 raise BagError(f'{self.path}: log time: expected 0 to {LATEST} ns, found {time}')
+            if not isinstance(data, bytes | bytearray | memoryview):
+                raise BagError(f'{self.path}: a message: expected bytes, found {type(data).__name__}')
             content = bytes(data)
             yield connection, time, expand(content, 'zstd', LARGEST_CHUNK, self.path) if self._expands else content
 

@@ -28,7 +28,29 @@ MOST_AT_ONCE = 1024 * 1024 * 1024
 LATEST = 2**63 - 1
 """Log times are signed numbers of 64 bits, ns."""
 STORAGES = {'mcap': '.mcap', 'sqlite3': '.db3'}
-TABLES = ('messages', 'topics', 'schema', 'metadata', 'message_definitions')
+COLUMNS = {
+    'messages': {'id': 'integer', 'topic_id': 'integer', 'timestamp': 'integer', 'data': 'blob'},
+    'topics': {
+        'id': 'integer',
+        'name': 'text',
+        'type': 'text',
+        'serialization_format': 'text',
+        'offered_qos_profiles': 'text',
+        'type_description_hash': 'text',
+    },
+    'schema': {'schema_version': 'integer', 'ros_distro': 'text'},
+    'metadata': {'id': 'integer', 'metadata_version': 'integer', 'metadata': 'text'},
+    'message_definitions': {
+        'id': 'integer',
+        'topic_type': 'text',
+        'encoding': 'text',
+        'encoded_message_definition': 'text',
+        'type_description_hash': 'text',
+    },
+}
+"""Storage classes of SQLite by table and column. SQLite stores any class in any column; readers rely on these."""
+LARGEST_TEXT = 16 * 1024 * 1024
+"""Bytes of a text of a table."""
 _PIECE = 1024 * 1024
 
 
@@ -304,7 +326,7 @@ def screen_sqlite(path: Path, immutable: bool = True) -> None:
     try:
         database.execute('PRAGMA trusted_schema=OFF')
         kinds = dict(database.execute('SELECT name, type FROM sqlite_master').fetchmany(1000))
-        for table in TABLES:
+        for table in COLUMNS:
             if kinds.get(table, 'table' if table not in ('messages', 'topics') else '') != 'table':
                 raise BagError(f'{path}: expected a table {table!r}, found {kinds.get(table, "none")}')
             hidden = [row[1] for row in database.execute(f'PRAGMA table_xinfo({table})') if row[6] != 0]
@@ -312,7 +334,7 @@ def screen_sqlite(path: Path, immutable: bool = True) -> None:
                 "SELECT sql FROM sqlite_master WHERE name = ? AND sql LIKE 'create virtual%'", (table,))]  # fmt: skip
             if hidden or virtual:
                 raise BagError(f'{path}: table {table!r}: expected stored columns, found computed ones')
-        (found,) = database.execute('PRAGMA quick_check(1)').fetchone()
+        (found,) = database.execute('PRAGMA integrity_check(1)').fetchone()
         if found != 'ok':
             raise unreadable(path, ValueError(found))
         _screen_rows(path, database)
@@ -320,10 +342,32 @@ def screen_sqlite(path: Path, immutable: bool = True) -> None:
         database.close()
 
 
+def _screen_column(path: Path, database: sqlite3.Connection, table: str, column: str, kind: str) -> None:
+    """Refuse values of another storage class, and texts without a bound; the values are not read."""
+    kinds = {own for (own,) in database.execute(f'SELECT DISTINCT typeof({column}) FROM {table}')}
+    if kinds - {kind}:
+        found = ', '.join(sorted(kinds - {kind}))
+        expected = {'integer': 'integers', 'text': 'texts', 'blob': 'bytes'}[kind]
+        raise BagError(f'{path}: {table}.{column}: expected {expected}, found {found}')
+    if kind == 'text':
+        (largest,) = database.execute(f'SELECT max(length(CAST({column} AS BLOB))) FROM {table}').fetchone()
+        if largest is not None and largest > LARGEST_TEXT:
+            raise BagError(f'{path}: {table}.{column}: expected at most {LARGEST_TEXT} bytes, found {largest}')
+
+
 def _screen_rows(path: Path, database: sqlite3.Connection) -> None:
-    kinds = {kind for (kind,) in database.execute('SELECT DISTINCT typeof(timestamp) FROM messages')}
-    if kinds - {'integer'}:
-        raise BagError(f'{path}: messages.timestamp: expected integers, found {", ".join(sorted(kinds))}')
+    for table, columns in COLUMNS.items():
+        there = [row[1] for row in database.execute(f'PRAGMA table_info({table})')]
+        for column, kind in columns.items():
+            if column in there:
+                _screen_column(path, database, table, column, kind)
+    (lost,) = database.execute(
+        'SELECT count(*) FROM messages WHERE topic_id NOT IN (SELECT id FROM topics)').fetchone()  # fmt: skip
+    if lost:
+        raise BagError(f'{path}: messages.topic_id: expected the topics of the bag, found {lost} messages of others')
+    (twice,) = database.execute('SELECT count(id) - count(DISTINCT id) FROM topics').fetchone()
+    if twice:
+        raise BagError(f'{path}: topics.id: expected each number once, found {twice} again')
     (earliest,) = database.execute('SELECT min(timestamp) FROM messages').fetchone()
     if earliest is not None and earliest < 0:
         raise BagError(f'{path}: log time: expected 0 to {LATEST} ns, found {earliest}')

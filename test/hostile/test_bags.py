@@ -31,6 +31,13 @@ REFUSED = {
     'sqlite view without an end': "expected a table 'messages', found view",
     'sqlite column of a gigabyte': "table 'messages': expected stored columns",
     'sqlite times that are text': 'messages.timestamp: expected integers, found text',
+    'sqlite data of 20 gigabytes': 'messages.data: expected bytes, found integer',
+    'sqlite data that are text': 'messages.data: expected bytes, found text',
+    'sqlite data that are a number': 'messages.data: expected bytes, found real',
+    'sqlite data that are null': 'messages.data: expected bytes, found null',
+    'sqlite messages of no topic': 'messages.topic_id: expected the topics of the bag, found',
+    'sqlite topics twice': 'topics.id: expected each number once',
+    'sqlite names that are none': 'topics.name: expected texts, found blob',
     'no metadata': 'found no metadata.yaml',
     'metadata with an alias bomb': 'at most 50000 values',
     'metadata within itself': 'at most 50000 values',
@@ -66,6 +73,23 @@ def test_a_bag_that_would_exhaust_the_computer_is_refused_in_a_line(name, tmp_pa
 @pytest.mark.parametrize('number', range(len(bombs.BOMBS), len(bombs.BOMBS) + 12))
 def test_a_damaged_bag_ends_no_command_with_a_traceback(number, tmp_path, good):
     _, bag = bags.make(number, 3, tmp_path)
+    assert list(bags.examine(bag, good, tmp_path, False)) == []
+
+
+@pytest.mark.parametrize('words', [['report', '{}', '--out', 'report'], ['bag', 'play', '{}'], ['bag', 'view', '{}']])
+@pytest.mark.parametrize('name', [name for name in bombs.BOMBS if name.startswith('sqlite data')])
+def test_data_of_another_storage_class_end_every_command_in_a_line(name, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    bag = bags.write_bag(tmp_path / 'bag', bags.good_messages(), 'sqlite3')
+    bombs.BOMBS[name](bag)
+    assert bags.run_command([word.format(bag) for word in words], 1) == ''
+    assert main([word.format(bag) for word in words]) == 1
+    assert not (tmp_path / 'report').exists()
+
+
+@pytest.mark.parametrize('number', range(8))
+def test_values_of_other_classes_in_tables_are_read_or_refused(number, tmp_path, good):
+    _, bag = bags.make(4 * (len(bombs.BOMBS) + number) + 3, 3, tmp_path)
     assert list(bags.examine(bag, good, tmp_path, False)) == []
 
 
