@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dyn_nodes.launching.budget import Budget, BudgetError
 from dyn_nodes.launching.description import Argument
 from dyn_nodes.launching.errors import SubstitutionError
 from dyn_nodes.launching.substitutions import expand, split_command
@@ -33,6 +34,8 @@ class LaunchContext:
         conditional: Whether an element further out has an `if` or `unless`.
         declared: Every argument declared so far.
         generated: How many parameter files were written.
+        budget: What the whole evaluation has taken.
+        depth, includes: Groups and includes, and includes alone, around the element.
     """
 
     file: Path
@@ -45,6 +48,9 @@ class LaunchContext:
     conditional: bool = False
     declared: dict[str, Argument] = field(default_factory=dict)
     generated: int = 0
+    budget: Budget = field(default_factory=Budget)
+    depth: int = 0
+    includes: int = 0
 
     @contextmanager
     def scope(self) -> Iterator[None]:
@@ -59,14 +65,33 @@ class LaunchContext:
                 setattr(self, name, value)
 
     @contextmanager
-    def within(self, file: Path) -> Iterator[None]:
-        """`$(dirname)` and `$(filename)` are another file's inside."""
-        saved = self.file
-        self.file = file
+    def inside(self, element: Element) -> Iterator[None]:
+        """The elements of a group or of an included file, one level deeper. Raises LaunchError: too deep, too long."""
+        self.depth += 1
         try:
+            self.take(element, lambda: self.budget.check_time(self.depth))
             yield
         finally:
-            self.file = saved
+            self.depth -= 1
+
+    @contextmanager
+    def within(self, file: Path, element: Element) -> Iterator[None]:
+        """`$(dirname)` and `$(filename)` are those of an included file. Raises LaunchError: too many includes."""
+        saved = self.file
+        self.file, self.includes = file, self.includes + 1
+        try:
+            self.take(element, lambda: self.budget.take_include(self.includes))
+            with self.inside(element):
+                yield
+        finally:
+            self.file, self.includes = saved, self.includes - 1
+
+    def take(self, element: Element, count: Callable[[], None]) -> None:
+        """Count what an element takes. Raises LaunchError, of the element, where it is too much."""
+        try:
+            count()
+        except BudgetError as error:
+            raise element.error(str(error)) from None
 
     @contextmanager
     def under_condition(self, conditional: bool) -> Iterator[None]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+LONGEST = 4000
+"""Characters of a problem."""
+
 
 class LaunchError(Exception):
     """A launch file, its arguments or one of its processes is not as it must be.
@@ -19,7 +22,7 @@ class LaunchError(Exception):
         self.path = path
         self.line = line
         self.where = where
-        self.problem = problem
+        self.problem = _shortened(problem)
         super().__init__(self.text)
 
     @property
@@ -27,6 +30,11 @@ class LaunchError(Exception):
         """The whole message on one line: `file:line: element, attribute: problem`."""
         place = f'{self.path}:{self.line}' if self.path and self.line else str(self.path or '')
         return ': '.join(part for part in (place, self.where, self.problem) if part)
+
+
+def _shortened(problem: str) -> str:
+    """Return a problem without the middle of a text that nobody reads."""
+    return problem if len(problem) <= LONGEST else f'{problem[: LONGEST // 2]} ... {problem[-LONGEST // 2 :]}'
 
 
 class SubstitutionError(Exception):

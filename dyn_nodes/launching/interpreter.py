@@ -6,12 +6,12 @@ and this runner does not (timers, containers, lifecycle) is refused by name.
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from dyn_nodes.launching import processes
+from dyn_nodes.launching.budget import BudgetError
 from dyn_nodes.launching.context import LaunchContext
 from dyn_nodes.launching.description import Argument, LaunchDescription, LogMessage, Stop
 from dyn_nodes.launching.errors import LaunchError, SubstitutionError
@@ -20,7 +20,6 @@ from dyn_nodes.launching.substitutions import expand
 from dyn_nodes.launching.xmltree import Element, parse_xml
 from dyn_nodes.printing import near
 
-MAXIMUM_INCLUDES = 20
 CONFIGURATION = ('sigterm_timeout', 'sigkill_timeout', 'launch-prefix')
 _CONDITION = ('if', 'unless')
 _NEEDS_ROS = ('timer', 'ros_timer', 'node_container', 'composable_node', 'load_composable_node', 'lifecycle_node',
@@ -61,6 +60,7 @@ def _check_shape_of_part(element: Element) -> None:
 
 def _run(elements: list[Element], context: LaunchContext, description: LaunchDescription) -> None:
     for element in elements:
+        context.take(element, context.budget.check_time)
         if element.tag in _NEEDS_ROS:
             raise element.error(f'<{element.tag}> is not supported without ROS 2: use ros2 launch for this file')
         if element.tag not in _ACTIONS:
@@ -114,11 +114,12 @@ def _let(element: Element, context: LaunchContext, description: LaunchDescriptio
 def _group(element: Element, context: LaunchContext, description: LaunchDescription) -> None:
     actions = [child for child in element.children if child.tag != 'keep']
     if not context.flag(element, 'scoped', default=True):
-        _run(actions, context, description)
+        with context.inside(element):
+            _run(actions, context, description)
         return
     forwarding = context.flag(element, 'forwarding', default=True)
     keeps = {context.required(k, 'name'): context.required(k, 'value') for k in element.find_all('keep')}
-    with context.scope():
+    with context.scope(), context.inside(element):
         if not forwarding:
             context.variables = {}
             context.namespace, context.parameters, context.remappings = '', [], []
@@ -134,13 +135,8 @@ def _include(element: Element, context: LaunchContext, description: LaunchDescri
         raise element.error(f'expected an XML launch file, found {str(path)!r}: other kinds need ros2 launch', 'file')
     if not path.is_file():
         raise element.error(f'expected a launch file, found no file {str(path)!r}', 'file')
-    depth = context.variables.get('_include_depth', '0')
-    if int(depth) >= MAXIMUM_INCLUDES:
-        raise element.error(f'expected at most {MAXIMUM_INCLUDES} nested includes; does the file include itself?')
-    context.variables['_include_depth'] = str(int(depth) + 1)
-    with context.within(path):
-        _run(_root(path).children, context, description)
-    context.variables['_include_depth'] = depth
+    with context.within(path, element):
+        _run(_root_of(path, element, context).children, context, description)
 
 
 def _set_env(element: Element, context: LaunchContext, description: LaunchDescription) -> None:
@@ -169,10 +165,12 @@ def _set_remap(element: Element, context: LaunchContext, description: LaunchDesc
 
 
 def _log(element: Element, context: LaunchContext, description: LaunchDescription) -> None:
+    context.take(element, lambda: context.budget.take_step(False))
     description.steps.append(LogMessage(context.required(element, 'message')))
 
 
 def _shutdown(element: Element, context: LaunchContext, description: LaunchDescription) -> None:
+    context.take(element, lambda: context.budget.take_step(False))
     description.steps.append(Stop(context.optional(element, 'reason') or ''))
 
 
@@ -233,6 +231,12 @@ def _root(path: Path) -> Element:
     return root
 
 
+def _root_of(path: Path, element: Element, context: LaunchContext) -> Element:
+    """Return the root of an included file, whose size counts as text."""
+    context.take(element, lambda: context.budget.take_text(path.stat().st_size if path.is_file() else 0))
+    return _root(path)
+
+
 def interpret(
     path: Path | str,
     arguments: Mapping[str, str] | None = None,
@@ -278,41 +282,55 @@ def declared_arguments(path: Path | str) -> list[Argument]:
     A default whose substitutions can't be performed without the other arguments is given as it is written.
 
     Raises:
-        LaunchError: The file can't be read or is no launch file.
+        LaunchError: The file can't be read or is no launch file; it takes more than it may.
     """
     path = Path(path).absolute()
     context = LaunchContext(path)
     found: dict[str, Argument] = {}
-    _collect(_root(path), context, found, 0)
+    _collect(_root(path), context, found)
     return list(found.values())
 
 
-def _collect(element: Element, context: LaunchContext, found: dict[str, Argument], depth: int) -> None:
+def _collect(element: Element, context: LaunchContext, found: dict[str, Argument]) -> None:
     for child in element.children:
+        context.take(child, context.budget.check_time)
         if child.tag == 'arg':
             argument = _argument_of(child)
             default = argument.default
             if default is not None and argument.name not in context.variables:
-                with contextlib.suppress(SubstitutionError):
-                    default = context.variables[argument.name] = expand(default, context)
+                default = _expanded(child, argument.name, default, context)
             found.setdefault(argument.name, Argument(argument.name, default, argument.description, argument.choices))
         elif child.tag == 'group':
-            _collect(child, context, found, depth)
-        elif child.tag == 'include' and depth < MAXIMUM_INCLUDES:
-            _collect_included(child, context, found, depth)
+            with context.inside(child):
+                _collect(child, context, found)
+        elif child.tag == 'include':
+            _collect_included(child, context, found)
 
 
-def _collect_included(element: Element, context: LaunchContext, found: dict[str, Argument], depth: int) -> None:
+def _expanded(element: Element, name: str, default: str, context: LaunchContext) -> str:
+    """Return a default with its substitutions performed, or as it is written where they cannot be."""
+    try:
+        default = context.variables[name] = expand(default, context)
+    except BudgetError as error:
+        raise element.error(str(error), 'default') from None
+    except SubstitutionError:
+        pass
+    return default
+
+
+def _collect_included(element: Element, context: LaunchContext, found: dict[str, Argument]) -> None:
     """Arguments of an included file that the including file doesn't set itself."""
     try:
         path = Path(context.required(element, 'file'))
-        root = _root(path)
+        root = _root_of(path, element, context)
     except LaunchError:
+        if context.budget.exceeded:
+            raise
         return
     given = {child.attributes.get('name', '') for child in element.children}
     inner: dict[str, Argument] = {}
-    with context.within(path):
-        _collect(root, context, inner, depth + 1)
+    with context.within(path, element):
+        _collect(root, context, inner)
     for name, argument in inner.items():
         if name not in given:
             found.setdefault(name, argument)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,10 @@ from dyn_nodes.textfile import LARGEST_YAML, TextFileError, load_yaml, read_text
 
 _SCALARS: dict[str, type] = {'int': int, 'float': float, 'bool': bool, 'str': str}
 _TYPES = (*_SCALARS, *(f'list_of_{name}' for name in _SCALARS))
+
+
+LONG = 10_000
+"""Characters of a text."""
 
 
 def guess(text: str) -> Any:
@@ -53,7 +58,9 @@ def convert(text: str, kind: str) -> Any:
 
 
 def to_yaml(value: Any) -> str:
-    """One line of YAML, as `-p name:=value` takes it."""
+    """One line of YAML, as `-p name:=value` takes it; a long text as JSON, of which YAML's writer takes seconds."""
+    if isinstance(value, str) and len(value) > LONG and max(value) <= '\uffff':
+        return json.dumps(value)
     text = yaml.safe_dump(value, default_flow_style=True, width=10**9, allow_unicode=True)
     return text.removesuffix('...\n').strip()
 
@@ -114,6 +121,7 @@ def parameter_arguments(node: Element, context: LaunchContext) -> list[str]:
     """
     arguments: list[str] = []
     for name, value in context.parameters:
+        context.take(node, lambda: context.budget.take_text(len(name) + len(value)))  # noqa: B023 - called at once
         arguments += ['-p', f'{name}:={value}']
     for element in node.find_all('param'):
         if 'from' in element.attributes and 'name' in element.attributes:

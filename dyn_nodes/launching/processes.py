@@ -59,6 +59,7 @@ def _child(
     element: Element, context: LaunchContext, label: str, command: list[str], node: str = '', shell: bool = False
 ) -> ChildSpec:
     """What `<node>` and `<executable>` have in common."""
+    context.take(element, lambda: context.budget.take_step(True))
     output = context.optional(element, 'output') or 'log'
     if output not in _OUTPUTS:
         raise element.error(f'expected one of {", ".join(_OUTPUTS)}; found {output!r}', 'output')
@@ -107,6 +108,7 @@ def _remappings(element: Element, context: LaunchContext) -> list[str]:
     pairs = list(context.remappings)
     pairs += [(context.required(r, 'from'), context.required(r, 'to')) for r in element.find_all('remap')]
     for source, target in pairs:
+        context.take(element, lambda: context.budget.take_text(len(source) + len(target)))  # noqa: B023 - called at once
         arguments += ['-r', f'{source}:={target}']
     return arguments
 
@@ -123,6 +125,7 @@ def add_node(element: Element, context: LaunchContext, description: LaunchDescri
     if program is None:
         package = context.required(element, 'pkg')
         text = f'{element.path}:{element.line}: {package}/{executable} is skipped: it needs ROS 2 with {package}'
+        context.take(element, lambda: context.budget.take_step(False))
         description.steps.append(LogMessage(text, 'WARN'))
         return
     name = context.optional(element, 'name')

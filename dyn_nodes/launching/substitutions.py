@@ -17,19 +17,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from dyn_nodes.launching.budget import LONGEST_TEXT, Budget
 from dyn_nodes.launching.errors import SubstitutionError
 from dyn_nodes.launching.expression import ExpressionError, evaluate
 from dyn_nodes.share import PACKAGE, ament_prefix, share_directory
 from dyn_nodes.textfile import TextFileError, read_text
 
-LARGEST_CONTENT = 16_000_000
-"""Bytes of a file that `$(file-content)` puts in: a URDF."""
-
 MAXIMUM_DEPTH = 50
 
 
 class Context(Protocol):
-    """What a substitution may look at."""
+    """What a substitution may look at; one with a `budget` counts the text of all values."""
 
     variables: dict[str, str]
     environment: dict[str, str]
@@ -147,9 +145,21 @@ def perform(template: Template, context: Context) -> str:
     """Perform every substitution of a template and join the pieces.
 
     Raises:
-        SubstitutionError: An unknown substitution, a wrong number of arguments, or one that fails.
+        SubstitutionError: An unknown substitution, a wrong number of arguments, or one that fails; more text than a
+            launch may have.
     """
-    return ''.join(part if isinstance(part, str) else _perform_call(part, context) for part in template)
+    parts, length = [], 0
+    for part in template:
+        piece = part if isinstance(part, str) else _perform_call(part, context)
+        length += len(piece)
+        _budget_of(context).take_text(len(piece), length)
+        parts.append(piece)
+    return ''.join(parts)
+
+
+def _budget_of(context: Context) -> Budget:
+    budget = getattr(context, 'budget', None)
+    return budget if isinstance(budget, Budget) else Budget()
 
 
 def expand(text: str, context: Context) -> str:
@@ -239,7 +249,7 @@ def _filename(context: Context, arguments: list[str]) -> str:
 
 def _file_content(context: Context, arguments: list[str]) -> str:
     try:
-        return read_text(arguments[0], LARGEST_CONTENT)
+        return read_text(arguments[0], LONGEST_TEXT)
     except TextFileError as error:
         raise SubstitutionError(f"the file '{arguments[0]}' cannot be read: {error}") from None
 
@@ -372,23 +382,24 @@ def _words(template: Template, context: Context) -> Iterator[list[str]]:
     quote = ''
     for part in template:
         if isinstance(part, Call):
-            word = [*(word or []), perform((part,), context)]
+            word = word if word is not None else []
+            word.append(perform((part,), context))
             continue
+        _budget_of(context).take_text(len(part))
         for character in part:
-            if quote:
-                if character == quote:
-                    quote = ''
-                else:
-                    word = [*(word or []), character]
-            elif character in '\'"':
-                quote = character
-                word = word or []
-            elif character.isspace():
+            if not quote and character.isspace():
                 if word is not None:
                     yield word
                 word = None
+                continue
+            word = word if word is not None else []
+            if quote or character not in '\'"':
+                if character == quote:
+                    quote = ''
+                else:
+                    word.append(character)
             else:
-                word = [*(word or []), character]
+                quote = character
     if quote:
         raise SubstitutionError(f'expected {quote} to close a quoted word of the command')
     if word is not None:
