@@ -10,10 +10,12 @@ from __future__ import annotations
 import math
 import os
 import random
+import re
 import shutil
 import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Protocol
 
@@ -46,6 +48,12 @@ class Call:
 Template = tuple['str | Call', ...]
 
 
+@cache
+def _ordinary(stop: str) -> re.Pattern[str]:
+    """Return the pattern of text that neither ends a template nor begins something in it."""
+    return re.compile(f'[^\\\\${re.escape(stop)}]+')
+
+
 class _Scanner:
     """Recursive-descent parser over one attribute's text."""
 
@@ -60,24 +68,28 @@ class _Scanner:
     def template(self, stop: str = '') -> Template:
         """Text and substitutions up to one of the characters of `stop` (not taken), or to the end."""
         parts: list[str | Call] = []
-        text = ''
+        text: list[str] = []
+        ordinary = _ordinary(stop)
         while self.position < len(self.text):
             character = self.peek()
-            if self.peek(2) == '$(':
+            if found := ordinary.match(self.text, self.position):
+                text.append(found[0])
+                self.position = found.end()
+            elif self.peek(2) == '$(':
                 if text:
-                    parts.append(text)
-                    text = ''
+                    parts.append(''.join(text))
+                    text = []
                 parts.append(self.call())
             elif character == '\\' and self.position + 1 < len(self.text):
-                text += self.text[self.position + 1]
+                text.append(self.text[self.position + 1])
                 self.position += 2
             elif character in stop:
                 break
             else:
-                text += character
+                text.append(character)
                 self.position += 1
         if text or not parts:
-            parts.append(text)
+            parts.append(''.join(text))
         return tuple(parts)
 
     def call(self) -> Call:
@@ -87,10 +99,10 @@ class _Scanner:
         if self.depth > MAXIMUM_DEPTH:
             raise SubstitutionError(f'expected at most {MAXIMUM_DEPTH} nested substitutions')
         self.position += 2
-        name = ''
+        start_of_name = self.position
         while self.peek() and (self.peek().isalnum() or self.peek() in '_-'):
-            name += self.peek()
             self.position += 1
+        name = self.text[start_of_name : self.position]
         if not name or not name[0].isalpha():
             raise SubstitutionError(f'expected a name after $( in {self.text!r}')
         arguments = []
