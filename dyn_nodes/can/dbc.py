@@ -14,8 +14,16 @@ LARGEST_DBC = 4_000_000
 """Characters; cantools needs about 20 s for as many."""
 MOST_BYTES, MOST_BITS, WIDEST_RANGE = 64, 64, 4096
 """Of a message (CAN FD), of a signal, of a range of multiplexer values."""
-MESSAGE = re.compile(r'^\s*BO_\s+(\d{1,30})\s+(\w{1,200})\s*:\s*(\d{1,30})\b')
-SIGNAL = re.compile(r'^\s*SG_\s+(\w{1,200})\b[^:"]{0,50}:\s*(\d{1,30})\s*\|\s*(\d{1,30})\s*@')
+MOST_SIGNALS, MOST_PAIRS = 2000, 20_000_000
+"""Signals of a message, and pairs of signals of one message in the whole file: cantools compares them."""
+MOST_SHOWN = 50
+"""Faults of a file."""
+STATEMENT = re.compile(
+    r'\bBO_\s+(?P<identifier>\d{1,30})\s+(?P<message>\w{1,200})\s*:\s*(?P<size>\d{1,30})\b'
+    r'|\bSG_\s+(?P<signal>\w{1,200})\b[^:"]{0,50}:\s*(?P<start>\d{1,30})\s*\|\s*(?P<length>\d{1,30})\s*@'
+    r'|\bSG_MUL_VAL_(?P<ranges>[^;]*)'
+)
+"""Of a message, of a signal, of ranges of a multiplexer: a line may hold several."""
 RANGES = re.compile(r'(\d{1,30})\s*-\s*(\d{1,30})')
 FAULT_LINE = re.compile(r'line (\d+), column')
 LONGEST_FAULT, MARK = 200, '>>!<<'
@@ -67,41 +75,88 @@ def line_of(text: str, pattern: str) -> int:
     return text.count('\n', 0, found.start()) + 1 if found else 0
 
 
-def _sizes_are_sound(text: str, report: Report) -> bool:
-    """Check what cantools would expand in memory, and what it passes over: two messages of one name or identifier."""
-    names: dict[Any, int] = {}
-    identifiers: dict[Any, int] = {}
-    before = len(report.problems)
-    for line, content in enumerate(text.split('\n'), 1):
-        if message := MESSAGE.match(content):
-            identifier, name, size = int(message[1]), message[2], int(message[3])
-            if name == 'VECTOR__INDEPENDENT_SIG_MSG':
-                continue
-            where = f'message {name}'
-            if size > MOST_BYTES:
-                report.add(line, where, f'at most {MOST_BYTES} bytes', size)
-            for known, key, what in ((names, name, 'name'), (identifiers, identifier, 'identifier')):
-                first = known.setdefault(key, line)
-                if first != line:
-                    report.add(line, where, f'a message with a {what} of its own (line {first} has it)', key)
-        elif (signal := SIGNAL.match(content)) and max(int(signal[2]) // 8, int(signal[3])) > MOST_BITS:
+class _Sizes:
+    """Checks what cantools would expand in memory, and what it passes over: two messages of one name or identifier."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self.names: dict[Any, int] = {}
+        self.identifiers: dict[Any, int] = {}
+        self.place = self.signals = self.pairs = 0
+
+    def message(self, line: int, identifier: int, name: str, size: int) -> None:
+        """Check a message; its signals follow."""
+        self.place, self.signals = line, 0
+        if name == 'VECTOR__INDEPENDENT_SIG_MSG':
+            return
+        where = f'message {name}'
+        if size > MOST_BYTES:
+            self.report.add(line, where, f'at most {MOST_BYTES} bytes', size)
+        for known, key, what in ((self.names, name, 'name'), (self.identifiers, identifier, 'identifier')):
+            if key in known:
+                expected = f'a message with a {what} of its own (line {known[key]} has it)'
+                self.report.add(line, where, expected, key)
+            known.setdefault(key, line)
+
+    def signal(self, line: int, name: str, start: int, length: int) -> None:
+        """Check a signal of the message above it."""
+        self.signals += 1
+        self.pairs += self.signals
+        if self.signals == MOST_SIGNALS + 1:
+            self.report.add(self.place, 'message', f'at most {MOST_SIGNALS} signals', 'more')
+        if max(start // 8, length) > MOST_BITS:
             expected = f'at most {MOST_BITS} bits within {MOST_BYTES} bytes'
-            report.add(line, f'signal {signal[1]}', expected, f'{signal[3]} bits from bit {signal[2]} on')
-        elif content.lstrip().startswith('SG_MUL_VAL_'):
-            for low, high in RANGES.findall(content):
-                if int(high) - int(low) > WIDEST_RANGE:
-                    expected = f'a range of at most {WIDEST_RANGE} multiplexer values'
-                    report.add(line, 'SG_MUL_VAL_', expected, f'{low}-{high}')
-        if len(report.problems) - before > 50:
+            self.report.add(line, f'signal {name}', expected, f'{length} bits from bit {start} on')
+
+    def ranges(self, line: int, text: str) -> None:
+        """Check the ranges of values of a multiplexer."""
+        for low, high in RANGES.findall(text):
+            if int(high) - int(low) > WIDEST_RANGE:
+                expected = f'a range of at most {WIDEST_RANGE} multiplexer values'
+                self.report.add(line, 'SG_MUL_VAL_', expected, f'{low}-{high}')
+
+
+def _sizes_are_sound(text: str, report: Report) -> bool:
+    sizes, before, line, end = _Sizes(report), len(report.problems), 1, 0
+    for found in STATEMENT.finditer(text):
+        line, end = line + text.count('\n', end, found.start()), found.start()
+        if found['message']:
+            sizes.message(line, int(found['identifier']), found['message'], int(found['size']))
+        elif found['signal']:
+            sizes.signal(line, found['signal'], int(found['start']), int(found['length']))
+        else:
+            sizes.ranges(line, found['ranges'])
+        if sizes.pairs > MOST_PAIRS:
+            report.add(line, 'signal', f'at most {MOST_PAIRS} pairs of signals within the messages', 'more')
+            break
+        if len(report.problems) - before > MOST_SHOWN:
             break
     return len(report.problems) == before
 
 
+def _lines_of_signals(text: str) -> dict[str, int]:
+    """Return the first line of a signal by its name."""
+    found: dict[str, int] = {}
+    line, end = 1, 0
+    for own in STATEMENT.finditer(text):
+        line, end = line + text.count('\n', end, own.start()), own.start()
+        if own['signal']:
+            found.setdefault(own['signal'], line)
+    return found
+
+
 def _check_numbers(database: Any, text: str, report: Report) -> None:
+    lines, before = _lines_of_signals(text), len(report.problems)
     for message in database.messages:
         for signal in message.signals:
             scale, offset = float(signal.scale), float(signal.offset)
             if scale == 0.0 or not (math.isfinite(scale) and math.isfinite(offset)):
-                line = line_of(text, rf'^\s*SG_\s+{signal.name}\b')
+                if len(report.problems) - before >= MOST_SHOWN:
+                    return
                 where = f'signal {message.name}.{signal.name}'
-                report.add(line, where, 'a finite factor other than 0, and a finite offset', f'({scale:g},{offset:g})')
+                report.add(
+                    lines.get(signal.name, 0),
+                    where,
+                    'a finite factor other than 0, and a finite offset',
+                    f'({scale:g},{offset:g})',
+                )
