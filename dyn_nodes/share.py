@@ -6,10 +6,12 @@ environment's prefix, and an editable install leaves it in the source tree.
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from dyn_nodes.printing import near, printable
 
@@ -117,3 +119,74 @@ def find_mesh(reference: str, directories: Sequence[str | Path] = ()) -> Path | 
 def folders_above(file: str | Path) -> list[Path]:
     """The folders that a file lies in, the nearest first: where the package of a URDF's meshes most likely is."""
     return list(Path(file).resolve().parents)
+
+
+LARGEST_MESH = 500_000_000
+"""Bytes of a mesh file, and of what is packed in it."""
+MOST_VERTICES = 20_000_000
+"""Of all parts of a mesh."""
+PACKED = ('.zip', '.zae', '.3mf')
+ARCHIVES = (*PACKED, '.gz', '.tgz', '.bz2', '.tbz2', '.xz', '.tar', '.7z', '.zst', '.rar', '.usdz')
+
+
+class MeshError(ValueError):
+    """A mesh file that cannot be used; `expected` and `found` say why."""
+
+    def __init__(self, expected: str, found: str) -> None:
+        super().__init__(f'expected {expected}, found {found}')
+        self.expected, self.found = expected, found
+
+
+def mesh_parts(path: Path) -> list[Any]:
+    """Return the parts of a mesh file that anybody may have written, as trimesh gives them.
+
+    Raises:
+        MeshError: it cannot be read, is or expands to more than `LARGEST_MESH`, has no vertices, or coordinates that
+            are not finite.
+    """
+    import trimesh  # takes 0.3 s
+
+    if path.stat().st_size > LARGEST_MESH:
+        raise MeshError(f'a mesh of at most {LARGEST_MESH} bytes', f'{path.stat().st_size}')
+    _check_archive(path)
+    try:
+        scene = trimesh.load_scene(path, process=False)  # which would leave out what is not finite
+        vertices = {name: getattr(own, 'vertices', ()) for name, own in scene.geometry.items()}
+        sizes = {name: len(own) for name, own in vertices.items()}
+        if any(len(own) and not math.isfinite(abs(own).max()) for own in vertices.values()):
+            raise MeshError('finite coordinates', 'a vertex with others')
+        count = sum(sizes.get(scene.graph[node][1], 0) for node in scene.graph.nodes_geometry)
+        parts = list(scene.dump()) if 0 < count <= MOST_VERTICES else []
+    except MeshError:
+        raise
+    except (Exception, RecursionError) as error:  # whatever a reader stumbles over
+        found = ' '.join(f'{type(error).__name__}: {error}'.split())[:200]
+        raise MeshError('a mesh that can be read', found) from None
+    if not parts:
+        raise MeshError(f'1 to {MOST_VERTICES} vertices', f'{count}')
+    for part in parts:
+        if isinstance(part, trimesh.Trimesh):
+            part.process()
+    return parts
+
+
+def _check_archive(path: Path) -> None:
+    """Raise MeshError where an archive expands to too much; its list holds for its reader."""
+    suffix = path.suffix.lower()
+    if suffix not in ARCHIVES:
+        return
+    import zipfile
+
+    if suffix not in PACKED:
+        raise MeshError(f'a mesh that is unpacked, or one of {", ".join(PACKED)}', suffix)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            entries = archive.infolist()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        raise MeshError('an archive that can be read', ' '.join(str(error).split())) from None
+    expanded = sum(entry.file_size for entry in entries)
+    if expanded > LARGEST_MESH:
+        raise MeshError(f'an archive that expands to at most {LARGEST_MESH} bytes', f'{expanded}')
+    inner = [entry.filename for entry in entries if entry.filename.lower().endswith(ARCHIVES)]
+    if inner:
+        raise MeshError('an archive without archives in it', ascii(inner[0])[:100])

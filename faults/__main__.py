@@ -74,6 +74,7 @@ def steps(args: argparse.Namespace) -> Iterator[Step]:
     yield from _batches('damaged results', args.results, BATCH, args.seed, 'faults.results')
     yield from _batches('hostile bags', args.bags, BAG_BATCH, args.seed, 'faults.bags')
     yield from _batches('hostile launch files', args.launches, BATCH, args.seed, 'faults.launches')
+    yield from _batches('hostile containers', args.containers, BATCH, args.seed, 'faults.containers')
     cases = [(name, mode) for name in messages.NODES for mode in messages.MODES]
     for name, mode in cases if args.messages else ():
         each = -(-args.messages // len(cases))
@@ -98,6 +99,9 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
         '--bags', type=int, default=900, metavar='N', help=f'bags, {len(bombs.BOMBS)} bombs first (900)'
     )
     parser.add_argument('--launches', type=int, default=400, metavar='N', help='hostile launch files (400)')
+    parser.add_argument(
+        '--containers', type=int, default=400, metavar='N', help='archives, meshes and logs that expand (400)'
+    )
     parser.add_argument('--messages', type=int, default=10_000, metavar='N', help='absurd messages (10000)')
     most = max(len(setup.cases()) for setup in SETUPS.values())
     parser.add_argument(

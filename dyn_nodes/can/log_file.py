@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import math
+import struct
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +19,13 @@ LATEST = 2.0**31
 """s: times of ROS end there."""
 FRAME_COLUMNS = 'timestamp,arbitration_id'
 MOST_SHOWN = 120
+LARGEST_CONTAINER = 64 * 2**20
+"""Bytes of a container of a BLF log after its expansion; usual are 128 KiB."""
+LARGEST_LOG = 32 * 2**30
+"""Bytes of all containers after expansion."""
+OBJECT = struct.Struct('<4sHHII')
+CONTAINER, ZLIB = 10, 2
+"""Kind of an object of a BLF log, and how it is packed."""
 
 
 class LogError(ValueError):
@@ -77,6 +86,8 @@ def _frames(path: Path) -> Iterator[LogFrame]:
     except ImportError:
         raise LogError(f"{path}: python-can is missing: pip install 'dyn_nodes[can]'") from None
     count = 0
+    if path.suffix.lower() == '.blf':
+        _screen_blf(path)
     try:
         with can.LogReader(path) as reader:
             for message in reader:
@@ -87,6 +98,46 @@ def _frames(path: Path) -> Iterator[LogFrame]:
     except Exception as error:  # every reader of python-can has errors of its own
         kind, found = path.suffix[1:].upper(), f'{type(error).__name__}: {_one_line(error)}'
         raise LogError(f'{path}: after {count} frames: expected the next one of a {kind} log, found {found}') from None
+
+
+def _screen_blf(path: Path) -> None:
+    """Refuse a BLF log whose containers expand to more than they may: python-can expands each as a whole.
+
+    Raises:
+        LogError: with the place of the container.
+    """
+    expanded = 0
+    with path.open('rb') as file:
+        head = file.read(8)
+        place = struct.unpack('<4sI', head)[1] if len(head) == 8 else 0
+        size = path.stat().st_size
+        while place + OBJECT.size <= size:
+            file.seek(place)
+            mark, _, _, length, kind = OBJECT.unpack(file.read(OBJECT.size))
+            if mark != b'LOBJ' or length < OBJECT.size:
+                return  # the reader names the fault
+            if kind == CONTAINER:
+                expanded += _container_size(path, place, file.read(min(length - OBJECT.size, size)))
+                if expanded > LARGEST_LOG:
+                    raise LogError(f'{path}: expected at most {LARGEST_LOG} bytes after expansion, found more')
+            place += length + length % 4
+
+
+def _container_size(path: Path, place: int, content: bytes) -> int:
+    """Return the bytes that a container holds. Raises LogError: more than `LARGEST_CONTAINER`."""
+    method = int.from_bytes(content[:2], 'little')
+    if method != ZLIB:
+        return len(content)
+    count, unpack, data = 0, zlib.decompressobj(), content[16:]
+    try:
+        while data and count <= LARGEST_CONTAINER:
+            count += len(unpack.decompress(data, 1 << 20))
+            data = unpack.unconsumed_tail
+    except zlib.error:
+        return count  # the reader names the fault
+    if count > LARGEST_CONTAINER:
+        raise LogError(f'{path}: byte {place}: expected a container of at most {LARGEST_CONTAINER} bytes, found more')
+    return count
 
 
 # -- columns of signals -----------------------------------------------------------------------------------------------

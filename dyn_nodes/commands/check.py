@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
@@ -19,6 +19,9 @@ from dyn_nodes.measures import MEASURES, Measure
 from dyn_nodes.model import LoadReport, Machine, Problem, load_machine_report
 from dyn_nodes.model.named import YAML_ENDINGS, is_name, known_machines, machine_files
 from dyn_nodes.share import share_directory
+
+if TYPE_CHECKING:
+    from dyn_nodes.model.shapes import Shapes
 
 
 def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
@@ -132,7 +135,19 @@ def _magnitudes(machine: Machine, loads: Mapping[str, float]) -> tuple[Problem, 
     from dyn_nodes.model.shapes import Shapes
     from dyn_nodes.share import folders_above
 
-    return magnitude_warnings(machine, Shapes(machine.urdf, folders_above(machine.sources[0])), loads)
+    shapes = Shapes(machine.urdf, folders_above(machine.sources[0]))
+    return (*magnitude_warnings(machine, shapes, loads), *_meshes(machine, shapes))
+
+
+def _meshes(machine: Machine, shapes: Shapes) -> Iterator[Problem]:
+    """Yield warnings of meshes that can not be read."""
+    from dyn_nodes.model.xml_source import UrdfLines
+
+    shapes.read_meshes()
+    urdf = machine.sources[0]
+    lines = UrdfLines(urdf).named('link')
+    for (link, name), (expected, found) in shapes.faults.items():
+        yield Problem(urdf, lines.get(link, 0), f'link {link}, mesh {name or "without a name"}', expected, found)
 
 
 def _with_facts(report: LoadReport) -> tuple[LoadReport, dict[str, Any] | None]:

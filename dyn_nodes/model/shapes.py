@@ -12,10 +12,12 @@ from scipy.spatial import ConvexHull, QhullError
 
 from dyn_nodes.model.machine import Array
 from dyn_nodes.model.rotations import matrix_of_rpy
-from dyn_nodes.share import find_mesh
+from dyn_nodes.share import MeshError, find_mesh, mesh_parts
 
 BOX = np.array(np.meshgrid([-0.5, 0.5], [-0.5, 0.5], [-0.5, 0.5])).reshape(3, -1).T
 """Corners (8, 3) of a cube of side 1."""
+NOT_FOUND = ('a file', 'none')
+"""Expected and found of a mesh that is not there."""
 RIM = 24
 """Points on each end of a cylinder."""
 
@@ -24,7 +26,7 @@ class Shapes:
     """Points of every link, read when they are first asked for: meshes are slow.
 
     Attributes:
-        warnings: meshes that were not found or can't be read.
+        faults: meshes that were not found or can't be read: link, name, what was expected and what was found.
     """
 
     def __init__(self, urdf: str, directories: Sequence[str | Path] = ()) -> None:
@@ -32,7 +34,25 @@ class Shapes:
         self._links = {(link.get('name') or '').strip(): link for link in root.findall('link')}
         self._directories = directories
         self._known: dict[str, tuple[Array, Array]] = {}
-        self.warnings: list[str] = []
+        self._meshes: dict[str, Array] = {}
+        self.faults: dict[tuple[str, str], tuple[str, str]] = {}
+
+    @property
+    def warnings(self) -> list[str]:
+        """The faults as lines."""
+        return [
+            f'link {link}: mesh not found: {name}'
+            if (expected, found) == NOT_FOUND
+            else f'link {link}: {Path(name).name}: expected {expected}, found {found}'
+            for (link, name), (expected, found) in self.faults.items()
+        ]
+
+    def read_meshes(self) -> None:
+        """Read every mesh of the URDF, those of visuals too, so that `faults` are those of all."""
+        for link, element in self._links.items():
+            for kind in ('collision', 'visual'):
+                for shape in element.findall(f'{kind}/geometry/mesh'):
+                    self._mesh(shape, link)
 
     def points(self, link: str) -> tuple[Array, Array]:
         """Return points (n, 3), m, in the frame of a link and the radius (n,) of the ball around each, m.
@@ -77,23 +97,24 @@ class Shapes:
         return np.zeros((0, 3)), np.zeros(0)
 
     def _mesh(self, shape: Any, link: str) -> Array:
-        import trimesh  # takes 0.3 s: not paid by those who load machines only
-
         name = shape.get('filename') or ''
-        path = find_mesh(name, self._directories)
-        if path is None:
-            self.warnings.append(f'link {link}: mesh not found: {name}')
-            return np.zeros((0, 3))
         try:
-            parts = trimesh.load_scene(path).dump()
-            points = np.concatenate(
-                [np.asarray(getattr(part, 'vertices', []), np.float64).reshape(-1, 3) for part in parts]
-            )
-        except Exception as error:  # a mesh is anybody's file
-            self.warnings.append(f'link {link}: {path.name}: {type(error).__name__}: {error}')
+            if name not in self._meshes:
+                self._meshes[name] = _vertices(name, self._directories)
+        except MeshError as error:
+            self.faults[link, name] = error.expected, error.found
             return np.zeros((0, 3))
         scale = shape.get('scale')
-        return _corners(points * (_numbers(scale) if scale else 1.0))
+        return _corners(self._meshes[name] * (_numbers(scale) if scale else 1.0))
+
+
+def _vertices(name: str, directories: Sequence[str | Path]) -> Array:
+    """Return the vertices (n, 3) of a mesh. Raises MeshError."""
+    path = find_mesh(name, directories)
+    if path is None:
+        raise MeshError(*NOT_FOUND)
+    found = [np.asarray(getattr(part, 'vertices', []), np.float64).reshape(-1, 3) for part in mesh_parts(path)]
+    return np.concatenate(found)
 
 
 def _cylinder(radius: float, length: float) -> tuple[Array, Array]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from dyn_nodes.share import find_mesh
+from dyn_nodes.share import MeshError, find_mesh, mesh_parts
 
 Array = NDArray[np.float64]
 GREY = (0.6, 0.6, 0.62, 1.0)
@@ -272,10 +272,9 @@ class _ShapeReader:
             self.warnings.append(f'link {link!r}: mesh not found: {mesh.filename}')
             return []
         try:
-            scene = trimesh.load_scene(path)
-            parts = scene.dump()
-        except Exception as error:
-            self.warnings.append(f'link {link!r}: {path}: {type(error).__name__}: {error}')
+            parts = mesh_parts(path)
+        except MeshError as error:
+            self.warnings.append(f'link {link!r}: {path}: {error}')
             return []
         scale = np.asarray(1.0 if mesh.scale is None else mesh.scale, dtype=np.float64) * np.ones(3)
         result = []
