@@ -151,7 +151,7 @@ def mesh_parts(path: Path) -> list[Any]:
     _check_archive(path)
     try:
         scene = trimesh.load_scene(path, process=False)  # which would leave out what is not finite
-        vertices = {name: getattr(own, 'vertices', ()) for name, own in scene.geometry.items()}
+        vertices: dict[str, Any] = {name: getattr(own, 'vertices', ()) for name, own in scene.geometry.items()}
         sizes = {name: len(own) for name, own in vertices.items()}
         if any(len(own) and not math.isfinite(abs(own).max()) for own in vertices.values()):
             raise MeshError('finite coordinates', 'a vertex with others')

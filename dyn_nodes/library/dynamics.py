@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -43,7 +42,8 @@ class Dynamics:
         conditions: payload and slope.
 
     Raises:
-        ValueError: every method, for another shape or a number that is not finite.
+        ValueError: every method, for another shape, other things than real numbers, a number that is not finite, or
+            numbers so large that the result is not.
     """
 
     def __repr__(self) -> str:
@@ -66,13 +66,14 @@ class Dynamics:
             model.velocity_names, joints if base else model.nv, np.zeros(model.nv - joints if base else 0)
         )
         self._nv, self._constrained = model.nv, machine.needs_constraints
+        self._zeros, self._zeros_of_matrix = np.zeros(model.nv), np.zeros(model.nv**2)  # 0 times NaN or infinity is NaN
         with shown('dynamics'):
             kernels = checked_kernels(machine)
         self._mass_matrix, self._gravity, self._bias = kernels.mass_matrix, kernels.gravity, kernels.bias
         self._inverse, self._forward = kernels.inverse, _not_of_a_tree if self._constrained else kernels.forward
 
-    # The methods that inner loops call try the compiled function first: it checks types and lengths, and its first
-    # element shows whether all inputs are finite. Everything else goes on to the code that knows rows, lists and names.
+    # The methods that inner loops call try the compiled function first: it checks types and lengths, and its result
+    # shows whether all inputs are finite. Everything else goes on to the code that knows rows, lists and names.
 
     def mass_matrix(self, q: ArrayLike) -> Array:
         """Return the mass matrix M (nv, nv), or (t, nv, nv), by composite rigid bodies (Featherstone 2008, 6.2)."""
@@ -82,7 +83,7 @@ class Dynamics:
             self._compare(q)
         try:
             self._mass_matrix(q, self._p, found.ravel())
-            if isfinite(found[0, 0]):
+            if found.ravel().dot(self._zeros_of_matrix) == 0.0:
                 return found
         except UNFIT:
             pass
@@ -96,7 +97,7 @@ class Dynamics:
             self._compare(q)
         try:
             self._gravity(q, self._p, found)
-            if isfinite(found[0]):
+            if found.dot(self._zeros) == 0.0:
                 return found
         except UNFIT:
             pass
@@ -110,7 +111,7 @@ class Dynamics:
             self._compare(q)
         try:
             self._bias(q, v, self._p, found)
-            if isfinite(found[0]):
+            if found.dot(self._zeros) == 0.0:
                 return found
         except UNFIT:
             pass
@@ -124,7 +125,7 @@ class Dynamics:
             self._compare(q)
         try:
             self._inverse(q, v, a, self._p, found)
-            if isfinite(found[0]):
+            if found.dot(self._zeros) == 0.0:
                 return found
         except UNFIT:
             pass
@@ -144,7 +145,7 @@ class Dynamics:
             self._compare(q)
         try:
             self._forward(q, v, tau, self._p, found)
-            if isfinite(found[0]):
+            if found.dot(self._zeros) == 0.0:
                 return found
         except UNFIT:
             pass
@@ -198,6 +199,16 @@ class Dynamics:
 
     def _kernel(self, name: str, size: int, **inputs: Array) -> Array:
         """Call a compiled function of some inputs and, beside q alone, the parameters."""
+        return self._finite(self._called(name, size, **inputs), inputs)
+
+    def _finite(self, result: Array, inputs: Mapping[str, Array]) -> Array:
+        """Return a result. Raises ValueError where it has numbers that are not finite: the inputs are too large."""
+        if not np.isfinite(result).all():
+            largest = ', '.join(f'{name} up to {np.abs(array).max():g}' for name, array in inputs.items() if array.size)
+            raise ValueError(f'{self._owner}: expected inputs with a finite result, found {largest}')
+        return result
+
+    def _called(self, name: str, size: int, **inputs: Array) -> Array:
         kernels = self._model.kernels
         if all(array.ndim == 1 for array in inputs.values()):
             result = np.empty(size)
@@ -216,7 +227,7 @@ class Dynamics:
 
     def _rows(self, call: Callable[..., Any], **inputs: Array) -> Array:
         count, rows = together(self._owner, **inputs)
-        return each_row(count, rows, call)
+        return self._finite(each_row(count, rows, call), inputs)
 
     @cached_property
     def _blocks(self) -> Any:
@@ -232,6 +243,8 @@ class Dynamics:
 
         try:
             return np.asarray(constrained_dynamics(self._blocks, q, v, tau).acceleration)
+        except np.linalg.LinAlgError:  # of numbers that are not finite
+            return np.full(self._nv, np.nan)
         except ConstraintError as error:
             raise ValueError(f'{self._owner}: {error}') from error
 

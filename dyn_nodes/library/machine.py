@@ -58,6 +58,10 @@ class Machine:
         self.driven = tuple(joint.name for joint in data.actuated_joints)
         self.actuators = tuple(own.name for own in data.actuators)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what `pickle` keeps: the content of the files. Compiled code is taken from the cache again."""
+        return type(self), (self.data,)
+
     def __repr__(self) -> str:
         mobile = {'fixed': 'on a fixed base', 'planar': 'in a plane', 'free': 'on a free base'}
         contacts = [own.name for own in self.data.ground_contacts] + [own.name for own in self.data.rigid_wheels]

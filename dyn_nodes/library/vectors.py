@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dyn_nodes.model.problems import did_you_mean
+from dyn_nodes.model.problems import did_you_mean, shorten
 
 Array = NDArray[np.float64]
 
@@ -41,8 +41,8 @@ def rows_of(owner: str, name: str, values: ArrayLike, names: Sequence[str], shor
         ValueError: no numbers, another shape, or a number that is not finite.
     """
     try:
-        array = np.array(values, dtype=np.float64, order='C')
-    except (TypeError, ValueError):
+        array = _numbers(values)
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f'{owner}: {name}: expected numbers, found {_kind(values)}') from None
     n = len(names)
     if array.ndim not in (1, 2) or array.shape[-1] not in (n, short):
@@ -54,6 +54,16 @@ def rows_of(owner: str, name: str, values: ArrayLike, names: Sequence[str], shor
         row = f', row {place[0]}' if array.ndim == 2 else ''
         raise ValueError(f'{owner}: {name}: expected finite numbers, found {array[tuple(place)]} at {element!r}{row}')
     return array
+
+
+def _numbers(values: ArrayLike) -> Array:
+    """Return real numbers as they are; texts, truth values, complex and masked ones raise TypeError."""
+    given = np.asarray(values)
+    if np.ma.is_masked(values) or given.dtype.kind not in 'iufO':
+        raise TypeError
+    if given.dtype.kind == 'O' and any(isinstance(own, (str, bytes, bool, complex)) for own in given.flat):
+        raise TypeError
+    return np.array(given, dtype=np.float64, order='C')
 
 
 def whole(owner: str, name: str, values: ArrayLike, coordinates: Coordinates) -> Array:
@@ -84,7 +94,7 @@ def together(owner: str, **arrays: Array) -> tuple[int | None, list[Array]]:
 
 def known_name(owner: str, kind: str, name: str, known: Sequence[str]) -> str:
     """Return a name that is known. Raises KeyError with the nearest one, or with those that there are."""
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise UnknownNameError(f'{owner}: unknown {kind} {did_you_mean(str(name), known)}')
     return name
 
@@ -98,6 +108,8 @@ class UnknownNameError(KeyError):
 
 def by_name(owner: str, name: str, given: Mapping[str, Any], known: Sequence[str], kind: str) -> dict[str, float]:
     """Return numbers by name. Raises KeyError for a name that is not known, ValueError for no finite number."""
+    if not isinstance(given, Mapping):
+        raise ValueError(f'{owner}: {name}: expected numbers by name, found {_kind(given)}')
     found = {}
     for key, value in given.items():
         known_name(owner, kind, key, known)
@@ -108,8 +120,10 @@ def by_name(owner: str, name: str, given: Mapping[str, Any], known: Sequence[str
 def number(owner: str, name: str, value: Any) -> float:
     """Return a finite number. Raises ValueError for anything else."""
     try:
-        result = float(value)
-    except (TypeError, ValueError):
+        if isinstance(value, (str, bytes, bool, np.bool_)) or np.ndim(value) or np.ma.is_masked(value):
+            raise TypeError
+        result = float(_numbers(value))
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f'{owner}: {name}: expected a number, found {_kind(value)}') from None
     if not np.isfinite(result):
         raise ValueError(f'{owner}: {name}: expected a finite number, found {result}')
@@ -123,4 +137,7 @@ def each_row(count: int | None, rows: Sequence[Array], call: Callable[..., Any])
 
 
 def _kind(value: Any) -> str:
-    return f'{value!r}' if isinstance(value, (str, int, float)) or value is None else type(value).__name__
+    if isinstance(value, np.ndarray):
+        return f'an array of {value.dtype}, shape {value.shape}'
+    shown = isinstance(value, (str, bytes, int, float, complex)) or value is None
+    return shorten(ascii(value)) if shown else type(value).__name__
