@@ -155,7 +155,7 @@ def mesh_parts(path: Path) -> list[Any]:
         sizes = {name: len(own) for name, own in vertices.items()}
         if any(len(own) and not math.isfinite(abs(own).max()) for own in vertices.values()):
             raise MeshError('finite coordinates', 'a vertex with others')
-        count = sum(sizes.get(scene.graph[node][1], 0) for node in scene.graph.nodes_geometry)
+        count = sum(sizes.get(str(scene.graph[node][1]), 0) for node in scene.graph.nodes_geometry)
         parts = list(scene.dump()) if 0 < count <= MOST_VERTICES else []
     except MeshError:
         raise

@@ -59,8 +59,8 @@ class Machine:
         self.actuators = tuple(own.name for own in data.actuators)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what `pickle` keeps: the content of the files. Compiled code is taken from the cache again."""
-        return type(self), (self.data,)
+        """Return what `pickle` keeps: content of the files, payload, slope. Compiled code comes from the cache again."""
+        return type(self), (self.data, self.conditions)
 
     def __repr__(self) -> str:
         mobile = {'fixed': 'on a fixed base', 'planar': 'in a plane', 'free': 'on a free base'}

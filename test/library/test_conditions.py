@@ -90,6 +90,7 @@ def test_a_machine_that_carries_has_its_payload_and_slope_in_all_methods(loader)
         assert machine.tipping(joints).load == loader.tipping(joints, slope=GIVEN['slope']).load
         assert machine.tipping(joints, downhill=0.3).load == loader.tipping(joints, payload=2000.0, downhill=0.3).load
         assert 'payload 2000 kg' in repr(machine)
+        assert pickle.loads(pickle.dumps(machine)).conditions == machine.conditions
     assert 'payload' not in repr(loader)
 
 

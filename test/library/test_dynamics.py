@@ -107,7 +107,7 @@ def test_joints_alone_stand_for_a_level_base_at_rest(dynamics):
 
 def test_a_slope_turns_gravity(loader):
     level, steep = loader.dynamics(), loader.dynamics(slope=(0.0, 0.1))
-    q = loader.posture()
+    q = np.array(loader.posture())
     weight = np.linalg.norm(level.gravity(q)[3:6])
     assert np.linalg.norm(steep.gravity(q)[3:6]) == pytest.approx(weight, rel=1e-12)
     assert steep.gravity_vector == pytest.approx([9.81 * np.sin(0.1), 0.0, -9.81 * np.cos(0.1)])
