@@ -197,9 +197,15 @@ def _candidates(open_ones: Table, tables: Table, entry: Callable[[str], str]) ->
             fixed = [one for one, back in holds if back and id(one) in outside]
             worse = sum(not back for _, back in holds)
             if len(fixed) > worse:
-                order = min(k for one in fixed for k, (own, _) in enumerate(one.terms) if entry(own.where) == key)
-                found.append(_Candidate(quantity, name, fixed, (len(fixed) - worse, -order)))
+                ordered = sorted(fixed, key=lambda one: _place(one, key, entry))
+                score = (len(fixed) - worse, -_place(ordered[0], key, entry))
+                found.append(_Candidate(quantity, name, ordered, score))
     return found
+
+
+def _place(relation: Relation, key: str, entry: Callable[[str], str]) -> int:
+    """Return the place of a quantity among the terms of a relation: the first is the one that it is about."""
+    return next(k for k, (own, _) in enumerate(relation.terms) if entry(own.where) == key)
 
 
 def _quantities(open_ones: Table) -> Iterable[Quantity]:
