@@ -136,7 +136,7 @@ def read_bag(path: Path | str, progress: Progress | None = None, namespace: str 
 
 
 MOST_SOURCES = 4
-"""Different sets of joints on one topic that are told apart."""
+"""Different sets of joints on one topic that are kept."""
 LARGEST_NUMBER = 1e100
 """What is larger is missing, NaN: no measurement, and no picture can show it."""
 

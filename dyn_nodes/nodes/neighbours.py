@@ -1,4 +1,4 @@
-"""Other machines in the domain and namespace of a node, whose messages would be mixed with those of its own machine."""
+"""Other machines in the domain and namespace of a node, whose messages would be mixed with those of its machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOOK = 1.0
 """Wall time between two looks at the graph, s."""
 LEASE = 6.0 if RUNTIME == 'embedded' else 25.0
 """Wall time for which a killed process may stay in the graph, s."""
-ADVICE = 'give each machine a namespace (namespace:=...) or a ROS_DOMAIN_ID of its own'
+ADVICE = 'give each machine another namespace (namespace:=...) or another ROS_DOMAIN_ID'
 
 _made: Counter[tuple[int, str]] = Counter()
 """Nodes that this process has made, by context and full name."""
@@ -139,8 +139,8 @@ class Neighbours:
         own = self.node.machine.name
         for status in msg.status:
             name = f'/{status.hardware_id}'
-            if name.rpartition('/')[0] != self._space:
-                continue
+            if name.rpartition('/')[0] != self._space or _made[id(self.node.context), name]:
+                continue  # nodes of one process are together on purpose
             for pair in status.values:
                 if pair.key == 'machine' and pair.value != own:
                     self._others[name] = pair.value, time.monotonic()
