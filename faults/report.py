@@ -11,10 +11,11 @@ from pathlib import Path
 
 HEAD = """# Fault campaign
 
-`make faults` gives damaged files, damaged inputs of commands, hostile bags and absurd messages to the package, lets its
-nodes die, stand still and come back, and takes disk, home directory, shared memory, ports, clocks and compiled code
-away. It gives command lines and launches with one mistake each, and starts a second machine in the domain of another.
-Criteria: no traceback, no hang, no unsafe state, no mistake that is accepted in silence.
+`make faults` gives damaged files, damaged inputs of commands, damaged results of sweeps, hostile bags, launch files,
+archives and meshes, and absurd messages to the package, lets its nodes die, stand still and come back, and takes disk,
+home directory, shared memory, ports, clocks and compiled code away. It gives command lines and launches with one
+mistake each, and starts a second machine in the domain of another. Criteria: no traceback, no hang, no unsafe state, no
+mistake that is accepted in silence.
 
 Written by {commands}: {cases} cases in {minutes:.0f} minutes, {faults} faults;
 {cores} cores, load {load:.1f}.

@@ -33,7 +33,7 @@ class LaunchError(Exception):
 
 
 def _shortened(problem: str) -> str:
-    """Return a problem without the middle of a text that nobody reads."""
+    """Return a problem without the middle of a long text."""
     return problem if len(problem) <= LONGEST else f'{problem[: LONGEST // 2]} ... {problem[-LONGEST // 2 :]}'
 
 

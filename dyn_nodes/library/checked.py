@@ -1,4 +1,4 @@
-"""Compiled rigid-body functions that also check their inputs: if one is not finite, the result begins with NaN.
+"""Compiled rigid-body functions with a check: if an input or a result is not finite, the result begins with NaN.
 
 A check of the numbers of three vectors from Python takes longer than the forward dynamics of an arm.
 """
@@ -15,13 +15,19 @@ from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import TreeState, bias_force, build_tree, forward_dynamics, inverse_dynamics, mass_matrix
 
+RESULTS = 'with results'
+"""Part of the key of compiled code: results are checked, too."""
+
 
 def checked_kernels(machine: Machine) -> CompiledModule:
     """Return `mass_matrix`, `gravity`, `bias`, `inverse` and `forward`, all with the parameters of `RigidBodyModel`.
 
-    Each fills its result, columns first; the first element is NaN where an input, or the sum of all, is not finite.
+    Each fills its result, columns first; the first element is NaN where an input, a result or the sum of all is not
+    finite.
     """
-    return build_module(f'{machine.name}: checked', [machine_fingerprint(machine)], lambda: (_functions(machine), {}))
+    return build_module(
+        f'{machine.name}: checked', [machine_fingerprint(machine), RESULTS], lambda: (_functions(machine), {})
+    )
 
 
 def _functions(machine: Machine) -> dict[str, ca.Function]:
@@ -35,6 +41,7 @@ def _functions(machine: Machine) -> dict[str, ca.Function]:
         seen = sum((ca.sum1(own) for own in (*inputs, p)), ca.SX(0))
         filled = ca.vec(ca.densify(result))
         if filled.numel():
+            seen += ca.sum1(filled)
             filled[0] = ca.if_else(ca.fabs(seen) < math.inf, filled[0], math.nan)
         return ca.Function(name, [*inputs, p], [filled])
 
