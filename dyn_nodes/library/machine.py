@@ -59,7 +59,7 @@ class Machine:
         self.actuators = tuple(own.name for own in data.actuators)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what `pickle` keeps: content of the files, payload, slope. Compiled code comes from the cache again."""
+        """Return what `pickle` keeps: content of the files, payload, slope. Compiled code comes from the cache."""
         return type(self), (self.data, self.conditions)
 
     def __repr__(self) -> str:
