@@ -39,7 +39,7 @@ class JointTargets:
         self._seen: dict[tuple[str, str], float] = {}
 
     def release(self) -> None:
-        """Lead the joints to nothing: they have efforts of their own."""
+        """Lead the joints to nothing: efforts are commanded."""
         self._target, self.holding = None, False
 
     def hold(self) -> None:
