@@ -57,8 +57,9 @@ def traced():
 
 
 def samples(count=200):
+    """Rates, currents and commands: the back-emf of 25 V s/rad is beyond what the source can hold from 2.72 rad/s on."""
     rng = np.random.default_rng(7)
-    return zip(rng.uniform(-2.5, 2.5, count), rng.uniform(-25.0, 25.0, count), rng.uniform(-120.0, 120.0, count))
+    return zip(rng.uniform(-4.0, 4.0, count), rng.uniform(-25.0, 25.0, count), rng.uniform(-120.0, 120.0, count))
 
 
 def test_supplied_power_is_heat_friction_mechanical_power_and_stored_energy():
@@ -79,14 +80,22 @@ def test_within_the_limits_the_equations_of_the_source_hold():
 
 
 def test_voltage_stays_within_the_source_and_drives_no_current_beyond_its_limit():
+    held = driven = 0
     for rate, current, volts in samples():
         _, slope, *_, terminal, _, excess = traced()(rate, current, volts)
         assert abs(terminal) <= 48.0
-        if abs(25.0 * rate) <= 28.0:  # the source can hold the current
-            final = terminal - 25.0 * rate  # R is 1 ohm
+        final = terminal - 25.0 * rate  # R is 1 ohm
+        if abs(25.0 * rate) <= 68.0:  # the source can hold the current: 48 V and 20 ohm A
+            held += 1
             assert abs(final) <= 20.0 + 1e-12
             assert slope * np.sign(current) <= 1e-9 or abs(current) < 20.0
+        else:  # driven so fast that the source is at its limit, and the current goes beyond its own
+            driven += 1
+            assert terminal == 48.0 * np.sign(rate)
+            assert final * rate < 0.0
+            assert abs(final) > 20.0
         assert (excess > 0.0) == (abs(np.clip(volts, -48.0, 48.0) - 25.0 * rate) > 20.0)
+    assert min(held, driven) > 30
 
 
 def test_a_stalled_motor_comes_to_its_limit_of_current_and_not_beyond():

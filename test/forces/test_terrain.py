@@ -1,16 +1,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dyn_nodes.forces.terrain import ground_at
 from dyn_nodes.model.terrain import Rise
 
 BUMP = Rise('bump', 'bump', 1.0, 0.5, 0.3, 0.8, 0.1, 1.0)
+HOLLOW = Rise('hollow', 'bump', -0.3, 0.2, 2.2, 1.1, -0.2, 0.4)
 RAMP = Rise('ramp', 'ramp', -1.0, 0.0, -1.0, 2.0, 0.3)
 
 
@@ -40,18 +42,54 @@ def test_a_bump_ends_at_its_sides():
         assert numbers(ground_at((BUMP,), x, y))[0] == pytest.approx(0.1 * share, abs=1e-12)
 
 
-@given(x=st.floats(-3, 4), y=st.floats(-3, 4))
-def test_slopes_are_the_derivatives_of_the_height(x, y):
-    step, rises = 1e-5, (BUMP, RAMP)
-    _, slope_x, slope_y = numbers(ground_at(rises, x, y))
-    ahead, behind = (numbers(ground_at(rises, x + d, y))[0] for d in (step, -step))
-    assert slope_x == pytest.approx((ahead - behind) / (2 * step), abs=1e-4)
-    ahead, behind = (numbers(ground_at(rises, x, y + d))[0] for d in (step, -step))
-    assert slope_y == pytest.approx((ahead - behind) / (2 * step), abs=1e-4)
+def beside(rise, along, across):
+    """Place (x, y) at parts of a rise: `along` from its start to its end, `across` from its middle to its end."""
+    ahead = along * rise.length
+    aside = across * (0.5 * rise.width + 0.5 * rise.length)
+    c, s = math.cos(rise.heading), math.sin(rise.heading)
+    return rise.x + ahead * c - aside * s, rise.y + ahead * s + aside * c
 
 
-@given(x=st.floats(-3, 4), y=st.floats(-3, 4))
-def test_the_tangent_plane_goes_through_the_ground(x, y):
+def differences(rises, x, y, step=1e-5):
+    """Central differences of the height along x and y."""
+    sides = ((step, 0.0), (0.0, step))
+    return [
+        (numbers(ground_at(rises, x + dx, y + dy))[0] - numbers(ground_at(rises, x - dx, y - dy))[0]) / (2.0 * step)
+        for dx, dy in sides
+    ]
+
+
+INSIDE = st.floats(0.02, 0.98)
+
+
+@pytest.mark.parametrize('region', ['side', 'middle', 'beside', 'anywhere'])
+@pytest.mark.parametrize('other', [(), (RAMP,)])
+@pytest.mark.parametrize('bump', [BUMP, HOLLOW])
+@given(along=INSIDE, part=INSIDE, left=st.booleans())
+@settings(max_examples=25)
+def test_slopes_are_the_derivatives_of_the_height(region, other, bump, along, part, left):
+    """On the sides of a bump that fall off, on its top, beside it, and before, after and beside it."""
+    edge = bump.width / (bump.width + bump.length)
+    across = {'side': edge + part * (1.0 - edge), 'middle': part * edge, 'beside': 1.0 + part, 'anywhere': 2.0 * part}
+    ahead = 3.0 * along - 1.0 if region == 'anywhere' else along
+    x, y = beside(bump, ahead, across[region] if left else -across[region])
+    found = numbers(ground_at((bump, *other), x, y))
+    assert found[1:] == pytest.approx(differences((bump, *other), x, y), abs=1e-4)
+    if region == 'side':  # the height falls off outwards
+        c, s = math.cos(bump.heading), math.sin(bump.heading)
+        alone = numbers(ground_at((bump,), x, y))
+        assert (c * alone[2] - s * alone[1]) * bump.height * (1.0 if left else -1.0) < 0.0
+
+
+@given(along=st.floats(-0.5, 1.5), across=st.floats(-3, 3))
+def test_slopes_of_a_ramp_are_the_derivatives_of_its_height(along, across):
+    x, y = beside(replace(RAMP, width=1.0), along, across)
+    assert numbers(ground_at((RAMP,), x, y))[1:] == pytest.approx(differences((RAMP,), x, y), abs=1e-4)
+
+
+@given(along=st.floats(-0.2, 1.2), across=st.floats(-1.2, 1.2))
+def test_the_tangent_plane_goes_through_the_ground(along, across):
+    x, y = beside(BUMP, along, across)
     ground = ground_at((BUMP, RAMP), x, y)
     normal = np.array([float(n) for n in ground.normal])
     assert np.linalg.norm(normal) == pytest.approx(1.0)
