@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -167,9 +169,40 @@ def test_a_load_in_motion_allows_less(at, model):
     assert degree == pytest.approx(RESERVE, abs=1e-6)
 
 
+def changed_joint(machine, name, **changes):
+    """Return the machine with a joint that is another."""
+    joints = tuple(replace(joint, **changes) if joint.name == name else joint for joint in machine.joints)
+    return replace(machine, joints=joints)
+
+
 def test_unknown_or_sliding_swing_joints_are_refused(machine, model):
+    ground = StandingGround(machine, model)
     with pytest.raises(KeyError, match='unknown joint'):
-        Allowances(machine, StandingGround(machine, model), AllowanceSettings(swing_joint='none'))
+        Allowances(machine, ground, AllowanceSettings(swing_joint='none'))
+    sliding = changed_joint(machine, 'stick_joint', type='prismatic')
+    with pytest.raises(ValueError, match=r"swing joint 'stick_joint': expected a joint that turns"):
+        Allowances(sliding, ground, AllowanceSettings(swing_joint='stick_joint'))
+
+
+def test_the_swing_is_the_first_joint_from_the_base_that_turns_about_its_z_axis(machine, model):
+    """Of several: a rotator beyond the swing is none. None where each leans, slides or is not on the way."""
+    ground, up, aside = StandingGround(machine, model), np.array((0.0, 0.0, 1.0)), np.array((0.0, 1.0, 0.0))
+
+    def swing(changed, **settings):
+        allowances = Allowances(changed, ground, AllowanceSettings(**settings))
+        return None if allowances.swing is None else NAMES[allowances.swing]
+
+    assert swing(machine) == 'swing_joint'
+    for later in ('boom_joint', 'stick_joint'):
+        assert swing(changed_joint(machine, later, axis=up)) == 'swing_joint'
+        assert swing(machine, swing_joint=later) == later
+    leaning = changed_joint(machine, 'swing_joint', axis=aside)
+    assert swing(leaning) is None
+    assert swing(changed_joint(leaning, 'stick_joint', axis=up)) == 'stick_joint'
+    assert swing(changed_joint(leaning, 'stick_joint', axis=-up)) == 'stick_joint'
+    assert swing(changed_joint(machine, 'swing_joint', type='prismatic')) is None
+    for lean, found in ((0.40, 'swing_joint'), (0.50, None)):  # the cosine of the lean is 0.92 and 0.88
+        assert swing(changed_joint(machine, 'swing_joint', axis=np.array((0.0, np.sin(lean), np.cos(lean))))) == found
 
 
 @pytest.mark.parametrize(
