@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from dyn_nodes.analysis.least_squares import solve
 from dyn_nodes.analysis.machine_log import Samples
+from dyn_nodes.analysis.oil_shooting import Shooting
 from dyn_nodes.analysis.spool_motion import SpoolMotion
 from dyn_nodes.analysis.weak_form import covered, held, interpolated, windows
 from dyn_nodes.model.hydraulic import Valve
@@ -72,3 +75,47 @@ def test_what_is_known_beforehand_counts_as_it_is():
     nothing = solve(np.zeros((400, 1)), right, np.arange(400) // 10, np.array([3.0]), np.array([7.0]))
     assert nothing.values[0] == pytest.approx(7.0)
     assert nothing.errors[0] == pytest.approx(3.0)
+
+
+def jackknife(rows, right, blocks):
+    """Return the covariance (k, k) of Wu (1986) over blocks: (g - 1)/g times the sum of the squared moves."""
+    whole = np.linalg.lstsq(rows, right, rcond=None)[0]
+    names = np.unique(blocks)
+    moves = [np.linalg.lstsq(rows[blocks != own], right[blocks != own], rcond=None)[0] - whole for own in names]
+    return (len(names) - 1) / len(names) * sum(np.outer(move, move) for move in moves)
+
+
+@pytest.mark.parametrize('count', [3, 12, 40])
+def test_the_covariance_is_that_of_solutions_without_each_block(count):
+    """Blocks of different sizes; the number of degrees of freedom is one less than that of the blocks."""
+    rng = np.random.default_rng(count)
+    blocks = np.repeat(np.arange(count), rng.integers(5, 12, count))
+    rows = rng.normal(size=(len(blocks), 2)) * [1.0, 1e3]
+    right = rows @ [2.0, -1e-3] + rng.normal(size=count)[blocks]
+    found = solve(rows, right, blocks)
+    assert found.covariance == pytest.approx(jackknife(rows, right, blocks), rel=1e-9)
+    assert found.freedom == count - 1
+
+
+def test_the_mean_of_blocks_has_its_standard_error():
+    """Of equal blocks: the deviation of their means over the root of their number, exactly."""
+    blocks = np.arange(40) // 8
+    right = np.random.default_rng(6).normal(size=40)
+    found = solve(np.ones((40, 1)), right, blocks)
+    means = right.reshape(5, 8).mean(axis=1)
+    assert found.errors[0] == pytest.approx(means.std(ddof=1) / np.sqrt(5.0), rel=1e-12)
+    assert found.half_widths[0] == pytest.approx(2.7764451 * found.errors[0], rel=1e-8)  # t of 4 degrees of freedom
+
+
+def test_stretches_of_a_shooting_count_as_one_observation_each():
+    """One unknown, the mean: the deviation of the means of the stretches over the root of their number, exactly."""
+    stretches = np.arange(40) // 8
+    right = np.random.default_rng(6).normal(size=40)
+    problem = SimpleNamespace(
+        jacobian=lambda unknowns: np.ones((40, 1)),
+        residuals=lambda unknowns: right - unknowns[0],
+        rows_of=stretches,
+        stretches=range(5),
+    )
+    found = Shooting.covariance(problem, np.array([right.mean()]))
+    assert found == pytest.approx(np.array([[right.reshape(5, 8).mean(axis=1).var(ddof=1) / 5.0]]), rel=1e-12)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 import subprocess
 import sys
 import time
@@ -14,6 +16,7 @@ pytest.importorskip('cantools')
 from can_fixtures import CONFIG, changed, line_with
 
 from dyn_nodes.can.mapping_file import load_mapping
+from dyn_nodes.can.units import UNITS
 from dyn_nodes.cli import main
 from dyn_nodes.model.problems import MachineError
 
@@ -109,6 +112,41 @@ def test_a_signal_that_does_not_hold_the_range_of_its_joint_is_a_warning(tmp_pat
     old = 'BoomLength : 16|16@1+ (0.05,0) [0|3276.75]'
     _, warnings = load_mapping(changed(tmp_path, DBC, old, old.replace('3276.75', '2000')))
     assert any('the limits of boom_joint' in str(warning) for warning in warnings)
+
+
+SI_SIZES = {
+    'rad': 1.0, 'mrad': 0.001, 'deg': 0.017453292519943295, 'rad/s': 1.0, 'deg/s': 0.017453292519943295,
+    'rpm': 0.10471975511965977, 'm': 1.0, 'cm': 0.01, 'mm': 0.001, 'm/s': 1.0, 'mm/s': 0.001, 'm/s2': 1.0,
+    'g': 9.80665, 'Pa': 1.0, 'kPa': 1000.0, 'bar': 1e5, 'MPa': 1e6, 'kg': 1.0, 't': 1000.0, 'N': 1.0, 'kN': 1000.0,
+    'V': 1.0, 'mV': 0.001, '%': 0.01,
+}  # fmt: skip
+"""Numbers of the SI brochure, ISO 80000-3 and, for g, the 3rd General Conference on Weights and Measures (1901)."""
+
+
+def test_units_have_the_sizes_of_the_standards():
+    assert {name: unit.size for name, unit in UNITS.items()} == pytest.approx(SI_SIZES, rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ('signal', 'spelled', 'key', 'si'),
+    [
+        ('AccelerationZ', 'g', ('imu', 'linear_acceleration_z'), 9.80665),
+        ('AccelerationZ', 'm/s²', ('imu', 'linear_acceleration_z'), 1.0),
+        ('RateZ', 'rpm', ('imu', 'angular_velocity_z'), 2.0 * math.pi / 60.0),
+        ('SwingRate', '°/s', ('velocity', 'swing_joint'), math.pi / 180.0),
+        ('SwingAngle', 'mrad', ('position', 'swing_joint'), 1e-3),
+        ('BoomHead', 'MPa', ('pressure', 'boom/head_pressure'), 1e6),
+        ('FrontLeft', 'N', ('wheel_load', 'front_left'), 1.0),
+        ('BoomVolts', '%', ('command', 'boom'), 0.08),  # of the 8 V of its valve
+    ],
+)
+def test_a_signal_is_read_in_the_unit_that_its_dbc_spells(tmp_path, signal, spelled, key, si):
+    text = (CONFIG / DBC).read_text()
+    line = next(line for line in text.splitlines() if line.startswith(f' SG_ {signal} '))
+    own = re.sub(r'\([^)]*\) \[[^]]*\] "[^"]*"', f'(1,0) [0|0] "{spelled}"', line)
+    mapping, _ = load_mapping(changed(tmp_path, DBC, line, own))
+    (channel,) = (channel for frame in mapping.frames for channel in frame.channels if channel.key == key)
+    assert channel.factor == pytest.approx(si, rel=1e-15)
 
 
 def test_check_prints_frames_and_resolutions(capsys):

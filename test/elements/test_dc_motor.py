@@ -57,7 +57,7 @@ def traced():
 
 
 def samples(count=200):
-    """Rates, currents and commands: the back-emf of 25 V s/rad is beyond what the source can hold from 2.72 rad/s on."""
+    """Rates, currents and commands: the back-emf (25 V s/rad) is beyond the source from 2.72 rad/s on."""
     rng = np.random.default_rng(7)
     return zip(rng.uniform(-4.0, 4.0, count), rng.uniform(-25.0, 25.0, count), rng.uniform(-120.0, 120.0, count))
 

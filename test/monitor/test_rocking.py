@@ -60,3 +60,19 @@ def test_a_machine_at_rest_stays_at_rest(machine):
     assert model.plane == pytest.approx(before, abs=1e-9)
     assert footing.normal.sum() == pytest.approx(9.81 * load.mass, rel=1e-4)
     assert model.upright
+
+
+def test_a_rocking_machine_does_not_spin_about_the_normal_of_the_ground(machine):
+    """Three coordinates are left, the height and two angles: friction holds the base about the normal."""
+    model = RockingModel(machine, LoadModel(machine))
+    q = np.array([machine.initial.joint_positions[joint] for joint in model.model.joints])
+    normal = np.array([0.10, -0.08, 1.0])
+    model.start(np.append(normal / np.linalg.norm(normal), -1.45))
+    still, fastest = 0.0 * q, 0.0
+    for _ in range(200):
+        model.advance(q, still, still, 1000.0, np.array([0.0, 0.0, 1.0]), 0.005)
+        assert abs(model.rate @ model.plane[:3]) < 1e-15 + 1e-12 * np.linalg.norm(model.rate)
+        assert np.linalg.norm(model.plane[:3]) == pytest.approx(1.0, abs=1e-12)
+        fastest = max(fastest, np.linalg.norm(model.rate))
+    assert model.upright
+    assert fastest > 0.1

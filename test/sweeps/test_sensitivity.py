@@ -9,7 +9,7 @@ from small_sweep import written
 
 from dyn_nodes.model.problems import MachineError
 from dyn_nodes.sweeps.design import Design, Levels, Span
-from dyn_nodes.sweeps.maps import boundary, limit_of, map_of
+from dyn_nodes.sweeps.maps import CELLS, boundary, limit_of, map_of
 from dyn_nodes.sweeps.pictures import draw_indices, draw_map, draw_tornado
 from dyn_nodes.sweeps.report import Results
 from dyn_nodes.sweeps.sensitivity import NoIndicesError, indices, swings
@@ -134,6 +134,43 @@ def test_the_boundary_of_a_flag_at_random_points_is_where_it_changes():
     inner = points[(points > 0.1).all(axis=1)]
     assert len(inner) > 10
     np.testing.assert_allclose(np.hypot(*inner.T), 0.7, atol=0.02)
+
+
+def at_places(*places, outcome=lambda x, y: x):
+    """Return results of a sweep at given places (x, y)."""
+    values = np.array(places, dtype=float)
+    columns = {'x': values[:, 0], 'y': values[:, 1], 'found': outcome(*values.T)}
+    return Results({'factors': ['x', 'y'], 'columns': {'found': 'number'}}, pa.table(columns))
+
+
+def test_a_cell_far_from_all_runs_has_no_mean_and_one_among_them_has():
+    """Runs in two opposite corners of a square: nothing is known of the others, nor of the way between."""
+    rng = np.random.default_rng(2)
+    corners = np.concatenate([rng.uniform(0.0, 0.25, (400, 2)), rng.uniform(0.75, 1.0, (400, 2))])
+    found = map_of(at_places(*corners), 'found', 'x', 'y')
+    assert found.means.shape == (CELLS, CELLS)
+    x, y = np.meshgrid(found.x, found.y)
+    inside = (np.maximum(x, y) < 0.25) | (np.minimum(x, y) > 0.75)
+    nearest = np.min(np.hypot(x[..., None] - corners[:, 0], y[..., None] - corners[:, 1]), axis=-1)
+    assert np.isfinite(found.means[inside]).all()
+    assert np.isnan(found.means[nearest > 0.3]).all()
+    assert (nearest > 0.3).sum() > 1000
+    np.testing.assert_allclose(found.means[inside], x[inside], atol=0.1)
+
+
+def test_a_cell_has_a_mean_from_two_percent_of_the_mean_weight_on():
+    """Over levels the weight of a cell is the number of its runs: one is too few beside a mean of 51, not of 49."""
+    for mean, has in ((51, False), (49, True)):
+        places = [(0.0, 0.0)] + [(1.0, 0.0), (0.0, 1.0)] * 66 + [(1.0, 1.0)] * (4 * mean - 133)
+        means = map_of(at_places(*places, outcome=lambda x, y: 5.0 + x + 2.0 * y), 'found', 'x', 'y').means
+        assert np.isfinite(means[0, 0]) == has
+        np.testing.assert_allclose(np.delete(means.ravel(), 0), [6.0, 7.0, 8.0])
+
+
+def test_levels_without_a_run_and_runs_without_a_value_have_no_mean():
+    places = [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (2.0, 1.0), (2.0, 1.0)]
+    results = at_places(*places, outcome=lambda x, y: np.array([1.0, 2.0, np.nan, 4.0, 6.0]))
+    np.testing.assert_equal(map_of(results, 'found', 'x', 'y').means, [[1.0, 2.0, np.nan], [np.nan, np.nan, 5.0]])
 
 
 def test_a_map_without_the_limit_has_no_boundary():

@@ -35,6 +35,13 @@ def cockpit():
     made.stop()
 
 
+TWO_TOKENS = [
+    '{0}&token={0}', '{0}&token=wrong', 'wrong&token={0}', '{0}&token=', '&token={0}', '{0}&other=1&token={0}',
+    '{0}&%74oken={0}',
+]  # fmt: skip
+"""Ends of queries after `token=`; {0} is the token of the page."""
+
+
 def actions(cockpit):
     return [action.name for action in cockpit.actions()]
 
@@ -74,9 +81,9 @@ def test_connection_without_an_origin_is_refused(cockpit):
     assert status_of(lambda: Page(cockpit, origin=None)) == 403
 
 
-@pytest.mark.parametrize('token', ['wrong', '', 'x' * 5_000, '%00', 'right&token=right'])
-def test_wrong_token_is_refused(cockpit, token):
-    assert status_of(lambda: Page(cockpit, token)) == 403
+@pytest.mark.parametrize('query', ['wrong', '', 'x' * 5_000, '%00', *TWO_TOKENS])
+def test_wrong_token_is_refused(cockpit, query):
+    assert status_of(lambda: Page(cockpit, path=f'/?token={query.format(cockpit.gate.access.token)}')) == 403
 
 
 @pytest.mark.parametrize('place', ['header', 'cookie', 'subprotocol', 'path', 'fragment of the query'])
@@ -243,6 +250,19 @@ def test_nothing_but_the_page_is_served(cockpit, path):
 # -- token -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ('query', 'right'),
+    [
+        ('?token={0}', True), ('?other=1&token={0}', True), ('?token={0}#token=wrong', True), ('', False),
+        ('?Token={0}', False), ('#token={0}', False), ('?token', None), ('?token=', None), ('?token={0}{0}', None),
+        ('?token=%20{0}', None), ('?token={0}%00', None), *((f'?token={query}', None) for query in TWO_TOKENS),
+    ],
+)  # fmt: skip
+def test_only_a_single_token_that_is_the_right_one_gives_the_right(query, right):
+    access = Access('127.0.0.1', 'a-token-of-this-page')
+    assert access.right_of('/' + query.format(access.token)) is right
+
+
 def test_token_is_new_each_time_and_long_enough(monkeypatch):
     monkeypatch.delenv('DYN_NODES_PAGE_TOKEN', raising=False)
     tokens = {new_token() for _ in range(50)}
@@ -263,6 +283,16 @@ def test_page_that_listens_everywhere_takes_addresses_and_its_own_name_only():
     assert access.refusal_of_host(['10.1.2.3:8080']) == ''
     assert access.refusal_of_host(['evil.example:8080']) != ''
     assert Access('robot.lan', 'x' * 20).refusal_of_host(['robot.lan:80']) == ''
+
+
+def test_one_host_and_one_origin_are_taken_and_no_more():
+    access, host = Access('127.0.0.1', 'x' * 20), '127.0.0.1:80'
+    assert access.refusal_of_host([host]) == ''
+    assert access.refusal_of_host([]) == 'expected one Host header, found 0'
+    assert access.refusal_of_host([host, host]) == 'expected one Host header, found 2'
+    assert access.refusal_of_origin([f'http://{host}'], host) == ''
+    assert access.refusal_of_origin([], host) == 'expected one Origin header, found 0'
+    assert access.refusal_of_origin([f'http://{host}'] * 2, host) == 'expected one Origin header, found 2'
 
 
 def test_motion_player_has_the_same_gate():
