@@ -10,7 +10,8 @@ import pytest
 pytest.importorskip('cantools')
 
 from can_fixtures import changed
-from hypothesis import given, settings
+from draws import reached, reaches
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dyn_nodes.can.command_bounds import CommandBounds
@@ -64,22 +65,37 @@ def over_the_bus(mapping, values):
     return {name: receiver.values['command', name] for name in values}, float(decoded['BoomVolts'])
 
 
+@reaches(inside=6, beyond=12, no_number=2)
+@example(volts=(math.nan, 1.0, 1.0))
+@example(volts=(0.1, math.inf, 1.0))
+@example(volts=(-math.inf, 1.0, 1.0))
 @given(volts=st.tuples(ANY, ANY, ANY))
 @settings(deadline=None, max_examples=300)
 def test_no_command_leaves_beyond_its_bounds_and_the_machine_takes_each(mapping, volts):
     boom = mapping.commands[0].channels[0]
     heard, sent = over_the_bus(mapping, dict(zip(NAMES, volts)))
     assert boom.lower - 1e-12 <= sent <= boom.upper + 1e-12
-    if all(map(math.isfinite, volts)):
+    finite = all(map(math.isfinite, volts))
+    reached('inside', finite and boom.lower < volts[0] < boom.upper)
+    reached('beyond', finite and not boom.lower <= volts[0] <= boom.upper)
+    reached('no_number', not finite)
+    if finite:
         assert heard['boom'] == pytest.approx(min(max(volts[0], boom.lower), boom.upper), abs=0.00101)
     else:
         assert heard == dict.fromkeys(NAMES, 0.0), 'one that is no number stops all'
 
 
+@reaches(inside=8, beyond=8, no_number=1)
+@example(volts=math.nan)
+@example(volts=math.inf)
+@example(volts=-math.inf)
 @given(volts=ANY)
 @settings(deadline=None, max_examples=200)
 def test_a_signal_of_floating_point_is_bounded_too(as_float, volts):
     heard, sent = over_the_bus(as_float, {'boom': volts, 'stick': 0.0, 'swing': 0.0})
+    reached('inside', -0.1 < volts < 0.3)
+    reached('beyond', not -0.1 <= volts <= 0.3)
+    reached('no_number', not math.isfinite(volts))
     assert -0.1 * (1 + 1e-6) <= sent <= 0.3 * (1 + 1e-6)
     assert heard['boom'] == pytest.approx(min(max(volts, -0.1), 0.3) if math.isfinite(volts) else 0.0, abs=1e-6)
 

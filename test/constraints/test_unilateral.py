@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from draws import reached, reaches
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import nnls
@@ -32,6 +33,7 @@ def random_problem(seed):
     return problem(feet, generator.normal(size=6) * (3, 3, 3, 5, 5, 30)), generator
 
 
+@reaches(pushes=3, pulls=3)
 @settings(max_examples=40)
 @given(seed=st.integers(0, 10_000))
 def test_facets_are_positive_exactly_where_a_share_without_a_pull_exists(seed):
@@ -43,6 +45,8 @@ def test_facets_are_positive_exactly_where_a_share_without_a_pull_exists(seed):
     along = [row for row in range(len(own.J)) if row % 3 < 2]
     _, missed = nnls(np.hstack([own.J.T, -own.J[along].T]), effort)
     least = (state.facets @ multipliers).min()
+    reached('pushes', least > 1e-6)
+    reached('pulls', least < -1e-6)
     if abs(least) > 1e-6:
         assert (least > 0.0) == (missed < 1e-7 * np.linalg.norm(effort))
     if least > 1e-6:
@@ -96,6 +100,7 @@ def test_where_a_sticking_contact_jams_it_is_said():
         own.carrying([0])
 
 
+@reaches(impacts=6, kept=4, bounced=2)
 @settings(max_examples=40)
 @given(seed=st.integers(0, 10_000))
 def test_an_impact_adds_no_energy_and_leaves_nothing_that_enters_the_ground(seed):
@@ -106,6 +111,9 @@ def test_an_impact_adds_no_energy_and_leaves_nothing_that_enters_the_ground(seed
     if not struck:
         return
     found = own.impact((), struck, v, 1e-3)
+    reached('impacts')
+    reached('kept', bool(found.kept))
+    reached('bounced', len(found.kept) < len(struck))
     assert found.hit.energy_after <= found.hit.energy_before * (1 + 1e-12)
     assert (own.J[[3 * k + 2 for k in struck]] @ found.hit.velocity).min() > -1e-7
     kept = [row for k in found.kept for row in own.places[k]]

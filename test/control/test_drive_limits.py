@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from draws import reached, reaches
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,6 +27,7 @@ def system_of(seed, count):
     return root @ root.T + 0.3 * np.eye(count), rng.normal(size=count), rng.normal(size=count), rng
 
 
+@reaches(limited=12, unlimited=4)
 @given(st.integers(0, 10**6), st.integers(1, 6), st.floats(0.01, 100.0))
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_no_effort_is_beyond_its_limit_and_none_is_limited_without_need(seed, count, size):
@@ -34,6 +36,8 @@ def test_no_effort_is_beyond_its_limit_and_none_is_limited_without_need(seed, co
     efforts, limited = efforts_within(wanted, rate, still, response, most)
     assert (np.abs(efforts) <= most).all()
     assert limited.any() == bool((np.abs(still + np.linalg.solve(response, wanted)) > most).any())
+    reached('limited', limited.any())
+    reached('unlimited', not limited.any())
     if not limited.any():
         np.testing.assert_allclose(response @ (efforts - still), wanted, atol=1e-9 * size)
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from draws import reached, reaches
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -153,10 +154,14 @@ axis = st.floats(-1.5, 1.5)
 part = st.floats(0.0, 0.9)
 
 
+@reaches(dead=4, between=4, beyond=4)
 @given(axis, part, st.floats(0.0, 1.0))
 def test_shaping_is_odd_and_bounded(value, dead_band, expo):
     effect = shape(value, dead_band, expo)
     assert effect == -shape(-value, dead_band, expo)
+    reached('dead', abs(value) <= dead_band)
+    reached('between', dead_band < abs(value) < 1.0)
+    reached('beyond', abs(value) > 1.0)
     assert abs(effect) <= 1.0
     assert (effect == 0.0) or (effect > 0.0) == (value > 0.0)
 
@@ -167,6 +172,28 @@ def test_shaping_never_falls_and_does_not_jump_at_the_dead_band(a, b, dead_band,
     assert shape(low, dead_band, expo) <= shape(high, dead_band, expo)
     assert shape(dead_band + 1e-9, dead_band, expo) < 1e-6
     assert shape(1.0, dead_band, expo) == pytest.approx(1.0)
+
+
+LEVERS = st.lists(st.floats(-1.5, 1.5), min_size=6, max_size=6)
+BROKEN = st.lists(st.floats(-1.5, 1.5) | st.sampled_from([math.nan, math.inf]), min_size=6, max_size=6)
+
+
+@reaches(driving=8, full=4, refused=2)
+@given(LEVERS | BROKEN, st.sampled_from([True, True, True, False]))
+def test_levers_that_are_enabled_never_command_more_than_the_volts_of_the_file(values, held):
+    pattern = load_lever_pattern(ROOT / 'config' / 'teleop.yaml', NAMES)
+    joystick = Joystick(NAMES, pattern)
+    pressed(joystick)
+    joystick.message(values, buttons(held), 0.1)
+    volts = joystick.command(0.1)
+    most = [pattern.levers[name].volts for name in NAMES]
+    assert all(abs(own) <= limit for own, limit in zip(volts, most))
+    sound = all(math.isfinite(values[axis]) for axis in (LEFT_X, LEFT_Y, RIGHT_Y))
+    reached('driving', any(volts))
+    reached('full', any(abs(own) == limit for own, limit in zip(volts, most)))
+    reached('refused', held and not sound)
+    if not held or not sound:
+        assert volts == [0.0, 0.0, 0.0]
 
 
 def test_expo_makes_the_middle_finer():

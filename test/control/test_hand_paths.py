@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from draws import reached, reaches
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation, Slerp
@@ -25,6 +26,7 @@ CURVES = {
 }
 
 
+@reaches(cruises=4, short=4, holds=4, peaks=4)
 @given(
     length=st.floats(1e-6, 50.0),
     speed=st.floats(0.01, 5.0),
@@ -36,6 +38,12 @@ def test_progress_ends_at_its_length_at_rest_within_the_limits(length, speed, ac
     just_before = timing.at(timing.duration * (1 - 1e-9))
     assert just_before.length == pytest.approx(length, rel=1e-6)
     assert abs(just_before.speed) < 1e-6 * speed + 1e-7
+    fastest = timing.at(0.5 * timing.duration).speed
+    reached('cruises', fastest > (1.0 - 1e-9) * speed)
+    reached('short', fastest < (1.0 - 1e-9) * speed)
+    holds = jerk * fastest > (1.0 + 1e-9) * acceleration**2  # the acceleration is at its limit for a time
+    reached('holds', holds)
+    reached('peaks', not holds)
     for time in np.linspace(0.0, timing.duration, 60)[1:-1]:
         _, v, a, j = timing.at(time)
         assert -1e-9 <= v <= speed * (1 + 1e-9)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from draws import reached, reaches
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,6 +29,7 @@ def random_problem(seed: int):
     return L, lower, limit, 0.5 * (W + W.T), wrench
 
 
+@reaches(refused=8, at_limit=8, free=8)
 @settings(max_examples=200, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_the_answer_satisfies_the_optimality_conditions_or_nothing_within_the_limits_gives_the_wrench(seed):
@@ -38,6 +40,9 @@ def test_the_answer_satisfies_the_optimality_conditions_or_nothing_within_the_li
         t = drives(wrench)
     except InfeasibleDemandError as error:
         fraction = error.fraction
+    reached('refused', fraction is not None)
+    reached('at_limit', fraction is None and drives.at_limit.any())
+    reached('free', fraction is None and not drives.at_limit.any())
     if fraction is not None:
         assert 0.0 <= fraction < 1.0
         drives(fraction * (1 - 1e-6) * wrench)  # that part of it can be had

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from draws import reached, reaches
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,13 +27,20 @@ def test_position_law_has_offset_dead_band_and_saturation():
     np.testing.assert_allclose(volts, [0.0, 0.0, 0.62, -0.62, 8.0, -8.0])
 
 
-@given(reference=st.floats(-2, 2), position=st.floats(-2, 2))
-def test_position_law_is_odd_bounded_and_turns_with_its_direction(reference, position):
+@reaches(dead=4, between=4, limit=4)
+@given(reference=st.floats(-2, 2), error=st.floats(-4, 4) | st.floats(-0.3, 0.3) | st.floats(-0.003, 0.003))
+def test_position_law_is_odd_bounded_and_turns_with_its_direction(reference, error):
+    position = reference - error
     law, turned = ValvePositionLaw(25.0, 0.002), ValvePositionLaw(25.0, 0.002, direction=-1.0)
     volts = law.voltage(reference, position)
+    reached('dead', 0.0 < abs(error) < 0.002)
+    reached('between', 0.0 < abs(volts) < 8.0)
+    reached('limit', abs(volts) == 8.0)
     assert abs(volts) <= 8.0
     assert volts == -law.voltage(-reference, -position) == -turned.voltage(reference, position)
     assert volts * (reference - position) >= 0.0
+    found = abs(reference - position)
+    assert abs(volts) == pytest.approx(min(25.0 * found + law.offset, 8.0) if found > 0.002 else 0.0)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from draws import reached, reaches
 from hypothesis import given
 from hypothesis import strategies as st
 from vehicle_layouts import (
@@ -71,12 +72,14 @@ class TestFixedWheels:
 
 
 class TestSteeredWheels:
+    @reaches(rolls=20)
     @given(twists)
     def test_all_axles_meet_at_one_point_and_all_wheels_roll(self, twist) -> None:
         base = four_steered()
         drive = WheelDrive(base, FAST)
         if base.pivot_speeds(twist).min() < 0.05:
             return
+        reached('rolls')
         reference = settled(drive, twist, 1.5, 0.05)
         rows, _ = base.lateral_rows(reference.steering_angles)
         assert rows @ reference.twist == pytest.approx(np.zeros(4), abs=1e-6)
@@ -96,12 +99,15 @@ class TestSteeredWheels:
             np.full(4, (math.hypot(0.35, 0.25) + 0.08) / 0.1), abs=1e-6
         )
 
+    @reaches(turns=8, flips=2)
     @given(twists, twists)
     def test_no_wheel_turns_by_more_than_a_quarter(self, first, second) -> None:
         drive = WheelDrive(four_steered(), FAST)
         settled(drive, first, 0.1)
         before = drive._angles.copy()
         drive._aim(second, second)
+        reached('turns', np.abs(drive._targets - before).max() > 0.1)
+        reached('flips', np.abs(drive._targets - before).max() > 1.2)
         assert np.abs(drive._targets - before).max() <= math.pi / 2 + 1e-9
 
     def test_backwards_needs_no_steering(self) -> None:
@@ -176,6 +182,7 @@ class TestCar:
 
 
 class TestLimits:
+    @reaches(at_limit=40, turn_limit=40)
     @given(layouts, twists, twists)
     def test_no_acceleration_beyond_the_limits(self, base, first, second) -> None:
         limits = DriveLimits(linear_acceleration=0.7, angular_acceleration=1.1)
@@ -185,6 +192,8 @@ class TestLimits:
             reference = drive.step(first if k < 30 else second, dt, angles)
             if not base.steered.any():  # stops may take a turn out at once
                 change = (reference.twist - before) / dt
+                reached('at_limit', np.hypot(*change[:2]) > 0.699)
+                reached('turn_limit', abs(change[2]) > 1.099)
                 assert np.hypot(*change[:2]) <= 0.7 + 1e-9
                 assert abs(change[2]) <= 1.1 + 1e-9
             before, angles = reference.twist, np.where(base.steered, reference.steering_angles, angles)
@@ -194,10 +203,16 @@ class TestLimits:
         seen = np.array([drive.step(np.array([0.4, -0.2, 0.6]), 0.02, zero).twist for _ in range(12)])
         assert seen == pytest.approx(np.outer(seen[:, 0] / 0.4, [0.4, -0.2, 0.6]), abs=1e-12)
 
+    @reaches(limited=4, free=4, linear=4, turn=4, wheels=4)
     @given(twists)
     def test_speeds_are_limited_in_the_same_direction_and_named(self, twist) -> None:
         limits = DriveLimits(0.4, 0.5, 1e6, 1e6)
         reference = WheelDrive(mecanum(drive_limits=(6.0, math.inf)), limits).step(twist, 0.1, np.zeros(4))
+        reached('limited', bool(reference.refused))
+        reached('free', not reference.refused)
+        reached('linear', np.hypot(*twist[:2]) > 0.4)
+        reached('turn', abs(twist[2]) > 0.5)
+        reached('wheels', np.abs(reference.wheel_speeds).max() > 5.999)
         assert np.hypot(*reference.twist[:2]) <= 0.4 + 1e-9
         assert abs(reference.twist[2]) <= 0.5 + 1e-9
         assert np.abs(reference.wheel_speeds).max() <= 6.0 + 1e-9

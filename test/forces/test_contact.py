@@ -6,6 +6,7 @@ import math
 import casadi as ca
 import numpy as np
 import pytest
+from draws import reached, reaches
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -46,9 +47,14 @@ def test_ground_never_pulls_and_a_lifted_damper_does_not_push():
     assert kelvin_voigt(17.5e5, 7.5e4, 0.3, 0.5, -10.0) == 0.0
 
 
-@given(height=st.floats(-1, 1), rate=st.floats(-10, 10))
+@reaches(pressed=4, lifted=4, held_at_zero=4)
+@given(height=st.floats(-1, 1) | st.floats(0.1, 0.3), rate=st.floats(-10, 10))
 def test_normal_force_is_never_negative(height, rate):
     force = kelvin_voigt(17.5e5, 7.5e4, 0.3, height, rate)
+    pull = 17.5e5 * (0.3 - height) < 7.5e4 * rate
+    reached('pressed', force > 0.0)
+    reached('lifted', height >= 0.3)
+    reached('held_at_zero', height < 0.3 and pull)
     assert force >= 0.0
     if height >= 0.3:
         assert force == 0.0
@@ -95,6 +101,7 @@ def test_slip_is_the_speed_of_the_body_fixed_point_on_the_ground():
     assert float(contact.height_rate) == pytest.approx(expected[2])
 
 
+@reaches(pressed=4, lifted=4, sliding=4)
 @given(
     tilt=vector(0.8),
     velocity=vector(3.0),
@@ -107,6 +114,9 @@ def test_power_of_the_wheel_force_is_that_of_suspension_and_friction(tilt, veloc
     normal, heading = rotation.apply(UP), rotation.apply([0.8, 0.3, 0.2])
     point = rotation.apply([1.0, -2.0, 0.0]) + height * normal
     contact = wheel_contact(WHEEL, normal, heading, point, velocity, omega, bristle)
+    reached('pressed', float(contact.normal_force) > 0.0)
+    reached('lifted', height >= 0.3)
+    reached('sliding', float(friction_power(contact)) != 0.0)
     arm = flat(contact.application_point) - point
     power = flat(contact.force) @ (velocity + np.cross(omega, arm))
     expected = float(contact.normal_force * contact.height_rate + friction_power(contact))
@@ -201,9 +211,13 @@ def test_energy_of_a_bouncing_and_skidding_wheel_balances():
     assert x[8] == pytest.approx(lost, abs=1e-6 * start)
 
 
-@given(height=st.floats(0.0, 0.5), rate=st.floats(-5, 5))
+@reaches(pressed=4, lifted=4, held_at_zero=4)
+@given(height=st.floats(0.0, 0.5) | st.floats(0.2, 0.3), rate=st.floats(-5, 5) | st.floats(3, 5))
 def test_suspension_never_gives_energy(height, rate):
     contact = wheel_contact(WHEEL, UP, AHEAD, [0, 0, height], [0, 0, rate], ZERO, [0.0, 0.0])
+    reached('pressed', float(contact.normal_force) > 0.0)
+    reached('lifted', height >= 0.3)
+    reached('held_at_zero', height < 0.3 and float(contact.normal_force) == 0.0)
     assert float(suspension_dissipation(WHEEL, contact)) >= -1e-9
     assert float(suspension_energy(WHEEL, contact)) >= 0.0
 

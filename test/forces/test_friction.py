@@ -6,7 +6,8 @@ import math
 import casadi as ca
 import numpy as np
 import pytest
-from hypothesis import given
+from draws import reached, reaches
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
@@ -77,6 +78,8 @@ def test_friction_is_odd_and_proportional_to_the_load(speed, bristle, normal):
         assert ahead.force == 0.0
 
 
+@reaches(grows=8, relaxes=1)
+@example(speed=12.5, fraction=-1.0)
 @given(speed=st.floats(-20, 20), fraction=st.floats(-1, 1))
 def test_bristles_never_bend_beyond_the_static_limit(speed, fraction):
     params = LuGre()
@@ -84,6 +87,13 @@ def test_bristles_never_bend_beyond_the_static_limit(speed, fraction):
     rate = lugre(params, speed, limit, 1.0).bristle_rate
     assert rate <= 1e-12  # at the upper limit the bristle does not grow
     assert lugre(params, speed, -limit, 1.0).bristle_rate >= -1e-12
+    # within the limit the bristle tends to the deflection of steady sliding, which is within it, too
+    steady = math.copysign(float(stribeck(params, abs(speed))) / params.bristle_stiffness, speed)
+    assert abs(steady) <= limit + 1e-12
+    inside = float(lugre(params, speed, fraction * limit, 1.0).bristle_rate)
+    reached('grows', abs(speed) > 1e-3 and abs(fraction * limit) < abs(steady))
+    reached('relaxes', abs(speed) > 1e-3 and abs(fraction * limit) > abs(steady))
+    assert inside * (steady - fraction * limit) >= -1e-12
 
 
 @pytest.mark.parametrize('exponent', [0.5, 1.0, 2.0, 0.7, 1.5, 3.0])

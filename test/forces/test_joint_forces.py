@@ -8,6 +8,7 @@ import math
 import casadi as ca
 import numpy as np
 import pytest
+from draws import reached, reaches
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -98,11 +99,13 @@ FRICTION = Alone(
 NUMBERS = st.tuples(st.floats(-2, 2), st.floats(-3, 3), st.floats(-0.05, 0.05))
 
 
+@reaches(power=4)
 @given(NUMBERS)
 @pytest.mark.parametrize('element', [SPRING, DAMPING, STOP, FRICTION], ids=['spring', 'damping', 'stop', 'friction'])
 def test_the_power_of_the_force_is_what_store_and_loss_give(element, numbers):
     q, v, s = numbers
     power, expected = element.balance(q, v, rest=0.1, k=20.0, d=3.0, F=4.0, s=s, scale=0.5)
+    reached('power', abs(power) > 1e-3)
     assert power == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 

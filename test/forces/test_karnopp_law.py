@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import casadi as ca
 import pytest
+from draws import reached, reaches
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,9 +50,12 @@ def test_in_the_air_there_is_no_force_and_the_foot_follows(speed, deflection, st
     assert rate == pytest.approx(speed - (LAW.stiffness * deflection + LAW.damping * speed) / LAW.damping, abs=1e-12)
 
 
+@reaches(slips=8, stands=4)
 @given(speed=st.floats(-1, 1), deflection=st.floats(-0.02, 0.02), normal=st.floats(0.1, 50))
 def test_a_slipping_foot_never_slips_against_the_force_on_the_body(speed, deflection, normal):
     force, rate, _ = law(speed, deflection, 0, normal)
+    reached('slips', abs(speed - rate) > 1e-9)
+    reached('stands', abs(speed - rate) <= 1e-9)
     assert abs(force) <= LAW.kinetic * normal + 1e-12
     assert force * (speed - rate) <= 1e-12, 'sliding takes energy away'
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 import pytest
+from draws import reached, reaches
 from hyd_a import make_supply, make_valve
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +19,9 @@ from dyn_nodes.hydraulics.series import LEAKAGE_AREA
 FLOW, RELIEF = 5.0e-3, 32.0e6
 SPOOLS = st.floats(-8e-3, 8e-3)
 PRESSURES = st.floats(0.0, 35e6)
+FAR_SPOOLS = st.floats(5.8e-3, 8e-3)
+"""The bypass is shut, or nearly: the pump's oil goes to the line, or over the relief valve."""
+HIGH_PRESSURES = st.floats(28e6, 35e6)
 
 
 def row(*states, flow=FLOW):
@@ -32,6 +36,7 @@ def inlet_flow(ports, spool):
     return ports[0] if spool >= 0.0 else ports[1]
 
 
+@reaches(ahead=4, back=4, shut=4, dead=2, relieved=2)
 @given(SPOOLS, PRESSURES, PRESSURES)
 @settings(max_examples=100)
 def test_a_row_of_one_valve_is_that_valve(spool, first, second):
@@ -43,6 +48,11 @@ def test_a_row_of_one_valve_is_that_valve(spool, first, second):
         # a shut bypass leaks k A sqrt(P) here and nothing there
         assert float(getattr(shared, name)) == pytest.approx(float(getattr(alone, name)), abs=3.4e-6)
     assert float(shared.supply_pressure) == pytest.approx(float(alone.supply_pressure), rel=1e-3)
+    reached('ahead', spool > 0.6e-3)
+    reached('back', spool < -0.6e-3)
+    reached('dead', abs(spool) < 0.5e-3)
+    reached('shut', abs(spool) > 6e-3)
+    reached('relieved', float(alone.supply_pressure) > RELIEF * (1.0 - 1e-3))
     if abs(spool) < 5.9e-3:
         assert float(shared.bypass_flow) == pytest.approx(float(alone.bypass_flow), abs=2e-6)
 
@@ -87,12 +97,16 @@ def test_rows_equal_root_finding_in_500_random_cases():
     assert compared > 300
 
 
-@given(st.lists(st.tuples(SPOOLS, PRESSURES, PRESSURES), min_size=1, max_size=4))
+@reaches(relieved=4, unrelieved=4, above_tank=4)
+@given(st.lists(st.tuples(SPOOLS | FAR_SPOOLS, PRESSURES | HIGH_PRESSURES, PRESSURES), min_size=1, max_size=4))
 @settings(max_examples=60)
 def test_oil_is_neither_made_nor_lost(states):
     given_by_pump = FLOW
     first = row(*states)[0]
     relieved = first[2] > RELIEF * (1.0 - 1e-6)
+    reached('relieved', relieved)
+    reached('unrelieved', not relieved)
+    reached('above_tank', all(min(state[1:]) >= 0.2e6 for state in states))
     for ports, (spool, _, _) in zip(row(*states), states):
         taken, passing = inlet_flow(ports, spool), ports[3]
         assert taken >= 0.0

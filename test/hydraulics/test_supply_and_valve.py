@@ -7,6 +7,7 @@ import math
 import casadi as ca
 import numpy as np
 import pytest
+from draws import reached, reaches
 from hyd_a import make_supply, make_valve
 from hypothesis import given
 from hypothesis import strategies as st
@@ -117,6 +118,7 @@ def test_stopped_pump_gives_no_flow(supply, pressure):
         assert TANK <= result.supply_pressure <= RELIEF * (1 + 1e-12)
 
 
+@reaches(over_relief=2, above_tank=8, below_tank=4, takes=4)
 @given(
     inlet=st.floats(0.0, 2e-4), bypass=st.floats(0.0, 1e-4), pressure=st.floats(-2e5, 45e6), flow=st.floats(0.0, 2e-2)
 )
@@ -124,6 +126,10 @@ def test_pump_never_draws_oil_from_the_cylinder_nor_gives_more_than_it_has(inlet
     result = shared_flow(make_supply(flow), inlet, bypass, pressure)
     assert 0.0 <= result.inlet_flow <= flow
     assert TANK <= result.supply_pressure <= RELIEF * (1 + 1e-12)
+    reached('over_relief', pressure >= RELIEF)
+    reached('above_tank', pressure >= TANK)
+    reached('below_tank', pressure < TANK)
+    reached('takes', result.inlet_flow > 0.0)
     if pressure >= RELIEF:
         assert result.inlet_flow == 0.0
     if pressure >= TANK:  # continuity: what is left goes over the relief valve, and is never negative
@@ -151,6 +157,7 @@ def test_valve_areas_are_even_in_the_spool_and_zero_in_the_dead_zone(valve):
     assert valve_areas(valve, 8 * MM).bypass == 0.0
 
 
+@reaches(dead=2, open=12)
 @given(spool=st.floats(-8e-3, 8e-3), first=st.floats(0, 35e6), second=st.floats(0, 35e6))
 def test_reversed_spool_exchanges_the_roles_of_the_lines(spool, first, second):
     ahead = valve_flows(make_valve(), make_supply(), spool, first, second)
@@ -158,6 +165,8 @@ def test_reversed_spool_exchanges_the_roles_of_the_lines(spool, first, second):
     assert float(ahead.first) == pytest.approx(float(back.second), abs=1e-14)
     assert float(ahead.second) == pytest.approx(float(back.first), abs=1e-14)
     assert float(ahead.supply_pressure) == pytest.approx(float(back.supply_pressure), rel=1e-9)
+    reached('dead', abs(spool) <= 0.5e-3)
+    reached('open', abs(spool) > 1e-3)
     if abs(spool) <= 0.5e-3:
         assert (ahead.first, ahead.second) == (0.0, 0.0)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from draws import reached, reaches
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -219,18 +220,76 @@ def test_anything_else_is_refused(text):
         evaluate(text)
 
 
-@given(st.text(max_size=60))
+WORDS = [
+    *'0123456789',
+    'x',
+    'True',
+    "'a'",
+    '"b"',
+    '1.5',
+    '+',
+    '-',
+    '*',
+    '/',
+    '==',
+    '<',
+    '(',
+    ')',
+    ' and ',
+    ' if ',
+    ' else ',
+    '[',
+    ']',
+    ',',
+    '.',
+    ' ',
+]
+
+
+def spelled(words, most):
+    """Return texts of words of a language: some of them are in it."""
+    return st.lists(st.sampled_from(words), min_size=1, max_size=most).map(''.join)
+
+
+@reaches(evaluated=6, refused=8)
+@given(st.text(max_size=60) | spelled(WORDS, 3) | spelled(WORDS, 12))
 def test_any_text_is_evaluated_or_refused_and_never_crashes(text):
     try:
         result = evaluate(text)
     except ExpressionError:
+        reached('refused')
         return
+    reached('evaluated')
     assert isinstance(result, str)
 
 
-@given(st.text(alphabet='$() \'"\\varx-', max_size=40))
+PIECES = [
+    '$(var x)',
+    '$(var ',
+    '$(env ',
+    'HOME',
+    'name',
+    ')',
+    '$(',
+    '$(dirname)',
+    "$(eval '",
+    "')",
+    '1 + 2',
+    "'",
+    '"',
+    '\\',
+    ' ',
+    'a',
+]
+
+
+@reaches(replaced=8, refused=8)
+@given(st.text(alphabet='$() \'"\\varx-', max_size=40) | spelled(PIECES, 3) | spelled(PIECES, 10))
 def test_any_text_is_expanded_or_refused_and_never_crashes(text):
     try:
-        assert isinstance(expand(text, Context()), str)
+        result = expand(text, Context())
     except SubstitutionError:
+        reached('refused')
         return
+    reached('replaced', result != text)
+    assert isinstance(result, str)

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from draws import reached, reaches
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -147,11 +148,20 @@ def test_ranges_and_steps_are_enforced(node, descriptor, good, bad):
     assert node.get_parameter('p').value == good[-1]
 
 
-@given(st.floats(-1e6, 1e6), st.floats(0.0, 1e6), st.floats(allow_nan=True))
-def test_a_value_inside_of_its_range_is_never_refused_and_one_outside_always(low, width, value):
+@reaches(inside=3, outside=8)
+@given(
+    st.floats(-1e6, 1e6),
+    st.floats(0.0, 1e6),
+    st.floats(allow_nan=True) | st.floats(-2e6, 2e6),
+    st.none() | st.floats(0.0, 1.0),
+)
+def test_a_value_inside_of_its_range_is_never_refused_and_one_outside_always(low, width, value, part):
+    value = value if part is None else low + part * width
     problem = range_problem(value, in_range(low, low + width))
     inside = low <= value <= low + width
     on_edge = math.isclose(value, low, rel_tol=1e-8) or math.isclose(value, low + width, rel_tol=1e-8)
+    reached('inside', inside and not on_edge)
+    reached('outside', not inside)
     assert (problem is None) == (inside or on_edge)
 
 

@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from draws import reached, reaches
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -77,7 +78,8 @@ def bands_of(name: str, value: float, levels: Levels) -> dict[str, str]:
 
 
 @pytest.mark.parametrize('name', MEASURES)
-@given(value=st.floats(allow_nan=False), at_rest=st.floats(1e-3, 1e9), part=st.floats(-0.5, 1.5))
+@reaches(ok=1, caution=1, danger=1)
+@given(value=st.floats(allow_nan=False), at_rest=st.floats(1e-3, 1e9), part=st.floats(-0.5, 1.5) | st.floats(0.2, 0.5))
 @settings(max_examples=60)
 @example(value=0.0, at_rest=1.0, part=0.4)
 @example(value=0.0, at_rest=1.0, part=0.2)
@@ -86,6 +88,8 @@ def test_the_band_of_a_margin_is_the_same_everywhere(name, value, at_rest, part)
     for margin in (value, part * levels.full, levels.caution, levels.danger, np.nextafter(levels.caution, np.inf)):
         found = bands_of(name, float(margin), levels)
         assert set(found.values()) == {levels.band(float(margin))}, found
+    for band, case in ((OK, 'ok'), (CAUTION, 'caution'), (DANGER, 'danger')):
+        reached(case, levels.band(float(part * levels.full)) == band)
 
 
 def test_a_margin_that_is_not_known_is_in_danger_or_has_no_band_and_is_never_ok():
@@ -95,11 +99,15 @@ def test_a_margin_that_is_not_known_is_in_danger_or_has_no_band_and_is_never_ok(
     assert set(found.values()) == {DANGER}, found
 
 
-@given(full=st.floats(1e-6, 1e12), value=st.floats(allow_nan=False))
-def test_levels_come_back_from_their_text_as_they_were(full, value):
+@reaches(ok=2, caution=2, danger=2)
+@given(full=st.floats(1e-6, 1e12), part=st.floats(-0.5, 1.5) | st.floats(0.2, 0.5))
+def test_levels_come_back_from_their_text_as_they_were(full, part):
+    value = part * full
     levels = MEASURES['net_moment'].levels(4, full)
     assert levels_of_text(str(levels)) == levels
     assert levels_of_text(str(levels)).band(value) == levels.band(value)
+    for band, case in ((OK, 'ok'), (CAUTION, 'caution'), (DANGER, 'danger')):
+        reached(case, levels.band(value) == band)
 
 
 def test_without_a_value_at_rest_there_is_danger_at_zero_only_and_other_text_has_no_levels():

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from draws import reached, reaches
 from gear_cases import machine_of_case
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,9 +20,14 @@ from dyn_nodes.simulation.plant import Plant
 STOP = JointStop('boom', -0.5, 1.0, 1e5, 1e3)
 
 
-@given(q=st.floats(-3, 3), v=st.floats(-5, 5))
+@reaches(inside=4, lower=4, upper=4, held_at_zero=2)
+@given(q=st.floats(-3, 3) | st.floats(1.0, 1.05) | st.floats(-0.55, -0.5), v=st.floats(-5, 5))
 def test_a_stop_only_pushes_back_towards_the_range(q, v):
     effort = float(STOP.effort(q, v))
+    reached('inside', STOP.lower <= q <= STOP.upper)
+    reached('lower', q < STOP.lower)
+    reached('upper', q > STOP.upper)
+    reached('held_at_zero', not STOP.lower <= q <= STOP.upper and effort == 0.0)
     if STOP.lower <= q <= STOP.upper:
         assert effort == 0.0
     elif q < STOP.lower:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from draws import reached, reaches
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.spatial import ConvexHull
@@ -66,6 +67,7 @@ def test_conservative_margin_of_a_square_is_not_defined():
     assert not margins(Support(SQUARE, (0, 0, 1), (0, 0, -9), (0, 0, 0), 1.0))['conservative'].valid
 
 
+@reaches(inside=3, outside=4)
 @given(SEEDS)
 @settings(max_examples=60)
 def test_conservative_margin_is_the_distance_to_the_intersection_of_all_hulls(seed):
@@ -75,6 +77,8 @@ def test_conservative_margin_is_the_distance_to_the_intersection_of_all_hulls(se
     # the definition, with no use of the order of the feet: half-planes of the hulls of all subsets but one
     halves = [ConvexHull(feet[list(kept), :2]).equations for kept in combinations(range(len(feet)), len(feet) - 1)]
     distances = -(np.vstack(halves) @ (*com[:2], 1.0))
+    reached('inside', distances.min() > 0.0)
+    reached('outside', distances.min() < 0.0)
     assert conservative_margin(feet, com).value == pytest.approx(distances.min(), abs=1e-9)
 
 
@@ -91,6 +95,7 @@ def test_normalized_energy_is_the_energy_level_over_the_weight_where_the_machine
     np.testing.assert_allclose(rises.edges[inside], levels.edges[inside] / (40.0 * 9.81), rtol=1e-7, atol=1e-12)
 
 
+@reaches(inside=4, outside=4)
 @given(SEEDS)
 @settings(max_examples=60)
 def test_normalized_energy_has_the_sign_of_the_static_margin(seed):
@@ -98,6 +103,8 @@ def test_normalized_energy_has_the_sign_of_the_static_margin(seed):
     feet, com = random_feet(rng), rng.normal(size=3) * 2 + (0, 0, 1.5)
     distances = static_margin(feet, com).edges
     assume(np.abs(distances).min() > 1e-6)
+    reached('inside', distances.min() > 0.0)
+    reached('outside', distances.min() < 0.0)
     assert (np.sign(normalized_energy(feet, com).edges) == np.sign(distances)).all()
 
 
@@ -132,6 +139,7 @@ def test_moment_height_while_tipping_divides_by_inertia_over_height():
     assert result.value == result.edges[1]
 
 
+@reaches(tips=2, stands=4, steadier=4)
 @given(SEEDS, st.floats(1.05, 3))
 @settings(max_examples=60)
 def test_more_inertia_is_never_less_safe_and_tipping_keeps_its_sign(seed, factor):
@@ -143,6 +151,9 @@ def test_more_inertia_is_never_less_safe_and_tipping_keeps_its_sign(seed, factor
     light = moment_height(feet, com, force, moment, mass=15.0, inertia=tensor)
     heavy = moment_height(feet, com, force, moment, mass=15.0, inertia=factor * tensor)
     assume(light.valid)
+    reached('tips', light.value < 0.0)
+    reached('stands', light.value > 0.0)
+    reached('steadier', (heavy.edges > light.edges).any())
     assert (heavy.edges >= light.edges).all()
     np.testing.assert_array_equal(np.sign(light.edges), np.sign(net_moment(feet, com, force, moment).edges))
 

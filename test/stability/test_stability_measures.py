@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from draws import reached, reaches
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
@@ -65,6 +66,7 @@ def test_static_margin_of_the_pentagon():
     assert static_margin(pentagon, (0.2, 0.1, 1)).value == pytest.approx(0.610558, abs=5e-7)
 
 
+@reaches(inside=4, outside=4)
 @given(SEEDS)
 def test_static_margin_is_negative_exactly_outside_the_polygon(seed):
     feet, com, _, _ = random_case(seed, spread=2.0)
@@ -73,6 +75,8 @@ def test_static_margin_is_negative_exactly_outside_the_polygon(seed):
     joined = np.vstack([feet, com])
     joined[:, 2] = 0.0
     outside = len(feet) in support_order(joined)  # a point outside becomes a corner of the hull
+    reached('inside', value > 0.0)
+    reached('outside', value < 0.0)
     assert (value < 0) == outside
 
 
@@ -206,11 +210,16 @@ def test_levelled_body_on_a_slope_has_equal_static_margins_but_a_smaller_level_d
     assert result.edges[1] < result.edges[3]
 
 
+@reaches(inside=8, outside=4, valid=4, sloping=8)
 @given(SEEDS)
 def test_gravity_level_is_the_height_formula(seed):
     feet, com, _, _ = random_case(seed)
     inside = static_margin(feet, com).edges
     levels = energy_level(feet, com, 20.0)
+    reached('inside', (inside > 1e-6).any())
+    reached('outside', (inside < 0.0).any())
+    reached('valid', levels.valid)
+    reached('sloping', np.ptp(feet[:, 2]) > 0.01)
     for i, point in enumerate(feet):
         edge = feet[(i + 1) % len(feet)] - point
         edge /= np.linalg.norm(edge)
@@ -277,10 +286,13 @@ def test_force_angle_with_a_forward_force():
     assert pushed.value == pytest.approx(270_469.553, abs=5e-4)
 
 
+@reaches(tips=4, stands=4)
 @given(SEEDS)
 def test_force_angle_is_the_recipe_of_the_source(seed):
     feet, com, force, moment = random_case(seed)
     result = force_angle(feet, com, force, moment)
+    reached('tips', result.value < 0.0)
+    reached('stands', result.value > 0.0)
     for i, foot in enumerate(feet):
         axis = foot - feet[(i + 1) % len(feet)]  # the source's order is clockwise
         axis /= np.linalg.norm(axis)
@@ -316,11 +328,14 @@ def test_zmp_of_accelerated_particles_on_a_floor():
     assert result.inradius == pytest.approx(2.5, rel=1e-12)
 
 
+@reaches(inside=4, outside=4)
 @given(SEEDS)
 def test_net_load_has_no_moment_along_the_plane_about_the_zmp(seed):
     feet, com, force, moment = random_case(seed)
     result = zmp_degree(feet, com, force, moment)
     assume(result.valid)
+    reached('inside', result.value > 0.0)
+    reached('outside', result.value < 0.0)
     about = moment + np.cross(com - result.point, force)
     normal = sum(np.cross(feet[i - 1], feet[i]) for i in range(len(feet)))
     normal = normal / np.linalg.norm(normal)
@@ -527,6 +542,7 @@ def test_the_first_corner_is_a_matter_of_taste(seed, roll):
             assert other[name].value == pytest.approx(margin.value, rel=1e-9, abs=1e-9, nan_ok=True), name
 
 
+@reaches(inside=3, outside=4)
 @given(SEEDS)
 @settings(max_examples=50)
 def test_measures_change_sign_together_where_gravity_is_all(seed):
@@ -536,6 +552,8 @@ def test_measures_change_sign_together_where_gravity_is_all(seed):
     result = evaluate(feet, com, (0, 0, -15.0 * 9.81), (0, 0, 0), 15.0, (0, 0, 1.0), (1.0, 0, 0))
     inside = result['static'].edges
     assume(np.abs(inside).min() > 1e-6)
+    reached('inside', (inside > 0.0).all())
+    reached('outside', (inside < 0.0).any())
     for name in ('zmp', 'force_angle', 'net_moment', 'moment_height', 'normalized_energy'):
         assert ((result[name].edges > 0) == (inside > 0)).all(), name
     for name in ('energy', 'extended_energy'):

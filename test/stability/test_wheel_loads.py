@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from draws import reached, reaches
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,9 +32,10 @@ def balance(found, force, moment, points):
     return (force + pushes.sum(axis=0)) @ normal, about - (about @ normal) * normal
 
 
+@reaches(balanced=20, lifted=4)
 @given(
-    x=st.floats(-0.9, 0.9),
-    y=st.floats(-0.6, 0.6),
+    x=st.floats(-0.9, 0.9) | st.floats(0.8, 1.3),
+    y=st.floats(-0.6, 0.6) | st.floats(-1.0, -0.6),
     tilt=st.tuples(st.floats(-0.15, 0.15), st.floats(-0.15, 0.15)),
     factors=st.lists(st.floats(0.5, 2.0), min_size=4, max_size=4),
 )
@@ -42,6 +44,8 @@ def test_the_loads_balance_the_load_on_slopes_with_any_springs(x, y, tilt, facto
     moment = np.cross([x, y, 1.0], force)
     found = wheel_loads(SQUARE, STIFFNESS * factors, LENGTH, support_order(SQUARE), force, moment)
     press, turning = balance(found, force, moment, SQUARE)
+    reached('balanced', found.balanced)
+    reached('lifted', found.balanced and found.normal.min() == 0.0)
     if found.balanced:
         assert press == pytest.approx(0.0, abs=1e-3)
         assert turning == pytest.approx(np.zeros(3), abs=1.0)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 
 import numpy as np
 import pytest
+from draws import reached, reaches
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,11 +36,13 @@ def grown(inner):
     )
 
 
+@reaches(finite=24)
 @given(st.recursive(LEAVES, grown, max_leaves=12), st.sampled_from(['max', 'min']))
 def test_arithmetic_is_that_of_python(text, function):
     with np.errstate(all='ignore'):
         expected = eval(f'{function}({text})', {'__builtins__': {}}, PYTHON)
     found = parse(f'{function}({text})').value(TIME, SIGNALS.__getitem__)
+    reached('finite', math.isfinite(found))
     assert found == pytest.approx(float(expected), rel=1e-12, nan_ok=True)
 
 
@@ -110,10 +112,20 @@ def test_what_is_no_expression_is_refused(text):
         parse(text)
 
 
-@given(st.text(max_size=60))
+TEXTS = st.recursive(LEAVES, grown, max_leaves=6).map('max({})'.format)
+ENDS = ['', ' + 1', '(', ')', ' +', ' b', ';', ' + c', '.real', '[0]', ' if a else b']
+
+
+@reaches(accepted=6, refused=6)
+@given(st.text(max_size=60) | TEXTS | st.tuples(TEXTS, st.sampled_from(ENDS)).map(''.join))
 def test_any_text_is_an_expression_or_refused(text):
-    with contextlib.suppress(ExpressionError):
-        assert parse(text).text == text
+    try:
+        found = parse(text)
+    except ExpressionError:
+        reached('refused')
+        return
+    reached('accepted')
+    assert found.text == text
 
 
 def test_the_longest_chain_is_within_the_depth_that_python_takes():

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from draws import reached, reaches
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -97,12 +98,17 @@ def test_every_camera_sees_the_whole_machine_in_its_posture(name, preset, aspect
 # -- the eye of a machine that reaches out -----------------------------------------------------------------------------
 
 POINTS = arrays(float, st.tuples(st.integers(1, 12), st.just(3)), elements=st.floats(-9.0, 9.0, width=32))
+NEAR_POINTS = arrays(float, st.tuples(st.integers(1, 3), st.just(3)), elements=st.floats(-0.5, 0.5, width=32))
 
 
-@given(points=POINTS, aspect=st.floats(0.3, 3.0), turn=st.floats(0.0, 6.2), height=st.floats(-0.8, 0.8))
+@reaches(moves=8, stays=1)
+@example(points=np.zeros((1, 3)), aspect=1.5, turn=np.arctan2(12.0, -8.0), height=-0.3)
+@given(points=POINTS | NEAR_POINTS, aspect=st.floats(0.3, 3.0), turn=st.floats(0.0, 6.2), height=st.floats(-0.8, 0.8))
 def test_the_eye_moves_without_turning_to_where_it_sees_all(points, aspect, turn, height):
     ahead = np.array([np.cos(turn), np.sin(turn), height])
     eye = eye_that_sees(points, EYE, ahead, aspect)
+    reached('moves', eye is not None)
+    reached('stays', eye is None)
     if eye is None:
         assert (excursion(points, EYE, ahead) <= EDGE * np.array((aspect, 1.0))).all()
         return
