@@ -49,6 +49,7 @@ def plate_stiffness():
 def test_the_rod_of_the_bar_has_its_stiffness_and_does_not_feel_turns():
     bar = lattice_of_volume(((-0.3, 0.0, 0.0), (0.3, 0.0, 0.0)), np.array([(0, 1)]), [1.2], BAR)
     assert (bar.stiffness[0], bar.damping[0]) == pytest.approx((AXIAL, 6.666667), abs=1e-6)
+    assert bar.stiffness[0] == pytest.approx(3333.333, abs=5e-4)
     for angle, spurious in ((5.0, -7.610604), (30.0, -267.949192)):
         turned = bar.nodes @ Rotation.from_euler('z', angle, degrees=True).as_matrix().T
         linear = bar.linear_stiffness @ (turned - bar.nodes).ravel()

@@ -106,7 +106,7 @@ FRONT_DISTANCE, FRONT_ANGLE = np.hypot(3.0, 0.9), np.arctan2(3.0, 0.9)
 REAR_DISTANCE, REAR_ANGLE = np.hypot(2.0, 0.9), np.arctan2(2.0, 0.9)
 
 
-@pytest.mark.pins('6.4/base_geometry')
+@pytest.mark.pins('6.4/base_geometry', '6.4/rear_level')
 def test_geometry_of_the_base_is_the_specified_one():
     distances = (FRONT_DISTANCE, REAR_DISTANCE)
     np.testing.assert_allclose(distances, (3.132092, 2.193171), rtol=0, atol=5e-7)
