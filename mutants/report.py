@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from mutants.page import cells_of, digest, marked, room_of, share, summary
 from mutants.sites import Mutant
 
 HEAD = """# Mutation tests
@@ -22,8 +24,13 @@ Written by `{command}`{date}. *sites* are all mutants of a module. Those
 depends on first. *not run*: no test in the process of the judges runs the line. Nodes are also tested as processes
 (`test/system`, `test/recording`, `test/viewer`), which would take minutes for each mutant and judge none here.
 
-| room | module | sites | tried | killed | equivalent | not run | survived |
-|---|---|---:|---:|---:|---:|---:|---:|
+*share* is the part of the sites that was tried. *stale* is a line whose room has changed since it was written, by the
+digest of the room in the column *room was*: `python -m mutants.page` marks it, and a test that no mark is missing.
+
+{summary}
+
+| room | module | sites | tried | killed | equivalent | not run | survived | share | room was | |
+|---|---|---:|---:|---:|---:|---:|---:|---:|---|---|
 """
 KEPT_HEAD = '# Results of mutation tests, written by `python -m mutants report`: key, outcome, date, module.\n'
 COMMAND = 'python -m mutants run; python -m mutants report'
@@ -80,20 +87,27 @@ def equivalents() -> Callable[[Mutant], bool]:
     return is_equivalent
 
 
-def rows_of(page: str) -> dict[str, list[int]]:
-    """Return the numbers of each module in an earlier page."""
-    cells = [[cell.strip() for cell in line.strip('|').split('|')] for line in page.splitlines() if line[:2] == '| ']
-    return {f'{row[0]}/{row[1]}': [int(cell) for cell in row[2:]] for row in cells if row[2:] and row[2].isdigit()}
+def rows_of(page: str) -> dict[str, tuple[list[int], str]]:
+    """Return the numbers of each module in an earlier page, and the digest of its room when they were written."""
+    rows = [cells for cells in map(cells_of, page.splitlines()) if cells]
+    return {f'{row[0]}/{row[1]}': ([int(cell) for cell in row[2:8]], row[-2]) for row in rows}
+
+
+def last_date(page: str) -> str:
+    """Return the date of the newest result in a page, '' where it has none."""
+    written = next((line for line in page.splitlines() if line.startswith('Written by ')), '')
+    return max(re.findall(r'\d{4}-\d\d-\d\d', written), default='')
 
 
 def report(found: dict[str, list[Mutant]], results: dict[str, dict[str, Any]], page: str = '') -> tuple[str, list[str]]:
     """Return the page, and a line for each mutant that survived and is not known to be equivalent.
 
-    A module of as many sites as in an earlier page, of which fewer results have been kept, keeps its row of that page.
+    A module of as many sites as in an earlier page, of which fewer results have been kept, keeps its row of that page. It
+    keeps the digest of its room, too, unless one of its results is newer than that page.
     """
-    earlier = rows_of(page)
+    earlier, until = rows_of(page), last_date(page)
     is_equivalent, rows, remaining = equivalents(), '', []
-    total = [0] * 6
+    every: list[list[int]] = []
     present = {mutant.key for mutants in found.values() for mutant in mutants}
     dates = sorted({result['date'] for key, result in results.items() if key in present})
     for module, mutants in found.items():
@@ -109,16 +123,21 @@ def report(found: dict[str, list[Mutant]], results: dict[str, dict[str, Any]], p
             not_run,
             len(left) - not_run,
         ]
-        row = earlier.get(module, counts)
+        room, _, name = module.partition('/')
+        row, then = earlier.get(module, (counts, ''))
         if row[0] == counts[0] and row[1] > counts[1]:
             counts = row
+        newest = max((results[mutant.key]['date'] for mutant, _ in tried), default='')
+        written = then if then and newest <= until else digest(room_of(room, name))
         if counts[0]:
-            room, _, name = module.partition('/')
-            rows += f'| {room} | {name} | ' + ' | '.join(map(str, counts)) + ' |\n'
-        total = [a + b for a, b in zip(total, counts)]
+            cells = [room, name, *map(str, counts), share(*counts[:2]), written, '']
+            rows += '| ' + ' | '.join(cells) + ' |\n'
+            every.append(counts)
         remaining += [
             f'{mutant.place_text}: {outcome}: {mutant.before}  ->  {mutant.after}' for mutant, outcome in left
         ]
-    rows += '| all | | ' + ' | '.join(map(str, total)) + ' |\n'
+    total = [sum(column) for column in zip(*every)] or [0] * 6
+    rows += '| all | | ' + ' | '.join(map(str, total)) + f' | {share(*total[:2])} | | |\n'
     date = f' ({dates[0]} to {dates[-1]})' if len(dates) > 1 else f' ({dates[0]})' if dates else ''
-    return HEAD.format(command=COMMAND, date=date) + rows, remaining
+    page = HEAD.format(command=COMMAND, date=date, summary=summary(every)) + rows
+    return marked(page), remaining

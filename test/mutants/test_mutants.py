@@ -6,6 +6,7 @@ import pytest
 
 pytest.importorskip('cosmic_ray', reason="pip install -e '.[mutants]'")
 
+from mutants.page import share
 from mutants.report import keep, kept, merged, report
 from mutants.sites import changed_source, mutants_of
 
@@ -63,7 +64,10 @@ def test_the_report_counts_and_lists_what_survived():
     }  # fmt: skip
     text, remaining = report({'room/module': mutants}, results)
     tried = len(mutants) - 1
-    assert f'| room | module | {len(mutants)} | {tried} | {tried - 2} | 0 | 1 | 1 |' in text
+    assert (
+        f'| room | module | {len(mutants)} | {tried} | {tried - 2} | 0 | 1 | 1 | {share(len(mutants), tried)} |' in text
+    )
+    assert f'{tried} of {len(mutants)} mutants were tried' in text
     assert '2026-01-02' in text
     assert [line.split(': ')[1] for line in remaining] == ['survived', 'untested']
 
@@ -93,3 +97,15 @@ def test_a_row_of_an_earlier_page_stays_where_fewer_results_have_been_kept():
     assert row in report({'room/module': mutants}, few, page)[0]
     changed, _ = report({'room/module': mutants[1:]}, few, page)  # the module is another one now
     assert f'| room | module | {len(mutants) - 1} | 1 | 1 | 0 | 0 | 0 |' in changed
+
+
+def test_a_line_keeps_the_digest_of_its_room_until_a_mutant_is_tried_again(monkeypatch):
+    mutants, rooms = mutants_of('room/module', SOURCE), iter(['aaaaaaaa', 'bbbbbbbb', 'cccccccc'])
+    monkeypatch.setattr('mutants.report.digest', lambda room: next(rooms))
+    results = {mutant.key: {'outcome': 'killed', 'date': '2026-01-02'} for mutant in mutants[1:]}
+    page, _ = report({'room/module': mutants}, results)
+    assert '| aaaaaaaa |' in page
+    few = {mutants[1].key: results[mutants[1].key]}
+    assert '| aaaaaaaa |' in report({'room/module': mutants[:-1]}, few, page)[0], 'no result is newer'
+    tried = {**results, mutants[0].key: {'outcome': 'killed', 'date': '2026-01-03'}}
+    assert '| bbbbbbbb |' in report({'room/module': mutants}, tried, page)[0]
