@@ -102,8 +102,8 @@ def last_date(page: str) -> str:
 def report(found: dict[str, list[Mutant]], results: dict[str, dict[str, Any]], page: str = '') -> tuple[str, list[str]]:
     """Return the page, and a line for each mutant that survived and is not known to be equivalent.
 
-    A module of as many sites as in an earlier page, of which fewer results have been kept, keeps its row of that page. It
-    keeps the digest of its room, too, unless one of its results is newer than that page.
+    A module of as many sites as in an earlier page, of which fewer results have been kept, keeps its row of that page.
+    It keeps the digest of its room, too, unless one of its results is newer than that page.
     """
     earlier, until = rows_of(page), last_date(page)
     is_equivalent, rows, remaining = equivalents(), '', []
