@@ -19,13 +19,16 @@ LEASE = 6.0 if RUNTIME == 'embedded' else 25.0
 """Wall time for which a killed process may stay in the graph, s."""
 ADVICE = 'give each machine another namespace (namespace:=...) or another ROS_DOMAIN_ID'
 
-_made: Counter[tuple[int, str]] = Counter()
-"""Nodes that this process has made, by context and full name."""
+UNKNOWN = '_NODE_NAME_UNKNOWN_'
+"""Name that rmw gives a node whose endpoint it has heard of before the node."""
+
+_made: Counter[str] = Counter()
+"""Nodes that this process has made, by full name; one that has ended may stay in the graph for a while."""
 
 
 def count_made(node: Any) -> None:
-    """Count a node of this process, which `require_alone` is not to take for another one."""
-    _made[id(node.context), node.get_fully_qualified_name()] += 1
+    """Count a node of this process, which is not to be taken for one of another process."""
+    _made[node.get_fully_qualified_name()] += 1
 
 
 def require_alone(node: Any) -> None:
@@ -36,20 +39,20 @@ def require_alone(node: Any) -> None:
     """
     own = node.get_fully_qualified_name()
     until = time.monotonic() + LEASE
-    while _full_names(node).count(own) > _made[id(node.context), own]:
+    while _full_names(node).count(own) > _made[own]:
         if time.monotonic() > until:
             raise ParameterError(f'a node {own} is in this domain already: {ADVICE}')
         time.sleep(0.1)
 
 
 def require_silence(node: Any) -> None:
-    """Wait until nothing publishes the joint states that a node is about to publish.
+    """Wait until nothing publishes the joint states that a node is about to publish, but earlier nodes of this process.
 
     Raises:
         ParameterError: something still does after `LEASE`; the message names the node.
     """
     until = time.monotonic() + LEASE
-    while sources := sources_of(node, node.resolve_topic_name(TOPIC)):
+    while sources := _of_others(sources_of(node, node.resolve_topic_name(TOPIC))):
         if time.monotonic() > until:
             raise ParameterError(f'{", ".join(sources)} publishes {TOPIC} in this domain already: {ADVICE}')
         time.sleep(0.1)
@@ -58,7 +61,18 @@ def require_silence(node: Any) -> None:
 def sources_of(node: Any, topic: str) -> list[str]:
     """Return the full names of the nodes that publish a topic, one an endpoint."""
     found = node.get_publishers_info_by_topic(topic)
-    return sorted(f'{info.node_namespace.rstrip("/")}/{info.node_name}' for info in found)
+    return sorted(
+        'a node whose name is not known'
+        if info.node_name == UNKNOWN
+        else f'{info.node_namespace.rstrip("/")}/{info.node_name}'
+        for info in found
+    )
+
+
+def _of_others(sources: list[str]) -> list[str]:
+    """Return the sources without those of nodes that this process has made before the present one."""
+    earlier = Counter({name: _made[name] - 1 for name in set(sources) if _made[name] > 1})
+    return sorted((Counter(sources) - earlier).elements())
 
 
 def _full_names(node: Any) -> list[str]:
@@ -139,7 +153,7 @@ class Neighbours:
         own = self.node.machine.name
         for status in msg.status:
             name = f'/{status.hardware_id}'
-            if name.rpartition('/')[0] != self._space or _made[id(self.node.context), name]:
+            if name.rpartition('/')[0] != self._space or _made[name]:
                 continue  # nodes of one process are together on purpose
             for pair in status.values:
                 if pair.key == 'machine' and pair.value != own:
