@@ -128,7 +128,7 @@ def test_a_servo_goes_to_the_end_of_the_range_and_does_not_press_against_its_sto
     for _ in range(20):
         advance_held(plant, 0.1, target)
     assert plant.positions[0] == pytest.approx(0.3, abs=1e-9)
-    assert abs(plant.efforts[0]) < 1e-3
+    assert abs(plant.efforts[0]) < 1.0  # the linear law alone would press with several hundred N
 
 
 def test_a_hook_that_nothing_drives_hangs_at_the_start(tmp_path):
