@@ -91,7 +91,7 @@ def test_the_command_line_reports_lost_processes_in_one_line(monkeypatch, capsys
 @pytest.mark.skipif(sys.platform != 'linux', reason='reads /proc')
 def test_no_process_outlives_its_driver(tmp_path):
     script = (
-        'import os, signal, sys; sys.path.insert(0, "test"); import test_processes as own\n'
+        'import os, signal, sys; sys.path.insert(0, "test"); import test_lasting_pool as own\n'
         'pool = own.LastingPool(2); results = pool.map(own.square, range(9)); next(results)\n'
         'print(*pool.processes, flush=True); os.kill(os.getpid(), signal.SIGKILL)\n'
     )

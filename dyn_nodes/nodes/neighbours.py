@@ -20,7 +20,7 @@ LEASE = 6.0 if RUNTIME == 'embedded' else 25.0
 ADVICE = 'give each machine another namespace (namespace:=...) or another ROS_DOMAIN_ID'
 
 UNKNOWN = '_NODE_NAME_UNKNOWN_'
-"""Name that rmw gives a node whose endpoint it has heard of before the node."""
+"""Name that rmw gives a node whose endpoint is in its graph before the node."""
 
 _made: Counter[str] = Counter()
 """Nodes that this process has made, by full name; one that has ended may stay in the graph for a while."""
