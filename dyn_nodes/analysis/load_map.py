@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 MOST_STATES = 5_000_000
-PIECE = 50_000
-"""States after which progress is reported."""
+PIECES = {True: 1_000_000, False: 50_000}
+"""States after which progress is reported: about a second of work, on rigid supports or not."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,12 +85,13 @@ def load_map(
     postures = statics.arm_grid(count)
     shape = len(settings.slopes), len(postures), len(swings)
     safe, reason = np.empty(shape), np.empty(shape, dtype=np.int8)
-    for part in np.array_split(np.arange(len(postures)), -(-len(postures) * len(swings) // PIECE)):
+    step = max(1, PIECES[settings.rigid] // len(swings))
+    for part in (slice(first, first + step) for first in range(0, len(postures), step)):
         limits = limits_of(statics, settings, postures[part], swings)
         for k, slope in enumerate(settings.slopes):
             _, rated = rated_payloads(limits, grip, settings, slope)
             safe[k, part], reason[k, part] = np.maximum(rated.min(axis=0), 0.0), rated.argmin(axis=0)
-            done(len(part))
+            done(len(postures[part]))
     q = statics.arm_positions(postures)
     names = tuple(joint.name for joint in statics.arm)
     return LoadMap(settings, machine.name, names, postures, statics.reach(q), statics.height(q), swings, safe, reason)
