@@ -193,6 +193,10 @@ def main() -> int:
     parser.add_argument('--page', action='store_true', help='write the page from the results that are there')
     args = parser.parse_args()
     collection = MECHANISMS if args.mechanisms else ZOO
+    listed = [entry['name'] for entry in machines(collection)]
+    for name in args.names:
+        if name not in listed:
+            parser.error(f'unknown machine {name!r}; known: {", ".join(listed)}')
     known = json.loads(collection.results.read_text()) if collection.results.exists() and not args.again else {}
     results, absent = [], []
     for entry in machines(collection):
