@@ -65,6 +65,11 @@ def conditions_of(*arrays: Any) -> Conditions | None:
     return next(known, None)
 
 
+def are_assumed(payload: float | None, slope: tuple[float, float] | None, *arrays: Any) -> bool:
+    """Return whether a payload or slope is neither given nor carried by one of the arrays."""
+    return (payload is None or slope is None) and conditions_of(*arrays) is None
+
+
 def not_at_rest(owner: str, name: str, conditions: Conditions) -> str:
     """Return the text of a warning: an argument without conditions is not at rest under those that were assumed."""
     return (

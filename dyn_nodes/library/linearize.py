@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dyn_nodes.library.carried import Conditions, conditions_of, not_at_rest, warn
+from dyn_nodes.library.carried import Conditions, are_assumed, not_at_rest, warn
 from dyn_nodes.library.motion import motion_of, starts
 from dyn_nodes.library.notice import shown
 from dyn_nodes.library.vectors import by_name, rows_of
@@ -47,8 +47,7 @@ def linear_model(
         raise ValueError(f'{machine.name}: x: expected shape {sizes}; found {np.shape(x)}')
     with shown('linear model'):
         linearizer, inputs = Linearizer(system, outputs), _inputs(machine, system, state, u, p)
-        assumed = (payload is None or slope is None) and conditions_of(x) is None
-        if assumed and x is not None and starts(system, state, inputs, p):
+        if x is not None and are_assumed(payload, slope, x) and starts(system, state, inputs, p):
             warn(not_at_rest(machine.name, 'x', conditions))
         return linearizer.at(state, inputs, p)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dyn_nodes.library.carried import Conditions, State, conditions_of, state_of, warn
+from dyn_nodes.library.carried import Conditions, State, are_assumed, conditions_of, state_of, warn
 from dyn_nodes.library.notice import shown
 from dyn_nodes.library.vectors import by_name, known_name, number, rows_of
 from dyn_nodes.measures import DEFAULT_MEASURES, MEASURES
@@ -53,7 +53,7 @@ class Machine:
 
     def __init__(self, data: MachineData, conditions: Conditions | None = None) -> None:
         self.data, self.name = data, data.name
-        self.conditions = conditions or Conditions(0.0 if data.payload is None else data.payload.mass, data.slope, {})
+        self.conditions = conditions or _of_files(data)
         self.joints = tuple(joint.name for joint in data.movable_joints)
         self.driven = tuple(joint.name for joint in data.actuated_joints)
         self.actuators = tuple(own.name for own in data.actuators)
@@ -68,7 +68,7 @@ class Machine:
         parts = [f'{len(self.joints)} joints', mobile[self.data.base.attachment]]
         parts += [f'{len(contacts)} contacts'] if contacts else []
         parts += [f'{len(self.actuators)} actuators'] if self.actuators else []
-        parts += [str(self.conditions)] if self.conditions != Machine(self.data).conditions else []
+        parts += [str(self.conditions)] if self.conditions != _of_files(self.data) else []
         return f'<{self.name}: {self.data.total_mass:.5g} kg, {", ".join(parts)}>'
 
     def carrying(self, payload: float | None = None, slope: Slope | None = None) -> Machine:
@@ -213,8 +213,7 @@ class Machine:
         for name in measures:
             known_name(self.name, 'stability measure', name, tuple(MEASURES))
         conditions = self.conditions_for(payload, slope, q, v)
-        assumed = (payload is None or slope is None) and conditions_of(q, v) is None
-        return margins_of(self, q, v, a, tuple(measures), conditions, assumed)
+        return margins_of(self, q, v, a, tuple(measures), conditions, are_assumed(payload, slope, q, v))
 
     def tipping(
         self,
@@ -491,3 +490,8 @@ class Machine:
                     f'{self.name}: joints[{name!r}]: expected {joint.lower:g} to {joint.upper:g}, found {value:g}'
                 )
         return given
+
+
+def _of_files(data: MachineData) -> Conditions:
+    """Return payload and slope of a machine YAML."""
+    return Conditions(0.0 if data.payload is None else data.payload.mass, data.slope, {})

@@ -172,30 +172,38 @@ def margins_of(
     for name in measures:
         if (least := MEASURES[name].least_feet) > corners and data.base.attachment != 'planar':
             raise ValueError(f'{machine.name}: margins: {name!r} needs {least} points to stand on, found {corners}')
+    judged = assumed and not (motion.standing or motion.moves)
     try:
         on_springs = data.base.attachment == 'free' and springs >= 3 and not data.rigid_wheels and not data.loads
         if on_springs and not gives_way(data):
-            balances, rests = _of_load(machine, motion, measures, payload, slope)
+            balances, rests = _of_load(machine, motion, measures, payload, slope, judged)
         else:
-            balances, rests = _at_rest(machine, motion, measures, payload, slope)
+            balances, rests = _at_rest(machine, motion, measures, payload, slope, judged)
     except KeyError as error:  # a measure that is not defined on so few points
         raise ValueError(f'{machine.name}: {error.args[0]}') from None
-    if assumed and not rests:
+    if not rests:
         warn(not_at_rest(machine.name, 'q', conditions))
     return Margins(balances, None if motion.rows is None else np.arange(float(motion.rows)), conditions)
 
 
 def _of_load(
-    machine: Loaded, motion: Motion, measures: tuple[str, ...], payload: float, slope: tuple[float, float]
+    machine: Loaded, motion: Motion, measures: tuple[str, ...], payload: float, slope: tuple[float, float], judged: bool
 ) -> tuple[list[Balance], bool]:
-    """Return the balances of motions of a machine on springs, from the load of each, and whether it rests in all."""
+    """Return the balances of motions of a machine on springs, from the load of each; False where it does not rest.
+
+    `judged`: whether it has to rest.
+    """
     with shown('margins'):
         standing = _Standing(machine, measures, payload, slope)
     found, rests = [], True
     for k, (q, v, a) in enumerate(zip(motion.q, motion.v, motion.a)):
-        rests = rests and (motion.standing or motion.moves or standing.rests(q))
         try:
-            found.append(standing.balance(q, v, a) if motion.standing else standing.placed_balance(q, v, a))
+            if motion.standing:
+                found.append(standing.balance(q, v, a))
+                continue
+            balance, footing = standing.placed_balance(q, v, a)
+            found.append(balance)
+            rests = rests and (not judged or standing.bears(q, footing))
         except PolygonError as error:
             row = '' if motion.rows is None else f'row {k}: '
             raise ValueError(f'{machine.name}: margins: {row}{error}') from None
@@ -238,19 +246,17 @@ class _Standing:
         normal = np.array([-np.sin(pitch), np.cos(pitch) * np.sin(roll), np.cos(pitch) * np.cos(roll)])
         return np.array([*normal, -height])
 
-    def placed_balance(self, q: Array, v: Array, a: Array) -> Balance:
+    def placed_balance(self, q: Array, v: Array, a: Array) -> tuple[Balance, Footing]:
         """Return the balance with the base as q, v and a put it; the ground is where the springs bear the load."""
         up = -_turn_of(q).T @ self.gravity / self.size
         felt = base_acceleration('free', q, v, a) + up * self.size
         load, footing = self._footing(q[7:], v[6:], a[6:], v[:3], a[:3], felt)
-        return self.monitor.balance_under(load, footing, up)
+        return self.monitor.balance_under(load, footing, up), footing
 
-    def rests(self, q: Array) -> bool:
-        """Return whether the springs are compressed, with the base as q puts it, as they are at rest."""
-        still, turn = np.zeros(len(q) - 7), _turn_of(q)
-        _, footing = self._footing(q[7:], still, still, np.zeros(3), np.zeros(3), -turn.T @ self.gravity)
+    def bears(self, q: Array, footing: Footing) -> bool:
+        """Return whether the springs of a machine at rest are compressed, where q puts the base, as its load asks."""
         carrying, stiffness = footing.normal > 0.0, self.monitor.ground.stiffness
-        gaps = np.abs((footing.feet @ turn.T)[carrying, 2] + q[2])
+        gaps = np.abs((footing.feet @ _turn_of(q).T)[carrying, 2] + q[2])
         return bool(gaps.max(initial=0.0) < AT_REST * (footing.normal / stiffness).max())
 
     def _footing(self, q: Array, v: Array, a: Array, omega: Array, alpha: Array, felt: Array) -> tuple[Load, Footing]:
@@ -286,19 +292,22 @@ def _beside(machine: Loaded, q: Array, x: Array) -> float:
 
 
 def _at_rest(
-    machine: Loaded, motion: Motion, measures: tuple[str, ...], payload: float, slope: tuple[float, float]
+    machine: Loaded, motion: Motion, measures: tuple[str, ...], payload: float, slope: tuple[float, float], judged: bool
 ) -> tuple[list[Balance], bool]:
-    """Return the balances of postures of any machine that stands, by its equations, at rest; and if it does in all."""
+    """Return the balances of postures of any machine that stands, by its equations, at rest; False where it does not.
+
+    `judged`: whether it has to rest where q puts it.
+    """
     if motion.moves:
         raise ValueError(
             f'{machine.name}: margins: expected no velocities: how its contacts share a load in motion follows from '
             'its simulation alone (simulate, then run.margins)'
         )
     found: list[Balance] = []
-    rests = True
+    rests, sag = True, _sag(machine, payload)
     for q, plant in zip(motion.q, at_rest(machine, motion, payload, slope, measures)):
-        balance, sag = plant.balance(), _sag(machine, payload)
-        rests = rests and (motion.standing or _beside(machine, q, plant.x) < AT_REST * sag)
+        balance = plant.balance()
+        rests = rests and (not judged or _beside(machine, q, plant.x) < AT_REST * sag)
         if balance is None:
             raise ValueError(f'{machine.name}: margins: it stands on too few points to have a support polygon')
         found.append(balance)

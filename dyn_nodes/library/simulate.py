@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.guards.checks import judge
-from dyn_nodes.library.carried import conditions_of, not_at_rest, warn
+from dyn_nodes.library.carried import are_assumed, not_at_rest, warn
 from dyn_nodes.library.inputs import Drive, Saturation, Values, table_of, task_profile, values_at, within
 from dyn_nodes.library.motion import starts
 from dyn_nodes.library.notice import shown
@@ -81,7 +81,7 @@ def simulate(machine: Loaded, asked: Request) -> Run:
     system: Any = plant.system
     if asked.x0 is not None:
         _start_from(owner, plant, rows_of(owner, 'x0', asked.x0, system.state_names))
-        assumed = (asked.payload is None or asked.slope is None) and conditions_of(asked.x0) is None
+        assumed = are_assumed(asked.payload, asked.slope, asked.x0)
         if assumed and starts(system, plant.x, plant.u, plant.p):
             warn(not_at_rest(owner, 'x0', conditions))
     held = {name: float(value) for name, value in zip(system.input_names, plant.u)}

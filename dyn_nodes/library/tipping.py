@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from dyn_nodes.library.notice import shown
-from dyn_nodes.model.equilibrium import gravity_in_ground
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.stability.equilibrium.gear import running_gear
 from dyn_nodes.stability.equilibrium.tipping import Tipping, tipping_angle, tipping_load
@@ -17,7 +16,7 @@ def tipping_of(
     machine: Machine,
     joints: Mapping[str, float],
     mass: float,
-    gravity: tuple[float, float, float] | None,
+    gravity: tuple[float, float, float],
     downhill: float | None,
 ) -> Tipping:
     """Return how a machine tips.
@@ -26,7 +25,7 @@ def tipping_of(
         machine: as read from its files.
         joints: positions by name, over those of the machine YAML, rad or m.
         mass: of the payload on growing slopes, or from which on it grows, kg.
-        gravity: in axes of the ground on which the payload grows, m/s2; None: that of the machine YAML.
+        gravity: in axes of the ground on which the payload grows, m/s2.
         downhill: heading of growing slopes from the front, rad; None: the payload grows.
 
     Raises:
@@ -38,4 +37,4 @@ def tipping_of(
             return tipping_angle(running, mass, machine.gravity, downhill)
         if machine.payload is None:
             raise ValueError(f'{machine.name}: tipping: expected a `payload` in the machine YAML, found none')
-        return tipping_load(running, gravity_in_ground(machine) if gravity is None else np.array(gravity), mass)
+        return tipping_load(running, np.array(gravity), mass)
