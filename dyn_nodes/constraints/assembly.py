@@ -18,7 +18,8 @@ from dyn_nodes.multibody import Tree
 Array = NDArray[np.float64]
 CLOSED = 1e-12
 """Residual at which a loop counts as closed, m or rad, relative to 1 plus the size of the position."""
-
+ITERATIONS = 200
+"""Of the steps that close loops, at most."""
 OVERRUN = 1e-7
 """How far beyond a limit a joint counts as at it, rad or m."""
 
@@ -47,7 +48,7 @@ def assemble(
     guess: ArrayLike,
     p: ArrayLike | Mapping[str, float] | None = None,
     held: Sequence[str] = (),
-    iterations: int = 200,
+    iterations: int = ITERATIONS,
 ) -> Array:
     """Return a position (nq,) near a guess that closes every loop.
 
@@ -181,7 +182,7 @@ def _between(
     for name, (lower, upper) in limits.items():
         start[names.index(name)] = np.clip(start[names.index(name)], lower, upper)
     try:
-        return _closed(system, start, p, held, 200, limits)
+        return _closed(system, start, p, held, ITERATIONS, limits)
     except AssemblyError:
         raise failure from None
 

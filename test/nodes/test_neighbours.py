@@ -59,16 +59,18 @@ def until(condition: Callable[[], Any], *nodes: Any) -> None:
         executor.remove_node(node)
 
 
+def made(kind: Any, context: Context, **parameters: Any) -> Any:
+    values = {'machine': 'four_bar', 'mode': 'lockstep', **parameters}
+    overrides = [Parameter(name, value=value) for name, value in values.items()]
+    return kind(context=context, parameter_overrides=overrides)
+
+
 def controller(context: Context, **parameters: Any) -> ControllerNode:
-    values = {'machine': 'four_bar', 'output': 'joint_command', 'mode': 'lockstep', **parameters}
-    overrides = [Parameter(name, value=value) for name, value in values.items()]
-    return ControllerNode(context=context, parameter_overrides=overrides)
+    return made(ControllerNode, context, output='joint_command', **parameters)
 
 
-def dynamics(context: Context, **options: Any) -> DynamicsNode:
-    values = {'machine': 'four_bar', 'mode': 'lockstep', 'partner': 'external', **options}
-    overrides = [Parameter(name, value=value) for name, value in values.items()]
-    return DynamicsNode(context=context, parameter_overrides=overrides)
+def dynamics(context: Context) -> DynamicsNode:
+    return made(DynamicsNode, context, partner='external')
 
 
 def speak(node: Any, name: str, machine: str) -> None:

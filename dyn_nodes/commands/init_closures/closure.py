@@ -180,8 +180,7 @@ class _Paths:
         start = link_poses(self._machine.links, self._machine.joints, {})
         carrier = pair.second if pair.second != WORLD else pair.first
         at = _pose_of(carrier, poses) @ np.linalg.inv(_pose_of(carrier, start)) @ pair.pose
-        x = np.linalg.svd(np.array(pair.axis)[None])[2][1]
-        R = at[:3, :3] @ np.column_stack([x, np.cross(pair.axis, x), pair.axis])
+        R = at[:3, :3] @ _along(pair.axis)
         J = np.zeros((6, len(joints)))
         for sign, link in ((1.0, pair.first), (-1.0, pair.second)):
             for name in self._path(link):
@@ -202,9 +201,14 @@ class _Paths:
             normals.append(U[:, 2] * np.sign(U[np.abs(U[:, 2]).argmax(), 2]))
         if np.ptp(normals, axis=0).max() > RANK:
             return pair
-        x = np.linalg.svd(np.array(pair.axis)[None])[2][1]
-        x_axis, y_axis, z_axis = np.column_stack([x, np.cross(pair.axis, x), pair.axis]) @ normals[0]
-        return replace(pair, kind='line', axis=(float(x_axis), float(y_axis), float(z_axis)))
+        x, y, z = (float(part) for part in _along(pair.axis) @ normals[0])
+        return replace(pair, kind='line', axis=(x, y, z))
+
+
+def _along(axis: tuple[float, float, float]) -> Array:
+    """Return axes (3, 3), the third one along a unit axis."""
+    x = np.linalg.svd(np.array(axis)[None])[2][1]
+    return np.column_stack([x, np.cross(axis, x), axis])
 
 
 def hinges_of_points(pairs: list[Pair]) -> list[Pair]:
