@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dyn_nodes.constraints import Blocks
 from dyn_nodes.constraints.linear import Subspaces
-from dyn_nodes.control.drive_limits import Flags, JointTask, Leader, Led, ServoEfforts, led
+from dyn_nodes.control.drive_limits import DrivenJoints, Flags, JointTask, ServoEfforts, ServoOutput, servo_output
 from dyn_nodes.model.machine import Machine
 
 Array = NDArray[np.float64]
@@ -28,7 +28,7 @@ class ConstrainedServo:
     """
 
     def __init__(self, machine: Machine, places: Sequence[int]) -> None:
-        self._leader, self._places = Leader(machine, BANDWIDTH, DAMPING), np.array(places, dtype=np.intp)
+        self._joints, self._places = DrivenJoints(machine, BANDWIDTH, DAMPING), np.array(places, dtype=np.intp)
 
     def efforts(self, at: Blocks, task: JointTask, stiff: Flags) -> ServoEfforts:
         """Return the efforts that lead the driven joints to a target, as stiff position servos would.
@@ -40,19 +40,19 @@ class ConstrainedServo:
             task: of all joints.
             stiff: (d,) joints that work against all that acts on them; the others do not work against the ground.
         """
-        lead = self._leader.lead(task)
+        asked = self._joints.input_of(task)
         spaces = Subspaces(at.J)
         N, forced = spaces.motions, spaces.pseudo_inverse @ at.gamma
         inertia = N.T @ at.M @ N
         own = N[self._places]  # accelerations of the driven joints from those of the motions
         still = forced[self._places] + own @ np.linalg.solve(inertia, N.T @ (-at.h - at.M @ forced))
         response = own @ np.linalg.solve(inertia, own.T)
-        found = Led.none(len(stiff))
+        found = ServoOutput.none(len(stiff))
         for part, motion in ((~stiff, np.zeros(len(stiff))), (stiff, still)):
             coupled = response[np.ix_(part, part)]
             held = -least(coupled, motion[part] + response[np.ix_(part, ~part)] @ found.efforts[~part])
-            found.put(part, led(lead.of(part), held, coupled, task.brakes, least))
-        return self._leader.finish(task, found)
+            found.put(part, servo_output(asked.of(part), held, coupled, task.brakes, least))
+        return self._joints.efforts_of(task, found)
 
 
 def least(response: Array, wanted: Array) -> Array:

@@ -53,8 +53,8 @@ def drive_limits(machine: Machine) -> DriveLimits:
     return DriveLimits(*np.array(rows, dtype=np.float64).reshape(-1, 4).T)
 
 
-class Lead(NamedTuple):
-    """Where servos lead d joints.
+class ServoInput(NamedTuple):
+    """What servos of d joints go by.
 
     Attributes:
         position, rate: (d,) now.
@@ -62,7 +62,7 @@ class Lead(NamedTuple):
         target_rate: (d,) velocities.
         limits: of the joints.
         bandwidth, damping_ratio: of the servos: rad/s, 1.
-        surprise: (d,) accelerations that came on top of those asked for in the last period.
+        disturbance: (d,) accelerations that came on top of those asked for in the last period.
     """
 
     position: Array
@@ -72,13 +72,13 @@ class Lead(NamedTuple):
     limits: DriveLimits
     bandwidth: float
     damping_ratio: float
-    surprise: Array
+    disturbance: Array
 
-    def of(self, some: Flags) -> Lead:
+    def of(self, some: Flags) -> ServoInput:
         """Return that of some of the joints (d,)."""
         now, asked = (self.position[some], self.rate[some]), (self.target[some], self.target_rate[some])
         limits = DriveLimits(*(own[some] for own in self.limits))
-        return Lead(*now, *asked, limits, self.bandwidth, self.damping_ratio, self.surprise[some])
+        return ServoInput(*now, *asked, limits, self.bandwidth, self.damping_ratio, self.disturbance[some])
 
     def accelerations(self, still: Array, response: Array) -> tuple[Array, Flags]:
         """Return the accelerations (d,) that are wanted, and the joints whose speed is limited.
@@ -110,8 +110,8 @@ class Lead(NamedTuple):
         )
         rates = np.clip(wanted, low, high)
         result = 2.0 * self.damping_ratio * self.bandwidth * (rates - self.rate)
-        near = (np.abs(self.rate) > FAST * limits.speed) & (self.surprise * self.rate > 0.0)
-        return result - np.where(near, self.surprise, 0.0), np.abs(wanted) > limits.speed
+        near = (np.abs(self.rate) > FAST * limits.speed) & (self.disturbance * self.rate > 0.0)
+        return result - np.where(near, self.disturbance, 0.0), np.abs(wanted) > limits.speed
 
 
 class JointTask(NamedTuple):
@@ -133,7 +133,7 @@ class JointTask(NamedTuple):
     brakes: bool = False
 
 
-class Led(NamedTuple):
+class ServoOutput(NamedTuple):
     """What leads d driven joints.
 
     Attributes:
@@ -148,11 +148,11 @@ class Led(NamedTuple):
     accelerations: Array
 
     @classmethod
-    def none(cls, count: int) -> Led:
+    def none(cls, count: int) -> ServoOutput:
         """Return room for d joints."""
         return cls(np.zeros(count), np.zeros(count, np.bool_), np.zeros(count, np.bool_), np.zeros(count))
 
-    def put(self, some: Flags, part: Led) -> None:
+    def put(self, some: Flags, part: ServoOutput) -> None:
         """Take over what leads some of the joints (d,)."""
         for whole, own in zip(self, part):
             whole[some] = own
@@ -171,18 +171,9 @@ class ServoEfforts(NamedTuple):
     at_effort: Flags
     at_speed: Flags
 
-    @classmethod
-    def of(
-        cls, count: int, driven: NDArray[np.intp], efforts: Array, at_effort: Flags, at_speed: Flags
-    ) -> ServoEfforts:
-        """Return those of n joints from the efforts (d,) of the driven ones."""
-        whole = np.zeros(count)
-        whole[driven] = efforts
-        return cls(whole, at_effort, at_speed)
 
-
-class Leader:
-    """Leads the driven joints of a machine from period to period.
+class DrivenJoints:
+    """The driven joints of a machine under servos, from period to period.
 
     Args:
         machine: the machine.
@@ -199,22 +190,22 @@ class Leader:
         self._limits, self._servo = drive_limits(machine), (bandwidth, damping_ratio)
         self._last: tuple[float, Array, Array] | None = None
 
-    def lead(self, task: JointTask) -> Lead:
-        """Return where the driven joints are led."""
-        surprise = np.zeros(len(self.driven))
+    def input_of(self, task: JointTask) -> ServoInput:
+        """Return what the servos of the driven joints go by."""
+        disturbance = np.zeros(len(self.driven))
         if self._last is not None and 0.0 < task.time - self._last[0] < LONGEST_PERIOD:
             time, rate, asked_for = self._last
-            surprise = (task.rate[self.driven] - rate) / (task.time - time) - asked_for
+            disturbance = (task.rate[self.driven] - rate) / (task.time - time) - asked_for
         k = self.driven
         here, there = (task.position[k], task.rate[k]), (task.target[k], task.target_rate[k])
-        return Lead(*here, *there, self._limits, *self._servo, surprise)
+        return ServoInput(*here, *there, self._limits, *self._servo, disturbance)
 
-    def finish(self, task: JointTask, led: Led) -> ServoEfforts:
+    def efforts_of(self, task: JointTask, found: ServoOutput) -> ServoEfforts:
         """Return the efforts of all joints; keep the accelerations that they are to give."""
         whole = np.zeros(len(task.target))
-        whole[self.driven] = led.efforts
-        self._last = task.time, task.rate[self.driven].copy(), led.accelerations
-        return ServoEfforts(whole, led.at_effort, led.at_speed)
+        whole[self.driven] = found.efforts
+        self._last = task.time, task.rate[self.driven].copy(), found.accelerations
+        return ServoEfforts(whole, found.at_effort, found.at_speed)
 
 
 def direct(response: Array, wanted: Array) -> Array:
@@ -222,27 +213,27 @@ def direct(response: Array, wanted: Array) -> Array:
     return np.asarray(np.linalg.solve(response, wanted))
 
 
-def led(
-    lead: Lead,
+def servo_output(
+    asked: ServoInput,
     still: Array,
     response: Array,
     brakes: bool,
     solve: Callable[[Array, Array], Array] = direct,
-) -> Led:
-    """Return what leads joints.
+) -> ServoOutput:
+    """Return the efforts of servos, within the limits of their joints.
 
     Args:
-        lead: where to.
+        asked: where the joints are and where they are to go.
         still: (d,) efforts without acceleration.
         response: (d, d) accelerations for efforts.
         brakes: the joints are held: brakes carry what the drives can not.
         solve: of linear equations.
     """
     if brakes:
-        lead = lead._replace(limits=lead.limits.holding(still))
-    wanted, at_speed = lead.accelerations(still, response)
-    efforts, at_effort = efforts_within(wanted, lead.rate, still, response, lead.limits.effort, solve)
-    return Led(efforts, at_effort, at_speed, response @ (efforts - still))
+        asked = asked._replace(limits=asked.limits.holding(still))
+    wanted, at_speed = asked.accelerations(still, response)
+    efforts, at_effort = efforts_within(wanted, asked.rate, still, response, asked.limits.effort, solve)
+    return ServoOutput(efforts, at_effort, at_speed, response @ (efforts - still))
 
 
 def efforts_within(

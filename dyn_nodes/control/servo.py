@@ -7,7 +7,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.control.drive_limits import Flags, JointTask, Lead, Leader, Led, ServoEfforts, led
+from dyn_nodes.control.drive_limits import (
+    DrivenJoints,
+    Flags,
+    JointTask,
+    ServoEfforts,
+    ServoInput,
+    ServoOutput,
+    servo_output,
+)
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
 
@@ -75,8 +83,8 @@ class JointServo:
 
     def __init__(self, machine: Machine, bandwidth: float = 40.0, damping_ratio: float = 1.0) -> None:
         self.model = RigidBodyModel(machine)
-        self._leader = Leader(machine, bandwidth, damping_ratio)
-        self._places = self.model.nv - len(machine.movable_joints) + self._leader.driven
+        self._joints = DrivenJoints(machine, bandwidth, damping_ratio)
+        self._places = self.model.nv - len(machine.movable_joints) + self._joints.driven
         self._parameters = self.model.parameters()
 
     def response(self, q: Array, payload: float) -> Array:
@@ -86,12 +94,13 @@ class JointServo:
 
     def efforts(self, task: ServoTask) -> ServoEfforts:
         """Return the efforts of joints that touch nothing, on a base that does not accelerate."""
-        return self._leader.finish(task.joints, self._loose(task, self._leader.lead(task.joints)))
+        asked, response = self._joints.input_of(task.joints), self.response(task.q, task.payload)
+        return self._joints.efforts_of(task.joints, self._loose(task, asked, response))
 
-    def _loose(self, task: ServoTask, lead: Lead) -> Led:
+    def _loose(self, task: ServoTask, asked: ServoInput, response: Array) -> ServoOutput:
         self._parameters[:3], self._parameters[3] = task.gravity, task.payload
         bias = self.model.inverse_dynamics(task.q, task.v, np.zeros(self.model.nv), self._parameters)
-        return led(lead, bias[self._places], self.response(task.q, task.payload), task.joints.brakes)
+        return servo_output(asked, bias[self._places], response, task.joints.brakes)
 
     def stiff_efforts(self, task: ServoTask, now: PresentMotion, stiff: Flags) -> ServoEfforts:
         """Return efforts that include all forces on the joints but those of their stops.
@@ -101,12 +110,13 @@ class JointServo:
             now: how the joints move now.
             stiff: (d,) of the driven joints; the others get `efforts`.
         """
-        lead, driven = self._leader.lead(task.joints), self._leader.driven
-        found = self._loose(task, lead)
+        asked, driven = self._joints.input_of(task.joints), self._joints.driven
+        whole = self.response(task.q, task.payload)
+        found = ServoOutput.none(len(driven)) if stiff.all() else self._loose(task, asked, whole)
         if stiff.any():
-            response, change = self.response(task.q, task.payload)[stiff], found.efforts - now.efforts[driven]
-            moved = now.accelerations[driven[stiff]] + response[:, ~stiff] @ change[~stiff]
-            response = response[:, stiff]
+            change = found.efforts - now.efforts[driven]
+            moved = now.accelerations[driven[stiff]] + whole[np.ix_(stiff, ~stiff)] @ change[~stiff]
+            response = whole[np.ix_(stiff, stiff)]
             still = (now.efforts + now.stops)[driven[stiff]] - np.linalg.solve(response, moved)
-            found.put(stiff, led(lead.of(stiff), still, response, task.joints.brakes))
-        return self._leader.finish(task.joints, found)
+            found.put(stiff, servo_output(asked.of(stiff), still, response, task.joints.brakes))
+        return self._joints.efforts_of(task.joints, found)

@@ -8,7 +8,7 @@ from draws import reached, reaches
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dyn_nodes.control.drive_limits import DriveLimits, Lead, efforts_within, led
+from dyn_nodes.control.drive_limits import DriveLimits, ServoInput, efforts_within, servo_output
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.named import machine_files
 from dyn_nodes.nodes.joint_targets import JointTargets
@@ -57,14 +57,16 @@ def test_a_joint_that_speeds_up_does_not_throw_one_that_is_to_keep_its_speed():
 def lead_of(position, rate, target, target_rate, effort, speed, lower=-10.0, upper=10.0):
     limits = DriveLimits(*(np.array([own]) for own in (effort, speed, lower, upper)))
     now = (np.array([own]) for own in (position, rate, target, target_rate))
-    return Lead(*now, limits, 40.0, 1.0, np.zeros(1))
+    return ServoInput(*now, limits, 40.0, 1.0, np.zeros(1))
 
 
 def followed(target, target_rate, effort, speed, load=0.0, steps=2000, upper=10.0):
     """Positions, rates and efforts of a mass of 1 kg under a load, from rest at 0."""
     q, v, rows = 0.0, 0.0, []
     for _ in range(steps):
-        found = led(lead_of(q, v, target, target_rate, effort, speed, upper=upper), np.array([load]), np.eye(1), False)
+        found = servo_output(
+            lead_of(q, v, target, target_rate, effort, speed, upper=upper), np.array([load]), np.eye(1), False
+        )
         push = float(found.efforts[0])
         q, v = q + PERIOD * v + 0.5 * PERIOD**2 * (push - load), v + PERIOD * (push - load)
         rows.append((q, v, push))

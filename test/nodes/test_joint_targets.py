@@ -90,9 +90,9 @@ def test_brakes_hold_a_load_that_is_beyond_the_drives(plant, targets):
     start = plant.positions.copy()
     targets.hold()
     weak = targets.limits._replace(effort=np.full(3, 1.0))
-    plant._servo._leader._limits = weak
+    plant._servo._joints._limits = weak
     try:
         advance(plant, targets, 0.5)
     finally:
-        plant._servo._leader._limits = targets.limits
+        plant._servo._joints._limits = targets.limits
     assert plant.positions == pytest.approx(start, abs=1e-3)
