@@ -7,42 +7,22 @@ whose two links are reached on another way already is left out: it closes a loop
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from lxml import etree
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from dyn_nodes.model.machine import Joint, Link
+
 Array = NDArray[np.float64]
 TREE_JOINTS = ('revolute', 'continuous', 'prismatic', 'fixed')
 """Joints of an SDF that a URDF has too."""
-KINDS = {2: 'prismatic', 3: 'revolute'}
+KINDS: dict[int, Any] = {2: 'prismatic', 3: 'revolute'}
 """Of the joints of an MJCF, by `mjtJoint`."""
 EFFORT, SPEED = 1e5, 10.0
 """Limits where the file has none, N m or N, and rad/s or m/s."""
-
-
-class Body(NamedTuple):
-    """A link: mass, kg, its center (4, 4) with the axes of the moments of inertia (3, 3), kg m2, in the link."""
-
-    name: str
-    mass: float
-    center: Array
-    inertia: Array
-
-
-class Pair(NamedTuple):
-    """A joint: its frame (4, 4) in the parent, axis (3,) in that frame, and range, rad or m."""
-
-    name: str
-    kind: str
-    parent: str
-    child: str
-    pose: Array
-    axis: Array
-    lower: float = -np.inf
-    upper: float = np.inf
 
 
 def urdf_of(path: Path) -> str:
@@ -53,15 +33,15 @@ def urdf_of(path: Path) -> str:
         link = etree.SubElement(robot, 'link', name=body.name)
         if body.mass > 0.0:
             inertial = etree.SubElement(link, 'inertial')
-            _origin(inertial, body.center)
+            etree.SubElement(inertial, 'origin', xyz=_text(body.com))
             etree.SubElement(inertial, 'mass', value=repr(body.mass))
             moments = {f'i{"xyz"[i]}{"xyz"[j]}': repr(float(body.inertia[i, j])) for i in range(3) for j in range(i, 3)}
             etree.SubElement(inertial, 'inertia', moments)
     for pair in pairs:
         bounded = np.isfinite([pair.lower, pair.upper]).all()
-        kind = 'continuous' if pair.kind == 'revolute' and not bounded else pair.kind
+        kind = 'continuous' if pair.type == 'revolute' and not bounded else pair.type
         joint = etree.SubElement(robot, 'joint', name=pair.name, type=kind)
-        _origin(joint, pair.pose)
+        _origin(joint, pair.origin)
         etree.SubElement(joint, 'parent', link=pair.parent)
         etree.SubElement(joint, 'child', link=pair.child)
         etree.SubElement(joint, 'axis', xyz=_text(pair.axis))
@@ -72,7 +52,7 @@ def urdf_of(path: Path) -> str:
     return str(etree.tostring(robot, pretty_print=True, encoding='unicode'))
 
 
-def _of_mjcf(path: Path) -> tuple[list[Body], list[Pair]]:
+def _of_mjcf(path: Path) -> tuple[list[Link], list[Joint]]:
     import mujoco
 
     model = mujoco.MjModel.from_xml_path(str(path))
@@ -80,10 +60,11 @@ def _of_mjcf(path: Path) -> tuple[list[Body], list[Pair]]:
     roots = [k for k in range(1, model.nbody) if model.body_parentid[k] == 0]
     held = len(roots) == 1 and model.body_jntnum[roots[0]] == 0
     named[0] = 'ground'
-    bodies, pairs = [] if held else [Body('ground', 0.0, np.eye(4), np.zeros((3, 3)))], []
+    bodies = [] if held else [_massless('ground')]
+    pairs: list[Joint] = []
     for k in range(1, model.nbody):
         center = _pose(model.body_ipos[k], model.body_iquat[k])
-        bodies.append(Body(named[k], float(model.body_mass[k]), center, np.diag(model.body_inertia[k])))
+        bodies.append(_link(named[k], float(model.body_mass[k]), center, np.diag(model.body_inertia[k])))
         if k in roots and held:
             continue
         parent, pose = named[model.body_parentid[k]], _pose(model.body_pos[k], model.body_quat[k])
@@ -94,13 +75,23 @@ def _of_mjcf(path: Path) -> tuple[list[Body], list[Pair]]:
             last = j == first + count - 1 and not model.jnt_pos[j].any()
             child = named[k] if last else f'{named[k]}_{name}'
             pose[:3, 3] += pose[:3, :3] @ model.jnt_pos[j]
-            pairs.append(Pair(name, KINDS[int(model.jnt_type[j])], parent, child, pose, model.jnt_axis[j], *bounds))
+            pairs.append(Joint(name, KINDS[int(model.jnt_type[j])], parent, child, pose, model.jnt_axis[j], *bounds))
             parent, pose = child, _pose(-model.jnt_pos[j], (1.0, 0.0, 0.0, 0.0))
             if not last:
-                bodies.append(Body(child, 0.0, np.eye(4), np.zeros((3, 3))))
+                bodies.append(_massless(child))
         if parent != named[k]:
-            pairs.append(Pair(f'{named[k]}_mount', 'fixed', parent, named[k], pose, np.array([0.0, 0.0, 1.0])))
+            pairs.append(Joint(f'{named[k]}_mount', 'fixed', parent, named[k], pose, np.array([0.0, 0.0, 1.0])))
     return bodies, pairs
+
+
+def _link(name: str, mass: float, center: Array, inertia: Array) -> Link:
+    """Return a link with its moments of inertia (3, 3) in the axes of its center (4, 4) turned into its own axes."""
+    turn = center[:3, :3]
+    return Link(name, mass, center[:3, 3], turn @ inertia @ turn.T)
+
+
+def _massless(name: str) -> Link:
+    return Link(name, 0.0, np.zeros(3), np.zeros((3, 3)))
 
 
 def _pose(position: Array, quaternion: Array | tuple[float, ...]) -> Array:
@@ -109,7 +100,7 @@ def _pose(position: Array, quaternion: Array | tuple[float, ...]) -> Array:
     return pose
 
 
-def _of_sdf(path: Path) -> tuple[list[Body], list[Pair]]:
+def _of_sdf(path: Path) -> tuple[list[Link], list[Joint]]:
     model = etree.parse(str(path)).getroot().find('.//model')
     if model is None:
         raise ValueError(f'{path}: expected a model, found none')
@@ -123,7 +114,7 @@ def _of_sdf(path: Path) -> tuple[list[Body], list[Pair]]:
             for i, j in zip(*np.triu_indices(3)):
                 value = float(inertial.findtext(f'inertia/i{"xyz"[i]}{"xyz"[j]}') or 0.0)
                 inertia[i, j] = inertia[j, i] = value
-        bodies.append(Body(name, mass, center, inertia))
+        bodies.append(_link(name, mass, center, inertia))
     reached, left, pairs = {bodies[0].name}, model.findall('joint'), []
     while True:
         found = next((joint for joint in left if _reaches(joint, reached)), None)
@@ -139,15 +130,16 @@ def _of_sdf(path: Path) -> tuple[list[Body], list[Pair]]:
             axis = pose[:3, :3].T @ axis
         bounds = [float(found.findtext(f'axis/limit/{key}') or np.nan) for key in ('lower', 'upper')]
         lower, upper = (bounds[0] if bounds[0] > -1e15 else -np.inf), (bounds[1] if bounds[1] < 1e15 else np.inf)
-        kind, name = found.get('type') or '', found.get('name') or ''
-        shifted = bool(_sdf_pose(found)[:3].any()) and not np.array_equal(_sdf_pose(found), np.eye(4))
+        kind: Any = found.get('type')
+        name = found.get('name') or ''
+        shifted = not np.array_equal(_sdf_pose(found), np.eye(4))
         at = f'{child}_{name}' if shifted else child
-        pairs.append(Pair(name, kind, parent, at, np.linalg.inv(poses[parent]) @ pose, axis, lower, upper))
+        pairs.append(Joint(name, kind, parent, at, np.linalg.inv(poses[parent]) @ pose, axis, lower, upper))
         if shifted:
-            bodies.append(Body(at, 0.0, np.eye(4), np.zeros((3, 3))))
+            bodies.append(_massless(at))
             reached.add(at)
             mount = np.linalg.inv(_sdf_pose(found))
-            pairs.append(Pair(f'{child}_mount', 'fixed', at, child, mount, np.array([0.0, 0.0, 1.0])))
+            pairs.append(Joint(f'{child}_mount', 'fixed', at, child, mount, np.array([0.0, 0.0, 1.0])))
 
 
 def _reaches(joint: etree._Element, reached: set[str]) -> bool:
