@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import io
 import random
-import resource
 import shutil
 import struct
 import sys
@@ -236,17 +235,12 @@ def work(seed: int, start: int, end: int, out: IO[str]) -> None:
         good = write_bag(Path(name) / 'good', good_messages())
         run_command(['report', str(good), '--out', str(Path(name) / 'warm')])
         run_command(['fit', 'hydraulics', str(good), *MACHINE])
-        before = _peak()
+        journal = files.Journal(out, MOST_MEMORY)
         for number in range(start, end):
             directory = Path(name) / 'case'
             directory.mkdir()
             kind, bag = make(number, seed, directory)
-            print(f'begin {number} {kind.split()[0]}', file=out, flush=True)
-            for fault in examine(bag, good, directory, number % 10 == 0):
-                print(f'fault {number} {kind.split()[0]} {fault[:300]}', file=out, flush=True)
-            if _peak() > before + MOST_MEMORY:
-                print(f'fault {number} {kind.split()[0]} memory {_peak() / 1024:.0f} MB', file=out, flush=True)
-            before = max(before, _peak())
+            journal.enter(number, kind.split()[0], examine(bag, good, directory, number % 10 == 0))
             shutil.rmtree(directory)
     print('done', file=out, flush=True)
 
@@ -263,10 +257,6 @@ def examine(bag: Path, good: Path, directory: Path, whole: bool) -> Iterator[str
         read_whole(bag)
     except Exception as error:
         yield f'read_run: {type(error).__name__}: {" ".join(str(error).split())}'
-
-
-def _peak() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 Worker = Callable[[int, int, int, IO[str]], None]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import random
-import resource
 import struct
 import sys
 import tempfile
@@ -22,7 +21,7 @@ import numpy as np
 
 from dyn_nodes.can.log_file import LogError, _frames
 from dyn_nodes.model.shapes import Shapes
-from faults.files import _bytes
+from faults.files import Journal, _bytes
 
 MOST_MEMORY = 6.0e5
 """By which a case may raise the resident memory, KiB."""
@@ -152,28 +151,15 @@ def examine(kind: str, path: Path) -> Iterator[str]:
         yield 'a mesh that cannot be used is accepted'
 
 
-def _peak() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
 def work(seed: int, start: int, end: int, out: IO[str]) -> None:
     """Read the cases from `start` to `end`; print a line as each begins, and one where one is faulty."""
-    before = _peak()
+    journal = Journal(out, MOST_MEMORY)
     for number in range(start, end):
         kind, name, content = make(number, seed)
-        print(f'begin {number} {kind}', file=out, flush=True)
         with tempfile.TemporaryDirectory() as directory:
             path = Path(directory) / name
             path.write_bytes(content)
-            try:
-                for fault in examine(kind, path):
-                    print(f'fault {number} {kind} {fault[:300]}', file=out, flush=True)
-            except Exception as error:
-                text = ' '.join(f'{type(error).__name__}: {error}'.split())[:300]
-                print(f'fault {number} {kind} {text}', file=out, flush=True)
-        if _peak() > before + MOST_MEMORY:
-            print(f'fault {number} {kind} memory {_peak() / 1024:.0f} MB', file=out, flush=True)
-        before = max(before, _peak())
+            journal.enter(number, kind, examine(kind, path))
     print('done', file=out, flush=True)
 
 

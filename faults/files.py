@@ -12,13 +12,14 @@ import os
 import queue
 import random
 import re
+import resource
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -224,6 +225,38 @@ def work(seed: int, start: int, end: int, out: IO[str]) -> None:
                 text = ' '.join(f'{type(error).__name__}: {error}'.split())[:200]
                 print(f'fault {number} {kind} {text}', file=out, flush=True)
     print('done', file=out, flush=True)
+
+
+class Journal:
+    """What a worker prints of its cases.
+
+    Args:
+        out: where to.
+        memory: by which a case may raise the resident memory, KiB.
+    """
+
+    def __init__(self, out: IO[str], memory: float) -> None:
+        self._out, self._memory, self._peak = out, memory, peak_memory()
+
+    def enter(self, number: int, kind: str, faults: Iterable[str]) -> None:
+        """Print a line as a case begins, and one for each of its faults: of what it raises and of its memory, too."""
+        print(f'begin {number} {kind}', file=self._out, flush=True)
+        try:
+            for fault in faults:
+                self._fault(number, kind, fault)
+        except Exception as error:
+            self._fault(number, kind, ' '.join(f'{type(error).__name__}: {error}'.split()))
+        if peak_memory() > self._peak + self._memory:
+            self._fault(number, kind, f'memory {peak_memory() / 1024:.0f} MB')
+        self._peak = max(self._peak, peak_memory())
+
+    def _fault(self, number: int, kind: str, text: str) -> None:
+        print(f'fault {number} {kind} {text[:300]}', file=self._out, flush=True)
+
+
+def peak_memory() -> int:
+    """Return the greatest resident memory of this process so far, KiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 # -- the campaign ---

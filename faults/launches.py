@@ -7,7 +7,6 @@ description within the budget or in an error of one line, with its file and line
 from __future__ import annotations
 
 import random
-import resource
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from xml.sax.saxutils import quoteattr
 
 from dyn_nodes.launching import LaunchError, declared_arguments, interpret
 from dyn_nodes.launching.budget import MOST_PROCESSES
+from faults.files import Journal
 
 MOST_MEMORY = 1.0e6
 """By which a case may raise the resident memory, KiB."""
@@ -154,26 +154,13 @@ def examine(path: Path) -> Iterator[str]:
             yield f'{len(found.children)} processes'
 
 
-def _peak() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
 def work(seed: int, start: int, end: int, out: IO[str]) -> None:
     """Read the cases from `start` to `end`; print a line as each begins, and one where one is faulty."""
-    before = _peak()
+    journal = Journal(out, MOST_MEMORY)
     for number in range(start, end):
         with tempfile.TemporaryDirectory() as name:
             kind, path = make(number, seed, Path(name))
-            print(f'begin {number} {kind}', file=out, flush=True)
-            try:
-                for fault in examine(path):
-                    print(f'fault {number} {kind} {fault[:300]}', file=out, flush=True)
-            except (Exception, RecursionError) as error:
-                text = ' '.join(f'{type(error).__name__}: {error}'.split())[:300]
-                print(f'fault {number} {kind} {text}', file=out, flush=True)
-            if _peak() > before + MOST_MEMORY:
-                print(f'fault {number} {kind} memory {_peak() / 1024:.0f} MB', file=out, flush=True)
-            before = max(before, _peak())
+            journal.enter(number, kind, examine(path))
     print('done', file=out, flush=True)
 
 

@@ -13,7 +13,7 @@ from dyn_nodes.middleware import message, register_message
 from dyn_nodes.recording import BagError
 from dyn_nodes.recording.reading import BagReader
 from dyn_nodes.recording.screening import LARGEST_CHUNK, ChunkSize, _most_at_once, expand
-from faults import bags, bombs
+from faults import bags, bombs, files
 
 REFUSED = {
     'zstd that lies': 'a chunk claims 4096 bytes, found more',
@@ -59,7 +59,7 @@ def good(tmp_path_factory) -> Path:
 def test_a_bag_that_would_exhaust_the_computer_is_refused_in_a_line(name, tmp_path, good):
     bag = bags.write_bag(tmp_path / 'bag', bags.good_messages(), bombs.storage_of(name))
     bombs.BOMBS[name](bag)
-    before = bags._peak()
+    before = files.peak_memory()
     for words in (['bag', 'info', str(bag)], ['bag', 'compare', str(bag), str(good)]):
         assert bags.run_command(words) == ''
     if name in REFUSED:
@@ -67,7 +67,7 @@ def test_a_bag_that_would_exhaust_the_computer_is_refused_in_a_line(name, tmp_pa
             read_bag(bag)
         assert REFUSED[name] in str(caught.value)
         assert str(caught.value).isprintable()
-    assert bags._peak() - before < 1e6  # KiB
+    assert files.peak_memory() - before < 1e6  # KiB
 
 
 @pytest.mark.parametrize('number', range(len(bombs.BOMBS), len(bombs.BOMBS) + 12))
