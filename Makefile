@@ -5,8 +5,9 @@ PYTHON ?= python3
 VENV := .venv
 ROS_VENV := .venv-ros
 OLD_VENV := .venv-oldest
+NEW_VENV := .venv-newest
 BIN := $(VENV)/bin
-SETUP_FILES := setup.py setup.cfg pyproject.toml
+SETUP_FILES := setup.py setup.cfg pyproject.toml lock/build.txt
 
 # Python keeps what it has compiled, even where the environment asks it not to, as images of containers do: the tests
 # start hundreds of processes, and each would compile NumPy, Numba, CasADi and this package once more.
@@ -16,7 +17,7 @@ export PYTHONDONTWRITEBYTECODE :=
 DEMO_FLAGS := $(if $(filter 1 yes true,$(FAST)),--fast) $(if $(filter 0 no false,$(RECOVERY)),--no-recovery)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-ros test-oldest bench zoo mechanisms faults soak mutants lint format docs docs-images docs-site clean
+.PHONY: help demo test test-slow nightly test-ros test-oldest test-newest test-python lock bench zoo mechanisms faults soak mutants lint style format docs docs-images docs-site clean
 
 help:
 	@echo 'make demo        a log-loader reaches out, tips and recovers; then a bag, plots and a report in runs/'
@@ -24,8 +25,12 @@ help:
 	@echo 'make test        the tests, a quarter of an hour on two cores'
 	@echo '                   TESTS=test/model a part       ARGS="-k demo" for pytest'
 	@echo 'make test-slow   the long ones too'
+	@echo 'make nightly     all of them, in an order drawn by a seed; their results in docs/nightly.md (hours)'
 	@echo 'make test-ros    node, system and middleware tests on real rclpy (CPython 3.11)'
 	@echo 'make test-oldest node tests with the oldest versions that setup.py promises'
+	@echo 'make test-newest a part of the tests with the newest versions that setup.py allows, not locked'
+	@echo 'make test-python a part of the tests with PYTHON=..., in an environment of that version'
+	@echo 'make lock        lock/*.txt with what setup.py declares    ARGS=--upgrade newest versions of everything'
 	@echo 'make bench       speeds against Pinocchio, into build/bench.json'
 	@echo 'make zoo         published robots through init, check and a node, into docs/zoo.md (hours)'
 	@echo 'make mechanisms  published loops and mimic joints for a minute each, into docs/mechanisms.md (hours)'
@@ -50,13 +55,23 @@ $(BIN)/pip:
 	  { echo '$(PYTHON) has no venv module (on Debian and Ubuntu: apt install python3-venv)'; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: $(SETUP_FILES) | $(BIN)/pip
-	$(BIN)/pip install --disable-pip-version-check -e '.[full]'
+# $(call install,environment,lock,options of pip): the locked versions, each file compared with its hash. Nothing is
+# downloaded that no lock lists: lock/build.txt has the build backend of source distributions and of this package, and pip,
+# as versions before 23.3 compare `package[extra]` with no pin of `package`.
+PIP_INSTALL := pip install --disable-pip-version-check
+define install
+	$(1)/bin/$(PIP_INSTALL) $(3) --require-hashes -r lock/build.txt
+	$(1)/bin/$(PIP_INSTALL) $(3) --require-hashes --no-build-isolation -r lock/$(2).txt
+	$(1)/bin/$(PIP_INSTALL) $(3) --no-deps --no-build-isolation -e .
+endef
+
+$(VENV)/.installed: $(SETUP_FILES) lock/full.txt | $(BIN)/pip
+	$(call install,$(VENV),full)
 	@touch $@
 
 # Environments of tests use a part of what they install: Python compiles a module where it is first imported, pip all.
-$(VENV)/.installed-dev: $(SETUP_FILES) | $(BIN)/pip
-	$(BIN)/pip install --disable-pip-version-check --no-compile -e '.[dev]'
+$(VENV)/.installed-dev: $(SETUP_FILES) lock/dev.txt | $(BIN)/pip
+	$(call install,$(VENV),dev,--no-compile)
 	@touch $(VENV)/.installed $@
 
 # rclpy's wheels on the package index exist for one version of Python only
@@ -67,8 +82,8 @@ $(ROS_VENV)/bin/pip:
 	  { echo '$(ROS_PYTHON): the wheels of rclpy need CPython 3.11, found '"$$($(ROS_PYTHON) --version 2>&1)"'; ROS_PYTHON=... chooses another'; exit 1; }
 	$(ROS_PYTHON) -m venv $(ROS_VENV)
 
-$(ROS_VENV)/.installed: $(SETUP_FILES) | $(ROS_VENV)/bin/pip
-	$(ROS_VENV)/bin/pip install --disable-pip-version-check --no-compile -e '.[ros,test]'
+$(ROS_VENV)/.installed: $(SETUP_FILES) lock/ros.txt | $(ROS_VENV)/bin/pip
+	$(call install,$(ROS_VENV),ros,--no-compile)
 	@touch $@
 
 # the oldest Python that setup.py promises, where it runs
@@ -77,9 +92,25 @@ OLD_PYTHON ?= $(shell python3.10 -c 'print("python3.10")' 2>/dev/null || echo $(
 $(OLD_VENV)/bin/pip:
 	$(OLD_PYTHON) -m venv $(OLD_VENV)
 
-$(OLD_VENV)/.installed: $(SETUP_FILES) test/oldest.txt | $(OLD_VENV)/bin/pip
-	$(OLD_VENV)/bin/pip install --disable-pip-version-check --no-compile -c test/oldest.txt -e '.[test]'
+$(OLD_VENV)/.installed: $(SETUP_FILES) lock/oldest.txt | $(OLD_VENV)/bin/pip
+	$(call install,$(OLD_VENV),oldest,--no-compile)
 	@touch $@
+
+$(NEW_VENV)/bin/pip:
+	$(PYTHON) -m venv $(NEW_VENV)
+
+# Versions that a lock has stay as they are until ARGS=--upgrade. Locks hold for every supported Python and platform, but
+# for the one of ROS, whose wheels exist for one.
+COMPILE = $(BIN)/uv pip compile --quiet --generate-hashes --no-header --no-annotate $(ARGS)
+EVERYWHERE := --universal --python-version 3.10
+lock: | $(BIN)/pip
+	$(BIN)/$(PIP_INSTALL) --quiet 'uv>=0.8'
+	$(COMPILE) setup.py $(EVERYWHERE) --extra full --output-file lock/full.txt
+	$(COMPILE) setup.py $(EVERYWHERE) --extra dev --constraints lock/full.txt --output-file lock/dev.txt
+	$(COMPILE) setup.py $(EVERYWHERE) --extra test --constraints test/oldest.txt --output-file lock/oldest.txt
+	$(COMPILE) setup.py --python-version 3.11 --python-platform x86_64-manylinux_2_28 --extra ros --extra test \
+	  --constraints lock/dev.txt --output-file lock/ros.txt
+	printf 'pip>=25\nsetuptools>=70.1\n' | $(COMPILE) - $(EVERYWHERE) --constraints lock/dev.txt --output-file lock/build.txt
 
 # --- what there is to do --------------------------------------------------------------------------------------------
 
@@ -90,25 +121,44 @@ demo: $(VENV)/.installed
 # domains of their own. JOBS=0: all in one process.
 JOBS ?= 3
 PYTEST := -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --max-worker-restart=0
+# a test that waits for ever costs five minutes, not the time of all others
+QUICK := -m 'not slow' --timeout=300
 
 TESTS ?= test
 
 test: $(VENV)/.installed-dev
-	$(BIN)/python $(PYTEST) -m 'not slow' $(TESTS) $(ARGS)
+	$(BIN)/python $(PYTEST) $(QUICK) $(TESTS) $(ARGS)
 
 test-slow: $(VENV)/.installed-dev
 	$(BIN)/python $(PYTEST) test $(ARGS)
+
+# ARGS="--seed 5 test/can" repeats a run, or a part
+nightly: $(VENV)/.installed-dev
+	$(BIN)/python test/nightly.py --jobs $(JOBS) --out docs/nightly.md $(ARGS)
 
 # the wheels have no launch, launch_ros, ros2cli or rosbag2: tests that need them are skipped
 ROS_TESTS ?= test/nodes test/system test/middleware test/ros2
 
 test-ros: $(ROS_VENV)/.installed
-	$(ROS_VENV)/bin/python $(PYTEST) -m 'not slow' $(ROS_TESTS) $(ARGS)
+	$(ROS_VENV)/bin/python $(PYTEST) $(QUICK) $(ROS_TESTS) $(ARGS)
 
 OLD_TESTS ?= test/nodes
 
 test-oldest: $(OLD_VENV)/.installed
-	$(OLD_VENV)/bin/python $(PYTEST) -m 'not slow' $(OLD_TESTS) $(ARGS)
+	$(OLD_VENV)/bin/python $(PYTEST) $(QUICK) $(OLD_TESTS) $(ARGS)
+
+NEW_TESTS ?= test/model test/compile test/library test/roslite test/viewer test/sweeps test/can
+
+# installs anew at every call: what is newest changes by the day
+test-newest: | $(NEW_VENV)/bin/pip
+	$(NEW_VENV)/bin/$(PIP_INSTALL) --quiet --no-compile --upgrade --upgrade-strategy eager -e '.[dev]'
+	$(NEW_VENV)/bin/python $(PYTEST) $(QUICK) $(NEW_TESTS) $(ARGS)
+
+PYTHON_TESTS ?= test/library test/hydraulics test/sweeps test/nodes
+
+test-python:
+	@version=$$($(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])') && \
+	  $(MAKE) --no-print-directory test VENV=.venv-$$version TESTS='$(PYTHON_TESTS)'
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks $(ARGS)
@@ -134,11 +184,12 @@ mutants: $(VENV)/.installed-dev
 	$(BIN)/python -m mutants run $(ARGS)
 	$(BIN)/python -m mutants report
 
-lint: $(VENV)/.installed-dev
+lint: style docs-site
+
+style: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	@$(MAKE) --no-print-directory docs-site
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
@@ -167,5 +218,5 @@ docs-site: $(VENV)/.installed-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean:
-	rm -rf $(VENV) $(ROS_VENV) $(OLD_VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

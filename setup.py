@@ -27,7 +27,7 @@ NODES = (
 setup(
     name=PACKAGE,
     version='0.1.0',
-    packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*']),
+    packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*', 'roslite', 'roslite.*']),
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
         (f'share/{PACKAGE}', ['package.xml']),
@@ -43,11 +43,10 @@ setup(
         (f'share/{PACKAGE}/config/objects', glob('config/objects/*.yaml')),
         (f'share/{PACKAGE}/config/teams', glob('config/teams/*.yaml')),
     ],
-    package_data={PACKAGE: ['**/*.html', '**/*.yaml', 'py.typed']},
+    package_data={PACKAGE: ['**/*.html', '**/*.yaml', 'py.typed'], 'roslite': ['README.md', 'py.typed']},
     zip_safe=False,
     python_requires='>=3.10',
     install_requires=[
-        'setuptools',
         # the least versions are those of test/oldest.txt, with which `make test-oldest` runs the tests
         'numpy>=1.22.4',
         'scipy>=1.8.0',
@@ -56,7 +55,8 @@ setup(
         # meshes: where the shapes of links reach; pycollada reads .dae
         'trimesh>=4.6.0',
         'pycollada>=0.8',
-        'lxml>=4.8.0',
+        # the oldest of which no parser opens external entities by default
+        'lxml>=6.1.0',
         'PyYAML>=6.0',
         'cyclonedds>=11.0.1',
         'rosbags>=0.11.0',
@@ -99,6 +99,7 @@ setup(
             'cantools>=39',
             'python-can[serial]>=4.3',
             'asammdf>=7',
+            'numexpr>=2.8.5',
             'pandas>=2',
             'xarray>=2023.1',
             'mkdocs>=1.6,<2',
@@ -119,7 +120,7 @@ setup(
         # machines on a CAN bus
         'can': ['cantools>=39', 'python-can[serial]>=4.3'],
         # logs of CAN buses in MF4
-        'mf4': ['cantools>=39', 'python-can[serial]>=4.3', 'asammdf>=7'],
+        'mf4': ['cantools>=39', 'python-can[serial]>=4.3', 'asammdf>=7', 'numexpr>=2.8.5'],
         # sweeps on this computer, and on a Dask cluster
         'sweep': ['pyarrow>=14.0.2', 'SALib>=1.5'],
         'cluster': ['pyarrow>=14.0.2', 'distributed>=2023.12'],

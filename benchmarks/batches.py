@@ -28,12 +28,12 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.timing import best_of
+from dyn_nodes.analysis.sweeps.design import Design
+from dyn_nodes.analysis.sweeps.sweep_file import load_sweep
+from dyn_nodes.analysis.sweeps.workers import LocalWorkers
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.model import load_machine
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
-from dyn_nodes.share import find_resource
-from dyn_nodes.sweeps.design import Design
-from dyn_nodes.sweeps.sweep_file import load_sweep
-from dyn_nodes.sweeps.workers import LocalWorkers
 
 URDF, CONFIG = find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml')
 SWEEP = find_resource('config/sweeps/log_loader_tip_over.yaml')

@@ -33,14 +33,14 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.scipy_task import build_peer
-from dyn_nodes.batches import run_batch
 from dyn_nodes.commands.free_domain import choose_domain
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.control import load_voltage_profile
 from dyn_nodes.library import Dynamics
 from dyn_nodes.model import Machine, load_machine
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
+from dyn_nodes.simulation.batches import run_batch
 from dyn_nodes.simulation.settings import Method, StiffStates
 
 REPORT = Path(__file__).resolve().parents[1] / 'build' / 'bench.json'

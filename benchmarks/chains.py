@@ -22,7 +22,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.timing import best_of
-from dyn_nodes.multibody.chain import LinkArrays
+from dyn_nodes.studies.formulations.chain import LinkArrays
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
 SIZES = (50, 100, 200, 500, 1000, 2000)

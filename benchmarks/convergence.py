@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.bench import task_inputs
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
 
 Array = NDArray[np.float64]
@@ -249,8 +249,8 @@ and its picture.
 An error is the greatest difference of joint positions and of the base's quaternion over the run from the solution with
 steps of {1e6 * FINEST:g} us, rad. The order is the slope of a line through the errors from {ROUND_OFF:g} to 0.1.
 `no end`: the run diverges, as the step is too long for wheels and joint stops, whose springs are not solved for.
-`rk3` is `rk4` with another last stage (`dyn_nodes/integrators/classical.py`), of order 3, stable at 1.8 times as long
-a step; it solves for pressures, too.
+`rk3` is `rk4` with another last stage (`dyn_nodes/compile/integrators/classical.py`), of order 3, stable at 1.8 times
+as long a step; it solves for pressures, too.
 Processor times are the least of three runs on a computer that may be busy: they compare methods, not computers.
 
 ![Error over step and over processor time](images/convergence.png)

@@ -19,11 +19,11 @@ from pathlib import Path
 
 import numpy as np
 
-from dyn_nodes.batches.runs import run_batch
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
+from dyn_nodes.simulation.batches.runs import run_batch
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, PICTURE = ROOT / 'docs' / 'cost.md', ROOT / 'docs' / 'images' / 'cost.png'

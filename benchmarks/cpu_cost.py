@@ -20,9 +20,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dyn_nodes.launching.description import ChildSpec
-from dyn_nodes.launching.interpreter import interpret
-from dyn_nodes.launching.runner import find_launch_file
+from dyn_nodes.middleware.launching import ChildSpec, find_launch_file, interpret
 
 SHORT = 1.0
 LONGEST = 240.0

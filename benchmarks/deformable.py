@@ -21,13 +21,13 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.timing import best_of
-from dyn_nodes.deformable.condensation import condensed
-from dyn_nodes.deformable.corotation import CorotatedBody
-from dyn_nodes.deformable.finite_elements import assemble
-from dyn_nodes.deformable.grasps import patch
-from dyn_nodes.deformable.material import Material
-from dyn_nodes.deformable.mesh import box_mesh
-from dyn_nodes.deformable.spring_grid import spring_grid
+from dyn_nodes.teams.deformable.condensation import condensed
+from dyn_nodes.teams.deformable.corotation import CorotatedBody
+from dyn_nodes.teams.deformable.finite_elements import assemble
+from dyn_nodes.teams.deformable.grasps import patch
+from dyn_nodes.teams.deformable.material import Material
+from dyn_nodes.teams.deformable.mesh import box_mesh
+from dyn_nodes.teams.deformable.spring_grid import spring_grid
 
 PLATE = Material(young_modulus=1e6, poisson_ratio=0.3, density=200.0, retardation=1e-3)
 """OBJ-2 of the source. A stiffer plate takes shorter steps: with the square root of the modulus."""

@@ -18,14 +18,14 @@ import casadi as ca
 import numba
 import numpy as np
 
-from dyn_nodes.batches.runs import lane_kernels
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.compile import Tape, compile_functions
 from dyn_nodes.compile.lanes import interleaved, lane_count
 from dyn_nodes.compile.module import lane_module
 from dyn_nodes.model import load_machine
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import System, initial_state
+from dyn_nodes.simulation.batches.runs import lane_kernels
 
 ISSUED = 4
 """Arithmetic instructions that a core of the day begins in a cycle."""

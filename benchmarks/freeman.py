@@ -33,10 +33,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.mujoco_peer import MujocoPeer
 from benchmarks.timing import best_of
 from dyn_nodes.constraints import ConstraintBlocks
-from dyn_nodes.constraints.minimal_system import MinimalSystem
 from dyn_nodes.multibody import Tree
-from dyn_nodes.multibody.influence import CompiledCoefficients, FrameBatch
+from dyn_nodes.studies.formulations.minimal_system import MinimalSystem
 from dyn_nodes.studies.freeman_1985.arms import arm_a6
+from dyn_nodes.studies.freeman_1985.compiled_influence import CompiledCoefficients, FrameBatch
 from dyn_nodes.studies.freeman_1985.machines import Mechanism, stewart
 
 RATES = np.array([0.2, -0.1, 0.15, 0.3, -0.2, 0.1])  # m/s of the legs

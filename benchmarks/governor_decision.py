@@ -17,11 +17,11 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.counts import count_of
+from dyn_nodes.common.share import find_resource
+from dyn_nodes.governor.campaign.campaign import random_cases
+from dyn_nodes.governor.campaign.cases import box_of
+from dyn_nodes.governor.campaign.governed_run import Rig
 from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
-from dyn_nodes.studies.governed_run import Rig
-from dyn_nodes.studies.governor_campaign import random_cases
-from dyn_nodes.studies.governor_cases import box_of
 
 SEED, RUNS = 7, 4
 
@@ -41,11 +41,11 @@ def decisions(runs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray
         held[-1] = not args[3].all()  # time since a lever was held
         return found
 
-    def timed(levers):
+    def timed(*given):
         held.append(False)
         compiled.append(0.0)
         began = time.thread_time()
-        volts = command(levers)
+        volts = command(*given)
         spent.append(1e3 * (time.thread_time() - began))
         if np.isfinite(partner.stops.degree):
             began = time.thread_time()

@@ -15,6 +15,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,14 +23,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.counts import count_of
 from benchmarks.over_dds import PERIOD, Exchange, Further, echo, echo_words, node_words, over_dds, show, work_run
+from dyn_nodes.analysis.measured_run import MeasuredRun, work_cycle
+from dyn_nodes.governor.campaign.campaign import random_cases
+from dyn_nodes.governor.campaign.cases import box_of
+from dyn_nodes.governor.campaign.governed_run import Rig
 from dyn_nodes.middleware import Node, message
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.monitor.measured_samples import Sample
 from dyn_nodes.nodes.arrays import volts_message
-from dyn_nodes.studies.governed_run import Rig
-from dyn_nodes.studies.governor_campaign import random_cases
-from dyn_nodes.studies.governor_cases import box_of
-from dyn_nodes.studies.measured_run import MeasuredRun, work_cycle
-from dyn_nodes.studies.measured_samples import Sample
 
 Volts = message('std_msgs/msg/Float64MultiArray')
 COMMAND = Exchange('valve_commands_in', Volts, 'valve_commands', Volts)
@@ -44,11 +45,11 @@ def computing(machine: Machine) -> np.ndarray:
     partner = rig.partner(True)
     take, command, spent = partner.measure, partner.command, []
 
-    def timed(levers: np.ndarray) -> np.ndarray:
+    def timed(*given: Any) -> np.ndarray:
         sample = waiting.pop()
         began = time.perf_counter()
         take(sample)
-        volts = command(levers)
+        volts = command(*given)
         spent.append(1e3 * (time.perf_counter() - began))
         return volts
 

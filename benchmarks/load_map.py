@@ -25,8 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from dyn_nodes.analysis.load_chart import ChartSettings
 from dyn_nodes.analysis.load_map import load_map
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
 
 COUNT, FEWER = 50, 16
 SLOPE = (float(np.radians(5.0)),)

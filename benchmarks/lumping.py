@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.control import load_voltage_profile
 from dyn_nodes.model import Machine, load_machine
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.plant import Plant
 
 PERIOD, STEP, END = 2e-3, 1e-3, 16.0

@@ -31,7 +31,8 @@ def trial(path: Path, seconds: float = SECONDS) -> dict[str, Any]:
 
     An MJCF or SDF file gives its tree as a URDF, and its loops to `init --closures`.
     """
-    from dyn_nodes.commands import CommandError, init
+    from dyn_nodes.commands import init
+    from dyn_nodes.common.errors import UserError
     from dyn_nodes.model import load_machine
 
     with tempfile.TemporaryDirectory() as folder:
@@ -42,7 +43,7 @@ def trial(path: Path, seconds: float = SECONDS) -> dict[str, Any]:
         config = Path(folder) / f'{urdf.stem}.yaml'
         try:
             status, text = said(init, ['init', str(urdf), '-o', str(config), '--lightest', '0', *closures])
-        except CommandError as error:
+        except UserError as error:
             status, text = 1, str(error)
         if status:
             return {'refused': f'init: {problems_of(text)}'}

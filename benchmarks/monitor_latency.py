@@ -22,9 +22,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.counts import count_of
 from benchmarks.over_dds import WARM_UP, Exchange, JointState, echo, echo_words, node_words, over_dds, show, work_run
+from dyn_nodes.analysis.measured_run import MeasuredRun
 from dyn_nodes.middleware import message
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
-from dyn_nodes.studies.measured_run import MeasuredRun
 
 MARGIN = Exchange('joint_states', JointState, 'stability/force_angle', message('std_msgs/msg/Float64'))
 BOUND = 2.0  # ms, of the median

@@ -25,11 +25,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.pinocchio_contacts import constrained_call, point_contact
 from benchmarks.timing import best_of
-from dyn_nodes.constraints.minimal_system import MinimalSystem
+from dyn_nodes.analysis.omni_config import OmniMachine, load_omni_machine
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.control.platform_path import LinesAndCurve
 from dyn_nodes.multibody.omni_vehicle import OmniVehicle
-from dyn_nodes.share import find_resource
-from dyn_nodes.studies.omni_config import OmniMachine, load_omni_machine
+from dyn_nodes.studies.formulations.minimal_system import MinimalSystem
 from dyn_nodes.studies.saha_1991.wheeled_vehicles import omni_vehicle
 
 LIMITS = {'wheel_2': 0.01, 'wheel_6': 0.025}

@@ -18,12 +18,12 @@ os.environ['DYN_NODES_MIDDLEWARE'] = 'embedded'
 os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 100))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from dyn_nodes.analysis.measured_run import MeasuredRun, measure, work_cycle
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.middleware import ExternalShutdownException, Node, SingleThreadedExecutor, init, message
 from dyn_nodes.model import load_machine
+from dyn_nodes.monitor.measured_samples import SensorModel
 from dyn_nodes.nodes.stamps import stamp_of
-from dyn_nodes.share import find_resource
-from dyn_nodes.studies.measured_run import MeasuredRun, measure, work_cycle
-from dyn_nodes.studies.measured_samples import SensorModel
 
 JointState, Imu = message('sensor_msgs/msg/JointState'), message('sensor_msgs/msg/Imu')
 PERIOD, WARM_UP, PATIENCE, LOST = 0.01, 100, 120.0, 0.5

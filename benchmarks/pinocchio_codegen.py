@@ -35,8 +35,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.bench import URDF, Loader
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
 
 SOURCES = Path(__file__).with_name('codegen')
 BUILD = Path(__file__).resolve().parents[1] / 'build' / 'pinocchio_codegen'

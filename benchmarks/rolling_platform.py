@@ -23,9 +23,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.pinocchio_contacts import constrained_call, point_contact
 from benchmarks.timing import best_of
-from dyn_nodes.constraints.minimal_system import MinimalSystem
 from dyn_nodes.simulation import Inputs
-from dyn_nodes.simulation.minimal_run import run_minimal
+from dyn_nodes.studies.formulations.minimal_run import run_minimal
+from dyn_nodes.studies.formulations.minimal_system import MinimalSystem
 from dyn_nodes.studies.yesiloglu_2007.wheeled import CORNERS, platform
 
 TORQUE = 1.5  # N m of each drive

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from rosbags.highlevel import AnyReader
 
-from dyn_nodes.launching.runner import find_launch_file
+from dyn_nodes.middleware.launching import find_launch_file
 
 TOLERANCE = 1e-9
 BUSY = 'import time\nend = time.monotonic() + {seconds}\nwhile time.monotonic() < end: pass'

@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.bench import Task
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Settings
 
 PARTS = (29, 30, 32, 36, 40, 45, 50, 56, 60, 64, 68, 72, 76, 80, 90, 100, 125, 160, 200, 250, 400)  # steps in 0.1 s

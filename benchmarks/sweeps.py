@@ -19,13 +19,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dyn_nodes.share import find_resource
-from dyn_nodes.sweeps.design import Design
-from dyn_nodes.sweeps.driver import run_sweep
-from dyn_nodes.sweeps.sweep import Sweep
-from dyn_nodes.sweeps.sweep_file import load_sweep
-from dyn_nodes.sweeps.trial import Made, run_part
-from dyn_nodes.sweeps.workers import LocalWorkers, order_of
+from dyn_nodes.analysis.sweeps.design import Design
+from dyn_nodes.analysis.sweeps.driver import run_sweep
+from dyn_nodes.analysis.sweeps.sweep import Sweep
+from dyn_nodes.analysis.sweeps.sweep_file import load_sweep
+from dyn_nodes.analysis.sweeps.trial import Made, run_part
+from dyn_nodes.analysis.sweeps.workers import LocalWorkers, order_of
+from dyn_nodes.common.share import find_resource
 
 
 def sweep_of(runs: int) -> Sweep:
@@ -84,8 +84,8 @@ def cluster(parts: int) -> float:
     """Return the processor time of driver and scheduler for a part, s."""
     from distributed import LocalCluster
 
-    from dyn_nodes.sweeps.cluster import DaskWorkers
-    from dyn_nodes.sweeps.store import Store
+    from dyn_nodes.analysis.sweeps.cluster import DaskWorkers
+    from dyn_nodes.analysis.sweeps.store import Store
 
     class Empty(DaskWorkers):
         def _submit(self, sweep: Sweep, part: int) -> Any:

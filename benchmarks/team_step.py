@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.mujoco_peer import MujocoPeer
 from benchmarks.timing import best_of
-from dyn_nodes.integrators import run_rk4
+from dyn_nodes.compile.integrators import run_rk4
 from dyn_nodes.studies.tanner_1998.team import BAR, POSTURE
 from dyn_nodes.teams import load_team
 from dyn_nodes.teams.layout import Holding

@@ -24,13 +24,14 @@ MOST_TILT = 1e-3
 
 def trial(urdf: Path, seconds: float = SECONDS) -> dict[str, Any]:
     """Return what came of a machine: its size, how far it moved, warnings, and `refused` with the reason or ''."""
-    from dyn_nodes.commands import CommandError, check, init
+    from dyn_nodes.commands import check, init
+    from dyn_nodes.common.errors import UserError
 
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / f'{urdf.stem}.yaml'
         try:
             status, text = said(init, ['init', str(urdf), '-o', str(config)])
-        except CommandError as error:
+        except UserError as error:
             status, text = 1, str(error)
         if status:
             return {'refused': f'init: {problems_of(text)}'}

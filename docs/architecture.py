@@ -12,10 +12,20 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-WIDTH, ROW, GAP, LEFT, BESIDE = 1180, 76, 12, 20, 230
+WIDTH, ROW, GAP, LEFT, BESIDE = 1180, 72, 8, 20, 230
 HIDDEN = {'cli', 'entry'}
 COLOURS = ('#e8eef4', '#dce8dc', '#f6ecd8', '#f3e2dc', '#e6e0f0')
-RIGHT = ('compile', 'integrators', 'middleware', 'launching', 'recording', 'viewer')
+RIGHT = (
+    'common',
+    'compile',
+    'compile/integrators',
+    'simulation/guards',
+    'viewer',
+    'middleware',
+    'runtime',
+    'launching',
+    'bags',
+)
 
 
 def layers() -> list[list[str]]:
@@ -29,7 +39,7 @@ def layers() -> list[list[str]]:
 def words() -> dict[str, str]:
     """Return what contributing.md says of every room."""
     text = (ROOT / 'docs' / 'contributing.md').read_text()
-    return {room: line.replace('`', '') for room, line in re.findall(r'^  (\w+)/ +(.+)$', text, re.MULTILINE)}
+    return {room: line.replace('`', '') for room, line in re.findall(r'^  ([\w/]+)/ +(.+)$', text, re.MULTILINE)}
 
 
 def wrapped(line: str, width: int, most: int = 3) -> list[str]:
@@ -44,15 +54,17 @@ def wrapped(line: str, width: int, most: int = 3) -> list[str]:
 
 def box(x: float, y: float, width: float, height: float, room: str, about: str, colour: str) -> str:
     """Return a room."""
-    lines = wrapped(about, int((width - 20) / 5.7))
+    lines = wrapped(about, int((width - 20) / 5.9))
     text = ''.join(
         f'<text x="{x + 10:.0f}" y="{y + 35 + 14 * k:.0f}" font-size="11" fill="#444">{html.escape(line)}</text>'
         for k, line in enumerate(lines)
     )
+    size = min(13.0, (width - 16) / (0.64 * len(room) + 0.64))
     return (
         f'<rect x="{x:.0f}" y="{y:.0f}" width="{width:.0f}" height="{height:.0f}" rx="5" fill="{colour}" '
         'stroke="#889"/>'
-        f'<text x="{x + 10:.0f}" y="{y + 19:.0f}" font-size="13" font-weight="bold" fill="#223">{room}/</text>{text}'
+        f'<text x="{x + 10:.0f}" y="{y + 19:.0f}" font-size="{size:.1f}" font-weight="bold" '
+        f'fill="#223">{room}/</text>{text}'
     )
 
 
@@ -63,7 +75,7 @@ def picture() -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif">',
         f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
-        f'<text x="{LEFT}" y="26" font-size="14" fill="#223">Higher rooms import lower ones.</text>',
+        f'<text x="{LEFT}" y="26" font-size="14" fill="#223">Higher packages import lower ones.</text>',
     ]
     inner = WIDTH - 2 * LEFT - BESIDE - GAP
     for level, rooms in enumerate(rows):

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Reaction,
         Run,
         State,
+        UserError,
         load,
         machines,
     )
@@ -45,6 +46,7 @@ __all__ = [
     'Run',
     'LinearModel',
     'Kernel',
+    'UserError',
 ]
 
 

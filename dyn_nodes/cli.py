@@ -14,9 +14,9 @@ from types import ModuleType
 
 from dyn_nodes import __version__
 from dyn_nodes.commands import CommandError, CommandParser
-from dyn_nodes.compiling import CompilationNotice
-from dyn_nodes.printing import printable
-from dyn_nodes.processes import ProcessesLostError
+from dyn_nodes.common.compiling import CompilationNotice
+from dyn_nodes.common.errors import UserError
+from dyn_nodes.common.printing import printable
 
 COMMANDS = (
     'launch',
@@ -53,12 +53,15 @@ COMMANDS = (
 )
 """In the order of the help. A command whose module isn't there is left out."""
 
+ELSEWHERE = {'study': 'dyn_nodes.studies.command'}
+"""Modules of commands that are not in `commands`: no module imports studies."""
+
 SHOWN_BY_NODES = ('launch', 'run', 'demo')
 """Commands whose nodes show that they compile; all others show it on standard error."""
 
 
 def _module(command: str) -> ModuleType | None:
-    name = f'dyn_nodes.commands.{command}'
+    name = ELSEWHERE.get(command, f'dyn_nodes.commands.{command}')
     return importlib.import_module(name) if importlib.util.find_spec(name) is not None else None
 
 
@@ -111,13 +114,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             return int(args.run_command(args) or 0)
     except SystemExit as exit_:  # argparse: help, version, a wrong usage
         return exit_.code if isinstance(exit_.code, int) else 0 if exit_.code is None else 1
-    except CommandError as error:
+    except UserError as error:
         lines = [printable(line) for line in str(error).split('\n')]
         print('dyn-nodes:', '\n'.join(lines), file=sys.stderr)
-        return error.status
-    except ProcessesLostError as error:
-        print(f'dyn-nodes: {error}', file=sys.stderr)
-        return 1
+        return error.status if isinstance(error, CommandError) else 1
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # the reader of a pipe has seen enough

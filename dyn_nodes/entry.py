@@ -12,8 +12,8 @@ import os
 import sys
 from collections.abc import Callable
 
-from dyn_nodes.extras import EXTRAS, install_line, lacking
-from dyn_nodes.garbage import seldom_collections
+from dyn_nodes.common.extras import EXTRAS, install_line, lacking
+from dyn_nodes.common.garbage import seldom_collections
 
 #: Name of the module -> name for pip, of what a ROS 2 workspace may lack.
 PIP_NAMES = {

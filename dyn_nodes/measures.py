@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from dyn_nodes.printing import near
+from dyn_nodes.common.printing import near
 
 
 def _equal_share(count: int) -> float:

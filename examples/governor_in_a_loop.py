@@ -3,8 +3,8 @@
 import numpy as np
 
 import dyn_nodes as dn
-from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor
-from dyn_nodes.monitor.braking import BrakingPredictor
+from dyn_nodes.governor.predictor import StopPredictor
+from dyn_nodes.governor.tip_over_governor import GovernorSettings, TipOverGovernor
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 
 PAYLOAD, LEVERS = 5100.0, np.array([-5.0, -5.5, 0.0])  # kg; volts of boom, stick and swing: reach out
@@ -14,7 +14,7 @@ def main(duration: float = 5.0, period: float = 0.02) -> tuple[float, float]:
     """Pull the levers with and without the governor; return the greatest tilts, rad."""
     machine, settings = dn.load('log_loader'), GovernorSettings()
     monitor = StabilityMonitor(machine.data, ('zmp',))
-    stops = BrakingPredictor(machine.data, range(len(machine.actuators)), monitor, settings)
+    stops = StopPredictor(machine.data, range(len(machine.actuators)), monitor, settings)
     governor = TipOverGovernor(machine.actuators, stops, settings)
     monitor.payload = PAYLOAD
     nq, base = len(machine.position_names), 7

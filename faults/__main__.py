@@ -17,7 +17,10 @@ from dataclasses import asdict
 from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
+from dyn_nodes.commands.free_domain import claimed_domain
+from dyn_nodes.middleware import RUNTIME
 from faults import bombs, clocks, computer, files, messages, processes, starts
 from faults.report import Row, write
 from faults.setups import SETUPS, Setup
@@ -25,7 +28,7 @@ from faults.setups import SETUPS, Setup
 PROGRESS = Path('build') / 'faults.jsonl'
 BATCH = 500
 """Files of a step."""
-BAG_BATCH = 50
+BAG_BATCH, FORK_BATCH = 50, 100
 
 
 Step = tuple[str, Callable[[], Iterator[Row]]]
@@ -45,7 +48,6 @@ def _batches(name: str, count: int, size: int, seed: int, module: str) -> Iterat
 
 
 def _message(name: str, mode: str, count: int, seed: int) -> Iterator[Row]:
-    os.environ.setdefault('ROS_DOMAIN_ID', '42')
     found = messages.fuzz(name, mode, count, seed)
     kinds = ('escaped', 'caught', 'unsafe')
     faults = [f'{kind}: {text}' for kind in kinds for text in getattr(found, kind)]
@@ -55,7 +57,7 @@ def _message(name: str, mode: str, count: int, seed: int) -> Iterator[Row]:
 def _outcomes(found: Iterator[processes.Outcome]) -> Iterator[Row]:
     began = time.monotonic()
     for outcome in found:
-        yield Row(outcome.name, 1, outcome.faults, outcome.seen, time.monotonic() - began)
+        yield Row(outcome.name, outcome.cases, outcome.faults, outcome.seen, time.monotonic() - began)
         began = time.monotonic()
 
 
@@ -75,6 +77,8 @@ def steps(args: argparse.Namespace) -> Iterator[Step]:
     yield from _batches('hostile bags', args.bags, BAG_BATCH, args.seed, 'faults.bags')
     yield from _batches('hostile launch files', args.launches, BATCH, args.seed, 'faults.launches')
     yield from _batches('hostile containers', args.containers, BATCH, args.seed, 'faults.containers')
+    yield from _batches('wrong calls', args.calls, BATCH, args.seed, 'faults.calls')
+    yield from _batches('wrong launches', args.forks, FORK_BATCH, args.seed, 'faults.forks')
     cases = [(name, mode) for name in messages.NODES for mode in messages.MODES]
     for name, mode in cases if args.messages else ():
         each = -(-args.messages // len(cases))
@@ -92,15 +96,21 @@ def steps(args: argparse.Namespace) -> Iterator[Step]:
 def arguments(words: list[str] | None = None) -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(prog='python -m faults', description=__doc__)
-    parser.add_argument('--files', type=int, default=10_000, metavar='N', help='damaged files (10000)')
-    parser.add_argument('--inputs', type=int, default=3000, metavar='N', help='damaged inputs of commands (3000)')
-    parser.add_argument('--results', type=int, default=500, metavar='N', help='damaged results of sweeps (500)')
+    parser.add_argument('--files', type=int, default=2000, metavar='N', help='damaged files (2000)')
+    parser.add_argument('--inputs', type=int, default=1000, metavar='N', help='damaged inputs of commands (1000)')
+    parser.add_argument('--results', type=int, default=1600, metavar='N', help='damaged results of sweeps (1600)')
     parser.add_argument(
-        '--bags', type=int, default=900, metavar='N', help=f'bags, {len(bombs.BOMBS)} bombs first (900)'
+        '--bags', type=int, default=600, metavar='N', help=f'bags, {len(bombs.BOMBS)} bombs first (600)'
     )
     parser.add_argument('--launches', type=int, default=400, metavar='N', help='hostile launch files (400)')
     parser.add_argument(
-        '--containers', type=int, default=400, metavar='N', help='archives, meshes and logs that expand (400)'
+        '--containers', type=int, default=1200, metavar='N', help='archives, meshes and logs that expand (1200)'
+    )
+    parser.add_argument(
+        '--calls', type=int, default=1000, metavar='N', help='calls, parameters and pools with mistakes (1000)'
+    )
+    parser.add_argument(
+        '--forks', type=int, default=1000, metavar='N', help='launches with a mistake, forked, not started (1000)'
     )
     parser.add_argument('--messages', type=int, default=10_000, metavar='N', help='absurd messages (10000)')
     most = max(len(setup.cases()) for setup in SETUPS.values())
@@ -118,13 +128,21 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         '--only',
         metavar='PATTERN',
-        default='*',
-        help="these steps alone, such as 'damaged inputs*'; of the report only their lines are renewed",
+        action='append',
+        help="these steps alone, such as 'damaged inputs*', once or more; of the report only their lines are renewed",
     )
     parser.add_argument('--seed', type=int, default=1, help='of chance (1)')
     parser.add_argument('--resume', action='store_true', help='go on where the last campaign has stopped')
     parser.add_argument('--out', type=Path, metavar='FILE', help='write the report, such as docs/faults.md')
     return parser.parse_args(words)
+
+
+def _chosen(words: list[str] | None) -> list[str]:
+    """Return the words of a command line without those that do not change the results."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument('--out')
+    parser.add_argument('--resume', action='store_true')
+    return parser.parse_known_args(words)[1]
 
 
 def known_steps(resume: bool, settings: str) -> dict[str, list[Row]]:
@@ -146,6 +164,7 @@ def run(chosen: list[Step], known: dict[str, list[Row]]) -> Iterator[Row]:
             start = time.monotonic()
             known[name] = []
             for row in make():
+                row.name = f'{"" if RUNTIME == "embedded" else f"{RUNTIME}: "}{row.name}'
                 row.seconds = row.seconds or time.monotonic() - start
                 known[name].append(row)
                 elapsed = time.monotonic() - began
@@ -165,17 +184,18 @@ def main(words: list[str] | None = None) -> int:
         PROGRESS.parent.mkdir(exist_ok=True)
         PROGRESS.write_text(f'{text}\n', encoding='utf-8')
     lines: dict[str, Row] = {}
-    chosen = [step for step in steps(args) if fnmatch(step[0], args.only)]
+    chosen = [step for step in steps(args) if any(fnmatch(step[0], pattern) for pattern in args.only or '*')]
     if not chosen:
-        raise SystemExit(f'--only: expected the name of a step, found {args.only}')
-    for row in run(chosen, known):
-        if row.name in lines:
-            lines[row.name].add(row)
-        else:
-            lines[row.name] = row
+        raise SystemExit(f'--only: expected the name of a step, found {", ".join(args.only)}')
+    with claimed_domain() as domain, patch.dict(os.environ, ROS_DOMAIN_ID=str(domain)):
+        for row in run(chosen, known):
+            if row.name in lines:
+                lines[row.name].add(row)
+            else:
+                lines[row.name] = row
     if args.out is not None:
-        given = [word for word in (sys.argv[1:] if words is None else words) if word != '--resume']
-        write(args.out, shlex.join(['python', '-m', 'faults', *given]), list(lines.values()), args.only != '*')
+        command = shlex.join(['python', '-m', 'faults', *_chosen(words)])
+        write(args.out, command, list(lines.values()), bool(args.only))
     faults = sum(len(row.faults) for row in lines.values())
     print(f'{faults} faults')
     return 1 if faults else 0

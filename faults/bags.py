@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from dyn_nodes.middleware import message, serialize_message
-from dyn_nodes.middleware.embedded.types import message_definition
-from dyn_nodes.recording import BagWriter, Topic, records
+from dyn_nodes.middleware.bags import BagWriter, Topic
 from faults import bombs, files
 from faults.values import damaged
+from roslite.bags import records
+from roslite.runtime.types import message_definition
 
 ROOT = files.ROOT
 INSTANTS = 40
@@ -134,8 +135,13 @@ def _lengths(data: bytes, rng: random.Random) -> bytes:
     place, length = rng.choice(places)
     offset = place + rng.choice((1, rng.randrange(records.PREFIX_SIZE, records.PREFIX_SIZE + max(length, 1))))
     form = rng.choice(('<Q', '<Q', '<I', '<H'))
-    number = struct.pack(form, rng.choice(NUMBERS) % 2 ** (8 * struct.calcsize(form)))
-    return data[:offset] + number + data[offset + len(number) :]
+    return write_number(data, offset, rng.choice(NUMBERS), form)
+
+
+def write_number(data: bytes, offset: int, number: int, form: str = '<Q') -> bytes:
+    """Return data with a number over them, cut to the size of its form."""
+    text = struct.pack(form, number % 2 ** (8 * struct.calcsize(form)))
+    return data[:offset] + text + data[offset + len(text) :]
 
 
 def _cut(data: bytes, rng: random.Random) -> bytes:
@@ -160,7 +166,7 @@ def make(number: int, seed: int, directory: Path) -> tuple[str, Path]:
         bag = write_bag(directory / 'bag', good_messages(), bombs.storage_of(name))
         return f'bomb ({name})', bombs.BOMBS[name](bag) or bag
     storage = rng.choice(('mcap', 'mcap', 'sqlite3'))
-    if number % 4 == 3:
+    if number % 5 in (1, 3):
         bag = write_bag(directory / 'bag', good_messages(), 'sqlite3')
         bombs.damage_values(bag, rng)
         return 'sqlite3-values', bag

@@ -12,8 +12,8 @@ from pathlib import Path
 import lz4.frame
 import yaml
 
-from dyn_nodes.recording import records
-from dyn_nodes.recording.screening import _zstd
+from roslite.bags import records
+from roslite.bags.screening import _zstd
 
 HUGE = 2 * 1024**3
 

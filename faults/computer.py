@@ -16,10 +16,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from faults.processes import ROOT, Outcome
+from faults.files import patience
+from faults.processes import PATIENCE, ROOT, Outcome
 
-PATIENCE = 300.0
-"""Wall time for a command, s: the computer may be busy."""
 CHECK = ['-m', 'dyn_nodes.cli', 'check', 'urdf/log_loader.urdf', '--config', 'config/log_loader.yaml']
 DYNAMICS = [
     '-m', 'dyn_nodes.nodes.dynamics_node', '--ros-args', '-p', 'machine:=log_loader', '-p', 'mode:=lockstep',
@@ -37,12 +36,13 @@ def run_command(
     process = subprocess.Popen(
         command, cwd=ROOT, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
+    most = patience(PATIENCE)
     try:
-        _, errors = process.communicate(timeout=PATIENCE)
+        _, errors = process.communicate(timeout=most)
     except subprocess.TimeoutExpired:
         process.kill()
         _, errors = process.communicate()
-        outcome.faults.append(f'no end within {PATIENCE:g} s')
+        outcome.faults.append(f'no end within {most:.0f} s')
     last = errors.strip().splitlines()[-1] if errors.strip() else 'nothing on standard error'
     outcome.seen = f'exit status {process.returncode}: {last[:150]}'
     if 'Traceback' in errors:
@@ -54,7 +54,7 @@ def run_command(
 
 def environment(**changes: str | None) -> dict[str, str]:
     """Return the variables of a process; None takes one away."""
-    merged = {'ROS_DOMAIN_ID': '49', **os.environ, 'DYN_NODES_MIDDLEWARE': 'embedded', **changes}
+    merged = {'ROS_DOMAIN_ID': '49', 'DYN_NODES_MIDDLEWARE': 'embedded', **os.environ, **changes}
     return {key: value for key, value in merged.items() if value is not None}
 
 

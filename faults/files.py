@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TIME_LIMIT = 60.0
 """Processor time for one case, s; compilation of code for arrays is part of the first ones."""
 PATIENCE = 600.0
-"""Wall time for one case, s: the computer may be busy."""
+"""Wall time for one case on a computer that is not busy, s."""
 LOOK = 1.0
 """Wall time between two looks at a worker, s."""
 VALUES = (
@@ -180,15 +180,15 @@ def _levers(original: Path | None, path: Path) -> None:
 
 
 def _launch(original: Path | None, path: Path) -> None:
-    from dyn_nodes.launching import LaunchError, interpret
+    from dyn_nodes.middleware.launching import LaunchError, interpret
 
     with contextlib.suppress(LaunchError):
         interpret(path)
 
 
 def _parameters(original: Path | None, path: Path) -> None:
-    from dyn_nodes.middleware.embedded.arguments import parse_arguments
-    from dyn_nodes.middleware.embedded.exceptions import RCLInvalidROSArgsError
+    from dyn_nodes.middleware.parameter_files import RCLInvalidROSArgsError
+    from roslite.runtime.arguments import parse_arguments
 
     with contextlib.suppress(RCLInvalidROSArgsError):
         parse_arguments(['node', '--ros-args', '--params-file', str(path)]).parameter_overrides('node', '/')
@@ -327,8 +327,13 @@ def _next_line(pid: int, lines: queue.Queue[str]) -> str:
         try:
             return lines.get(timeout=LOOK)
         except queue.Empty:
-            if _processor_time(pid) - used > TIME_LIMIT or time.monotonic() - began > PATIENCE:
+            if _processor_time(pid) - used > TIME_LIMIT or time.monotonic() - began > patience(PATIENCE):
                 raise
+
+
+def patience(seconds: float) -> float:
+    """Return the wall time, s, to wait for what takes `seconds` at most where a core has one process to run."""
+    return seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def _processor_time(pid: int) -> float:

@@ -64,6 +64,7 @@ def texts() -> dict[str, tuple[str, ...]]:
         'cases': (_lines(1),),
         'runs': (_lines(3),),
         'mapping': ((BUS / 'log_loader.yaml').read_text().replace('dbc: ', f'dbc: {BUS}/'),),
+        'dbc': ((BUS / 'log_loader.dbc').read_text(),),
         'columns': (COLUMNS,),
         'frames': (_frames('asc'), _frames('csv')),
     }
@@ -94,7 +95,7 @@ def mesh_text(form: str) -> str:
     """Return a beam of tetrahedra in a file format of meshio."""
     import meshio
 
-    from dyn_nodes.deformable.mesh import box_mesh
+    from dyn_nodes.teams.deformable.mesh import box_mesh
 
     beam = box_mesh((1.0, 0.2, 0.2), (4, 1, 1), 'tetrahedron')
     options = {'gmsh22': {'binary': False}, 'vtk42': {'binary': False}}.get(form, {})
@@ -106,8 +107,8 @@ def mesh_text(form: str) -> str:
 
 def _lines(count: int) -> str:
     """Return the runs.jsonl of a campaign against the governor whose simulations are not made."""
-    from dyn_nodes.studies.governor_campaign import Campaign, random_cases
-    from dyn_nodes.studies.governor_cases import Case, box_of
+    from dyn_nodes.governor.campaign.campaign import Campaign, random_cases
+    from dyn_nodes.governor.campaign.cases import Case, box_of
 
     machine = _machine()
     cases = [Case(LEVERS, 500.0, 400.0, duration=1.5), *random_cases(box_of(machine, duration=1.0), count, 1)]
@@ -128,11 +129,11 @@ def _machine() -> Any:
 @contextlib.contextmanager
 def _no_simulation() -> Iterator[None]:
     """Let campaigns against the governor take the same outcome for each run."""
-    from dyn_nodes.studies.governed_run import Outcome
+    from dyn_nodes.governor.campaign.governed_run import Outcome
 
     rig = mock.Mock()
     rig.run.return_value = Outcome(False, False, False, 10.5, None, 0.01, 0.4, 1.0)
-    with mock.patch('dyn_nodes.studies.governor_campaign.Rig', return_value=rig):
+    with mock.patch('dyn_nodes.governor.campaign.campaign.Rig', return_value=rig):
         yield
 
 
@@ -161,6 +162,12 @@ def _mesh(path: Path) -> str:
     whole = path.with_name('whole.yaml')
     whole.write_text(BODY.replace('body.msh', path.name) + GRASPS)
     return _command('object', 'check', str(whole), '--frequencies', '2')(path)
+
+
+def _dbc(path: Path) -> str:
+    mapping = path.with_name('mapping.yaml')
+    mapping.write_text(texts()['mapping'][0].replace(f'{BUS}/log_loader.dbc', path.name))
+    return _command('check', str(mapping))(path)
 
 
 def _poses(path: Path) -> str:
@@ -207,6 +214,7 @@ READERS: dict[str, Callable[[Path], str]] = {
     'cases': _command(*GOVERNOR, '--runs', '0', '--cases', 'FILE'),
     'runs': _command(*GOVERNOR, '--runs', '3', '--out', 'DIRECTORY'),
     'mapping': _command('check', 'FILE'),
+    'dbc': _dbc,
     'columns': _command('bag', 'import', 'FILE', '--mapping', MACHINE),
     'frames': _command('bag', 'import', 'FILE', '--mapping', MACHINE),
 }
@@ -216,6 +224,7 @@ NAMES = {
     'cases': 'cases.jsonl',
     'runs': 'runs.jsonl',
     'columns': 'log.csv',
+    'dbc': 'bus.dbc',
 }
 MESHES = {'$MeshFormat': 'body.msh', '# vtk DataFile': 'body.vtk', '*HEADING': 'body.inp'}
 

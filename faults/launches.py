@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import IO
 from xml.sax.saxutils import quoteattr
 
-from dyn_nodes.launching import LaunchError, declared_arguments, interpret
-from dyn_nodes.launching.budget import MOST_PROCESSES
+from dyn_nodes.middleware.launching import LaunchError, declared_arguments, interpret
 from faults.files import Journal
+from roslite.launching.budget import MOST_PROCESSES
 
 MOST_MEMORY = 1.0e6
 """By which a case may raise the resident memory, KiB."""

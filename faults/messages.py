@@ -10,7 +10,7 @@ import os
 import random
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -74,13 +74,14 @@ class Outcome:
 
 
 @contextlib.contextmanager
-def node_of(name: str, mode: str = 'lockstep') -> Iterator[Any]:
-    """Make a node in a context of its own; nobody spins it."""
-    module, kind, parameters = NODES[name]
+def node_of(name: str, mode: str = 'lockstep', changes: Mapping[str, Any] | None = None) -> Iterator[Any]:
+    """Make a node in a context of its own, with `changes` of its parameters; nobody spins it."""
+    module, kind, given = NODES[name]
+    parameters = {**given, **(changes or {})}
     values = dict(parameters) if name in WITHOUT_MODE else {'mode': mode, **parameters}
     with tempfile.TemporaryDirectory() as directory:
         if name == 'recorder':
-            values |= {'directory': str(Path(directory) / 'bag'), 'use_sim_time': mode == 'lockstep'}
+            values = {'directory': str(Path(directory) / 'bag'), 'use_sim_time': mode == 'lockstep', **values}
         context = Context()
         init(args=['faults'], context=context)
         made = getattr(__import__(f'dyn_nodes.nodes.{module}', fromlist=[kind]), kind)

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from dyn_nodes.middleware import Context, Node, SingleThreadedExecutor, init, message
+from dyn_nodes.middleware.bags import BagError, bag_summary
 from dyn_nodes.nodes.exchange import data_qos
-from dyn_nodes.recording import BagError, bag_summary
+from faults.files import patience
 from faults.setups import LOG_LOADER, Setup
 
 TwistStamped = message('geometry_msgs/msg/TwistStamped')
@@ -32,16 +33,17 @@ TWIST_PERIOD = 0.1
 AWAY = 2.0
 """Wall time without the node, s."""
 PATIENCE = 300.0
-"""Wall time in which a thing must happen, s: the computer may be busy, the first start compiles."""
+"""Wall time in which a thing must happen on a computer that is not busy, s: the first start compiles."""
 
 
 @dataclass
 class Outcome:
-    """What came of one case: what was seen, and what went wrong."""
+    """What came of one case, or of several: what was seen, and what went wrong."""
 
     name: str
     seen: str = ''
     faults: list[str] = field(default_factory=list)
+    cases: int = 1
 
     @property
     def passed(self) -> bool:
@@ -60,7 +62,7 @@ class Machine:
 
     def __init__(self, mode: str, domain: int, setup: Setup = LOG_LOADER) -> None:
         self.mode, self.setup = mode, setup
-        self.environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain), 'DYN_NODES_MIDDLEWARE': 'embedded'}
+        self.environment = {'DYN_NODES_MIDDLEWARE': 'embedded', **os.environ, 'ROS_DOMAIN_ID': str(domain)}
         # a shell starts what it puts into the background with SIGINT ignored, and children would inherit that
         signal.signal(signal.SIGINT, signal.default_int_handler)
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -106,6 +108,8 @@ class Machine:
             words += ['-p', f'machine:={self.setup.machine}']
         if name not in WITHOUT_MODE:
             words += ['-p', f'mode:={self.mode}']
+            if name != 'dynamics_node':  # which is the clock
+                words += ['-p', 'use_sim_time:=true']
         command = [sys.executable, '-m', f'dyn_nodes.nodes.{name}', *words]
         self.processes[name] = subprocess.Popen(
             command, cwd=ROOT, env=self.environment, stdout=subprocess.DEVNULL, stderr=self.errors[name]
@@ -115,11 +119,11 @@ class Machine:
         """Return whether a node is in the graph."""
         return name in self.node.get_node_names()
 
-    def until(self, condition: Callable[[], object], timeout: float = PATIENCE) -> bool:
-        """Spin until a condition holds; False where it does not in time."""
-        deadline = time.monotonic() + timeout
+    def until(self, condition: Callable[[], object], timeout: float | None = None) -> bool:
+        """Spin until a condition holds; False where it does not in time, by default in that of `patience`."""
+        began = time.monotonic()
         while not condition():
-            if time.monotonic() > deadline:
+            if time.monotonic() - began > (patience(PATIENCE) if timeout is None else timeout):
                 return False
             self.executor.spin_once(timeout_sec=0.05)
         return True

@@ -6,16 +6,23 @@ import os
 import re
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 HEAD = """# Fault campaign
 
 `make faults` gives damaged files, damaged inputs of commands, damaged results of sweeps, hostile bags, launch files,
-archives and meshes, and absurd messages to the package, lets its nodes die, stand still and come back, and takes disk,
-home directory, shared memory, ports, clocks and compiled code away. It gives command lines and launches with one
-mistake each, and starts a second machine in the domain of another. Criteria: no traceback, no hang, no unsafe state, no
-mistake that is accepted in silence.
+archives, meshes, logs and DBC files, and absurd messages to the package, lets its nodes die, stand still and come back,
+and takes disk, home directory, shared memory, ports, clocks and compiled code away. It gives command lines and launches
+with one mistake each, wrong calls to the library and wrong parameters to nodes, opens the page without its token, and
+starts a second machine in the domain of another. The nodes of *wrong launches* are forks of one process that has
+imported them; all other launches start theirs. Criteria: no traceback, no hang, no unsafe state, no mistake that is
+accepted in silence. `python -m faults --help` lists the number of cases of each step, which options change.
+
+Lines that begin with `rclpy:` were run on rclpy and Fast DDS (`make .venv-ros/.installed`, then
+`DYN_NODES_MIDDLEWARE=rclpy .venv-ros/bin/python -m faults`), all others on the embedded middleware. Readers of files
+do not depend on the middleware.
 
 Written by {commands}: {cases} cases in {minutes:.0f} minutes, {faults} faults;
 {cores} cores, load {load:.1f}.
@@ -23,9 +30,39 @@ Written by {commands}: {cases} cases in {minutes:.0f} minutes, {faults} faults;
 | what | cases | faults | what was seen | seconds |
 |---|---:|---:|---|---:|
 """
+RESULTS, CONTAINERS, CALLS, LAUNCHES = 'damaged results', 'hostile containers', 'wrong calls', 'wrong launches'
+ITEMS = {
+    'damaged results of sweeps': (RESULTS, 'byte bytes gone exchanged other manifest'),
+    'names in results that try to be code': (RESULTS, 'note'),
+    'links in the way of results': (RESULTS, 'link'),
+    'damaged and hostile bags': ('hostile bags', 'bomb mcap messages metadata sqlite3'),
+    'values of other storage classes in sqlite3 bags': ('hostile bags', 'sqlite3-values'),
+    'launch files': ('hostile launch files', ''),
+    'archives that expand': (CONTAINERS, 'archive nested packed-mesh'),
+    'meshes of links that cannot be used': (CONTAINERS, 'special-mesh damaged-mesh claims'),
+    'BLF logs': (CONTAINERS, 'blf-bomb blf-damaged'),
+    'MF4 logs': (CONTAINERS, 'mf4'),
+    'bodies of finite elements': (CONTAINERS, 'body'),
+    'DBC files': (CONTAINERS, 'dbc'),
+    'other inputs of commands': ('damaged inputs', ''),
+    'calls of the library': (CALLS, 'library'),
+    'parameters of nodes': (CALLS, 'parameter'),
+    'processes of pools that are killed': (CALLS, 'pool'),
+    'deadlines of nodes that compile': (CALLS, 'wait'),
+    'connections to the page without its token': (CALLS, 'page'),
+    'command lines': ('command lines with a mistake', ''),
+    'bases without driven joints': (LAUNCHES, 'base'),
+    'bases that overturn at their start': (LAUNCHES, 'overturned'),
+    'launches with a value that a node rejects': (LAUNCHES, 'value'),
+    'launches with a node that is killed at its start': (LAUNCHES, 'killed'),
+    'two machines in one domain': (LAUNCHES, 'machines'),
+}
+"""What is guarded against silence: the line of the table that tries it, and the kinds of its cases; '': all of them."""
+ENOUGH = 200
+"""Cases of each."""
 LATER = ', then '
 WRITTEN = re.compile(r'^Written by (?P<commands>.*): \d+ cases', re.MULTILINE)
-LINE = re.compile(r'\| (?P<name>[^|]+) \| (?P<cases>\d+) \| (?P<faults>\d+) \| [^|]* \| (?P<seconds>\d+) \|')
+LINE = re.compile(r'\| (?P<name>[^|]+) \| (?P<cases>\d+) \| (?P<faults>\d+) \| (?P<seen>[^|]*) \| (?P<seconds>\d+) \|')
 
 
 @dataclass
@@ -90,4 +127,21 @@ def write(path: Path, command: str, rows: list[Row], renewed: bool) -> None:
         load=os.getloadavg()[2],
         faults=sum(int(own['faults']) for own in found),
     )
-    path.write_text(head + ''.join(f'{line}\n' for line in lines.values()), encoding='utf-8')
+    path.write_text(head + ''.join(f'{line}\n' for line in lines.values()) + items(found), encoding='utf-8')
+
+
+def items(lines: Sequence[re.Match[str]]) -> str:
+    """Return the table of what is guarded against silence, with the cases of it."""
+    found = {own['name']: own for own in lines}
+    text = '\n| guarded against silence | line | kinds | cases | |\n|---|---|---|---:|---|\n'
+    for item, (name, kinds) in ITEMS.items():
+        count = _cases(found[name], kinds.split()) if name in found else 0
+        few = '' if count >= ENOUGH else f'fewer than {ENOUGH}'
+        text += f'| {item} | {name} | {kinds.replace(" ", ", ") or "all"} | {count} | {few} |\n'
+    return text
+
+
+def _cases(line: re.Match[str], kinds: Sequence[str]) -> int:
+    """Return how many cases of these kinds a line has, of all kinds where none is given."""
+    counts = _counts(line['seen'].partition(';')[0])
+    return sum(counts.get(kind, 0) for kind in kinds) if kinds else int(line['cases'])

@@ -17,14 +17,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from dyn_nodes.sweeps.driver import SweepError, run_sweep
-from dyn_nodes.sweeps.note import CHECKSUMS
-from dyn_nodes.sweeps.replay import LAUNCH, ReplayError, worst_runs, write_replay
-from dyn_nodes.sweeps.report import read_results, summary
-from dyn_nodes.sweeps.store import MANIFEST, NOTE, PARTS, SAMPLES, StoreError
-from dyn_nodes.sweeps.sweep import Sweep
-from dyn_nodes.sweeps.sweep_file import load_sweep
-from dyn_nodes.sweeps.trial import Made, sample_kinds, status_kinds
+from dyn_nodes.analysis.sweeps.driver import SweepError, run_sweep
+from dyn_nodes.analysis.sweeps.note import CHECKSUMS
+from dyn_nodes.analysis.sweeps.replay import LAUNCH, ReplayError, worst_runs, write_replay
+from dyn_nodes.analysis.sweeps.report import read_results, summary
+from dyn_nodes.analysis.sweeps.store import MANIFEST, NOTE, PARTS, SAMPLES, StoreError
+from dyn_nodes.analysis.sweeps.sweep import Sweep
+from dyn_nodes.analysis.sweeps.sweep_file import load_sweep
+from dyn_nodes.analysis.sweeps.trial import Made, sample_kinds, status_kinds
 from faults import files
 from faults.bags import run_command
 
@@ -43,6 +43,8 @@ outcomes: [overturned, greatest_tilt]
 expressions: {swing: last(swing_joint)}
 """
 MARK = 'MARK'
+OUTSIDE = 'outside'
+"""Directory with a file, beside the results."""
 HOSTILE = (
     '"/><executable cmd="touch MARK"/><a b="', '$(command \'touch MARK\')', "$(eval '1 + 1')", "a'b", 'a"b', '<script>',
     'a\nb', 'a: [b', '../../x', '/etc/passwd', '-', '', ' ', '\x1b[2J', 'é\u202e', 'x' * 5000, '{0.__class__}', '%s',
@@ -89,7 +91,7 @@ def write_good(directory: Path) -> None:
     """Write the undamaged results."""
     from unittest import mock
 
-    with mock.patch('dyn_nodes.sweeps.driver._compile'):
+    with mock.patch('dyn_nodes.analysis.sweeps.driver._compile'):
         run_sweep(sweep(), directory, Workers())  # type: ignore[arg-type]
 
 
@@ -134,6 +136,13 @@ def _other(directory: Path, rng: random.Random) -> None:
     rng.choice((path.mkdir, lambda: path.symlink_to('/dev/zero'), lambda: path.symlink_to('nowhere')))()
 
 
+def _link(directory: Path, rng: random.Random) -> None:
+    """Put links to a file or a directory outside where the report and replays are written."""
+    name = rng.choice(('results.csv', 'results.csv.unfinished', 'boundary.csv', 'map.png', 'tornado.png', 'worst'))
+    target = directory.parent / OUTSIDE
+    (directory / name).symlink_to(rng.choice((target, target / 'file', target / 'new')))
+
+
 def _manifest(directory: Path, rng: random.Random) -> None:
     path = directory / MANIFEST
     lines = path.read_text().splitlines()
@@ -157,7 +166,7 @@ def _manifest(directory: Path, rng: random.Random) -> None:
 
 def _note(directory: Path, rng: random.Random) -> None:
     """Change one key of the note, at any depth; half of the cases make the checksums of the changed note."""
-    from dyn_nodes.sweeps.note import note_text
+    from dyn_nodes.analysis.sweeps.note import note_text
 
     path = directory / NOTE
     note = json.loads(path.read_text(encoding='utf-8'))
@@ -187,6 +196,7 @@ DAMAGES: dict[str, Callable[[Path, random.Random], None]] = {
     'gone': _gone,
     'exchanged': _exchanged,
     'other': _other,
+    'link': _link,
     'manifest': _manifest,
     'note': _note,
 }
@@ -244,7 +254,10 @@ def _read(directory: Path, good: Path) -> Iterator[str]:
         results = read_results(directory)
         made = write_replay(results, worst_runs(results, 'greatest_tilt', 1)[0], directory / 'worst')
         launch = made / LAUNCH
-        if len(rows) == len(rows_good) and launch.exists() and launch.read_bytes() != _launch(good):
+        same = results.note.get('definition') == about_good['note'].get(
+            'definition'
+        )  # of another author it is another one
+        if same and len(rows) == len(rows_good) and launch.exists() and launch.read_bytes() != _launch(good):
             yield 'another launch file'
     except ReplayError as error:
         yield from _lines(error)
@@ -268,7 +281,7 @@ def _complete(directory: Path, good: Path) -> Iterator[str]:
     from unittest import mock
 
     try:
-        with mock.patch('dyn_nodes.sweeps.driver._compile'):
+        with mock.patch('dyn_nodes.analysis.sweeps.driver._compile'):
             run_sweep(sweep(), directory, Workers())  # type: ignore[arg-type]
     except (SweepError, OSError) as error:
         yield from _lines(error)
@@ -280,19 +293,23 @@ def _complete(directory: Path, good: Path) -> Iterator[str]:
 def work(seed: int, start: int, end: int, out: IO[str]) -> None:
     """Read the cases from `start` to `end`; print a line as each begins, and one where one is faulty."""
     with tempfile.TemporaryDirectory() as name:
-        good = Path(name) / 'good'
+        good, outside = Path(name) / 'good', Path(name) / OUTSIDE
         write_good(good)
+        outside.mkdir()
+        (outside / 'file').write_text('as it was')
         for number in range(start, end):
             directory = Path(name) / 'case'
             shutil.copytree(good, directory)
             kind = make(number, seed, directory)
             print(f'begin {number} {kind}', file=out, flush=True)
             try:
-                for fault in examine(directory, good, number % 20 == 0):
+                for fault in examine(directory, good, kind == 'link' or number % 20 == 0):
                     print(f'fault {number} {kind} {fault[:300]}', file=out, flush=True)
             except Exception as error:
                 text = ' '.join(f'{type(error).__name__}: {error}'.split())[:300]
                 print(f'fault {number} {kind} {text}', file=out, flush=True)
+            if [path.name for path in outside.iterdir()] != ['file'] or (outside / 'file').read_text() != 'as it was':
+                print(f'fault {number} {kind} a file outside was written', file=out, flush=True)
             if list(Path(name).rglob(MARK)):
                 print(f'fault {number} {kind} a command has run', file=out, flush=True)
             shutil.rmtree(directory)

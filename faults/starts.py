@@ -15,11 +15,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from faults.computer import environment
-from faults.processes import ROOT, Outcome
+from faults.files import patience
+from faults.processes import PATIENCE, ROOT, Outcome
 
-PATIENCE = 240.0
-"""Wall time in which a launch has to end by itself, s: the computer may be busy, the first start compiles."""
-DOMAIN = '48'
 BODY = (
     '<link name="{name}"><inertial><origin xyz="0 0 {height:.3g}"/><mass value="{mass:.3g}"/>'
     '<inertia ixx="0.02" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial>{shape}</link>'
@@ -59,7 +57,7 @@ def misspelt(word: str, rng: random.Random) -> str:
 def mistake(number: int, seed: int) -> Mistake:
     """Return a command line with one mistake; equal numbers give equal ones."""
     from dyn_nodes.cli import COMMANDS
-    from dyn_nodes.launching import declared_arguments
+    from dyn_nodes.middleware.launching import declared_arguments
 
     rng = random.Random(f'start {seed} {number}')
     files = sorted((ROOT / 'launch').glob('*.launch.xml'))
@@ -104,7 +102,7 @@ def judge_words(made: Mistake) -> str:
 def command_lines(count: int = 300, seed: int = 1) -> Iterator[Outcome]:
     """Give command lines with one mistake each."""
     found = [fault for number in range(count) if (fault := judge_words(mistake(number, seed)))]
-    yield Outcome('command lines with a mistake', f'{count} command lines', found)
+    yield Outcome('command lines with a mistake', f'{count} command lines', found, count)
 
 
 # -- launches ---
@@ -114,26 +112,31 @@ def launch(name: str, words: list[str], good: tuple[int, ...], expected: str) ->
     """Run a launch file to its own end; return what was seen."""
     outcome = Outcome(name)
     command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', *words]
-    variables = environment(ROS_DOMAIN_ID=DOMAIN)
+    variables, most = environment(), patience(PATIENCE)
     with tempfile.TemporaryFile('w+', errors='replace') as output:
         process = subprocess.Popen(command, cwd=ROOT, env=variables, stdout=output, stderr=subprocess.STDOUT)
         try:
-            process.wait(PATIENCE)
+            process.wait(most)
         except subprocess.TimeoutExpired:
-            outcome.faults.append(f'no end within {PATIENCE:g} s')
+            outcome.faults.append(f'no end within {most:.0f} s')
             end(process)
         output.seek(0)
         text = output.read()
     line = next((line for line in text.splitlines() if expected in line), '')
     shown = line.partition('] ')[2].replace(str(ROOT), 'the package')
     outcome.seen = f'exit status {process.returncode}: {shown[:160]}'
-    if 'Traceback' in text:
-        outcome.faults.append(f'a traceback: {text[text.index("Traceback") :][-300:]!r}')
-    if process.returncode not in good:
-        outcome.faults.append(f'exit status {process.returncode}')
-    if not line:
-        outcome.faults.append(f'no {expected!r} in the output: {text[-300:]!r}')
+    outcome.faults += problems(text, process.returncode, good, expected)
     return outcome
+
+
+def problems(text: str, status: int | None, good: tuple[int, ...], expected: str) -> Iterator[str]:
+    """Yield what is wrong with the output and the exit status of a launch."""
+    if 'Traceback' in text:
+        yield f'a traceback: {text[text.index("Traceback") :][-300:]!r}'
+    if status not in good:
+        yield f'exit status {status}'
+    if expected not in text:
+        yield f'no {expected!r} in the output: {text[-300:]!r}'
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
@@ -202,11 +205,11 @@ def two_machines_in_one_domain(seed: int = 1) -> Iterator[Outcome]:
     with tempfile.TemporaryDirectory() as name:
         words = write_base(Path(name), random.Random(f'two {seed}'))
         command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', 'machine', *words, 'compose:=true']
-        variables = environment(ROS_DOMAIN_ID=DOMAIN)
+        variables = environment()
         with (Path(name) / 'first.log').open('w') as log:
             first = subprocess.Popen(command, cwd=ROOT, env=variables, stdout=log, stderr=subprocess.STDOUT)
         try:
-            until = time.monotonic() + PATIENCE
+            until = time.monotonic() + patience(PATIENCE)
             while 'degrees of freedom' not in (Path(name) / 'first.log').read_text() and time.monotonic() < until:
                 time.sleep(0.2)
             for title, second in (('the same machine', words), ('another machine', ['machine:=four_bar'])):

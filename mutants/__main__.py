@@ -52,7 +52,7 @@ def _order(found: dict[str, list[Mutant]], first: list[str], seed: int) -> Itera
     """Yield the changes of the modules that come first, one of each in turn, then the others, shuffled."""
     chance = random.Random(seed)
     shuffled = {module: chance.sample(mutants, len(mutants)) for module, mutants in sorted(found.items())}
-    early = {module for module in shuffled if module.partition('/')[2] in first}
+    early = {module for module in shuffled if module.rpartition('/')[2] in first}
     for chosen in (early, shuffled.keys() - early):
         for turn in itertools.zip_longest(*(shuffled[module] for module in sorted(chosen))):
             yield from (mutant for mutant in turn if mutant is not None)

@@ -1,8 +1,7 @@
 """What the table of the mutants says of itself: the share that was tried, and which lines are stale.
 
-    python -m mutants.page      marks the lines of docs/mutants.md whose room has changed since they were written
-
-A line has a digest of its room, `dyn_nodes/<room>/*.py`, as it was when the line was written.
+A line has a digest of its room, `dyn_nodes/<room>/*.py`, as it was when the line was written. The site of the
+documentation marks the lines whose room is another now: no change of the source has to change the table.
 """
 
 from __future__ import annotations
@@ -53,12 +52,8 @@ def marked(page: str, present: Callable[[str], str] = digest) -> str:
     lines = []
     for line in page.splitlines():
         cells = cells_of(line)
-        if cells and cells[0] != 'all':
-            cells[-1] = '' if cells[-2] == present(room_of(*cells[:2])) else STALE
+        if cells and cells[0] != 'all' and cells[-2] != present(room_of(*cells[:2])):
+            cells[-1] = STALE
             line = '| ' + ' | '.join(cells) + ' |'
         lines.append(line)
     return '\n'.join(lines) + '\n'
-
-
-if __name__ == '__main__':
-    PAGE.write_text(marked(PAGE.read_text(encoding='utf-8')), encoding='utf-8')

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from mutants.page import cells_of, digest, marked, room_of, share, summary
+from mutants.page import cells_of, digest, room_of, share, summary
 from mutants.sites import Mutant
 
 HEAD = """# Mutation tests
@@ -22,10 +22,10 @@ An equivalent mutant does the same as the original: the reasons stand in `mutant
 Written by `{command}`{date}. *sites* are all mutants of a module. Those
 *tried* are all of them, or a sample by chance (seed 1) as far as the processor time lasts, the modules that safety
 depends on first. *not run*: no test in the process of the judges runs the line. Nodes are also tested as processes
-(`test/system`, `test/recording`, `test/viewer`), which would take minutes for each mutant and judge none here.
+(`test/system`, `test/roslite`, `test/viewer`), which would take minutes for each mutant and judge none here.
 
-*share* is the part of the sites that was tried. *stale* is a line whose room has changed since it was written, by the
-digest of the room in the column *room was*: `python -m mutants.page` marks it, and a test that no mark is missing.
+*share* is the part of the sites that was tried. *room was* is the digest of the room when the line was written: the
+site of the documentation (`make docs-site`) marks the lines whose room has changed since as *stale*.
 
 {summary}
 
@@ -139,5 +139,4 @@ def report(found: dict[str, list[Mutant]], results: dict[str, dict[str, Any]], p
     total = [sum(column) for column in zip(*every)] or [0] * 6
     rows += '| all | | ' + ' | '.join(map(str, total)) + f' | {share(*total[:2])} | | |\n'
     date = f' ({dates[0]} to {dates[-1]})' if len(dates) > 1 else f' ({dates[0]})' if dates else ''
-    page = HEAD.format(command=COMMAND, date=date, summary=summary(every)) + rows
-    return marked(page), remaining
+    return HEAD.format(command=COMMAND, date=date, summary=summary(every)) + rows, remaining

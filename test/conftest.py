@@ -16,7 +16,7 @@ os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
 import pytest
 import scheduling
 
-from dyn_nodes.garbage import SELDOM
+from dyn_nodes.common.garbage import SELDOM
 
 try:
     from hypothesis import settings
@@ -27,17 +27,21 @@ if settings is not None:
     # No deadline: an example may compile a machine, and the machine that tests may be busy. Derandomized: a gate that
     # is closed today and was open yesterday must have a change of the code behind it.
     settings.register_profile('house', deadline=None, derandomize=True)
+    settings.register_profile('nightly', deadline=None, derandomize=False, database=None)
     settings.load_profile('house')
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption('--part', choices=scheduling.PARTS, help='only files whose tests wait for processes, or compute')
+    parser.addoption('--shuffle', type=int, metavar='SEED', help='files and tests in an order drawn by a seed')
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """A shell that starts the suite in the background lets it ignore Ctrl-C, and every process that it starts too."""
     gc.set_threshold(SELDOM, 20, 20)
     scheduling.yield_to_waiting_tests(config)
+    if settings is not None and config.getoption('--shuffle') is not None:
+        settings.load_profile('nightly')
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # Tests never leave the loopback interface. The embedded runtime stays there by default, rclpy does not.
@@ -51,12 +55,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return scheduling.TwoKindsScheduling(config, log) if config.getvalue('dist') == 'loadfile' else None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with the longest files: files are handed to workers one by one, and the last one keeps the others waiting.
 
     What has been collected stays to the end: collections of garbage need not look at it.
     """
-    items.sort(key=lambda item: scheduling.place(item.path))
+    if (seed := config.getoption('--shuffle')) is None:
+        items.sort(key=lambda item: scheduling.place(item.path))
+    else:
+        scheduling.shuffle(items, seed)
     gc.collect()
     gc.freeze()
 
@@ -68,7 +75,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         return True
     if config.option.markexpr != 'ros2':
         return None
-    if collection_path.name == 'middleware' and importlib.util.find_spec('cyclonedds') is None:
+    if collection_path.name in ('middleware', 'roslite') and importlib.util.find_spec('cyclonedds') is None:
         return True
     if collection_path.suffix != '.py':
         return None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from log_loader_tasks import CONFIG, P3D, URDF, run
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Settings, System
 
 

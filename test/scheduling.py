@@ -8,6 +8,7 @@ of processes run as if it were not there. A worker without files of its kind tak
 from __future__ import annotations
 
 import os
+import random
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +23,19 @@ WAITING = (
     'system',
     'viewer',
     'sweeps',
-    'recording',
+    'roslite',
     'ros2',
     'nodes',
     'hostile',
     'middleware',
     'commands',
     'cli',
-    'launching',
     'docs',
 )
 """Rooms whose tests start processes, those with the longest files first."""
 COMPUTING = (
     'examples',
+    'governor',
     'monitor',
     'studies',
     'constraints',
@@ -66,6 +67,18 @@ def place(path: str | Path) -> int:
     order = [*WAITING, *COMPUTING]
     room = room_of(path)
     return order.index(room) if room in order else len(order)
+
+
+def shuffle(items: list[pytest.Item], seed: int) -> None:
+    """Put files, and the tests of each, into an order drawn by a seed: tests must not need what others leave behind."""
+    dice, files = random.Random(seed), dict[Path, list[pytest.Item]]()
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    order = sorted(files)
+    dice.shuffle(order)
+    for path in order:
+        dice.shuffle(files[path])
+    items[:] = [item for path in order for item in files[path]]
 
 
 def part_of_worker(worker: str, workers: int) -> str:

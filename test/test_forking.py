@@ -106,10 +106,11 @@ OWN_PROCESS = {'entry.py': 'os.environ.setdefault('}
 
 def test_no_program_changes_what_belongs_to_the_process_of_its_caller():
     """Environment, working directory and settings of libraries: a notebook or a test may call any of them."""
-    package = Path(__file__).resolve().parents[1] / 'dyn_nodes'
+    root = Path(__file__).resolve().parents[1]
     found = [
-        f'{path.relative_to(package)}: {match.group()}'
-        for path in sorted(package.rglob('*.py'))
+        f'{path.relative_to(root)}: {match.group()}'
+        for package in ('dyn_nodes', 'roslite')
+        for path in sorted((root / package).rglob('*.py'))
         for match in CHANGES.finditer(path.read_text())
         if OWN_PROCESS.get(path.name) != match.group()
     ]

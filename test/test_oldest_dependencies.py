@@ -3,37 +3,39 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
+from typing import Any
 
 from packaging.requirements import Requirement
 from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parents[1]
-UNBOUND = {'setuptools'}
 
 
-def _keyword(name: str) -> object:
+def keyword(name: str) -> Any:
+    """The value of an argument of `setup`."""
     tree = ast.parse((ROOT / 'setup.py').read_text())
     (value,) = [
-        keyword.value
+        entry.value
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
-        for keyword in node.keywords
-        if keyword.arg == name
+        for entry in node.keywords
+        if entry.arg == name
     ]
     return ast.literal_eval(value)
 
 
 def required() -> dict[str, str]:
     """Least versions of `install_requires`, by name."""
-    requirements = [Requirement(text) for text in _keyword('install_requires')]
-    return {item.name: str(item.specifier) for item in requirements if item.name not in UNBOUND}
+    requirements = [Requirement(text) for text in keyword('install_requires')]
+    return {item.name: str(item.specifier) for item in requirements}
 
 
 def of_extras() -> dict[str, set[str]]:
     """Versions that the extras ask for, by name."""
     found: dict[str, set[str]] = {}
-    for texts in _keyword('extras_require').values():
+    for texts in keyword('extras_require').values():
         for item in map(Requirement, texts):
             found.setdefault(item.name, set()).add(str(item.specifier))
     return found
@@ -63,3 +65,12 @@ def test_every_python_has_one_tested_version_of_each_dependency():
         ]
         assert sorted(set(chosen) & set(required())) == sorted(required()), python
         assert len(chosen) == len(set(chosen)), python
+
+
+def test_running_needs_no_setuptools():
+    imports = re.compile(
+        r'^\s*(import|from)\s+(setuptools|pkg_resources)\b|import_module\(.(setuptools|pkg_resources)', re.M
+    )
+    modules = [path for package in ('dyn_nodes', 'roslite') for path in (ROOT / package).rglob('*.py')]
+    assert not [path for path in modules if imports.search(path.read_text())]
+    assert 'setuptools' not in required()

@@ -1,16 +1,20 @@
-"""Additions to MkDocs: equations as MathML with a math font, identifiers in tables, links that leave docs/."""
+"""Additions to MkDocs: equations as MathML, identifiers in tables, links that leave docs/, lines that are stale."""
 
 from __future__ import annotations
 
 import html
 import posixpath
 import re
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from latex2mathml.converter import convert
 from mkdocs.structure.files import File
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from mutants.page import marked
 
 INLINE = re.compile(r'<span class="arithmatex">\\\((.*?)\\\)</span>', re.DOTALL)
 DISPLAY = re.compile(r'<div class="arithmatex">\s*\\\[(.*?)\\\]\s*</div>', re.DOTALL)
@@ -37,7 +41,9 @@ def on_files(files: Any, config: Any, **_: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Show a link to a file of the repository that is no page as the file's name."""
+    """Show a link to a file of the repository that is no page as the file's name; mark what is stale."""
+    if page.file.src_uri == 'mutants.md':
+        markdown = marked(markdown)
     folder = posixpath.dirname(page.file.src_uri)
 
     def shown(match: re.Match[str]) -> str:

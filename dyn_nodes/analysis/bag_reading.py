@@ -9,16 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rosbags.typesys import Stores, get_typestore
 
-from dyn_nodes.printing import printable
-from dyn_nodes.recording import BagError
-from dyn_nodes.recording.metadata import MIXED
-from dyn_nodes.recording.reading import WALL_CLOCK, BagReader
-from dyn_nodes.recording.screening import unreadable
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.errors import UserError
+from dyn_nodes.common.printing import printable
+from dyn_nodes.middleware.bag_reader import WALL_CLOCK, BagReader
+from dyn_nodes.middleware.bags import MIXED, BagError, unreadable
 
-Array = NDArray[np.float64]
 Progress = Callable[[int, int], None]
 NANO = 1e-9
 SCALAR = 'std_msgs/msg/Float64'
@@ -30,7 +28,7 @@ SIMULATED_LOG_TIME = 1e-3
 _SKIPPED = ('joint_command',)
 
 
-class BagReadingError(Exception):
+class BagReadingError(UserError):
     """A bag can't be read or lacks what is needed; the message names the bag and says what, in one line."""
 
     def __init__(self, text: str) -> None:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.multibody.regressor import PARAMETERS, MomentumRegressor, nearest_possible
 
-Array = NDArray[np.float64]
 MOTIONS = 150
 RANK_TOLERANCE = 1e-8
 COEFFICIENT = 1e-9

@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import qr
 
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.printing import near
 from dyn_nodes.constraints import (
     AssemblyError,
     BeyondLimitsError,
@@ -29,10 +30,8 @@ from dyn_nodes.control.hand.workspace import SINGULAR, ranges_of
 from dyn_nodes.model.constraint import MachineConstraint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import Frame, build_tree
-from dyn_nodes.printing import near
 from dyn_nodes.simulation.machine_rows import machine_constraints
 
-Array = NDArray[np.float64]
 HAND = 'hand_at_its_pose'
 """Name of the rows that hold the link."""
 REACHED = 1e-9

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyn_nodes.analysis.closed_hand import ClosedHand
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints import AssemblyError, BeyondLimitsError
 from dyn_nodes.control.hand import HandError, HandTask
 from dyn_nodes.control.hand.workspace import SINGULAR, Workspace, joint_stiffness, spread
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.analysis.motion_plan import MotionPlan
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.errors import UserError
 from dyn_nodes.measures import MEASURES
 from dyn_nodes.model.equilibrium import gravity_in_ground
 from dyn_nodes.model.machine import Machine
@@ -25,7 +27,6 @@ from dyn_nodes.stability import AdmissibleReactions, admissible_reactions
 from dyn_nodes.stability.equilibrium.standing import check_rigid, on_standing_wheels
 from dyn_nodes.stability.grip import check_points, free_directions, grip_of
 
-Array = NDArray[np.float64]
 TOLERANCE = 1e-6
 """Part of the load that wheels need not balance."""
 ROUGH = 1e3
@@ -36,7 +37,7 @@ PLACES = 60
 """Positions of a joint that are tried on each side."""
 
 
-class ContactCheckError(ValueError):
+class ContactCheckError(UserError, ValueError):
     """A machine or a motion whose ground reactions cannot be checked; the message says why."""
 
 

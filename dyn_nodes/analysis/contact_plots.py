@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from dyn_nodes.analysis import drawing
 from dyn_nodes.analysis.contact_check import ContactReport
-from dyn_nodes.studies import drawing
 
 HIGHEST_USE = 2.0
 """Friction use that is still drawn."""

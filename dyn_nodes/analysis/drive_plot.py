@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from dyn_nodes.analysis.drive_sizing import JointMotion
 from dyn_nodes.analysis.motor_catalogue import CatalogueMotor
-from dyn_nodes.studies.plots import BLUE, GREY, MOST_POINTS, ORANGE, RESOLUTION, style
+from dyn_nodes.analysis.plots import BLUE, GREY, MOST_POINTS, ORANGE, RESOLUTION, style
 
 COLUMNS = 3
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dyn_nodes.analysis.motor_catalogue import CatalogueMotor
+from dyn_nodes.common.arrays import Array
 
-Array = NDArray[np.float64]
 RATIOS = (1.0, 10_000.0)
 """Range of gear ratios that is searched."""
 RATIO_STEP = 1.005

@@ -13,20 +13,20 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyn_nodes.analysis.information import Block, Information, added
 from dyn_nodes.analysis.machine_log import MachineLog
 from dyn_nodes.analysis.simulated_log import PERIOD, LogSensors, Recorder, TrueRun, joint_ranges, lever_signs, measured
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.errors import UserError
+from dyn_nodes.common.printing import yaml_word
 from dyn_nodes.control import Segment, VoltageProfile
+from dyn_nodes.governor.campaign.cases import box_of
+from dyn_nodes.governor.campaign.governed_run import Rig
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.monitor.measured_samples import Sample
 from dyn_nodes.multibody.inertial_sensor import read_imu
-from dyn_nodes.printing import yaml_word
-from dyn_nodes.studies.governed_run import Rig
-from dyn_nodes.studies.governor_cases import box_of
-from dyn_nodes.studies.measured_samples import Sample
 
-Array = NDArray[np.float64]
 Criterion = Literal['determinant', 'worst']
 SETTLING = 1.0
 """Levers at neutral before and after a sequence, s."""
@@ -42,7 +42,7 @@ LET_THROUGH = 0.98
 EXACT = LogSensors(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, pressure_every=1)
 
 
-class PlanError(ValueError):
+class PlanError(UserError, ValueError):
     """No sequence can be proposed; the message says why."""
 
 

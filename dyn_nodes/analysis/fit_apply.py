@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dyn_nodes import textfile
 from dyn_nodes.analysis.urdf_edit import with_elements
 from dyn_nodes.analysis.yaml_edit import EditError, Value, with_values
+from dyn_nodes.common import textfile
 from dyn_nodes.model.xml_source import LARGEST_URDF
 
 BUS = 'can'

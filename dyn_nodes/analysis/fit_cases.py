@@ -12,7 +12,6 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyn_nodes.analysis.machine_fit import (
     SEEN_COMBINATION,
@@ -35,13 +34,12 @@ from dyn_nodes.analysis.simulated_log import (
     with_friction,
 )
 from dyn_nodes.analysis.valve_fit import PARAMETERS, SENSORS, start_values
+from dyn_nodes.common.processes import LastingPool
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.processes import LastingPool
-from dyn_nodes.share import find_resource
 
-Array = NDArray[np.float64]
 SENSORS_OF_CASES = LogSensors(position_offset=0.02, pressure_offset=5e4, gyroscope_bias=5e-4, accelerometer_bias=0.03)
 LATEST = 12
 """Dead times are up to this many periods of 10 ms."""

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.sax.saxutils import quoteattr
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dyn_nodes.analysis.machine_fit import PLACES, MachineFit, dry_is_seen, is_seen, valve_quantities
 from dyn_nodes.analysis.mechanics_fit import Quantity
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.printing import printable, xml_remark, yaml_word
 from dyn_nodes.multibody import build_tree
 from dyn_nodes.multibody.regressor import mass_properties
 from dyn_nodes.multibody.tree import Tree
-from dyn_nodes.printing import printable, xml_remark, yaml_word
 
-Array = NDArray[np.float64]
 GROUPS = ('valve', 'supply')
 
 

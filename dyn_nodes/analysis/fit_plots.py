@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.analysis.drawing import legend, panels
 from dyn_nodes.analysis.machine_fit import MachineFit
+from dyn_nodes.analysis.plots import LINES, style
 from dyn_nodes.analysis.valve_fit import PARAMETERS
 from dyn_nodes.model.actuators import hydraulic
-from dyn_nodes.studies.drawing import legend, panels
-from dyn_nodes.studies.plots import LINES, style
 
 POINTS = 161
 

@@ -15,16 +15,15 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
 from dyn_nodes.analysis.oil_shooting import PARAMETERS, ActuatorRecord, FitError, NothingToFitError, Shooting, Signal
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.model.actuators import OilActuator
 from dyn_nodes.model.machine import Machine
 
 __all__ = ['ActuatorFit', 'ActuatorRecord', 'Estimate', 'FitError', 'NothingToFitError', 'Signal', 'fit_actuator']
 
-Array = NDArray[np.float64]
 TRUSTED = 0.2  # relative standard error beyond which an estimate says nothing
 TOLERANCES = (1e-3, 1e-4, 1e-7)
 ROUNDS = 40

@@ -6,7 +6,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyn_nodes.analysis.machine_fit import SEEN, SEEN_COMBINATION, SMALL
 from dyn_nodes.analysis.machine_log import MachineLog
@@ -15,10 +14,10 @@ from dyn_nodes.analysis.mechanics_fit import MechanicsError, MechanicsProblem
 from dyn_nodes.analysis.valve_fit import EVERY as VALVE_EVERY
 from dyn_nodes.analysis.valve_fit import PARAMETERS, SENSORS, ValveFitError, ValveProblem, ValveScale, start_values
 from dyn_nodes.analysis.valve_fit import WIDTH as VALVE_WIDTH
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.machine import Machine
 
-Array = NDArray[np.float64]
 EFFORT_LEFT, FLOW_LEFT = 0.01, 0.007
 """What fits of logs with noise leave over of efforts and flows, as parts of their root mean square (`fit check`)."""
 QUANTILE = 1.96

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.analysis.bag_reading import BagData, BagReadingError, Table, read_bag
-from dyn_nodes.recording import BagError
-from dyn_nodes.recording.reading import WALL_CLOCK, BagReader
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.middleware.bag_reader import WALL_CLOCK, BagReader
+from dyn_nodes.middleware.bags import BagError
 
-Array = NDArray[np.float64]
 SCALE, LEVERS = '/governor/scale', 'can/levers'
 PAUSE = 0.5
 """Time between two interventions, s."""

@@ -11,11 +11,11 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
 from dyn_nodes.analysis.machine_log import MachineLog, Samples
 from dyn_nodes.analysis.spool_motion import SpoolMotion
 from dyn_nodes.analysis.weak_form import interpolated
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.elements.hydraulic import OIL_SCALE
 from dyn_nodes.model.actuators import hydraulic
@@ -25,7 +25,6 @@ from dyn_nodes.multibody.elements import symbolic
 from dyn_nodes.multibody.regressor import MomentumRegressor
 from dyn_nodes.multibody.spatial import Expression, solve_symmetric
 
-Array = NDArray[np.float64]
 STEP = 1e-3
 """Of the integrator, s."""
 CHUNK = 200

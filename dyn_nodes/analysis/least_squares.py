@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-Array = NDArray[np.float64]
+from dyn_nodes.common.arrays import Array
+
 LEVEL = 0.95
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from dyn_nodes.linear import LinearModel
-from dyn_nodes.linear.modes import origin_of
-from dyn_nodes.studies import drawing
-from dyn_nodes.studies.plots import BLUE, GREY, ORANGE
+from dyn_nodes.analysis import drawing
+from dyn_nodes.analysis.plots import BLUE, GREY, ORANGE
+from dyn_nodes.simulation.linear import LinearModel
+from dyn_nodes.simulation.linear.modes import origin_of
 
 RINGS = (0.1, 0.3, 0.7)
 """Damping ratios that are drawn as lines from the origin."""

@@ -27,9 +27,9 @@ from scipy.optimize import minimize
 from dyn_nodes.analysis.load_grip import LoadGrip
 from dyn_nodes.analysis.load_limits import LoadLimits, Stops
 from dyn_nodes.analysis.load_statics import LoadChartError, LoadStatics
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Machine
 
-Array = NDArray[np.float64]
 REASONS = (
     'tipping',
     'hydraulics',

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.analysis.load_chart import HYDRAULICS, LIMIT, REASONS, SLIDING, TIPPING, LoadChart
-from dyn_nodes.studies.plots import BLACK, LINES, RESOLUTION, style
+from dyn_nodes.analysis.plots import BLACK, LINES, RESOLUTION, style
+from dyn_nodes.common.arrays import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
 _LABEL = {'boxstyle': 'round,pad=0.12', 'facecolor': 'white', 'edgecolor': 'none', 'alpha': 0.75}
 ROUNDED = 10.0  # kg; what an operator reads is rounded down to this
 SIDES = ('over front', 'over side', 'over rear', 'all round')

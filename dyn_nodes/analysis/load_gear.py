@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import carrying_links, link_poses
 from dyn_nodes.stability import support_order
@@ -28,7 +29,6 @@ from dyn_nodes.stability.equilibrium.search import EVENTS, LEVELS
 from dyn_nodes.stability.equilibrium.states import ARM, tipping_kernel
 from dyn_nodes.stability.equilibrium.tipping import FINE, STEP, most_payload, payload_ramp, settle
 
-Array = NDArray[np.float64]
 MOST_AT_ONCE = 4
 """Supports up to which the edges alone decide; more of them may hold a leaning machine in more than one way."""
 HALF_WIDTH = 1.0  # m; a planar machine gets a width, which plays no part

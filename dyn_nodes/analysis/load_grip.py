@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.analysis.load_statics import Demand, LoadStatics
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.posture import initial_positions, link_poses
 from dyn_nodes.stability import admissible_reactions
 from dyn_nodes.stability.grip import Grip, axles_of, free_directions, grip_of
 
-Array = NDArray[np.float64]
 TOLERANCE = 1e-6
 """Part of the load that wheels need not balance."""
 NEAR = 1e-4

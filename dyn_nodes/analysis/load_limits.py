@@ -21,9 +21,9 @@ from scipy.spatial.transform import Rotation
 
 from dyn_nodes.analysis.load_grip import NEAR, LoadGrip
 from dyn_nodes.analysis.load_statics import UNIT_LOAD, LoadStatics
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.stability.payload import edge_kernel, grip_kernel, joint_kernel
 
-Array = NDArray[np.float64]
 SHORTEST = 0.1
 """Distance that the load moves for each radian of the first joint of the arm, at least, m."""
 WORTH_A_THREAD = 2000

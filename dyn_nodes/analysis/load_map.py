@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from dyn_nodes.analysis.load_chart import REASONS, ChartSettings, limits_of, rated_payloads, swings_of
 from dyn_nodes.analysis.load_grip import LoadGrip
 from dyn_nodes.analysis.load_statics import LoadChartError, LoadStatics
+from dyn_nodes.analysis.plots import RESOLUTION, style
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.studies.plots import RESOLUTION, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
 MOST_STATES = 5_000_000
 PIECES = {True: 1_000_000, False: 50_000}
 """States after which progress is reported: about a second of work, on rigid supports or not."""

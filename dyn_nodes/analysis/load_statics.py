@@ -12,21 +12,21 @@ from functools import cached_property
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
 from dyn_nodes.analysis.load_gear import LoadGear
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.errors import UserError
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.model.machine import Base, Joint, Machine
 from dyn_nodes.model.posture import carrying_links, center_of_mass, initial_positions, link_poses, moved_links
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
 from dyn_nodes.stability.equilibrium.gear import GearError
 
-Array = NDArray[np.float64]
 UPRIGHT = 1e-6  # sine of the angle to the vertical below which a joint axis is vertical
 UNIT_LOAD = 1000.0  # kg; a payload to take differences with
 
 
-class LoadChartError(ValueError):
+class LoadChartError(UserError, ValueError):
     """The machine has no load chart; the message says what it lacks."""
 
 

@@ -6,15 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyn_nodes.analysis.machine_log import MachineLog
 from dyn_nodes.can.mapping import IMU_AXES, CanMapping, Frame, Key
 from dyn_nodes.can.sender import RawFrame, Sender
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.machine import Machine
 
-Array = NDArray[np.float64]
 SUFFIXES = ('.blf', '.asc', '.log')
 """Of logs of frames that python-can writes."""
 SOON = 1e-6

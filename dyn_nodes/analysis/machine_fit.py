@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyn_nodes.analysis.joint_simulation import JointNumbers
 from dyn_nodes.analysis.machine_log import LogError, MachineLog
@@ -21,7 +20,6 @@ from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.assumptions import Assumption, payload_of
 from dyn_nodes.model.machine import Machine
 
-Array = NDArray[np.float64]
 HELD_OUT = 0.25
 """Part of the log, at its end, that the fit does not see."""
 SEEN = 0.2

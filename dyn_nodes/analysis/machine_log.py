@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyn_nodes.analysis.bag_reading import BagData, Table
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.errors import UserError
 from dyn_nodes.model.actuators import OilActuator, hydraulic
 from dyn_nodes.model.machine import Machine
 
-Array = NDArray[np.float64]
 IMU = ('wx', 'wy', 'wz', 'ax', 'ay', 'az')
 LEAST_SAMPLES = 50
 
 
-class LogError(ValueError):
+class LogError(UserError, ValueError):
     """The log does not allow a fit; the message says what it lacks."""
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dyn_nodes.analysis.machine_log import MachineLog
 from dyn_nodes.analysis.weak_form import Windows, covered, interpolated, windows
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.elements import actuator_elements
 from dyn_nodes.elements.hydraulic import OIL_SCALE
 from dyn_nodes.model.machine import Machine
@@ -24,7 +25,6 @@ from dyn_nodes.multibody.elements import symbolic
 from dyn_nodes.multibody.regressor import MomentumRegressor
 from dyn_nodes.multibody.spatial import Expression
 
-Array = NDArray[np.float64]
 STEP = 1e-2
 """Of the grid, s."""
 WIDTH, EVERY = 0.4, 0.1

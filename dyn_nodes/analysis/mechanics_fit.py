@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyn_nodes.analysis.base_parameters import BaseParameters, base_parameters, nearest_parameters
 from dyn_nodes.analysis.least_squares import Estimate, solve
 from dyn_nodes.analysis.machine_log import MachineLog
 from dyn_nodes.analysis.mechanics import JointMechanics, MomentumRows
 from dyn_nodes.analysis.valve_fit import OFFSET_DOUBT, PRESSURE_DOUBT
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.errors import UserError
 from dyn_nodes.model.machine import Machine
 
-Array = NDArray[np.float64]
 ROUNDS, CONVERGED = 10, 0.1
 """Rounds at most of the joint offsets, in which the rows are not linear, and the step, in standard errors, that ends
 them."""
@@ -25,7 +25,7 @@ BASE_DOUBT = 3.0
 LEAST_ROWS = 60
 
 
-class MechanicsError(ValueError):
+class MechanicsError(UserError, ValueError):
     """The log does not allow the fit; the message says why."""
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.named_file import load_file
 from dyn_nodes.model.problems import MachineError, Report
@@ -25,7 +25,6 @@ from dyn_nodes.model.schema import build, collection, keys_of, named, number, te
 from dyn_nodes.model.schema_reader import SchemaReader
 from dyn_nodes.model.yaml_source import Entry
 
-Array = NDArray[np.float64]
 SOONEST = 1e-3
 """Least time between two points, s."""
 Reference = tuple[Array, Array, Array]

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from dyn_nodes.analysis.oil_integrator import run_oil, solve_stage
 from dyn_nodes.analysis.signal_smoothing import noise_level, smooth
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.errors import UserError
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.elements.hydraulic import OIL_SCALE
@@ -19,7 +21,6 @@ from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.elements import symbolic
 
-Array = NDArray[np.float64]
 PARAMETERS = ('inlet_gain', 'outlet_gain', 'bypass_area', 'bulk_modulus')
 GRID = 5e-3  # s, of the smoothed inputs
 SUBSTEPS = 1
@@ -31,7 +32,7 @@ PLAIN = -1
 UNRELATED = 1e4  # a residual for a simulation that ran away
 
 
-class FitError(ValueError):
+class FitError(UserError, ValueError):
     """The data do not allow a fit; the message says what they lack."""
 
 

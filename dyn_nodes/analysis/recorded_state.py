@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyn_nodes.analysis.bag_reading import BagData, BagReadingError, Table
+from dyn_nodes.common.arrays import Array
 
-Array = NDArray[np.float64]
 ODOMETRY = {
     **{f'base_{axis}': axis for axis in ('x', 'y', 'z', 'qx', 'qy', 'qz', 'qw')},
     **{f'base_{axis}_rate': axis for axis in ('vx', 'vy', 'vz', 'wx', 'wy', 'wz')},

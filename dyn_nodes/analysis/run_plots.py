@@ -12,12 +12,8 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
-from dyn_nodes.analysis.run_record import RunRecord
-from dyn_nodes.analysis.summary import greatest_use, tightest_wheel
-from dyn_nodes.measures import measure_of
-from dyn_nodes.studies.plots import (
+from dyn_nodes.analysis.plots import (
     AMBER,
     BLACK,
     BLUE,
@@ -31,8 +27,11 @@ from dyn_nodes.studies.plots import (
     WIDTH,
     style,
 )
+from dyn_nodes.analysis.run_record import RunRecord
+from dyn_nodes.analysis.summary import greatest_use, tightest_wheel
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.measures import measure_of
 
-Array = NDArray[np.float64]
 HIGHEST_USE = 2.0  # friction use that is still drawn
 PHASE_COLOURS = {'reach': SKY, 'recover': AMBER, 'settle': GREEN, 'done': GREY}
 PHASE_NAMES = {'done': 'task over'}

@@ -8,15 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyn_nodes.analysis.bag_reading import BagData, BagReadingError, Progress, Table, read_bag
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.measures import Levels, levels_of_values, measure_of
 from dyn_nodes.model import Machine, MachineError, load_machine
 from dyn_nodes.model.assumptions import Assumption, payload_of
-from dyn_nodes.share import find_resource
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from scipy.linalg import LinAlgError, cho_solve_banded, cholesky_banded
 from scipy.optimize import minimize_scalar
 from scipy.special import comb
 
-Array = NDArray[np.float64]
+from dyn_nodes.common.arrays import Array
+
 ORDER = 3
 BAND = 3  # of all matrices here: D3'D3, and pairs of rates over two steps
 NOISE_ORDER = 6

@@ -9,15 +9,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyn_nodes.analysis.machine_log import MachineLog, Samples
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.inertial_sensor import read_imu
 from dyn_nodes.simulation.plant import Plant
 
-Array = NDArray[np.float64]
 PERIOD, STEP = 0.01, 5e-4
 """Of the samples of the truth and of the integrator, s."""
 COMMAND_EVERY = 2

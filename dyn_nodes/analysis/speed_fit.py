@@ -23,8 +23,9 @@ from dyn_nodes.analysis.least_squares import solve
 from dyn_nodes.analysis.machine_log import Samples
 from dyn_nodes.analysis.spool_motion import LaggedCommand
 from dyn_nodes.analysis.weak_form import Windows, covered, held, interpolated, windows
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.errors import UserError
 
-Array = NDArray[np.float64]
 STEP, WIDTH, EVERY, BLOCK = 0.005, 0.3, 0.05, 3.0
 GAP = 0.3
 """Longest gap between samples that is used, s."""
@@ -54,7 +55,7 @@ SEEN = 0.2
 """A number whose interval is wider than this part of it on either side is not seen."""
 
 
-class SpeedFitError(ValueError):
+class SpeedFitError(UserError, ValueError):
     """The log does not allow the fit; the message says why."""
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyn_nodes.analysis.machine_log import Samples
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.hydraulic import Valve
-
-Array = NDArray[np.float64]
 
 
 class LaggedCommand:

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyn_nodes.analysis.run_record import MarginHistory, RunRecord
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.assumptions import plain
 from dyn_nodes.simulation.assembly import gravity_vector
 
-Array = NDArray[np.float64]
 RECOVERED_TILT = math.radians(2.0)
 """Greatest tilt of a machine that counts as standing again, rad."""
 ROUND_OFF = 1e-9

@@ -11,15 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.equilibrium import gravity_in_ground
 from dyn_nodes.model.machine import Joint, Machine
 from dyn_nodes.model.posture import initial_positions, link_poses
 from dyn_nodes.stability.equilibrium.gear import running_gear
 from dyn_nodes.stability.equilibrium.tipping import settle
 
-Array = NDArray[np.float64]
 UPRIGHT = 1e-6
 """Sine of the angle to the vertical below which the axis of a joint is vertical."""
 

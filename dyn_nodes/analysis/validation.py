@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyn_nodes.analysis.joint_simulation import JointNumbers, JointSimulation, Simulated
 from dyn_nodes.analysis.machine_log import MachineLog
 
-Array = NDArray[np.float64]
 HORIZON = 5.0
 """Of a simulation from one measured state, s."""
 LATEST = 0.3

@@ -23,12 +23,13 @@ from dyn_nodes.analysis.machine_log import MachineLog, Samples
 from dyn_nodes.analysis.signal_smoothing import noise_level
 from dyn_nodes.analysis.spool_motion import SpoolMotion
 from dyn_nodes.analysis.weak_form import covered, interpolated, windows
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.errors import UserError
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.elements.hydraulic import OIL_SCALE
 from dyn_nodes.model.actuators import OilActuator
 from dyn_nodes.multibody.elements import symbolic
 
-Array = NDArray[np.float64]
 STEP, WIDTH, EVERY = 5e-3, 0.2, 0.05
 GAP, END_ROOM, BLOCK = 0.15, 0.02, 3.0
 DIRECTIONS = ('forward', 'reverse')
@@ -63,7 +64,7 @@ NEAR_LIMIT = 2e5
 LEAST_WINDOWS = 40
 
 
-class ValveFitError(ValueError):
+class ValveFitError(UserError, ValueError):
     """The log does not allow the fit; the message says why."""
 
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
 from dyn_nodes.analysis.machine_log import Samples
+from dyn_nodes.common.arrays import Array
 
-Array = NDArray[np.float64]
 POWER = 4
 """Of the test function (1 - s^2)^4: three of its derivatives vanish at the ends."""
 

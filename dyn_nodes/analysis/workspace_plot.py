@@ -8,12 +8,11 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
+from dyn_nodes.analysis.plots import RESOLUTION, style
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.hand.workspace import Workspace
-from dyn_nodes.studies.plots import RESOLUTION, style
 
-Array = NDArray[np.float64]
 THINNEST = 0.4
 """Least height of a panel over its width."""
 SMALLEST = 0.1

@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from dyn_nodes.common.errors import UserError
+
 Path = tuple[str, ...]
 STEP = 2
 """Spaces by which an inserted mapping is indented."""
 
 
-class EditError(ValueError):
+class EditError(UserError, ValueError):
     """A file that cannot be changed as wanted; the text has line, key, what was expected and what was found."""
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from typing import Literal
 
+from dyn_nodes.common.errors import UserError
+
 State = Literal['shadow', 'limit', 'active']
 
 
-class ArmingError(ValueError):
+class ArmingError(UserError, ValueError):
     """A change of state that is not allowed now; the text says why."""
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from dyn_nodes.can.cylinder_length import CylinderLength, DeadCentreError
 from dyn_nodes.can.mapping import IMU_AXES, Channel, Key, Kind, command_raw_limits, number_limits
 from dyn_nodes.can.mapping_keys import JointEntry, PositionEntry, SignalEntry
+from dyn_nodes.can.rates import usual_rate
 from dyn_nodes.can.units import UNITS, unit_named
 from dyn_nodes.elements import actuator_elements
 from dyn_nodes.model import Machine
@@ -123,6 +124,10 @@ class ChannelReader:
             kind, name, message, short, factor, own.offset, lower, upper, rate, own.filter, cylinder, shift
         )
         self._check_range(channel, signal, entry)
+        if kind != 'command' and own.max_rate is None:
+            usual = usual_rate(self.machine, kind, name)
+            expected = f'max_rate, such as {usual:.2g}' if math.isfinite(usual) else 'max_rate'
+            self.report.warn(entry.line, entry.path, f'{expected}, else a jump is believed', 'none')
         return channel
 
     def _signal(self, own: SignalEntry, entry: Entry) -> Any | None:

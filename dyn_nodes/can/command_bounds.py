@@ -6,11 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyn_nodes.can.mapping import CanMapping
-
-Array = NDArray[np.float64]
+from dyn_nodes.common.arrays import Array
 
 
 class CommandBounds:

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from dyn_nodes.common.errors import UserError
 from dyn_nodes.model.bodies import Joint
 from dyn_nodes.model.linkage import Linkage, SlidingRod, piston_position
 
@@ -13,7 +14,7 @@ MARGIN = 0.02
 """rad, of the pins' angle: nearer to a dead centre a length says too little of the angle."""
 
 
-class DeadCentreError(ValueError):
+class DeadCentreError(UserError, ValueError):
     """Within the limits of the joint its cylinder has the same length at two positions."""
 
 

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from dyn_nodes.common.textfile import TextFileError, read_text
 from dyn_nodes.model.problems import Report
-from dyn_nodes.textfile import TextFileError, read_text
 
 LARGEST_DBC = 4_000_000
 """Characters; cantools needs about 20 s for as many."""

@@ -7,10 +7,16 @@ import math
 import struct
 import zlib
 from collections.abc import Iterator
+from heapq import merge
+from importlib.util import find_spec
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dyn_nodes.can.mapping import CanMapping
+from dyn_nodes.common.errors import UserError
+from dyn_nodes.common.readers import ReaderError, read_apart
 
 SUFFIXES = ('.csv', '.asc', '.blf', '.log', '.mf4')
 TIMES = ('time', 'timestamp', 'time_s', 't')
@@ -23,12 +29,14 @@ LARGEST_CONTAINER = 64 * 2**20
 """Bytes of a container of a BLF log after its expansion; usual are 128 KiB."""
 LARGEST_LOG = 32 * 2**30
 """Bytes of all containers after expansion."""
+AT_ONCE = 10_000
+"""Samples of a signal that are numbers of Python at the same time."""
 OBJECT = struct.Struct('<4sHHII')
 CONTAINER, ZLIB = 10, 2
 """Kind of an object of a BLF log, and how it is packed."""
 
 
-class LogError(ValueError):
+class LogError(UserError, ValueError):
     """A log that cannot be read; the text names file, place, what was expected and what was found, in one line."""
 
 
@@ -215,37 +223,51 @@ def _row(
 
 
 def _mf4(path: Path, mapping: CanMapping) -> Iterator[LogFrame | LogRow]:
+    if find_spec('asammdf') is None:
+        raise LogError(f"{path}: the package asammdf is missing: pip install 'dyn_nodes[mf4]'")
+    known, count = _signals(mapping), 0
     try:
-        from asammdf import MDF
-    except ImportError:
-        raise LogError(f"{path}: the package asammdf is missing: pip install 'dyn_nodes[mf4]'") from None
-    try:
-        with MDF(path) as file:
-            is_bus = any(name.startswith('CAN_DataFrame') for name in file.channels_db)
-            rows = [] if is_bus else _mf4_rows(file, mapping)
-    except Exception as error:  # of asammdf, for whatever the file holds
-        found = f'{type(error).__name__}: {_one_line(error)}'
-        raise LogError(f'{path}: expected an MF4 log, found {found}') from None
+        for entry in read_apart(_mf4_entries, path, known):
+            count += 1
+            yield entry
+    except ReaderError as error:
+        raise LogError(f'{path}: after {count} entries: expected an MF4 log, found {_one_line(error)}') from None
+    if not count:
+        raise LogError(f'{path}: expected frames of a bus, or signals such as {next(iter(known))}, found none')
+
+
+def _mf4_entries(path: Path, known: dict[str, tuple[str, str]]) -> Iterator[LogFrame | LogRow]:
+    """Yield what an MF4 log holds, in a separate process: asammdf raises whatever a file leads it to."""
+    from asammdf import MDF
+
+    with MDF(path) as file:
+        is_bus = any(name.startswith('CAN_DataFrame') for name in file.channels_db)
+        if not is_bus:
+            yield from _mf4_rows(file, known)
     if is_bus:
         yield from _frames(path)
-    elif not rows:
-        raise LogError(
-            f'{path}: expected frames of a bus, or signals such as {next(iter(_signals(mapping)))}, found none'
-        )
-    yield from rows
 
 
-def _mf4_rows(file: Any, mapping: CanMapping) -> list[LogRow]:
-    """Return the samples of all signals that the mapping knows, in the order of their times."""
-    found: dict[float, dict[str, dict[str, float]]] = {}
-    taken = set()
-    for name, pair in _signals(mapping).items():
-        if pair in taken or name not in file.channels_db:
-            continue
-        taken.add(pair)
-        group, index = file.channels_db[name][0]
-        signal = file.get(group=group, index=index)
-        for time, value in zip(signal.timestamps.tolist(), signal.samples.astype(float).tolist()):
+def _mf4_rows(file: Any, known: dict[str, tuple[str, str]]) -> Iterator[LogRow]:
+    """Yield the samples of all signals that the mapping knows, in the order of their times."""
+    signals = {}
+    for name, pair in known.items():
+        if pair not in signals and name in file.channels_db:
+            group, index = file.channels_db[name][0]
+            signal = file.get(group=group, index=index)
+            signals[pair] = _samples(pair, signal.timestamps, signal.samples)
+    for time, samples in groupby(merge(*signals.values(), key=itemgetter(0)), key=itemgetter(0)):
+        numbers: dict[str, dict[str, float]] = {}
+        for _, (message, signal), value in samples:
+            numbers.setdefault(message, {})[signal] = value
+        yield LogRow(time, numbers)
+
+
+def _samples(pair: tuple[str, str], times: Any, values: Any) -> Iterator[tuple[float, tuple[str, str], float]]:
+    """Yield time, message and signal, and value of the finite samples of a signal, in the order of their times."""
+    order = times.argsort(kind='stable')
+    for k in range(0, len(order), AT_ONCE):
+        part = order[k : k + AT_ONCE]
+        for time, value in zip(times[part].tolist(), values[part].astype(float).tolist()):
             if math.isfinite(value):
-                found.setdefault(time, {}).setdefault(pair[0], {})[pair[1]] = value
-    return [LogRow(time, found[time]) for time in sorted(found)]
+                yield time, pair, value

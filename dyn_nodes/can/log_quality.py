@@ -33,7 +33,7 @@ class Finding(NamedTuple):
     """Something that is wrong.
 
     Attributes:
-        kind: `gap`, `missing`, `clock`, `frozen`, `saturated` or `rejected`.
+        kind: `gap`, `missing`, `clock`, `frozen`, `saturated`, `rejected` or `signals`: one contradicts another.
         what: message or `Message.Signal`; 'clock' for the log.
         times: how often.
         start: time of the longest or the first, s.  length: of the longest, s; 0 where it is an instant.

@@ -20,13 +20,13 @@ from dyn_nodes.can.dbc import read_dbc
 from dyn_nodes.can.frames import FrameReader
 from dyn_nodes.can.mapping import CanMapping
 from dyn_nodes.can.mapping_keys import MappingEntries
+from dyn_nodes.common.share import find_resource, named_file
 from dyn_nodes.model import Machine, load_machine
 from dyn_nodes.model.named_file import load_file
 from dyn_nodes.model.problems import MachineError, Problem, Report
 from dyn_nodes.model.schema import keys_of
 from dyn_nodes.model.schema_reader import SchemaReader
 from dyn_nodes.model.yaml_source import Entry
-from dyn_nodes.share import find_resource, named_file
 
 
 def load_mapping(given: str | Path) -> tuple[CanMapping, tuple[Problem, ...]]:

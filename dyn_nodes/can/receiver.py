@@ -11,9 +11,10 @@ from dyn_nodes.can.j1939 import EVERY_UNIT, NO_UNIT, destination, parameter_grou
 from dyn_nodes.can.mapping import ROUNDING, Channel, Frame, Key, number_limits, raw_limits
 from dyn_nodes.can.others import Others
 from dyn_nodes.can.plausibility import Plausibility
+from dyn_nodes.common.errors import UserError
 
 
-class RejectedError(ValueError):
+class RejectedError(UserError, ValueError):
     """A frame that is not used; `kind` is what is counted."""
 
     def __init__(self, kind: str, text: str) -> None:
@@ -97,7 +98,7 @@ class Receiver:
             self.others.take(identifier, now)
             return None
         self.plausibility.count(frame, now)
-        return self._counted(frame, lambda: self._use(frame, self._received(frame, bytes(data)), now))
+        return self._counted(frame, lambda: self._use(frame, self._received(frame, bytes(data), now), now))
 
     def take_numbers(self, frame: Frame, numbers: Mapping[str, float], now: float) -> Frame | None:
         """Take numbers of a message, by signal as the DBC scales them, at a time, s; return it where they are used."""
@@ -116,9 +117,11 @@ class Receiver:
         self.last.pop(frame.name, None)
         return frame
 
-    def _received(self, frame: Frame, data: bytes) -> dict[str, float]:
+    def _received(self, frame: Frame, data: bytes, now: float) -> dict[str, float]:
         """Return the numbers of a frame."""
         raw = self._decoded(frame, data)
+        if frame.counter:
+            self.plausibility.follow(frame, int(raw[frame.counter]), now)
         self._check_counter(frame, raw)
         used = [channel.signal for channel in frame.channels if channel.signal in raw]
         return {name: self._number(frame, name, raw[name]) for name in used}

@@ -12,7 +12,8 @@ import difflib
 import textwrap
 from typing import Any
 
-from dyn_nodes.printing import near, printable
+from dyn_nodes.common.errors import UserError
+from dyn_nodes.common.printing import near, printable
 
 WIDTH = 79
 """Greatest width of a line of help, so that it can be read and copied on a terminal of 80 columns."""
@@ -20,7 +21,7 @@ MACHINE_HELP = 'name of a machine of this package, or its URDF'
 CONFIG_HELP = "machine YAML, or the name of one of this package (the named machine's own)"
 
 
-class CommandError(Exception):
+class CommandError(UserError):
     """What the user asked for can't be done; the message says why, on one line."""
 
     def __init__(self, message: str, status: int = 1):

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.commands import MACHINE_HELP, CommandError, Subparsers, add_command
 from dyn_nodes.commands.attach_config import joined_config
+from dyn_nodes.common.printing import xml_remark
 from dyn_nodes.model.limits import NAME
-from dyn_nodes.printing import xml_remark
 
 if TYPE_CHECKING:
     from dyn_nodes.model import Machine
@@ -175,7 +175,7 @@ def _rename(root: Any, prefix: str) -> None:
 
 def _point_at_meshes(root: Any, urdf: Path) -> None:
     """Write meshes that are found from where the URDF lies as files: they are then found from elsewhere too."""
-    from dyn_nodes.share import find_mesh, folders_above
+    from dyn_nodes.common.share import find_mesh, folders_above
 
     for mesh in root.iter('mesh'):
         path = find_mesh(mesh.get('filename') or '', folders_above(urdf))

@@ -9,8 +9,8 @@ from typing import Any
 import yaml
 
 from dyn_nodes.commands import CommandError
-from dyn_nodes.printing import printable
-from dyn_nodes.textfile import LARGEST_YAML, TextFileError, load_yaml, read_text
+from dyn_nodes.common.printing import printable
+from dyn_nodes.common.textfile import LARGEST_YAML, TextFileError, load_yaml, read_text
 
 ELEMENTS = ('wheels', 'contacts', 'actuators', 'pumps', 'constraints', 'loads', 'joints')
 """Mappings by name, which are put together. Those of joints have joints for names."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from datetime import datetime
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command, bag_film, bag_import, bag_play, bag_view
@@ -82,7 +83,8 @@ def _record(args: argparse.Namespace) -> int:
         'use_sim_time': str(args.use_sim_time).lower(),
     }
     words = [word for name, value in parameters.items() for word in ('-p', f'{name}:={value}')]
-    return recorder_node.main(['recorder_node', '--ros-args', *words])
+    sys.argv = ['recorder_node', '--ros-args', *words]
+    return recorder_node.main()
 
 
 def _compare(args: argparse.Namespace) -> int:
@@ -91,25 +93,21 @@ def _compare(args: argparse.Namespace) -> int:
     Raises:
         CommandError: One of them can't be read.
     """
-    from dyn_nodes.printing import printable
-    from dyn_nodes.recording import BagError
-    from dyn_nodes.recording.comparison import compare_bags
+    from dyn_nodes.common.printing import printable
+    from dyn_nodes.middleware.bag_reader import compare_bags
 
-    try:
-        found = compare_bags(args.first, args.second)
-    except BagError as error:
-        raise CommandError(str(error)) from None
-    total = sum(first for first, _ in found.counts.values())
-    if found.identical:
-        print(f'identical: {total} messages on {len(found.counts)} topics, every byte of every file')
+    comparison = compare_bags(args.first, args.second)
+    total = sum(first for first, _ in comparison.counts.values())
+    if comparison.identical:
+        print(f'identical: {total} messages on {len(comparison.counts)} topics, every byte of every file')
         return 0
-    for item in found.differences:
-        counts = ' and '.join(str(count) for count in found.counts[item.topic])
+    for item in comparison.differences:
+        counts = ' and '.join(str(count) for count in comparison.counts[item.topic])
         times = [f'{message[0] * 1e-9:.9f} s' if message else 'nothing' for message in (item.first, item.second)]
         first = f'the first that differs is number {item.index}, at {" and ".join(times)}'
         print(f'{printable(item.topic)}: {counts} messages; {first}')
-    if found.same_messages:
-        print(f'the same {total} messages on {len(found.counts)} topics, but the files differ')
+    if comparison.same_messages:
+        print(f'the same {total} messages on {len(comparison.counts)} topics, but the files differ')
     return 1
 
 
@@ -119,13 +117,10 @@ def _info(args: argparse.Namespace) -> int:
     Raises:
         CommandError: There is no bag, or it can't be read.
     """
-    from dyn_nodes.printing import printable
-    from dyn_nodes.recording import BagError, bag_summary
+    from dyn_nodes.common.printing import printable
+    from dyn_nodes.middleware.bags import bag_summary
 
-    try:
-        summary = bag_summary(args.bag)
-    except BagError as error:
-        raise CommandError(str(error)) from None
+    summary = bag_summary(args.bag)
     files = [file.name for file in summary.files]
     rows = [
         ('Files:', ('\n' + ' ' * 19).join(files)),

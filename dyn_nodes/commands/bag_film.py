@@ -43,7 +43,7 @@ def run_film(args: argparse.Namespace) -> int:
     Raises:
         CommandError: an option, a bag or the file can't be used.
     """
-    from dyn_nodes.viewer.picture import FilmError, save
+    from dyn_nodes.viewer.picture import save
 
     size = _check(args)
     runs = [read_recorded(bag, args) for bag in args.bags]
@@ -59,8 +59,6 @@ def run_film(args: argparse.Namespace) -> int:
         pictures = _beside([_film(run, times, size, args, k) for k, run in enumerate(runs)])
         args.output.parent.mkdir(parents=True, exist_ok=True)
         save(args.output, pictures, 1.0 / args.rate)
-    except FilmError as error:
-        raise CommandError(str(error)) from None
     except OSError as error:
         raise CommandError(f'{args.output} cannot be written: {error.strerror or error}') from None
     print(f'{args.output}: {count} pictures, {count / args.rate:.1f} s, {args.output.stat().st_size / 1e6:.2f} MB')
@@ -89,7 +87,7 @@ def _check(args: argparse.Namespace) -> tuple[int, int]:
 
 
 def _film(run: Recorded, times: list[float], size: tuple[int, int], args: argparse.Namespace, place: int) -> list[Any]:
-    from dyn_nodes.printing import printable
+    from dyn_nodes.common.printing import printable
     from dyn_nodes.viewer.picture import film
 
     replay = run.replay

@@ -41,9 +41,9 @@ def run_import(args: argparse.Namespace) -> int:
     """
     from dyn_nodes.can.log_file import LogError
     from dyn_nodes.can.mapping_file import load_mapping
+    from dyn_nodes.middleware.bags import BagError
     from dyn_nodes.model.problems import MachineError
     from dyn_nodes.nodes.log_import import import_log
-    from dyn_nodes.recording import BagError
 
     directory = args.output if args.output is not None else args.log.with_suffix('')
     try:

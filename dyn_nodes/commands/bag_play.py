@@ -12,7 +12,7 @@ from typing import Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command
 from dyn_nodes.commands.ros_graph import absolute, cli_node, wait_until
-from dyn_nodes.printing import printable
+from dyn_nodes.common.printing import printable
 
 CLOCK, CLOCK_TYPE = '/clock', 'rosgraph_msgs/msg/Clock'
 QUEUE = 1000
@@ -72,15 +72,11 @@ def play(args: argparse.Namespace) -> int:
     Raises:
         CommandError: There is no bag, it can't be read, or an option is wrong.
     """
-    from dyn_nodes.recording import BagError
-    from dyn_nodes.recording.reading import BagReader
+    from dyn_nodes.middleware.bag_reader import BagReader
 
     _check(args)
-    try:
-        with BagReader(args.bag) as reader, cli_node() as node:
-            return _play(reader, node, args)
-    except BagError as error:
-        raise CommandError(str(error)) from None
+    with BagReader(args.bag) as reader, cli_node() as node:
+        return _play(reader, node, args)
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -97,7 +93,7 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _play(reader: Any, node: Any, args: argparse.Namespace) -> int:
-    from dyn_nodes.recording.screening import LATEST
+    from dyn_nodes.middleware.bags import LATEST
 
     connections = _wanted(reader.connections, args)
     publishers = _publishers(node, connections, _renamed(args.remap))

@@ -73,7 +73,7 @@ def run_view(args: argparse.Namespace) -> int:
 
 def _names(bags: list[str]) -> list[str]:
     """Return a short name of every bag, no two alike."""
-    from dyn_nodes.printing import printable
+    from dyn_nodes.common.printing import printable
 
     paths = [Path(bag).resolve() for bag in bags]
     short = [path.parent.name if path.name == 'bag' else path.stem for path in paths]

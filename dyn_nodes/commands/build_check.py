@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.elements import states_at_rest
-from dyn_nodes.guards.fastest_motion import Linearization
 from dyn_nodes.model.equilibrium import NoEquilibriumError
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.problems import MachineError, Problem
@@ -22,10 +21,10 @@ from dyn_nodes.model.rotations import matrix_of_quaternion, rpy_of_matrix
 from dyn_nodes.multibody.base_motion import base_coordinates, base_pose
 from dyn_nodes.simulation.assembly import Assembly, rest_deflections
 from dyn_nodes.simulation.constrained_machine import ConstrainedMachine, constrained_machine
+from dyn_nodes.simulation.guards.fastest_motion import Linearization
 from dyn_nodes.simulation.initial import settle, state_of_rest, statics_functions
 from dyn_nodes.simulation.start import check_upright, tilt_of
 
-Array = NDArray[np.float64]
 PAYLOAD = 'payload_mass'
 """Name of the parameter."""
 EXCHANGE_PERIOD = 1e-3

@@ -57,8 +57,8 @@ def run(args: argparse.Namespace) -> int:
 
 def cache_places() -> dict[str, Path]:
     """Return the directories by kind; none is made."""
-    from dyn_nodes.launching.session import log_root
-    from dyn_nodes.sealing import chosen_directory
+    from dyn_nodes.common.sealing import chosen_directory
+    from dyn_nodes.middleware.launching import log_root
 
     code = chosen_directory()
     return {**({'code': code} if code is not None else {}), 'logs': log_root()}

@@ -15,10 +15,10 @@ from rich.table import Table
 
 from dyn_nodes.commands import CONFIG_HELP, MACHINE_HELP, CommandError, Subparsers, add_command, tables
 from dyn_nodes.commands.refusal import print_problems
+from dyn_nodes.common.share import share_directory
 from dyn_nodes.measures import MEASURES, Measure
 from dyn_nodes.model import LoadReport, Machine, Problem, load_machine_report
 from dyn_nodes.model.named import YAML_ENDINGS, is_name, known_machines, machine_files
-from dyn_nodes.share import share_directory
 
 if TYPE_CHECKING:
     from dyn_nodes.model.shapes import Shapes
@@ -131,9 +131,9 @@ def checked(report: LoadReport) -> tuple[LoadReport, dict[str, Any] | None]:
 
 def _magnitudes(machine: Machine, loads: Mapping[str, float]) -> tuple[Problem, ...]:
     """Return warnings of numbers that do not fit each other, with the unit that they are probably in."""
+    from dyn_nodes.common.share import folders_above
     from dyn_nodes.model.magnitudes.machine import magnitude_warnings
     from dyn_nodes.model.shapes import Shapes
-    from dyn_nodes.share import folders_above
 
     shapes = Shapes(machine.urdf, folders_above(machine.sources[0]))
     return (*magnitude_warnings(machine, shapes, loads), *_meshes(machine, shapes))

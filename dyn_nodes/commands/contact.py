@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
         _print(report, assumed)
     if args.plot:
         from dyn_nodes.analysis.contact_plots import plot_report
-        from dyn_nodes.studies.plots import RESOLUTION, style
+        from dyn_nodes.analysis.plots import RESOLUTION, style
 
         try:
             with style():

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from dyn_nodes.commands import CommandError, Subparsers, add_command, add_machine_and_config, tables
 
 if TYPE_CHECKING:
-    from dyn_nodes.studies.grip_campaign import GripOutcome
+    from dyn_nodes.governor.campaign.grip_campaign import GripOutcome
 
 MOST_RUNS = 100_000
 FILE = 'drive.jsonl'
@@ -85,10 +85,10 @@ def _check(args: argparse.Namespace) -> None:
 def _outcomes(args: argparse.Namespace) -> list[tuple[GripOutcome, GripOutcome]]:
     from dyn_nodes.control.wheel_base import NoVehicleError
     from dyn_nodes.control.wheel_drive import DriveLimits
+    from dyn_nodes.governor.campaign.grip_campaign import GripBox, campaign, check_machine
+    from dyn_nodes.governor.grip_model import GripModelError
     from dyn_nodes.model.problems import MachineError
-    from dyn_nodes.monitor.grip_model import GripModelError
     from dyn_nodes.nodes.machines import machine_of
-    from dyn_nodes.studies.grip_campaign import GripBox, campaign, check_machine
 
     limits = DriveLimits(args.speed, args.turn, args.acceleration, args.turn_acceleration)
     box = GripBox(limits, args.seconds, math.radians(args.slope), args.period)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command
-from dyn_nodes.extras import lacking
+from dyn_nodes.common.extras import lacking
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -22,7 +22,7 @@ from dyn_nodes.commands.live_state import LiveState, render
 if TYPE_CHECKING:
     from dyn_nodes.commands.demo_cockpit import DemoCockpit
     from dyn_nodes.commands.live_feed import LiveFeed
-    from dyn_nodes.launching import ChildState, LaunchSession
+    from dyn_nodes.middleware.launching import ChildState, LaunchSession
 
 MAIN_NODES = ('composition_node', 'dynamics_node')
 SPARE = ('viewer_node',)  # a run goes on without these
@@ -70,7 +70,7 @@ def run_nodes(
     Raises:
         CommandError: the nodes can't be started.
     """
-    from dyn_nodes.launching import LaunchError, LaunchSession, find_launch_file
+    from dyn_nodes.middleware.launching import LaunchError, LaunchSession, find_launch_file
 
     run = DemoRun(directory / 'bag', directory / 'log')
     run.logs.mkdir(parents=True, exist_ok=True)

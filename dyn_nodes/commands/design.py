@@ -59,14 +59,9 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Find and show layouts; return 0 where every one of them is isotropic, else 1."""
-    from dyn_nodes.multibody.isotropic_design import ImpossibleDesignError
-
-    try:
-        designs = _found(args)
-    except ImpossibleDesignError as error:
-        raise CommandError(str(error)) from None
+    designs = _found(args)
     if args.json:
-        from dyn_nodes.studies.isotropic_output import as_json
+        from dyn_nodes.analysis.isotropic_output import as_json
 
         print(json.dumps(as_json(designs), indent=2))
     else:
@@ -154,8 +149,8 @@ def _nearest(args: argparse.Namespace, alpha: list[float]) -> Design:
 def _print(designs: list[Design], count: int) -> None:
     from rich.table import Table
 
+    from dyn_nodes.analysis.isotropic_output import table_rows
     from dyn_nodes.multibody.isotropic_design import freedom
-    from dyn_nodes.studies.isotropic_output import table_rows
 
     console = tables.console(110)
     for design in designs:
@@ -178,7 +173,7 @@ def _print(designs: list[Design], count: int) -> None:
 
 
 def _write(designs: list[Design], args: argparse.Namespace) -> None:
-    from dyn_nodes.studies.isotropic_output import draw, vehicle_yaml
+    from dyn_nodes.analysis.isotropic_output import draw, vehicle_yaml
 
     try:
         if args.map:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.commands import CONFIG_HELP, MACHINE_HELP, CommandError, Subparsers, add_command, tables
 from dyn_nodes.commands.machine_report import machine_report
-from dyn_nodes.printing import printable
+from dyn_nodes.common.printing import printable
 
 if TYPE_CHECKING:
     from dyn_nodes.analysis.hydraulic_fit import ActuatorFit
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _fit(machine: Machine, args: argparse.Namespace) -> tuple[list[ActuatorFit], list[str], list[str]]:
     """Return the fits, why others failed, and why others, none of them chosen, have nothing to be fitted to."""
-    from dyn_nodes.analysis.bag_reading import BagReadingError, read_bag
+    from dyn_nodes.analysis.bag_reading import read_bag
     from dyn_nodes.analysis.hydraulic_fit import FitError, NothingToFitError, fit_actuator
     from dyn_nodes.analysis.hydraulic_recording import actuator_record, is_recorded
     from dyn_nodes.model.actuators import hydraulic
@@ -71,10 +71,7 @@ def _fit(machine: Machine, args: argparse.Namespace) -> tuple[list[ActuatorFit],
         chosen = [hydraulic(own) for own in _chosen(machine, args.actuator) if args.actuator or own.takes_oil]
     except ValueError as error:
         raise CommandError(str(error)) from None
-    try:
-        data = read_bag(args.bag, namespace=args.namespace)
-    except BagReadingError as error:
-        raise CommandError(str(error)) from None
+    data = read_bag(args.bag, namespace=args.namespace)
     if not args.actuator:
         chosen = [actuator for actuator in chosen if is_recorded(data, actuator)]
         if not chosen:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.commands import CONFIG_HELP, CommandError, Subparsers, add_command, tables
 from dyn_nodes.commands.machine_report import add_machine, sound_machine
-from dyn_nodes.printing import printable
+from dyn_nodes.common.printing import printable
 
 if TYPE_CHECKING:
     from dyn_nodes.analysis.machine_fit import MachineFit

@@ -11,16 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
-from dyn_nodes.printing import printable
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.printing import printable
 
 if TYPE_CHECKING:
     from dyn_nodes.analysis.machine_log import Samples
     from dyn_nodes.analysis.speed_fit import SpeedFit
 
-Array = NDArray[np.float64]
 Signals = dict[str, tuple[Array, Array]]
 """Times and values of a signal by its name."""
 TIMES = ('time', 't', 'timestamp')
@@ -137,12 +136,9 @@ def _row(place: str, names: list[str], cells: list[str]) -> list[float]:
 
 
 def _bag(path: Path, namespace: str | None) -> tuple[Signals, Signals]:
-    from dyn_nodes.analysis.bag_reading import BagReadingError, read_bag
+    from dyn_nodes.analysis.bag_reading import read_bag
 
-    try:
-        data = read_bag(path, namespace=namespace)
-    except BagReadingError as error:
-        raise CommandError(str(error)) from None
+    data = read_bag(path, namespace=namespace)
     for topic in ('valve_commands', 'joint_states'):
         if topic not in data.tables:
             known = printable(', '.join(sorted(data.counts)))

@@ -17,15 +17,16 @@ from dyn_nodes.commands import (
     governor_counts,
     governor_cycles,
     governor_report,
+    governor_sensors,
     governor_stops,
     governor_sum,
     tables,
 )
 
 if TYPE_CHECKING:
+    from dyn_nodes.governor.campaign.campaign import Record
+    from dyn_nodes.governor.campaign.cases import Box, Case
     from dyn_nodes.model.machine import Machine
-    from dyn_nodes.studies.governor_campaign import Record
-    from dyn_nodes.studies.governor_cases import Box, Case
 
 MOST_RUNS = 1_000_000
 WORST = 5
@@ -104,6 +105,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
     governor_cycles.add_verb(verbs)
     governor_stops.add_verb(verbs)
+    governor_sensors.add_verb(verbs)
     governor_report.add_verb(verbs)
     governor_sum.add_verb(verbs)
 
@@ -111,7 +113,13 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the adversary; the exit status is 0 where no wheel lifted with the governor. Or run another verb."""
     if args.verb != 'test':
-        verbs = {'cycles': governor_cycles, 'stops': governor_stops, 'report': governor_report, 'sum': governor_sum}
+        verbs = {
+            'cycles': governor_cycles,
+            'stops': governor_stops,
+            'sensors': governor_sensors,
+            'report': governor_report,
+            'sum': governor_sum,
+        }
         return verbs[args.verb].run(args)
     governor_box.check(args, TEST_BOUNDS)
     if args.efforts and args.bring_down:
@@ -136,7 +144,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _given_cases(args: argparse.Namespace, box: Box) -> list[Case]:
-    from dyn_nodes.studies.governor_campaign import read_cases
+    from dyn_nodes.governor.campaign.campaign import read_cases
 
     if args.cases is None:
         return []
@@ -152,8 +160,8 @@ def _records(
     args: argparse.Namespace, machine: Machine, box: Box, path: Path | None
 ) -> tuple[list[Record], list[Record], int]:
     """Return the runs with the governor, those without it, and how many of all the file had."""
-    from dyn_nodes.studies.governor_campaign import Campaign, random_cases
-    from dyn_nodes.studies.governor_search import SearchSettings, search
+    from dyn_nodes.governor.campaign.campaign import Campaign, random_cases
+    from dyn_nodes.governor.campaign.search import SearchSettings, search
 
     cases = _given_cases(args, box) + random_cases(box, args.runs, args.seed, args.first)
     with (
@@ -181,8 +189,8 @@ def _records(
 def _result(
     args: argparse.Namespace, governed: list[Record], free: list[Record], box: Box, repeated: int
 ) -> dict[str, Any]:
-    from dyn_nodes.studies.governor_campaign import summary, worst
-    from dyn_nodes.studies.governor_replay import write_tasks
+    from dyn_nodes.governor.campaign.campaign import summary, worst
+    from dyn_nodes.governor.campaign.replay import write_tasks
 
     bad = worst(governed, args.worst)
     is_played = args.out is not None and not args.efforts  # a task has volts

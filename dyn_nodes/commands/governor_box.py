@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from dyn_nodes.commands import CommandError, add_machine_and_config
 
 if TYPE_CHECKING:
-    from dyn_nodes.control.tip_over_governor import GovernorSettings
+    from dyn_nodes.governor.campaign.cases import Box
+    from dyn_nodes.governor.campaign.troubles import TroubleBox
+    from dyn_nodes.governor.tip_over_governor import GovernorSettings
     from dyn_nodes.model.machine import Machine
-    from dyn_nodes.studies.governor_cases import Box
-    from dyn_nodes.studies.governor_troubles import TroubleBox
 
 BOUNDS = {
     'seed': (0, 2**32),
@@ -140,8 +140,8 @@ def machine_and_box(args: argparse.Namespace) -> tuple[Machine, Box]:
     Raises:
         CommandError: there is no such machine, or no governor holds it.
     """
+    from dyn_nodes.governor.campaign.cases import box_of
     from dyn_nodes.nodes.machines import machine_of
-    from dyn_nodes.studies.governor_cases import box_of
 
     try:
         machine, efforts = machine_of(args.machine, args.config), getattr(args, 'efforts', False)
@@ -156,7 +156,7 @@ def machine_and_box(args: argparse.Namespace) -> tuple[Machine, Box]:
 
 
 def _troubles(args: argparse.Namespace) -> TroubleBox:
-    from dyn_nodes.studies.governor_troubles import TroubleBox
+    from dyn_nodes.governor.campaign.troubles import TroubleBox
 
     return TroubleBox(
         oil=0.01 * args.oil_error,
@@ -177,13 +177,13 @@ def _doubts(args: argparse.Namespace) -> dict[str, float]:
 
 def settings(args: argparse.Namespace) -> GovernorSettings:
     """Return the settings of the governor, which allows for the errors and the delay that are given."""
-    from dyn_nodes.control.tip_over_governor import GovernorSettings
+    from dyn_nodes.governor.tip_over_governor import GovernorSettings
 
     given: dict[str, Any] = {name: value for name in CARE if (value := getattr(args, name)) is not None}
     given |= {} if getattr(args, 'unaware', False) else _doubts(args)
     given['bring_down'] = getattr(args, 'bring_down', False)
     if getattr(args, 'efforts', False):
-        from dyn_nodes.monitor.effort_stops import JERK
+        from dyn_nodes.governor.effort_predictor import JERK
 
         given['rate'] = JERK if args.jerk is None else args.jerk
     return replace(GovernorSettings(), **given)

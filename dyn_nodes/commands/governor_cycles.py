@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dyn_nodes.commands import CommandError, add_command, add_machine_and_config, governor_box, tables
 
 if TYPE_CHECKING:
-    from dyn_nodes.studies.work_cycles import Compared
+    from dyn_nodes.governor.campaign.work_cycles import Compared
 
 
 def add_verb(verbs: Any) -> None:
@@ -54,23 +54,19 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _compared(args: argparse.Namespace) -> list[Compared]:
+    from dyn_nodes.governor.campaign.cases import box_of
+    from dyn_nodes.governor.campaign.cycles_file import load_cycles
+    from dyn_nodes.governor.campaign.governed_run import Rig
+    from dyn_nodes.governor.campaign.work_cycles import DEFAULT, WorkCycles
     from dyn_nodes.model.equilibrium import NoEquilibriumError
-    from dyn_nodes.model.problems import MachineError
     from dyn_nodes.nodes.machines import machine_of
-    from dyn_nodes.studies.cycles_file import load_cycles
-    from dyn_nodes.studies.governed_run import Rig
-    from dyn_nodes.studies.governor_cases import box_of
-    from dyn_nodes.studies.work_cycles import DEFAULT, WorkCycles
 
     try:
         machine = machine_of(args.machine, args.config)
         box_of(machine)
     except ValueError as error:
         raise CommandError(str(error).replace("parameter 'machine': ", '')) from None
-    try:
-        cycles = load_cycles(args.cycles or DEFAULT, machine)
-    except MachineError as error:
-        raise CommandError(str(error)) from None
+    cycles = load_cycles(args.cycles or DEFAULT, machine)
     work = WorkCycles(Rig(machine, governor_box.settings(args)))
     result = []
     for cycle in cycles:
@@ -82,7 +78,7 @@ def _compared(args: argparse.Namespace) -> list[Compared]:
 
 
 def _result(compared: list[Compared]) -> dict[str, Any]:
-    from dyn_nodes.studies.work_cycles import ALLOWED
+    from dyn_nodes.governor.campaign.work_cycles import ALLOWED
 
     counted = [own for own in compared if own.safe]
     free = sum(own.free.time for own in counted)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.commands import CommandError, add_command, tables
-from dyn_nodes.printing import printable
+from dyn_nodes.common.printing import printable
 
 if TYPE_CHECKING:
     from dyn_nodes.analysis.interventions import Intervention, Interventions
@@ -45,15 +45,11 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         CommandError: the bag can't be used.
     """
-    from dyn_nodes.analysis.bag_reading import BagReadingError
     from dyn_nodes.analysis.interventions import read_interventions
 
     if not 0 <= args.worst <= 100_000:
         raise CommandError(f'--worst: expected 0 to 100000, found {args.worst}')
-    try:
-        found = read_interventions(args.bag, args.namespace)
-    except BagReadingError as error:
-        raise CommandError(str(error)) from None
+    found = read_interventions(args.bag, args.namespace)
     worst = found.worst(args.worst)
     if args.json:
         print(json.dumps(_as_json(found, worst, args.bag), indent=2))

@@ -56,8 +56,8 @@ def run(args: argparse.Namespace) -> int:
     machine, box = governor_box.machine_and_box(args)
     path = governor_box.runs_file(args, 'stops.jsonl')
 
-    from dyn_nodes.studies.emergency_stops import STOPS, emergency_stops, released_levers
-    from dyn_nodes.studies.governor_campaign import Campaign, random_cases
+    from dyn_nodes.governor.campaign.campaign import Campaign, random_cases
+    from dyn_nodes.governor.campaign.emergency_stops import STOPS, emergency_stops, released_levers
 
     every = round(max(round(args.every / 0.01), 1) * 0.01, 2)
     kept = round(1e-3 * args.kept, 3)

@@ -33,13 +33,10 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         CommandError: a file can't be used.
     """
-    from dyn_nodes.studies.governor_pieces import PiecesError, sum_up
+    from dyn_nodes.governor.campaign.pieces import sum_up
 
     reports = [(str(path), _report(path)) for path in args.reports]
-    try:
-        found = sum_up(reports)
-    except PiecesError as error:
-        raise CommandError(str(error)) from None
+    found = sum_up(reports)
     if args.json:
         print(json.dumps(found, indent=2))
     else:
@@ -49,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _report(path: Path) -> dict[str, Any]:
-    from dyn_nodes.studies.governor_pieces import sum_up
+    from dyn_nodes.governor.campaign.pieces import sum_up
 
     try:
         found = json.loads(path.read_text())

@@ -12,7 +12,7 @@ from typing import Any
 from dyn_nodes.commands import CommandError, Subparsers, add_command
 from dyn_nodes.commands.node_graph import Talk
 from dyn_nodes.commands.ros_graph import add_spin_time, cli_node, full_name, is_hidden, wait_for_discovery
-from dyn_nodes.printing import printable
+from dyn_nodes.common.printing import printable
 
 EVERYWHERE = ('/rosout', '/parameter_events')
 """Topics of every node: left out unless all are asked for."""

@@ -119,9 +119,9 @@ def _write_and_check(machine: Machine, urdf: Path, loops: Loops, lightest: float
     """
     from dyn_nodes.commands.init_guess import guess_machine
     from dyn_nodes.commands.init_joints import drive_passive_joints
+    from dyn_nodes.common.share import folders_above
     from dyn_nodes.model.mimic import read_mimics
     from dyn_nodes.model.shapes import Shapes
-    from dyn_nodes.share import folders_above
 
     shapes = Shapes(machine.urdf, folders_above(urdf))
     guess = guess_machine(machine, shapes, {**read_mimics(machine.urdf), **loops.mimics}, loops, lightest)

@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import ConvexHull, QhullError
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.limits import NAME
 from dyn_nodes.model.machine import Joint, Machine
 from dyn_nodes.model.shapes import Shapes
 
-Array = NDArray[np.float64]
 WHEEL = re.compile(r'wheel|cast[eo]r|tyre|tire|track|roller', re.IGNORECASE)
 FOOT = re.compile(r'foot|feet|toe|outrigger|stabili[sz]er|jack|(^|_)(leg|sole)(_|$)', re.IGNORECASE)
 TRACK = re.compile(r'track|crawler', re.IGNORECASE)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyn_nodes.commands.init_contacts import Contact, find_contacts
 from dyn_nodes.commands.init_joints import Followers, Joints, Loops, guess_joints, start_positions
@@ -16,7 +15,6 @@ from dyn_nodes.model.mimic import Mimic
 from dyn_nodes.model.posture import link_poses
 from dyn_nodes.model.shapes import Shapes
 
-Array = NDArray[np.float64]
 SAG = 0.008
 """Static sag over the greatest distance of two contacts: 25 mm of a log-loader, 4 mm of a robot of half a metre."""
 MOST_SAG = 0.3

@@ -9,15 +9,14 @@ from itertools import chain, count
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyn_nodes.commands.init_contacts import Contact
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.limits import NAME
 from dyn_nodes.model.machine import Joint, Machine
 from dyn_nodes.model.mimic import Mimic, resolved
 from dyn_nodes.model.posture import inertia_along, link_poses
 
-Array = NDArray[np.float64]
 MARGIN = 0.01
 """Of a joint's range: how far inside its limits it starts where 0 is outside."""
 SINGULAR = 1e-10

@@ -10,8 +10,8 @@ import numpy as np
 from dyn_nodes.commands.init_contacts import Contact
 from dyn_nodes.commands.init_guess import DAMPING_RATIO, Guess
 from dyn_nodes.commands.init_joints import Joints
+from dyn_nodes.common.printing import printable, yaml_word
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.printing import printable, yaml_word
 
 HEAD = """\
 # {name}: what {urdf} can not say. A first version, written by `dyn-nodes init`.

@@ -30,9 +30,14 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         CommandError: The file or the arguments are wrong.
     """
-    from dyn_nodes.launching import LaunchError, declared_arguments, find_launch_file, run_launch
-    from dyn_nodes.launching.runner import parse_launch_arguments
-    from dyn_nodes.share import PACKAGE
+    from dyn_nodes.common.share import PACKAGE
+    from dyn_nodes.middleware.launching import (
+        LaunchError,
+        declared_arguments,
+        find_launch_file,
+        parse_launch_arguments,
+        run_launch,
+    )
 
     words, package, name = list(args.arguments), PACKAGE, args.file
     try:
@@ -53,9 +58,8 @@ def _is_package(name: str, word: str) -> bool:
     Raises:
         LaunchError: the second word is a misspelt argument.
     """
-    from dyn_nodes.launching import LaunchError, find_launch_file
-    from dyn_nodes.launching.runner import parse_launch_arguments
-    from dyn_nodes.share import PACKAGE, ament_prefix
+    from dyn_nodes.common.share import PACKAGE, ament_prefix
+    from dyn_nodes.middleware.launching import LaunchError, find_launch_file, parse_launch_arguments
 
     if name == PACKAGE or ament_prefix(name) is not None:
         return True

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from dyn_nodes.commands import CommandError, Subparsers, add_command, add_machine_and_config, tables
 
 if TYPE_CHECKING:
-    from dyn_nodes.linear import LinearModel
     from dyn_nodes.model.assumptions import Assumption
     from dyn_nodes.model.machine import Machine
+    from dyn_nodes.simulation.linear import LinearModel
     from dyn_nodes.simulation.plant import Plant
 
 PERIOD = 1e-3
@@ -101,8 +101,8 @@ def _check(args: argparse.Namespace) -> None:
 
 def _model(args: argparse.Namespace) -> tuple[Plant, LinearModel, list[str]]:
     """Return the machine in its state, the model, and what is to be said about the state."""
-    from dyn_nodes.linear import Linearizer
     from dyn_nodes.nodes.machines import checked_payload, joint_positions, machine_of
+    from dyn_nodes.simulation.linear import Linearizer
     from dyn_nodes.simulation.plant import Plant, PlantDivergedError
 
     try:
@@ -153,14 +153,12 @@ def _inputs(texts: list[str]) -> dict[str, float]:
 
 
 def _from_bag(args: argparse.Namespace, plant: Plant) -> tuple[Any, Any, list[str]]:
-    from dyn_nodes.analysis.bag_reading import BagReadingError, read_bag
+    from dyn_nodes.analysis.bag_reading import read_bag
     from dyn_nodes.analysis.recorded_state import recorded_state
 
     try:
         data = read_bag(args.bag, namespace=args.namespace)
         found = recorded_state(plant.system, data, args.at, plant.x, plant.u)
-    except BagReadingError as error:
-        raise CommandError(str(error)) from None
     except OSError as error:
         raise CommandError(f'{error.filename or args.bag}: {error.strerror or error}') from None
     notes = [f'state of {args.bag} at {found.time:g} s']
@@ -236,7 +234,7 @@ def _write_npz(path: Path, model: LinearModel) -> None:
 
 def _write_plot(path: Path, model: LinearModel, pair: tuple[str, str] | None) -> None:
     from dyn_nodes.analysis.linear_plots import plot_model
-    from dyn_nodes.studies.plots import RESOLUTION, style
+    from dyn_nodes.analysis.plots import RESOLUTION, style
 
     with style():
         plot_model(model, pair).savefig(path, dpi=RESOLUTION)

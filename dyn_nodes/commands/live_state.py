@@ -13,7 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from dyn_nodes.compiling import COMPILED, COMPILING
+from dyn_nodes.common.compiling import COMPILED, COMPILING
 from dyn_nodes.measures import CAUTION, DANGER, OK, Levels, measure_of
 from dyn_nodes.viewer.gauges import Scale
 from dyn_nodes.viewer.snapshot import Margin

@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
         for problem in report.problems:
             print(problem, file=sys.stderr)
         return 1
-    from dyn_nodes.analysis.load_chart import ChartSettings, LoadChartError, load_chart
+    from dyn_nodes.analysis.load_chart import ChartSettings, load_chart
     from dyn_nodes.analysis.load_chart_output import as_json, write_all
     from dyn_nodes.model.assumptions import friction_of, lines, plain, slope_of
 
@@ -110,11 +110,8 @@ def run(args: argparse.Namespace) -> int:
         swing_step=math.radians(args.swing_step),
         rigid=args.rigid,
     )
-    try:
-        chart = load_chart(machine, settings)
-        found = None if args.map is None else _map(machine, settings, args.map)
-    except LoadChartError as error:
-        raise CommandError(str(error)) from None
+    chart = load_chart(machine, settings)
+    found = None if args.map is None else _map(machine, settings, args.map)
     assumed = (*(() if args.slope else slope_of(machine, '--slope')), *friction_of(machine, 'friction of the ground'))
     if args.json:
         print(json.dumps({**as_json(chart), 'assumed': plain(assumed)}))

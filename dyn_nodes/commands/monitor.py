@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dyn_nodes.commands import CommandError, Subparsers, add_command, monitor_payload, monitor_replay, tables
 
 if TYPE_CHECKING:
-    from dyn_nodes.studies.measured_run import MeasuredRun
+    from dyn_nodes.analysis.measured_run import MeasuredRun
 
 
 class Task(NamedTuple):
@@ -129,10 +129,10 @@ def _print_assumed(assumed: list[dict[str, Any]]) -> None:
 
 
 def _measured(name: str, payload: float | None, seed: int, rate: float) -> MeasuredRun:
+    from dyn_nodes.analysis.measured_run import measure, reference_task, thrown_levers, work_cycle
+    from dyn_nodes.common.share import find_resource
     from dyn_nodes.model import load_machine
-    from dyn_nodes.share import find_resource
-    from dyn_nodes.studies.measured_run import measure, reference_task, thrown_levers, work_cycle
-    from dyn_nodes.studies.measured_samples import SensorModel
+    from dyn_nodes.monitor.measured_samples import SensorModel
 
     if not 20.0 <= rate <= 1000.0:
         raise CommandError(f'--rate: expected 20 to 1000 Hz, found {rate:g}')
@@ -148,7 +148,7 @@ def _measured(name: str, payload: float | None, seed: int, rate: float) -> Measu
 def _bag(args: argparse.Namespace) -> int:
     from pathlib import Path
 
-    from dyn_nodes.studies.measured_run import write_bag
+    from dyn_nodes.analysis.measured_run import write_bag
 
     if Path(args.directory).exists():
         raise CommandError(f'{args.directory}: the bag directory exists; nothing is ever overwritten')
@@ -160,8 +160,8 @@ def _bag(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> int:
-    from dyn_nodes.studies.measured_run import full_scale
-    from dyn_nodes.studies.monitor_check import deviations, misjudged, replay
+    from dyn_nodes.analysis.measured_run import full_scale
+    from dyn_nodes.analysis.monitor_check import deviations, misjudged, replay
 
     if not 0.1 <= args.stiffness <= 10.0:
         raise CommandError(f'--stiffness: expected 0.1 to 10, found {args.stiffness:g}')
@@ -189,7 +189,7 @@ def _check(args: argparse.Namespace) -> int:
 
 
 def _errors(args: argparse.Namespace) -> int:
-    from dyn_nodes.studies.monitor_check import CHECKED, QUANTITIES, deviations, misjudged, replay
+    from dyn_nodes.analysis.monitor_check import CHECKED, QUANTITIES, deviations, misjudged, replay
 
     for error in args.errors:
         if not 0.0 < error < 100.0:
@@ -243,7 +243,7 @@ def _table(*headings: str) -> Any:
 
 
 def _print(results: list[dict[str, Any]], scale: dict[str, float], sensors: Any) -> None:
-    from dyn_nodes.studies.monitor_check import CHECKED
+    from dyn_nodes.analysis.monitor_check import CHECKED
 
     console = _console()
     console.print('100 %: ' + ', '.join(f'{name} {value:.6g}' for name, value in scale.items()))

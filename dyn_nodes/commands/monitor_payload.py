@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.commands import CONFIG_HELP, CommandError, tables
-from dyn_nodes.processes import LastingPool
+from dyn_nodes.common.processes import LastingPool
 
 if TYPE_CHECKING:
+    from dyn_nodes.analysis.payload_check import PayloadResult
     from dyn_nodes.model.machine import Machine
-    from dyn_nodes.studies.payload_check import PayloadResult
 
 MOST_CASES = 1_000_000
 FILE = 'payload.jsonl'
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         results = _results(args, machine)
     except OSError as error:
         raise CommandError(f'{error.filename or args.out}: {error.strerror or error}') from None
-    from dyn_nodes.studies.payload_check import missed, summary
+    from dyn_nodes.analysis.payload_check import missed, summary
 
     assert machine.payload is not None
     found = summary(results, machine.payload.limit)
@@ -103,7 +103,7 @@ def _results(args: argparse.Namespace, machine: Machine) -> list[PayloadResult]:
 
 
 def _checked(args: argparse.Namespace, machine: Machine) -> Iterator[PayloadResult]:
-    from dyn_nodes.studies.payload_check import begin_worker, check_in_worker
+    from dyn_nodes.analysis.payload_check import begin_worker, check_in_worker
 
     numbers = [(args.seed, number, args.steps) for number in range(args.cases)]
     begin_worker(machine)  # whatever has to be compiled, once
@@ -151,8 +151,8 @@ def _errors(args: argparse.Namespace, machine: Machine) -> int:
     """Print the effect of errors that the estimator does not know of."""
     from rich.table import Table
 
-    from dyn_nodes.studies.payload_cases import CaseRig, rough_machine
-    from dyn_nodes.studies.payload_errors import WRONG, check_wrong, row
+    from dyn_nodes.analysis.payload_cases import CaseRig, rough_machine
+    from dyn_nodes.analysis.payload_errors import WRONG, check_wrong, row
 
     rig = CaseRig(rough_machine(machine))
     rows = [

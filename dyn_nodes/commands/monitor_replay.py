@@ -52,8 +52,8 @@ def run(args: argparse.Namespace) -> int:
     from dyn_nodes.commands.progress import make_with_progress
     from dyn_nodes.commands.summary_text import print_summary
     from dyn_nodes.middleware import InvalidParameterTypeException, InvalidParameterValueException
+    from dyn_nodes.middleware.bags import BagError
     from dyn_nodes.nodes.monitor_replay import replay_bag
-    from dyn_nodes.recording import BagError
 
     directory = args.out if args.out is not None else args.bag.with_name(f'{args.bag.name}_replay')
     if directory.exists():
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _config(given: str) -> Path | None:
-    from dyn_nodes.share import named_file
+    from dyn_nodes.common.share import named_file
 
     return named_file(given, 'config') if given else None
 
@@ -131,3 +131,5 @@ def _print(replayed: Replayed) -> None:
         console.print(f'payload at the end: {replayed.payload[0]:.0f} to {replayed.payload[1]:.0f} kg')
     refused = ', '.join(f'{count} {kind}' for kind, count in replayed.refused.items())
     console.print(f'{replayed.instants} joint states used{f"; refused: {refused}" if refused else ""}')
+    for name, text in (replayed.faults or {}).items():
+        console.print(f'{name}: {text}: no margins from then on')

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
-from dyn_nodes.printing import near
+from dyn_nodes.common.printing import near
 
 if TYPE_CHECKING:
-    from dyn_nodes.deformable.deformable_object import DeformableObject
-    from dyn_nodes.deformable.object_check import ObjectFacts
+    from dyn_nodes.teams.deformable.deformable_object import DeformableObject
+    from dyn_nodes.teams.deformable.object_check import ObjectFacts
 
 MOST_FREQUENCIES = 50
 ROUND_OFF = 1e-9
@@ -45,9 +45,9 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check and print; return 0, or 1 where the file has faults."""
-    from dyn_nodes.deformable.object_check import object_facts, refinement
-    from dyn_nodes.deformable.object_file import load_object
     from dyn_nodes.model import MachineError
+    from dyn_nodes.teams.deformable.object_check import object_facts, refinement
+    from dyn_nodes.teams.deformable.object_file import load_object
 
     if not 0 <= args.frequencies <= MOST_FREQUENCIES:
         raise CommandError(f'--frequencies: expected 0 to {MOST_FREQUENCIES}, found {args.frequencies}', 2)
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _file(given: str) -> Path:
     """Return a file by its path, or by its name in the share."""
-    from dyn_nodes.share import find_resource, share_directory
+    from dyn_nodes.common.share import find_resource, share_directory
 
     if Path(given).exists() or '/' in given or Path(given).suffix:
         return Path(given)
@@ -110,7 +110,7 @@ def _print(item: DeformableObject, facts: ObjectFacts, change: list[float] | Non
     more = f' and {len(facts.stiffness) - SHOWN} more' if len(facts.stiffness) > SHOWN else ''
     say(f'  stiffness         {_row(facts.stiffness[:SHOWN])}{more} N/m between the grasps')
     if change is not None:
-        from dyn_nodes.deformable.object_check import SETTLED
+        from dyn_nodes.teams.deformable.object_check import SETTLED
 
         worst = max(abs(value) for value in change)
         verdict = 'fine enough' if worst < SETTLED else f'expected below {100.0 * SETTLED:g} %: use more divisions'

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
-from dyn_nodes.printing import near
+from dyn_nodes.common.printing import near
 
 if TYPE_CHECKING:
+    from dyn_nodes.analysis.omni_config import OmniMachine
+    from dyn_nodes.analysis.omni_levels import OmniRun
     from dyn_nodes.control.platform_path import Path as PlannedPath
-    from dyn_nodes.studies.omni_config import OmniMachine
-    from dyn_nodes.studies.omni_levels import OmniRun
 
 VERBS = {
     'rates': 'Level 1: compute rates and accelerations of wheels and rollers along a path.',
@@ -68,9 +68,8 @@ def _add_verb(parser: argparse.ArgumentParser, verb: str) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compute, print and write; return 0, or 1 where a file has faults or the limits are too low."""
+    from dyn_nodes.analysis.omni_levels import run_levels
     from dyn_nodes.model import MachineError
-    from dyn_nodes.studies.omni import NoTorquesError
-    from dyn_nodes.studies.omni_levels import run_levels
 
     try:
         machine = _vehicle(args)
@@ -81,10 +80,8 @@ def run(args: argparse.Namespace) -> int:
     except MachineError as error:
         print(error, file=sys.stderr)
         return 1
-    except NoTorquesError as error:
-        raise CommandError(str(error)) from None
     if args.json:
-        from dyn_nodes.studies.omni_output import as_json
+        from dyn_nodes.analysis.omni_output import as_json
 
         print(json.dumps(as_json(result)))
     else:
@@ -94,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _vehicle(args: argparse.Namespace) -> OmniMachine:
-    from dyn_nodes.studies.omni_config import load_omni_machine
+    from dyn_nodes.analysis.omni_config import load_omni_machine
 
     machine = load_omni_machine(_file(args.vehicle, 'vehicle', 'config/omni'))
     try:
@@ -111,7 +108,7 @@ def _vehicle(args: argparse.Namespace) -> OmniMachine:
 
 def _file(given: str, what: str, folder: str) -> Path:
     """Return a file by its path, or by its name in a folder of the share."""
-    from dyn_nodes.share import find_resource, share_directory
+    from dyn_nodes.common.share import find_resource, share_directory
 
     if Path(given).exists() or '/' in given or Path(given).suffix:
         return Path(given)
@@ -141,8 +138,8 @@ def _pairs(option: str, given: list[str], machine: OmniMachine, least: float) ->
 
 def _path(given: str) -> tuple[str, PlannedPath, tuple[float, float]]:
     """Return name, path, and its first and last time, s."""
+    from dyn_nodes.analysis.omni_levels import NAMED_DURATION, NAMED_PATHS
     from dyn_nodes.control.waypoint_path import load_waypoints
-    from dyn_nodes.studies.omni_levels import NAMED_DURATION, NAMED_PATHS
 
     if given in NAMED_PATHS:
         return given, NAMED_PATHS[given][1](), (0.0, NAMED_DURATION)
@@ -167,8 +164,8 @@ def _times(span: tuple[float, float], step: float) -> Any:
 
 
 def _torques(file: str, machine: OmniMachine) -> Callable[[float], Any]:
+    from dyn_nodes.analysis.omni_levels import torque_history
     from dyn_nodes.control.waypoint_path import read_columns
-    from dyn_nodes.studies.omni_levels import torque_history
 
     table = read_columns(file, ('time', *(f'{name}_torque' for name in machine.drives)))
     return torque_history(table[:, 0], table[:, 1:])
@@ -177,7 +174,7 @@ def _torques(file: str, machine: OmniMachine) -> Callable[[float], Any]:
 def _print(result: OmniRun) -> None:
     from rich.table import Table
 
-    from dyn_nodes.studies.omni_output import headings, remarks, table_rows
+    from dyn_nodes.analysis.omni_output import headings, remarks, table_rows
 
     console = tables.console(140)
     table = Table(title=f'{result.machine.name} along {result.path}', title_justify='left', title_style='bold')
@@ -191,7 +188,7 @@ def _print(result: OmniRun) -> None:
 
 
 def _write(result: OmniRun, args: argparse.Namespace) -> None:
-    from dyn_nodes.studies.omni_output import draw, write_csv
+    from dyn_nodes.analysis.omni_output import draw, write_csv
 
     try:
         if args.csv:

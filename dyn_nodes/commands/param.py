@@ -234,8 +234,7 @@ def _values_of_file(path: str, target: str) -> dict[str, Any]:
     Raises:
         CommandError: There is no such file, or it says nothing about the node.
     """
-    from dyn_nodes.middleware.embedded.arguments import load_parameter_file, matches_node
-    from dyn_nodes.middleware.embedded.exceptions import RCLInvalidROSArgsError
+    from dyn_nodes.middleware.parameter_files import RCLInvalidROSArgsError, load_parameter_file, matches_node
 
     try:
         entries = load_parameter_file(path)

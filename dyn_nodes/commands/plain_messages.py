@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dyn_nodes.commands import CommandError
-from dyn_nodes.textfile import TextFileError, load_yaml
+from dyn_nodes.common.textfile import TextFileError, load_yaml
 
 ARRAY_LIMIT = 128
 NOW, AUTO = 'now', 'auto'

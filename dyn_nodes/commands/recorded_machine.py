@@ -41,11 +41,11 @@ def read_recorded(path: str, args: argparse.Namespace) -> Recorded:
     Raises:
         CommandError: the bag, the machine or its description can't be used.
     """
+    from dyn_nodes.common.share import folders_above
+    from dyn_nodes.middleware.bags import BagError
     from dyn_nodes.model import load_machine
     from dyn_nodes.model.named import machine_files
     from dyn_nodes.nodes.bag_snapshots import read_replay
-    from dyn_nodes.recording import BagError
-    from dyn_nodes.share import folders_above
     from dyn_nodes.viewer.robot import RobotError, load_robot
 
     try:

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dyn_nodes.model.problems import MachineError, Problem
 
+MOST_SHOWN = 50
+"""Problems: one fault of a file may bring hundreds."""
+
 
 def print_refusal(error: MachineError, as_json: bool) -> None:
     """Print the problems of an error, and its warnings."""
@@ -23,9 +26,10 @@ def print_refusal(error: MachineError, as_json: bool) -> None:
 
 
 def print_problems(problems: Sequence[Problem], warnings: Iterable[Problem] = ()) -> None:
-    """Print problems, warnings, and how many problems there are."""
-    for problem in problems:
+    """Print problems, the first `MOST_SHOWN` of them, warnings, and how many problems there are."""
+    for problem in problems[:MOST_SHOWN]:
         print(problem, file=sys.stderr)
     for warning in warnings:
         print(f'{warning} (warning)', file=sys.stderr)
-    print(f'{len(problems)} {"problem" if len(problems) == 1 else "problems"}', file=sys.stderr)
+    shown = f', the first {MOST_SHOWN} are shown' if len(problems) > MOST_SHOWN else ''
+    print(f'{len(problems)} {"problem" if len(problems) == 1 else "problems"}{shown}', file=sys.stderr)

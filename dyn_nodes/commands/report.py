@@ -32,10 +32,8 @@ def run(args: argparse.Namespace) -> int:
     """
     from rich.console import Console
 
-    from dyn_nodes.analysis.bag_reading import BagReadingError
     from dyn_nodes.commands.progress import make_with_progress
     from dyn_nodes.commands.summary_text import print_summary
-    from dyn_nodes.model import MachineError
 
     bag = Path(args.bag)
     directory = args.out or bag.with_name(f'{bag.name.rstrip("/")}_report')
@@ -52,8 +50,6 @@ def run(args: argparse.Namespace) -> int:
             wall_time=earlier_wall_time(bag),
             command=f'dyn-nodes report {bag}',
         )
-    except (BagReadingError, MachineError) as error:
-        raise CommandError(str(error)) from None
     except OSError as error:
         raise CommandError(f'{error.filename or directory}: {error.strerror or error}') from None
     if args.json:

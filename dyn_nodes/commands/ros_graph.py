@@ -11,7 +11,7 @@ from typing import Any
 
 from dyn_nodes.commands import CommandError
 from dyn_nodes.commands.plain_messages import service_class
-from dyn_nodes.printing import near
+from dyn_nodes.common.printing import near
 
 SPIN_TIME = 1.0
 POLL_PERIOD = 0.02

@@ -30,10 +30,10 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         CommandError: There is no such node.
     """
+    from dyn_nodes.common.share import PACKAGE
     from dyn_nodes.entry import is_help_wanted
-    from dyn_nodes.launching.processes import known_nodes
+    from dyn_nodes.middleware.launching import known_nodes
     from dyn_nodes.nodes.node_help import help_of
-    from dyn_nodes.share import PACKAGE
 
     name, arguments = args.node, list(args.arguments)
     if name == PACKAGE and arguments:  # `ros2 run PACKAGE NODE`
@@ -48,4 +48,4 @@ def run(args: argparse.Namespace) -> int:
         return 0
     sys.argv = [name, *arguments]
     module = importlib.import_module(f'{PACKAGE}.nodes.{name}')
-    return int(module.main(sys.argv) or 0)
+    return int(module.main() or 0)

@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _program() -> str | None:
-    from dyn_nodes.share import ament_prefix
+    from dyn_nodes.common.share import ament_prefix
 
     prefix = ament_prefix('rviz2')
     places = [] if prefix is None else [str(prefix / 'lib' / 'rviz2'), str(prefix / 'bin')]

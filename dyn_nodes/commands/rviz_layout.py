@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import yaml
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import initial_positions, link_poses
 from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.model.shapes import Shapes
-from dyn_nodes.share import find_resource
 from dyn_nodes.viewer.framing import distance_to_show
 
 if TYPE_CHECKING:
     from dyn_nodes.teams.team import Team
 
-Array = NDArray[np.float64]
 Layout = dict[str, Any]
 
 OBLIQUE, SIDE, ABOVE = (0.35, 5.25), (0.1, 4.71), (1.2, 4.71)

@@ -87,24 +87,17 @@ def _motors_of_machine(args: argparse.Namespace) -> dict[str, CatalogueMotor]:
 
 def _catalogue(path: str | None) -> tuple[CatalogueMotor, ...]:
     from dyn_nodes.analysis.motor_catalogue import load_catalogue
-    from dyn_nodes.model.problems import MachineError
 
     if path is None:
         return ()
-    try:
-        return load_catalogue(path)
-    except MachineError as error:
-        raise CommandError(str(error)) from None
+    return load_catalogue(path)
 
 
 def _motions(args: argparse.Namespace, own: Mapping[str, CatalogueMotor]) -> dict[str, JointMotion]:
-    from dyn_nodes.analysis.bag_reading import BagReadingError, read_bag
+    from dyn_nodes.analysis.bag_reading import read_bag
 
-    try:
-        data = read_bag(args.bag, namespace=args.namespace)
-        columns = data.table('joint_states').columns
-    except BagReadingError as error:
-        raise CommandError(str(error)) from None
+    data = read_bag(args.bag, namespace=args.namespace)
+    columns = data.table('joint_states').columns
     recorded = [name.rpartition('/')[0] for name in columns if name.endswith('/effort')]
     unknown = [name for name in args.joints or () if name not in recorded]
     if unknown:

@@ -8,9 +8,9 @@ from rich.console import Console
 
 from dyn_nodes.analysis.run_outcome import Outcome
 from dyn_nodes.analysis.summary import tightest_wheel, verdict
+from dyn_nodes.common.printing import printable
 from dyn_nodes.measures import measure_of
 from dyn_nodes.model.assumptions import lines
-from dyn_nodes.printing import printable
 
 
 def print_summary(console: Console, outcome: Outcome) -> None:

@@ -18,10 +18,10 @@ from dyn_nodes.commands.sweep_report import report, show
 from dyn_nodes.commands.sweep_worst import worst
 
 if TYPE_CHECKING:
-    from dyn_nodes.sweeps.driver import Progress
-    from dyn_nodes.sweeps.plan import Plan
-    from dyn_nodes.sweeps.sweep import Sweep
-    from dyn_nodes.sweeps.workers import Workers
+    from dyn_nodes.analysis.sweeps.driver import Progress
+    from dyn_nodes.analysis.sweeps.plan import Plan
+    from dyn_nodes.analysis.sweeps.sweep import Sweep
+    from dyn_nodes.analysis.sweeps.workers import Workers
 
 OF_RESULTS = {'report': report, 'worst': worst}
 """Words in place of a file that act on the directory of a sweep."""
@@ -93,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError(f'--jobs: expected 1 to {MOST_JOBS}, found {jobs}', 2)
     sweep = _loaded(args.file)
     if args.plan:
-        from dyn_nodes.sweeps.plan import plan_of
+        from dyn_nodes.analysis.sweeps.plan import plan_of
 
         _show_plan(plan_of(sweep, jobs), args.json)
         return 0
@@ -101,8 +101,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _loaded(file: str) -> Sweep:
+    from dyn_nodes.analysis.sweeps.sweep_file import load_sweep
     from dyn_nodes.model.problems import MachineError
-    from dyn_nodes.sweeps.sweep_file import load_sweep
 
     try:
         return load_sweep(file)
@@ -111,8 +111,8 @@ def _loaded(file: str) -> Sweep:
 
 
 def _workers(args: argparse.Namespace, jobs: int) -> Workers:
-    from dyn_nodes.sweeps.cluster import ClusterError, DaskWorkers, quiet_log
-    from dyn_nodes.sweeps.workers import LocalWorkers
+    from dyn_nodes.analysis.sweeps.cluster import ClusterError, DaskWorkers, quiet_log
+    from dyn_nodes.analysis.sweeps.workers import LocalWorkers
 
     if args.scheduler is None:
         return LocalWorkers(jobs)
@@ -126,9 +126,8 @@ def _workers(args: argparse.Namespace, jobs: int) -> Workers:
 
 
 def _run(args: argparse.Namespace, sweep: Sweep, jobs: int) -> int:
-    from dyn_nodes.sweeps.driver import SweepError, run_sweep
-    from dyn_nodes.sweeps.report import read_results, summary
-    from dyn_nodes.sweeps.store import StoreError
+    from dyn_nodes.analysis.sweeps.driver import run_sweep
+    from dyn_nodes.analysis.sweeps.report import read_results, summary
 
     directory = args.out or Path('runs') / 'sweeps' / sweep.name
     since = time.monotonic()
@@ -137,8 +136,6 @@ def _run(args: argparse.Namespace, sweep: Sweep, jobs: int) -> int:
             done = run_sweep(sweep, directory, workers, progress, _remark)
         seconds = time.monotonic() - since
         found = {'directory': str(directory), 'made': done.runs, 'seconds': seconds, **summary(read_results(directory))}
-    except (SweepError, StoreError) as error:
-        raise CommandError(str(error)) from None
     except OSError as error:
         raise CommandError(f'--out: {error.filename or directory}: {error.strerror or error}') from None
     except KeyboardInterrupt:

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any
 from dyn_nodes.commands import CommandError, tables
 
 if TYPE_CHECKING:
-    from dyn_nodes.sweeps.report import Results
+    from dyn_nodes.analysis.sweeps.report import Results
 
 BOUNDARY = 'boundary.csv'
 
 
 def report(args: argparse.Namespace) -> int:
     """Print the numbers of a sweep and write its table and pictures beside its parts."""
-    from dyn_nodes.sweeps.report import CSV, outcome_of, read_results, summary, write_csv
-    from dyn_nodes.sweeps.store import StoreError
+    from dyn_nodes.analysis.sweeps.report import CSV, outcome_of, read_results, summary, write_csv
 
     if args.directory is None:
         raise CommandError('report: expected the directory of a sweep, found none', 2)
@@ -31,8 +30,6 @@ def report(args: argparse.Namespace) -> int:
         found.update(_sensitivity(results, outcome, args.directory))
         found['trends'] = _trends(args, results, outcome)
         found['boundary'] = _map(args, results, outcome, [*found['effects']])
-    except StoreError as error:
-        raise CommandError(str(error)) from None
     except OSError as error:
         raise CommandError(f'{error.filename or args.directory}: {error.strerror or error}') from None
     if args.json:
@@ -44,8 +41,8 @@ def report(args: argparse.Namespace) -> int:
 
 def _sensitivity(results: Results, outcome: str, directory: Path) -> dict[str, Any]:
     """Return effects, swings and indices; draw them. `no_indices` says why there are none of the last."""
-    from dyn_nodes.sweeps.pictures import INDICES, TORNADO, draw_indices, draw_tornado
-    from dyn_nodes.sweeps.sensitivity import NoIndicesError, effects, indices, swings
+    from dyn_nodes.analysis.sweeps.pictures import INDICES, TORNADO, draw_indices, draw_tornado
+    from dyn_nodes.analysis.sweeps.sensitivity import NoIndicesError, effects, indices, swings
 
     apart = results.independent()
     widths = swings(apart, outcome)
@@ -69,8 +66,8 @@ def _sensitivity(results: Results, outcome: str, directory: Path) -> dict[str, A
 
 def _trends(args: argparse.Namespace, results: Results, outcome: str) -> list[dict[str, Any]]:
     """Return the trends of factors that vary one at a time; draw them."""
-    from dyn_nodes.sweeps.pictures import TRENDS, draw_trends
-    from dyn_nodes.sweeps.trends import ConditionError, trends
+    from dyn_nodes.analysis.sweeps.pictures import TRENDS, draw_trends
+    from dyn_nodes.analysis.sweeps.trends import ConditionError, trends
 
     (args.directory / TRENDS).unlink(missing_ok=True)
     try:
@@ -84,8 +81,8 @@ def _trends(args: argparse.Namespace, results: Results, outcome: str) -> list[di
 
 def _map(args: argparse.Namespace, results: Results, outcome: str, strongest: list[str]) -> list[list[list[float]]]:
     """Draw the map over the two factors asked for, or over the strongest ones; return its boundary's curves."""
-    from dyn_nodes.sweeps.maps import boundary, limit_of, map_of, write_boundary
-    from dyn_nodes.sweeps.pictures import MAP, draw_map
+    from dyn_nodes.analysis.sweeps.maps import boundary, limit_of, map_of, write_boundary
+    from dyn_nodes.analysis.sweeps.pictures import MAP, draw_map
 
     for name in args.factors or ():
         if name not in strongest:
@@ -119,8 +116,8 @@ def _text(interval: tuple[float, float]) -> str:
 
 
 def _print(found: dict[str, Any], directory: Path) -> None:
-    from dyn_nodes.sweeps.pictures import INDICES, MAP, TORNADO, TRENDS
-    from dyn_nodes.sweeps.report import CSV
+    from dyn_nodes.analysis.sweeps.pictures import INDICES, MAP, TORNADO, TRENDS
+    from dyn_nodes.analysis.sweeps.report import CSV
 
     show(found)
     for name, own in found['swings'].items():

@@ -13,9 +13,8 @@ MOST = 1000
 
 def worst(args: argparse.Namespace) -> int:
     """Write the worst runs of an outcome, and print where."""
-    from dyn_nodes.sweeps.replay import ReplayError, worst_runs, write_replay
-    from dyn_nodes.sweeps.report import outcome_of, read_results
-    from dyn_nodes.sweeps.store import StoreError
+    from dyn_nodes.analysis.sweeps.replay import worst_runs, write_replay
+    from dyn_nodes.analysis.sweeps.report import outcome_of, read_results
 
     if args.directory is None:
         raise CommandError('worst: expected the directory of a sweep, found none', 2)
@@ -27,8 +26,6 @@ def worst(args: argparse.Namespace) -> int:
         outcome = outcome_of(results, args.outcome)
         places = worst_runs(results, outcome, count, None if args.end is None else args.end == 'least')
         made = [(place, write_replay(results, place, args.directory / DIRECTORY)) for place in places]
-    except (StoreError, ReplayError) as error:
-        raise CommandError(str(error)) from None
     except OSError as error:
         raise CommandError(f'{error.filename or args.directory}: {error.strerror or error}') from None
     rows = [{**results.table.slice(place, 1).to_pylist()[0], 'directory': str(path)} for place, path in made]

@@ -5,10 +5,10 @@ LLVM instructions inside a Numba function, and a generated module holds such fun
 cached on disk by content.
 """
 
+from dyn_nodes.common.sealing import cache_directory
 from dyn_nodes.compile.cache import source_digest
 from dyn_nodes.compile.module import CompiledModule, build_module, compile_functions, identifier
 from dyn_nodes.compile.tape import Tape
-from dyn_nodes.sealing import cache_directory
 
 __all__ = [
     'CompiledModule',

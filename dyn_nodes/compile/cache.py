@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
-from dyn_nodes.sealing import report, sealed, unsealed
+from dyn_nodes.common.sealing import report, sealed, unsealed
 
 PACKAGE = Path(__file__).resolve().parent.parent
 KEPT_MODULES = 500
@@ -23,9 +23,9 @@ KEPT_TRACES = 4 * KEPT_MODULES
 
 @lru_cache(maxsize=2)
 def source_digest(room: str = '') -> str:
-    """Hash of the source text of the package, or of one room: expressions may depend on any of its modules."""
+    """Hash of the source text of the package, or of the modules of one room: expressions may depend on any of them."""
     state = hashlib.sha256()
-    for path in sorted((PACKAGE / room).rglob('*.py')):
+    for path in sorted((PACKAGE / room).glob('*.py') if room else PACKAGE.rglob('*.py')):
         state.update(path.relative_to(PACKAGE).as_posix().encode())
         state.update(path.read_bytes())
     return state.hexdigest()

@@ -18,15 +18,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit, types
-from numba.core.options import DefaultOptions
 
+from dyn_nodes.common.loops import cached_in
+from dyn_nodes.common.numba_internals import UNCOUNTED
 from dyn_nodes.compile.code import call_code
 from dyn_nodes.compile.entry import builtin, layout_holds
 from dyn_nodes.compile.guard import COLUMNS, ELEMENTS, ROWS, LengthError
-from dyn_nodes.loops import cached_in
 
-# Without Numba's reference counts an array argument costs about 20 ns less to pass; nothing here makes an array.
-OPTIONS = {'_nrt': False} if hasattr(DefaultOptions, '_nrt') else {}
 MOST = 8
 """Arguments of a kernel that is called in this way; one with more is compiled with a function of its module."""
 WIDE_FROM = 128
@@ -86,7 +84,7 @@ def compiled(count: int) -> Any:
     """Return the function of this file that calls kernels of `count` arguments with every row, as machine code."""
     kinds = ', '.join(['float64[:, ::1]'] * count)
     with cached_in(Path(__file__).resolve().parent) as cached:
-        return njit(f'void(intp, {kinds})', cache=cached, **OPTIONS)(globals()[f'batch_{count}'])
+        return njit(f'void(intp, {kinds})', cache=cached, **UNCOUNTED)(globals()[f'batch_{count}'])
 
 
 def batch_of_lanes(address, lanes, inputs, arrays, room):

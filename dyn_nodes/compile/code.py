@@ -16,7 +16,8 @@ import numpy as np
 from llvmlite import binding, ir
 from numba import types
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array, populate_array
+
+from dyn_nodes.common.numba_internals import address_of_symbol, array_structure, fill_array, signature_of
 
 POINTER, POINTER_TO_SINGLE = types.CPointer(types.float64), types.CPointer(types.float32)
 STOPPED = -(1 << 40)
@@ -31,7 +32,7 @@ def code_signature(count: int, single: bool = False) -> Any:
 def code_at(function: Any, symbol: str) -> Any:
     """Return a C function as compiled functions call it: by a symbol, which may be kept with their machine code."""
     binding.add_symbol(symbol, function.address)
-    return types.ExternalFunction(symbol, function._sig)
+    return types.ExternalFunction(symbol, signature_of(function))
 
 
 class TapeCode:
@@ -48,7 +49,7 @@ class TapeCode:
 
     def __init__(self, holder: Any, symbol: str, count: int) -> None:
         self._holder, self._sig = holder, code_signature(count)
-        self.address = int(holder._library.get_pointer_to_function(symbol))
+        self.address = address_of_symbol(holder, symbol)
         if self.address == 0:
             raise ImportError(f'machine code without {symbol}')
 
@@ -59,7 +60,7 @@ def data_pointer(typingctx: Any, array: Any) -> Any:
     signature = types.CPointer(array.dtype)(array)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return make_array(sig.args[0])(context, builder, args[0]).data
+        return array_structure(sig.args[0], context, builder, args[0]).data
 
     return signature, codegen
 
@@ -80,13 +81,12 @@ def _array_at(pointer: Any, lengths: tuple[Any, ...]) -> Any:
     kind = types.Array(pointer.dtype, len(lengths), 'C')
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        array, (data, *shape) = make_array(kind)(context, builder), args
+        array, (data, *shape) = array_structure(kind, context, builder), args
         itemsize = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
         strides = [itemsize]
         for length in reversed(shape[1:]):
             strides.insert(0, builder.mul(strides[0], length))
-        populate_array(array, data=data, shape=shape, strides=strides, itemsize=itemsize, meminfo=None)
-        return array._getvalue()
+        return fill_array(array, data=data, shape=shape, strides=strides, itemsize=itemsize, meminfo=None)
 
     return kind(pointer, *lengths), codegen
 
@@ -102,7 +102,7 @@ def call_code(typingctx: Any, address: Any, *arrays: Any) -> Any:
         size = context.get_value_type(types.intp)
         given = []
         for k, kind in enumerate(sig.args[1].types):
-            array = make_array(kind)(context, builder, builder.extract_value(args[1], k))
+            array = array_structure(kind, context, builder, builder.extract_value(args[1], k))
             given += [array.data, builder.extract_value(array.shape, 0)]
         function = ir.FunctionType(size, [value.type for value in given])
         return builder.call(builder.inttoptr(args[0], function.as_pointer()), given)

@@ -6,9 +6,8 @@ from functools import cache
 
 import numpy as np
 from llvmlite import binding
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from dyn_nodes.common.arrays import Array
 
 
 @cache

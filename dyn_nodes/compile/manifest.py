@@ -7,7 +7,7 @@ import json
 import shutil
 from pathlib import Path
 
-from dyn_nodes.sealing import report, sealed, unsealed
+from dyn_nodes.common.sealing import report, sealed, unsealed
 
 MANIFEST = 'manifest'
 OTHERS = (MANIFEST, '__pycache__')

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from dyn_nodes import cholesky as dense
-from dyn_nodes.loops import parts_of
+from dyn_nodes.common import cholesky as dense
+from dyn_nodes.common.loops import parts_of
 
 # sums may be reordered, so that they run on vector registers; NaN and infinity keep their meaning
 FLAGS = {'contract', 'nsz', 'reassoc'}

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numba import carray, types
 
+from dyn_nodes.common.loops import code_of, guarded, kernels_of, parts_of
 from dyn_nodes.compile.code import POINTER, STOPPED, call_code
 from dyn_nodes.constraints._dense_loops import CONTRADICTORY as DISAGREE
 from dyn_nodes.constraints._dense_loops import (
@@ -37,7 +38,6 @@ from dyn_nodes.constraints._dense_loops import (
     reflect_back,
     respond,
 )
-from dyn_nodes.loops import code_of, guarded, kernels_of, parts_of
 
 kernel = kernels_of(__file__, fastmath=FLAGS)
 part = parts_of(__file__, fastmath=FLAGS)

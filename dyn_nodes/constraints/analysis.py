@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints.blocks import ConstraintBlocks
 from dyn_nodes.constraints.linear import Subspaces, rank_of
 from dyn_nodes.constraints.solve import UNIQUE, definite
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

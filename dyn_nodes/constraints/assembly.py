@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import lsq_linear
 from scipy.spatial.transform import Rotation
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints.blocks import ConstraintBlocks
 from dyn_nodes.constraints.errors import AssemblyError, BeyondLimitsError, ContradictoryConstraintsError
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.constraints.solve import motion_mass
 from dyn_nodes.multibody import Tree
 
-Array = NDArray[np.float64]
 CLOSED = 1e-12
 """Residual at which a loop counts as closed, m or rad, relative to 1 plus the size of the position."""
 ITERATIONS = 200

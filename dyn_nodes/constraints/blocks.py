@@ -13,6 +13,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints.rows import Constraint, Rows
 from dyn_nodes.multibody import (
     Parameters,
@@ -32,8 +33,6 @@ from dyn_nodes.multibody.elements import (
     total_force,
 )
 from dyn_nodes.multibody.spatial import Expression
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints.assembly import assemble, moved
 from dyn_nodes.constraints.blocks import ConstraintBlocks
 from dyn_nodes.constraints.errors import AssemblyError
 from dyn_nodes.constraints.linear import Subspaces
 
-Array = NDArray[np.float64]
 SINGULAR = 1e-9
 """Least singular value of the driven rates by the motions, over the greatest, of drives that determine the motion."""
 SHARE = 1e-3

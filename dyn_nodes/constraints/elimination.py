@@ -16,13 +16,13 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints.blocks import ConstraintBlocks
 from dyn_nodes.constraints.errors import MethodError
 from dyn_nodes.multibody.spatial import Expression, solve_symmetric
 
-Array = NDArray[np.float64]
 VANISHED = 1e-3
 """Part of its size at the first position to which a pivot may fall."""
 DEPENDENT = 1e-7

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dyn_nodes.common.errors import UserError
 
-class ConstraintError(ValueError):
+
+class ConstraintError(UserError, ValueError):
     """A constraint, or a set of them, that can't be met."""
 
 

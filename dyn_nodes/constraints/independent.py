@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import qr
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints.errors import MethodError
 from dyn_nodes.constraints.linear import RANK_TOLERANCE
 
-Array = NDArray[np.float64]
 WORST_CONDITION = 1e9
 """Condition number of J_D, its columns scaled, beyond which named rates do not count as independent."""
 

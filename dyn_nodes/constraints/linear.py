@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from dyn_nodes.common.arrays import Array
+
 RANK_TOLERANCE = 1e-10
 """Singular values below this fraction of the greatest count as zero."""
 

@@ -13,8 +13,9 @@ from functools import cached_property
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints.blocks import ConstraintBlocks
 from dyn_nodes.constraints.kane.mounts import Mount
 from dyn_nodes.constraints.rows import Rows
@@ -22,8 +23,6 @@ from dyn_nodes.multibody.dynamics import body_accelerations
 from dyn_nodes.multibody.elements import total_force
 from dyn_nodes.multibody.kinematics import ExplodedState, unit_motion
 from dyn_nodes.multibody.spatial import Expression, Force, Inertia, Motion, cross
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

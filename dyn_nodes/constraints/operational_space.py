@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints.errors import MethodError
 from dyn_nodes.constraints.kane.equations import KaneEquations
 from dyn_nodes.multibody import Frame
 
-Array = NDArray[np.float64]
 Task = Literal['position', 'pose']
 DIRECTIONS = ('x', 'y', 'z', 'rx', 'ry', 'rz')
 WORST_CONDITION = 1e9

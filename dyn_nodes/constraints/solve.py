@@ -22,11 +22,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints.blocks import Blocks, ConstraintBlocks
 from dyn_nodes.constraints.errors import ContradictoryConstraintsError, MethodError, SingularMotionError
 from dyn_nodes.constraints.linear import Subspaces
 
-Array = NDArray[np.float64]
 Method = Literal['auto', 'operator', 'saddle', 'reduced', 'pseudo_inverse', 'compliant']
 METHODS: tuple[Method, ...] = ('operator', 'saddle', 'reduced', 'pseudo_inverse', 'compliant')
 SINGULAR_MASS = 1e-13

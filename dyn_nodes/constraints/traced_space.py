@@ -16,15 +16,14 @@ from functools import cached_property
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints.blocks import ConstraintBlocks
 from dyn_nodes.constraints.operational_space import OperationalSpace, projected
 from dyn_nodes.constraints.reduced_motion import ReducedMotion
 from dyn_nodes.multibody import Frame
 from dyn_nodes.multibody.dynamics import bias_force
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,15 +17,13 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, qr, solve_triangular
 from scipy.optimize import nnls
 
+from dyn_nodes.common.arrays import Array, Indices
 from dyn_nodes.constraints.errors import ConstraintError
 from dyn_nodes.constraints.impact import Impact, plastic_impact
 
-Array = NDArray[np.float64]
-Places = NDArray[np.intp]
 DEPENDENT = 1e-9
 """Length of what is left of a row, relative to the longest one, at which it counts as dependent on the others."""
 NO_PULL = 1e-9
@@ -53,7 +51,7 @@ class ClosedContacts:
     """
 
     contacts: tuple[int, ...]
-    rows: Places
+    rows: Indices
     facets: Array
     leaving: tuple[tuple[int, ...], ...]
     share: Array
@@ -74,7 +72,7 @@ class ContactProblem:
     load: Array
     J: Array
     gamma: Array
-    places: Sequence[Places]
+    places: Sequence[Indices]
 
     def closed(self, contacts: Iterable[int]) -> ClosedContacts:
         """Return the rows and facets of contacts that are closed together."""
@@ -96,7 +94,7 @@ class ContactProblem:
         leaving = tuple(tuple(k for k, share in zip(chosen, face) if share > 0.0) for face in weights)
         return ClosedContacts(chosen, rows, facets, leaving, self._share(every, rows, spread))
 
-    def _share(self, every: Places, rows: Places, spread: Array) -> Array:
+    def _share(self, every: Indices, rows: Indices, spread: Array) -> Array:
         """Every row is a combination of the independent ones, J = C J_r, so that lambda = C (C^T C)^-1 lambda_r."""
         share = np.zeros((len(self.J), len(rows)))
         combined = np.linalg.lstsq(spread[:, np.searchsorted(every, rows)], spread, rcond=None)[0].T
@@ -233,7 +231,7 @@ class ContactImpact:
     """
 
     kept: tuple[int, ...]
-    rows: Places
+    rows: Indices
     hit: Impact
     double: bool
 

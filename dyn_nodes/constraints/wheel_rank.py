@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints.blocks import ConstraintBlocks
 from dyn_nodes.constraints.kane.parts import poses
 from dyn_nodes.multibody import Frame
 
-Array = NDArray[np.float64]
 TOLERANCE = 1e-9
 
 

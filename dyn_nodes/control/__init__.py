@@ -9,7 +9,6 @@ from dyn_nodes.control.torque_distribution import InfeasibleDemandError, TorqueD
 from dyn_nodes.control.trajectory import JointReference, JointTrajectory, TrajectoryPoint
 from dyn_nodes.control.trajectory_tracker import TrackerGains, TrajectoryTracker
 from dyn_nodes.control.valve_inverse import spool_for_speed
-from dyn_nodes.control.valve_law import ValvePositionLaw
 from dyn_nodes.control.voltage_profile import Segment, TaskError, VoltageProfile, load_voltage_profile, trapezoid
 
 __all__ = [
@@ -26,7 +25,6 @@ __all__ = [
     'TrajectoryPoint',
     'TrajectoryTracker',
     'ValveMotion',
-    'ValvePositionLaw',
     'VoltageProfile',
     'load_voltage_profile',
     'recover_on',

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dyn_nodes import cholesky as dense
+from dyn_nodes.common import cholesky as dense
 from dyn_nodes.control._kernels import kernel
 
 DONE, INFEASIBLE, RANK_DEFICIENT, TOO_LONG = 0, 1, 2, 3

@@ -21,15 +21,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.trajectory import JointReference, JointTrajectory
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import hanging_joints, initial_positions
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
 
-Array = NDArray[np.float64]
 KINDS = {'zv': 1, 'zvd': 2}
 """Kinds of shapers, and how often the two parts of a mode are applied."""
 NEWTON, CLOSE, SMALL = 20, 1e-10, 1e-6

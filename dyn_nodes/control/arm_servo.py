@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.servo import free_push
 from dyn_nodes.control.trajectory import JointReference
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
-
-Array = NDArray[np.float64]
 
 STEEPEST = 0.5
 """Inclination of a base that stands, rad."""

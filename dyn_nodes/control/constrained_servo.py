@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints import Blocks
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.control.drive_limits import DrivenJoints, Flags, JointTask, ServoEfforts, ServoOutput, servo_output
 from dyn_nodes.model.machine import Machine
 
-Array = NDArray[np.float64]
 BANDWIDTH, DAMPING = 40.0, 1.0
 """Of the servos: natural frequency, rad/s, and damping ratio."""
 CUTOFF = 1e-9

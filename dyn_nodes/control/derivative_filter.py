@@ -13,11 +13,10 @@ from collections.abc import Sequence
 from math import factorial, inf, isfinite
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control._kernels import kernel, part
 
-Array = NDArray[np.float64]
 TIME, SURPRISE, BEGUN, KEPT = 0, 1, 2, 3
 """Places in the memory of a filter: s, standard deviations, whether it follows something; covariance and estimates."""
 STATES, GAP, GATE, FIXED = 0, 1, 2, 3

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.errors import UserError
 from dyn_nodes.control.servo import free_push
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
@@ -15,7 +16,6 @@ from dyn_nodes.multibody.rigid_body import RigidBodyModel
 if TYPE_CHECKING:  # much to import for trees
     from dyn_nodes.constraints import ConstraintBlocks
 
-Array = NDArray[np.float64]
 DEPENDENT = 1e-9
 """Least singular value, relative to the greatest, of drives that determine the motion."""
 CLOSED, MOST_STEPS = 1e-6, 30
@@ -24,7 +24,7 @@ FARTHEST = 1.0
 """Step, m or rad, that leads to another branch."""
 
 
-class OpenLoopError(ValueError):
+class OpenLoopError(UserError, ValueError):
     """Positions of the drives at which the loops do not close."""
 
 

@@ -6,21 +6,15 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array, Flags
 from dyn_nodes.model.machine import Machine
 
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 USED = 0.98
 """Share of a speed limit that a servo uses: it is sampled, and its base gives way meanwhile."""
-FAST = 0.7
-"""Share of a speed limit from which on a servo allows for accelerations that others give its joint."""
 BRAKING = 0.5
 """Share of the effort left for braking on which a servo relies: the inertia is more on the ground than in the air."""
 AT_LIMIT = 1.0 - 1e-9
-LONGEST_PERIOD = 0.05
-"""s between two instants of a servo that still count as one after the other."""
 
 
 class DriveLimits(NamedTuple):
@@ -62,7 +56,7 @@ class ServoInput(NamedTuple):
         target_rate: (d,) velocities.
         limits: of the joints.
         bandwidth, damping_ratio: of the servos: rad/s, 1.
-        disturbance: (d,) accelerations that came on top of those asked for in the last period.
+        disturbance: (d,) accelerations that come on top of those that the efforts give.
     """
 
     position: Array
@@ -110,8 +104,7 @@ class ServoInput(NamedTuple):
         )
         rates = np.clip(wanted, low, high)
         result = 2.0 * self.damping_ratio * self.bandwidth * (rates - self.rate)
-        near = (np.abs(self.rate) > FAST * limits.speed) & (self.disturbance * self.rate > 0.0)
-        return result - np.where(near, self.disturbance, 0.0), np.abs(wanted) > limits.speed
+        return result - self.disturbance, np.abs(wanted) > limits.speed
 
 
 class JointTask(NamedTuple):
@@ -121,16 +114,16 @@ class JointTask(NamedTuple):
         position, rate: (n,) now, rad or m.
         target: (n,) positions; NaN: a velocity alone is asked for.
         target_rate: (n,) velocities.
-        time: s.
         brakes: the joints are held: brakes carry what the drives can not.
+        disturbance: (d,) accelerations of the driven joints that the efforts allow for, rad/s2 or m/s2.
     """
 
     position: Array
     rate: Array
     target: Array
     target_rate: Array
-    time: float = 0.0
-    brakes: bool = False
+    brakes: bool
+    disturbance: Array
 
 
 class ServoOutput(NamedTuple):
@@ -165,15 +158,17 @@ class ServoEfforts(NamedTuple):
         efforts: (n,) of the joints, N m or N; zero where nothing drives them.
         at_effort: (d,) of the driven joints: the effort is at its limit.
         at_speed: (d,) likewise: the joint would have to go faster than its limit.
+        accelerations: (d,) that the efforts are to give, rad/s2 or m/s2.
     """
 
     efforts: Array
     at_effort: Flags
     at_speed: Flags
+    accelerations: Array
 
 
 class DrivenJoints:
-    """The driven joints of a machine under servos, from period to period.
+    """The driven joints of a machine under servos.
 
     Args:
         machine: the machine.
@@ -188,24 +183,18 @@ class DrivenJoints:
         names = [joint.name for joint in machine.movable_joints]
         self.driven = np.array([names.index(joint.name) for joint in machine.actuated_joints], dtype=np.intp)
         self._limits, self._servo = drive_limits(machine), (bandwidth, damping_ratio)
-        self._last: tuple[float, Array, Array] | None = None
 
     def input_of(self, task: JointTask) -> ServoInput:
         """Return what the servos of the driven joints go by."""
-        disturbance = np.zeros(len(self.driven))
-        if self._last is not None and 0.0 < task.time - self._last[0] < LONGEST_PERIOD:
-            time, rate, asked_for = self._last
-            disturbance = (task.rate[self.driven] - rate) / (task.time - time) - asked_for
         k = self.driven
         here, there = (task.position[k], task.rate[k]), (task.target[k], task.target_rate[k])
-        return ServoInput(*here, *there, self._limits, *self._servo, disturbance)
+        return ServoInput(*here, *there, self._limits, *self._servo, task.disturbance)
 
     def efforts_of(self, task: JointTask, found: ServoOutput) -> ServoEfforts:
-        """Return the efforts of all joints; keep the accelerations that they are to give."""
+        """Return the efforts of all joints."""
         whole = np.zeros(len(task.target))
         whole[self.driven] = found.efforts
-        self._last = task.time, task.rate[self.driven].copy(), found.accelerations
-        return ServoEfforts(whole, found.at_effort, found.at_speed)
+        return ServoEfforts(whole, found.at_effort, found.at_speed, found.accelerations)
 
 
 def direct(response: Array, wanted: Array) -> Array:

@@ -10,16 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.valve_inverse import spool_for_speed
 from dyn_nodes.control.wheel_base import WheelBase
 from dyn_nodes.control.wheel_drive import DriveReference
 from dyn_nodes.control.wheel_unit import NoVehicleError
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.machine import Machine
-
-Array = NDArray[np.float64]
 
 STANDING = 1e-6
 """Reference speed of a motor that should stand, rad/s."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.state_feedback import NoGainError, placed_gain
-
-Array = NDArray[np.float64]
 
 
 def held_model(A: ArrayLike, B: ArrayLike, hold: float) -> tuple[Array, Array]:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.recovery import SupervisedTask
 from dyn_nodes.control.trajectory import JointReference, JointTrajectory, TrajectoryPoint
 from dyn_nodes.control.trajectory_tracker import TrajectoryTracker
 from dyn_nodes.control.voltage_profile import VoltageProfile
-
-Array = NDArray[np.float64]
 
 IDLE, DONE, TRACKING, HOLDING = 'idle', 'done', 'track', 'hold'
 """Phases beside those of a task."""

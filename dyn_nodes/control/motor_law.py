@@ -8,15 +8,14 @@ from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.actuators import electric
 from dyn_nodes.model.machine import Actuator, Machine
 from dyn_nodes.multibody import Frame, TreeState, build_tree, inverse_dynamics
 from dyn_nodes.multibody.dynamics import spatial_force_at
 from dyn_nodes.multibody.spatial import Expression, Force
-
-Array = NDArray[np.float64]
 
 
 class TipLoad(NamedTuple):

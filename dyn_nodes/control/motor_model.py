@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.motor_law import MotorLaw
 from dyn_nodes.control.state_feedback import NoGainError
 from dyn_nodes.model.machine import Actuator, Machine
 from dyn_nodes.multibody import TreeState, build_tree, inverse_dynamics
 
-Array = NDArray[np.float64]
 UNREACHED = 1e-9
 """Singular value of (A - s, B), relative to the greatest, below which the mode s is out of reach of the inputs."""
 

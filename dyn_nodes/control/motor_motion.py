@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.drive_dynamics import DriveDynamics
 from dyn_nodes.control.motion import PositionMotion
 from dyn_nodes.control.motor_law import MotorLaw
@@ -14,8 +15,6 @@ from dyn_nodes.control.motor_servo import MotorServo
 from dyn_nodes.control.trajectory import JointReference, JointTrajectory
 from dyn_nodes.model.machine import Actuator, Machine
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
-
-Array = NDArray[np.float64]
 
 
 class MotorLoop:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.drive_dynamics import DriveDynamics, TreeDrives
 from dyn_nodes.control.motor_law import MotorLaw
 from dyn_nodes.control.trajectory import JointReference
 from dyn_nodes.model.machine import Actuator, Machine
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
-
-Array = NDArray[np.float64]
 
 
 class MotorServo:

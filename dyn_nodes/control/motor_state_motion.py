@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.held_feedback import held_placed_gain, held_quadratic_gain
 from dyn_nodes.control.motion import PositionMotion
 from dyn_nodes.control.motor_law import MotorLaw
@@ -18,7 +19,6 @@ from dyn_nodes.control.trajectory import JointReference, JointTrajectory
 from dyn_nodes.model.machine import Actuator, Machine
 from dyn_nodes.model.posture import initial_positions
 
-Array = NDArray[np.float64]
 LAWS = ('lqr', 'poles')
 
 

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.errors import UserError
 from dyn_nodes.control.hand.kinematics import HandPose
 from dyn_nodes.control.platform_legs import PlatformLegs
 from dyn_nodes.control.pose_reference import PoseLimits, PoseReference
@@ -16,14 +18,13 @@ from dyn_nodes.control.trajectory import JointReference
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import initial_positions, link_poses
 
-Array = NDArray[np.float64]
 SAMPLES = 60
 """Instants at which the way to a pose is looked at before it is taken."""
 FINEST, LEAST_SAMPLES = 0.02, 6
 """Time between two looks at a trajectory, s, and the least of them between two of its poses."""
 
 
-class ReachError(ValueError):
+class ReachError(UserError, ValueError):
     """A pose or a motion that the legs cannot give; says which leg."""
 
 

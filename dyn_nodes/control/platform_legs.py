@@ -10,15 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.trajectory import JointReference
 from dyn_nodes.model.bodies import Joint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import initial_positions, link_poses
 from dyn_nodes.model.rotations import matrix_of_rotation_vector
 
-Array = NDArray[np.float64]
 FOUND, MOST_STEPS = 1e-12, 30
 """Difference of the lengths, m, at which a pose counts as found, and the most steps of Newton's method."""
 CENTRED = 1e-9

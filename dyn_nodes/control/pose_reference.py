@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.hand.kinematics import HandPose
 from dyn_nodes.control.number_checks import require_positive
 from dyn_nodes.control.pose_trajectory import BodyMotion, PoseTrajectory
 
-Array = NDArray[np.float64]
 SMOOTHING = 0.05
 """Time constant of the speed, s."""
 BRAKING = 0.6

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.interpolate import CubicHermiteSpline, CubicSpline
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.hand.kinematics import HandPose
 from dyn_nodes.model.rotations import matrix_of_quaternion, product, quaternion_of_matrix
 
-Array = NDArray[np.float64]
 SOONEST = 1e-3
 """Least time between two poses, s."""
 

@@ -21,12 +21,11 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.recover_on import RecoverOn
 from dyn_nodes.control.voltage_profile import VoltageProfile
 
-Array = NDArray[np.float64]
 STOPPED = 'stopped'
 """Phase after the reports of the machine have stopped."""
 

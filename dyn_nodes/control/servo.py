@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.drive_limits import (
     DrivenJoints,
     Flags,
@@ -18,8 +19,6 @@ from dyn_nodes.control.drive_limits import (
 )
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
-
-Array = NDArray[np.float64]
 
 
 def free_push(M: Array, places: NDArray[np.intp], wanted: Array) -> Array:

@@ -13,12 +13,13 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.errors import UserError
 
 
-class NoGainError(ValueError):
+class NoGainError(UserError, ValueError):
     """No gain makes this model what is asked for."""
 
 

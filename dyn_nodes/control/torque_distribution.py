@@ -14,14 +14,14 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.errors import UserError
 from dyn_nodes.control._active_set import DONE, INFEASIBLE, active_set, workspace
 
-Array = NDArray[np.float64]
 
-
-class InfeasibleDemandError(ValueError):
+class InfeasibleDemandError(UserError, ValueError):
     """No torques within the limits give the wrench.
 
     Attributes:

@@ -20,10 +20,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import fsolve
 
-Array = NDArray[np.float64]
+from dyn_nodes.common.arrays import Array
 
 DIRECTIONS = 180
 """Places of the table round the circle of directions: one every 2 degrees, straight lines between them."""

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.track_slip import SlippingTrack, TrackSlip
 from dyn_nodes.control.wheel_unit import NoVehicleError, WheelUnit
 from dyn_nodes.model.contacts.track import Track, forward
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import moved_inertia
 from dyn_nodes.stability.equilibrium.standing import at_rest
-
-Array = NDArray[np.float64]
 
 
 def tracks_of(machine: Machine) -> tuple[Track, ...]:

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.trajectory import JointReference, JointTrajectory
 from dyn_nodes.control.valve_inverse import spool_for_speed
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.model.actuators import OilActuator, hydraulic
 from dyn_nodes.model.machine import Actuator
-
-Array = NDArray[np.float64]
 
 LONGEST_STEP = 0.1
 """An error is integrated over no more than this, s: in a longer one nothing was measured."""

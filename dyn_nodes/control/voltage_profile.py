@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.recover_on import RecoverOn
 from dyn_nodes.model.named_file import load_file
 from dyn_nodes.model.problems import PRINTABLE, MachineError, Report, did_you_mean, is_printable
 from dyn_nodes.model.yaml_source import Entry
-
-Array = NDArray[np.float64]
 
 WAITING, HOLDING, SETTLING = 'wait', 'hold', 'settle'
 """Names of the times before the first segment, between segments and after the last one."""

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.interpolate import make_interp_spline
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.platform_path import PlanarMotion
 from dyn_nodes.model.problems import MachineError, Report
 from dyn_nodes.model.schema import Key
@@ -25,7 +26,6 @@ from dyn_nodes.model.schema_reader import SchemaReader
 from dyn_nodes.model.xml_source import read_text
 from dyn_nodes.model.yaml_source import Entry, read_yaml
 
-Array = NDArray[np.float64]
 LARGEST_CSV = 20_000_000  # bytes
 MOST_FAULTS = 20
 """After which a CSV file is not read further."""

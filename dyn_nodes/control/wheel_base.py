@@ -23,8 +23,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.track_slip import TrackSlip
 from dyn_nodes.control.track_unit import slip_of, track_units
 from dyn_nodes.control.wheel_unit import (
@@ -36,8 +36,6 @@ from dyn_nodes.control.wheel_unit import (
     units_of,
 )
 from dyn_nodes.model.machine import Machine
-
-Array = NDArray[np.float64]
 
 STIFF = 1e-2
 """Singular value of unit rows from which on headings hold a motion: below it they would by a turn of half a degree."""

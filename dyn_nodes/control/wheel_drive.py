@@ -17,11 +17,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.wheel_base import WheelBase
-
-Array = NDArray[np.float64]
 
 LEAST_SPEED = 0.01
 """Speed of a steering pivot below which it has no direction, m/s."""

@@ -13,14 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.wheel_base import WheelBase
 from dyn_nodes.control.wheel_drive import DriveLimits, DriveReference, WheelDrive
 from dyn_nodes.control.wheel_odometry import OdometryNoise, WheelOdometry
 from dyn_nodes.control.wheel_servo import ServoGains, WheelServo
-
-Array = NDArray[np.float64]
 
 LEASH = 1.0
 """Angle by which the position reference of a wheel may lead the wheel, rad: a wheel that is held must not wind up."""

@@ -15,11 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.wheel_base import WheelBase
-
-Array = NDArray[np.float64]
 
 GAP = 0.1
 """Time between two joint states up to which a wheel's speed shows how far it has turned, s."""

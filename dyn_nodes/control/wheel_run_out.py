@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Machine
 
-Array = NDArray[np.float64]
 STOPPED = 0.02
 """Speed of a wheel below which brakes hold it, rad/s."""
 BRAKING = 1.0

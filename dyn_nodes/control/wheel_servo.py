@@ -11,13 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.torque_distribution import InfeasibleDemandError, TorqueDistribution
 from dyn_nodes.control.wheel_base import WheelBase
 from dyn_nodes.control.wheel_drive import DriveReference
-
-Array = NDArray[np.float64]
 
 OWN_INERTIA = 0.25
 """A wheel in the air must stay stable: its own inertia times this, over the period, is the greatest speed gain."""

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.errors import UserError
 from dyn_nodes.model.machine import Joint, Machine
 from dyn_nodes.model.posture import initial_positions, link_poses, moved_inertia
 from dyn_nodes.stability.equilibrium.standing import at_rest
-
-Array = NDArray[np.float64]
 
 UPRIGHT = 0.99
 """Cosine between a joint axis and the vertical from which on the joint steers."""
@@ -23,7 +22,7 @@ PARALLEL = 1e-6
 """Sine of the angle between an axle and its joint, and distance between them, m, that are round-off of the files."""
 
 
-class NoVehicleError(ValueError):
+class NoVehicleError(UserError, ValueError):
     """A machine that its wheels cannot drive; the message names the wheel or the joint."""
 
 

@@ -9,9 +9,9 @@ import casadi as ca
 
 from dyn_nodes.elements.cylinder import Cylinder
 from dyn_nodes.elements.dc_motor import DcMotor
+from dyn_nodes.elements.forces.joint import along_joint, joint_motion
 from dyn_nodes.elements.hydraulic import shared_feeds
 from dyn_nodes.elements.motor import Motor
-from dyn_nodes.forces.joint import along_joint, joint_motion
 from dyn_nodes.model.machine import Actuator, Machine
 from dyn_nodes.multibody import TreeState
 from dyn_nodes.multibody.actuators import ActuatorElement, ActuatorTerms

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.elements import actuator_elements
 from dyn_nodes.model.machine import Machine
 
-Array = NDArray[np.float64]
 History = tuple[tuple[float, Array], ...]
 ROUND_OFF = 1e-9  # of a period; a change of a command so close to an instant happens there
 

@@ -7,8 +7,8 @@ from typing import Any
 import casadi as ca
 
 from dyn_nodes.elements.hydraulic import HydraulicActuator, OilTerms
-from dyn_nodes.hydraulics import PortFlows, cylinder, linkage, stop_energy, stop_loss
-from dyn_nodes.hydraulics.oil import compression_energy, flow_energy
+from dyn_nodes.elements.hydraulics import PortFlows, cylinder, linkage, stop_energy, stop_loss
+from dyn_nodes.elements.hydraulics.oil import compression_energy, flow_energy
 from dyn_nodes.model.linkage import piston_position
 from dyn_nodes.model.machine import CylinderActuator
 from dyn_nodes.multibody.actuators import Quantity

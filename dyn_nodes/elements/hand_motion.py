@@ -7,14 +7,13 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.elements.hand import hand_frame, wrench_names
 from dyn_nodes.model.hand import Hand
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import TreeState, build_tree
 
-Array = NDArray[np.float64]
 Rates = Callable[[Array, Array, Array], Array]
 EMPTY = np.zeros(6)
 """Wrench on a hand that holds nothing."""

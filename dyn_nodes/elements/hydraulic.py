@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from dyn_nodes.hydraulics import PortFlows, SeriesMember, series_flows, spool_rate, valve_flows
+from dyn_nodes.elements.hydraulics import PortFlows, SeriesMember, series_flows, spool_rate, valve_flows
 from dyn_nodes.model.actuators import OilActuator
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.actuators import ActuatorElement, ActuatorTerms, Quantity

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dyn_nodes.elements.hydraulic import HydraulicActuator, OilTerms
-from dyn_nodes.hydraulics import PortFlows, motor
+from dyn_nodes.elements.hydraulics import PortFlows, motor
 from dyn_nodes.model.machine import MotorActuator
 from dyn_nodes.multibody.spatial import Expression
 

@@ -1,7 +1,7 @@
 """Wheels and feet on springs: unilateral suspension, friction, ground reaction, lift-off and touch-down.
 
-The laws are in `dyn_nodes.forces`; here are the names, states, outputs, events and energy of a wheel on any system.
-World frame: the plane of the ground, z its normal.
+The laws are in `dyn_nodes.elements.forces`; here are the names, states, outputs, events and energy of a wheel on any
+system. World frame: the plane of the ground, z its normal.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from dyn_nodes.forces import (
+from dyn_nodes.elements.forces import (
     WheelContact,
     friction_power,
     rolling_contact,
@@ -21,7 +21,7 @@ from dyn_nodes.forces import (
     suspension_energy,
     wheel_contact,
 )
-from dyn_nodes.forces.terrain import ground_at
+from dyn_nodes.elements.forces.terrain import ground_at
 from dyn_nodes.model.machine import Karnopp, Machine, Wheel
 from dyn_nodes.model.terrain import Rise
 from dyn_nodes.multibody import TreeState

@@ -9,6 +9,7 @@
 `dyn_nodes` itself hands these names on and imports this room when the first of them is used.
 """
 
+from dyn_nodes.common.errors import UserError
 from dyn_nodes.library.carried import Conditions, State
 from dyn_nodes.library.dynamics import Dynamics
 from dyn_nodes.library.kernel import Kernel
@@ -17,7 +18,7 @@ from dyn_nodes.library.margins import Margins, MarginValues
 from dyn_nodes.library.named import load, machines
 from dyn_nodes.library.reactions import Reaction
 from dyn_nodes.library.run import Run
-from dyn_nodes.linear import LinearModel
+from dyn_nodes.simulation.linear import LinearModel
 
 __all__ = [
     'load',
@@ -32,4 +33,5 @@ __all__ = [
     'Run',
     'LinearModel',
     'Kernel',
+    'UserError',
 ]

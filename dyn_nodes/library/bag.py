@@ -7,18 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
 from rosbags.rosbag2 import StoragePlugin, Writer, WriterError
 from rosbags.typesys import Stores, get_typestore
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.measures import MEASURES
 from dyn_nodes.multibody.base_motion import base_pose, base_twist
 
 if TYPE_CHECKING:
     from dyn_nodes.library.loaded import Sampled
 
-Array = NDArray[np.float64]
 Write = Callable[..., None]
 STORE = get_typestore(Stores.ROS2_JAZZY)
 TYPES = STORE.types

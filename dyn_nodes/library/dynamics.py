@@ -8,8 +8,9 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.library.carried import Conditions, State, warn
 from dyn_nodes.library.checked import checked_kernels
 from dyn_nodes.library.notice import shown
@@ -17,8 +18,6 @@ from dyn_nodes.library.vectors import Coordinates, each_row, known_name, togethe
 from dyn_nodes.model.machine import Machine as MachineData
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
 from dyn_nodes.simulation.assembly import gravity_vector
-
-Array = NDArray[np.float64]
 
 UNFIT = (TypeError, ValueError, IndexError)
 """Raised by a compiled function for other types or lengths, and by a machine of no joints for its first element."""

@@ -8,16 +8,15 @@ from types import EllipsisType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dyn_nodes.integrators.inputs import Inputs
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.compile.integrators.inputs import Inputs
 from dyn_nodes.library.vectors import by_name, known_name, rows_of
 from dyn_nodes.simulation.events import Event
 
 if TYPE_CHECKING:
     from dyn_nodes.control import VoltageProfile
 
-Array = NDArray[np.float64]
 Values = Mapping[str, Any] | Sequence[float] | Array
 Drive = Values | Callable[[float, Array], Values] | EllipsisType
 """Numbers or `(times, values)` by name, an array in order, a function of t and x that returns numbers; `...`: none."""
@@ -143,9 +142,9 @@ def task_profile(owner: str, task: str | Path | VoltageProfile, actuators: Seque
         ValueError: no such task; (`TaskError`) faults of the file; a task that waits for events, which a controller
             plays.
     """
+    from dyn_nodes.common.share import share_directory
     from dyn_nodes.control import VoltageProfile, load_voltage_profile
     from dyn_nodes.model.problems import did_you_mean
-    from dyn_nodes.share import share_directory
 
     if isinstance(task, VoltageProfile):
         profile = task

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import njit, types
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.compile.c_source import c_source
 from dyn_nodes.compile.code import call_code
 from dyn_nodes.compile.tape import Tape
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from dyn_nodes.compile import CompiledModule
     from dyn_nodes.library.loaded import Loaded
 
-Array = NDArray[np.float64]
 ARGUMENTS = {
     'forward_dynamics': (('q', 'v', 'tau', 'p'), 'a'),
     'inverse_dynamics': (('q', 'v', 'a', 'p'), 'tau'),

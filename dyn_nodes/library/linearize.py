@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.library.carried import Conditions, are_assumed, not_at_rest, warn
 from dyn_nodes.library.motion import motion_of, starts
 from dyn_nodes.library.notice import shown
@@ -15,10 +16,8 @@ from dyn_nodes.library.vectors import by_name, rows_of
 
 if TYPE_CHECKING:
     from dyn_nodes.library.loaded import Loaded
-    from dyn_nodes.linear import LinearModel
     from dyn_nodes.simulation import System
-
-Array = NDArray[np.float64]
+    from dyn_nodes.simulation.linear import LinearModel
 
 
 def linear_model(
@@ -31,7 +30,7 @@ def linear_model(
     slope: tuple[float, float] | None,
 ) -> LinearModel:
     """Return a linear model; arguments and errors are those of `Machine.linearize`."""
-    from dyn_nodes.linear import Linearizer
+    from dyn_nodes.simulation.linear import Linearizer
 
     system, conditions = machine.system(torque), machine.conditions_for(payload, slope, x)
     plant = machine.plant(torque, payload=conditions.payload, slope=conditions.slope)

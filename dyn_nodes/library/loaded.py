@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.library.carried import Conditions, State
 from dyn_nodes.model.machine import Machine as MachineData
 from dyn_nodes.simulation.run import Run as SystemRun
@@ -15,8 +13,6 @@ from dyn_nodes.simulation.run import Run as SystemRun
 if TYPE_CHECKING:
     from dyn_nodes.simulation import System
     from dyn_nodes.simulation.plant import Plant
-
-Array = NDArray[np.float64]
 
 
 class Loaded(Protocol):

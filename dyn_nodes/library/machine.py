@@ -7,8 +7,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dyn_nodes.library.carried import Conditions, State, are_assumed, conditions_of, state_of, warn
 from dyn_nodes.library.notice import shown
@@ -24,12 +23,11 @@ if TYPE_CHECKING:
     from dyn_nodes.library.margins import Margins
     from dyn_nodes.library.reactions import Reaction
     from dyn_nodes.library.run import Run
-    from dyn_nodes.linear import LinearModel
     from dyn_nodes.simulation import System
+    from dyn_nodes.simulation.linear import LinearModel
     from dyn_nodes.simulation.plant import Plant
     from dyn_nodes.stability.equilibrium.tipping import Tipping
 
-Array = NDArray[np.float64]
 Slope = tuple[float, float]
 PERIOD, STEP = 0.01, 1e-3
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.library.carried import Conditions, not_at_rest, warn
 from dyn_nodes.library.motion import Motion, at_rest, motion_of
 from dyn_nodes.library.notice import shown
@@ -30,7 +31,6 @@ from dyn_nodes.stability.equilibrium.tipping import settle
 if TYPE_CHECKING:
     from dyn_nodes.library.loaded import Loaded
 
-Array = NDArray[np.float64]
 ROUNDS = 20
 SETTLED = 1e-12
 """Change of the ground's plane in the base's axes below which the base stands, m per m and m."""

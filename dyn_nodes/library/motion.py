@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.library.vectors import Coordinates, together, whole
 from dyn_nodes.stability.equilibrium.standing import gives_way
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from dyn_nodes.library.loaded import Loaded
     from dyn_nodes.simulation.plant import Plant
 
-Array = NDArray[np.float64]
 STILL = 1e-3
 """Acceleration, over gravity, below which a machine counts as at rest; angular ones over gravity at 1 m."""
 

@@ -6,7 +6,7 @@ import sys
 from contextlib import AbstractContextManager
 from typing import Any
 
-from dyn_nodes.compiling import COMPILED, COMPILING, LIKELY, CompilationNotice
+from dyn_nodes.common.compiling import COMPILED, COMPILING, LIKELY, CompilationNotice
 
 
 def shown(part: str) -> AbstractContextManager[Any]:

@@ -9,9 +9,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from dyn_nodes.analysis.drawing import histories
+from dyn_nodes.analysis.plots import RESOLUTION, style
 from dyn_nodes.measures import MEASURES
-from dyn_nodes.studies.drawing import histories
-from dyn_nodes.studies.plots import RESOLUTION, style
 
 if TYPE_CHECKING:
     from dyn_nodes.library.loaded import Sampled

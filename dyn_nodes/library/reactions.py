@@ -7,8 +7,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.library.motion import Motion, at_rest, motion_of
 from dyn_nodes.library.notice import shown
 from dyn_nodes.library.optional import pandas
@@ -16,8 +17,6 @@ from dyn_nodes.library.optional import pandas
 if TYPE_CHECKING:
     from dyn_nodes.library.loaded import Loaded
     from dyn_nodes.simulation import JointReaction, System
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.library.carried import Conditions, State, state_of
 from dyn_nodes.library.margins import Margins
 from dyn_nodes.library.optional import matplotlib, pandas
@@ -22,8 +22,6 @@ from dyn_nodes.stability.observers import balance_observer
 
 if TYPE_CHECKING:
     from dyn_nodes.library.loaded import Loaded
-
-Array = NDArray[np.float64]
 
 
 class Run:

@@ -9,9 +9,9 @@ from types import EllipsisType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from dyn_nodes.guards.checks import judge
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.library.carried import are_assumed, not_at_rest, warn
 from dyn_nodes.library.inputs import Drive, Saturation, Values, table_of, task_profile, values_at, within
 from dyn_nodes.library.motion import starts
@@ -19,6 +19,8 @@ from dyn_nodes.library.notice import shown
 from dyn_nodes.library.run import Run
 from dyn_nodes.library.vectors import number, rows_of
 from dyn_nodes.simulation import Inputs, Settings
+from dyn_nodes.simulation.events import BEYOND, Event, overspeed
+from dyn_nodes.simulation.guards.checks import judge
 from dyn_nodes.simulation.period import PlantDivergedError
 from dyn_nodes.simulation.run import Run as SystemRun
 
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from dyn_nodes.simulation import System
     from dyn_nodes.simulation.plant import Plant
 
-Array = NDArray[np.float64]
 LONGEST = 1e6
 """Most samples of a run."""
 
@@ -77,7 +78,7 @@ def simulate(machine: Loaded, asked: Request) -> Run:
             raise ValueError(f'{owner}: x0: expected beside numbers and tables, found a function that drives')
         saturation = Saturation(_limits(machine))
         raw = _stepped(owner, plant, times, what, drive, _inputs_of(machine, plant.system, what), saturation)
-        return Run(machine, raw, conditions)
+        return Run(machine, _with_events(machine, raw, []), conditions)
     system: Any = plant.system
     if asked.x0 is not None:
         _start_from(owner, plant, rows_of(owner, 'x0', asked.x0, system.state_names))
@@ -98,8 +99,21 @@ def simulate(machine: Loaded, asked: Request) -> Run:
     with shown('runs'):
         raw = system.run(plant.x, times, inputs, plant.p, settings)
     raw.refined_for = raw.refined_for or plant.refined_for
+    return Run(machine, _with_events(machine, raw, cut), conditions)
+
+
+def _with_events(machine: Loaded, raw: SystemRun, cut: list[Event]) -> SystemRun:
+    """Return a run with events of inputs that were cut, and `overspeed` of driven joints where a speed limit is passed.
+
+    Nothing limits the speed of a joint under a torque or voltage that is specified.
+    """
+    for joint in machine.data.actuated_joints:
+        speed, limit = np.abs(raw.velocity(joint.name)), joint.velocity_limit
+        if (beyond := speed > BEYOND * limit).any():
+            first = int(np.argmax(beyond))
+            cut.append(overspeed(float(raw.times[first]), joint.name, float(speed[first]), limit))
     raw.events[:] = sorted([*cut, *raw.events], key=lambda event: event.time)
-    return Run(machine, raw, conditions)
+    return raw
 
 
 def _start_from(owner: str, plant: Plant, x0: Array) -> None:

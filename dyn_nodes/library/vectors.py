@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.errors import UserError
 from dyn_nodes.model.problems import did_you_mean, shorten
-
-Array = NDArray[np.float64]
 
 
 class Coordinates(NamedTuple):
@@ -99,7 +99,7 @@ def known_name(owner: str, kind: str, name: str, known: Sequence[str]) -> str:
     return name
 
 
-class UnknownNameError(KeyError):
+class UnknownNameError(UserError, KeyError):
     """A name that a machine does not have; the message has the nearest one."""
 
     def __str__(self) -> str:

@@ -1,23 +1,34 @@
-"""The only door to ROS: one API, rclpy's, on real rclpy where it is installed and on the embedded runtime elsewhere.
+"""The only door to ROS: one API, rclpy's, on real rclpy where it is installed and on `roslite` elsewhere.
 
 ```python
 from dyn_nodes.middleware import Node, init, message, spin
 
 JointState = message('sensor_msgs/msg/JointState')
 ```
+
+The runtime is chosen and imported when the first of its names is asked for. The modules `launching`, `bags`,
+`bag_reader` and `parameter_files` are the same with both runtimes, and load neither.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import importlib
+from typing import TYPE_CHECKING, Any
 
-from .select import RUNTIME
+if TYPE_CHECKING:
+    from roslite.runtime.api import *  # noqa: F403
 
-if TYPE_CHECKING or RUNTIME == 'embedded':
-    from .embedded.api import *  # noqa: F403
-    from .embedded.api import __all__ as _names
+    from .select import RUNTIME as RUNTIME
 else:
-    from .real import *  # noqa: F403
-    from .real import __all__ as _names
 
-__all__ = ['RUNTIME', *_names]
+    def __getattr__(name: str) -> Any:
+        """Return a name of the chosen runtime, after its import."""
+        if name.startswith('__') and name != '__all__':
+            raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+        chosen = importlib.import_module(f'{__name__}.select').RUNTIME
+        api = importlib.import_module('roslite.runtime.api' if chosen == 'embedded' else f'{__name__}.real')
+        names = {'RUNTIME': chosen, **{one: getattr(api, one) for one in api.__all__}}
+        globals().update(names, __all__=list(names))
+        if name not in globals():
+            raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+        return globals()[name]

@@ -37,7 +37,7 @@ def zero_padding(name: str, data: bytes) -> bytes:
 
 def _codec_of(name: str) -> Any:
     # rosbags is imported where it is asked for, so that nodes that do not record start without that package
-    find: Callable[[str], Any] = importlib.import_module('dyn_nodes.middleware.embedded.types').codec
+    find: Callable[[str], Any] = importlib.import_module('roslite.runtime.types').codec
     try:
         return find(name)
     except (KeyError, ValueError):

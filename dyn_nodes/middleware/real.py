@@ -251,7 +251,7 @@ def get_parameter_value(string_value: str) -> Any:
 
 
 def _definitions() -> Any:
-    return importlib.import_module('dyn_nodes.middleware.embedded.types')
+    return importlib.import_module('roslite.runtime.types')
 
 
 def known_messages() -> list[str]:

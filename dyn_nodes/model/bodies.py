@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from dyn_nodes.common.arrays import Array
+
 JointType = Literal['revolute', 'continuous', 'prismatic', 'fixed']
 
 

@@ -6,9 +6,7 @@ Every key of the machine YAML is declared at its field.
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.model.schema import (
     choice,
@@ -23,7 +21,6 @@ from dyn_nodes.model.schema import (
     vector,
 )
 
-Array = NDArray[np.float64]
 ConstraintKind = Literal[
     'frame',
     'point',

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dyn_nodes.common.errors import UserError
 from dyn_nodes.model.contact import Support
 from dyn_nodes.model.machine import Array, Machine
 from dyn_nodes.model.posture import (
@@ -22,7 +23,7 @@ INCLINED = 0.2
 X, Y, Z = np.eye(3)
 
 
-class NoEquilibriumError(ValueError):
+class NoEquilibriumError(UserError, ValueError):
     """The machine cannot stand still in the wanted posture."""
 
 

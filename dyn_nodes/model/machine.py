@@ -12,6 +12,7 @@ from typing import Annotated, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from dyn_nodes.common.printing import near
 from dyn_nodes.model.actuators import Actuator
 from dyn_nodes.model.bodies import Array, Joint, JointType, Link
 from dyn_nodes.model.constraint import JointClass, Load, MachineConstraint
@@ -36,7 +37,6 @@ from dyn_nodes.model.schema import (
 )
 from dyn_nodes.model.terrain import Rise
 from dyn_nodes.model.wheel import FrictionPoint, Karnopp, LuGre, Wheel
-from dyn_nodes.printing import near
 
 __all__ = [
     'Actuator',

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dyn_nodes.common.share import share_directory
 from dyn_nodes.model.problems import did_you_mean
-from dyn_nodes.share import share_directory
 
 ENDINGS = ('.urdf', '.xacro', '.xml')
 YAML_ENDINGS = ('.yaml', '.yml')

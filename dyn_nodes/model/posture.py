@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from dyn_nodes.common.printing import near
 from dyn_nodes.model.machine import Array, Joint, Link, Machine, Payload
-from dyn_nodes.printing import near
 
 LEAST_RISE = 0.05
 """Sine of the angle to the plane of the ground at which a contact moves up or down with a joint."""

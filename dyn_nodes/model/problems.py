@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from dyn_nodes.common.errors import UserError
+
 LONGEST_SHOWN = 60
 PRINTABLE = 'printable characters'
 """Expected of names: no line breaks, no control or direction marks."""
@@ -33,7 +35,7 @@ class Problem:
         return f'{place}: {self.where}: expected {self.expected}, found {self.found}'
 
 
-class MachineError(ValueError):
+class MachineError(UserError, ValueError):
     """A machine's files have faults. `problems` holds all of them, `str()` one line for each.
 
     Attributes:
@@ -47,7 +49,7 @@ class MachineError(ValueError):
         super().__init__('\n'.join(str(problem) for problem in self.problems))
 
 
-class ContactModelError(ValueError):
+class ContactModelError(UserError, ValueError):
     """The contact model does not exist, or does not suit the machine."""
 
 

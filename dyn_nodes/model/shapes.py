@@ -10,9 +10,9 @@ import numpy as np
 from lxml import etree
 from scipy.spatial import ConvexHull, QhullError
 
+from dyn_nodes.common.share import MeshError, find_mesh, mesh_parts
 from dyn_nodes.model.machine import Array
 from dyn_nodes.model.rotations import matrix_of_rpy
-from dyn_nodes.share import MeshError, find_mesh, mesh_parts
 
 BOX = np.array(np.meshgrid([-0.5, 0.5], [-0.5, 0.5], [-0.5, 0.5])).reshape(3, -1).T
 """Corners (8, 3) of a cube of side 1."""

@@ -18,7 +18,7 @@ from dyn_nodes.model.problems import Report
 from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.model.tree import order_tree
 from dyn_nodes.model.urdf_checks import NONE_GIVEN, Outline, check_elements, leave_out_free_root
-from dyn_nodes.model.xml_source import parse_xml
+from dyn_nodes.model.xml_source import Element, parse_xml
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def read_urdf(text: str, report: Report) -> Urdf | None:
     return None if report.failed else Urdf(outline.name, links, joints, outline, text)
 
 
-def _link(element: etree._Element) -> Link:
+def _link(element: Element) -> Link:
     name, inertial = (element.get('name') or '').strip(), element.find('inertial')
     if inertial is None:
         return Link(name, 0.0, frozen_array(np.zeros(3), (3,)), frozen_array(np.zeros((3, 3)), (3, 3)))
@@ -63,7 +63,7 @@ def _link(element: etree._Element) -> Link:
     return Link(name, _number(mass, 'value', 0.0), frozen_array(pose[:3, 3], (3,)), frozen_array(about_axes, (3, 3)))
 
 
-def _joint(element: etree._Element) -> Joint:
+def _joint(element: Element) -> Joint:
     kind = element.get('type') or ''
     axis = _vector(element.find('axis'), 'xyz', (1.0, 0.0, 0.0))
     length = float(np.linalg.norm(axis))
@@ -86,7 +86,7 @@ def _joint(element: etree._Element) -> Joint:
     )
 
 
-def _origin(element: etree._Element) -> Array:
+def _origin(element: Element) -> Array:
     """Return the pose (4, 4) of an element's origin in its parent; none: the same frame."""
     origin, pose = element.find('origin'), np.eye(4)
     pose[:3, :3] = matrix_of_rpy(_vector(origin, 'rpy', (0.0, 0.0, 0.0)))
@@ -94,17 +94,17 @@ def _origin(element: etree._Element) -> Array:
     return pose
 
 
-def _vector(element: etree._Element | None, key: str, default: tuple[float, float, float]) -> Array:
+def _vector(element: Element | None, key: str, default: tuple[float, float, float]) -> Array:
     text = None if element is None else element.get(key)
     return np.array(default if text is None else [float(word) for word in text.split()])
 
 
-def _number(element: etree._Element | None, key: str, default: float) -> float:
+def _number(element: Element | None, key: str, default: float) -> float:
     text = None if element is None else element.get(key)
     return default if text is None else float(text)
 
 
-def _greatest(limit: etree._Element | None, key: str) -> float:
+def _greatest(limit: Element | None, key: str) -> float:
     value = _number(limit, key, math.inf)
     return math.inf if value == NONE_GIVEN else value
 

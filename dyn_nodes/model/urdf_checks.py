@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from lxml import etree
-from lxml.etree import _Element as Element
 
 from dyn_nodes.model.inertia_checks import check_inertia
 from dyn_nodes.model.limits import (
@@ -20,6 +19,7 @@ from dyn_nodes.model.limits import (
 )
 from dyn_nodes.model.mimic import Mimic, check_mimics
 from dyn_nodes.model.problems import PRINTABLE, Report, did_you_mean, is_printable, shorten
+from dyn_nodes.model.xml_source import Element
 
 SUPPORTED = ('revolute', 'continuous', 'prismatic', 'fixed')
 UNSUPPORTED = {

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from lxml import etree
+from lxml.etree import _Element as Element  # its only name
 
-from dyn_nodes import textfile
+from dyn_nodes.common import textfile
 from dyn_nodes.model.problems import Report, number, shorten
 
 LARGEST_URDF = 16_000_000  # bytes; the largest humanoid descriptions have less than one
@@ -45,7 +46,7 @@ def read_urdf_text(path: Path, report: Report) -> str | None:
     return _expand_xacro(path, text, report) if path.suffix == '.xacro' else text
 
 
-def parse_xml(text: str, report: Report) -> etree._Element | None:
+def parse_xml(text: str, report: Report) -> Element | None:
     """Return the root element, or None after recording why the text is refused.
 
     A DTD is refused before a parser sees it: entity bombs and external entities need one.
@@ -68,7 +69,7 @@ def parse_xml(text: str, report: Report) -> etree._Element | None:
     return root
 
 
-def _parsed(text: str, report: Report) -> etree._Element | None:
+def _parsed(text: str, report: Report) -> Element | None:
     """Return the root element, without what has undeclared prefixes; None after recording a fault."""
     data = text.encode('utf-8')
     parser = etree.XMLParser(**SAFE)
@@ -85,7 +86,7 @@ def _parsed(text: str, report: Report) -> etree._Element | None:
     return root
 
 
-def _leave_out_undeclared(root: etree._Element, report: Report) -> None:
+def _leave_out_undeclared(root: Element, report: Report) -> None:
     """Remove elements and attributes whose prefix no xmlns declares: they extend URDF, which has no prefixes."""
     found: dict[str, list[int]] = {}
     for element in list(root.iter(etree.Element)):

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import yaml
 
+from dyn_nodes.common.textfile import DEEPEST, LARGEST_YAML, MOST_ENTRIES, yaml_fault
 from dyn_nodes.model.problems import PRINTABLE, Report, is_printable, shorten
 from dyn_nodes.model.xml_source import read_text
-from dyn_nodes.textfile import DEEPEST, LARGEST_YAML, MOST_ENTRIES, yaml_fault
 
 _PREFIX = 'tag:yaml.org,2002:'
 _KNOWN_TAGS = {_PREFIX + word for word in ('null', 'bool', 'int', 'float', 'str', 'timestamp', 'seq', 'map', 'value')}

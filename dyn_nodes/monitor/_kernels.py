@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dyn_nodes.common.loops import kernels_of, parts_of
 from dyn_nodes.control import _kernels as control
-from dyn_nodes.loops import kernels_of, parts_of
 from dyn_nodes.stability import _kernels as stability
 
 OTHERS = control.__file__, stability.__file__

@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Joint, Machine
 from dyn_nodes.model.posture import link_poses
 from dyn_nodes.monitor.load_model import Load
 from dyn_nodes.monitor.standing import STILL, StandingGround
 from dyn_nodes.stability import PolygonError, zmp_degree
 
-Array = NDArray[np.float64]
 STEPS, CLOSE, FINE = 40, 1e-5, 1e-7
 """Of the search for a limit: steps at most, stability degree and part of the interval at which it ends."""
 PROBES = 8

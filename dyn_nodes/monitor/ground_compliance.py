@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import initial_positions, link_poses
-
-Array = NDArray[np.float64]
 
 PROBE = 1e-6
 """Of a joint, rad or m."""

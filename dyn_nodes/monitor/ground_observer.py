@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.monitor.ground_kernels import AGE, BALANCING, DIRECTION, MEMORY, RESETS
 from dyn_nodes.monitor.load_model import Load
@@ -25,8 +26,6 @@ from dyn_nodes.stability import support_order, zmp_degree
 from dyn_nodes.stability.equilibrium.standing import standing_supports
 from dyn_nodes.stability.polygon import polygon_fault
 from dyn_nodes.stability.wheel_loads import WheelLoads, balance_loads
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -141,6 +140,11 @@ class GroundObserver:
     def bias(self) -> Array:
         """(3,) of the gyroscope, as learnt, rad/s."""
         return self.memory[:DIRECTION].copy()
+
+    @property
+    def balancing(self) -> Array:
+        """(3,) normal of the ground at which the springs balance the load alone, base axes; NaN before the first."""
+        return self.memory[BALANCING : BALANCING + 3]
 
     def forget(self) -> None:
         """Forget how the ground lay; the bias of the gyroscope stays."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import hanging_joints
 from dyn_nodes.monitor.load_model import LoadModel
 
-Array = NDArray[np.float64]
 NEWTON, FARTHEST, LAST = 10, 0.7, 1e-3
 """Steps at most, the longest of them, and one after which its square is left: none follows, rad or m."""
 PROBE = 1e-3

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.compile import build_module
 from dyn_nodes.model import rotations
 from dyn_nodes.model.fingerprint import machine_fingerprint
@@ -21,7 +21,6 @@ from dyn_nodes.multibody import TreeState, build_tree, inverse_dynamics
 from dyn_nodes.multibody.dynamics import body_accelerations
 from dyn_nodes.multibody.spatial import Expression, Motion, cross
 
-Array = NDArray[np.float64]
 LEFT = (0.0, 1.0, 0.0)
 COM, FORCE, MOMENT, POINT, PULL, ATTACHMENTS = 1, 4, 7, 10, 13, 16
 """Where the vectors of a `Load` begin in what its code writes after the mass; attachments and axles (s, 3) are last."""

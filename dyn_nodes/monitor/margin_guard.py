@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.stability import Margin
 from dyn_nodes.stability.balance import Balance
 
-Array = NDArray[np.float64]
 TICK = 1e-6
 
 

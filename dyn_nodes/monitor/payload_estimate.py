@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+from dyn_nodes.common.arrays import Array
 
-Array = NDArray[np.float64]
 LIGHTEST, HEAVIEST = -0.02, 2.0
 """Parts of the mount's limit: an interval that ends below the one or begins above the other is no weight."""
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections import deque
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.monitor.payload_block import MomentumBlock
 from dyn_nodes.monitor.payload_estimate import HEAVIEST, PayloadEstimate, no_weight
@@ -20,7 +20,6 @@ from dyn_nodes.monitor.payload_model import PAYLOAD_COLUMNS, MomentumTerms, Payl
 from dyn_nodes.monitor.payload_settings import PayloadSettings, deviations, dry_friction
 from dyn_nodes.monitor.payload_steps import StepTest
 
-Array = NDArray[np.float64]
 QUANTILE = 1.959964
 """Half width of an interval of 95 %, standard deviations."""
 CHANGING = 0.5

@@ -17,8 +17,9 @@ from typing import Any, NamedTuple, cast
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.errors import UserError
 from dyn_nodes.compile import build_module
 from dyn_nodes.elements import actuator_elements
 from dyn_nodes.elements.hydraulic import OIL_SCALE, HydraulicActuator
@@ -29,7 +30,6 @@ from dyn_nodes.multibody.elements import symbolic
 from dyn_nodes.multibody.regressor import energy_of
 from dyn_nodes.multibody.spatial import Expression, Inertia, skew
 
-Array = NDArray[np.float64]
 PAYLOAD_COLUMNS = 4
 
 
@@ -57,7 +57,7 @@ class MomentumTerms(NamedTuple):
     room: Array
 
 
-class UnobservableError(ValueError):
+class UnobservableError(UserError, ValueError):
     """No payload of this machine can be estimated from pressures."""
 
 

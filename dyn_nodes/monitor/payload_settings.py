@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.monitor.payload_model import PAYLOAD_COLUMNS, PayloadModel
 
-Array = NDArray[np.float64]
 RESTING = 0.6
 """Deviation of what a joint at rest holds, as a part of its dry friction: even chances give 0.58, either end 1."""
 

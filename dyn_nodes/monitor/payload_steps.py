@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import deque
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from dyn_nodes.common.arrays import Array
 
 
 class StepTest:

@@ -9,14 +9,13 @@ ground's normal, and moments about two axes in the ground below the base link's 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.rotations import cross
 from dyn_nodes.monitor.ground_observer import Footing, ground_axes
 from dyn_nodes.monitor.load_model import Load, LoadModel
 
-Array = NDArray[np.float64]
 SUBSTEP = 1.7e-3
 GREATEST_TILT = 0.3
 """Tilt against the ground, rad, from which on the prediction is given up."""

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.monitor.measured_kernels import up_kernel
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

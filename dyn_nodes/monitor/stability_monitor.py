@@ -13,6 +13,7 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.derivative_filter import DerivativeFilter
 from dyn_nodes.measures import DEFAULT_MEASURES, measure
 from dyn_nodes.model.machine import Machine
@@ -23,13 +24,13 @@ from dyn_nodes.monitor.margin_guard import TICK, GuardSettings, MarginGuard
 from dyn_nodes.monitor.measured_kernels import TURNING, imu_kernel, joints_kernel
 from dyn_nodes.monitor.rocking import RockingModel
 from dyn_nodes.monitor.sensors import ImuMount, SensorNoise
+from dyn_nodes.monitor.signal_checks import ImuChecks, JointChecks, SignalChecks
 from dyn_nodes.simulation.assembly import gravity_vector
 from dyn_nodes.stability import PolygonError, Support, margins
 from dyn_nodes.stability.balance import Balance
 from dyn_nodes.stability.equilibrium.standing import check_rigid, moving_joints, standing_supports
 from dyn_nodes.stability.grip import check_points, grip_of
 
-Array = NDArray[np.float64]
 UP = np.array([0.0, 0.0, 1.0])
 UNKNOWN = np.full(4, np.nan)
 JOINT_GATE, TURN_GATE, FELT_GATE = 6.0, 5.0, 6.0
@@ -70,6 +71,7 @@ class StabilityMonitor:
 
     Attributes:
         payload: kg.
+        checks: tests of the measured signals; those of others may be added.
         time: of the last joint states, s; None before the first.
         imu_time: of the last IMU message, s; None before the first.
         load, footing: of the last joint states.
@@ -115,6 +117,7 @@ class StabilityMonitor:
         self.payload = machine.payload.mass if machine.payload else 0.0
         self._gravity = np.array(gravity_vector(machine.gravity, machine.slope if slope is None else slope))
         self._make_filters()
+        self._make_checks()
         self._rate, self._payload_mass = np.zeros(7), np.empty(1)
         own = self.mount
         self._axes, self._arm = (np.ascontiguousarray(part, dtype=np.float64) for part in (own.rotation, own.position))
@@ -137,8 +140,15 @@ class StabilityMonitor:
         for derivative, count in ((self._joints, len(self.model.joints)), (self._turning, 3), (self._feeling, 3)):
             derivative.prepare(count)
 
+    def _make_checks(self) -> None:
+        self.joint_checks = JointChecks.of(self.machine, self.model.joints, self.noise.position)
+        self.imu_checks = ImuChecks(self.machine.gravity)
+        self.checks = SignalChecks(self.joint_checks, self.imu_checks)
+
     def clear(self) -> None:
         """Begin again, as after time went back."""
+        self.joint_checks.clear()
+        self.imu_checks.clear()
         for derivative in (self._joints, self._turning, self._feeling):
             derivative.clear()
         self.ground.clear()
@@ -187,6 +197,7 @@ class StabilityMonitor:
         if orientation is not None:
             shown[:] = orientation
         up = (UNKNOWN[:3] if self._up is None else self._up).copy()
+        self.imu_checks.take(time, measured, shown, self.ground.memory[:3] @ self._axes)
         turned, felt = imu_kernel(
             time,
             step,
@@ -210,10 +221,12 @@ class StabilityMonitor:
         After a gap the filters start again; where time does not rise all does.
         """
         step = self._step_to(time)
+        self.joint_checks.take(time, positions, velocities)
         if len(self._legs):
             self._move_legs(positions)
         if self.has_imu:
             self._watch(self._follow(step, positions, velocities))
+            self.imu_checks.compare(time, self.ground.balancing)
             self._resting = self.rocking.plane = None
             self._had_imu = True
         else:

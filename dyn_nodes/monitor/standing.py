@@ -8,8 +8,8 @@ distance from the zero moment point to the nearest edge of the support polygon o
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.monitor.ground_kernels import corners_kernel, present_kernel
 from dyn_nodes.monitor.ground_observer import GroundObserver, ground_axes
@@ -18,7 +18,6 @@ from dyn_nodes.monitor.load_model import Load, LoadModel
 from dyn_nodes.stability.polygon import polygon_fault_kernel
 from dyn_nodes.stability.zmp import zmp_kernel
 
-Array = NDArray[np.float64]
 ROUNDS = 3
 SETTLED = 1e-5
 STILL = np.zeros(3)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from dyn_nodes.loops import kernels_of
+from dyn_nodes.common.loops import kernels_of
 
 kernel = kernels_of(__file__)

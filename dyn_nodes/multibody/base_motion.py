@@ -9,13 +9,11 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.rotations import cross, matrix_of_quaternion, unit_quaternion
 from dyn_nodes.multibody.tree import BaseForm
-
-Array = NDArray[np.float64]
 
 
 def base_pose(attachment: str, q: Array) -> tuple[Array, Array]:

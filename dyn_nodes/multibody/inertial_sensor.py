@@ -6,11 +6,10 @@ from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.rotations import product, shortest, turned_back
 
-Array = NDArray[np.float64]
 UP = np.array([0.0, 0.0, 1.0])
 
 

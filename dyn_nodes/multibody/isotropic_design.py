@@ -22,19 +22,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.errors import UserError
 from dyn_nodes.multibody.isotropy import Layout, condition_number, isotropic_angle, isotropy_residual, scaled
 from dyn_nodes.multibody.omni_vehicle import OmniVehicle, OmniWheel
 
-Array = NDArray[np.float64]
 ROOT = float(np.sqrt(0.5))
 ATTEMPTS = 20_000
 CHOICES, MOST_TRIED = 8, 6
 """Sets of lines of which the roomiest is kept; wheels up to which both places on each line are tried."""
 
 
-class ImpossibleDesignError(ValueError):
+class ImpossibleDesignError(UserError, ValueError):
     """No layout of the kind exists; the message says why."""
 
 

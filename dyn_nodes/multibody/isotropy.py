@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import least_squares
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.multibody.omni_vehicle import OmniVehicle, OmniWheel
 
-Array = NDArray[np.float64]
 Norm = Literal['2', 'frobenius']
 RANK = 1e-12
 

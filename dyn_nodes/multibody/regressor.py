@@ -19,13 +19,12 @@ from functools import cached_property
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.multibody.kinematics import TreeState
 from dyn_nodes.multibody.spatial import Expression, Inertia, Motion, Pose, dot, skew
 from dyn_nodes.multibody.tree import Body, Tree
 
-Array = NDArray[np.float64]
 PARAMETERS = ('m', 'mx', 'my', 'mz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz')
 """Of a body: mass, kg; first moments, kg m; inertia about the origin of its frame, kg m2; in the axes of its frame."""
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
@@ -25,7 +25,6 @@ from dyn_nodes.multibody import dynamics as md
 from dyn_nodes.multibody.spatial import Expression
 from dyn_nodes.multibody.tree import BaseForm
 
-Array = NDArray[np.float64]
 PARAMETERS = ('gravity_x', 'gravity_y', 'gravity_z', 'payload_mass')
 
 

@@ -8,9 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dyn_nodes.cosimulation.actuation import ActuatorSystem, DivergedError
-from dyn_nodes.cosimulation.actuator_exchange import ActuatorExchange
-from dyn_nodes.cosimulation.joint_mobility import mobility_of
 from dyn_nodes.middleware import QoSProfile, SetParametersResult, drive_clock, message, service
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.actuator_health import ActuatorHealth
@@ -37,6 +34,9 @@ from dyn_nodes.nodes.machines import checked_payload, machine_of
 from dyn_nodes.nodes.parameters import Declared, ParameterError, declare
 from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
+from dyn_nodes.simulation.cosimulation.actuation import ActuatorSystem, DivergedError
+from dyn_nodes.simulation.cosimulation.actuator_exchange import ActuatorExchange
+from dyn_nodes.simulation.cosimulation.joint_mobility import mobility_of
 
 JointState = message('sensor_msgs/msg/JointState')
 Float64 = message('std_msgs/msg/Float64')

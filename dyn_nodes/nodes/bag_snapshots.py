@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from dyn_nodes.middleware import deserialize_message, message, type_name
+from dyn_nodes.middleware.bag_reader import WALL_CLOCK, BagReader
+from dyn_nodes.middleware.bags import BagError
 from dyn_nodes.model import Machine
 from dyn_nodes.nodes.viewer_inputs import ViewerInputs
-from dyn_nodes.recording import BagError
-from dyn_nodes.recording.reading import WALL_CLOCK, BagReader
 from dyn_nodes.viewer.connection import EVENT_SHOWN, Connection
 from dyn_nodes.viewer.snapshot import Snapshot
 

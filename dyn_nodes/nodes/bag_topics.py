@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dyn_nodes.middleware import QoSProfile, message_definition, serialize_message, type_hash, type_name
-from dyn_nodes.recording import BagWriter, QosRecord, Topic
+from dyn_nodes.middleware.bags import BagWriter, QosRecord, Topic
 
 BATCH = 2000
 """Messages between two checkpoints."""

@@ -6,9 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.measures import MEASURES, Levels
 from dyn_nodes.middleware import message
 from dyn_nodes.middleware.prepared import PreparedMessage
@@ -29,7 +27,6 @@ Float64 = message('std_msgs/msg/Float64')
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 MarkerArray = message('visualization_msgs/msg/MarkerArray')
 
-Array = NDArray[np.float64]
 NO_MOMENT = [0.0, 0.0, 0.0]
 
 

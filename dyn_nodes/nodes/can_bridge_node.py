@@ -41,7 +41,8 @@ SetBool = service('std_srvs/srv/SetBool')
 
 PARAMETERS = node_parameters('can_bridge_node')
 HUNG = 0.2
-"""Time without a turn of the node's timer after which its writing thread sends nothing but neutral, s."""
+"""Time without a turn of the node's timer after which its writing thread sends nothing but neutral, s; for which frames
+may wait to be read at least, before nothing is known of the machine."""
 STUCK = 0.5
 """Time without a turn of the writing thread after which the bus counts as one that takes no frames, s."""
 GRAPH_PERIOD = 0.2
@@ -94,7 +95,8 @@ class CanBridgeNode(OverridableNode):
         self._command = -math.inf, np.zeros(len(order))
         self._waits_for_neutral = True
         self._stamped = 0
-        self._turned = time.monotonic()
+        self._turned = self._read_until = time.monotonic()
+        self._unread = max(HUNG, min((frame.timeout for frame in incoming), default=HUNG))
         self._moved = False
         self._graph_seen = -math.inf
         self._out = volts_message(self.names)
@@ -140,7 +142,7 @@ class CanBridgeNode(OverridableNode):
         """Use the frames that have come, and watch."""
         now = time.monotonic()
         self._waits_for_neutral = self._waits_for_neutral or now - self._turned > HUNG
-        self._turned = now
+        self._turned, self._read_until = now, self.bus.read_until  # of what is used below
         clock = self.get_clock().now().nanoseconds
         for _ in range(len(self.bus.received)):
             received = self.bus.received.popleft()
@@ -157,7 +159,7 @@ class CanBridgeNode(OverridableNode):
             if fault and self.arming.disarm(fault, now):
                 self.get_logger().error(f'disarmed: {fault}')
                 self._publish_state()
-        elif self._moved and self.receiver.fault(now):
+        elif self._moved and self._signal_fault(now):
             self._moved = False
             self._publish(np.zeros(len(self.names)))
         self.diagnostics.update(now, clock / NANO)
@@ -185,12 +187,22 @@ class CanBridgeNode(OverridableNode):
         """Return why the machine on the bus must not be commanded, or ''."""
         now = time.monotonic()
         stuck = f'the bus takes no frames for {STUCK:g} s' if now - self.bus.written > STUCK else ''
-        return self._obstacles or self.bus.fault or self.bus.send_fault or stuck or self.receiver.fault(now)
+        return self._obstacles or self.bus.fault or self.bus.send_fault or stuck or self._signal_fault(now)
+
+    def _signal_fault(self, now: float) -> str:
+        """Return why the quantities of the bus are not those of now, or ''.
+
+        Their ages are those at the time up to which the bus was read: a computer that was busy meanwhile knows of no
+        missing frame.
+        """
+        if now - self._read_until > self._unread:
+            return f'the bus was not read for {self._unread:g} s'
+        return self.receiver.fault(min(now, self._read_until))
 
     def _publish_received(self) -> None:
         """Machine: give the commands of the bus to the valves once all are known and fresh, and no lever is moved."""
         now = time.monotonic()
-        if not self.receiver.fault(now) and not self._has_command(now):
+        if not self._signal_fault(now) and not self._has_command(now):
             self._moved = True
             self._publish(self._commanded(self.receiver))
 
@@ -325,7 +337,7 @@ class CanBridgeNode(OverridableNode):
         values |= {f'saturated {what}': str(count) for what, count in list(self.sender.saturated.items())}
         values |= {f'neutral {what}, not finite': str(count) for what, count in list(self.sender.not_finite.items())}
         health = Health(text='all signals are fresh', values=values)
-        fault = self.receiver.fault(time.monotonic())
+        fault = self._signal_fault(time.monotonic())
         if fault:
             health.worse(ERROR if self.receiver.taken else WARN, one_line(fault))
         return health

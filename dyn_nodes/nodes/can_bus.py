@@ -17,6 +17,10 @@ MOST_WAITING = 20_000
 """Frames kept while the node does something else."""
 REOPEN = 1.0
 """Time between two attempts to open a bus that is gone, s."""
+LISTEN = 0.01
+"""Longest time of one wait for a frame, s: until so long ago it is known that none was left unread."""
+LATE_WRITES = 2
+"""So many writes in a row that are not done in time are a fault: one may be of a computer that did something else."""
 BUS_OFF = 0x40
 """Bit of the identifier of socketcan's error frames."""
 
@@ -67,6 +71,8 @@ class CanBus:
         fault, send_fault: why the bus cannot be read or written now, or ''.
         sent, unreadable, error_frames: counts.
         written: steady time of the last turn of writing that came to its end, s.
+        read_until: steady time up to which all that has come was read, s: frames that wait for a busy computer are not
+            missing.
 
     Raises:
         ParameterError: as `open_bus`.
@@ -81,7 +87,8 @@ class CanBus:
         self._newest_fault: deque[str] = deque(maxlen=1)
         self.sent = self.unreadable = self.error_frames = 0
         self._bus: Any = open_bus(values)
-        self.written = time.monotonic()
+        self.written = self.read_until = time.monotonic()
+        self._late_writes = 0
         self._due = dict.fromkeys(range(len(self.frames)), self.written)
         self._ended = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -130,7 +137,7 @@ class CanBus:
 
     def _read_on(self) -> None:
         while not self._ended.is_set():
-            self.read(0.05)
+            self.read(LISTEN)
 
     def read(self, timeout: float) -> bool:
         """Take the next frame, or open a bus that is gone; return whether there was a frame within timeout, s."""
@@ -138,7 +145,7 @@ class CanBus:
             if self._bus is None:
                 self._bus, self.fault = open_bus(self.values), ''
                 self.send_fault = ''
-            message = self._bus.recv(timeout)
+            message = self._next(timeout)
         except (ValueError, IndexError, KeyError) as error:  # text of a serial adapter that is no frame
             if isinstance(error, ParameterError):
                 self.fault = self._noted(str(error))
@@ -157,6 +164,15 @@ class CanBus:
                 self._take(message)
                 return True
         return False
+
+    def _next(self, timeout: float) -> Any:
+        """Return the next message, None where there is none within timeout, s."""
+        began = time.monotonic()
+        message = self._bus.recv(0.0)
+        if message is None:
+            self.read_until = began
+            message = self._bus.recv(timeout) if timeout > 0.0 else None
+        return message
 
     def _skip(self) -> None:
         """Leave out what is no frame: python-can would keep it in its buffer."""
@@ -206,6 +222,13 @@ class CanBus:
             bus.send(
                 can.Message(arbitration_id=identifier, is_extended_id=extended, data=data, is_fd=is_fd), timeout=0.05
             )
-            self.sent, self.send_fault = self.sent + 1, ''
+            self.sent, self.send_fault, self._late_writes = self.sent + 1, '', 0
         except Exception as error:  # a full queue, a cable that is out: the next period tries again
-            self.send_fault = self._noted(one_line(f'the bus cannot be written: {error}'))
+            self._late_writes = self._late_writes + 1 if _is_late(error) else LATE_WRITES
+            if self._late_writes >= LATE_WRITES:
+                self.send_fault = self._noted(one_line(f'the bus cannot be written: {error}'))
+
+
+def _is_late(error: BaseException) -> bool:
+    """Return whether a write was not done in time, by the clock: pyserial says so of a complete one, too."""
+    return any(type(own).__name__ in ('SerialTimeoutException', 'CanTimeoutError') for own in (error, error.__cause__))

@@ -7,10 +7,14 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
 from dyn_nodes.can.mapping import IMU_AXES, CanMapping, Channel, Frame, Key
 from dyn_nodes.can.receiver import Receiver
 from dyn_nodes.middleware import QoSProfile, message
+from dyn_nodes.monitor.signal_checks import JointChecks
 from dyn_nodes.nodes.exchange import set_stamp
+from dyn_nodes.nodes.stamps import NANO
 
 JointState, Imu = message('sensor_msgs/msg/JointState'), message('sensor_msgs/msg/Imu')
 FluidPressure, Float64 = message('sensor_msgs/msg/FluidPressure'), message('std_msgs/msg/Float64')
@@ -31,10 +35,11 @@ class MeasurementTopics:
         node: the node.
         mapping: of the bus.
         receiver: has the values.
+        checks: of the joints, which get what is published, if any.
     """
 
-    def __init__(self, node: Any, mapping: CanMapping, receiver: Receiver) -> None:
-        self.receiver, qos = receiver, QoSProfile(depth=10)
+    def __init__(self, node: Any, mapping: CanMapping, receiver: Receiver, checks: JointChecks | None = None) -> None:
+        self.receiver, self._checks, qos = receiver, checks, QoSProfile(depth=10)
         frames = mapping.measurements
         self._joints = names_of(frames, 'position')
         moving = names_of(frames, 'velocity')
@@ -88,6 +93,9 @@ class MeasurementTopics:
         msg = JointState(name=list(self._joints))
         msg.position = [values['position', name] for name in self._joints]
         msg.velocity = [values['velocity', name] for name in self._rates]
+        if self._checks is not None:
+            speeds = np.array(msg.velocity) if self._rates else None
+            self._checks.take(stamp / NANO, np.array(msg.position), speeds)
         set_stamp(msg, stamp)
         self._states.publish(msg)
 

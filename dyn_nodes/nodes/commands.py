@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.errors import UserError
 from dyn_nodes.nodes.diagnostics import one_line
 from dyn_nodes.nodes.stamps import NANO
 
-Array = NDArray[np.float64]
 MOST_WAITING = 1000
 """Commands kept that came before the joint states that they belong to: a partner in step does not send so many."""
 NEUTRAL = 1e-9
@@ -25,7 +25,7 @@ def are_neutral(volts: Array) -> bool:
     return bool(np.abs(volts).max(initial=0.0) <= NEUTRAL)
 
 
-class RefusedError(ValueError):
+class RefusedError(UserError, ValueError):
     """A command that must not be used; `kind` is what is counted."""
 
     def __init__(self, kind: str, text: str) -> None:

@@ -14,24 +14,17 @@ the same nodes, topics and services as ever. An exception in one node ends the p
 
 from __future__ import annotations
 
-import contextlib
 import faulthandler
 import importlib
-import signal
 import sys
-import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dyn_nodes.compiling import CompilationNotice
-from dyn_nodes.launching import LaunchError
-from dyn_nodes.launching.description import ChildSpec
-from dyn_nodes.launching.interpreter import interpret
-from dyn_nodes.launching.runner import parse_launch_arguments
+from dyn_nodes.common.compiling import CompilationNotice
 from dyn_nodes.middleware import RCLInvalidROSArgsError, SignalHandlerOptions, SingleThreadedExecutor, get_logger, init
-from dyn_nodes.nodes.ending import EndWatch
+from dyn_nodes.middleware.launching import ChildSpec, LaunchError, interpret, parse_launch_arguments
+from dyn_nodes.nodes.ending import EndWatch, stop_signals
 from dyn_nodes.nodes.machines import shared_machines
 from dyn_nodes.nodes.running import REFUSED, NotNeeded, RunFailed, RunOver, keep_memory, refuse, warn_of_wall_clock
 
@@ -100,23 +93,6 @@ def make_node(spec: ChildSpec, shared: list[str]) -> Any:
         raise ValueError(f'{spec.executable}: {error}') from error
 
 
-@contextlib.contextmanager
-def stop_signals() -> Iterator[list[int]]:
-    """Give a list that SIGINT and SIGTERM are added to; they interrupt nothing: a recorder may be among the nodes."""
-    came: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield came
-        return
-    saved = {
-        number: signal.signal(number, lambda got, frame: came.append(got)) for number in (signal.SIGINT, signal.SIGTERM)
-    }
-    try:
-        yield came
-    finally:
-        for number, handler in saved.items():
-            signal.signal(number, handler)
-
-
 def run_all(nodes: list[Any], signals: list[int]) -> int:
     """Spin nodes until a signal, the end of the run or a failure; return the exit status."""
     executor = SingleThreadedExecutor()
@@ -179,7 +155,7 @@ def main(args: list[str] | None = None) -> int:
         print(f'{NAME}: {error.text}', file=sys.stderr)
         return 1
     watch, quiet = EndWatch(NAME), SignalHandlerOptions.NO
-    with watch, stop_signals() as signals, init(args=words[:1], signal_handler_options=quiet, intra_process=True):
+    with watch, stop_signals(args) as signals, init(args=words[:1], signal_handler_options=quiet, intra_process=True):
         return live(specs, shared, signals)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.control import (
     JointTrajectory,
     PositionMotion,
@@ -56,7 +57,6 @@ from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.recovery_watch import RecoveryWatch
 from dyn_nodes.nodes.running import NotNeeded, run_node
 from dyn_nodes.nodes.trajectory_messages import trajectory_of
-from dyn_nodes.share import find_resource
 
 JointState = message('sensor_msgs/msg/JointState')
 JointTrajectoryMessage = message('trajectory_msgs/msg/JointTrajectory')

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dyn_nodes.control.motor_law import MotorLaw
 from dyn_nodes.control.wheel_unit import NoVehicleError
@@ -16,7 +16,6 @@ from dyn_nodes.nodes.arrays import stamp_volts, volts_message
 from dyn_nodes.nodes.exchange import Every, command_qos
 
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
-Array = NDArray[np.float64]
 
 
 def is_on_motors(machine: Machine) -> bool:

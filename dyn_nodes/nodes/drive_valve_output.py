@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyn_nodes.control.drive_valves import DriveValves, ValveGains
 from dyn_nodes.control.wheel_drive import DriveReference
@@ -16,7 +15,6 @@ from dyn_nodes.nodes.arrays import stamp_volts, volts_message
 from dyn_nodes.nodes.exchange import Every, command_qos
 
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
-Array = NDArray[np.float64]
 TOPIC = 'valve_commands_in'
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from dyn_nodes.guards.checks import GREATEST_GAP
 from dyn_nodes.measures import Levels
 from dyn_nodes.nodes.commands import Refusals
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
 from dyn_nodes.nodes.pacing import Pacer
 from dyn_nodes.nodes.stability_health import judge, margin_values
 from dyn_nodes.simulation.events import Event
+from dyn_nodes.simulation.guards.checks import GREATEST_GAP
 from dyn_nodes.stability.balance import Balance
 
 CONSTRAINTS_PERIOD = 0.5

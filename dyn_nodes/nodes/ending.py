@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import faulthandler
 import os
@@ -11,7 +10,7 @@ import signal
 import sys
 import threading
 import time
-from functools import cache
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
@@ -22,19 +21,43 @@ AGAIN = 0.05
 NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 
-@cache
-def ignore_signals_at_exit() -> None:
-    """Ignore SIGINT and SIGTERM from the moment when the interpreter begins to end.
+def ignore_signals(args: list[str] | None) -> None:
+    """Ignore SIGINT and SIGTERM until the process ends.
 
-    It takes its own handlers back then, and a second signal would kill a process that has done its work: its exit
-    status would report a failure to a launcher.
+    The runtime and the interpreter restore the default handlers before the process has ended. A second signal would
+    then change the exit status, and the launcher would report a failure.
+
+    Args:
+        args: command line passed to the program's `main`. With None the program uses `sys.argv` and its process ends
+            next. Otherwise the caller continues after it, and nothing is changed.
     """
-    atexit.register(_ignore_signals)
+    if args is None and threading.current_thread() is threading.main_thread():
+        for number in NUMBERS:
+            signal.signal(number, signal.SIG_IGN)
 
 
-def _ignore_signals() -> None:
-    for number in NUMBERS:
-        signal.signal(number, signal.SIG_IGN)
+@contextlib.contextmanager
+def stop_signals(args: list[str] | None) -> Iterator[list[int]]:
+    """Yield a list to which SIGINT and SIGTERM are appended; they interrupt nothing in the block.
+
+    A list, not an Event: a second signal that interrupts the setting of an Event waits for the first for ever.
+
+    Args:
+        args: command line of the program, see `ignore_signals`. With None the signals are ignored after the block.
+    """
+    received: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield received
+        return
+    saved = {number: signal.signal(number, lambda number, frame: received.append(number)) for number in NUMBERS}
+    try:
+        yield received
+    finally:
+        if args is None:
+            ignore_signals(args)
+        else:
+            for number, handler in saved.items():
+                signal.signal(number, handler)
 
 
 class OneInterrupt:

@@ -21,6 +21,7 @@ SOURCE_PATIENCE = 0.5 * LOCKSTEP_PATIENCE
 WATCH_PERIOD = 0.05
 GRID = 1e-6
 """Difference of an instant from a multiple of a period that the rounding of stamps may cause, s."""
+CLOCK = '/clock'
 EXCHANGE_TOPICS = ('joint_states', 'joint_command', 'valve_commands', 'valve_commands_in')
 
 
@@ -51,6 +52,22 @@ LOCKSTEP_NOTICE = (
 def is_lockstep(values: Mapping[str, Any]) -> bool:
     """Return whether a node exchanges in lockstep: `mode` lockstep, or real time with a partner that is waited for."""
     return bool(values['mode'] == 'lockstep' or values['partner'] != 'external')
+
+
+def is_simulated(node: Any, values: Mapping[str, Any]) -> bool:
+    """Return whether time is declared to be that of a simulation: `mode` or `partner` lockstep, or `use_sim_time`.
+
+    A publisher of /clock declares nothing: it may be a bag, or a simulation beside a real machine.
+    """
+    is_declared = 'lockstep' in (values.get('mode'), values.get('partner'))
+    return is_declared or bool(node.get_parameter('use_sim_time').value)
+
+
+def undeclared_clock(node: Any, values: Mapping[str, Any]) -> str:
+    """Return a warning where something publishes /clock and time is not declared to be simulated, or ''."""
+    if is_simulated(node, values) or not node.count_publishers(node.resolve_topic_name(CLOCK)):
+        return ''
+    return f'{CLOCK} is published, and time counts as that of a real machine: a simulation needs use_sim_time:=true'
 
 
 def announce_partner(node: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from dyn_nodes.middleware import Clock, ClockType, drive_clock
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health
-from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE, WATCH_PERIOD
+from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE, WATCH_PERIOD, is_simulated
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
@@ -60,7 +60,7 @@ class FollowerNode(OverridableNode):
         health, diagnostics: set by the node before time begins.
     """
 
-    is_sole = True
+    is_sole = watches_ages = True
     values: dict[str, Any]
     health: FollowerHealth
     stamp: int | None = None
@@ -121,21 +121,14 @@ class CommandingNode(FollowerNode):
         self.heard = time.monotonic()
         self.refusals, self.state_refusals = commands.Refusals(), commands.Refusals()
         self._state: tuple[Any, Any] | None = None
-        self._clock_seen = False
 
     @property
     def live(self) -> bool:
-        """Joint states may be those of a real machine: `partner` auto is a simulation once a clock is in the graph."""
-        return self.paced and self.values['partner'] != 'lockstep' and not self._clock_seen
-
-    def _look_for_clock(self) -> None:
-        """Notice what every simulation has and no real machine: a publisher of /clock. It is one from then on."""
-        if self.live and self.values['partner'] == 'auto':
-            self._clock_seen = self.count_publishers(self.resolve_topic_name('/clock')) > 0
+        """Joint states are those of a real machine, unless a simulation is declared."""
+        return self.paced and (self.values['partner'] == 'external' or not is_simulated(self, self.values))
 
     def _watch(self) -> None:
         """Notice silence."""
-        self._look_for_clock()
         silent = self.health.states_silent()
         if silent and not self.silent and self.live:
             self.get_logger().error(f'no joint_states for {self.health.patience:g} s: {self.silence}')
@@ -167,16 +160,9 @@ class CommandingNode(FollowerNode):
         else:
             self._answer(since, further)
 
-    def _check_order(self, stamp: int) -> None:
-        if self.stamp is not None and stamp < self.stamp:
-            self._look_for_clock()
-        super()._check_order(stamp)
-
     def _take_up(self, before: int | None, stamp: int, further: Any) -> float:
         """Begin, go on, or hold the machine at joint states; return the time since those before, s; 0 but to go on."""
         since = 0.0 if before is None else (stamp - before) / NANO
-        if since > self.values['command_timeout']:
-            self._look_for_clock()
         if before is None or (since < 0.0 and not self.live):
             self._restart(before, further)
         elif since < 0.0:

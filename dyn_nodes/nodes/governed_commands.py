@@ -6,21 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.governor.drives import EffortDrives
+from dyn_nodes.governor.effort_predictor import EffortPredictor
+from dyn_nodes.governor.predictor import StopPredictor
 from dyn_nodes.middleware import message
 from dyn_nodes.model import Machine
-from dyn_nodes.monitor.braking import BrakingPredictor
-from dyn_nodes.monitor.effort_stops import EffortStops
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
-from dyn_nodes.monitor.stop_drives import EffortDrives
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.arrays import stamp_of_volts, stamp_volts, volts_message
 from dyn_nodes.nodes.exchange import valve_order
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.stamps import nanoseconds_of_stamp, stamp_at
 
-Array = NDArray[np.float64]
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 JointState = message('sensor_msgs/msg/JointState')
 
@@ -74,9 +73,9 @@ class ValveCommands:
         self.names, self.limits = tuple(valve.name for valve in own), np.array([valve.command_limit for valve in own])
         self._out = volts_message(self.names)
 
-    def stops(self, machine: Machine, monitor: StabilityMonitor, settings: Any) -> BrakingPredictor:
+    def stops(self, machine: Machine, monitor: StabilityMonitor, settings: Any) -> StopPredictor:
         """Return what predicts stops."""
-        return BrakingPredictor(machine, self._order, monitor, settings)
+        return StopPredictor(machine, self._order, monitor, settings)
 
     def read(self, msg: Any) -> Array:
         """Return what a message wants (m,). Raises RefusedError."""
@@ -123,13 +122,13 @@ class EffortCommands:
         self.names, self.limits = tuple(wanted), drives.greatest[self._order]
         self._out = JointState(name=wanted)
 
-    def stops(self, machine: Machine, monitor: StabilityMonitor, settings: Any) -> EffortStops:
+    def stops(self, machine: Machine, monitor: StabilityMonitor, settings: Any) -> EffortPredictor:
         """Return what predicts stops. Raises ParameterError where it is to move functions by itself."""
         if settings.bring_down:
             raise ParameterError(
                 "parameter 'bring_down': expected false with efforts, which move nothing by themselves"
             )
-        return EffortStops(machine, self._order, monitor, settings)
+        return EffortPredictor(machine, self._order, monitor, settings)
 
     def read(self, msg: Any) -> Array:
         """Return what a message wants (m,). Raises RefusedError."""

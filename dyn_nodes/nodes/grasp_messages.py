@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.elements.hand_motion import HandMobility, HandState
 from dyn_nodes.middleware import message
 from dyn_nodes.model.rotations import matrix_of_quaternion, quaternion_of_matrix
@@ -20,7 +20,6 @@ Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 Odometry = message('nav_msgs/msg/Odometry')
 WrenchStamped = message('geometry_msgs/msg/WrenchStamped')
 
-Array = NDArray[np.float64]
 SYMMETRIC = 1e-6
 """A mobility may be less symmetric or less than positive semidefinite by this part of its greatest number."""
 PARTS = ('x', 'y', 'z', 'rx', 'ry', 'rz')

@@ -8,17 +8,17 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.motion import PositionMotion
 from dyn_nodes.control.trajectory import JointTrajectory
 from dyn_nodes.control.wheel_motion import WheelMotion
+from dyn_nodes.governor.arm_pace import SLOWEST, STILL, ArmPace, slowed, stopping
+from dyn_nodes.governor.grip_governor import GripGovernor, GripSettings, Verdict
+from dyn_nodes.governor.grip_model import COMING, GripModel, GripModelError, is_astray, joint_states
 from dyn_nodes.middleware import QoSProfile, message
 from dyn_nodes.model.equilibrium import gravity_in_ground
 from dyn_nodes.model.machine import Machine, Slope
-from dyn_nodes.monitor.arm_pace import SLOWEST, STILL, ArmPace, slowed, stopping
-from dyn_nodes.monitor.grip_governor import GripGovernor, GripSettings, Verdict
-from dyn_nodes.monitor.grip_model import COMING, GripModel, GripModelError, is_astray, joint_states
 from dyn_nodes.monitor.sensors import world_up
 from dyn_nodes.nodes.commands import RefusedError
 from dyn_nodes.nodes.diagnostics import WARN, Health
@@ -30,7 +30,6 @@ from dyn_nodes.nodes.transforms import optional_message
 SpeedLimit = optional_message('nav2_msgs/msg/SpeedLimit')
 """None on a ROS 2 without Nav2."""
 Imu, TwistStamped = message('sensor_msgs/msg/Imu'), message('geometry_msgs/msg/TwistStamped')
-Array = NDArray[np.float64]
 
 SETTINGS = ('friction_use', 'load_share', 'least_braking', 'overshoot')
 PERIOD = 0.02

@@ -8,15 +8,14 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.hand import HandLimits, HandPath, HandPose, Line
 from dyn_nodes.model.rotations import matrix_of_quaternion, quaternion_of_matrix
 from dyn_nodes.nodes.commands import RefusedError
 from dyn_nodes.nodes.plausible import LARGEST_POSITION, LARGEST_VELOCITY
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
 
-Array = NDArray[np.float64]
 PathMaker = Callable[[HandPose], HandPath]
 MOST_POSES = 1000
 SAME = 1e-9

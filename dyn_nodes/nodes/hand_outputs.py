@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints.errors import MethodError
 from dyn_nodes.constraints.traced_space import TracedSpace
 from dyn_nodes.control.hand import (
@@ -32,7 +32,6 @@ from dyn_nodes.nodes.drives import drive_dynamics
 from dyn_nodes.nodes.exchange import set_stamp, valve_order
 from dyn_nodes.nodes.parameters import ParameterError, group
 
-Array = NDArray[np.float64]
 JointState = message('sensor_msgs/msg/JointState')
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 State = tuple[Array, Array]

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import sys
 
-from dyn_nodes.cosimulation.actuation import ActuatorSystem
 from dyn_nodes.nodes.actuators import ActuatorNode
 from dyn_nodes.nodes.parameters import node_parameters
 from dyn_nodes.nodes.running import run_node
+from dyn_nodes.simulation.cosimulation.actuation import ActuatorSystem
 
 PARAMETERS = node_parameters('hydraulic_actuator_node')
 

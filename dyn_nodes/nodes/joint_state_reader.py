@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.nodes.commands import RefusedError
 from dyn_nodes.nodes.plausible import LARGEST_VELOCITY, Bounds
 
-Array = NDArray[np.float64]
 TOPIC = 'joint_states'
 
 

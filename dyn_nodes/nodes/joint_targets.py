@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.drive_limits import drive_limits
-from dyn_nodes.simulation.events import Event
+from dyn_nodes.simulation.events import BEYOND, Event, overspeed
 from dyn_nodes.simulation.plant import Plant
 
-Array = NDArray[np.float64]
 STOPPED = 1e-3
 """Speed below which a joint that is to stand keeps its position, rad/s or m/s."""
 RECENT = 1.0
@@ -20,7 +19,8 @@ class JointTargets:
     """Servos on the joints of a plant that takes efforts.
 
     A position beyond the range of its joint is clamped to the range. Where the effort or speed of a joint is at its
-    limit, or its position was clamped, there is an event `saturated` as that begins.
+    limit, or its position was clamped, there is an event `saturated` as that begins. Where its speed is beyond its
+    limit, `overspeed`: a load that its drive cannot brake has moved it, or efforts were commanded.
 
     Args:
         plant: that is led.
@@ -59,11 +59,15 @@ class JointTargets:
         target = np.where(np.isnan(positions), held, positions)
         target[self._driven] = self.limits.clamped(target[self._driven])
         for k in np.flatnonzero(np.abs(target - positions) > 0.0):
-            self._note(self._plant.joints[k], 'position', f'{positions[k]:.6g} is clamped to {target[k]:.6g}')
+            self._saturate(self._plant.joints[k], 'position', f'{positions[k]:.6g} is clamped to {target[k]:.6g}')
         self._target, self.holding = (target, np.nan_to_num(velocities)), False
 
     def lead(self) -> None:
-        """Set the efforts of this instant."""
+        """Set the efforts of this instant; report joints beyond their speed limits, whatever drives them."""
+        speeds = np.abs(self._plant.velocities[self._driven])
+        for k in np.flatnonzero(speeds > BEYOND * self.limits.speed):
+            joint = self._plant.actuated[k]
+            self._note(joint, overspeed(self._plant.time, joint, speeds[k], self.limits.speed[k]), 'overspeed')
         if self._target is None:
             return
         plant, (position, rate) = self._plant, self._target
@@ -71,22 +75,26 @@ class JointTargets:
         position[standing] = plant.positions[standing]
         if self.holding:
             plant.let_wheels_run_out(position, rate)
-        plant.set_efforts(plant.servo_efforts(position, rate, brakes=self.holding))
-        if plant.saturated is None:
-            return
+        plant.lead(position, rate, self.holding)
+        result = plant.servo.result
+        assert result is not None
         for what, limits, flags in (
-            ('effort', self.limits.effort, plant.saturated.at_effort),
-            ('speed', self.limits.speed, plant.saturated.at_speed),
+            ('effort', self.limits.effort, result.at_effort),
+            ('speed', self.limits.speed, result.at_speed),
         ):
             for k in np.flatnonzero(flags):
-                self._note(plant.actuated[k], what, f'at its limit, {limits[k]:.6g}')
+                self._saturate(plant.actuated[k], what, f'at its limit, {limits[k]:.6g}')
 
-    def _note(self, joint: str, what: str, text: str) -> None:
-        """Keep that a joint is at a limit; an event where it was not lately."""
-        now, last = self._plant.time, self._seen.get((joint, what))
-        if last is None or not 0.0 <= now - last <= RECENT:
-            self._plant.note(Event(now, 'saturated', details={'text': f'{joint}: {what} {text}', 'joint': joint}))
-        self._seen[joint, what] = now
+    def _saturate(self, joint: str, what: str, text: str) -> None:
+        details = {'text': f'{joint}: {what} {text}', 'joint': joint}
+        self._note(joint, Event(self._plant.time, 'saturated', details=details), what)
+
+    def _note(self, joint: str, event: Event, what: str) -> None:
+        """Keep that a joint is at a limit or beyond; an event where it was not lately."""
+        last = self._seen.get((joint, what))
+        if last is None or not 0.0 <= event.time - last <= RECENT:
+            self._plant.note(event)
+        self._seen[joint, what] = event.time
 
     @property
     def saturated(self) -> str:

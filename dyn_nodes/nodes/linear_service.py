@@ -55,7 +55,7 @@ class LinearizeService:
         return response
 
     def _model(self) -> Any:
-        from dyn_nodes.linear import Linearizer  # SciPy comes with it
+        from dyn_nodes.simulation.linear import Linearizer  # SciPy comes with it
 
         plant = self.node.plant
         if self._linearizer is None:

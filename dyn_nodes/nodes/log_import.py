@@ -12,6 +12,7 @@ from dyn_nodes.can.log_quality import Finding, LogQuality
 from dyn_nodes.can.mapping import CanMapping
 from dyn_nodes.can.receiver import Receiver
 from dyn_nodes.middleware import QoSProfile, message
+from dyn_nodes.monitor.signal_checks import JointChecks
 from dyn_nodes.nodes.arrays import volts_message
 from dyn_nodes.nodes.bag_topics import BagTopics
 from dyn_nodes.nodes.can_topics import MeasurementTopics, names_of
@@ -48,8 +49,7 @@ def import_log(path: Path, mapping: CanMapping, directory: Path) -> Imported:
         held = logged_part(path, mapping)
         receiver = Receiver(held.frames)
         quality = LogQuality(mapping, receiver)
-        if held.frames:
-            _read(path, held, receiver, quality, topics)
+        wrong = _read(path, held, receiver, quality, topics) if held.frames else {}
         if not receiver.taken:
             first = next(iter(receiver.last.values()), 'other messages, or nothing')
             expected = ', '.join(frame.name for frame in mapping.frames)
@@ -60,6 +60,7 @@ def import_log(path: Path, mapping: CanMapping, directory: Path) -> Imported:
         shutil.rmtree(directory, ignore_errors=True)
         raise
     findings = quality.findings()
+    findings += tuple(Finding('signals', name, 1, 0.0, 0.0, f'{name}: {text}') for name, text in wrong.items())
     duration = quality.end - (quality.start or 0.0)
     return Imported(duration, receiver.taken, receiver.passed_over, topics.bag.counts(), findings)
 
@@ -83,8 +84,12 @@ def logged_part(path: Path, mapping: CanMapping) -> CanMapping:
     return replace(mapping, frames=tuple(frames))
 
 
-def _read(path: Path, mapping: CanMapping, receiver: Receiver, quality: LogQuality, topics: BagTopics) -> None:
-    measured = MeasurementTopics(topics, mapping, receiver)
+def _read(
+    path: Path, mapping: CanMapping, receiver: Receiver, quality: LogQuality, topics: BagTopics
+) -> dict[str, str]:
+    """Write the topics of a log; return what the tests of its joints found, by their names."""
+    checks = JointChecks.of(mapping.machine, names_of(mapping.measurements, 'position'))
+    measured = MeasurementTopics(topics, mapping, receiver, checks)
     names = list(names_of(mapping.commands, 'command'))
     volts = volts_message(names) if names else None
     commands = topics.create_publisher(Float64MultiArray, 'valve_commands', QoSProfile(depth=10)) if names else None
@@ -105,3 +110,4 @@ def _read(path: Path, mapping: CanMapping, receiver: Receiver, quality: LogQuali
             elif commands is not None and volts is not None:
                 volts.data = [receiver.values.get(('command', name), 0.0) for name in names]
                 commands.publish(volts)
+    return checks.faults()

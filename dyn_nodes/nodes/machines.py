@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from dyn_nodes.common.printing import near, printable
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.model import Machine, load_machine
 from dyn_nodes.model.machine import InitialTwist, Payload
 from dyn_nodes.nodes.parameters import ParameterError
-from dyn_nodes.printing import near, printable
-from dyn_nodes.share import find_resource
 
 
 def machine_of(urdf: str, config: str) -> Machine:

@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dyn_nodes.common.errors import UserError
+from dyn_nodes.common.printing import printable
 from dyn_nodes.middleware import Context, Parameter, QoSProfile, deserialize_message, init, message, type_name
+from dyn_nodes.middleware.bag_reader import BagReader
 from dyn_nodes.model.assumptions import Assumption, friction_of, payload_of, plain
 from dyn_nodes.nodes.bag_topics import BagTopics
 from dyn_nodes.nodes.stability_monitor_node import StabilityMonitorNode
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
-from dyn_nodes.printing import printable
-from dyn_nodes.recording.reading import BagReader
 
 String, Float64 = message('std_msgs/msg/String'), message('std_msgs/msg/Float64')
 NAMESPACE = '/replay'
@@ -25,7 +26,7 @@ COPIED = ('hydraulics/', 'wheel_loads/', 'valve_commands')
 ALLOWANCE = 'stability/allowance/'
 
 
-class ReplayError(ValueError):
+class ReplayError(UserError, ValueError):
     """A bag that a monitor cannot use; one line."""
 
 
@@ -38,6 +39,7 @@ class Replayed(NamedTuple):
             rad/s.
         payload: lower and upper end of the payload's interval at the end, kg; None where it was given.
         assumed: conditions that neither the bag nor a parameter gives.
+        faults: what the tests of the signals found, by their names; the margins end there.
     """
 
     instants: int
@@ -45,6 +47,7 @@ class Replayed(NamedTuple):
     least: dict[str, tuple[float, float]]
     payload: tuple[float, float] | None
     assumed: tuple[Assumption, ...] = ()
+    faults: dict[str, str] | None = None
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -86,7 +89,7 @@ def replay_bag(
         ParameterError, ValueError: of the node.
         OSError: the new bag can't be written.
     """
-    with _node({**parameters, 'publish_tf': False}, domain) as node, BagReader(path) as reader:
+    with _node({**parameters, 'publish_tf': False, 'stamp_clock': 'other'}, domain) as node, BagReader(path) as reader:
         topics = BagTopics(directory)
         try:
             replayed = _Replay(node, reader, topics, namespace).run(path)
@@ -192,7 +195,9 @@ class _Replay:
             raise ReplayError(f'{path}: expected joint states of {node.machine.name}: {node.sensing.refusals.last}')
         estimate = None if node.payload is None else node.payload.estimate
         payload = None if estimate is None else (float(estimate.lower), float(estimate.upper))
-        return Replayed(node.sensing.received, refused, dict(self.least), payload, self._assumed())
+        return Replayed(
+            node.sensing.received, refused, dict(self.least), payload, self._assumed(), node.sensing.checks.faults()
+        )
 
     def _assumed(self) -> tuple[Assumption, ...]:
         """Return the conditions that neither the bag nor a parameter gives: payload, slope and friction."""

@@ -1,24 +1,32 @@
-"""Other machines in the domain and namespace of a node, whose messages would be mixed with those of its machine."""
+"""Other machines and second senders of measurements, whose messages would be mixed with those of a node's machine."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from dyn_nodes.middleware import RUNTIME, Clock, ClockType, QoSProfile, ReliabilityPolicy, message
-from dyn_nodes.nodes.diagnostics import ERROR, Health
+from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
+from dyn_nodes.nodes.exchange import undeclared_clock
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.running import RunFailed
 
 DiagnosticArray = message('diagnostic_msgs/msg/DiagnosticArray')
 TOPIC = 'joint_states'
+MEASUREMENTS = (TOPIC, 'imu', 'payload', 'payload/interval', 'hydraulics/')
+"""Topics of what is measured on a machine, each with one sender; the last one begins the names of all pressures."""
 LOOK = 1.0
 """Wall time between two looks at the graph, s."""
 LEASE = 6.0 if RUNTIME == 'embedded' else 25.0
 """Wall time for which a killed process may stay in the graph, s."""
+DISCOVERY = 0.0 if RUNTIME == 'embedded' else 1.0
+"""Wall time after the first node of a process in which the middleware learns of those that are there already, s."""
 ADVICE = 'give each machine another namespace (namespace:=...) or another ROS_DOMAIN_ID'
 
+MACHINE = ''
+"""Key of a problem that concerns all topics: another machine."""
 UNKNOWN = '_NODE_NAME_UNKNOWN_'
 """Name that rmw gives a node whose endpoint is in its graph before the node."""
 
@@ -26,8 +34,14 @@ _made: Counter[str] = Counter()
 """Nodes that this process has made, by full name; one that has ended may stay in the graph for a while."""
 
 
+_first: float | None = None
+"""Wall time at which this process made its first node, s."""
+
+
 def count_made(node: Any) -> None:
     """Count a node of this process, which is not to be taken for one of another process."""
+    global _first
+    _first = _first or time.monotonic()
     _made[node.get_fully_qualified_name()] += 1
 
 
@@ -38,11 +52,19 @@ def require_alone(node: Any) -> None:
         ParameterError: another one is still there after `LEASE`.
     """
     own = node.get_fully_qualified_name()
+    _discover(lambda: _full_names(node).count(own) > _made[own])
     until = time.monotonic() + LEASE
     while _full_names(node).count(own) > _made[own]:
         if time.monotonic() > until:
             raise ParameterError(f'a node {own} is in this domain already: {ADVICE}')
         time.sleep(0.1)
+
+
+def _discover(is_found: Callable[[], bool]) -> None:
+    """Wait for the middleware of a process to learn of others, at most until something is found."""
+    until = (_first or time.monotonic()) + DISCOVERY
+    while time.monotonic() < until and not is_found():
+        time.sleep(0.05)
 
 
 def require_silence(node: Any) -> None:
@@ -51,8 +73,10 @@ def require_silence(node: Any) -> None:
     Raises:
         ParameterError: something still does after `LEASE`; the message names the node.
     """
+    topic = node.resolve_topic_name(TOPIC)
+    _discover(lambda: bool(_of_others(sources_of(node, topic))))
     until = time.monotonic() + LEASE
-    while sources := _of_others(sources_of(node, node.resolve_topic_name(TOPIC))):
+    while sources := _of_others(sources_of(node, topic)):
         if time.monotonic() > until:
             raise ParameterError(f'{", ".join(sources)} publishes {TOPIC} in this domain already: {ADVICE}')
         time.sleep(0.1)
@@ -80,24 +104,29 @@ def _full_names(node: Any) -> list[str]:
 
 
 class Neighbours:
-    """Notices a second publisher of the joint states, and nodes of another machine in the namespace of a node.
+    """Notices a second publisher of measurements, and nodes of another machine in the namespace of a node.
 
     A node that has not begun refuses: its process ends. Followers of a simulation end, too, where a second publisher
-    stays; followers of a real machine take no joint states while there are two, and so come to their safe state.
+    of the joint states stays; followers of a real machine take no messages of a topic while it has two, and so come to
+    their safe state.
 
     Args:
-        node: with its `machine`; `live`: its joint states may be those of a real machine; `has_begun`: it has had joint
-            states, or publishes them.
+        node: with its `machine`, None where it is that of any; `live`: its joint states may be those of a real
+            machine; `has_begun`: it has had joint states, or publishes them; `watches_ages`: it needs to know whether
+            time is that of a simulation.
         is_source: it publishes the joint states itself.
 
     Attributes:
+        topics: that have one publisher each.
         problem: what is wrong, or ''.
+        clock: a warning of a /clock that was not declared, or ''.
     """
 
     def __init__(self, node: Any, is_source: bool = False) -> None:
-        self.node, self.topic, self.is_source = node, node.resolve_topic_name(TOPIC), is_source
-        self.problem = ''
-        self._since: float | None = None
+        self.node, self.is_source = node, is_source
+        self.topics = [TOPIC] if is_source else []
+        self.problem = self.clock = ''
+        self._since: dict[str, float] = {}
         self._others: dict[str, tuple[str, float]] = {}
         self._space = node.get_namespace().rstrip('/')
         newest = QoSProfile(depth=20, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -106,50 +135,71 @@ class Neighbours:
 
     @property
     def is_mixed(self) -> bool:
-        """Two looks have found the problem."""
-        return self._since is not None and time.monotonic() - self._since >= LOOK
+        """Two looks have found a problem."""
+        return self._lasting(time.monotonic()) >= LOOK
+
+    def is_mixed_on(self, topic: str) -> bool:
+        """Return whether two looks have found a second publisher of a topic, or another machine."""
+        now = time.monotonic()
+        return any(now - self._since.get(key, now) >= LOOK for key in (topic, MACHINE))
+
+    def _lasting(self, now: float) -> float:
+        """Return for how long there has been a problem, s."""
+        return max((now - since for since in self._since.values()), default=0.0)
 
     def health(self) -> Health | None:
         """Return the status `neighbours`, None where there is nothing to report."""
-        return Health(ERROR, self.problem) if self.is_mixed else None
+        if self.is_mixed:
+            return Health(ERROR, self.problem)
+        return Health(WARN, self.clock) if self.clock else None
 
     def look(self) -> None:
         """Look at the graph. Raises RunFailed where this node must not go on."""
         now = time.monotonic()
+        if self.node.watches_ages:
+            self.clock = undeclared_clock(self.node, self.node.values)
         self._others = {name: own for name, own in self._others.items() if now - own[1] < LEASE}
-        foreign = self._foreign()
-        problem = foreign or self._second_source()
-        if not problem:
-            self.problem, self._since = '', None
-            return
-        is_new = self._since is None
-        self.problem, self._since = problem, self._since or now
-        if not is_new:
-            self.node.get_logger().error(problem, throttle_duration_sec=5.0)
-        lasts = now - self._since
-        if self.node.has_begun:
-            ends = not (self.is_source or self.node.live) and lasts > 2.0 * LEASE
-        else:
-            ends = lasts > (LOOK if foreign else LEASE) and not self.node.live
-        if ends:
-            raise RunFailed(problem)
+        problems = self._problems()
+        is_new = not self._since
+        self._since = {key: self._since.get(key, now) for key in problems}
+        self.problem = '; '.join(problems.values())
+        if problems and not is_new:
+            self.node.get_logger().error(self.problem, throttle_duration_sec=5.0)
+        if self._ends(now):
+            raise RunFailed(self.problem)
 
-    def _second_source(self) -> str:
-        sources = sources_of(self.node, self.topic)
+    def _problems(self) -> dict[str, str]:
+        """Return what is wrong by topic; by `MACHINE` and nothing else where there is another machine."""
+        if foreign := self._foreign():
+            return {MACHINE: foreign}
+        found = {topic: self._second_source(topic) for topic in self.topics}
+        return {topic: text for topic, text in found.items() if text}
+
+    def _ends(self, now: float) -> bool:
+        """Return whether this node must not go on: its machine is mixed with another."""
+        lasts = max((now - self._since[key] for key in (TOPIC, MACHINE) if key in self._since), default=0.0)
+        if self.node.has_begun:
+            return not (self.is_source or self.node.live) and lasts > 2.0 * LEASE
+        return lasts > (LOOK if MACHINE in self._since else LEASE) and not self.node.live
+
+    def _second_source(self, topic: str) -> str:
+        name = self.node.resolve_topic_name(topic)
+        sources = sources_of(self.node, name)
         if len(sources) < 2:
             return ''
         own = self.node.get_fully_qualified_name()
         if self.is_source and own in sources:
             sources.remove(own)
-            return f'{", ".join(sources)} publishes {self.topic}, too: {ADVICE}'
-        return f'{self.topic} has {len(sources)} publishers ({", ".join(sources)}): {ADVICE}'
+            return f'{", ".join(sources)} publishes {name}, too: {ADVICE}'
+        return f'{name} has {len(sources)} publishers ({", ".join(sources)}): {ADVICE}'
 
     def _foreign(self) -> str:
-        own = self.node.machine.name
         found = [f'{name} is of machine {machine!r}' for name, (machine, _) in sorted(self._others.items())]
-        return f'{", ".join(found)}, this node of {own!r}: {ADVICE}' if found else ''
+        return f'{", ".join(found)}, this node of {self.node.machine.name!r}: {ADVICE}' if found else ''
 
     def _on_diagnostics(self, msg: Any) -> None:
+        if self.node.machine is None:
+            return
         own = self.node.machine.name
         for status in msg.status:
             name = f'/{status.hardware_id}'

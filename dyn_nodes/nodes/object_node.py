@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from dyn_nodes.cosimulation.held_object import Grip, HeldHand, HeldObject, HeldObjectError
 from dyn_nodes.elements.hand_motion import HandMobility, HandState
-from dyn_nodes.launching.ended import ended_nodes
 from dyn_nodes.middleware import Clock, ClockType, drive_clock, message
+from dyn_nodes.middleware.launching import ended_nodes
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health
 from dyn_nodes.nodes.events import EventPublisher
@@ -40,6 +39,7 @@ from dyn_nodes.nodes.running import RunFailed, RunOver, run_node
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of, nanoseconds_of_stamp, packed_stamp
 from dyn_nodes.nodes.team_frames import TeamFrames
 from dyn_nodes.simulation.assembly import gravity_vector
+from dyn_nodes.simulation.cosimulation.held_object import Grip, HeldHand, HeldObject, HeldObjectError
 from dyn_nodes.simulation.events import Event
 from dyn_nodes.teams import Team, TeamGrasp, load_team
 

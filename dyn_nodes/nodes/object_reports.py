@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.middleware import message
 from dyn_nodes.model.rotations import quaternion_of_matrix
 from dyn_nodes.nodes.arrays import labelled_array
@@ -23,7 +23,6 @@ MarkerArray = message('visualization_msgs/msg/MarkerArray')
 Odometry = message('nav_msgs/msg/Odometry')
 Point = message('geometry_msgs/msg/Point')
 
-Array = NDArray[np.float64]
 THICK = 0.05
 """Of a drawn rod, over the size of the object."""
 

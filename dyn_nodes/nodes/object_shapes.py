@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dyn_nodes.cosimulation.held_object import HeldObject, strains
-from dyn_nodes.deformable.lattice import Lattice
-from dyn_nodes.deformable.skin import Skin, skin_of
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.simulation.cosimulation.held_object import HeldObject, strains
+from dyn_nodes.teams.deformable.lattice import Lattice
+from dyn_nodes.teams.deformable.skin import Skin, skin_of
 from dyn_nodes.teams.team import TeamObject
 
-Array = NDArray[np.float64]
 FULL_COLOUR = 1e-3
 """Strain at which a rod is drawn in the full colour of tension (red) or compression (blue)."""
 LEAST_STRESS = 1.0

@@ -30,12 +30,15 @@ class OverridableNode(GuardedNode):
         lockstep: every message of the exchange counts; overrides that could lose one are refused.
         paced: real time: the other topics may be overridden as one likes.
         is_sole: only one node of its name may be in a domain: two would both answer.
-        neighbours: other machines beside that of this node; None for a node without joint states.
+        watches_ages: it acts on how old joint states are, by a clock that it must know.
+        measurements: topics that it takes from one sender each; with a slash at its end, the beginning of their names.
+        neighbours: other machines beside that of this node; None for a node without measurements.
     """
 
     lockstep = False
     paced = False
-    is_sole = False
+    is_sole = watches_ages = False
+    measurements: tuple[str, ...] = (TOPIC,)
     neighbours: Neighbours | None = None
     received = 0
 
@@ -78,17 +81,18 @@ class OverridableNode(GuardedNode):
             ParameterError: an override is refused.
         """
         self._require_alone()
-        if topic == TOPIC:
-            self.neighbours = Neighbours(self)
-            callback = self._refused_if_mixed(callback)
+        if any(topic == name or (name.endswith('/') and topic.startswith(name)) for name in self.measurements):
+            self.neighbours = self.neighbours or Neighbours(self)
+            self.neighbours.topics.append(topic)
+            callback = self._refused_if_mixed(topic, callback)
         return self._create(super().create_subscription, (msg_type, topic, callback), qos_profile, options)
 
-    def _refused_if_mixed(self, callback: Any) -> Any:
-        """Return a callback that takes no joint states of a real machine while they have two publishers."""
+    def _refused_if_mixed(self, topic: str, callback: Any) -> Any:
+        """Return a callback that takes no measurements of a real machine while they have two publishers."""
 
         @functools.wraps(callback)
         def taken(msg: Any) -> None:
-            if self.neighbours is None or not (self.neighbours.is_mixed and self.live):
+            if self.neighbours is None or not (self.neighbours.is_mixed_on(topic) and self.live):
                 callback(msg)
 
         return taken

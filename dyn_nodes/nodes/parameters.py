@@ -20,8 +20,9 @@ from typing import Any
 
 import yaml
 
+from dyn_nodes.common.errors import UserError
+from dyn_nodes.common.printing import near
 from dyn_nodes.middleware import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
-from dyn_nodes.printing import near
 
 LOADER: Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 """Of the files of this package; six times as fast where libyaml is there."""
@@ -43,11 +44,11 @@ VALIDATORS = ('bounds<>', 'gt_eq<>', 'one_of<>')
 GREATEST = {int: 2**63 - 1, float: math.inf}
 
 
-class ParameterError(ValueError):
+class ParameterError(UserError, ValueError):
     """A parameter value that the node cannot start with."""
 
 
-class ParameterFileError(ValueError):
+class ParameterFileError(UserError, ValueError):
     """A parameter file with an impossible entry; the message names file, parameter and key."""
 
 

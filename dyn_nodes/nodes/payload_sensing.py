@@ -8,8 +8,8 @@ from collections import deque
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.middleware import QoSProfile, message, service
 from dyn_nodes.monitor.payload_estimate import PayloadEstimate, no_weight
 from dyn_nodes.monitor.payload_estimator import PayloadEstimator, payload_estimator
@@ -26,7 +26,6 @@ FluidPressure = message('sensor_msgs/msg/FluidPressure')
 Float64 = message('std_msgs/msg/Float64')
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 Trigger = service('std_srvs/srv/Trigger')
-Array = NDArray[np.float64]
 
 SETTINGS = (
     'body_mass',

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.control.motor_motion import MotorLoop
 from dyn_nodes.control.motor_servo import MotorServo
 from dyn_nodes.control.platform_follower import PlatformFollower, ReachError
@@ -34,7 +35,6 @@ from dyn_nodes.nodes.parameters import ParameterError, declare, group, node_para
 from dyn_nodes.nodes.platform_messages import trajectory_of
 from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.running import run_node
-from dyn_nodes.share import find_resource
 
 JointState, PoseStamped = message('sensor_msgs/msg/JointState'), message('geometry_msgs/msg/PoseStamped')
 Float64, Float64MultiArray = message('std_msgs/msg/Float64'), message('std_msgs/msg/Float64MultiArray')

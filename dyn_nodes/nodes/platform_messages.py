@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.hand.kinematics import HandPose
 from dyn_nodes.control.pose_trajectory import BodyMotion, PoseTrajectory
 from dyn_nodes.nodes.commands import RefusedError
@@ -14,7 +14,6 @@ from dyn_nodes.nodes.hand_messages import MOST_POSES, check_frame, pose_of
 from dyn_nodes.nodes.plausible import LARGEST_VELOCITY
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
 
-Array = NDArray[np.float64]
 TOPIC = 'platform_trajectory'
 BEGINNING = (1e-3, 2e-3)
 """Distance, m, and angle, rad, of a first pose at time 0 from the platform that are none."""

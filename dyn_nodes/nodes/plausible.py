@@ -10,12 +10,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model import Machine
 from dyn_nodes.nodes.commands import RefusedError
-
-Array = NDArray[np.float64]
 
 LARGEST_POSITION = 1e7  # rad or m
 LARGEST_VELOCITY = 1e4  # rad/s or m/s

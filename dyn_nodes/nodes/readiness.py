@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from dyn_nodes.launching.ended import ended_nodes
+from dyn_nodes.middleware.launching import ended_nodes
 from dyn_nodes.nodes.running import RunFailed
 
 IGNORED = ('/rosout', '/parameter_events', '/diagnostics')

@@ -5,13 +5,13 @@
 Its parameters are in `parameter_files/recorder_node.yaml`; with `use_sim_time` log times are simulated time.
 
 Several times a second everything received is written and the bag on the disk is complete (see
-`recording/mcap_file.py`): a recorder that is killed loses less than the last second, and no reader needs a repair
+`roslite/bags/mcap_file.py`): a recorder that is killed loses less than the last second, and no reader needs a repair
 first. The file only grows, so that a clean end takes the same short time however long the recording was.
 
 Log time is the time of receipt. With `use_sim_time` recording begins with the first message on `/clock`, as rosbag2's
 does; of before it has the latched topics only. Log time is then the simulated time at which the message was published
 (the embedded runtime's publishers put it into DDS's source timestamp), and messages are put in order by it, see
-`recording/ordering.py`; the file depends on the messages alone, so that equal runs give equal bags. On rclpy, whose
+`roslite/bags/ordering.py`; the file depends on the messages alone, so that equal runs give equal bags. On rclpy, whose
 source timestamps are of the wall clock, log time is the simulated time of receipt.
 
 QoS follows rosbag2: reliable where every publisher is, transient local where every publisher is, so that latched
@@ -23,7 +23,6 @@ and losses every second; the losses are in the bag's metadata (`messages_lost`) 
 from __future__ import annotations
 
 import faulthandler
-import signal
 import struct
 import sys
 import time
@@ -53,16 +52,14 @@ from dyn_nodes.middleware import (
     try_shutdown,
     type_hash,
 )
+from dyn_nodes.middleware.bags import INFINITE, MIXED, BagError, BagWriter, HoldBack, QosRecord, Topic, simulated_time
 from dyn_nodes.middleware.padding import zero_padding
-from dyn_nodes.nodes.ending import ignore_signals_at_exit
+from dyn_nodes.nodes.ending import stop_signals
 from dyn_nodes.nodes.guarded import GuardedNode
 from dyn_nodes.nodes.neighbours import ADVICE, LEASE, LOOK, sources_of
 from dyn_nodes.nodes.neighbours import TOPIC as JOINT_STATES
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp, stamp_at
-from dyn_nodes.recording import BagError, BagWriter, QosRecord, Topic
-from dyn_nodes.recording.metadata import INFINITE, MIXED
-from dyn_nodes.recording.ordering import HoldBack, simulated_time
 
 CHECKPOINT_PERIOD = 0.2
 PULL_PERIOD = 0.05
@@ -497,28 +494,21 @@ def main(args: list[str] | None = None) -> int:
         Exit status: 0, or 1 when the bag could not be made or written, or holds two machines on one topic.
     """
     faulthandler.enable()
-    ignore_signals_at_exit()
     node: RecorderNode | None = None
-    signals: list[int] = []  # no Event: a second signal, in the middle of setting it, would wait for the first for ever
-    saved = {
-        number: signal.signal(number, lambda number, frame: signals.append(number))
-        for number in (signal.SIGINT, signal.SIGTERM)
-    }
-    try:
-        init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-        node = RecorderNode()
-        executor = SingleThreadedExecutor()
-        executor.add_node(node)
-        while not (node.finished or node.failure or signals):
-            executor.spin_once(timeout_sec=LONGEST_WAIT)
-    except (BagError, *PARAMETER_ERRORS) as error:
-        print(f'recorder_node: {error}', file=sys.stderr)
-    finally:
-        if node is not None:
-            node.destroy_node()
-        try_shutdown()
-        for number, handler in saved.items():
-            signal.signal(number, handler)
+    with stop_signals(args) as signals:
+        try:
+            init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+            node = RecorderNode()
+            executor = SingleThreadedExecutor()
+            executor.add_node(node)
+            while not (node.finished or node.failure or signals):
+                executor.spin_once(timeout_sec=LONGEST_WAIT)
+        except (BagError, *PARAMETER_ERRORS) as error:
+            print(f'recorder_node: {error}', file=sys.stderr)
+        finally:
+            if node is not None:
+                node.destroy_node()
+            try_shutdown()
     return 1 if node is None or node.failure or node.mixed else 0
 
 

@@ -10,8 +10,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from dyn_nodes.compiling import CompilationNotice
-from dyn_nodes.garbage import seldom_collections
+from dyn_nodes.common.compiling import CompilationNotice
+from dyn_nodes.common.garbage import seldom_collections
+from dyn_nodes.common.printing import printable
 from dyn_nodes.middleware import (
     ExternalShutdownException,
     InvalidParameterTypeException,
@@ -25,9 +26,9 @@ from dyn_nodes.middleware import (
     ok,
     spin,
 )
-from dyn_nodes.nodes.ending import EndWatch, OneInterrupt, ignore_signals_at_exit
+from dyn_nodes.middleware.launching import noted_life
+from dyn_nodes.nodes.ending import EndWatch, OneInterrupt, ignore_signals
 from dyn_nodes.nodes.stamps import LATEST_STAMP
-from dyn_nodes.printing import printable
 
 REFUSED = (
     ValueError,
@@ -78,32 +79,42 @@ def run_node(
     """
     faulthandler.enable()  # a crash in a library's machine code then names the line that led there
     faulthandler.register(signal.SIGQUIT, all_threads=True)  # `kill -QUIT` of a node that hangs does, too
-    ignore_signals_at_exit()
-    with EndWatch(name) as watch, OneInterrupt() as interrupt:
+    words = sys.argv if args is None else args
+    with EndWatch(name) as watch, OneInterrupt() as interrupt, noted_life(name, words) as note_end:
         try:
             with init(args=args):
                 get_default_context().on_shutdown(watch.begin)
                 try:
-                    return _live(name, make, loop, interrupt)
+                    return _live(name, make, loop, interrupt, note_end)
                 except (NotInitializedException, RuntimeError):
                     if ok():  # otherwise a signal has come: rcl neither makes nor publishes anything after it
                         raise
                 finally:
                     interrupt.ignore()
+                    ignore_signals(args)
         except RCLInvalidROSArgsError as error:
             return refuse(name, error)
         except BaseException as error:
             if not is_interrupt(error):
                 raise
+        finally:
+            ignore_signals(args)  # rclpy has put the default handlers back
     return 0
 
 
-def _live(name: str, make: Callable[[], Any], loop: Callable[[Any], None], interrupt: OneInterrupt) -> int:
+def _live(
+    name: str,
+    make: Callable[[], Any],
+    loop: Callable[[Any], None],
+    interrupt: OneInterrupt,
+    note_end: Callable[[str], None],
+) -> int:
     warn_of_wall_clock(name)
     try:
         with CompilationNotice(get_logger(name).info), seldom_collections():
             node = make()
     except REFUSED as error:
+        note_end(f'{name}: {error}')
         return refuse(name, error)
     except NotNeeded as reason:
         get_logger(name).info(f'not needed: {reason}')
@@ -112,6 +123,7 @@ def _live(name: str, make: Callable[[], Any], loop: Callable[[Any], None], inter
     try:
         loop(node)
     except RunFailed as error:
+        note_end(f'{name}: {error}')
         return refuse(name, error)
     except (ExternalShutdownException, RunOver):
         pass

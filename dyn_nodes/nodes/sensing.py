@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dyn_nodes.middleware import QoSProfile, drive_clock, message
+from dyn_nodes.middleware import QoSProfile, drive_clock, message, service
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.monitor.ground_observer import ObserverSettings
@@ -18,6 +18,7 @@ from dyn_nodes.monitor.sensors import ImuMount, SensorNoise
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.nodes.commands import Refusals, RefusedError, check_order
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
+from dyn_nodes.nodes.exchange import is_simulated
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import checked_payload
 from dyn_nodes.nodes.parameters import ParameterError
@@ -27,6 +28,7 @@ from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
 JointState = message('sensor_msgs/msg/JointState')
 Imu = message('sensor_msgs/msg/Imu')
 Float64 = message('std_msgs/msg/Float64')
+Trigger = service('std_srvs/srv/Trigger')
 
 NO_ORIENTATION = -1.0
 """First element of a covariance whose quantity the message does not hold (REP-145)."""
@@ -48,8 +50,21 @@ LARGEST_MEASURED = 1e4
 """An IMU that gives more, in rad/s or m/s2, is broken."""
 SIMULATED_TIMEOUT = 5.0
 """Least wall time without messages, s, after which a machine in simulated time is silent."""
+COMPARABLE, AHEAD = 60.0, 0.02
+"""Stamps that are farther from the clock of the node, s, are of another clock; more than so much ahead of it, too."""
 MOST_WAITING = 10_000
 """IMU messages kept while no joint states come: those of ten seconds at 1 kHz."""
+
+
+def fault_of_age(topic: str, age: float, limit: float) -> str:
+    """Return why messages of an age, s, are not those of now, where they may be `limit` s old, or ''."""
+    if -AHEAD <= age <= limit:
+        return ''
+    if 0.0 < age < COMPARABLE:
+        return f'{topic}: {age:.2f} s old: expected {limit:g} s at most'
+    side = 'behind' if age > 0.0 else 'ahead of'
+    expected = 'expected stamps of its clock, stamp_clock:=other, or use_sim_time:=true for a simulation'
+    return f'{topic}: stamps are {abs(age):.2f} s {side} the clock of this node: {expected}'
 
 
 class Sensing:
@@ -70,8 +85,13 @@ class Sensing:
         refusals: of all topics.
         stamp: of the newest joint states, ns; None before the first.
         received: joint states used.  heard: steady time at which the newest stamp came, s; an old one again is none.
+        taken: steady time at which joint states were used last, s.
+        age: of these when they were used, s, negative where they are of the future; the time since they came where the
+            stamps are of another clock; 0 in simulated time.
         intervals: between the last joint states by steady time, s.
+        checks: tests of the measurements, of `signal_checks`; the governor adds its own.
         had_imu: the IMU has been used; it has gone where the monitor has none then.
+        assumes_payload: nothing has given the payload: it is that of the machine file.
 
     Raises:
         ParameterError: a parameter that does not fit the machine.
@@ -90,18 +110,21 @@ class Sensing:
     ) -> None:
         self.node, self.machine, self.values, self.on_state, self.lockstep = node, machine, values, on_state, lockstep
         self.monitor = self._make_monitor(measures)
+        self.checks = self.monitor.checks
         self.reader = JointStateReader(self.monitor.model.joints, Bounds.of(self.machine, self.monitor.model.joints))
         self.refusals = Refusals()
         self.stamp: int | None = None
         self.received = self.imu_received = self.restarts = 0
-        self.heard = self.imu_heard = self.arrived = -np.inf
+        self.heard = self.imu_heard = self.arrived = self.taken = -np.inf
+        self.age = 0.0
         self.had_imu, self._newest, self._oriented = False, -1, False
         self.intervals: deque[float] = deque(maxlen=INTERVALS)
         self._disagreed: deque[float] = deque(maxlen=DISAGREEMENTS)
         self._waiting: list[tuple[float, Any, Any, Any]] = []
-        self._held: tuple[int, Any, Any] | None = None
+        self._held: deque[tuple[float, tuple[int, Any, Any]]] = deque(maxlen=MOST_WAITING)
         self._imu_newest, self._imu_period, self._state_period = -np.inf, 0.0, 0.0
         self._least_step = max(values['filter_period'] - 0.25e-3, LEAST_STEP)
+        self.assumes_payload = given and machine.payload is not None and values['payload'] < 0.0
         if values['payload'] >= 0.0:
             self.monitor.payload = checked_payload(self.machine, values['payload'])
         # first: of messages that come at once the embedded executor takes those of the oldest subscription first
@@ -110,6 +133,7 @@ class Sensing:
         node.create_subscription(JointState, 'joint_states', self._on_joint_states, qos)
         if given:
             node.create_subscription(Float64, 'payload', self._on_payload, QoSProfile(depth=10))
+        node.create_service(Trigger, '~/acknowledge', self._on_acknowledge)
 
     def _make_monitor(self, measures: tuple[str, ...]) -> StabilityMonitor:
         values = self.values
@@ -160,6 +184,8 @@ class Sensing:
             self.refuse(refused)
             return
         self.arrived = time.monotonic()
+        if stamp < self._newest:  # time went back: what the IMU has sent was of before
+            self._imu_newest = -np.inf
         if stamp != self._newest:
             self.intervals.append(self.arrived - self.heard)
             self.heard, self._newest = self.arrived, stamp
@@ -168,36 +194,48 @@ class Sensing:
             self._take(*state)
             self.on_state(stamp)
             return
+        if not self._held or stamp != self._held[-1][1][0]:
+            self._held.append((self.arrived, state))
         self._release()
-        self._held = state
-        if not self._imu_is_due(stamp / NANO):
-            self._release()
 
     def _check_order(self, stamp: int) -> None:
         """Raise RefusedError for joint states that were overtaken on the way; time that is simulated may go back."""
-        if self.lockstep or self._newest < 0 or self.node.get_parameter('use_sim_time').value:
+        if self.lockstep or self._newest < 0 or self.is_simulated:
             return
         check_order(self._newest, stamp, self.values['state_timeout'])
+
+    def _age_of(self, stamp: int, came: float) -> float:
+        """Return the age of a stamp, ns, by the clock of the node, s; of another clock, the time since it came, s."""
+        if self.is_simulated:
+            return 0.0
+        if self.values['stamp_clock'] == 'other':
+            return time.monotonic() - came
+        return (self.node.get_clock().now().nanoseconds - stamp) / NANO
 
     def _imu_is_due(self, now: float) -> bool:
         """Return whether the IMU has measured something at or before an instant that has not come yet.
 
-        Two topics have no order between them: joint states wait for what belongs before them, though no longer than
-        for the next joint states, and not at all while the IMU is silent.
+        Two topics have no order between them: joint states wait for what belongs before them, though not while the IMU
+        is silent. Margins from joint states of now and a base of 10 ms ago may be wrong by a fifth of their full scale.
         """
-        newest = self._imu_newest
-        return newest + self._imu_period <= now + SAME and now - newest <= self.values['imu_timeout']
+        newest, period = self._imu_newest, max(self._imu_period, 2.0 * SAME)
+        return newest + period <= now + SAME and now - newest <= self.values['imu_timeout']
 
     def _release(self) -> None:
-        """Take the joint states that have waited for the IMU."""
-        if self._held is not None:
-            state, self._held = self._held, None
+        """Take the joint states that no longer wait for the IMU; where it has gone silent, the newest alone."""
+        if self._held and not self._held[-1][1][0] / NANO - self._imu_newest <= self.values['imu_timeout']:
+            newest = self._held.pop()
+            self._held.clear()
+            self._held.append(newest)
+        while self._held and not self._imu_is_due(self._held[0][1][0] / NANO):
+            came, state = self._held.popleft()
+            self.age = self._age_of(state[0], came)
             if self._take(*state):
                 self.on_state(state[0])
 
     def _take(self, stamp: int, positions: Any, velocities: Any) -> bool:
         """Give joint states to the monitor; those that come too soon after the last are passed over."""
-        monitor, now = self.monitor, stamp / NANO
+        monitor, now, self.taken = self.monitor, stamp / NANO, time.monotonic()
         step = now - monitor.time if monitor.time is not None else np.inf
         self.stamp = stamp
         self._take_waiting(now - LEAST_STEP if self.lockstep else now + SAME)
@@ -236,6 +274,11 @@ class Sensing:
             self.refuse(refused)
             return
         self.imu_heard = time.monotonic()
+        if not self.lockstep:
+            age = self._age_of(nanoseconds_of_stamp(msg.header.stamp), self.imu_heard)
+            if fault := fault_of_age('imu', age, self.values['imu_timeout']):
+                self.refuse(RefusedError('age', fault))
+                return
         # what waits with a later stamp is of before time went back
         while self._waiting and self._waiting[-1][0] > now:
             self._waiting.pop()
@@ -247,9 +290,8 @@ class Sensing:
         if 0.0 < step < np.inf:
             self._imu_period = step
         self._imu_newest = now
-        if self._held is not None and not self._imu_is_due(self._held[0] / NANO):
-            self._release()
-        if self._held is None:  # nothing that comes now is of an instant before the next joint states
+        self._release()
+        if not self._held:  # nothing that comes now is of an instant before the next joint states
             self._take_waiting(np.inf if self.stamp is None else self.stamp / NANO + self._state_period + SAME)
 
     def _take_imu(self, now: float, omega: Any, force: Any, orientation: Any) -> None:
@@ -287,8 +329,17 @@ class Sensing:
     def _on_payload(self, msg: Any) -> None:
         try:
             self.monitor.payload = checked_payload(self.machine, float(msg.data))
+            self.assumes_payload = False
         except ParameterError as error:
             self.refuse(RefusedError('payload', str(error)))
+
+    def _on_acknowledge(self, request: Any, response: Any) -> Any:
+        """Forget the faults of the measurements; what is still wrong is found again."""
+        found = '; '.join(f'{name}: {text}' for name, text in self.checks.faults().items())
+        self.checks.clear()
+        response.success, response.message = True, f'acknowledged: {found}' if found else 'there was no fault'
+        self.node.get_logger().info(response.message)
+        return response
 
     def refuse(self, refused: RefusedError) -> None:
         """Count and report a message that is not used."""
@@ -299,27 +350,32 @@ class Sensing:
 
     @property
     def stale(self) -> bool:
-        """Return whether joint states have not come for too long, or never."""
-        return self._silent_since(self.heard, self.values['state_timeout'])
+        """Return whether joint states have not come or been used for too long, or never, or were too old."""
+        is_silent = self._silent_since(min(self.heard, self.taken), self.values['state_timeout'])
+        return is_silent or bool(self.fault_of_age())
 
-    def overdue(self, lateness: float) -> bool:
-        """Return whether the next joint states are late by more than `lateness`, s.
+    def overdue(self, lateness: float, delay: float) -> bool:
+        """Return whether the next joint states are late by more than `lateness`, or came older than `delay`, s.
 
-        Those of a simulation are late where they are stale: it may need any time for an instant. A publisher of /clock
-        shows one, unless the partner is external: then the clock is that of a bag or of another machine.
+        Those of a simulation are late where they are stale: it may need any time for an instant.
         """
-        if time.monotonic() - self.heard <= min(self.intervals, default=0.0) + lateness:
-            return False
-        return self.stale if self.is_simulated else True
+        if self.is_simulated:
+            return self.stale
+        late = time.monotonic() - self.taken > min(self.intervals, default=0.0) + lateness
+        return late or bool(self.fault_of_age(delay))
 
     @property
     def is_simulated(self) -> bool:
-        """Return whether the joint states are those of a simulation, which keeps its own time."""
-        node = self.node
-        if node.get_parameter('use_sim_time').value:
-            return True
-        external = self.values.get('partner') == 'external'
-        return not external and node.count_publishers(node.resolve_topic_name('/clock')) > 0
+        """Return whether the joint states are declared to be those of a simulation, which keeps its own time."""
+        return is_simulated(self.node, self.values)
+
+    def fault_of_age(self, limit: float | None = None) -> str:
+        """Return why joint states that come are not those of now, or ''.
+
+        Args:
+            limit: age, s; None: `state_timeout`.
+        """
+        return fault_of_age('joint_states', self.age, self.values['state_timeout'] if limit is None else limit)
 
     @property
     def imu_stale(self) -> bool:
@@ -332,8 +388,7 @@ class Sensing:
         A simulation may need longer for an instant than the instant lasts, on a busy computer: its margins must not
         depend on that.
         """
-        simulated = self.node.get_parameter('use_sim_time').value
-        return time.monotonic() - heard > (max(timeout, SIMULATED_TIMEOUT) if simulated else timeout)
+        return time.monotonic() - heard > (max(timeout, SIMULATED_TIMEOUT) if self.is_simulated else timeout)
 
     @property
     def lacks_imu(self) -> bool:
@@ -352,7 +407,9 @@ class Sensing:
     @property
     def trustworthy(self) -> bool:
         """Return whether the results of the monitor may be acted upon."""
-        return self.monitor.settled and not self.lacks_imu and (self.lockstep or not self.stale)
+        return (
+            self.checks.are_sound and self.monitor.settled and not self.lacks_imu and (self.lockstep or not self.stale)
+        )
 
     def joint_health(self) -> Health:
         """The status `joint_states`."""
@@ -363,9 +420,13 @@ class Sensing:
         elif self.stale and not self.lockstep:
             timeout = self.values['state_timeout']
             lacking = 'joint_states with a new stamp' if self.arrived > self.heard + timeout else 'joint_states'
-            health.worse(ERROR, f'no {lacking} for {timeout:g} s: nothing is known of the machine')
+            fault = self.fault_of_age() or f'no {lacking} for {timeout:g} s'
+            health.worse(ERROR, f'{fault}: nothing is known of the machine')
         elif not self.monitor.settled:
             health.worse(WARN, f'settling: {self.values["settling"]:g} s of joint states are needed')
+        for name, text in self.checks.faults().items():
+            if name in self.monitor.model.joints:
+                health.worse(ERROR, f'{name}: {text}: not trusted until it is acknowledged')
         if self.refusals.recent(time.monotonic()):
             health.worse(WARN, f'refused: {self.refusals.last}')
         return health
@@ -395,4 +456,18 @@ class Sensing:
             health.worse(WARN, f'no imu with stamps of the last {timeout:g} s of joint_states: {UNSEEN_BASE}')
         if kind == 'required' and (not self.imu_received or silent or unused):
             health.worse(ERROR, 'no imu, and it is required')
+        for name, text in self.monitor.imu_checks.faults().items():
+            health.worse(ERROR, f'{name}: {text}: not trusted until it is acknowledged')
+        return health
+
+    def payload_health(self, bounds: tuple[float, float] | None = None) -> Health:
+        """The status `payload`, where it is given; bounds that are assumed, kg."""
+        mass = self.monitor.payload
+        values = {'used': f'{mass:.6g} kg', 'given': str(not self.assumes_payload).lower()}
+        if not self.assumes_payload:
+            return Health(text=f'{mass:.0f} kg', values=values)
+        health = Health(text=f'{mass:.0f} kg of the machine file', values=values)
+        if not self.is_simulated:
+            assumed = health.text if bounds is None else f'{bounds[0]:.0f} to {bounds[1]:.0f} kg'
+            health.worse(WARN, f'payload assumed, {assumed}: none on payload, and no parameter payload')
         return health

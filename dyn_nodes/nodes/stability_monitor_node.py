@@ -26,6 +26,7 @@ from dyn_nodes.nodes.balance_reports import BalanceReports, contact_frames
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health
 from dyn_nodes.nodes.exchange import WATCH_PERIOD, Every
 from dyn_nodes.nodes.machines import machine_of
+from dyn_nodes.nodes.neighbours import MEASUREMENTS
 from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.parameters import Declared, ParameterError, declare, group, mapped_parameters, node_parameters
 from dyn_nodes.nodes.payload_sensing import PayloadSensing
@@ -62,6 +63,9 @@ class StabilityMonitorNode(OverridableNode):
         fault: why no margins are published, or ''.
     """
 
+    watches_ages = True
+    measurements = MEASUREMENTS
+
     def __init__(self, **options: Any) -> None:
         super().__init__('stability_monitor_node', **options)
         self.values = values = declare(self, PARAMETERS)
@@ -92,6 +96,8 @@ class StabilityMonitorNode(OverridableNode):
         }
         if self.payload is not None:
             sources['payload'] = self.payload.health
+        elif self.machine.payload is not None:
+            sources['payload'] = self.sensing.payload_health
         self.diagnostics = DiagnosticsPublisher(self, sources)
         self.create_timer(WATCH_PERIOD, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self.get_logger().info(f'{self.machine.name}: {", ".join(measures)}; imu {values["imu"]}')

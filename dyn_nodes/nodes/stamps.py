@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dyn_nodes.common.errors import UserError
 from dyn_nodes.middleware import message
 from dyn_nodes.middleware.prepared import STAMP
 
@@ -14,7 +15,7 @@ LATEST_STAMP = (1 << 31) * NANO - 1
 _TIMES = ('builtin_interfaces/Time',)
 
 
-class StampError(ValueError):
+class StampError(UserError, ValueError):
     """A stamp is no time: its seconds are negative, or its nanoseconds are a second or more."""
 
 

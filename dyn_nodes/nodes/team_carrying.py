@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.carry import Gains, Reference, TeamLaw
 from dyn_nodes.control.carry.formation import RobotState
 from dyn_nodes.teams.carry_plan import Carriage, CarryPlan
 
-Array = NDArray[np.float64]
 HOLDING, CARRYING, BRAKING = 'holding', 'carrying', 'braking'
 BRAKED = 'stopped'
 

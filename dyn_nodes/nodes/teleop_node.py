@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.control.hand_levers import Joystick
 from dyn_nodes.control.lever_pattern import LeverPattern, load_lever_pattern
 from dyn_nodes.middleware import Clock, ClockType, QoSProfile, message
@@ -25,7 +26,6 @@ from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.valve_outlet import ValveOutlet
-from dyn_nodes.share import find_resource
 
 Joy = message('sensor_msgs/msg/Joy')
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor, Verdict
+from dyn_nodes.governor.tip_over_governor import GovernorSettings, TipOverGovernor, Verdict
 from dyn_nodes.middleware import Clock, ClockType, message
 from dyn_nodes.monitor.in_space import in_space
 from dyn_nodes.nodes import commands
@@ -30,6 +30,7 @@ from dyn_nodes.nodes.exchange import (
 )
 from dyn_nodes.nodes.governed_commands import CHANNELS, EffortCommands, refuse_closed_loops
 from dyn_nodes.nodes.machines import machine_of
+from dyn_nodes.nodes.neighbours import MEASUREMENTS
 from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.parameters import declare, node_parameters
 from dyn_nodes.nodes.running import run_node
@@ -44,8 +45,6 @@ AGAIN = 0.015
 """Joint states that come so long after the last outputs, s, decide anew on the levers as they were."""
 LOOK = 0.01
 """Between two looks at whether commands and joint states still come, s: what is late is noticed so much earlier."""
-COMPARABLE = 60.0
-"""Joint states that seem older than this have another clock than the node, s."""
 BEHIND = 0.2
 """Joint states that were late may be so much behind the wall clock, s; where they are more, they have another clock."""
 
@@ -68,11 +67,11 @@ class TipOverGovernorNode(OverridableNode):
         verdict: the last one.
         waits: for levers at neutral.
         received, sent: commands taken, outputs given.
-        age: of the newest joint states when they came, by the clock of the node, s.
         refusals: of commands.
     """
 
-    is_sole = True
+    is_sole = watches_ages = True
+    measurements = MEASUREMENTS
 
     def __init__(self, **options: Any) -> None:
         super().__init__('tip_over_governor_node', **options)
@@ -95,13 +94,14 @@ class TipOverGovernorNode(OverridableNode):
         care = {name: values[name] for name in names} | {'rate': values[self.channel.rate]}
         settings = GovernorSettings(**care)
         self.stops = self.channel.stops(self.machine, monitor, settings)
+        if values['motion_check']:
+            self.sensing.checks.add(self.stops.motion)
         self.governor = TipOverGovernor(self.channel.names, self.stops, settings)
         self._limits = self.channel.limits
         self.refusals = commands.Refusals()
         self.verdict = Verdict(np.zeros(len(self._limits)))
         self.received = self.sent = 0
         self.waits = not self.lockstep and values['neutral_first']
-        self.age = 0.0
         self.heard = -np.inf
         self._last: float | None = None
         self._led = 0.0
@@ -119,6 +119,8 @@ class TipOverGovernorNode(OverridableNode):
         }
         if self.weighed is not None:
             sources['payload'] = self.weighed.health
+        elif self.machine.payload is not None:
+            sources['payload'] = lambda: self.sensing.payload_health(self.stops.payload_bounds)
         self.diagnostics = DiagnosticsPublisher(self, sources)
         self.create_timer(LOOK, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self.get_logger().info(f'{self.machine.name}: {", ".join(self.governor.names)}; {values["mode"]}')
@@ -141,7 +143,6 @@ class TipOverGovernorNode(OverridableNode):
 
     def _on_state(self, stamp: int) -> None:
         if not self.lockstep:
-            self.age = (self.get_clock().now().nanoseconds - stamp) / NANO
             self._decide_again()
             return
         if not self._command_due.at(stamp) or stamp == self._due_stamp:
@@ -218,7 +219,7 @@ class TipOverGovernorNode(OverridableNode):
             self._publish(self.governor.neutral(step), stamp)
             return
         try:
-            self._take_weighed()
+            self._bound_payload()
             self.verdict = self.governor.govern(np.clip(volts, -self._limits, self._limits), step)
         except Exception:  # whatever it is: no output stays where it was
             self._publish(self.governor.neutral(step), stamp)
@@ -248,7 +249,12 @@ class TipOverGovernorNode(OverridableNode):
 
     def _are_overdue(self) -> bool:
         """Return whether nothing new of the machine has come for so long that no stop is certified any more."""
-        return not self.lockstep and self.sensing.overdue(self.values['lateness'] - LOOK)
+        return not self.lockstep and self.sensing.overdue(self.values['lateness'] - LOOK, self._oldest)
+
+    @property
+    def _oldest(self) -> float:
+        """Return the greatest age of joint states for which stops are certified, s: with a delay of 0, `lateness`."""
+        return float(max(self.values['delay'], self.values['lateness']))
 
     def _lead_to_neutral(self) -> None:
         """Realtime: lead the outputs on, by the time of the wall, which that of a simulation has nothing to do with.
@@ -279,8 +285,16 @@ class TipOverGovernorNode(OverridableNode):
         """Move nothing until the levers have been neutral."""
         self.waits = self.values['neutral_first']
 
-    def _take_weighed(self) -> None:
-        if self.weighed is not None and self.sensing.stamp is not None:
+    def _bound_payload(self) -> None:
+        """Set the bounds of the payload: as weighed; its error about one that is given; from 0 on where none was given.
+
+        A simulation carries that of the machine file.
+        """
+        if self.weighed is None:
+            is_open = self.sensing.assumes_payload and not self.sensing.is_simulated
+            most = (1.0 + self.values['payload_error']) * self.sensing.monitor.payload
+            self.stops.payload_bounds = (0.0, most) if is_open else None
+        elif self.sensing.stamp is not None:
             self.weighed.update(self.sensing.stamp / NANO)
             self.stops.payload_bounds = self.weighed.bounds
 
@@ -290,8 +304,9 @@ class TipOverGovernorNode(OverridableNode):
 
     def _may_move(self) -> bool:
         """Return whether enough is known. A lockstep run begins at rest, before the filters could settle."""
-        known = self.sensing.monitor.footing is not None if self.lockstep else self.sensing.trustworthy
-        return known and not self.sensing.lost_imu
+        sensing = self.sensing
+        known = sensing.monitor.footing is not None if self.lockstep else sensing.trustworthy
+        return known and sensing.checks.are_sound and not sensing.lost_imu
 
     def _publish(self, volts: np.ndarray, stamp: int | None = None) -> None:
         out = self.channel.message(volts, self.stops, stamp)
@@ -349,8 +364,11 @@ class TipOverGovernorNode(OverridableNode):
         if self.lockstep:
             self._tell_held(health)
             return health
-        if self.received and not self._may_move():
+        if self.received and (old := self.sensing.fault_of_age(self._oldest)):
+            health.worse(ERROR, f'{old}: {neutral}')
+        elif self.received and not self._may_move():
             why = 'the IMU has gone' if self.sensing.lost_imu else 'nothing certain is known of the machine'
+            why = '; '.join(f'{name}: {text}' for name, text in self.sensing.checks.faults().items()) or why
             health.worse(ERROR, f'{why}: {neutral}')
         elif self.silent:
             patience = f'{self.values["command_timeout"]:g} s'
@@ -359,9 +377,6 @@ class TipOverGovernorNode(OverridableNode):
             health.worse(WARN, 'waiting for levers at neutral: they were out when commands or measurements came back')
         else:
             self._tell_held(health)
-        age, delay = self.age, self.values['delay']
-        if delay < age < COMPARABLE:
-            health.worse(WARN, f'joint_states are {age:.2f} s old when they come: expected {delay:g} s (delay) at most')
         if self.refusals.recent(time.monotonic()):
             health.worse(WARN, f'refused: {self.refusals.last}')
         return health

@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control import JointTrajectory, TrajectoryPoint
 from dyn_nodes.model import Machine
 from dyn_nodes.nodes.commands import RefusedError
 from dyn_nodes.nodes.plausible import LARGEST_VELOCITY, Bounds
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
-
-Array = NDArray[np.float64]
 
 TOPIC = 'joint_trajectory'
 LARGEST_ACCELERATION = 1e6

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.middleware import message
 from dyn_nodes.nodes.commands import RefusedError
 from dyn_nodes.nodes.plausible import LARGEST_VELOCITY
@@ -16,7 +16,6 @@ from dyn_nodes.nodes.transforms import Frame
 
 Odometry = message('nav_msgs/msg/Odometry')
 
-Array = NDArray[np.float64]
 TOPIC = 'cmd_vel'
 UNTOLD = 1e6
 """Variance of height, roll and pitch, which wheels do not measure, m^2 and rad^2."""

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from dyn_nodes.extras import lacking
+from dyn_nodes.common.extras import lacking
+from dyn_nodes.common.share import folders_above
 from dyn_nodes.middleware import SingleThreadedExecutor, message
 from dyn_nodes.model import Machine
 from dyn_nodes.nodes.dynamics_client import DynamicsClient
@@ -25,15 +26,15 @@ from dyn_nodes.nodes.exchange import valve_order
 from dyn_nodes.nodes.guarded import GuardedNode
 from dyn_nodes.nodes.listeners import is_listened_to, other_publishers
 from dyn_nodes.nodes.machines import machine_of
+from dyn_nodes.nodes.neighbours import Neighbours
 from dyn_nodes.nodes.page_driving import Driving, JointDriving, TwistDriving, ValveDriving
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.pose_driving import PoseDriving
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.viewer_inputs import ViewerInputs
 from dyn_nodes.nodes.viewer_team import ViewerTeam
-from dyn_nodes.share import folders_above
 from dyn_nodes.viewer.cockpit import Cockpit
-from dyn_nodes.viewer.connection import Connection
+from dyn_nodes.viewer.connection import LOST, Connection
 from dyn_nodes.viewer.held_sliders import HeldSliders
 from dyn_nodes.viewer.levers import Levers
 from dyn_nodes.viewer.panel import Action
@@ -47,12 +48,22 @@ QUIET_AFTER = 6.0
 """Looking for new topics costs time: less often once nothing has come for so long, s."""
 UNSEEN_RATE = 5.0
 """Pictures a second while no page is open."""
+OTHERS = 4
+"""Callbacks other than those of inputs, such as timers, that may be due at the same time as messages."""
 FOREIGN_COMMAND = 0.5
 """Another node commands the valves if a command came within this time, s."""
 
 
 class ViewerNode(GuardedNode):
-    """Shows a machine in the browser."""
+    """Shows a machine in the browser.
+
+    Attributes:
+        live: the machine may be a real one: a page does not end where there are two, it drives none.
+        neighbours: other machines on the topics that are shown.
+    """
+
+    live = True
+    watches_ages = False
 
     def __init__(self, **options: Any) -> None:
         self._has_page = False  # until its port is had
@@ -72,9 +83,11 @@ class ViewerNode(GuardedNode):
         self._description_shown = ''
         self.connection = Connection(self.values['dynamics_node'], self.values['silence'])
         self.inputs = ViewerInputs(self, self.machine, self._on_description, self.connection)
+        self.neighbours = Neighbours(self)
+        self.neighbours.topics.append('joint_states')
         self.team = ViewerTeam(self, self.inputs, self.cockpit, self._shape_of)
         self.dynamics = DynamicsClient(self, self.values['dynamics_node'], self._say)
-        self._payload_out = self.create_publisher(Float64, 'payload', 10)
+        self._payload_out: Any = None  # of a simulation: beside a machine that weighs it there is one publisher
         self._discovered_at = self._questioned_at = self._commanded_at = -1e9
         self._graph_changed = time.monotonic()
         self._state_publishers = 0
@@ -171,6 +184,7 @@ class ViewerNode(GuardedNode):
         now = time.monotonic()
         self._look_around(now)
         self.inputs.forget_old(now)
+        self.connection.mixed = self.neighbours.problem if self.neighbours.is_mixed else ''
         for action in self.cockpit.actions():
             self._act(action, now)
         self._drive(now)
@@ -202,6 +216,8 @@ class ViewerNode(GuardedNode):
             self._questioned_at = now
             self.dynamics.ask()
             self.cockpit.controls.offer_simulation(self.dynamics.is_there)
+            if self.dynamics.is_there and self._payload_out is None:
+                self._payload_out = self.create_publisher(Float64, 'payload', 10)
 
     def _drive(self, now: float) -> None:
         if self.driving is None:
@@ -211,8 +227,8 @@ class ViewerNode(GuardedNode):
         if was_armed and self.levers.owner in self.cockpit.clients and self.levers.owner not in drivers:
             self.levers.disarm('the page that drove is hidden or frozen', now)
         values = self.levers.command(now, drivers)
-        if was_armed and self.connection.heard and self.connection.state(now, 1).kind == 'lost':
-            self.levers.disarm('no data from the machine', now)
+        if was_armed and (self.connection.mixed or self._is_lost(now)):
+            self.levers.disarm(self.connection.mixed or 'no data from the machine', now)
             values = self.levers.command(now, drivers)
         if was_armed and not self.levers.armed:
             self.get_logger().info(f'levers off: {self.levers.reason}')
@@ -221,6 +237,9 @@ class ViewerNode(GuardedNode):
             self.driving.publish(values)
         note = '' if self.levers.armed else self.levers.reason
         self.driving.show(self.cockpit.controls, self.inputs.snapshot, note)
+
+    def _is_lost(self, now: float) -> bool:
+        return self.connection.heard and self.connection.state(now, 1).kind == LOST
 
     # -- what is done on the page ------------------------------------------------------------------------------------
 
@@ -243,7 +262,7 @@ class ViewerNode(GuardedNode):
         elif name == 'neutral':
             self.levers.neutral()
             self.cockpit.controls.place_sliders(self.levers.values(now))
-        elif name == 'payload':
+        elif name == 'payload' and self._payload_out is not None:
             self._payload_out.publish(Float64(data=float(value)))
             self.cockpit.controls.show_payload(float(value))
         elif name == 'run':
@@ -259,7 +278,9 @@ class ViewerNode(GuardedNode):
             self._switch_off(client, now)
             return
         refusal = ''
-        if self.driving is not None and self.driving.unknown and not self._is_known():
+        if self.connection.mixed:
+            refusal = self.connection.mixed
+        elif self.driving is not None and self.driving.unknown and not self._is_known():
             refusal = self.driving.unknown
         elif self._by_valves() and self.dynamics.parameters.get('mode') == 'lockstep' and self._other_publishers():
             refusal = f'In lockstep {self._others()} commands every instant. Start with drive:=true to drive.'
@@ -273,6 +294,11 @@ class ViewerNode(GuardedNode):
             self.levers.reason = refusal if not self.levers.armed else self.levers.reason
             self.cockpit.controls.armed.value = self.levers.armed
             self.cockpit.notify(refusal, client)
+
+    @property
+    def has_begun(self) -> bool:
+        """Joint states have come."""
+        return self.connection.heard
 
     def _is_known(self) -> bool:
         """Return whether the machine has been measured; a simulation in lockstep may wait for the first command."""
@@ -322,10 +348,12 @@ class ViewerNode(GuardedNode):
 
     def take(self, executor: SingleThreadedExecutor) -> None:
         """Handle what has come, each topic's newest once, without waiting."""
+        others = OTHERS
         for _ in range(2 * self.inputs.count + 10):
             handled = self.inputs.handled
             executor.spin_once(timeout_sec=0.0)
-            if self.inputs.handled == handled:
+            others -= self.inputs.handled == handled
+            if others < 0:
                 return
 
     def run(self) -> None:

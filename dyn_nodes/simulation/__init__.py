@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dyn_nodes.integrators.inputs import Inputs
+from dyn_nodes.compile.integrators.inputs import Inputs
 from dyn_nodes.model.equilibrium import NoEquilibriumError
 from dyn_nodes.simulation.hybrid import Event, HybridError, HybridModel, HybridRun
 from dyn_nodes.simulation.initial import settle

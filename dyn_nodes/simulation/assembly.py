@@ -15,14 +15,13 @@ import numpy as np
 
 from dyn_nodes.elements.actuators import KINDS, ActuatorForces, Kinds, actuator_elements
 from dyn_nodes.elements.contacts import contact_elements, other_contacts
+from dyn_nodes.elements.forces import WheelContact
+from dyn_nodes.elements.forces.joint_elements import joint_elements
+from dyn_nodes.elements.forces.joint_spring import joint_springs
+from dyn_nodes.elements.forces.joint_stop import default_scale
 from dyn_nodes.elements.hand import held_wrenches
 from dyn_nodes.elements.overturning import Overturning
 from dyn_nodes.elements.wheel import DAMPING_SCALE, FRICTION_SCALE, STIFFNESS_SCALE, SprungWheel, sprung_wheels
-from dyn_nodes.forces import WheelContact
-from dyn_nodes.forces.joint_elements import joint_elements
-from dyn_nodes.forces.joint_spring import joint_springs
-from dyn_nodes.forces.joint_stop import default_scale
-from dyn_nodes.guards.checks import BOOKS, LEAST_GRAVITY
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import Tree, TreeState, build_tree, forward_dynamics, inverse_dynamics
 from dyn_nodes.multibody.elements import (
@@ -36,6 +35,7 @@ from dyn_nodes.multibody.elements import (
 from dyn_nodes.multibody.elements import ground_wrench as wrench_of_ground
 from dyn_nodes.multibody.spatial import Expression, Force
 from dyn_nodes.multibody.tree import BaseForm
+from dyn_nodes.simulation.guards.checks import BOOKS, LEAST_GRAVITY
 
 Actuation = Literal['hydraulic', 'effort']
 COMMON_PARAMETERS = (

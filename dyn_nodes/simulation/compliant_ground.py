@@ -9,20 +9,20 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes import integrators
-from dyn_nodes.guards.endings import beyond
-from dyn_nodes.guards.fastest_motion import Linearization
-from dyn_nodes.integrators import run_rk4_watched
-from dyn_nodes.integrators.tables import stretches
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.compile import integrators
+from dyn_nodes.compile.integrators import run_rk4_watched
+from dyn_nodes.compile.integrators.tables import stretches
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.base_motion import base_tilt
 from dyn_nodes.simulation.events import Event
+from dyn_nodes.simulation.guards.endings import beyond
+from dyn_nodes.simulation.guards.fastest_motion import Linearization
 from dyn_nodes.simulation.period import MOST_EVENTS_OF_A_PERIOD, Period, PlantDivergedError, Reached
 from dyn_nodes.simulation.reaction import JointReaction
 from dyn_nodes.simulation.start import Start, start_of
 from dyn_nodes.simulation.system import System
 
-Array = NDArray[np.float64]
 NO_LIMIT = -2.0
 """Of the cosine of the tilt."""
 

@@ -16,14 +16,13 @@ from functools import cached_property
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints import Blocks, ConstraintBlocks
 from dyn_nodes.constraints._dense_loops import OPERATOR, REDUCED
 from dyn_nodes.constraints.linear import RANK_TOLERANCE, Subspaces
 from dyn_nodes.constraints.solve import definite
 from dyn_nodes.elements.command_delay import input_delays
-from dyn_nodes.guards.checks import BOOKS, OVERTURNED, WORK_SCALE
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.base_motion import tilted_beyond
 from dyn_nodes.multibody.spatial import Expression
@@ -31,11 +30,11 @@ from dyn_nodes.simulation.assembly import COMMON_PARAMETERS, Actuation
 from dyn_nodes.simulation.constrained_kernels import ConstraintKernels
 from dyn_nodes.simulation.constrained_outputs import ConstrainedOutputs
 from dyn_nodes.simulation.constrained_solver import Solver
+from dyn_nodes.simulation.guards.checks import BOOKS, OVERTURNED, WORK_SCALE
 from dyn_nodes.simulation.march import NO_GUARD
 from dyn_nodes.simulation.settings import FIXED, NEARNESS, Settings, Stabilization, StepMethod
 from dyn_nodes.stability.stance import stance_of
 
-Array = NDArray[np.float64]
 ABSENT = ('payload_mass', 'joint_stop_scale')
 """Common parameters that are zero where a machine has none; the others are factors."""
 

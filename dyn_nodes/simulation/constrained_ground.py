@@ -12,19 +12,18 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints import ForceObserver
 from dyn_nodes.constraints.kane import mount_of
-from dyn_nodes.guards.endings import OPENED
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.assembly import Actuation
 from dyn_nodes.simulation.compliant_ground import CompliantGround
 from dyn_nodes.simulation.constrained import ConstrainedDynamics
+from dyn_nodes.simulation.guards.endings import OPENED
 from dyn_nodes.simulation.period import PlantStoppedError
 from dyn_nodes.simulation.settings import Settings
 from dyn_nodes.simulation.start import assembled
 from dyn_nodes.simulation.system import System
-
-Array = NDArray[np.float64]
 
 
 class ConstrainedGround(CompliantGround):

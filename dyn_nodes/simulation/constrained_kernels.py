@@ -9,16 +9,16 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.compile.tape import Tape
 from dyn_nodes.constraints import Blocks, ConstraintBlocks
-from dyn_nodes.guards.checks import BOOKS, LEAST_GRAVITY
 from dyn_nodes.multibody.spatial import Expression
 from dyn_nodes.multibody.stiff_states import stiff_kernel
 from dyn_nodes.simulation.events import watched
+from dyn_nodes.simulation.guards.checks import BOOKS, LEAST_GRAVITY
 from dyn_nodes.simulation.names import index_of
 
-Array = NDArray[np.float64]
 OWN_STATES = ('time', *BOOKS)
 
 

@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints import (
     Analysis,
     AssemblyError,
@@ -42,9 +42,6 @@ from dyn_nodes.simulation.machine_rows import machine_dynamics
 from dyn_nodes.simulation.system import System
 from dyn_nodes.simulation.wheel_sets import refuse_wheels_that_hold
 from dyn_nodes.stability.constrained_rest import ConstrainedStatics
-
-Array = NDArray[np.float64]
-
 
 NEAR = 0.01
 """Of the greatest velocity of the file: what the constraints may change of the velocities."""

@@ -11,15 +11,15 @@ from functools import cached_property
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.compile.tape import Tape
 from dyn_nodes.constraints import ConstraintBlocks, Coupling, Lock, Prescribed, RollingWheel
 from dyn_nodes.constraints.rows import Rows
 from dyn_nodes.constraints.steering import HeadingSteering
+from dyn_nodes.elements.forces.joint import joint_motion
 from dyn_nodes.elements.wheel import XYZ, axis_names
-from dyn_nodes.forces.joint import joint_motion
 from dyn_nodes.model.constraint import MachineConstraint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import Frame
@@ -29,7 +29,6 @@ from dyn_nodes.multibody.spatial import Expression, cross
 from dyn_nodes.simulation.outputs import attitude_outputs, balance_outputs
 from dyn_nodes.stability.equilibrium.standing import observed_joints, position_output
 
-Array = NDArray[np.float64]
 UP = (0.0, 0.0, 1.0)
 WRENCH = ('force_x', 'force_y', 'force_z', 'torque_x', 'torque_y', 'torque_z')
 

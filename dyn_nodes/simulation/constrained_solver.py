@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.compile import CompiledModule
 from dyn_nodes.compile.code import BoundCode
+from dyn_nodes.compile.integrators import codes_of
+from dyn_nodes.compile.integrators.codes import JACOBIAN, RHS
 from dyn_nodes.constraints import _rates
-from dyn_nodes.integrators import codes_of
-from dyn_nodes.integrators.codes import JACOBIAN, RHS
 
-Array = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 

@@ -13,15 +13,14 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array, Flags
 from dyn_nodes.compile import CompiledModule
 from dyn_nodes.multibody.elements import Surface, Watch
 from dyn_nodes.multibody.spatial import Expression
 
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-
+BEYOND = 1.001
+"""Share of a speed limit from which on a speed is beyond it."""
 FOUND_COLUMNS = 4
 """Of a row of the table that a run fills: number of the watch, time, 1.0 for rising or 0.0 for falling, value."""
 
@@ -46,6 +45,12 @@ class Event:
     def shifted(self, offset: float) -> Event:
         """Return the same at a time later by an offset, s."""
         return replace(self, time=self.time + offset)
+
+
+def overspeed(time: float, joint: str, speed: float, limit: float) -> Event:
+    """Return the event of a joint whose speed is beyond its limit, rad/s or m/s."""
+    text = f'{joint}: speed {speed:.6g} is beyond its limit, {limit:.6g}'
+    return Event(time, 'overspeed', details={'text': text, 'joint': joint})
 
 
 def watched(*groups: Iterable[Surface]) -> tuple[list[Watch], Expression]:

@@ -17,18 +17,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.errors import UserError
+from dyn_nodes.compile.integrators import modes as loops
+from dyn_nodes.compile.integrators.inputs import Inputs
 from dyn_nodes.elements.command_delay import input_delays
-from dyn_nodes.guards.checks import not_judged
-from dyn_nodes.integrators import modes as loops
-from dyn_nodes.integrators.inputs import Inputs
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.tree import BaseForm
 from dyn_nodes.simulation.assembly import Actuation, Assembly
 from dyn_nodes.simulation.events import Event, Watcher
+from dyn_nodes.simulation.guards.checks import not_judged
 from dyn_nodes.simulation.names import NamedVectors
 from dyn_nodes.simulation.run import Run
 
-Array = NDArray[np.float64]
 MOST_EVENTS = 10_000
 END = 'end'
 """A mode that ends the run."""
@@ -59,7 +60,7 @@ class Ground(NamedTuple):
     surfaces: Sequence[str]
 
 
-class HybridError(RuntimeError):
+class HybridError(UserError, RuntimeError):
     """The model does not cover what happens; the message says what and when."""
 
 

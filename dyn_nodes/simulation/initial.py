@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.elements import states_at_rest
+from dyn_nodes.elements.forces.joint_stop import SCALE as STOP_SCALE
 from dyn_nodes.elements.wheel import STIFFNESS_SCALE
-from dyn_nodes.forces.joint_stop import SCALE as STOP_SCALE
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import joint_vector
@@ -25,8 +25,6 @@ from dyn_nodes.simulation.system import System
 from dyn_nodes.stability.rest import RestSearch
 from dyn_nodes.stability.standing_machine import Conditions
 from dyn_nodes.stability.tree_rest import TreeAtRest
-
-Array = NDArray[np.float64]
 
 
 @lru_cache(maxsize=64)

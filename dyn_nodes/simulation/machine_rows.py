@@ -7,10 +7,10 @@ from dyn_nodes.constraints.of_machine import constraint_on
 from dyn_nodes.constraints.rows import Constraint
 from dyn_nodes.elements.actuators import ActuatorForces, actuator_elements
 from dyn_nodes.elements.contacts import contact_elements
+from dyn_nodes.elements.forces.joint_elements import joint_elements
+from dyn_nodes.elements.forces.joint_spring import rest_position
 from dyn_nodes.elements.hand import held_wrenches
 from dyn_nodes.elements.overturning import Overturning
-from dyn_nodes.forces.joint_elements import joint_elements
-from dyn_nodes.forces.joint_spring import rest_position
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import Tree, build_tree
 from dyn_nodes.multibody.elements import ForceElement

@@ -10,18 +10,18 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dyn_nodes import integrators
-from dyn_nodes.guards.endings import conclude
-from dyn_nodes.guards.fastest_motion import Linearization, TooFastError
-from dyn_nodes.integrators import ADAPTIVE, run_rk4, run_rk4_watched
-from dyn_nodes.integrators.addresses import with_damped_steps, without_stiff
-from dyn_nodes.integrators.inputs import Inputs
-from dyn_nodes.integrators.tables import stretches
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.compile import integrators
+from dyn_nodes.compile.integrators import ADAPTIVE, run_rk4, run_rk4_watched
+from dyn_nodes.compile.integrators.addresses import with_damped_steps, without_stiff
+from dyn_nodes.compile.integrators.inputs import Inputs
+from dyn_nodes.compile.integrators.tables import stretches
 from dyn_nodes.simulation.events import Event, Watcher
+from dyn_nodes.simulation.guards.endings import conclude
+from dyn_nodes.simulation.guards.fastest_motion import Linearization, TooFastError
 from dyn_nodes.simulation.run import Run
 from dyn_nodes.simulation.settings import FIXED, Settings
 
-Array = NDArray[np.float64]
 LEAST_STEP = 1e-12
 """Of the adaptive methods, s."""
 MOST_EVENTS = 10_000

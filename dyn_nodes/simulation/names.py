@@ -7,17 +7,18 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.errors import UserError
+from dyn_nodes.common.printing import near
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.printing import near
 from dyn_nodes.simulation.assembly import gravity_vector
 
-Array = NDArray[np.float64]
 Kind = Literal['state', 'input', 'parameter', 'output']
 
 
-class UnknownNameError(KeyError):
+class UnknownNameError(UserError, KeyError):
     """A state, input, parameter or output name that a system does not have."""
 
     def __init__(self, kind: str, name: str, known: tuple[str, ...]) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import casadi as ca
 
+from dyn_nodes.elements.forces.joint import joint_motion
 from dyn_nodes.elements.wheel import XYZ
-from dyn_nodes.forces.joint import joint_motion
 from dyn_nodes.multibody import TreeState
 from dyn_nodes.multibody.spatial import Expression
 from dyn_nodes.simulation.assembly import Assembly

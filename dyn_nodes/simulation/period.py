@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.errors import UserError
 from dyn_nodes.simulation.events import Event
 
-Array = NDArray[np.float64]
 MOST_EVENTS_OF_A_PERIOD = 256
 
 
-class PlantDivergedError(RuntimeError):
+class PlantDivergedError(UserError, RuntimeError):
     """The integration left the numbers that make sense; the plant keeps its last good state."""
 
 

@@ -15,14 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.control.drive_limits import JointTask, ServoEfforts
-from dyn_nodes.control.servo import JointServo, PresentMotion, ServoTask
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.control.plant_servo import PlantServo
 from dyn_nodes.control.wheel_run_out import WheelRunOut
 from dyn_nodes.elements.command_delay import CommandDelay, input_delays
 from dyn_nodes.elements.hand_motion import Hands
-from dyn_nodes.forces.joint_stop import JointStop, joint_stops
-from dyn_nodes.guards.fastest_motion import MOST_SUBSTEPS
-from dyn_nodes.guards.running import RunningGuard
 from dyn_nodes.measures import DEFAULT_MEASURES
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import joint_vector
@@ -31,6 +28,8 @@ from dyn_nodes.multibody.base_motion import base_acceleration, base_pose, base_t
 from dyn_nodes.simulation.assembly import Actuation, gravity_vector
 from dyn_nodes.simulation.compliant_ground import CompliantGround
 from dyn_nodes.simulation.events import Event
+from dyn_nodes.simulation.guards.fastest_motion import MOST_SUBSTEPS
+from dyn_nodes.simulation.guards.running import RunningGuard
 from dyn_nodes.simulation.names import Kind
 from dyn_nodes.simulation.period import Period, PlantDivergedError, PlantStoppedError, Reached
 from dyn_nodes.simulation.system import System
@@ -39,8 +38,6 @@ from dyn_nodes.stability.observers import balance_observer
 
 if TYPE_CHECKING:
     from dyn_nodes.simulation.plant_constraints import PlantConstraints
-
-Array = NDArray[np.float64]
 
 
 class Plant:
@@ -70,7 +67,7 @@ class Plant:
         overturned: True once the base has tilted beyond the machine's limit.
         drop_time, drop_tilt: the payload is let go at this time, s, or when the base has tilted by this more than at
             the start, rad; None: never.
-        saturated: efforts that servos gave last, and which of the driven joints `actuated` were at a limit; or None.
+        servo: leads the joints to targets; its `result` has the joints that are at a limit.
         refined_for: state with a motion so fast that the integrator takes shorter steps than asked for; '': none.
 
     Raises:
@@ -109,7 +106,6 @@ class Plant:
         if slope is not None:
             self.p[:3] = gravity_vector(machine.gravity, slope)
         self._held_payload: float | None = None  # what was dropped on the way
-        self.saturated: ServoEfforts | None = None
         self.drop_time: float | None = None
         self.drop_tilt: float | None = None
         self._joint_q = self._places('state', '')
@@ -117,6 +113,7 @@ class Plant:
         self._joint_a = self._places('output', '_acceleration')
         self._knots = np.zeros(1)
         self.run_out = WheelRunOut(machine, exchange_period)
+        self.servo = PlantServo(self)
         delays = input_delays(machine, self.system.input_names)
         self.hands = Hands(self)
         self.delay = None if delays is None else CommandDelay(delays)
@@ -208,6 +205,11 @@ class Plant:
         """Drive efforts of the joints now, N m or N."""
         return self.outputs()[self._joint_efforts]
 
+    @property
+    def accelerations(self) -> Array:
+        """Joint accelerations now, rad/s2 or m/s2."""
+        return self.outputs()[self._joint_a]
+
     @cached_property
     def _joint_efforts(self) -> NDArray[np.intp]:
         return self._places('output', '/drive_effort')
@@ -270,11 +272,13 @@ class Plant:
         """Set inputs by name. Raises UnknownNameError."""
         for name, value in values.items():
             self.u[self.system.index('input', name)] = value
+        self.servo.led = None
         self._forget()
 
     def set_efforts(self, efforts: Array) -> None:
         """Set the efforts of a plant without actuators from those of all joints (n,), N m or N."""
         self.u[:] = efforts[self._driven]
+        self.servo.led = None
         self._forget()
 
     def set_parameter(self, name: str, value: float) -> None:
@@ -308,7 +312,7 @@ class Plant:
             raise
         if any(event.kind == 'payload_drop' for event in reached.events):
             self._dropped, self._held_payload = True, self.payload
-        self.x, self.p = reached.x, reached.p
+        self.x, self.p, self.servo.led = reached.x, reached.p, None
         self._events += reached.events
         self.overturned = self.overturned or reached.overturned
         self.ticks += 1
@@ -320,7 +324,10 @@ class Plant:
 
         def attempt(parts: int) -> Reached:
             self.substeps = few * parts
-            reached: Reached = self.ground.advance(self.x, self.p, self._period(knots, table))
+            period = self._period(knots, table)
+            reached: Reached = self.servo.through(
+                lambda: self.ground.advance(self.x, self.p, period), self.ground.go_back
+            )
             return reached
 
         go_back = self.ground.go_back if isinstance(self.ground, CompliantGround) else None
@@ -335,10 +342,6 @@ class Plant:
         end = (self.ticks + 1) * self.period
         return Period(self.time, end, self.period / self.substeps, self.substeps, knots, table, *drop)
 
-    @cached_property
-    def _servo(self) -> JointServo:
-        return JointServo(self.machine)
-
     def servo_efforts(self, target: Array, target_velocity: Array, brakes: bool = False) -> Array:
         """Return the efforts (n,) that drive the joints to a target, as stiff position servos would, N m or N.
 
@@ -346,43 +349,19 @@ class Plant:
         them: the ground under legs, damping, a base that rocks. Stops at limits are not: a servo does not work against
         them. Nor is the ground under rolling wheels: it would be a brake that locks them.
 
-        Positions, speeds and efforts stay within the limits of the joints: `saturated`.
+        Positions, speeds and efforts stay within the limits of the joints: `servo.result`.
 
         Args:
             target: (n,) positions, rad or m; NaN: a velocity alone is asked for.
             target_velocity: (n,) rad/s or m/s.
             brakes: the joints are held: brakes carry what the drives can not.
         """
-        task = JointTask(self.positions, self.velocities, target, target_velocity, self.time, brakes)
-        if self.constraints is not None:
-            found = self.constraints.servo.efforts(self.constraints.blocks(), task, self._stiff)
-        else:
-            whole = ServoTask(*self._tree_state(), task, self.p[:3], self.payload)
-            if self.ground.carries_the_base_alone:
-                found = self._servo.efforts(whole)
-            else:
-                now = PresentMotion(self.efforts, self.outputs()[self._joint_a], self._stop_efforts())
-                found = self._servo.stiff_efforts(whole, now, self._stiff)
-        self.saturated = found
-        return found.efforts
+        return self.servo.efforts(target, target_velocity, brakes)
 
-    @cached_property
-    def _stiff(self) -> NDArray[np.bool_]:
-        """(d,) of the driven joints: True but for those of rolling wheels."""
-        return ~np.isin(self._driven, self.run_out.joints)
-
-    def _stop_efforts(self) -> Array:
-        """Return the efforts (n,) of the stops at the limits of the joints: a servo does not work against them."""
-        result = np.zeros(len(self.joints))
-        scale = self.p[self.system.index('parameter', 'joint_stop_scale')]
-        if scale > 0.0:
-            for k, stop in self._stops:
-                result[k] = scale * stop.effort(float(self.positions[k]), float(self.velocities[k]))
-        return result
-
-    @cached_property
-    def _stops(self) -> list[tuple[int, JointStop]]:
-        return [(self.joints.index(stop.joint), stop) for stop in joint_stops(self.machine)]
+    def lead(self, target: Array, target_velocity: Array, brakes: bool = False) -> None:
+        """Set `servo_efforts` for the next period, in which they also keep the speed limits as forces change."""
+        self.set_efforts(self.servo_efforts(target, target_velocity, brakes))
+        self.servo.led = None if self.delay is not None else (target, target_velocity, brakes)
 
     def let_wheels_run_out(self, target: Array, rates: Array | None = None) -> None:
         """Take the present angle of every rolling wheel that still turns as its target (n,), in place.
@@ -395,7 +374,7 @@ class Plant:
         """
         self.run_out.lead(self.ticks, self.positions, self.velocities, target, rates)
 
-    def _tree_state(self) -> tuple[Array, Array]:
+    def tree_state(self) -> tuple[Array, Array]:
         """Return positions and velocities of the machine's tree."""
         nq = self.system.nq
         return self.x[:nq], self.x[nq : nq + self.system.nv]
@@ -410,11 +389,11 @@ class Plant:
 
     def base_twist(self) -> tuple[Array, Array]:
         """Return linear and angular velocity (3,) of the base link in its own axes, m/s and rad/s."""
-        return base_twist(self.machine.base.attachment, *self._tree_state())
+        return base_twist(self.machine.base.attachment, *self.tree_state())
 
     def base_acceleration(self) -> Array:
         """Return the acceleration (3,) of the base link's origin over the ground, in its own axes, m/s2."""
-        return base_acceleration(self.machine.base.attachment, *self._tree_state(), self._tree_acceleration())
+        return base_acceleration(self.machine.base.attachment, *self.tree_state(), self._tree_acceleration())
 
     def _tree_acceleration(self) -> Array:
         """Return the rates of the tree's velocities."""

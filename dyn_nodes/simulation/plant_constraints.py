@@ -6,20 +6,19 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints import Blocks
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.constraints.solve import UNIQUE
 from dyn_nodes.control.constrained_servo import ConstrainedServo
-from dyn_nodes.guards.checks import GREATEST_GAP
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.constrained_ground import ConstrainedGround
 from dyn_nodes.simulation.events import Event
+from dyn_nodes.simulation.guards.checks import GREATEST_GAP
 from dyn_nodes.simulation.period import PlantStoppedError
 from dyn_nodes.stability.balance import contact_axes
 
-Array = NDArray[np.float64]
 BROKEN = 1e-3
 """Error of a constraint that ends the run, m or rad."""
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.compile import build_module
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
@@ -26,8 +26,6 @@ from dyn_nodes.simulation.assembly import Assembly
 from dyn_nodes.simulation.hybrid import HybridModel, HybridRun
 from dyn_nodes.simulation.run import Run
 from dyn_nodes.simulation.system import System
-
-Array = NDArray[np.float64]
 
 
 class Wrench(NamedTuple):

@@ -16,8 +16,8 @@ import casadi as ca
 import numpy as np
 
 from dyn_nodes.constraints import Loop, RollingWheel, Rows, world_frame
+from dyn_nodes.elements.forces.contact import ground_axes
 from dyn_nodes.elements.wheel import DIRECTIONS, XYZ, axis_names
-from dyn_nodes.forces.contact import ground_axes
 from dyn_nodes.model.machine import Machine, Wheel
 from dyn_nodes.model.problems import ContactModelError
 from dyn_nodes.multibody import Frame, TreeState, bias_force, mass_matrix

@@ -22,9 +22,10 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.compile import build_module
+from dyn_nodes.compile.integrators.contact_rows import row_motion
 from dyn_nodes.constraints.unilateral import (
     ClosedContacts,
     ContactImpact,
@@ -32,7 +33,6 @@ from dyn_nodes.constraints.unilateral import (
     NoContactStateError,
 )
 from dyn_nodes.elements.wheel import FRICTION_SCALE
-from dyn_nodes.integrators.contact_rows import row_motion
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.assembly import Actuation
@@ -42,7 +42,6 @@ from dyn_nodes.simulation.outputs import traced_outputs
 from dyn_nodes.simulation.rigid_assembly import ROWS, ContactModelError, RigidAssembly, rigid_contacts, row_places
 from dyn_nodes.simulation.rigid_rest import TOUCHING, RigidRest
 
-Array = NDArray[np.float64]
 STANDING, FLIGHT, SLIPS = 'standing', 'flight', 'slips'
 MOST_CONTACTS = 10
 STABILIZATION = (1.0, 10.0)

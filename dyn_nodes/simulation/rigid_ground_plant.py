@@ -6,20 +6,18 @@ from collections.abc import Mapping
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dyn_nodes.guards.fastest_motion import Linearization
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import carrying_links
 from dyn_nodes.model.problems import ContactModelError
 from dyn_nodes.simulation.assembly import Actuation
+from dyn_nodes.simulation.guards.fastest_motion import Linearization
 from dyn_nodes.simulation.hybrid import END, NEVER, HybridError, Stepper
 from dyn_nodes.simulation.period import MOST_EVENTS_OF_A_PERIOD, Period, PlantDivergedError, Reached
 from dyn_nodes.simulation.reaction import JointReaction
 from dyn_nodes.simulation.rigid_ground import RigidGroundModel
 from dyn_nodes.simulation.start import Start
-
-Array = NDArray[np.float64]
 
 
 class RigidGround:
@@ -84,22 +82,28 @@ class RigidGround:
         if stepper.mode != self.mode or not np.array_equal(p, stepper.sets[-1]):
             stepper.ground = None
         stepper.x, stepper.mode, stepper.sets = x.copy(), self.mode, [p]
-        positive = stepper.watcher.positive.copy()
+        self._departed = self.mode, stepper.watcher.positive.copy(), stepper.ground
         stepper.events.clear()
         stepper.observed.clear()
         try:
             stepper.advance(period.start, period.step, period.substeps, period.knots, period.table)
         except HybridError as error:
-            stepper.watcher.positive[:] = positive
+            self.go_back()
             raise PlantDivergedError(str(error)) from None
         if stepper.status == 'diverged':
-            stepper.watcher.positive[:] = positive
+            self.go_back()
             stepper.status = 'done'
             raise PlantDivergedError(f'{self.machine.name}: the simulation diverged at t = {period.start:.4f} s')
         overturned = stepper.mode == END
         self.mode = self.mode if overturned else stepper.mode
         # a copy: the plant changes its parameters in place, and a change has to show against those of the stepper
         return Reached(stepper.x, stepper.sets[-1].copy(), [*stepper.events, *stepper.observed], overturned)
+
+    def go_back(self) -> None:
+        """Take up the start of the last period again."""
+        stepper = self._stepper
+        self.mode, stepper.watcher.positive[:], stepper.ground = self._departed
+        stepper.mode = self.mode
 
     def _with_drop_rule(self, p: Array, period: Period) -> Array:
         p = p.copy()

@@ -8,8 +8,8 @@ from itertools import combinations
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints.unilateral import NO_PULL, ClosedContacts, ContactProblem
 from dyn_nodes.model.equilibrium import NoEquilibriumError
 from dyn_nodes.model.machine import Machine
@@ -18,7 +18,6 @@ from dyn_nodes.multibody.base_motion import base_coordinates
 from dyn_nodes.simulation.initial import hold_joints
 from dyn_nodes.simulation.rigid_assembly import ROWS
 
-Array = NDArray[np.float64]
 TOUCHING = 1e-8
 """Gap up to which a contact takes part in what happens at an instant, m."""
 ITERATIONS = 30

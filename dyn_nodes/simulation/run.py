@@ -8,15 +8,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dyn_nodes.guards.checks import NO_BOOKS, OVERTURNED, Books, Check, books_of
-from dyn_nodes.integrators.inputs import Inputs
-from dyn_nodes.integrators.tables import inputs_beside
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.compile.integrators.inputs import Inputs
+from dyn_nodes.compile.integrators.tables import inputs_beside
 from dyn_nodes.simulation.events import Event
+from dyn_nodes.simulation.guards.checks import NO_BOOKS, OVERTURNED, Books, Check, books_of
 from dyn_nodes.simulation.names import index_of
-
-Array = NDArray[np.float64]
 
 
 @dataclass(eq=False)

@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.equilibrium import NoEquilibriumError
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.base_motion import base_tilt
@@ -17,8 +17,6 @@ from dyn_nodes.simulation.system import System
 
 if TYPE_CHECKING:
     from dyn_nodes.simulation.constrained_machine import ConstrainedMachine
-
-Array = NDArray[np.float64]
 
 
 class Start(NamedTuple):

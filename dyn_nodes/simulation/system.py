@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.compile import CompiledModule
-from dyn_nodes.integrators.inputs import Inputs
+from dyn_nodes.compile.integrators.inputs import Inputs
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.tree import BaseForm
 from dyn_nodes.simulation.assembly import Actuation
@@ -22,8 +23,6 @@ from dyn_nodes.simulation.tree_dynamics import TreeDynamics
 
 if TYPE_CHECKING:
     from dyn_nodes.constraints import ConstraintBlocks
-
-Array = NDArray[np.float64]
 
 
 class System(NamedVectors):

@@ -9,10 +9,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.compile import CompiledModule, build_module
+from dyn_nodes.compile.integrators import codes_of
 from dyn_nodes.elements.command_delay import input_delays
-from dyn_nodes.guards.checks import BOOKS, OVERTURNED, WORK_SCALE
-from dyn_nodes.integrators import codes_of
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.base_motion import tilted_beyond
@@ -25,11 +25,10 @@ from dyn_nodes.simulation.assembly import (
     resting_states,
 )
 from dyn_nodes.simulation.events import watched
+from dyn_nodes.simulation.guards.checks import BOOKS, OVERTURNED, WORK_SCALE
 from dyn_nodes.simulation.march import NO_GUARD
 from dyn_nodes.simulation.outputs import traced_outputs
 from dyn_nodes.simulation.settings import Settings
-
-Array = NDArray[np.float64]
 
 
 class StraightRates(NamedTuple):

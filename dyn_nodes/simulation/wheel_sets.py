@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints import ConstraintBlocks
 from dyn_nodes.constraints.wheel_rank import wheel_rank
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.problems import MachineError, Problem
-
-Array = NDArray[np.float64]
 
 
 def rolling_rank(machine: Machine, blocks: ConstraintBlocks, q: Array) -> int | None:

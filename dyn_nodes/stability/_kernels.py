@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dyn_nodes.loops import kernels_of, parts_of
+from dyn_nodes.common.loops import kernels_of, parts_of
 
 kernel = kernels_of(__file__, label='stability measures')
 inlined = parts_of(__file__, forceinline=True)

@@ -10,13 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array, Flags
 from dyn_nodes.stability._kernels import kernel
 
 Result = TypeVar('Result')
-Array = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
 
 UP = (0.0, 0.0, 1.0)
 GRAVITY = 9.81
@@ -25,7 +24,7 @@ __all__ = [
     'GRAVITY',
     'UP',
     'Array',
-    'Booleans',
+    'Flags',
     'Parts',
     'States',
     'as_states',
@@ -36,7 +35,7 @@ __all__ = [
 ]
 
 
-Parts = tuple[Array, Array, Booleans]
+Parts = tuple[Array, Array, Flags]
 """Least value (t,), values (t, n) and where they hold (t,)."""
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.stability._reaction_kernels import normals_kernel, ranges_kernel, reactions_kernel
-from dyn_nodes.stability._states import UP, Array, Booleans, Parts, States, as_states
+from dyn_nodes.stability._states import UP, Array, Flags, Parts, States, as_states
 
 TOLERANCE = 1e-9
 """Part of the load that may be outside of what the wheels can balance at all."""
@@ -48,8 +48,8 @@ class AdmissibleReactions(NamedTuple):
     """
 
     margin: Array
-    possible: Booleans
-    robust: Booleans
+    possible: Flags
+    robust: Flags
     split: Array
     best: Array
     slack: Array
@@ -146,6 +146,8 @@ def _evaluate(
     tolerance: Array,
     ranges: bool,
 ) -> AdmissibleReactions:
+    # Numba compiles the kernels again for arrays of another layout, or not writable
+    rolling, friction, traction = (np.require(part, requirements=['C', 'W']) for part in (rolling, friction, traction))
     inputs = (points, com, force, moment, normal, friction, rolling, traction)
     states, wheels = max(len(array) for array in (*inputs, tolerance)), points.shape[1]
     margin, mismatch, freedom = np.empty(states), np.empty(states), np.zeros(states, dtype=np.int64)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.measures import MEASURES, Levels, measure
 from dyn_nodes.model.equilibrium import Stance, gravity_in_ground
 from dyn_nodes.model.machine import Machine
@@ -20,8 +21,6 @@ from dyn_nodes.stability.gear_margins import AxisMoments, axis_margins, axis_pol
 from dyn_nodes.stability.grip import Grip, axles_of, free_directions, grip_of
 from dyn_nodes.stability.polygon import PolygonError, name_edges, support_order
 from dyn_nodes.stability.support import Margin, Support, margins
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

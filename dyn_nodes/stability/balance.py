@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.elements.wheel import axis_names
 from dyn_nodes.measures import DEFAULT_MEASURES, MEASURES, Measure, measure
 from dyn_nodes.model.posture import initial_positions
@@ -24,7 +25,6 @@ from dyn_nodes.stability.batch import BatchMargin, all_measures
 from dyn_nodes.stability.equilibrium.standing import moving_joints, position_output, standing_supports
 from dyn_nodes.stability.grip import check_points, friction_use, grip_of
 
-Array = NDArray[np.float64]
 ENDS = ('front', 'rear')
 NEXT, LAST = [1, 2, 0], [2, 0, 1]
 """Components of the factors in those of a cross product."""

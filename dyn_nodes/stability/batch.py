@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dyn_nodes.measures import MEASURES, measure
-from dyn_nodes.stability._states import GRAVITY, UP, Array, Booleans, States, as_states, contiguous
+from dyn_nodes.stability._states import GRAVITY, UP, Array, Flags, States, as_states, contiguous
 from dyn_nodes.stability.polygon import check_polygon
 from dyn_nodes.stability.support import function_of
 
@@ -32,7 +32,7 @@ class BatchMargin(NamedTuple):
 
     value: Array
     edges: Array
-    valid: Booleans
+    valid: Flags
     unit: str
 
 

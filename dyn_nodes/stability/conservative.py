@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dyn_nodes.stability._states import UP, Array, Booleans, Parts, States, as_result, kernel, least, pick
+from dyn_nodes.stability._states import UP, Array, Flags, Parts, States, as_result, kernel, least, pick
 from dyn_nodes.stability.polygon import chord_inward, polygon_states
 
 LEAST_FEET = 5
@@ -25,7 +25,7 @@ class ConservativeMargin(NamedTuple):
 
     value: Array
     feet: Array
-    valid: Booleans
+    valid: Flags
 
 
 def conservative_margin(feet: ArrayLike, com: ArrayLike, up: ArrayLike = UP) -> ConservativeMargin:

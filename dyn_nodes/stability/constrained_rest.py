@@ -8,18 +8,17 @@ from functools import cached_property
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints import AssemblyError, ConstraintBlocks
 from dyn_nodes.constraints.assembly import assemble, moved
+from dyn_nodes.elements.forces.joint_stop import SCALE as STOP_SCALE
 from dyn_nodes.elements.wheel import STIFFNESS_SCALE
-from dyn_nodes.forces.joint_stop import SCALE as STOP_SCALE
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.rotations import matrix_of_quaternion
 from dyn_nodes.stability.rest import Forces, RestSearch
 from dyn_nodes.stability.standing_machine import Conditions, StandingMachine
 
-Array = NDArray[np.float64]
 TOUCHED = 1e-9
 """Of a row of constraints on the base in the plane of the ground, above which the place of the base matters."""
 

@@ -23,7 +23,7 @@ from dyn_nodes.stability._states import (
     GRAVITY,
     UP,
     Array,
-    Booleans,
+    Flags,
     Parts,
     States,
     as_result,
@@ -52,7 +52,7 @@ class EnergyLevel(NamedTuple):
 
     value: Array
     edges: Array
-    valid: Booleans
+    valid: Flags
     regime: NDArray[np.int64]
 
 

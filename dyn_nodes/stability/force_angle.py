@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dyn_nodes.stability._states import UP, Array, Booleans, Parts, States, as_result, kernel, least, pick
+from dyn_nodes.stability._states import UP, Array, Flags, Parts, States, as_result, kernel, least, pick
 from dyn_nodes.stability.polygon import edge_direction, polygon_states
 
 
@@ -24,7 +24,7 @@ class ForceAngle(NamedTuple):
 
     value: Array
     edges: Array
-    valid: Booleans
+    valid: Flags
     angles: Array
     distances: Array
 

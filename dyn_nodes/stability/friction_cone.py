@@ -9,9 +9,9 @@ known rolling force besides a chord of it.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
+from dyn_nodes.common.arrays import Array
 
 
 def cone_function(force: ArrayLike, friction: ArrayLike) -> Array:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.measures import DEFAULT_MEASURES, Measure
 from dyn_nodes.model.rotations import length
 from dyn_nodes.stability.balance import Balance, BalanceObserver, contact_axes, zero_moment_point
@@ -18,7 +19,6 @@ from dyn_nodes.stability.equilibrium.standing import carried, observed_joints, p
 from dyn_nodes.stability.gear_margins import AxisMoments, axis_margins, axis_polygon, name_axes
 from dyn_nodes.stability.support import Support
 
-Array = NDArray[np.float64]
 MOVED = 2e-4
 """Change of attitude or of a joint that gives way, rad or m, from which on the axes are computed anew."""
 POSTURE = 1e-6

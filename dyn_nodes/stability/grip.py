@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.measures import Measure
 from dyn_nodes.model.machine import Machine
 
-Array = NDArray[np.float64]
 LEFT = (0.0, 1.0, 0.0)
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dyn_nodes.stability._states import UP, Array, Booleans, Parts, States, as_states, kernel, pick
+from dyn_nodes.stability._states import UP, Array, Flags, Parts, States, as_states, kernel, pick
 
 
 class LoadShare(NamedTuple):
@@ -27,7 +27,7 @@ class LoadShare(NamedTuple):
 
     value: Array
     shares: Array
-    valid: Booleans
+    valid: Flags
     front: Array
     rear: Array
     left: Array

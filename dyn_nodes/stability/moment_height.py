@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dyn_nodes.stability._states import UP, Array, Booleans, Parts, States, as_result, as_states, kernel, least, pick
+from dyn_nodes.stability._states import UP, Array, Flags, Parts, States, as_result, as_states, kernel, least, pick
 from dyn_nodes.stability.polygon import check_polygon, edge_direction, edge_moment, plane_normal
 
 
@@ -40,7 +40,7 @@ class MomentHeight(NamedTuple):
 
     value: Array
     edges: Array
-    valid: Booleans
+    valid: Flags
     inertias: Array
     height: Array
 

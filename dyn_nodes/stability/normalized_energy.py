@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dyn_nodes.stability._states import UP, Array, Booleans, Parts, States, as_result, kernel, least, pick
+from dyn_nodes.stability._states import UP, Array, Flags, Parts, States, as_result, kernel, least, pick
 from dyn_nodes.stability.polygon import edge_direction, edge_inward, polygon_states
 
 
@@ -27,7 +27,7 @@ class NormalizedEnergy(NamedTuple):
 
     value: Array
     edges: Array
-    valid: Booleans
+    valid: Flags
 
 
 def normalized_energy(feet: ArrayLike, com: ArrayLike, up: ArrayLike = UP) -> NormalizedEnergy:

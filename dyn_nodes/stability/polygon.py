@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyn_nodes.common.errors import UserError
 from dyn_nodes.model.rotations import cross, length
 from dyn_nodes.stability._states import UP, Array, as_states, contiguous, kernel
 
@@ -25,7 +26,7 @@ _FAULTS = {
 }
 
 
-class PolygonError(ValueError):
+class PolygonError(UserError, ValueError):
     """Contact points that are no support polygon."""
 
 

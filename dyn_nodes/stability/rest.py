@@ -18,10 +18,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.equilibrium import NoEquilibriumError
 from dyn_nodes.model.rotations import matrix_of_quaternion, product, quaternion_about
 
-Array = NDArray[np.float64]
 BALANCED = 1e-9
 """Greatest unbalanced force of a machine at rest over its weight."""
 CLOSED = 1e-11

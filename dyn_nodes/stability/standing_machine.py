@@ -6,15 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.equilibrium import Posture, carrying, standing_guesses, stands
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import yielding_joints
 from dyn_nodes.model.rotations import matrix_of_quaternion, rpy_of_matrix
 from dyn_nodes.multibody.base_motion import base_coordinates
 
-Array = NDArray[np.float64]
 OVERRUN = 1e-6
 """How far beyond a limit a joint may rest where no stop pushes, rad or m."""
 BASE_YIELDS = {'free': (True, True, False, False, False, True), 'planar': (False, True, True)}

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dyn_nodes.stability._states import UP, Array, Booleans, Parts, States, as_result, kernel, least, pick
+from dyn_nodes.stability._states import UP, Array, Flags, Parts, States, as_result, kernel, least, pick
 from dyn_nodes.stability.polygon import edge_inward, polygon_states
 
 
@@ -27,7 +27,7 @@ class StaticMargin(NamedTuple):
 
     value: Array
     edges: Array
-    valid: Booleans
+    valid: Flags
 
 
 class LongitudinalMargin(NamedTuple):
@@ -43,7 +43,7 @@ class LongitudinalMargin(NamedTuple):
     value: Array
     front: Array
     rear: Array
-    valid: Booleans
+    valid: Flags
 
 
 def static_margin(feet: ArrayLike, com: ArrayLike, up: ArrayLike = UP) -> StaticMargin:

@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.rotations import length, matrix_of_quaternion, product, quaternion_about
 from dyn_nodes.stability.rest import Forces
 from dyn_nodes.stability.standing_machine import Conditions, StandingMachine
-
-Array = NDArray[np.float64]
 
 
 class TreeAtRest(StandingMachine):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dyn_nodes.stability._states import UP, Array, Booleans, Parts, States, as_result, kernel, least, pick
+from dyn_nodes.stability._states import UP, Array, Flags, Parts, States, as_result, kernel, least, pick
 from dyn_nodes.stability.polygon import (
     edge_inward,
     inradius,
@@ -31,7 +31,7 @@ class ZmpDegree(NamedTuple):
 
     value: Array
     edges: Array
-    valid: Booleans
+    valid: Flags
     point: Array
     inradius: Array
 

@@ -1,1 +1,1 @@
-"""The sources' experiments, their framework, and simulated campaigns against monitor and governor."""
+"""The sources' experiments, their framework, and simulated campaigns against the monitor."""

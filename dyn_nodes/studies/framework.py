@@ -33,7 +33,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from dyn_nodes.processes import LastingPool
+from dyn_nodes.common.processes import LastingPool
 from dyn_nodes.studies.listing import natural
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class StudyRun:
         """Keep a figure. `draw` is called in the house's style, and only where figures are wanted."""
         if not self.plot:
             return
-        from dyn_nodes.studies.plots import style
+        from dyn_nodes.analysis.plots import style
 
         with style():
             self.result.figures.append(StudyFigure(self.result.study.name, name, caption, draw()))

@@ -13,14 +13,14 @@ from functools import reduce
 from operator import add
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.carry import Halfplanes, Plan, Profile, Reference, fastest
 from dyn_nodes.control.carry.robot import GroundNumbers
 from dyn_nodes.control.number_checks import require_positive
 from dyn_nodes.stability import AdmissibleReactions, admissible_reactions
 
-Array = NDArray[np.float64]
 CASES = ((0.0, 0.0), (0.0, 1.0), (1.0, 0.0))
 """Accelerations of the parameter, and its speeds, of which all others are sums."""
 

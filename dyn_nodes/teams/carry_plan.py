@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.carry import (
     Formation,
     Halfplanes,
@@ -24,12 +25,11 @@ from dyn_nodes.control.carry import (
 )
 from dyn_nodes.control.carry.formation import compressed, inward
 from dyn_nodes.control.platform_path import Path, PlanarMotion
-from dyn_nodes.deformable.lattice import Lattice
 from dyn_nodes.teams.carry_limits import Reserve, limits
+from dyn_nodes.teams.deformable.lattice import Lattice
 from dyn_nodes.teams.holding import CarryError, Holder
 from dyn_nodes.teams.team import Team
 
-Array = NDArray[np.float64]
 STEP = 0.025
 """Of the grid along the way of the fastest hand or vehicle, m."""
 FEWEST, MOST = 41, 1201

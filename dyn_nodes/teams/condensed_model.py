@@ -13,15 +13,14 @@ from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
-from dyn_nodes.deformable.condensation import Condensed
-from dyn_nodes.deformable.corotation import CorotatedBody
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.rotations import quaternion_of_matrix
 from dyn_nodes.multibody.spatial import Expression, cross, quaternion_rate, rotation_of_quaternion, skew
+from dyn_nodes.teams.deformable.condensation import Condensed
+from dyn_nodes.teams.deformable.corotation import CorotatedBody
 from dyn_nodes.teams.object_model import Motion, ObjectEquations
 
-Array = NDArray[np.float64]
 NEWTON_STEPS = 2
 RETURN = 10.0
 """Rate at which the quaternion returns to the axes, 1/s."""

@@ -9,12 +9,13 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.compile import CompiledModule, build_module
+from dyn_nodes.compile.integrators import codes_of
 from dyn_nodes.compile.tape import Tape
-from dyn_nodes.guards.checks import LEAST_GRAVITY, OVERTURNED
-from dyn_nodes.integrators import codes_of
 from dyn_nodes.multibody.spatial import cross
 from dyn_nodes.simulation.events import watched
+from dyn_nodes.simulation.guards.checks import LEAST_GRAVITY, OVERTURNED
 from dyn_nodes.simulation.settings import Settings
 from dyn_nodes.simulation.tree_dynamics import StraightRates
 from dyn_nodes.teams.equations import TeamEquations
@@ -22,7 +23,6 @@ from dyn_nodes.teams.layout import XYZ, Holding
 from dyn_nodes.teams.object_model import Motion
 from dyn_nodes.teams.robot_model import RobotModel
 
-Array = NDArray[np.float64]
 WRENCH = ('moment_x', 'moment_y', 'moment_z', 'force_x', 'force_y', 'force_z')
 WORK_SCALE = 1e3
 """Usual size of work and heat, J."""

@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dyn_nodes.deformable.deformable_object import DeformableObject
-from dyn_nodes.deformable.grasps import Grasp, fixed_points, on_a_line
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.team import GraspEntry, ObjectModel
+from dyn_nodes.teams.deformable.deformable_object import DeformableObject
+from dyn_nodes.teams.deformable.grasps import Grasp, fixed_points, on_a_line
 from dyn_nodes.teams.reach import hand_pose
 from dyn_nodes.teams.team import TeamGrasp, TeamObject, TeamRobot
 
-Array = NDArray[np.float64]
 FEWEST = {'lattice': 2, 'condensed': 3}
 """Points that leave no rigid motion of a model open which its forces see."""
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.errors import UserError
 from dyn_nodes.constraints.errors import MethodError
 from dyn_nodes.constraints.rolling import RollingWheel
 from dyn_nodes.control.carry import HoldingRobot
@@ -18,12 +19,11 @@ from dyn_nodes.simulation.constrained_machine import constrained_machine
 from dyn_nodes.teams.carry_limits import Ability
 from dyn_nodes.teams.team import Team
 
-Array = NDArray[np.float64]
 BASE = slice(0, 7)
 """Position and quaternion x, y, z, w of a free base among the positions of its tree."""
 
 
-class CarryError(ValueError):
+class CarryError(UserError, ValueError):
     """A team, or a path, with which an object cannot be carried; says which robot and why."""
 
 

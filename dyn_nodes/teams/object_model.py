@@ -7,12 +7,11 @@ from typing import NamedTuple, Protocol
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
-from dyn_nodes.deformable.lattice import Lattice
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.multibody.spatial import Expression
+from dyn_nodes.teams.deformable.lattice import Lattice
 
-Array = NDArray[np.float64]
 SCALES = ('mass_scale', 'stiffness_scale', 'damping_scale')
 """Parameters of an object: factors of what its file says."""
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dyn_nodes.deformable.grasps import on_a_line
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import initial_positions, link_poses
 from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.stability.equilibrium.standing import at_rest
+from dyn_nodes.teams.deformable.grasps import on_a_line
 
-Array = NDArray[np.float64]
 UP = np.array([0.0, 0.0, 1.0])
 
 
@@ -72,8 +71,7 @@ def fitted(patches: Array, hands: Array) -> tuple[Array, Array]:
     if on_a_line(patches):
         along = np.linalg.svd(inside)[2][0]
         across, upright = UP - along * (along @ UP), UP
-        target = outside.T @ (inside @ along)
-        target = target / np.linalg.norm(target)
+        target = _unit(outside.T @ (inside @ along))
         upright = UP - target * (target @ UP)
         moment = np.outer(target, along) + 0.5 * np.outer(_unit(upright), _unit(across))
     left, _, right = np.linalg.svd(moment)

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints import ConstraintBlocks
 from dyn_nodes.constraints.elimination import Elimination, choose
 from dyn_nodes.constraints.reduced_motion import PointMotion, ReducedMotion
@@ -20,7 +20,6 @@ from dyn_nodes.multibody import Frame
 from dyn_nodes.multibody.spatial import Expression, cross
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 
-Array = NDArray[np.float64]
 ALWAYS = 1.0
 """Soundness of an elimination whose pivots are constant."""
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.simulation.run import Run
 from dyn_nodes.simulation.system import System
 from dyn_nodes.teams.condensed_model import CondensedModel
@@ -24,8 +24,6 @@ from dyn_nodes.teams.layout import Holding
 from dyn_nodes.teams.object_model import LatticeModel, ObjectModel
 from dyn_nodes.teams.robot_model import RobotModel
 from dyn_nodes.teams.team import Team, TeamObject
-
-Array = NDArray[np.float64]
 
 
 class TeamSystem(System):

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dyn_nodes.deformable.deformable_object import DeformableObject
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.team import GraspKind, ObjectModel
-
-Array = NDArray[np.float64]
+from dyn_nodes.teams.deformable.deformable_object import DeformableObject
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dyn_nodes.deformable.corotation import CorotatedBody
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import center_of_mass
 from dyn_nodes.simulation.assembly import gravity_vector
 from dyn_nodes.stability import AdmissibleReactions, admissible_reactions
 from dyn_nodes.stability.grip import grip_of
+from dyn_nodes.teams.deformable.corotation import CorotatedBody
 from dyn_nodes.teams.reach import poses_at_start
 from dyn_nodes.teams.team import Team, TeamObject, TeamRobot
 
-Array = NDArray[np.float64]
 FRICTION = 0.7
 """Assumed of wheels that roll by constraint, whose file gives none; rubber on a dry floor."""
 

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dyn_nodes.deformable.object_file import load_object
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.share import find_resource, named_file, share_directory
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.hand import Hand
 from dyn_nodes.model.limits import NAME
@@ -33,12 +33,11 @@ from dyn_nodes.model.schema import build, keys_of
 from dyn_nodes.model.schema_reader import SchemaReader
 from dyn_nodes.model.team import GraspEntry, ObjectEntry, RobotEntry, TeamEntries
 from dyn_nodes.model.yaml_source import Entry
-from dyn_nodes.share import find_resource, named_file, share_directory
+from dyn_nodes.teams.deformable.object_file import load_object
 from dyn_nodes.teams.held_patches import held, held_points, lost, placed_grasps
 from dyn_nodes.teams.reach import fitted, hand_place, moved
 from dyn_nodes.teams.team import Team, TeamObject, TeamRobot
 
-Array = NDArray[np.float64]
 Part = TypeVar('Part')
 PAYLOAD = 'payload'
 """Name of a hand at the payload of a machine: what it holds takes the payload's place."""

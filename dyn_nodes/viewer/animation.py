@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.viewer.colours import Rgb
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,9 @@ from collections import deque
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.viewer.framing import FIELD_OF_VIEW, distance_to_show, eye_that_sees, visible
-
-Array = NDArray[np.float64]
 
 PRESETS: dict[str, tuple[tuple[float, float, float], tuple[float, float, float]]] = {
     'Follow': ((8.6, -12.0, 5.4), (2.2, 0.0, 1.2)),

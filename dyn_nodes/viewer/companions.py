@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.viewer.drawing import ANGLE_STEP, GROUND, POSITION_STEP, Drawing, add_shape
 from dyn_nodes.viewer.geometry import rotation_of, wxyz
 from dyn_nodes.viewer.robot import Robot
 
-Array = NDArray[np.float64]
 TEAM = f'{GROUND}/team'
 SHADES = 6
 """Steps of a colour's red, green and blue: a mesh of one colour is sent for each that occurs."""

@@ -38,12 +38,13 @@ class Connection:
     Attributes:
         paused: the simulation was paused.
         fault: what the machine's node says of itself if something is wrong, or ''.
+        mixed: the sources of messages of several machines on the same topics, or ''.
     """
 
     def __init__(self, source: str, silence: float = 1.0) -> None:
         self.source, self.silence = source, silence
         self.paused = False
-        self.fault = ''
+        self.fault = self.mixed = ''
         self._event, self._event_at = '', 0.0
         self.time = 0.0
         self.rate = float('nan')
@@ -97,6 +98,8 @@ class Connection:
             now: wall time, s.
             publishers: how many nodes offer the machine's messages.
         """
+        if self.mixed:
+            return State(LOST, 'More than one machine', self.mixed)
         if self._heard is None:
             details = 'It is there, but has sent nothing yet.' if publishers else f'{self.source} is not there yet.'
             return State(WAITING, 'Waiting for a machine', details)

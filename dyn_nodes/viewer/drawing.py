@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.viewer.colours import Rgb
 from dyn_nodes.viewer.geometry import wxyz
-
-Array = NDArray[np.float64]
 
 GROUND = '/ground'
 POSITION_STEP, ANGLE_STEP = 2e-4, 1e-4

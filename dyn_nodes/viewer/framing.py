@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from dyn_nodes.common.arrays import Array
 
 FIELD_OF_VIEW = 0.75
 """Of the height of the picture, rad."""

@@ -20,6 +20,7 @@ from typing import Any
 
 from dyn_nodes.viewer.access import Access
 from dyn_nodes.viewer.page_script import BEAT, with_script
+from dyn_nodes.viewer.viser_internals import check_message, connections_of, serving_module
 
 MOST_PAGES = 32
 """Websockets that are open at a time: so many with the token, and as many that only look."""
@@ -71,7 +72,7 @@ class Gate:
         if not self._attached:
             self.server.stop()
             raise RuntimeError(f'viser {viser.__version__}: its server starts in another way than the gate knows')
-        self._connections: Mapping[int, Any] = self.server._websock_server._live_connections
+        self._connections: Mapping[int, Any] = connections_of(self.server)
 
     def workers(self, silence: float) -> list[int]:
         """Return the numbers of the pages that may work on the page and beat within the last `silence` seconds."""
@@ -86,9 +87,7 @@ class Gate:
 
     @contextlib.contextmanager
     def _in_front(self) -> Iterator[None]:
-        from viser.infra import _infra
-
-        infra: Any = _infra
+        infra = serving_module()
         real = infra.websockets
 
         def serve(handler: Any, host: Any, port: Any, *, process_request: Any, **options: Any) -> Any:
@@ -175,7 +174,6 @@ class Gate:
 
     def _passes(self, connection: Any, raw: Any) -> bool:
         import msgspec.msgpack
-        from viser._messages import Message
 
         try:
             content = msgspec.msgpack.decode(raw)
@@ -190,7 +188,7 @@ class Gate:
             else:
                 sound = connection in self._beats
             if sound:
-                Message.deserialize(raw)
+                check_message(raw)
         except Exception:  # whatever a client may send
             sound = False
         self.refused += not sound

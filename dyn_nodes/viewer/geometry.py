@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
-Array = NDArray[np.float64]
+from dyn_nodes.common.arrays import Array
 
 
 def wxyz(rotation: Rotation) -> Array:

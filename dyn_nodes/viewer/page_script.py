@@ -14,6 +14,9 @@ script does, so that levers can be put to neutral while a finger is on one.
 viser turns the eye with the arrow keys wherever the focus is: the script keeps those of a lever from it. viser also
 makes a plot before it knows its width, with its words in a narrow column; the style gives them the width of the panel.
 
+A browser whose graphics process ends, as it may on a busy computer, gives the page an empty context, in which viser
+draws a part of the machine. The script then reloads the page. If the browser gives no context, it shows a note.
+
 On a narrow page the instruments at the left begin folded to a strip, so that the machine has room: the line with the
 state shows the worst of them. Once unfolded they stay so.
 """
@@ -32,6 +35,9 @@ STALE = 3.0
 LOOKING = 'This page only looks on. To drive, open the address with its token, as the terminal printed it.'
 
 SILENT = 'The viewer has sent nothing for %S s: picture, margins and time are old.'
+LOST = 'This browser draws no picture any more. Margins and levers still work. Restart the browser.'
+RESTORED_WITHIN = 10.0
+"""Time without a new graphics context after which the note is shown, s."""
 STUCK = 'This browser has drawn nothing for %S s: picture, margins and time are old.'
 NOTE = (
     'position:fixed;transform:translateX(-50%);z-index:9999;padding:6px 14px;border-radius:5px;'
@@ -105,6 +111,22 @@ SCRIPT = (
     note.style.left = picture ? picture.x + picture.width / 2 + 'px' : '50%';
     note.style.maxWidth = picture ? Math.max(picture.width - 60, 120) + 'px' : '';
   };
+  const show = (name, words, place) => {
+    if (document.querySelector('[data-' + name + ']') !== null) return;
+    const note = document.createElement('div');
+    note.dataset[name] = 'true';
+    note.textContent = words;
+    note.style = '%NOTE%;' + place;
+    document.body.append(note);
+    setInterval(() => put(note), %PERIOD%);
+  };
+  const lose = () => show('lost', '%LOST%', 'top:60px;background:#c0392b');
+  addEventListener('webglcontextlost', (event) => {
+    event.preventDefault();  // so that it is given back
+    setTimeout(lose, %RESTORED_WITHIN%);
+  }, true);
+  addEventListener('webglcontextcreationerror', lose, true);
+  addEventListener('webglcontextrestored', () => location.reload(), true);
   let beaten = null, since = 0, looked = 0, old = null;
   const silence = () => {
     const state = document.querySelector('[data-beat]'), now = performance.now();
@@ -149,24 +171,19 @@ SCRIPT = (
     addEventListener('pagehide', () => beat(false));
     return;
   }
-  addEventListener('DOMContentLoaded', () => {
-    const note = document.createElement('div');
-    note.dataset.looking = 'true';
-    note.textContent = '%LOOKING%';
-    note.style = '%NOTE%;bottom:12px;background:#333';
-    document.body.append(note);
-    setInterval(() => put(note), %PERIOD%);
-  });
+  addEventListener('DOMContentLoaded', () => show('looking', '%LOOKING%', 'bottom:12px;background:#333'));
 })();
 </script>
 """.replace('%BEAT%', BEAT)
     .replace('%PERIOD%', str(round(1000 * BEAT_PERIOD)))
-    .replace('%LOOKING%', LOOKING)
     .replace('%NOTE%', NOTE)
+    .replace('%LOOKING%', LOOKING)
     .replace('%NARROW%', str(NARROW))
     .replace('%TAP%', str(TAP))
     .replace('%SHARED%', str(SHARED))
     .replace('%STALE%', str(round(1000 * STALE)))
+    .replace('%LOST%', LOST)
+    .replace('%RESTORED_WITHIN%', str(round(1000 * RESTORED_WITHIN)))
     .replace('%SILENT%', SILENT)
     .replace('%STUCK%', STUCK)
 )

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from dyn_nodes.viewer.animation import Animation
@@ -21,7 +20,6 @@ from dyn_nodes.viewer.plots import Plot
 from dyn_nodes.viewer.scene import Scene
 from dyn_nodes.viewer.time_line import TimeLine
 
-Array = NDArray[np.float64]
 SHOWN = 4.0
 """Width of a motion's span on the page, m of the scene: its ground and its shadows are made for machines."""
 MOST_POINTS = 400

@@ -7,11 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.viewer.colours import SERIES, css
-
-Array = NDArray[np.float64]
 
 
 class History:

@@ -13,15 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from dyn_nodes.share import MeshError, find_mesh, mesh_parts
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.errors import UserError
+from dyn_nodes.common.share import MeshError, find_mesh, mesh_parts
 
-Array = NDArray[np.float64]
 GREY = (0.6, 0.6, 0.62, 1.0)
 SHARP = 0.6
 """Faces that meet at a greater angle than this keep an edge between them, rad."""
 
 
-class RobotError(ValueError):
+class RobotError(UserError, ValueError):
     """A robot description that can't be shown."""
 
 
@@ -159,11 +160,15 @@ def load_robot(text: str, mesh_directories: Sequence[str | Path] = ()) -> Robot:
             `AMENT_PREFIX_PATH` and `ROS_PACKAGE_PATH`.
 
     Raises:
-        RobotError: it is no URDF, or its links are no tree.
+        RobotError: it is no URDF, its links are no tree, or it has a DTD.
     """
     import yourdfpy
+    from lxml import etree
 
     try:
+        root = etree.fromstring(text.encode(), etree.XMLParser(resolve_entities=False))
+        if root.getroottree().docinfo.internalDTD is not None:  # yourdfpy expands its entities
+            raise RobotError('robot description: expected no DTD and no entity declarations, found a DTD')
         urdf = yourdfpy.URDF.load(
             io.BytesIO(text.encode()), build_scene_graph=False, load_meshes=False, load_collision_meshes=False
         )

@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.measures import BANDS, DANGER, measure_of
 from dyn_nodes.viewer.colours import AMBER, BAND, BLUE, GREEN, GREY, RED, WHITE, Rgb
 from dyn_nodes.viewer.drawing import ANGLE_STEP, GROUND, POSITION_STEP, Drawing, add_shape
 from dyn_nodes.viewer.geometry import ground_rotation, rotation_of, wxyz
 from dyn_nodes.viewer.robot import Robot
 from dyn_nodes.viewer.snapshot import Margin, Snapshot
-
-Array = NDArray[np.float64]
 
 MACHINE = f'{GROUND}/machine'
 TRACE_POINTS = 600

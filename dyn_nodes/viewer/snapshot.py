@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.measures import Levels, measure_of
 
-Array = NDArray[np.float64]
 IDENTITY = (0.0, 0.0, 0.0, 1.0)
 
 

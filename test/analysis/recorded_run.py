@@ -9,10 +9,10 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 from scipy.spatial.transform import Rotation
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.control import VoltageProfile, load_voltage_profile
 from dyn_nodes.model import Machine, load_machine
 from dyn_nodes.nodes.balance_reports import margin_topic
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Run, System, initial_state
 from dyn_nodes.stability.balance import BalanceObserver
 from dyn_nodes.stability.grip import friction_use, grip_of

@@ -10,10 +10,10 @@ import pytest
 from dyn_nodes.analysis.contact_check import ContactCheck, ContactCheckError
 from dyn_nodes.analysis.motion_plan import MotionPlan, load_motion_plan
 from dyn_nodes.cli import main
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.problems import MachineError
 from dyn_nodes.nodes.machines import machine_of
-from dyn_nodes.share import find_resource
 
 GRAVITY, FRICTION, AWAY, TIME = 9.81, 0.3, 1.0, 1.0
 ENDS = 6.0 * AWAY / TIME**2

@@ -24,9 +24,9 @@ from dyn_nodes.analysis.simulated_log import drawn_errors, measured
 from dyn_nodes.can.mapping_file import load_mapping
 from dyn_nodes.commands import CommandError, fit
 from dyn_nodes.commands.fit_check import summarize
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.model import load_machine
 from dyn_nodes.nodes.log_import import import_log
-from dyn_nodes.share import find_resource
 
 FILES_OF_MACHINE = (
     '--machine',

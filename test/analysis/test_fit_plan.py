@@ -11,9 +11,9 @@ import pytest
 from dyn_nodes.analysis.excitation import Candidate, Planner, score, task_text
 from dyn_nodes.analysis.information import Block, added
 from dyn_nodes.commands import CommandError, fit
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.control import Segment, VoltageProfile, load_voltage_profile
 from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
 
 
 def log_loader():

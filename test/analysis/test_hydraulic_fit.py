@@ -12,11 +12,12 @@ import yaml
 from excited_run import PRESSURE_EVERY, excited_run
 from recorded_run import HEADER, BagOfRun, log_loader, stamp
 
+from dyn_nodes.analysis.bag_reading import BagReadingError
 from dyn_nodes.analysis.hydraulic_fit import FitError, Signal, fit_actuator
 from dyn_nodes.analysis.oil_shooting import Shooting
 from dyn_nodes.analysis.signal_smoothing import noise_level, smooth
 from dyn_nodes.commands import CommandError, fit
-from dyn_nodes.share import find_resource
+from dyn_nodes.common.share import find_resource
 
 NAMES = ('boom', 'stick', 'swing')
 GAINS = ('inlet_gain', 'outlet_gain', 'bypass_area')
@@ -207,7 +208,7 @@ def test_what_the_bag_lacks_is_named(bag, capsys):
     assert 'boom: not in the bag: /hydraulics/boom/spool, /hydraulics/boom/head_pressure' in capsys.readouterr().err
     with pytest.raises(CommandError, match="unknown actuator 'arm'; known: boom, stick, swing"):
         command(bag, *FILES, '--actuator', 'arm')
-    with pytest.raises(CommandError, match='found nothing'):
+    with pytest.raises(BagReadingError, match='found nothing'):
         command(bag.parent / 'none', *FILES)
 
 

@@ -135,7 +135,7 @@ def test_a_bag_without_a_governor_is_one_line(tmp_path):
     write(tmp_path / 'levers', skip=('/governor/scale',))
     with pytest.raises(BagReadingError, match='expected messages of /governor/scale'):
         find_interventions(read_bag(tmp_path / 'levers'))
-    with pytest.raises(CommandError, match='expected messages of a governor on /governor/scale'):
+    with pytest.raises(BagReadingError, match='expected messages of a governor on /governor/scale'):
         ask(tmp_path / 'levers')
     with pytest.raises(CommandError, match='--worst'):
         ask(tmp_path / 'levers', '--worst', -1)

@@ -16,8 +16,8 @@ from dyn_nodes.analysis.load_grip import LoadGrip
 from dyn_nodes.analysis.load_limits import LoadLimits, _corners_around
 from dyn_nodes.analysis.load_map import load_map
 from dyn_nodes.analysis.load_statics import LoadStatics
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
 
 SETTINGS = ChartSettings(swing_step=np.pi / 4)
 HEADINGS = np.array([0.0, 1.0, 2.5, -2.0])

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
+from dyn_nodes.analysis.plots import LINES, MOST_POINTS, style
 from dyn_nodes.analysis.report import write_report
 from dyn_nodes.analysis.run_outcome import make_outcome
 from dyn_nodes.analysis.run_plots import PLOTS, make_plots
 from dyn_nodes.analysis.summary import summarize
-from dyn_nodes.studies.plots import LINES, MOST_POINTS, style
 
 VOID = {'meta', 'img', 'br', 'link', 'hr'}
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from log_loader_tasks import P3D_FAST_NO_RECOVERY
 
-from dyn_nodes.batches import fill_outputs, run_batch, runs, takes_lanes
-from dyn_nodes.batches.plan import course_of
 from dyn_nodes.compile.lanes import lane_count
 from dyn_nodes.simulation import Inputs, Settings, initial_state
+from dyn_nodes.simulation.batches import fill_outputs, run_batch, runs, takes_lanes
+from dyn_nodes.simulation.batches.plan import course_of
 from dyn_nodes.studies.abo_shanab_2003.planar import friction_system
 
 WATCHING = Settings(step=2.5e-3, watch=True)

@@ -14,7 +14,7 @@ pytest.importorskip('pinocchio')
 
 from benchmarks import freeman
 from dyn_nodes.multibody import Tree, TreeBuilder
-from dyn_nodes.multibody.influence import CompiledCoefficients
+from dyn_nodes.studies.freeman_1985.compiled_influence import CompiledCoefficients
 
 
 def arm() -> Tree:

@@ -12,7 +12,7 @@ from dyn_nodes.can.commandable import obstacles
 from dyn_nodes.can.mapping_file import load_mapping
 
 BOOM_POSITION = '  boom_joint: {signal: JointPositions.BoomLength, measures: cylinder_length, max_rate: 3.0}\n'
-BOOM_VELOCITY = '  boom_joint: {signal: JointVelocities.BoomSpeed, measures: cylinder_length}\n'
+BOOM_VELOCITY = '  boom_joint: {signal: JointVelocities.BoomSpeed, measures: cylinder_length, max_rate: 30.0}\n'
 
 
 def without_motion_of_the_boom(folder):

@@ -30,7 +30,7 @@ FAULTS = [
     (YAML, BOOM, 'BoomLength', 'a unit of position: rad, mrad, deg'),
     (YAML, BOOM, BOOM + ', sign: 2', 'expected 1 or -1, found 2'),
     (YAML, BOOM, BOOM + ', lower: 2, upper: 1', 'lower below upper'),
-    (YAML, 'JointVelocities.SwingRate', 'JointVelocities.SwingRate, max_rate: -1', 'max_rate: expected'),
+    (YAML, 'SwingRate, max_rate: 50', 'SwingRate, max_rate: -1', 'max_rate: expected'),
     (YAML, 'ValveCommands.BoomVolts', 'ValveCommands.BoomVolts, max_rate: 5', 'expected none for commands'),
     (YAML, BOOM, BOOM + ', scale: 2', "'scale' (known"),
     (YAML, 'JointPositions.SwingAngle', 'JointPositions.SwingAngle, measures: cylinder_length', 'no cylinder moves'),
@@ -175,3 +175,31 @@ def test_without_cantools_check_says_what_to_install():
     assert done.returncode == 1
     assert 'dyn_nodes[can]' in done.stderr
     assert 'Traceback' not in done.stderr
+
+
+RATES = [
+    ('JointPositions.SwingAngle', ', max_rate: 3.0', 'joints.swing_joint', 3.0),
+    ('JointVelocities.BoomSpeed, measures: cylinder_length', ', max_rate: 30.0', 'velocities.boom_joint', 30.0),
+    ('ImuRates.RateY', ', max_rate: 20.0', 'imu.angular_velocity_y', 20.0),
+    ('ImuAccelerations.AccelerationX', ', max_rate: 2000.0', 'imu.linear_acceleration_x', 1962.0),
+    ('LinePressures.SwingA', ', max_rate: 1.1e+9', 'pressures.swing/pressure_a', 22.0e6 / 0.02),
+    ('WheelLoads.RearLeft', ', max_rate: 1.2e+7', 'wheel_loads.rear_left', 230_349.0 / 0.02),
+]
+
+
+@pytest.mark.parametrize(('signal', 'rate', 'where', 'suggested'), RATES)
+def test_each_measurement_without_a_greatest_rate_is_a_warning_with_one_of_the_machine(
+    tmp_path, signal, rate, where, suggested
+):
+    path = changed(tmp_path, YAML, signal + rate, signal)
+    (warning,) = load_mapping(path)[1]
+    assert (warning.line, warning.where) == (line_with(path, signal), where)
+    found = float(warning.expected.removeprefix('max_rate, such as ').partition(',')[0])
+    assert found == pytest.approx(suggested, rel=0.05)
+    assert warning.expected.endswith('else a jump is believed')
+
+
+def test_every_measurement_of_the_packaged_mapping_has_a_greatest_rate():
+    mapping, warnings = load_mapping('log_loader')
+    assert warnings == ()
+    assert all(math.isfinite(own.max_rate) for frame in mapping.measurements for own in frame.channels)

@@ -23,7 +23,7 @@ from rosbags.typesys import Stores, get_typestore
 from dyn_nodes.cli import main
 from dyn_nodes.commands import bag_play
 from dyn_nodes.middleware import message_definition, type_hash
-from dyn_nodes.recording import BagWriter, QosRecord, Topic
+from dyn_nodes.middleware.bags import BagWriter, QosRecord, Topic
 
 ROOT = Path(__file__).resolve().parents[2]
 DOMAIN = str(next_domain())

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dyn_nodes import cli
-from dyn_nodes.recording import BagWriter, Topic
+from dyn_nodes.middleware.bags import BagWriter, Topic
 
 ROOT = Path(__file__).resolve().parents[2]
 VERBS = [

@@ -19,13 +19,13 @@ logs = importlib.import_module('can_logs')
 
 from dyn_nodes.analysis.bag_reading import read_bag  # noqa: E402
 from dyn_nodes.cli import main  # noqa: E402
-from dyn_nodes.recording import bag_summary  # noqa: E402
+from dyn_nodes.middleware.bags import bag_summary  # noqa: E402
 
 COLUMNS = """time;SwingAngle;JointVelocities.SwingRate;BoomLength;StickLength;spare
-0,0;10,5;0,0;1980,0;1500,0;x
-0,5;11,0;1,0;1980,0;1500,0;y
+0,0;10,5;0,0;1980,0;2000,0;x
+0,5;11,0;1,0;1980,0;2000,0;y
 1,0;;2,0;;;z
-1,5;13,0;;1981,0;1500,0;
+1,5;13,0;;1981,0;2000,0;
 """
 
 
@@ -144,8 +144,9 @@ def test_a_wheel_in_the_air_and_a_machine_at_rest_are_no_frozen_sensors(tmp_path
 
 def test_a_sensor_at_the_end_of_its_range_is_named(tmp_path, capsys):
     def change(k, name, values):
-        if 100 <= k < 150:
-            values['imu', 'linear_acceleration_x'] = -70.0
+        outside = max(100 - k, k - 149, 0)
+        if outside < 5:  # there and back without a jump, by 15 m/s2 in 10 ms
+            values['imu', 'linear_acceleration_x'] = -70.0 + 15.0 * outside
         return True
 
     found = findings(tmp_path, capsys, 2.0, change)

@@ -12,7 +12,7 @@ from dyn_nodes.analysis.bag_reading import BagData, BagReadingError, Table
 from dyn_nodes.analysis.recorded_state import recorded_state
 from dyn_nodes.cli import main
 from dyn_nodes.commands.linearize import _print
-from dyn_nodes.linear import LinearModel
+from dyn_nodes.simulation.linear import LinearModel
 
 
 def test_the_model_as_json_npz_and_picture(capsys, tmp_path):

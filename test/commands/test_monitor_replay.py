@@ -18,15 +18,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'can'))
 fixtures = importlib.import_module('can_fixtures')
 
 from dyn_nodes.analysis.bag_reading import read_bag  # noqa: E402
+from dyn_nodes.analysis.measured_run import full_scale, measure  # noqa: E402
 from dyn_nodes.can.sender import Sender  # noqa: E402
 from dyn_nodes.cli import main  # noqa: E402
 from dyn_nodes.control.voltage_profile import Segment, VoltageProfile  # noqa: E402
+from dyn_nodes.middleware.bag_reader import BagReader  # noqa: E402
+from dyn_nodes.middleware.bags import bag_summary  # noqa: E402
+from dyn_nodes.monitor.measured_samples import SensorModel  # noqa: E402
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor  # noqa: E402
 from dyn_nodes.nodes.monitor_replay import replay_bag  # noqa: E402
-from dyn_nodes.recording import bag_summary  # noqa: E402
-from dyn_nodes.recording.reading import BagReader  # noqa: E402
-from dyn_nodes.studies.measured_run import full_scale, measure  # noqa: E402
-from dyn_nodes.studies.measured_samples import SensorModel  # noqa: E402
 
 PAYLOAD = 2000.0
 RATE = 100.0

@@ -80,8 +80,8 @@ def test_mistakes_of_omni_are_told_in_one_line(arguments, status, part, capsys):
 
 
 def test_a_design_becomes_a_vehicle_that_omni_takes(tmp_path, capsys):
+    from dyn_nodes.analysis.omni_config import load_omni_machine
     from dyn_nodes.multibody.isotropy import condition_number, scaled
-    from dyn_nodes.studies.omni_config import load_omni_machine
 
     vehicle, picture = tmp_path / 'mine.yaml', tmp_path / 'map.png'
     command = ['design', 'isotropic', '--wheels', '5', '--roller', '60', '--distance', '0.4', '--length', '0.5']

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dyn_nodes.cli import main
-from dyn_nodes.share import find_resource
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.teams import load_team
 from dyn_nodes.teams.team_check import held_forces
 

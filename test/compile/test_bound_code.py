@@ -7,9 +7,9 @@ import pytest
 from numba import carray, cfunc, types
 
 from dyn_nodes.compile.code import POINTER, STOPPED, BoundCode, call_code
-from dyn_nodes.integrators import run_dopri5, run_rk4, run_rk4_watched
-from dyn_nodes.integrators.classical import CLASSICAL, classical_code
-from dyn_nodes.integrators.codes import STEP
+from dyn_nodes.compile.integrators import run_dopri5, run_rk4, run_rk4_watched
+from dyn_nodes.compile.integrators.classical import CLASSICAL, classical_code
+from dyn_nodes.compile.integrators.codes import STEP
 
 GROWTH = 2.0
 

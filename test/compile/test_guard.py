@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from numba import njit
 
+from dyn_nodes.common.loops import kernels_of
 from dyn_nodes.compile import build_module, emit
 from dyn_nodes.compile.guard import GuardError, LengthError
 from dyn_nodes.compile.tape import Tape
-from dyn_nodes.loops import kernels_of
 
 
 @pytest.fixture

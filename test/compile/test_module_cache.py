@@ -17,12 +17,12 @@ import pytest
 from numba import njit
 from numba.core import event
 
+from dyn_nodes.common.compiling import CompilationNotice
 from dyn_nodes.compile import build_module, cache, cache_directory, compile_functions, source_digest
 from dyn_nodes.compile import module as module_text
 from dyn_nodes.compile.cache import prune
 from dyn_nodes.compile.code import call_code
 from dyn_nodes.compile.guard import LengthError
-from dyn_nodes.compiling import CompilationNotice
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -88,8 +88,8 @@ def package(monkeypatch, tmp_path):
     """A package whose source text the cache watches; `edit(text, room)` changes it."""
     monkeypatch.setattr(cache, 'PACKAGE', tmp_path / 'package')
 
-    def edit(text, room='forces'):
-        file = tmp_path / 'package' / room / 'deeper' / 'law.py'
+    def edit(text, room='elements/forces'):
+        file = tmp_path / 'package' / room / 'law.py'
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
         source_digest.cache_clear()
@@ -294,10 +294,10 @@ PROCESS = textwrap.dedent(
     """
     import sys
     import casadi as ca, numpy as np
-    from dyn_nodes import turns
+    from dyn_nodes.common import turns
     from dyn_nodes.compile import build_module
-    from dyn_nodes.loops import code_of, kernels_of
-    from dyn_nodes.compiling import CompilationNotice
+    from dyn_nodes.common.loops import code_of, kernels_of
+    from dyn_nodes.common.compiling import CompilationNotice
     from dyn_nodes.compile.calls import compiled
 
     def make():
@@ -435,7 +435,7 @@ def test_kernels_with_a_label_are_announced_once_and_not_from_the_cache(place, t
     (tmp_path / 'room').mkdir()
     path = tmp_path / 'room' / 'sums.py'
     path.write_text("""
-from dyn_nodes.loops import kernels_of
+from dyn_nodes.common.loops import kernels_of
 
 kernel = kernels_of(__file__, label='sums')
 
@@ -478,7 +478,7 @@ def test_a_kernel_that_calls_one_of_another_room_never_outlives_the_text_of_that
     below, above = tmp_path / 'rooms' / 'below' / 'kernels.py', tmp_path / 'rooms' / 'above' / 'kernels.py'
     for path in (below, above):
         path.parent.mkdir(parents=True)
-    head = 'from dyn_nodes.loops import kernels_of\n'
+    head = 'from dyn_nodes.common.loops import kernels_of\n'
     above.write_text(f"""{head}
 from rooms.below import kernels as below
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dyn_nodes import sealing
+from dyn_nodes.common import sealing
 from dyn_nodes.compile import cache_directory
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -230,6 +230,16 @@ def test_user_without_a_home_has_a_private_cache(monkeypatch):
     directory = cache_directory()
     assert directory.is_dir()
     assert directory.stat().st_mode & 0o077 == 0
+
+
+def test_private_cache_is_removed_when_its_process_ends_not_a_fork_of_it():
+    code = (
+        'import os\nfrom dyn_nodes.common.sealing import private_directory\nmade = private_directory()\n'
+        'if os.fork() == 0:\n    raise SystemExit\nos.wait()\nprint(made, made.is_dir())'
+    )
+    path, was_there = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True).stdout.split()
+    assert was_there == 'True'
+    assert not Path(path).exists()
 
 
 def test_full_disk_is_said_once_and_the_module_works(tmp_path, monkeypatch):

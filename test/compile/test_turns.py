@@ -9,12 +9,12 @@ import time
 
 import pytest
 
-from dyn_nodes import turns
+from dyn_nodes.common import turns
 
 OTHER = """
 import sys, time
 from pathlib import Path
-from dyn_nodes.turns import end_turn, take_turn
+from dyn_nodes.common.turns import end_turn, take_turn
 
 root = Path(sys.argv[1])
 take_turn(root, 'a')

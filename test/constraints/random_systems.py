@@ -6,7 +6,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from dyn_nodes.constraints import ConstraintBlocks, Coupling, Distance, Loop, projected_velocity
-from dyn_nodes.forces.joint_spring import JointSpring
+from dyn_nodes.elements.forces.joint_spring import JointSpring
 from dyn_nodes.multibody import Frame, TreeBuilder, TreeState
 
 GRAVITY = (0.3, -0.4, -9.81)

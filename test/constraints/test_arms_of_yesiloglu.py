@@ -12,15 +12,13 @@ from dyn_nodes.constraints import (
     analyse,
     arm_class,
     constrained_dynamics,
-    flexible_dynamics,
     free_acceleration,
-    hold_pseudo_joints,
     projected_velocity,
-    subspace_dynamics,
 )
-from dyn_nodes.constraints.flexible import exponential
 from dyn_nodes.constraints.linear import Subspaces, rank_of
 from dyn_nodes.studies.yesiloglu_2007 import models
+from dyn_nodes.studies.yesiloglu_2007.deficient import hold_pseudo_joints, subspace_dynamics
+from dyn_nodes.studies.yesiloglu_2007.flexible import exponential, flexible_dynamics
 
 
 def numbers(text):

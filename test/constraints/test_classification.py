@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dyn_nodes.constraints import ConstraintBlocks, Lock, Prescribed
-from dyn_nodes.constraints.classification import classify, classify_system, fundamental_loops
+from dyn_nodes.studies.saha_1991.classification import classify, classify_system, fundamental_loops
 from dyn_nodes.studies.saha_1991.machines import SPATIAL, vehicle
 from dyn_nodes.studies.saha_1991.wheeled_vehicles import omni_vehicle
 from dyn_nodes.studies.yesiloglu_2007 import models

@@ -19,21 +19,21 @@ from dyn_nodes.constraints import (
     SingularMotionError,
     assemble,
     constrained_dynamics,
-    natural_orthogonal_complement,
     world_frame,
 )
 from dyn_nodes.constraints.linear import Subspaces
-from dyn_nodes.constraints.transfer import (
+from dyn_nodes.elements.forces.joint_spring import JointSpring
+from dyn_nodes.multibody import Frame, TreeBuilder
+from dyn_nodes.multibody.influence import SingularTransferError, TreeCoefficients, serial_model
+from dyn_nodes.studies.formulations.natural_complement import natural_orthogonal_complement
+from dyn_nodes.studies.formulations.transfer import (
     LoadDistribution,
     ParallelMachine,
     RedundantMotion,
     close_loop,
     coordinate_transfer,
 )
-from dyn_nodes.constraints.transfer.parallel import PLANE
-from dyn_nodes.forces.joint_spring import JointSpring
-from dyn_nodes.multibody import Frame, TreeBuilder
-from dyn_nodes.multibody.influence import SingularTransferError, TreeCoefficients, serial_model
+from dyn_nodes.studies.formulations.transfer.parallel import PLANE
 from dyn_nodes.studies.freeman_1985.arms import arm_a6
 from dyn_nodes.studies.freeman_1985.machines import MECHANISMS, bricard, five_bar, random_state, stewart
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from test_loops_against_pinocchio import Witness
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.constraints import assemble, constrained_dynamics, projected_velocity
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.model import load_machine, load_machine_report
 from dyn_nodes.model.machine import Base
 from dyn_nodes.model.posture import center_of_mass, link_poses
 from dyn_nodes.multibody.elements import ContactElement, total_force
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 from dyn_nodes.simulation.plant import Plant
 

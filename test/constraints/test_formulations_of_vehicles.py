@@ -8,13 +8,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dyn_nodes.constraints import ConstraintBlocks, MethodError, constrained_dynamics, natural_orthogonal_complement
+from dyn_nodes.constraints import ConstraintBlocks, MethodError, constrained_dynamics
 from dyn_nodes.constraints.linear import Subspaces
-from dyn_nodes.constraints.witnesses import WITNESSES, applicable, chaplygin
-from dyn_nodes.constraints.witnesses.complements import by_eigenvectors, by_gram_schmidt, by_qr, by_svd
-from dyn_nodes.constraints.witnesses.kane import PartialVelocities
-from dyn_nodes.forces.joint_spring import JointSpring
+from dyn_nodes.elements.forces.joint_spring import JointSpring
 from dyn_nodes.multibody import TreeBuilder
+from dyn_nodes.studies.formulations.natural_complement import natural_orthogonal_complement
+from dyn_nodes.studies.formulations.witnesses import WITNESSES, applicable, chaplygin
+from dyn_nodes.studies.formulations.witnesses.complements import by_eigenvectors, by_gram_schmidt, by_qr, by_svd
+from dyn_nodes.studies.formulations.witnesses.kane import PartialVelocities
 from dyn_nodes.studies.saha_1991.machines import SPATIAL, random_states, vehicle
 from dyn_nodes.studies.saha_1991.wheeled_vehicles import axle_vehicle, caster_vehicle, omni_vehicle, rolling_disk
 

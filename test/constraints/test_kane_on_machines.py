@@ -15,16 +15,8 @@ from dyn_nodes.constraints import (
     SingularMotionError,
     assemble,
     constrained_dynamics,
-    natural_orthogonal_complement,
 )
-from dyn_nodes.constraints.kane import (
-    AppliedWrench,
-    GeneralizedSpeeds,
-    kanes_equations,
-    link_speeds,
-    mount_at,
-    mount_of,
-)
+from dyn_nodes.constraints.kane import AppliedWrench, mount_at, mount_of
 from dyn_nodes.constraints.kane.mounts import FixedMass
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.constraints.operational_space import operational_space
@@ -32,7 +24,10 @@ from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import Frame, TreeBuilder
 from dyn_nodes.simulation.machine_rows import machine_dynamics
+from dyn_nodes.studies.formulations.natural_complement import natural_orthogonal_complement
+from dyn_nodes.studies.tanner_1998.generalized_speeds import GeneralizedSpeeds, link_speeds
 from dyn_nodes.studies.tanner_1998.kane import reference
+from dyn_nodes.studies.tanner_1998.kanes_equations import kanes_equations
 from dyn_nodes.studies.tanner_1998.vehicle import ARM, S0, rm_1
 
 ROOT = Path(__file__).resolve().parents[2]

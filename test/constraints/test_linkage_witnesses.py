@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from test_loops_against_pinocchio import Witness
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.constraints import constrained_dynamics, projected_velocity
-from dyn_nodes.hydraulics import linkage
+from dyn_nodes.elements.hydraulics import linkage
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import Base
 from dyn_nodes.model.posture import link_poses
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.assembly import Assembly
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 

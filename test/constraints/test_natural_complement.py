@@ -13,20 +13,19 @@ from dyn_nodes.constraints import (
     Lock,
     Loop,
     MethodError,
-    PairGraph,
     Prescribed,
     SingularMotionError,
     analyse,
     constrained_dynamics,
-    natural_orthogonal_complement,
     projected_velocity,
-    system_loops,
     world_frame,
 )
 from dyn_nodes.multibody import TreeBuilder
 from dyn_nodes.multibody.omni_vehicle import OmniVehicle
+from dyn_nodes.studies.formulations.natural_complement import natural_orthogonal_complement
 from dyn_nodes.studies.saha_1991.differential_drive import CasterVehicle, DrivenAxle
 from dyn_nodes.studies.saha_1991.machines import SPATIAL, random_states, vehicle
+from dyn_nodes.studies.saha_1991.pair_graph import PairGraph, system_loops
 from dyn_nodes.studies.saha_1991.rolling_disk import RollingDisk
 from dyn_nodes.studies.saha_1991.wheeled_vehicles import axle_vehicle, caster_vehicle, omni_vehicle, rolling_disk
 from dyn_nodes.studies.yesiloglu_2007 import models

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dyn_nodes.constraints import PairGraph, constrained_dynamics, natural_orthogonal_complement, projected_velocity
+from dyn_nodes.constraints import constrained_dynamics, projected_velocity
+from dyn_nodes.studies.formulations.natural_complement import natural_orthogonal_complement
 from dyn_nodes.studies.saha_1991.differential_drive import CasterVehicle
 from dyn_nodes.studies.saha_1991.machines import SPATIAL, vehicle
+from dyn_nodes.studies.saha_1991.pair_graph import PairGraph
 from dyn_nodes.studies.saha_1991.wheeled_vehicles import caster_vehicle, omni_vehicle
 
 X, Y, Z = np.eye(3)
@@ -153,8 +155,8 @@ def test_what_is_no_graph_is_refused(build, message):
 
 
 def test_a_wheel_with_rollers_that_can_not_be_is_refused():
-    from dyn_nodes.constraints import RollerWheel
     from dyn_nodes.multibody import Frame
+    from dyn_nodes.studies.saha_1991.rollers import RollerWheel
 
     with pytest.raises(ValueError, match=r'left: rollers parallel to the hub \(roller angle 0 rad\)'):
         RollerWheel('left', Frame(0, np.eye(3), np.zeros(3)), X, 0.1, 0.0)

@@ -11,8 +11,10 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from dyn_nodes.constraints import Lock, RollerWheel, natural_orthogonal_complement
+from dyn_nodes.constraints import Lock
+from dyn_nodes.studies.formulations.natural_complement import natural_orthogonal_complement
 from dyn_nodes.studies.saha_1991.machines import SPATIAL, random_states
+from dyn_nodes.studies.saha_1991.rollers import RollerWheel
 
 UP = np.array([0.0, 0.0, 1.0])
 CENTRE = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED

@@ -8,7 +8,7 @@ import pytest
 from dyn_nodes.control.carry.formation import carried, compressed, inward
 from dyn_nodes.control.carry.pace import Halfplanes, braked, fastest
 from dyn_nodes.control.carry.paths import between, figure_of_eight, moved, straight
-from dyn_nodes.deformable.lattice import Lattice, chain
+from dyn_nodes.teams.deformable.lattice import Lattice, chain
 
 CORNERS = np.array([(1.0, 0.0, 0.0), (-0.5, 0.8, 0.0), (-0.5, -0.8, 0.1)])
 TRIANGLE = Lattice(

@@ -9,22 +9,14 @@ import numpy as np
 import pytest
 
 from dyn_nodes.constraints.errors import MethodError
-from dyn_nodes.constraints.kane import kanes_equations
-from dyn_nodes.control.carry import (
-    Formation,
-    Gains,
-    Hold,
-    HoldingRobot,
-    TeamLaw,
-    TeamRun,
-    figure_of_eight,
-    planned,
-)
+from dyn_nodes.control.carry import Formation, Gains, HoldingRobot, TeamLaw, figure_of_eight, planned
 from dyn_nodes.control.carry.formation import RobotState
 from dyn_nodes.control.carry.law import efforts_for, taken_over
 from dyn_nodes.control.carry.plan import settled
 from dyn_nodes.studies.tanner_1998.carrying import ACTUATED, FRICTION, GRIP, MOST, holding_rm_1, starts, team_around
+from dyn_nodes.studies.tanner_1998.kanes_equations import kanes_equations
 from dyn_nodes.studies.tanner_1998.team import BAR, facing
+from dyn_nodes.studies.tanner_1998.team_run import Hold, TeamRun
 from dyn_nodes.studies.tanner_1998.vehicle import S0, S0_RATES, S0_SPEED, S0_TURN, SPEEDS, axle_speeds, rm_1
 from dyn_nodes.teams.carry_limits import reactions
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.control.drive_valves import DriveValves
 from dyn_nodes.control.valve_inverse import spool_for_speed
 from dyn_nodes.control.wheel_base import WheelBase
 from dyn_nodes.control.wheel_drive import DriveReference
 from dyn_nodes.control.wheel_unit import NoVehicleError
 from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
 
 STEP = 0.01
 

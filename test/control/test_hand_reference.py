@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.control.hand import (
     HandFollower,
     HandKinematics,
@@ -17,7 +18,6 @@ from dyn_nodes.control.hand import (
     ReferenceLimits,
 )
 from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
 
 DT = 0.01
 POSTURE = np.array([0.0, 0.96, -1.83])

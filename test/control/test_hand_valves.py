@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.control.hand.valves import HandValves, ValveLoopGains
 from dyn_nodes.control.valve_inverse import spool_for_speed
 from dyn_nodes.elements.actuators import actuator_element
 from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
 
 JOINTS = ('swing_joint', 'boom_joint', 'stick_joint')
 POSTURE, AT_REST = np.array([0.1, 0.6, -1.2]), np.zeros(3)

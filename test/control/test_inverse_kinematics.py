@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 from scipy.spatial.transform import Rotation
 
 from dyn_nodes.cli import main
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.control.hand import (
     POSITION,
     ROWS,
@@ -25,7 +26,6 @@ from dyn_nodes.control.hand import (
 from dyn_nodes.control.hand.bounded_step import bounded_step
 from dyn_nodes.control.hand.inverse_kinematics import rate_of_rotation_vector
 from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
 from dyn_nodes.studies.freeman_1985.arms import arm_a6
 
 STATES = 60

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from reacher import HOLD, advance_of, reacher
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.control.motor_motion import MotorMotion
 from dyn_nodes.control.trajectory import JointTrajectory, TrajectoryPoint
 from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
 
 
 @pytest.fixture(scope='module')

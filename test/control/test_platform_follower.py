@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.constraints import constrained_dynamics, moved, projected_velocity
 from dyn_nodes.control.drive_dynamics import LoopDrives, OpenLoopError, TreeDrives
 from dyn_nodes.control.hand.kinematics import HandPose
@@ -18,7 +19,6 @@ from dyn_nodes.control.pose_trajectory import PoseTrajectory
 from dyn_nodes.model.posture import link_poses
 from dyn_nodes.model.problems import MachineError
 from dyn_nodes.nodes.machines import machine_of
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 
 LIMITS = PoseLimits()

@@ -8,6 +8,7 @@ from numpy.linalg import inv
 from scipy.integrate import solve_ivp
 from scipy.linalg import null_space
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.control.hand import (
     ArmDynamics,
     HandKinematics,
@@ -23,7 +24,6 @@ from dyn_nodes.control.hand import (
     resolved_rate,
 )
 from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
 from dyn_nodes.studies.freeman_1985.arms import A6_A, A6_JERK, A6_Q, A6_V, arm_a6
 
 RANDOM = np.random.default_rng(11)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.control.track_slip import SlippingTrack, TrackSlip
 from dyn_nodes.control.wheel_base import WheelBase
 from dyn_nodes.control.wheel_unit import NoVehicleError
 from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
 
 GAUGE, LENGTH = 2.2, 3.6
 

@@ -13,7 +13,7 @@ from scipy.integrate import solve_ivp
 from dyn_nodes.control import JointTrajectory, TrajectoryPoint, TrajectoryTracker, spool_for_speed
 from dyn_nodes.control.trajectory_tracker import TrackerGains
 from dyn_nodes.elements import actuator_element
-from dyn_nodes.hydraulics import cylinder, linkage, motor, spool_rate
+from dyn_nodes.elements.hydraulics import cylinder, linkage, motor, spool_rate
 from dyn_nodes.model.machine import CylinderActuator, MotorActuator, PinTriangle, Supply, Valve
 
 SUPPLY = Supply(3e-3, 32e6, 35.2e6, 1e-4, 2e-4, 0.2e6, 827.37e6, 0.6 * math.sqrt(2.0 / 850.0))

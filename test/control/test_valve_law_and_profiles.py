@@ -8,14 +8,8 @@ from draws import reached, reaches
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dyn_nodes.control import (
-    Segment,
-    TaskError,
-    ValvePositionLaw,
-    VoltageProfile,
-    load_voltage_profile,
-    trapezoid,
-)
+from dyn_nodes.control import Segment, TaskError, VoltageProfile, load_voltage_profile, trapezoid
+from dyn_nodes.studies.abo_shanab_2003.valve_law import ValvePositionLaw
 
 TASK = Path(__file__).resolve().parents[2] / 'config' / 'tasks' / 'pick_and_place_recovery.yaml'
 ARMS = ('swing', 'boom', 'stick')

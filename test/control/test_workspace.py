@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from dyn_nodes.cli import main
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.control.hand import HandError, HandKinematics, HandTask
 from dyn_nodes.control.hand.workspace import joint_stiffness, ranges_of, spread, survey
 from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
 
 TWO = """<robot name="two">
   <link name="base"/>

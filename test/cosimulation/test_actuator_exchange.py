@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dyn_nodes.cosimulation.actuation import ActuatorSystem, DivergedError
-from dyn_nodes.cosimulation.actuator_exchange import ActuatorExchange
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.model import Machine, load_machine
-from dyn_nodes.share import find_resource
+from dyn_nodes.simulation.cosimulation.actuation import ActuatorSystem, DivergedError
+from dyn_nodes.simulation.cosimulation.actuator_exchange import ActuatorExchange
 
 POSTURE = np.array([0.96, -1.83, 0.0])  # boom, stick, swing
 EFFORTS = np.array([2.0e5, -3.0e4, 0.0])

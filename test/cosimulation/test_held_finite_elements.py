@@ -14,14 +14,14 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 from dyn_nodes.constraints import ConstraintBlocks
-from dyn_nodes.cosimulation.held_object import Grip, HeldHand, HeldObject
-from dyn_nodes.deformable.condensation import condensed
-from dyn_nodes.deformable.finite_elements import assemble
-from dyn_nodes.deformable.grasps import fixed_points, patch
-from dyn_nodes.deformable.material import Material
-from dyn_nodes.deformable.mesh import box_mesh
 from dyn_nodes.multibody import Frame, TreeBuilder
+from dyn_nodes.simulation.cosimulation.held_object import Grip, HeldHand, HeldObject
 from dyn_nodes.teams.condensed_model import CondensedModel
+from dyn_nodes.teams.deformable.condensation import condensed
+from dyn_nodes.teams.deformable.finite_elements import assemble
+from dyn_nodes.teams.deformable.grasps import fixed_points, patch
+from dyn_nodes.teams.deformable.material import Material
+from dyn_nodes.teams.deformable.mesh import box_mesh
 from dyn_nodes.teams.layout import Holding
 from dyn_nodes.teams.robot_model import RobotModel
 from dyn_nodes.teams.system import TeamSystem
@@ -177,8 +177,8 @@ def test_a_clamp_slips_off_beyond_its_torque_and_its_end_falls():
 
 def times():
     """Print what a plate of 10,302 nodes in four hands takes before it is held, in a period of 5 ms, and drawn."""
-    from dyn_nodes.deformable.deformable_object import DeformableObject
-    from dyn_nodes.deformable.skin import skin_of
+    from dyn_nodes.teams.deformable.deformable_object import DeformableObject
+    from dyn_nodes.teams.deformable.skin import skin_of
 
     began = time.process_time()
     mesh = box_mesh((1.0, 0.6, 0.02), (100, 50, 1))

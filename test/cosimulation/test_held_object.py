@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from dyn_nodes.cosimulation.held_object import HeldHand, HeldObject, strains
-from dyn_nodes.deformable.lattice import Lattice, chain
+from dyn_nodes.simulation.cosimulation.held_object import HeldHand, HeldObject, strains
+from dyn_nodes.teams.deformable.lattice import Lattice, chain
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
 MASSES = (7.0, 11.0)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from log_loader_tasks import P3D, STILL, run
 
-from dyn_nodes import integrators
-from dyn_nodes.cosimulation.actuation import ActuatorSystem
-from dyn_nodes.cosimulation.actuator_exchange import ActuatorExchange
-from dyn_nodes.cosimulation.joint_mobility import JointMobility
-from dyn_nodes.integrators import run_rk4
+from dyn_nodes.compile import integrators
+from dyn_nodes.compile.integrators import run_rk4
 from dyn_nodes.simulation import Settings, initial_state
+from dyn_nodes.simulation.cosimulation.actuation import ActuatorSystem
+from dyn_nodes.simulation.cosimulation.actuator_exchange import ActuatorExchange
+from dyn_nodes.simulation.cosimulation.joint_mobility import JointMobility
 
 END, HOLD = 16.0, 0.010  # s; the controller's command period
 EXCHANGE = 0.005  # of the launch file

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dyn_nodes.cosimulation.held_object import Grip, HeldHand, HeldObject
-from dyn_nodes.share import find_resource
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.simulation import Inputs
+from dyn_nodes.simulation.cosimulation.held_object import Grip, HeldHand, HeldObject
 from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.teams import Team, load_team
 from dyn_nodes.teams.system import TeamSystem

@@ -7,13 +7,13 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
-from dyn_nodes.deformable.condensation import Condensed, condensed
-from dyn_nodes.deformable.corotation import CorotatedBody
-from dyn_nodes.deformable.finite_elements import assemble
-from dyn_nodes.deformable.grasps import patch
-from dyn_nodes.deformable.lattice import Lattice, simplest_rods
-from dyn_nodes.deformable.material import Material
-from dyn_nodes.deformable.mesh import box_mesh
+from dyn_nodes.teams.deformable.condensation import Condensed, condensed
+from dyn_nodes.teams.deformable.corotation import CorotatedBody
+from dyn_nodes.teams.deformable.finite_elements import assemble
+from dyn_nodes.teams.deformable.grasps import patch
+from dyn_nodes.teams.deformable.lattice import Lattice, simplest_rods
+from dyn_nodes.teams.deformable.material import Material
+from dyn_nodes.teams.deformable.mesh import box_mesh
 
 SOFT = Material(young_modulus=1e5, poisson_ratio=0.3, density=100.0)
 DOWN = np.array([0.0, 0.0, -9.81])

@@ -9,14 +9,14 @@ from scipy import sparse
 from scipy.sparse import linalg
 from scipy.spatial.transform import Rotation
 
-from dyn_nodes.deformable.condensation import condensed
-from dyn_nodes.deformable.finite_elements import assemble, factors_of
-from dyn_nodes.deformable.grasps import patch
-from dyn_nodes.deformable.lattice import Lattice, chain, lattice_of_volume, simplest_rods
-from dyn_nodes.deformable.lattice_fit import fit_masses, fit_stiffness
-from dyn_nodes.deformable.material import Material
-from dyn_nodes.deformable.mesh import Mesh, box_mesh
-from dyn_nodes.deformable.spring_grid import spring_grid
+from dyn_nodes.teams.deformable.condensation import condensed
+from dyn_nodes.teams.deformable.finite_elements import assemble, factors_of
+from dyn_nodes.teams.deformable.grasps import patch
+from dyn_nodes.teams.deformable.lattice import Lattice, chain, lattice_of_volume, simplest_rods
+from dyn_nodes.teams.deformable.lattice_fit import fit_masses, fit_stiffness
+from dyn_nodes.teams.deformable.material import Material
+from dyn_nodes.teams.deformable.mesh import Mesh, box_mesh
+from dyn_nodes.teams.deformable.spring_grid import spring_grid
 
 AXIAL = 1e5 * 0.2 * 0.1 / 0.6
 BAR = Material(young_modulus=1e5, poisson_ratio=0.3, density=100.0, damping=200.0)

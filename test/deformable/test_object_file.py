@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dyn_nodes.deformable.grasps import on_a_line
-from dyn_nodes.deformable.material import Material
-from dyn_nodes.deformable.mesh import Mesh, box_mesh
-from dyn_nodes.deformable.mesh_file import MeshFileError, body_fault, read_mesh
-from dyn_nodes.deformable.object_file import load_object
-from dyn_nodes.deformable.object_keys import ObjectEntries
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.model import MachineError
 from dyn_nodes.model.schema import keys_of
-from dyn_nodes.share import find_resource
+from dyn_nodes.teams.deformable.grasps import on_a_line
+from dyn_nodes.teams.deformable.material import Material
+from dyn_nodes.teams.deformable.mesh import Mesh, box_mesh
+from dyn_nodes.teams.deformable.mesh_file import MeshFileError, _right_handed, body_fault, read_mesh
+from dyn_nodes.teams.deformable.object_file import load_object
+from dyn_nodes.teams.deformable.object_keys import ObjectEntries
 
 TEXT = """name: plank
 box:
@@ -182,6 +182,14 @@ def test_a_mesh_of_a_file_is_the_one_written(tmp_path, kind, name):
     found = read_mesh(of_file(tmp_path, mesh, name=name), scale=0.01)
     assert found.nodes == pytest.approx(mesh.nodes * 0.01)
     assert found.elements.tolist() == mesh.elements.tolist()
+
+
+def test_coordinates_that_are_nearly_zero_give_no_warning_of_numpy():
+    mesh = box_mesh((1.0, 0.2, 0.2), (4, 1, 1), 'tetrahedron')
+    mesh.nodes[15, 0] = -1e-308  # beside the corners of two elements at 0
+    with np.errstate(all='raise', under='ignore'):
+        ordered = _right_handed(mesh).elements
+    assert np.sort(ordered, axis=1).tolist() == np.sort(mesh.elements, axis=1).tolist()
 
 
 def test_mirrored_elements_are_put_in_order_and_faces_are_left_out(tmp_path):

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from dyn_nodes.deformable.deformable_object import DeformableObject
-from dyn_nodes.deformable.elements import corner_strains
-from dyn_nodes.deformable.grasps import fixed_points, patch
-from dyn_nodes.deformable.material import Material
-from dyn_nodes.deformable.mesh import box_mesh
-from dyn_nodes.deformable.skin import skin_of, thinned, von_mises
+from dyn_nodes.teams.deformable.deformable_object import DeformableObject
+from dyn_nodes.teams.deformable.elements import corner_strains
+from dyn_nodes.teams.deformable.grasps import fixed_points, patch
+from dyn_nodes.teams.deformable.material import Material
+from dyn_nodes.teams.deformable.mesh import box_mesh
+from dyn_nodes.teams.deformable.skin import skin_of, thinned, von_mises
 
 SOLID = Material(young_modulus=1e7, poisson_ratio=0.3, density=200.0)
 LENGTH, WIDTH, HEIGHT = 1.0, 0.1, 0.05

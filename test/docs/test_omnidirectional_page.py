@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from dyn_nodes import cli
+from dyn_nodes.analysis.omni_config import load_omni_machine
 from dyn_nodes.cli import build_parser
-from dyn_nodes.studies.omni_config import load_omni_machine
 
 PAGE = Path(__file__).resolve().parents[2] / 'docs' / 'omnidirectional_design.md'
 BLOCK = re.compile(r'(?:<!-- test: (\w+) -->\n)?```sh\n(.*?)```', re.DOTALL)

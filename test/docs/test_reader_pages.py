@@ -87,3 +87,18 @@ def test_python_of_the_reader_pages_runs(page):
         )
         assert rash.overturned
         assert rash.times[-1] == pytest.approx(4.5, abs=0.1)
+
+
+def test_the_map_names_files_that_exist_and_an_afternoon_is_short():
+    text = (DOCS / 'architecture.md').read_text()
+    paths = {
+        path: DOCS.parent / 'dyn_nodes' / path for path in re.findall(r'`([\w/]+\.py)`', text) if path[:5] != 'test/'
+    }
+    assert [path for path, file in paths.items() if not file.is_file()] == []
+    (afternoon,) = re.findall(r'^## The first afternoon\n(.*?)^## ', text, re.M | re.S)
+    files = re.findall(r'^\| `([\w/]+\.py)` \|', afternoon, re.M)
+    assert len(files) == len(set(files)) <= 27
+    assert sum(len(paths[path].read_text().splitlines()) for path in files) < 7000
+    source = {path: file.read_text() for path, file in paths.items()}
+    for name, path in re.findall(r'`([A-Z]\w+|\w+_\w+)(?:\.\w+)?`[\w\s]* \(`([\w/]+\.py)`\)', text):
+        assert re.search(rf'^\s*(?:class|def) {name}\b|^{name}\b', source[path], re.M), (name, path)

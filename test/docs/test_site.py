@@ -77,7 +77,7 @@ def test_every_node_has_its_place_in_the_reference():
 
 
 def test_the_types_of_the_reference_are_message_types():
-    definitions = importlib.import_module('dyn_nodes.middleware.embedded.types')
+    definitions = importlib.import_module('roslite.runtime.types')
     text = (ROOT / 'docs' / 'nodes.md').read_text()
     types = set(re.findall(r'\[(\w+/(?:msg|srv)/\w+)\]', text))
     assert len(types) > 15

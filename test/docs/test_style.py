@@ -47,17 +47,25 @@ def faults(path: Path) -> list[str]:
     ]
 
 
+PACKAGES = ('dyn_nodes', 'roslite')
 PAGES = sorted(path for path in (ROOT / 'docs').rglob('*.md') if path.name != 'style.md')
-ROOMS = sorted({path.relative_to(ROOT / 'dyn_nodes').parts[0] for path in (ROOT / 'dyn_nodes').rglob('*.py')})
+ROOMS = sorted(
+    {'/'.join(path.relative_to(ROOT).parts[:2]) for package in PACKAGES for path in (ROOT / package).rglob('*.py')}
+)
 
 
 def faults_of_room(room: str) -> list[str]:
-    place = ROOT / 'dyn_nodes' / room
+    place = ROOT / room
     return [fault for path in sorted(place.rglob('*.py')) or [place] for fault in faults(path)]
 
 
 def test_readmes_and_examples_keep_the_words():
-    paths = [ROOT / 'README.md', ROOT / 'examples' / 'README.md', *sorted((ROOT / 'examples').rglob('*.py'))]
+    paths = [
+        ROOT / 'README.md',
+        ROOT / 'examples' / 'README.md',
+        ROOT / 'roslite' / 'README.md',
+        *sorted((ROOT / 'examples').rglob('*.py')),
+    ]
     assert [fault for path in paths for fault in faults(path)] == []
 
 

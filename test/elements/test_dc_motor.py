@@ -12,9 +12,7 @@ import numpy as np
 import pytest
 
 from dyn_nodes.cli import main
-from dyn_nodes.constraints import ConstraintBlocks, Coupling, constrained_dynamics, natural_orthogonal_complement
-from dyn_nodes.constraints.transfer import coordinate_transfer
-from dyn_nodes.constraints.witnesses import gibbs_appell, kane
+from dyn_nodes.constraints import ConstraintBlocks, Coupling, constrained_dynamics
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.load import load_machine_report
@@ -29,10 +27,13 @@ from dyn_nodes.multibody import (
     inverse_dynamics,
     mass_matrix,
 )
-from dyn_nodes.multibody.chain import LinkArrays
 from dyn_nodes.multibody.elements import Command
 from dyn_nodes.multibody.influence import TreeCoefficients, serial_model
 from dyn_nodes.simulation.assembly import Assembly
+from dyn_nodes.studies.formulations.chain import LinkArrays
+from dyn_nodes.studies.formulations.natural_complement import natural_orthogonal_complement
+from dyn_nodes.studies.formulations.transfer import coordinate_transfer
+from dyn_nodes.studies.formulations.witnesses import gibbs_appell, kane
 from dyn_nodes.studies.freeman_1985.machines import MECHANISMS, random_state
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
-from dyn_nodes.forces import (
+from dyn_nodes.elements.forces import (
     friction_power,
     ground_axes,
     kelvin_voigt,

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
-from dyn_nodes.forces import lugre, stribeck
+from dyn_nodes.elements.forces import lugre, stribeck
 from dyn_nodes.model.machine import LuGre
 
 ICE = LuGre(static=0.05, kinetic=0.03)

@@ -12,11 +12,11 @@ from draws import reached, reaches
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dyn_nodes.forces.joint import joint_motion
-from dyn_nodes.forces.joint_damping import JointDamping
-from dyn_nodes.forces.joint_friction import JointFriction, felt_inertias, joint_frictions
-from dyn_nodes.forces.joint_spring import JointSpring, joint_springs, rest_position
-from dyn_nodes.forces.joint_stop import SCALE, JointStop, joint_stops
+from dyn_nodes.elements.forces.joint import joint_motion
+from dyn_nodes.elements.forces.joint_damping import JointDamping
+from dyn_nodes.elements.forces.joint_friction import JointFriction, felt_inertias, joint_frictions
+from dyn_nodes.elements.forces.joint_spring import JointSpring, joint_springs, rest_position
+from dyn_nodes.elements.forces.joint_stop import SCALE, JointStop, joint_stops
 from dyn_nodes.model.constraint import JointClass
 from dyn_nodes.model.machine import Base, InitialState, Joint, Link, Machine, Payload, frozen_array
 from dyn_nodes.multibody import TreeState, build_tree

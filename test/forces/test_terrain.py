@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dyn_nodes.forces.terrain import ground_at
+from dyn_nodes.elements.forces.terrain import ground_at
 from dyn_nodes.model.terrain import Rise
 
 BUMP = Rise('bump', 'bump', 1.0, 0.5, 0.3, 0.8, 0.1, 1.0)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
-from dyn_nodes.forces import friction_power, rolling_contact, stribeck, tyre_friction
+from dyn_nodes.elements.forces import friction_power, rolling_contact, stribeck, tyre_friction
 from dyn_nodes.model.machine import LuGre, Wheel
 from dyn_nodes.model.rolling import Rolling
 

@@ -10,10 +10,10 @@ import pytest
 from dyn_nodes.analysis.bag_reading import BagReadingError, read_bag
 from dyn_nodes.cli import main
 from dyn_nodes.middleware import message, register_message
-from dyn_nodes.recording import BagError
-from dyn_nodes.recording.reading import BagReader
-from dyn_nodes.recording.screening import LARGEST_CHUNK, ChunkSize, _most_at_once, expand
+from dyn_nodes.middleware.bag_reader import BagReader
+from dyn_nodes.middleware.bags import BagError
 from faults import bags, bombs, files
+from roslite.bags.screening import LARGEST_CHUNK, ChunkSize, _most_at_once, expand
 
 REFUSED = {
     'zstd that lies': 'a chunk claims 4096 bytes, found more',

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
 from patience import patience
 
+from dyn_nodes.commands.free_domain import choose_domain
 from faults import __main__ as campaign
-from faults import files, inputs, processes, starts
+from faults import calls, files, forks, inputs, processes, starts
 from faults.computer import no_home
 from faults.processes import ROOT
+from faults.report import ITEMS, Row, write
 from faults.setups import ACTIONS, ELSEWHERE, SETUPS
 from faults.soak import Soak, sample
 
@@ -53,6 +57,55 @@ def test_every_kind_of_input_is_damaged_and_what_is_wrong_with_its_end_is_seen(t
 
     monkeypatch.setitem(inputs.READERS, 'motors', warns)
     assert inputs.examine('motors', motors, tmp_path).startswith('RuntimeWarning: overflow')
+
+
+@pytest.mark.parametrize('kind', calls.KINDS)
+def test_wrong_calls_end_in_results_or_in_the_documented_error(kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for number in range(4):
+        assert list(calls.KINDS[kind](random.Random(f'test {number}'))) == []
+
+
+def test_an_error_that_says_too_little_is_a_fault(monkeypatch):
+    dynamics = mock.Mock()
+    dynamics._machine.movable_joints = [1, 2]
+    for call in calls.CALLS:
+        getattr(dynamics, call).side_effect = ValueError('x')
+    monkeypatch.setattr(calls, '_dynamics', lambda name: dynamics)
+    (fault,) = calls._library(random.Random(1))
+    assert fault.endswith("an error that says too little: 'x'")
+
+
+def test_the_report_says_of_each_item_how_often_it_was_tried(tmp_path):
+    path = tmp_path / 'faults.md'
+    rows = [
+        Row('command lines with a mistake', 199),
+        Row('wrong launches', 410, ['case 7, base: no end'], '210 base, 200 machines'),
+    ]
+    write(path, 'a', rows, False)
+    lines = path.read_text().splitlines()
+    assert '| command lines | command lines with a mistake | all | 199 | fewer than 200 |' in lines
+    assert '| bases without driven joints | wrong launches | base | 210 |  |' in lines
+    assert '| bases that overturn at their start | wrong launches | overturned | 0 | fewer than 200 |' in lines
+    assert len(lines) - lines.index('| guarded against silence | line | kinds | cases | |') == len(ITEMS) + 2
+    write(path, 'b', [Row('command lines with a mistake', 1)], True)
+    assert (
+        '| command lines | command lines with a mistake | all | 1 | fewer than 200 |' in path.read_text().splitlines()
+    )
+    assert path.read_text().count('guarded against silence') == 1
+
+
+def test_every_item_has_a_step_of_the_campaign():
+    args = campaign.arguments([])
+    names = {name.rpartition(' ')[0].rpartition(' to')[0].rpartition(' ')[0] for name, _ in campaign.steps(args)}
+    assert {line for line, _ in ITEMS.values()} - {'command lines with a mistake'} <= names
+
+
+def test_a_busy_computer_has_more_time(monkeypatch):
+    monkeypatch.setattr(os, 'cpu_count', lambda: 2)
+    for load, seconds in ((0.5, 300.0), (2.0, 300.0), (20.0, 3000.0)):
+        monkeypatch.setattr(os, 'getloadavg', lambda load=load: (load, 0.0, 0.0))
+        assert files.patience(300.0) == seconds
 
 
 @pytest.mark.parametrize(
@@ -122,7 +175,7 @@ def test_a_campaign_that_was_interrupted_goes_on_where_it_stopped(steps, tmp_pat
     lines = report.read_text().splitlines()
     assert '| files | 5 | 1 | 1 task, 4 urdf; case 4: no end | 3 |' in lines
     assert '| nodes | 1 | 0 | a / b | 3 |' in lines
-    assert any(line.startswith('Written by `python -m faults --out') and '6 cases' in line for line in lines)
+    assert any(line.startswith('Written by `python -m faults`') and '6 cases' in line for line in lines)
 
 
 def test_chosen_steps_renew_their_lines_of_the_report_and_keep_the_others(steps, tmp_path):
@@ -136,7 +189,7 @@ def test_chosen_steps_renew_their_lines_of_the_report_and_keep_the_others(steps,
     assert [line for line in lines if line.startswith('| files')] == ['| files | 2 | 1 | 2 urdf; case 4: no end | 2 |']
     assert '| nodes | 1 | 0 | a / b | 3 |' in lines
     (written,) = (line for line in lines if line.startswith('Written by'))
-    assert f'`, then `python -m faults --only b --out {report}`: 3 cases in 0 minutes, 1 faults' in written
+    assert '`, then `python -m faults --only b`: 3 cases in 0 minutes, 1 faults' in written
     assert campaign.main(['--only', 'a', '--out', str(report)]) == 0
     assert '| files | 3 | 0 | 2 urdf, 1 task | 1 |' in report.read_text().splitlines()
     assert '| nodes | 1 | 0 | a / b | 3 |' in report.read_text().splitlines()
@@ -153,11 +206,26 @@ def test_a_campaign_is_not_mixed_with_one_of_other_settings(steps):
     assert steps == ['first', 'second', 'first', 'second']
 
 
+def test_a_campaign_has_a_domain_that_nobody_else_chooses_meanwhile(steps, monkeypatch):
+    seen = []
+
+    def step():
+        seen.append(int(os.environ['ROS_DOMAIN_ID']))
+        seen.append(choose_domain({}))
+        yield campaign.Row('a', 1)
+
+    monkeypatch.setattr(campaign, 'steps', lambda args: iter([('a', step)]))
+    monkeypatch.delenv('ROS_DOMAIN_ID')
+    assert campaign.main([]) == 0
+    assert seen[0] != seen[1]
+    assert 'ROS_DOMAIN_ID' not in os.environ
+
+
 def test_the_campaign_has_all_counts_and_parts():
     names = [name for name, _ in campaign.steps(campaign.arguments([]))]
     assert len(names) == len(set(names))
     assert names[0] == 'damaged files 0 to 499'
-    assert 'damaged files 9500 to 9999' in names
+    assert 'damaged files 1500 to 1999' in names
     assert {'nodes of log_loader, lockstep', 'nodes of vehicle, realtime', 'simulated clock', 'damaged cache'} <= set(
         names
     )
@@ -217,3 +285,24 @@ def test_launches_with_a_mistake_end_by_themselves_with_its_message(part):
     found = {outcome.name: outcome.faults for outcome in part()}
     assert found
     assert not any(found.values()), found
+
+
+@pytest.mark.parametrize(('run', 'status', 'text'), [(lambda: 3, 3, ''), (lambda: 1 // 0, 1, 'ZeroDivisionError')])
+def test_a_fork_ends_with_its_status_and_output(run, status, text, tmp_path):
+    with (tmp_path / 'output').open('w+') as output:
+        made = forks.Fork(run, output, dict(os.environ))
+        assert made.wait(patience(20.0))
+        assert made.returncode == status
+        assert text in (tmp_path / 'output').read_text()
+
+
+def test_a_launch_that_is_clean_where_it_should_fail_is_a_fault():
+    assert list(starts.problems('over', 0, (0,), 'over')) == []
+    assert list(starts.problems('over', 0, (1,), 'tips')) == ['exit status 0', "no 'tips' in the output: 'over'"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('number', range(len(forks.KINDS)))
+def test_forked_launches_with_a_mistake_end_by_themselves_with_its_message(number):
+    outcome = files.run(number + 1, start=number, module='faults.forks')
+    assert outcome.faults == []

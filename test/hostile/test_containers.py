@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 import zlib
 from pathlib import Path
+from types import SimpleNamespace as Simple
 
 import pytest
 
-from dyn_nodes.can.log_file import LARGEST_CONTAINER, LogError, _frames, _screen_blf
+from dyn_nodes.can.log_file import LARGEST_CONTAINER, LogError, _frames, _screen_blf, read_log
 from dyn_nodes.cli import main
-from dyn_nodes.share import LARGEST_MESH, MeshError, mesh_parts
+from dyn_nodes.common.share import LARGEST_MESH, MeshError, mesh_parts
+from dyn_nodes.teams.deformable.mesh_file import MeshFileError, read_mesh
 from faults import containers
 
 URDF = """<robot name="r">
@@ -40,7 +42,7 @@ def warnings_of(directory, name, content, capsys):
         ('empty.obj', b'', 'expected '),
         ('nan.stl', containers.stl(random.Random(1), float('nan')), 'expected finite coordinates, found a vertex'),
         ('inf.stl', containers.stl(random.Random(1), float('inf')), 'expected finite coordinates, found a vertex'),
-        ('a.zip', containers._archive([('b.zip', b'PK', 1)]), 'expected an archive without archives in it'),
+        ('a.zip', containers._archive(('b.zip', b'PK', 1)), 'expected an archive without archives in it'),
         ('a.stl.gz', b'\x1f\x8b', 'expected a mesh that is unpacked'),
     ],
 )
@@ -54,10 +56,10 @@ def test_check_says_nothing_of_a_sound_mesh(tmp_path, capsys):
 
 
 def test_an_archive_that_expands_beyond_the_limit_is_not_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr('dyn_nodes.share.LARGEST_MESH', 10_000_000)
-    for suffix in ('.zip', '.zae', '.3mf', '.ZIP'):
+    monkeypatch.setattr('dyn_nodes.common.share.LARGEST_MESH', 10_000_000)
+    for suffix in ('.zip', '.zae', '.3mf', '.3dxml', '.ZIP'):
         path = tmp_path / f'a{suffix}'
-        path.write_bytes(containers._archive([('a.stl', bytes(2**20), 20)]))
+        path.write_bytes(containers._archive(('a.stl', bytes(2**20), 20)))
         with pytest.raises(MeshError, match='expands to at most 10000000 bytes, found 20971520'):
             mesh_parts(path)
     assert LARGEST_MESH < 2**30
@@ -72,8 +74,32 @@ def test_a_container_of_a_log_that_expands_beyond_the_limit_is_not_unpacked(tmp_
     _screen_blf(path)
 
 
-@pytest.mark.parametrize('number', [k for k in range(24) if k % 8 not in (0, 6)])
+@pytest.fixture
+def _little_memory(monkeypatch):
+    monkeypatch.setattr('dyn_nodes.common.readers.MOST_MEMORY', 2**29)
+
+
+@pytest.mark.usefixtures('_little_memory')
+def test_a_log_whose_data_expand_beyond_the_memory_of_its_reader_is_refused_in_a_line(tmp_path):
+    path = tmp_path / 'a.mf4'
+    path.write_bytes(containers._mf4_bomb(containers.mf4(False, 0), Simple(choice=lambda values: values[-1])))
+    with pytest.raises(LogError, match=r'a\.mf4: after 0 entries: expected an MF4 log, found .* 0\.5 GiB of memory$'):
+        list(read_log(path, containers._mapping()))
+
+
+@pytest.mark.usefixtures('_little_memory')
+def test_a_body_whose_arrays_expand_beyond_the_memory_of_its_reader_is_refused_in_a_line(tmp_path):
+    path = tmp_path / 'body.vtu'
+    path.write_bytes(containers._vtu_bomb(random.Random(1)))
+    with pytest.raises(MeshFileError, match=r'found a file that takes more than 0\.5 GiB of memory$'):
+        read_mesh(path)
+
+
+@pytest.mark.parametrize(
+    'number', [k for k, kind in enumerate(containers.ORDER) if kind not in ('archive', 'blf-bomb')]
+)
 def test_hostile_containers_are_read_or_refused(number, tmp_path):
     kind, name, content = containers.make(number, 2)
     (tmp_path / name).write_bytes(content)
+    assert set(containers.ORDER) == set(containers.KINDS)
     assert list(containers.examine(kind, tmp_path / name)) == []

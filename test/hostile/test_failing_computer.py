@@ -1,4 +1,4 @@
-"""A disk that is full and a port that is taken: one line says so, the exit status is 1."""
+"""No directory for a cache, a disk that is full, a port that is taken: one line reports it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,25 @@ import sqlite3
 
 import pytest
 
+from dyn_nodes.cli import main
+from dyn_nodes.common import sealing
 from dyn_nodes.middleware import Context, Parameter, init
+from dyn_nodes.middleware.bags import BagError, BagWriter, Topic
 from dyn_nodes.nodes import recorder_node, viewer_node
-from dyn_nodes.recording import BagError, BagWriter, Topic
-from dyn_nodes.recording.sqlite_file import SqliteFile
+from roslite.bags.sqlite_file import SqliteFile
+
+
+def test_check_without_a_cache_that_can_be_written_warns_and_works(monkeypatch, capsys):
+    compiled, warned = sealing.cache_directory(), []
+    for name in ('DYN_NODES_CACHE', 'XDG_CACHE_HOME'):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv('HOME', '/proc/none')
+    monkeypatch.setattr(sealing, 'private_directory', lambda: compiled)  # compiling again takes minutes
+    monkeypatch.setattr(sealing, 'report_once', warned.append)
+    assert main(['check', 'log_loader']) == 0
+    assert 'no problems' in capsys.readouterr().out
+    assert sealing.cache_directory() == compiled  # where all code was there already, nothing has asked for it
+    assert any('/proc/none/.cache/dyn_nodes cannot be written' in text for text in warned), warned
 
 
 @pytest.fixture
@@ -26,7 +41,7 @@ def full_disk(monkeypatch):
         def full(*_, **__):
             raise sqlite3.OperationalError('database or disk is full')
 
-        monkeypatch.setattr('dyn_nodes.recording.mcap_file.os.pwrite', no_space)
+        monkeypatch.setattr('roslite.bags.mcap_file.os.pwrite', no_space)
         for method in ('commit', 'close', 'stage'):
             monkeypatch.setattr(SqliteFile, method, full)
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from dyn_nodes.cli import main
-from dyn_nodes.middleware.embedded.arguments import parse_arguments
-from dyn_nodes.middleware.embedded.exceptions import RCLInvalidROSArgsError
+from dyn_nodes.common.textfile import LARGEST_YAML, TextFileError, load_yaml, read_text
+from dyn_nodes.middleware.parameter_files import RCLInvalidROSArgsError
 from dyn_nodes.model import load_machine_report
-from dyn_nodes.textfile import LARGEST_YAML, TextFileError, load_yaml, read_text
+from roslite.runtime.arguments import parse_arguments
 
 ROOT = Path(__file__).resolve().parents[2]
 BOMB = 'a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n' + ''.join(

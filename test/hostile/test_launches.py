@@ -7,11 +7,11 @@ import resource
 import pytest
 
 from dyn_nodes.cli import main
-from dyn_nodes.launching import LaunchError, declared_arguments, interpret
-from dyn_nodes.launching.budget import MOST_PROCESSES, Budget
-from dyn_nodes.launching.context import LaunchContext
-from dyn_nodes.launching.substitutions import split_command
+from dyn_nodes.middleware.launching import LaunchError, declared_arguments, interpret
 from faults import launches
+from roslite.launching.budget import MOST_PROCESSES, Budget
+from roslite.launching.context import LaunchContext
+from roslite.launching.substitutions import split_command
 
 NODE = launches.NODE
 BOTH = pytest.mark.parametrize('read', [interpret, declared_arguments])
@@ -73,7 +73,7 @@ def test_processes_are_bounded_and_a_launch_of_many_is_none(tmp_path, capsys):
 
 
 def test_the_evaluation_ends_after_some_seconds_of_the_processor(tmp_path, monkeypatch):
-    monkeypatch.setattr('dyn_nodes.launching.budget.MOST_SECONDS', 0.0)
+    monkeypatch.setattr('roslite.launching.budget.MOST_SECONDS', 0.0)
     with pytest.raises(LaunchError, match=r':\d+: .*expected at most 0 s of processor time'):
         interpret(written(tmp_path, *['<let name="a" value="b"/>'] * 1000))
 

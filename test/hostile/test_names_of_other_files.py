@@ -14,12 +14,12 @@ from dyn_nodes.compile import cache_directory
 from dyn_nodes.control.lever_pattern import load_lever_pattern
 from dyn_nodes.control.voltage_profile import TaskError, load_voltage_profile
 from dyn_nodes.middleware import Context, Parameter, init, message
-from dyn_nodes.middleware.embedded.arguments import parse_arguments
+from dyn_nodes.middleware.bags import BagWriter, Topic
 from dyn_nodes.model import MachineError
 from dyn_nodes.nodes import teleop_node
 from dyn_nodes.nodes.controller_node import ControllerNode
-from dyn_nodes.recording import BagWriter, Topic
 from faults import bags
+from roslite.runtime.arguments import parse_arguments
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXTS = {**ATTACKS, **CONTROL}

@@ -22,21 +22,20 @@ from dyn_nodes.analysis import excitation, fit_lines, report
 from dyn_nodes.analysis.urdf_edit import with_elements
 from dyn_nodes.commands import attach, graph, init_yaml
 from dyn_nodes.commands.node_graph import Talk
+from dyn_nodes.common.printing import xml_remark, yaml_word
 from dyn_nodes.control.voltage_profile import Segment, VoltageProfile
-from dyn_nodes.launching.errors import SubstitutionError
-from dyn_nodes.launching.interpreter import interpret
-from dyn_nodes.launching.parameters import guess, to_yaml
-from dyn_nodes.launching.substitutions import literal
-from dyn_nodes.middleware.embedded.dds import domain_configuration
+from dyn_nodes.governor.campaign import replay as governor_replay
+from dyn_nodes.middleware.launching import SubstitutionError, interpret, literal
 from dyn_nodes.model import load_machine
-from dyn_nodes.printing import xml_remark, yaml_word
-from dyn_nodes.recording import metadata
-from dyn_nodes.studies import governor_replay, page
+from dyn_nodes.studies import page
 from dyn_nodes.studies.framework import Claim, Study, StudyResult
 from dyn_nodes.viewer import gauges, page_script, player, replay
 from dyn_nodes.viewer.snapshot import Margin
+from roslite.bags import metadata
+from roslite.launching.parameters import guess, to_yaml
+from roslite.runtime.dds import domain_configuration
 
-PACKAGE = Path(__file__).resolve().parents[2] / 'dyn_nodes'
+ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = {
     **ATTACKS,
     'quotes': '"\'`',
@@ -59,7 +58,7 @@ each = pytest.mark.parametrize('name', HOSTILE.values(), ids=HOSTILE)
 each_text = pytest.mark.parametrize('name', [*HOSTILE.values(), *CONTROL.values()], ids=[*HOSTILE, *CONTROL])
 WRITERS = {
     'analysis/fit_lines.py', 'analysis/report.py', 'analysis/urdf_edit.py', 'commands/attach.py', 'commands/graph.py',
-    'middleware/embedded/dds.py', 'studies/page.py', 'sweeps/replay.py', 'viewer/gauges.py', 'viewer/panel.py',
+    'roslite/runtime/dds.py', 'studies/page.py', 'analysis/sweeps/replay.py', 'viewer/gauges.py', 'viewer/panel.py',
     'viewer/player.py', 'viewer/replay.py',
 }  # fmt: skip
 """Modules that put texts into markup; `sweeps/replay.py` has its tests in test/sweeps/test_store.py."""
@@ -114,7 +113,12 @@ def _written(path: Path) -> bool:
 
 
 def test_every_module_that_writes_markup_is_tested_here():
-    found = {str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob('*.py') if _written(path)}
+    found = {
+        str(path.relative_to(ROOT)).removeprefix('dyn_nodes/')
+        for package in ('dyn_nodes', 'roslite')
+        for path in (ROOT / package).rglob('*.py')
+        if _written(path)
+    }
     assert {name for name in found if not NO_MARKUP.match(name)} - WRITERS == set()
 
 

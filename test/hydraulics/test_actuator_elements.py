@@ -10,10 +10,10 @@ import pytest
 
 from dyn_nodes.cli import main
 from dyn_nodes.commands.build_check import build_problems
-from dyn_nodes.cosimulation.actuation import ActuatorSystem
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.elements.actuators import KINDS
-from dyn_nodes.hydraulics import linkage
+from dyn_nodes.elements.hydraulics import linkage
 from dyn_nodes.model import actuators, load_machine, load_machine_report
 from dyn_nodes.model.actuator import ActuatorRecord
 from dyn_nodes.model.machine import SharedPump, SlidingRod
@@ -21,8 +21,8 @@ from dyn_nodes.model.schema import number
 from dyn_nodes.model.schema_doc import key_tables
 from dyn_nodes.multibody.actuators import ActuatorElement, ActuatorTerms, Quantity
 from dyn_nodes.multibody.elements import Command, ElementState
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.assembly import Assembly
+from dyn_nodes.simulation.cosimulation.actuation import ActuatorSystem
 
 CORPUS = Path(__file__).resolve().parents[1] / 'corpus'
 POSITIONS = {'boom': (-0.3, 0.9), 'stick': (-2.2, -0.3), 'rod': (0.3, 1.6), 'swing': (-1.0, 1.0)}

@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from dyn_nodes.elements import actuator_element
-from dyn_nodes.hydraulics import (
+from dyn_nodes.elements.hydraulics import (
     cylinder,
     linkage,
     motor,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dyn_nodes.hydraulics import lever, lever_rate, linkage, piston
+from dyn_nodes.elements.hydraulics import lever, lever_rate, linkage, piston
 from dyn_nodes.model.machine import PinTriangle
 
 

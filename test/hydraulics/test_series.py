@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from dyn_nodes.hydraulics import SeriesMember, series_flows, valve_flows
-from dyn_nodes.hydraulics.series import LEAKAGE_AREA
+from dyn_nodes.elements.hydraulics import SeriesMember, series_flows, valve_flows
+from dyn_nodes.elements.hydraulics.series import LEAKAGE_AREA
 
 FLOW, RELIEF = 5.0e-3, 32.0e6
 SPOOLS = st.floats(-8e-3, 8e-3)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from dyn_nodes.hydraulics import (
+from dyn_nodes.elements.hydraulics import (
     crossover_relief_flow,
     makeup_flow,
     port_protection_flow,

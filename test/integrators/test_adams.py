@@ -10,9 +10,8 @@ import pytest
 from numpy.polynomial import polynomial
 from scipy.integrate import quad, solve_ivp
 
-from dyn_nodes import integrators
-from dyn_nodes.compile import build_module
-from dyn_nodes.integrators import adams, codes_of, run_adams
+from dyn_nodes.compile import build_module, integrators
+from dyn_nodes.compile.integrators import adams, codes_of, run_adams
 
 KNOTS, TABLE = np.zeros(1), np.zeros((1, 1))
 

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from numba.core import event
 
-from dyn_nodes import integrators
-from dyn_nodes.compile import build_module
+from dyn_nodes.compile import build_module, integrators
 from dyn_nodes.compile.guard import LengthError
-from dyn_nodes.integrators import ADAPTIVE, codes_of, modes, run_rk4, run_rk4_watched
+from dyn_nodes.compile.integrators import ADAPTIVE, codes_of, modes, run_rk4, run_rk4_watched
 
 KNOTS, TABLE, TIMES = np.zeros(1), np.zeros((1, 1)), np.linspace(0.0, 0.1, 11)
 

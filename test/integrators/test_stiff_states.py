@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from dyn_nodes import integrators
-from dyn_nodes.compile import build_module
-from dyn_nodes.integrators import codes_of, run_rk4, run_rk4_watched
-from dyn_nodes.integrators.addresses import with_damped_steps, without_stiff
-from dyn_nodes.integrators.stiff import IMPLICIT
+from dyn_nodes.compile import build_module, integrators
+from dyn_nodes.compile.integrators import codes_of, run_rk4, run_rk4_watched
+from dyn_nodes.compile.integrators.addresses import with_damped_steps, without_stiff
+from dyn_nodes.compile.integrators.stiff import IMPLICIT
 from dyn_nodes.multibody.elements import ElementState
 from dyn_nodes.multibody.stiff_states import newton_correction, stiff_kernel
 

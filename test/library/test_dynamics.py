@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dyn_nodes as dn
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
-from dyn_nodes.share import find_resource
 
 
 @pytest.fixture(scope='module')

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import dyn_nodes as dn
-from dyn_nodes.share import find_resource
+from dyn_nodes.common.share import find_resource
 
 LIBRARY = [getattr(dn, name) for name in dn.__all__]
 
@@ -153,7 +153,7 @@ def test_every_attribute_of_a_class_is_documented():
 
 
 def test_a_compilation_is_shown_with_its_part_and_its_time(capsys):
-    from dyn_nodes import compiling
+    from dyn_nodes.common import compiling
     from dyn_nodes.library.notice import shown
 
     with shown('dynamics'):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import dyn_nodes as dn
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.control import load_voltage_profile
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Settings
 
 
@@ -218,3 +218,14 @@ def test_torques_are_cut_at_the_limits_of_the_joints_and_that_is_told(loader):
     np.testing.assert_allclose(ramp['stick_joint/effort'], np.clip(4e5 + 2e6 * ramp.times, None, limit))
     assert len(saturated(ramp)) == 1
     assert saturated(loader.simulate(0.1, torque={'stick_joint': 4e5})) == []
+
+
+@pytest.mark.parametrize('torque', [{'stick_joint': 4e5}, lambda t, x: {'stick_joint': 4e5}])
+def test_a_speed_beyond_the_limit_of_a_joint_under_a_torque_is_an_event(loader, torque):
+    run = loader.simulate(0.25, torque=torque)
+    first = np.argmax(run.raw.velocity('stick_joint') > 1.001 * 2.5)
+    assert first > 0
+    events = [event for event in run.events if event.kind == 'overspeed']
+    assert [(event.time, event.details['joint']) for event in events] == [(run.times[first], 'stick_joint')]
+    assert events[0].details['text'].endswith('is beyond its limit, 2.5')
+    assert [event.kind for event in loader.simulate(0.1, torque=torque).events] == []

@@ -9,17 +9,18 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.constraints import projected_velocity
-from dyn_nodes.linear import Linearizer, linearize
-from dyn_nodes.linear.deviations import by_independent, independent
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.dc_motor import DcMotorActuator
 from dyn_nodes.multibody import build_tree
-from dyn_nodes.multibody.influence import TreeCoefficients, arm_state_space, effort_slopes
-from dyn_nodes.share import find_resource
+from dyn_nodes.multibody.influence import TreeCoefficients
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
 from dyn_nodes.simulation.constrained_machine import constrained_machine
+from dyn_nodes.simulation.linear import Linearizer, linearize
+from dyn_nodes.simulation.linear.deviations import by_independent, independent
 from dyn_nodes.studies.freeman_1985.arms import A6_GRAVITY, A6_V
+from dyn_nodes.studies.freeman_1985.influence_linearization import arm_state_space, effort_slopes
 from dyn_nodes.studies.freeman_1985.linear import drives_of
 
 TOLERANCE = 1e-6

@@ -7,8 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from dyn_nodes.linear import LinearModel
-from dyn_nodes.linear.reachability import staircase
+from dyn_nodes.simulation.linear import LinearModel
+from dyn_nodes.simulation.linear.reachability import staircase
 
 
 def model_of(A, B, C=None, states=None, scales=None):

@@ -2,14 +2,16 @@ from __future__ import annotations
 
 import ast
 import importlib
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from dyn_nodes import middleware
 from dyn_nodes.middleware import select
-from dyn_nodes.middleware.embedded import api
+from roslite.runtime import api
 
 
 def test_the_environment_forces_a_runtime(monkeypatch):
@@ -51,8 +53,16 @@ def test_both_runtimes_give_out_the_same_names():
     assert all(hasattr(api, name) for name in names)
 
 
-def test_nothing_of_dds_is_loaded_before_it_is_needed():
-    code = 'import sys, dyn_nodes.middleware.select; sys.exit("cyclonedds" in sys.modules or "rosbags" in sys.modules)'
-    # the package itself loads the runtime; a light import of the package's parent must not
-    code = 'import sys, dyn_nodes; sys.exit("cyclonedds" in sys.modules or "rosbags" in sys.modules)'
+@pytest.mark.parametrize('module', ['', '.middleware', '.middleware.bags'])
+def test_nothing_of_dds_is_loaded_before_it_is_needed(module):
+    code = f'import sys, dyn_nodes{module}; sys.exit("cyclonedds" in sys.modules or "rosbags" in sys.modules)'
     assert subprocess.run([sys.executable, '-c', code], check=False).returncode == 0
+
+
+def test_the_package_gives_out_the_names_of_the_chosen_runtime():
+    code = 'from dyn_nodes.middleware import *; from dyn_nodes import middleware as m; print(RUNTIME, Node is m.Node)'
+    environment = {**os.environ, 'DYN_NODES_MIDDLEWARE': 'embedded'}
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout.split() == ['embedded', 'True']
+    with pytest.raises(AttributeError, match=r"'dyn_nodes\.middleware' has no attribute 'Nod'"):
+        _ = middleware.Nod

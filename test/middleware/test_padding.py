@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dyn_nodes.middleware.embedded.types import codec, message
 from dyn_nodes.middleware.padding import zero_padding
+from roslite.runtime.types import codec, message
 
 NAME = 'sensor_msgs/msg/Imu'
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.model import MachineError, load_machine
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Karnopp, LuGre
-from dyn_nodes.share import find_resource
 
 URDF = find_resource('urdf/log_loader_planar.urdf')
 TEXT = find_resource('config/log_loader_planar.yaml').read_text(encoding='utf-8')

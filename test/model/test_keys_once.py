@@ -13,6 +13,7 @@ from typing import Annotated, NamedTuple
 
 import pytest
 
+from dyn_nodes.analysis.omni_keys import omni_keys
 from dyn_nodes.model.actuators import KINDS
 from dyn_nodes.model.config import read_config
 from dyn_nodes.model.machine import Base, MachineFile
@@ -21,10 +22,9 @@ from dyn_nodes.model.schema import Key, build, keys_of, number, one_table_of, ta
 from dyn_nodes.model.schema_doc import sections
 from dyn_nodes.model.schema_reader import SchemaReader
 from dyn_nodes.model.yaml_source import read_yaml
-from dyn_nodes.studies.omni_keys import omni_keys
 
 MODEL = Path(__file__).resolve().parents[2] / 'dyn_nodes' / 'model'
-OMNI = [MODEL.parent / 'studies' / name for name in ('omni_keys.py', 'omni_config.py')]
+OMNI = [MODEL.parent / 'analysis' / name for name in ('omni_keys.py', 'omni_config.py')]
 """The YAML of platforms on omnidirectional wheels has the same records and reader."""
 DECLARING = {'Key', '_number'}
 READING = {'get', '_get', 'pop'}

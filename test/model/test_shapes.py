@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dyn_nodes.common.share import find_mesh, folders_above
 from dyn_nodes.model.shapes import Shapes
-from dyn_nodes.share import find_mesh, folders_above
 
 
 def lowest(points, radii) -> float:

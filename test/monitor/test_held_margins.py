@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dyn_nodes.common.share import find_resource
+from dyn_nodes.governor.campaign.campaign import read_cases
+from dyn_nodes.governor.campaign.cases import box_of
+from dyn_nodes.governor.campaign.governed_run import Rig, sample_of
 from dyn_nodes.model import load_machine
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
-from dyn_nodes.share import find_resource
-from dyn_nodes.studies.governed_run import Rig, sample_of
-from dyn_nodes.studies.governor_campaign import read_cases
-from dyn_nodes.studies.governor_cases import box_of
 
-FAILURES = Path(__file__).parents[1] / 'studies' / 'governor_failures.jsonl'
+FAILURES = Path(__file__).parents[1] / 'governor' / 'governor_failures.jsonl'
 
 
 def test_margins_that_are_asked_for_seldom_are_held_as_if_they_were_asked_for_always():

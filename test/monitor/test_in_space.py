@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.posture import link_poses
 from dyn_nodes.monitor.in_space import in_space
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.plant import Plant
 
 

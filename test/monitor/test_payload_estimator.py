@@ -7,17 +7,17 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
+from dyn_nodes.analysis.payload_cases import CaseRig, PayloadRun, measure_case, random_case, rough_machine
+from dyn_nodes.analysis.payload_check import FULL_SCALE_PART, NOTICED_WITHIN, check_number, feed, follow, summary
+from dyn_nodes.analysis.payload_errors import WRONG, check_wrong
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.model import load_machine
+from dyn_nodes.monitor.measured_samples import SensorModel
 from dyn_nodes.monitor.payload_estimate import no_weight
 from dyn_nodes.monitor.payload_estimator import QUANTILE, PayloadEstimator, payload_estimator
 from dyn_nodes.monitor.payload_model import PayloadModel, UnobservableError
 from dyn_nodes.monitor.payload_settings import PayloadSettings, capacities, pressure_ranges
 from dyn_nodes.monitor.payload_steps import StepTest
-from dyn_nodes.share import find_resource
-from dyn_nodes.studies.measured_samples import SensorModel
-from dyn_nodes.studies.payload_cases import CaseRig, PayloadRun, measure_case, random_case, rough_machine
-from dyn_nodes.studies.payload_check import FULL_SCALE_PART, NOTICED_WITHIN, check_number, feed, follow, summary
-from dyn_nodes.studies.payload_errors import WRONG, check_wrong
 
 CASES, STEPS = 60, 20
 PERFECT = SensorModel(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dyn_nodes.control.tip_over_governor import GovernorSettings
-from dyn_nodes.monitor.braking import BrakingPredictor
+from dyn_nodes.governor.predictor import StopPredictor
+from dyn_nodes.governor.tip_over_governor import GovernorSettings
 from dyn_nodes.monitor.in_space import in_space
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.multibody.inertial_sensor import read_imu
@@ -23,7 +23,7 @@ class Stand:
     def __init__(self, machine):
         self.plant = Plant(machine, 'hydraulic', PERIOD, 5e-4, ())
         self.monitor = StabilityMonitor(in_space(machine), ('static', 'zmp', 'load_share'))
-        self.stops = BrakingPredictor(in_space(machine), range(2), self.monitor, EXACT)
+        self.stops = StopPredictor(in_space(machine), range(2), self.monitor, EXACT)
         index = self.plant.system.index
         self.places = [index('input', f'{own.name}/voltage') for own in machine.actuators]
         self.wheels = [index('output', f'{own.name}/normal_force') for own in machine.wheels]

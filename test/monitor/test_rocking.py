@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dyn_nodes.analysis.measured_run import simulate, work_cycle
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.model import load_machine
 from dyn_nodes.monitor.load_model import LoadModel
 from dyn_nodes.monitor.rocking import RockingModel
-from dyn_nodes.share import find_resource
-from dyn_nodes.studies.measured_run import simulate, work_cycle
 
 RATE, PAYLOAD = 200.0, 3000.0
 

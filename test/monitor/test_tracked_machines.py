@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from dyn_nodes.commands.machine_summary import static_summary
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.measures import MEASURES
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import Slope
 from dyn_nodes.monitor.allowance import Allowances
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.monitor.standing import StandingGround
-from dyn_nodes.share import find_resource
 
 MEASURED = tuple(name for name, own in MEASURES.items() if own.least_feet <= 4 and not own.of_friction)
 HALF_LENGTH, HALF_GAUGE, WEIGHT = 1.685, 1.1, 20320.0 * 9.81

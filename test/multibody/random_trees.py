@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 
-from dyn_nodes.multibody.chain import LinkArrays
+from dyn_nodes.studies.formulations.chain import LinkArrays
 
 SWAP = np.r_[3:6, 0:3]
 """Rows of a 6-vector [linear; angular] in the order [angular; linear], and back."""

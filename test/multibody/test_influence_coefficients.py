@@ -11,7 +11,6 @@ from random_trees import random_inertia, random_rotation, random_unit
 from dyn_nodes.multibody import Frame, TreeBuilder, TreeState, inverse_dynamics, mass_matrix
 from dyn_nodes.multibody.influence import (
     Coefficients,
-    CompiledCoefficients,
     IllConditionedTransferWarning,
     SingularInertiaError,
     SingularTransferError,
@@ -19,8 +18,9 @@ from dyn_nodes.multibody.influence import (
     algebra,
     rigid_body_model,
     serial_model,
-    traced_coefficients,
 )
+from dyn_nodes.studies.freeman_1985.compiled_influence import CompiledCoefficients
+from dyn_nodes.studies.freeman_1985.traced_influence import traced_coefficients
 
 GRAVITY = (0.3, -0.4, -9.81)
 PATTERNS = ('RRRRRR', 'RRPRRR', 'RPRRPR', 'PRRPRR', 'PPRRPP')

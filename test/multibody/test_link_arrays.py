@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from random_trees import PinocchioTree, random_state, random_tree
 
 from dyn_nodes.multibody import TreeState, build_tree, forward_dynamics, inverse_dynamics
-from dyn_nodes.multibody.chain import LinkArrays
+from dyn_nodes.studies.formulations.chain import LinkArrays
 
 GRAVITY = np.array([0.3, -1.0, -9.81])
 SEEDS = st.integers(0, 2**32 - 1)

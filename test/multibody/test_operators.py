@@ -26,8 +26,8 @@ from yesiloglu_arms import (
 )
 
 from dyn_nodes.multibody import TreeState, build_tree, forward_dynamics, mass_matrix
-from dyn_nodes.multibody.chain import LinkArrays
 from dyn_nodes.multibody.tree import TreeBuilder
+from dyn_nodes.studies.formulations.chain import LinkArrays
 from dyn_nodes.studies.yesiloglu_2007.operators import Link, Operators, Tip, links_of_tree, shift, tree_operators
 
 SEEDS = st.integers(0, 2**32 - 1)

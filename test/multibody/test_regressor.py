@@ -7,6 +7,7 @@ import pytest
 
 pin = pytest.importorskip('pinocchio')
 
+from dyn_nodes.common.share import find_resource  # noqa: E402
 from dyn_nodes.model import load_machine  # noqa: E402
 from dyn_nodes.multibody import build_tree  # noqa: E402
 from dyn_nodes.multibody.regressor import (  # noqa: E402
@@ -15,7 +16,6 @@ from dyn_nodes.multibody.regressor import (  # noqa: E402
     nearest_possible,
     parameters_of,
 )
-from dyn_nodes.share import find_resource  # noqa: E402
 
 ORDER = [0, 1, 2, 3, 4, 5, 7, 6, 8, 9]
 """Pinocchio's m, mx, my, mz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz, in our order."""

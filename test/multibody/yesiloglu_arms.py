@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dyn_nodes.multibody.chain import LinkArrays
+from dyn_nodes.studies.formulations.chain import LinkArrays
 from dyn_nodes.studies.yesiloglu_2007.operators import Link, Operators, Tip, rotation
 
 X, Y, Z = np.eye(3)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import SimpleNamespace as Simple
 
 import pytest
 
@@ -24,8 +27,21 @@ def test_the_table_says_which_part_of_the_sites_was_tried():
     assert summary(NUMBERS[:-1]) in TEXT
 
 
-def test_every_line_whose_room_has_changed_since_it_was_written_is_marked():
-    assert marked(TEXT) == TEXT, 'python -m mutants.page marks what is stale'
+def test_the_table_itself_marks_no_line_so_that_no_change_of_the_source_makes_it_wrong():
+    assert not [cells for cells in LINES if cells[-1]]
+    assert all(re.fullmatch('[0-9a-f]{8}', cells[-2]) for cells in LINES[:-1])
+
+
+def test_the_site_marks_the_lines_whose_room_has_changed():
+    spec = spec_from_file_location('hooks', PAGE.parent / 'site' / 'hooks.py')
+    hooks = module_from_spec(spec)
+    spec.loader.exec_module(hooks)
+
+    def shown(name):
+        return hooks.on_page_markdown(TEXT, Simple(file=Simple(src_uri=name)))
+
+    assert shown('mutants.md') == marked(TEXT)
+    assert shown('other.md') == TEXT
 
 
 def test_a_change_of_a_module_makes_the_lines_of_its_room_stale(tmp_path, monkeypatch):
@@ -39,10 +55,9 @@ def test_a_change_of_a_module_makes_the_lines_of_its_room_stale(tmp_path, monkey
     (tmp_path / 'dyn_nodes' / 'one' / 'module.py').write_text('x = 2\n')
     assert [cells_of(line)[-1] for line in marked(fresh).splitlines()] == ['stale', '', '']
     (tmp_path / 'dyn_nodes' / 'two' / 'new.py').write_text('')
-    stale = marked(fresh)
-    assert [cells_of(line)[-1] for line in stale.splitlines()] == ['stale', '', 'stale']
+    assert [cells_of(line)[-1] for line in marked(fresh).splitlines()] == ['stale', '', 'stale']
     (tmp_path / 'dyn_nodes' / 'one' / 'module.py').write_text('x = 1\n')
-    assert [cells_of(line)[-1] for line in marked(stale).splitlines()] == ['', '', 'stale']
+    assert [cells_of(line)[-1] for line in marked(fresh).splitlines()] == ['', '', 'stale']
 
 
 @pytest.mark.parametrize(('sites', 'tried', 'text'), [(0, 0, '-'), (3, 1, '33.3 %'), (21099, 1414, '6.7 %')])

@@ -85,12 +85,12 @@ class Wires:
         self.values = {key: 1e5 if key[0] == 'wheel_load' else value for key, value in values.items()}
 
     def measure(self, skip: str = '') -> None:
-        """Send what is due, at twice the rate of its period at most: more would be a control unit that babbles."""
+        """Send what is due, at the rate of its period: more would be a second sender."""
         now = self.time.now
         for frame in self.mapping.measurements:
             if now < self.due.get(frame.name, now) - 1e-9:
                 continue
-            self.due[frame.name] = now + 0.5 * frame.cycle
+            self.due[frame.name] = max(self.due.get(frame.name, now) + frame.cycle, now)
             for _ in range(3 if frame.name == 'LinePressures' else 1):
                 raw = self.sender.encode(frame, self.values)
                 if frame.name != skip:

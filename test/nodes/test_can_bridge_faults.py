@@ -15,6 +15,7 @@ pytest.importorskip('can')
 import can
 from can_testing import Volts, Wires, arm_and_command, ask, bridge_on, mapping_in, run
 from node_testing import statuses
+from serial import SerialTimeoutException
 
 from dyn_nodes.can.sender import Sender
 from dyn_nodes.nodes.can_bus import Received
@@ -124,6 +125,29 @@ def jump(wires):
     return send
 
 
+def doubled(*skipped):
+    """Return a fault: messages that a second unit sends, too, with a count of its own and a right checksum."""
+
+    def fault(wires):
+        second = Sender(wires.mapping.measurements)
+        for _ in range(7):
+            positions(wires)
+
+        def send():
+            due = dict(wires.due)
+            wires.measure()
+            for frame in wires.mapping.measurements:
+                if frame.name in skipped and wires.due[frame.name] != due[frame.name]:
+                    wires.bus.send(resent(second.encode(frame, wires.values), extended=frame.is_j1939))
+
+        return send
+
+    return fault
+
+
+second_positions, second_imu = doubled('JointPositions'), doubled('ImuRates')
+
+
 def second_controller(wires):
     """It begins to send the commands that the bridge sends; its counter stands still."""
     (frame,) = wires.mapping.commands
@@ -145,6 +169,8 @@ FAULTS = [
     (babbling_above_all, 'bus', 'identifier 0x0, none of the mapping'),
     (swapped_bytes, 'signals', 'JointPositions.SwingAngle: expected a change'),
     (jump, 'signals', 'JointPositions.SwingAngle: expected a change of at most'),
+    (second_positions, 'signals', 'JointPositions.PositionsAlive: expected one count, found two by turns'),
+    (second_imu, 'signals', 'ImuRates: expected a frame every 0.01 s, found more than 1.5 times as many'),
     (second_controller, 'state', 'shadow: another control unit sends ValveCommands'),
 ]
 
@@ -157,6 +183,7 @@ OF_THE_PAGE = {
     'a control unit that babbles': (babbling_about_positions, babbling_above_all),
     'swapped bytes': (swapped_bytes,),
     'a value that jumps': (jump,),
+    'a second sender of measurements': (second_positions, second_imu),
     'a second controller': (second_controller,),
 }
 """Faults by their names in the table of docs/can.md."""
@@ -218,6 +245,58 @@ def test_a_frame_that_the_bus_did_not_take_disarms_although_it_took_the_next_one
     assert node.bus.send_fault == '', 'a frame has gone out since'
     node._turn()
     assert node.state_out.last.data == 'shadow: the bus cannot be written: no buffer space available'
+
+
+@pytest.mark.parametrize('delay', [0.05, 0.09, 0.15])
+def test_a_computer_that_does_something_else_for_a_while_misses_no_frame_and_disarms_nothing(setup, delay):
+    """The frames have come, and wait to be read: threads of a node are delayed by 50 ms at a load of 40."""
+    node, wires = setup
+    dice = random.Random(5)
+    for _ in range(60):
+        for _ in range(round(delay / TURN)):
+            wires.measure()
+            wires.time.now += TURN
+            if dice.random() < 0.3:  # one thread may be delayed, and the other not
+                node._turn()
+        node._turn()
+        assert node.arming.state == 'limit', node.arming.reason
+        wires.time.pass_by(0.0, node)
+        node._turn()
+        run(node, wires, 0.03, command=1.0)
+        assert node.arming.state == 'limit', node.arming.reason
+
+
+def test_a_bus_that_is_not_read_at_all_disarms(setup):
+    node, wires = setup
+    for _ in range(50):
+        wires.measure()
+        wires.time.now += TURN
+        node._turn()
+    assert node.state_out.last.data == 'shadow: the bus was not read for 0.2 s'
+
+
+def test_one_write_that_was_not_done_in_time_is_of_a_busy_computer_and_two_in_a_row_are_a_fault(setup, monkeypatch):
+    """pyserial raises after 50 ms by the clock, also where the computer did something else once all was written."""
+    node, wires = setup
+
+    def late(*_, **__):
+        raise can.CanOperationError('Could not write to serial device') from SerialTimeoutException('Write timeout')
+
+    def write(is_late):
+        with monkeypatch.context() as patch:
+            if is_late:
+                patch.setattr(node.bus._bus, 'send', late)
+            wires.measure()
+            wires.time.pass_by(0.02, node)
+        node._turn()
+
+    for _ in range(20):
+        write(True)
+        write(False)
+    assert (node.arming.state, node.bus.send_fault) == ('limit', '')
+    write(True)
+    write(True)
+    assert node.state_out.last.data == 'shadow: the bus cannot be written: Could not write to serial device'
 
 
 def test_of_two_bridges_that_are_armed_at_once_neither_commands_and_one_alone_may_again(context, request, held):

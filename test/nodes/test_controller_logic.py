@@ -354,14 +354,13 @@ class TestSilence:
     def test_the_task_of_a_simulation_goes_on_with_its_time_after_a_controller_that_stood_still(
         self, make: Any, task: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Or a busy computer would end it; a publisher of /clock shows that it is one."""
-        node = make(task=task, mode='realtime')
+        """Or a busy computer would end it; `use_sim_time` declares that it is one."""
+        node = make(task=task, mode='realtime', use_sim_time=True)
         play(node, 0.0, 0.1)
         now = time.monotonic()
         monkeypatch.setattr(time, 'monotonic', lambda: now + LOCKSTEP_PATIENCE + 1.0)
         node._watch()
         monkeypatch.undo()
-        node._clock_seen = True
         assert node.silent
         play(node, 6.0, 6.05)
         assert node.motion.plays_task
@@ -379,7 +378,7 @@ class TestSilence:
 
 
 class TestPartnerAutoInRealTime:
-    """A publisher of /clock is what shows a simulation; without one the machine may be real."""
+    """A machine is real unless a simulation is declared."""
 
     @staticmethod
     def wait(node: Any, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
@@ -391,9 +390,8 @@ class TestPartnerAutoInRealTime:
 
     @pytest.fixture
     def tracking(self, make: Any) -> Any:
-        def build(clocks: int, **parameters: Any) -> Any:
+        def build(**parameters: Any) -> Any:
             node = make(mode='realtime', **parameters)
-            node.count_publishers = lambda topic: clocks if topic == '/clock' else 0
             play(node, 0.0, 0.1)
             node._on_trajectory(trajectory((0.0, 1.06, -1.83), 10.0))
             play(node, 0.1, 0.12)
@@ -401,10 +399,10 @@ class TestPartnerAutoInRealTime:
 
         return build
 
-    def test_without_a_clock_lost_joint_states_lead_to_neutral_and_a_trajectory_is_given_up(
+    def test_of_a_real_machine_lost_joint_states_lead_to_neutral_and_a_trajectory_is_given_up(
         self, tracking: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        node = tracking(0)
+        node = tracking()
         self.wait(node, monkeypatch, 4.0)
         assert sent(node)[-1] == [0.0, 0.0, 0.0]
         assert statuses(node.diagnostics.publisher.last)['joint_states'].message.endswith('0.2 s: neutral commands')
@@ -412,45 +410,48 @@ class TestPartnerAutoInRealTime:
         assert phases(node)[-1] == 'hold'
         assert sent(node)[-1] == [0.0, 0.0, 0.0]
 
-    @pytest.mark.parametrize(('clocks', 'parameters'), [(1, {}), (0, {'partner': 'lockstep'})])
+    @pytest.mark.parametrize('parameters', [{'use_sim_time': True}, {'partner': 'lockstep'}])
     def test_a_simulation_that_stands_still_goes_on_where_it_was(
-        self, tracking: Any, monkeypatch: pytest.MonkeyPatch, clocks: int, parameters: dict[str, str]
+        self, tracking: Any, monkeypatch: pytest.MonkeyPatch, parameters: dict[str, Any]
     ) -> None:
-        node = tracking(clocks, **parameters)
+        node = tracking(**parameters)
         count = len(sent(node))
         self.wait(node, monkeypatch, 4.0)
         assert len(sent(node)) == count
         play(node, 0.12, 0.16)
         assert phases(node)[-1] == 'track'
 
-    def test_without_a_clock_stamps_that_jump_are_no_part_of_a_trajectory(self, tracking: Any) -> None:
-        node = tracking(0)
+    def test_of_a_real_machine_stamps_that_jump_are_no_part_of_a_trajectory(self, tracking: Any) -> None:
+        node = tracking()
         play(node, 4.12, 4.16)
         assert phases(node)[-1] == 'hold'
 
-    @pytest.mark.parametrize(('clocks', 'phase'), [(0, 'hold'), (1, 'idle')])
-    def test_only_a_simulation_is_reset_by_stamps_that_go_back(self, tracking: Any, clocks: int, phase: str) -> None:
-        node = tracking(clocks, command_timeout=0.05)
+    @pytest.mark.parametrize(('simulated', 'phase'), [(False, 'hold'), (True, 'idle')])
+    def test_only_a_simulation_is_reset_by_stamps_that_go_back(
+        self, tracking: Any, simulated: bool, phase: str
+    ) -> None:
+        node = tracking(command_timeout=0.05, use_sim_time=simulated)
         play(node, 0.0, 0.02)
         assert phases(node)[-1] == phase
 
-    def test_a_clock_in_the_graph_is_found_and_not_forgotten(self, make: Any, tester: Any) -> None:
-        node = make(mode='realtime')
-        node._watch()
-        assert node.live
-        clock = tester.speak('rosgraph_msgs/msg/Clock', '/clock')
+    @pytest.mark.parametrize('simulated', [False, True])
+    def test_a_clock_in_the_graph_declares_no_simulation_and_is_a_warning(
+        self, make: Any, tester: Any, simulated: bool
+    ) -> None:
+        node = make(mode='realtime', use_sim_time=simulated)
+        tester.speak('rosgraph_msgs/msg/Clock', '/clock')
         tester.until(lambda: node.count_publishers('/clock'))
         node._watch()
-        assert not node.live
-        tester.node.destroy_publisher(clock)
-        tester.until(lambda: not node.count_publishers('/clock'))
-        node._watch()
-        assert not node.live
+        node.neighbours.look()
+        assert node.live != simulated
+        health = node.neighbours.health()
+        assert (health is None) == simulated
+        if health is not None:
+            assert health.level == 1
+            assert health.text.startswith('/clock is published, and time counts as that of a real machine: ')
 
-    def test_an_external_partner_is_no_simulation_whoever_publishes_a_clock(self, tracking: Any) -> None:
-        node = tracking(1, partner='external')
-        node._watch()
-        assert node.live
+    def test_an_external_partner_is_no_simulation(self, tracking: Any) -> None:
+        assert tracking(partner='external', use_sim_time=True).live
 
 
 class TestStampsThatGoBack:

@@ -171,3 +171,56 @@ def test_a_running_node_does_not_collect_what_its_machine_is_made_of(program):
     """)
     out, errors = process.communicate(timeout=60)
     assert (out.split()[0], errors) == ('True', '')
+
+
+TELEOP = ['--ros-args', '-p', 'machine:=log_loader']
+PROGRAMS = {
+    'recorder': ['dyn_nodes.nodes.recorder_node', '--ros-args', '-p', 'directory:=bag'],
+    'composition': ['dyn_nodes.nodes.composition_node', 'teleop.launch.xml'],
+    'teleop': ['dyn_nodes.nodes.teleop_node', *TELEOP],
+    'dyn-nodes run': ['dyn_nodes.cli', 'run', 'teleop_node', *TELEOP],
+    'dyn-nodes bag record': ['dyn_nodes.cli', 'bag', 'record', '-o', 'bag'],
+}
+"""Module with `main`, and the words of its command line."""
+
+
+@pytest.mark.parametrize('name', PROGRAMS)
+def test_a_signal_that_comes_while_the_interpreter_ends_does_not_change_the_exit_status(program, name, tmp_path):
+    """The interpreter waits for threads, and on a busy computer for its turn, when the program has returned."""
+    node = '<node pkg="dyn_nodes" exec="teleop_node"><param name="machine" value="log_loader"/></node>'
+    (tmp_path / 'teleop.launch.xml').write_text(f'<launch><arg name="compose" default="false"/>{node}</launch>')
+    process = program(f"""
+        import importlib, os, threading
+        from dyn_nodes.middleware import ok
+
+        os.chdir({str(tmp_path)!r})
+        sys.argv = {PROGRAMS[name]}
+        module = importlib.import_module(sys.argv[0])
+
+        def stay():
+            while not (ok() or ended):
+                time.sleep(0.01)
+            time.sleep(0.3)
+            print('ready', flush=True)
+            while not ended:
+                time.sleep(0.01)
+            print('ended', flush=True)
+            time.sleep(1.0)
+
+        ended = []
+        threading.Thread(target=stay).start()
+        try:
+            sys.exit(module.main())
+        finally:
+            ended.append(True)
+    """)
+    assert process.stdout.readline() == 'ready\n'
+    # the command reports SIGTERM while it works by its exit status, 143
+    process.send_signal(signal.SIGINT if name == 'dyn-nodes run' else signal.SIGTERM)
+    while (line := process.stdout.readline()) != 'ended\n':
+        assert line, process.communicate()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert 'Traceback' not in errors

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from node_testing import Outbox, imu_message, joint_state, statuses, values_of
 
+from dyn_nodes.analysis.payload_cases import CaseRig, measure_case, random_case
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.middleware import Parameter, message
 from dyn_nodes.model import load_machine
 from dyn_nodes.nodes.parameters import ParameterError
@@ -15,8 +17,6 @@ from dyn_nodes.nodes.payload_sensing import FluidPressure, PressureLine, Trigger
 from dyn_nodes.nodes.stability_monitor_node import StabilityMonitorNode
 from dyn_nodes.nodes.stamps import stamp_of
 from dyn_nodes.nodes.tip_over_governor_node import TipOverGovernorNode
-from dyn_nodes.share import find_resource
-from dyn_nodes.studies.payload_cases import CaseRig, measure_case, random_case
 
 Float64 = message('std_msgs/msg/Float64')
 RATED, LIMIT = 5100.0, 6000.0
@@ -49,7 +49,8 @@ def standing(rig):
 @pytest.fixture
 def make_monitor(context):
     def make(**parameters):
-        values = {'machine': 'log_loader', 'state_timeout': 9.0, 'payload_source': 'estimated', **parameters}
+        values = {'machine': 'log_loader', 'state_timeout': 9.0, 'stamp_clock': 'other', 'payload_source': 'estimated'}
+        values |= parameters
         overrides = [Parameter(name, value=value) for name, value in values.items()]
         node = StabilityMonitorNode(context=context, parameter_overrides=overrides)
         node.diagnostics.publisher = Outbox()
@@ -122,7 +123,7 @@ def test_a_governor_knows_a_drop_and_a_grab_within_half_a_second(make_monitor, r
     case = random_case(rig, np.random.default_rng(4))
     case = replace(case, payload=before, payload_after=after, step_time=2.0, offsets={}, dry=())
     run = measure_case(rig, case)
-    values = {'machine': 'log_loader', 'state_timeout': 9.0, 'payload_source': 'estimated'}
+    values = {'machine': 'log_loader', 'state_timeout': 9.0, 'stamp_clock': 'other', 'payload_source': 'estimated'}
     overrides = [Parameter(name, value=value) for name, value in values.items()]
     governor = TipOverGovernorNode(context=context, parameter_overrides=overrides)
     node = make_monitor()

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dyn_nodes.launching import ended
 from dyn_nodes.middleware import DurabilityPolicy, HistoryPolicy, message
 from dyn_nodes.nodes import exchange, readiness, stamps
 from dyn_nodes.nodes.commands import RefusedError
@@ -24,6 +23,7 @@ from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.readiness import GRACE, Readiness
 from dyn_nodes.nodes.running import RunFailed
 from dyn_nodes.nodes.schedule import FACTOR_WINDOW, LATE_WINDOW, MOST_CATCH_UP, RealTimeFactor, WallSchedule
+from roslite.launching import ended
 
 TOLERANCE, SPEED = 0.002, 2.0
 

@@ -90,9 +90,21 @@ def test_brakes_hold_a_load_that_is_beyond_the_drives(plant, targets):
     start = plant.positions.copy()
     targets.hold()
     weak = targets.limits._replace(effort=np.full(3, 1.0))
-    plant._servo._joints._limits = weak
+    plant.servo._servo._joints._limits = weak
     try:
         advance(plant, targets, 0.5)
     finally:
-        plant._servo._joints._limits = targets.limits
+        plant.servo._servo._joints._limits = targets.limits
     assert plant.positions == pytest.approx(start, abs=1e-3)
+
+
+def test_a_speed_beyond_the_limit_under_efforts_is_told_by_an_event_and_in_the_status(plant, targets):
+    plant.set_efforts(plant.efforts + np.array([0.0, 0.0, 2e5]))
+    events = []
+    while plant.time < 0.3:
+        plant.advance()
+        targets.lead()
+        events += [event for event in plant.take_events() if event.kind == 'overspeed']
+        assert bool(events) == (plant.velocities[2] > 1.001 * 2.5)
+    assert [event.details['joint'] for event in events] == ['stick_joint']
+    assert targets.saturated == 'stick_joint (overspeed)'

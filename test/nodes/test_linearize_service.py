@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 from node_testing import Tester
 
-from dyn_nodes.linear import linearize
 from dyn_nodes.middleware import service
 from dyn_nodes.nodes.dynamics_node import DynamicsNode
+from dyn_nodes.simulation.linear import linearize
 
 Trigger = service('std_srvs/srv/Trigger')
 

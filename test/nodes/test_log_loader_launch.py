@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from dyn_nodes.launching import find_launch_file
-from dyn_nodes.launching.interpreter import interpret
+from dyn_nodes.middleware.launching import find_launch_file, interpret
 from dyn_nodes.nodes import (
     controller_node,
     dynamics_node,

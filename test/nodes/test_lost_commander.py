@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,10 +25,8 @@ STEP = 0.005
 class Robot:
     """A robot of a team whose object answers every instant, on a wall clock that the test moves."""
 
-    def __init__(self, make_node: Any, clock: SimpleNamespace, **parameters: Any) -> None:
-        given = {'partner': 'external', 'exchange_period': STEP, 'command_timeout': TIMEOUT, 'measures': ['']}
-        self.node = make_node(DynamicsNode, team='team_bar', robot='left', **given, **parameters)
-        self.clock, pacer = clock, self.node.pacer
+    def __init__(self, node: DynamicsNode, clock: SimpleNamespace) -> None:
+        self.node, self.clock, pacer = node, clock, node.pacer
         self.pacer = pacer
         pacer.schedule.clock = pacer.factor.clock = lambda: clock.now
         pacer._begin()
@@ -61,11 +60,12 @@ class Robot:
 
 @pytest.fixture
 def robot(make_node: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    clock = SimpleNamespace(now=100.0)
-
     def make(**parameters: Any) -> Robot:
+        given = {'partner': 'external', 'exchange_period': STEP, 'command_timeout': TIMEOUT, 'measures': ['']}
+        node = make_node(DynamicsNode, team='team_bar', robot='left', **given, **parameters)
+        clock = SimpleNamespace(now=time.monotonic())  # a node waits for others by the real one
         monkeypatch.setattr(pacing.time, 'monotonic', lambda: clock.now)
-        return Robot(make_node, clock, **parameters)
+        return Robot(node, clock)
 
     return make
 
@@ -93,7 +93,7 @@ def test_commands_that_come_again_move_a_robot_with_an_object(robot: Any) -> Non
     own.command()
     own.go_on(1.0)
     for _ in range(4):
-        own.command(0.05)
+        own.command(0.02)
         own.go_on(0.1)
     assert own.speed > 0.01
     assert own.status().level == 0

@@ -9,15 +9,21 @@ from typing import Any
 import pytest
 from patience import patience
 
-from dyn_nodes.middleware import RUNTIME, Context, Node, Parameter, QoSProfile, SingleThreadedExecutor, init, message
+from dyn_nodes.middleware import Context, Node, Parameter, QoSProfile, SingleThreadedExecutor, init, message
 from dyn_nodes.nodes import neighbours
 from dyn_nodes.nodes.controller_node import ControllerNode
 from dyn_nodes.nodes.dynamics_node import DynamicsNode
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.running import RunFailed
+from dyn_nodes.nodes.stability_monitor_node import StabilityMonitorNode
+from dyn_nodes.nodes.tip_over_governor_node import TipOverGovernorNode
+from dyn_nodes.nodes.viewer_node import ViewerNode
+from dyn_nodes.viewer.cockpit import Cockpit
 
 JointState, DiagnosticArray = message('sensor_msgs/msg/JointState'), message('diagnostic_msgs/msg/DiagnosticArray')
 Status, KeyValue = message('diagnostic_msgs/msg/DiagnosticStatus'), message('diagnostic_msgs/msg/KeyValue')
+
+REAL_DISCOVERY = neighbours.DISCOVERY
 
 
 @pytest.fixture
@@ -32,15 +38,14 @@ def other() -> Iterator[Context]:
 @pytest.fixture(autouse=True)
 def _short_leases(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(neighbours, 'LEASE', 0.4)
+    monkeypatch.setattr(neighbours, 'DISCOVERY', patience(REAL_DISCOVERY))
     monkeypatch.setattr(neighbours, 'LOOK', 0.05)
-
-
-at_start = pytest.mark.skipif(RUNTIME != 'embedded', reason='rclpy has not heard of others when a node starts')
 
 
 def of_others() -> None:
     """Take the nodes made so far for those of another process."""
     neighbours._made.clear()
+    neighbours._first = None
 
 
 def until(condition: Callable[[], Any], *nodes: Any) -> None:
@@ -81,7 +86,6 @@ def speak(node: Any, name: str, machine: str) -> None:
     node.create_timer(0.02, lambda: out.publish(array))
 
 
-@at_start
 def test_a_second_simulation_of_one_domain_does_not_start_and_names_the_first(context, other):
     first = dynamics(other)
     of_others()
@@ -90,7 +94,6 @@ def test_a_second_simulation_of_one_domain_does_not_start_and_names_the_first(co
     first.destroy_node()
 
 
-@at_start
 def test_a_second_controller_of_one_domain_does_not_start_until_the_first_is_gone(context, other):
     first = controller(other)
     of_others()
@@ -146,14 +149,87 @@ def test_a_live_follower_takes_no_joint_states_of_two_sources_and_reports_them(c
     sources = two_sources(other)
     until(lambda: node.neighbours.is_mixed and '/driver, /sim' in node.neighbours.problem, node)
     taken = []
-    node._refused_if_mixed(taken.append)('a message')
+    node._refused_if_mixed('joint_states', taken.append)('a message')
     assert taken == []
     health = node.neighbours.health()
     assert health.text.startswith('/joint_states has 2 publishers (/driver, /sim): ')
     sources[0].destroy_node()
     until(lambda: not node.neighbours.problem, node)
-    node._refused_if_mixed(taken.append)('a message')
+    node._refused_if_mixed('joint_states', taken.append)('a message')
     assert taken == ['a message']
+    for one in (node, sources[1]):
+        one.destroy_node()
+
+
+@pytest.fixture
+def viewer(context: Context, monkeypatch: pytest.MonkeyPatch) -> Iterator[ViewerNode]:
+    """The page of a log-loader with one driver, client 3, whose levers are on."""
+    values = {'machine': 'log_loader', 'port': 0}
+    overrides = [Parameter(name, value=value) for name, value in values.items()]
+    node = ViewerNode(context=context, parameter_overrides=overrides)
+    monkeypatch.setattr(Cockpit, 'drivers', [3])
+    assert node.levers.arm(3, time.monotonic())
+    yield node
+    node.destroy_node()
+
+
+def assert_page_is_dead(viewer: ViewerNode, problem: str) -> None:
+    viewer.frame()
+    assert not viewer.levers.armed
+    assert viewer.levers.reason.startswith(problem)
+    viewer._switch_levers(True, 3, time.monotonic())
+    assert not viewer.levers.armed
+    state = viewer.connection.state(time.monotonic(), 2)
+    assert (state.kind, state.text) == ('lost', 'More than one machine')
+    assert state.details.startswith(problem)
+
+
+def test_a_page_drives_no_machine_while_two_publish_its_joint_states(viewer, other):
+    sources = two_sources(other)
+    until(lambda: viewer.neighbours.is_mixed and '/driver, /sim' in viewer.neighbours.problem, viewer)
+    assert_page_is_dead(viewer, '/joint_states has 2 publishers (/driver, /sim): ')
+    sources[0].destroy_node()
+    until(lambda: not viewer.neighbours.problem, viewer)
+    viewer.frame()
+    assert viewer.connection.state(time.monotonic(), 1).text == 'Waiting for a machine'
+    sources[1].destroy_node()
+
+
+def test_a_page_drives_no_other_machine_than_the_one_that_it_shows(viewer, other):
+    talker = Node('sim', context=other)
+    speak(talker, 'sim', 'four_bar')
+    until(lambda: viewer.neighbours.is_mixed, viewer, talker)
+    assert_page_is_dead(viewer, "/sim is of machine 'four_bar', this node of 'log_loader': ")
+    talker.destroy_node()
+
+
+@pytest.mark.parametrize(
+    ('kind', 'topic', 'source'),
+    [
+        (StabilityMonitorNode, 'imu', 'given'),
+        (StabilityMonitorNode, 'payload', 'given'),
+        (StabilityMonitorNode, 'hydraulics/boom/head_pressure', 'estimated'),
+        (TipOverGovernorNode, 'payload/interval', 'estimated'),
+    ],
+)
+def test_a_measurement_of_two_sources_is_reported_and_not_taken_until_one_is_gone(context, other, kind, topic, source):
+    parameters = {'machine': 'log_loader', 'payload_source': source}
+    overrides = [Parameter(name, value=value) for name, value in parameters.items()]
+    node = kind(context=context, parameter_overrides=overrides)
+    (taker,) = [own for own in node.subscriptions if own.topic_name == f'/{topic}']
+    taken, sources = [], [Node(name, context=other) for name in ('sim', 'driver')]
+    for one in sources:
+        one.create_publisher(taker.msg_type, topic, QoSProfile(depth=10))
+    until(lambda: node.neighbours.is_mixed_on(topic), node)
+    for other_topic in (topic, 'joint_states'):
+        node._refused_if_mixed(other_topic, taken.append)(other_topic)
+    assert taken == ['joint_states']
+    two = f'/{topic} has 2 publishers (/driver, /sim): '  # those of an earlier test may take a while to go
+    until(lambda: (found := node.neighbours.health()) and found.text.startswith(two), node)
+    sources[0].destroy_node()
+    until(lambda: not node.neighbours.problem, node)
+    node._refused_if_mixed(topic, taken.append)(topic)
+    assert taken == ['joint_states', topic]
     for one in (node, sources[1]):
         one.destroy_node()
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from node_testing import Outbox
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.elements.hand_motion import HandMobility, HandState
-from dyn_nodes.launching import ended
 from dyn_nodes.middleware import Parameter
 from dyn_nodes.nodes.diagnostics import ERROR
 from dyn_nodes.nodes.grasp_exchange import GraspExchange
@@ -27,7 +27,7 @@ from dyn_nodes.nodes.object_node import ObjectNode
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.running import RunFailed
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
-from dyn_nodes.share import find_resource
+from roslite.launching import ended
 
 STEP = 5_000_000
 FIXED = HandMobility(np.zeros((3, 3)), np.zeros(3))

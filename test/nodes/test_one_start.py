@@ -9,13 +9,13 @@ import pytest
 from random_machines import random_mechanism
 
 import dyn_nodes as dn
+from dyn_nodes.analysis.sweeps.factors import Case
+from dyn_nodes.analysis.sweeps.sweep_file import load_sweep
+from dyn_nodes.analysis.sweeps.trial import Trials
 from dyn_nodes.commands.build_check import checked_start
 from dyn_nodes.model.equilibrium import NoEquilibriumError
 from dyn_nodes.multibody.base_motion import base_coordinates
 from dyn_nodes.nodes.dynamics_node import DynamicsNode
-from dyn_nodes.sweeps.factors import Case
-from dyn_nodes.sweeps.sweep_file import load_sweep
-from dyn_nodes.sweeps.trial import Trials
 
 SAME = 1e-9
 """Of positions at the start from different entry points, m or rad."""

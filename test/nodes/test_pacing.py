@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from dyn_nodes.launching import ended
 from dyn_nodes.nodes import pacing
 from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE
 from dyn_nodes.nodes.running import RunFailed, RunOver
 from dyn_nodes.nodes.schedule import MOST_CATCH_UP, RealTimeFactor, WallSchedule
+from roslite.launching import ended
 
 PERIOD = 0.001
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from node_testing import JOINTS, imu_message, joint_state
 
 from dyn_nodes.middleware import QoSProfile, message
+from dyn_nodes.monitor.signal_checks import SignalChecks
 from dyn_nodes.nodes import sensing as rooms
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.parameters import ParameterError
@@ -21,10 +23,25 @@ POSITIONS = (0.1, 0.7, -1.4)
 VALUES = {
     'filter_period': 0.001, 'payload': -1.0, 'imu': 'auto', 'use_velocities': True, 'imu_timeout': 0.1,
     'state_timeout': 9.0, 'settling': 0.1, 'crossover_time': 0.5, 'bias_time': 20.0, 'imu_position': [0.0, 0.0, 0.0],
-    'imu_rotation': [0.0, 0.0, 0.0], 'slope_roll': 0.0, 'slope_pitch': 0.0,
+    'imu_rotation': [0.0, 0.0, 0.0], 'slope_roll': 0.0, 'slope_pitch': 0.0, 'stamp_clock': 'other',
     **{f'noise.{name}': 1e-3 for name in ('position', 'velocity', 'gyroscope', 'accelerometer')},
     **{f'density.{name}': 1.0 for name in ('jerk', 'turn', 'felt')},
 }  # fmt: skip
+
+
+class Check:
+    """A test of measurements that finds what it is told to find."""
+
+    def __init__(self):
+        self.found = {}
+
+    are_sound = property(lambda self: not self.found)
+
+    def faults(self):
+        return dict(self.found)
+
+    def clear(self):
+        self.found = {}
 
 
 class Monitor:
@@ -36,6 +53,8 @@ class Monitor:
         self.ground = SimpleNamespace(bias=(0.0, 1e-3, 0.0), resets=3)
         self.payload, self.settled, self.has_imu = 1000.0, True, False
         self.given = []
+        self.joint_checks, self.imu_checks = Check(), Check()
+        self.checks = SignalChecks(self.joint_checks, self.imu_checks)
         self.clear()
 
     def clear(self):
@@ -63,14 +82,20 @@ class Node:
 
     def __init__(self, simulated=False):
         self.subscriptions, self.simulated, self.warnings = {}, simulated, []
-        self.order = []
+        self.order, self.services, self.time = [], {}, 0.0
 
     def create_subscription(self, kind, topic, callback, qos):
         self.order.append(topic)
         self.subscriptions[topic] = qos
 
+    def create_service(self, kind, name, callback):
+        self.services[name] = callback
+
     def get_logger(self):
         return SimpleNamespace(warn=lambda text, **_: self.warnings.append(text), info=lambda text, **_: None)
+
+    def get_clock(self):
+        return SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=round(self.time * 1e9)))
 
     def get_parameter(self, name):
         assert name == 'use_sim_time'
@@ -247,6 +272,7 @@ def test_an_instant_that_comes_twice_is_no_time_that_goes_back(make, filter_peri
 
 
 def test_states_wait_for_the_imu_of_their_instant_and_go_on_without_one_that_is_silent(make):
+    """The margins of joint states of now on a base of 50 ms ago would be wrong by half of their full scale."""
     sensing = make()
     for k in range(4):
         imu(sensing, 0.01 * k)
@@ -258,11 +284,46 @@ def test_states_wait_for_the_imu_of_their_instant_and_go_on_without_one_that_is_
     assert sensing.received == 5
     assert sensing.monitor.order[-2:] == [('imu', 0.04), ('joints', 0.04)]
     assert sensing.used[-1] == 40_000_000
-    state(sensing, 0.05)  # waits for the next ones at most
-    state(sensing, 0.06)
-    assert sensing.monitor.order[-1] == ('joints', 0.05)
-    state(sensing, 0.20)  # 0.17 s after the IMU: it is silent
-    assert sensing.monitor.order[-2:] == [('joints', 0.06), ('joints', 0.2)]
+    for at in (0.05, 0.06, 0.06, 0.07):  # an old message again is no other
+        state(sensing, at)
+    assert sensing.received == 5
+    imu(sensing, 0.05)
+    imu(sensing, 0.06)
+    expected = [('imu', 0.05), ('joints', 0.05), ('imu', 0.06), ('joints', 0.06)]
+    assert sensing.monitor.order[-4:] == expected
+    state(sensing, 0.17)  # 0.11 s after the IMU: it is silent, and what waited for it is passed over
+    assert sensing.monitor.order[-2:] == [('joints', 0.06), ('joints', 0.17)]
+
+
+@pytest.mark.parametrize('simulated', [False, True])
+def test_joint_states_whose_time_goes_back_do_not_wait_for_an_imu_of_before(make, simulated):
+    sensing = make(simulated=simulated)
+    for k in range(4):
+        imu(sensing, 10.0 + 0.01 * k)
+        state(sensing, 10.0 + 0.01 * k)
+    state(sensing, 10.04)  # waits
+    for at in (0.0, 0.01):
+        state(sensing, at)
+        assert sensing.monitor.order[-1] == ('joints', at)
+    assert not sensing.stale
+
+
+@pytest.mark.parametrize('late', [1, 3, 5, 8])
+def test_an_imu_that_comes_late_delays_the_joint_states_by_as_much_and_mixes_no_instants(make, monkeypatch, late):
+    now = [1000.0]
+    monkeypatch.setattr(rooms, 'time', SimpleNamespace(monotonic=lambda: now[0]))
+    sensing = make()
+    for k in range(40):
+        now[0] += 0.01
+        state(sensing, 0.01 * k)
+        if k >= late:
+            imu(sensing, 0.01 * (k - late))
+    assert sensing.age == pytest.approx(0.01 * late)
+    assert sensing.received >= 30 - late
+    given = sensing.monitor.order
+    for before, after in pairwise(given[20:]):
+        assert after == (('joints', before[1]) if before[0] == 'imu' else ('imu', round(before[1] + 0.01, 6)))
+    assert sensing.overdue(1.0, delay=0.04) == (late > 4)
 
 
 def test_an_imu_that_is_due_later_than_the_states_is_not_waited_for(make):
@@ -461,6 +522,67 @@ def test_silence_counts_in_wall_time_and_longer_where_time_is_simulated(make, mo
     assert sensing.stale
 
 
+def aged(sensing, age, imu_age=None):
+    """Give half a second of joint states of an age, s, and of an IMU."""
+    for k in range(50):
+        sensing.node.time = 1.7e9 + 0.01 * k
+        if imu_age is not None:
+            imu(sensing, sensing.node.time - imu_age)
+        state(sensing, sensing.node.time - age)
+    return sensing
+
+
+@pytest.mark.parametrize(
+    ('age', 'text'),
+    [
+        (0.0, ''),
+        (0.19, ''),
+        (-0.01, ''),
+        (0.21, 'joint_states: 0.21 s old: expected 0.2 s at most: nothing is known of the machine'),
+        (-0.03, 'joint_states: stamps are 0.03 s ahead of the clock of this node: expected stamps of its clock'),
+        (-500.0, 'joint_states: stamps are 500.00 s ahead of the clock of this node: expected stamps of its clock'),
+        (1.7e9, 'joint_states: stamps are 1700000000.00 s behind the clock of this node: expected stamps of its clock'),
+    ],
+)
+def test_regular_joint_states_that_are_not_of_now_are_not_trusted_and_their_age_is_named(make, age, text):
+    sensing = aged(make(stamp_clock='node', state_timeout=0.2), age)
+    assert sensing.stale == (not sensing.trustworthy) == bool(text)
+    health = sensing.joint_health()
+    assert health.level == (ERROR if text else OK)
+    assert health.text.startswith(text or 'receiving')
+    assert sensing.overdue(1.0, delay=0.1) == (not -0.02 <= age <= 0.1)
+
+
+@pytest.mark.parametrize('declared', [{'stamp_clock': 'other'}, {'simulated': True}])
+def test_ages_of_another_clock_count_for_nothing_once_it_is_declared(make, declared):
+    sensing = aged(make(**{'stamp_clock': 'node', **declared}), 500.0, 500.0)
+    assert not sensing.stale
+    assert not sensing.overdue(1.0, delay=0.1)
+    assert sensing.imu_received == 50
+
+
+@pytest.mark.parametrize(('imu_age', 'used'), [(0.02, True), (0.3, False), (-0.05, False), (500.0, False)])
+def test_an_imu_that_is_not_of_now_is_not_used_and_counts_as_lost(make, imu_age, used):
+    sensing = aged(make(stamp_clock='node', imu_timeout=0.1), 0.0, imu_age)
+    assert bool(sensing.imu_received) == used
+    sensing.monitor.has_imu = used
+    assert sensing.lost_imu != used
+    if not used:
+        assert sensing.refusals.counts['age'] == 50
+        assert sensing.refusals.last.startswith('imu: ')
+
+
+@pytest.mark.parametrize('simulated', [False, True])
+def test_a_payload_that_nobody_gave_is_named_and_a_warning_on_a_real_machine(make, simulated):
+    sensing = make(simulated=simulated)
+    health = sensing.payload_health()
+    assert health.level == (OK if simulated else WARN)
+    assert '1000 kg of the machine file' in health.text
+    sensing._on_payload(Float64(data=2000.0))
+    assert (sensing.payload_health().level, sensing.payload_health().text) == (OK, '2000 kg')
+    assert make(simulated=simulated, payload=0.0).payload_health().text == '0 kg'
+
+
 def test_results_are_trusted_only_of_a_settled_monitor_with_what_it_needs(make):
     sensing = make()
     state(sensing, 0.0)
@@ -575,3 +697,23 @@ def test_a_payload_of_the_topic_is_checked(make):
     sensing._on_payload(Float64(data=-1.0))
     assert sensing.monitor.payload == 500.0
     assert sensing.refusals.counts == {'payload': 1}
+
+
+@pytest.mark.parametrize(('check', 'name'), [('joint_checks', JOINTS[1]), ('imu_checks', 'gyroscope')])
+def test_measurements_that_failed_a_test_are_not_trusted_until_it_is_acknowledged(make, check, name):
+    sensing = make()
+    state(sensing, 1.0)
+    state(sensing, 1.01)
+    assert sensing.trustworthy
+    getattr(sensing.monitor, check).found = {name: 'it is noisy'}
+    assert not sensing.trustworthy
+    assert sensing.checks.faults() == {name: 'it is noisy'}
+    health = sensing.joint_health() if check == 'joint_checks' else sensing.imu_health()
+    assert health.level == ERROR
+    assert f'{name}: it is noisy' in health.text
+    response = sensing.node.services['~/acknowledge'](None, SimpleNamespace(success=False, message=''))
+    assert response.success
+    assert f'{name}: it is noisy' in response.message
+    assert sensing.trustworthy
+    response = sensing.node.services['~/acknowledge'](None, SimpleNamespace(success=False, message=''))
+    assert response.message == 'there was no fault'

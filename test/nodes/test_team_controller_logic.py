@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from node_testing import Outbox
 
-from dyn_nodes.control.carry import Hold, TeamRun, TeamTrace
 from dyn_nodes.control.carry.formation import RobotState
 from dyn_nodes.elements.hand_motion import HandState
 from dyn_nodes.middleware import Parameter, message
@@ -19,6 +18,7 @@ from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.running import RunOver
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp, stamp_at
 from dyn_nodes.nodes.team_controller_node import TeamControllerNode
+from dyn_nodes.studies.tanner_1998.team_run import Hold, TeamRun, TeamTrace
 
 JointState, PoseStamped = message('sensor_msgs/msg/JointState'), message('geometry_msgs/msg/PoseStamped')
 PERIOD = 0.005

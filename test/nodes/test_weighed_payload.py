@@ -144,6 +144,7 @@ def test_an_interval_of_no_instant_is_refused(weighed):
 @pytest.fixture
 def governor(context):
     values = {'machine': 'log_loader', 'settling': 0.1, 'state_timeout': 9.0, 'payload_source': 'estimated'}
+    values['stamp_clock'] = 'other'
     overrides = [Parameter(name, value=value) for name, value in values.items()]
     return TipOverGovernorNode(context=context, parameter_overrides=overrides)
 
@@ -156,10 +157,11 @@ def test_the_governor_certifies_stops_for_the_bounds_that_were_weighed(governor)
         for k in range(200):
             if bounds:
                 governor.weighed.take(interval(start + 0.01 * k, *bounds, 1))
-            governor._take_weighed()
+            governor._bound_payload()
             governor.sensing._on_joint_states(joint_state(start + 0.01 * k, CLOSE))
         governor.stops.see()
-        return governor.stops.stop(np.zeros(3)).standing * governor.stops.press, governor.stops.press
+        mean = governor.stops.support.mean_push[0]
+        return governor.stops.stop(np.zeros(3)).standing * mean, mean
 
     (rated, mean), (weighed, _) = push(0.0), push(2.1, 4000.0, 4200.0)
     assert governor.sensing.monitor.payload == 4100.0

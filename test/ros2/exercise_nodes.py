@@ -38,8 +38,9 @@ OTHER_MACHINES = {
     'object_node': {'team': 'team_bar'},
     'platform_controller_node': {'machine': 'stewart_platform'},
     'team_controller_node': {'team': 'team_bar'},
+    **{key: {**MACHINE, 'stamp_clock': 'other'} for key in ('stability_monitor_node', 'tip_over_governor_node')},
 }
-"""Of nodes for which that machine is none."""
+"""Of nodes for which that machine is none, or that judge ages: the stamps of the bench count from 0."""
 
 
 def parameters(**values: object) -> list[Parameter]:
@@ -225,7 +226,9 @@ def run_others(bench: Bench) -> None:
         module = importlib.import_module(f'dyn_nodes.nodes.{name}') if name else None
         for kind in vars(module).values() if module else ():
             if isinstance(kind, type) and issubclass(kind, Node) and kind.__module__ == module.__name__:
-                bench.add(kind(parameter_overrides=parameters(**OTHER_MACHINES.get(name, MACHINE))))
+                # the bridge publishes measurements, too, which may have one source in a namespace
+                space = {'namespace': 'bus'} if name == 'can_bridge_node' else {}
+                bench.add(kind(parameter_overrides=parameters(**OTHER_MACHINES.get(name, MACHINE)), **space))
                 bench.others.append(name)
     states = bench.node.create_publisher(JointState, 'joint_states', 10)
     volts = bench.node.create_publisher(Float64MultiArray, 'valve_commands_in', 10)

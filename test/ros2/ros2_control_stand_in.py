@@ -65,6 +65,7 @@ class ControllerManager(Node):
     Attributes:
         sent, kept: command messages published, and held back by the threshold.
         worst: greatest distance of a joint from its reference while the controller is active, rad.
+        greatest: greatest velocity and effort of each joint of `joint_states`, rad/s and N m.
     """
 
     def __init__(self, context: Context) -> None:
@@ -75,6 +76,7 @@ class ControllerManager(Node):
         self.trajectory: Any = None
         self.sent = self.kept = self.heard = 0
         self.worst = 0.0
+        self.greatest: dict[str, tuple[float, float]] = {}
         self._newest: Any = None
         self.create_subscription(String, 'robot_description', self._on_description, latched)
 
@@ -87,6 +89,9 @@ class ControllerManager(Node):
     def _on_states(self, msg: Any) -> None:
         self._newest = msg
         self.heard += 1
+        for name, velocity, effort in zip(msg.name, msg.velocity, msg.effort):
+            before = self.greatest.get(name, (0.0, 0.0))
+            self.greatest[name] = max(before[0], abs(velocity)), max(before[1], abs(effort))
 
     @property
     def positions(self) -> np.ndarray:

@@ -15,7 +15,7 @@ import pytest
 from test_nodes_on_strict_rclpy import console_nodes
 
 ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / 'dyn_nodes'
+PACKAGES = ('dyn_nodes', 'roslite')
 LEFT_OUT = ('.*', 'build', 'install', 'log', 'runs', '__pycache__', '*.egg-info', '*.log')
 #: Import name -> rosdep key in package.xml, where it is no ROS package of that name.
 KEYS = {
@@ -118,13 +118,14 @@ def test_ros2_run_finds_every_node(install: Path) -> None:
     assert all(os.access(program, os.X_OK) for program in programs.iterdir())
 
 
-def test_files_beside_the_code_are_installed(install: Path) -> None:
-    (library,) = install.glob('lib/python3*/site-packages/dyn_nodes')
+@pytest.mark.parametrize('package', PACKAGES)
+def test_files_beside_the_code_are_installed(install: Path, package: str) -> None:
+    (library,) = install.glob(f'lib/python3*/site-packages/{package}')
 
     def files(folder: Path) -> set[str]:
         return {name for name in relative(folder) if not name.endswith('.pyc')}
 
-    assert files(library) == files(source(install) / 'dyn_nodes')
+    assert files(library) == files(source(install) / package)
 
 
 def test_every_entry_point_is_importable_from_the_install_space(
@@ -195,9 +196,9 @@ def test_package_xml_names_what_the_code_imports() -> None:
     named = {depend.name for depend in package.parse_package(str(ROOT / 'package.xml')).exec_depends}
     imported: set[str] = set()
     interfaces: set[str] = set()
-    for path in PACKAGE.rglob('*.py'):
+    for path in (path for name in PACKAGES for path in (ROOT / name).rglob('*.py')):
         text = path.read_text()
-        if 'middleware/embedded' not in str(path):
+        if 'roslite/runtime' not in str(path):
             interfaces |= set(re.findall(r"(?:message|service)\(\s*'(\w+)/(?:msg|srv)/\w+'", text))
             needed = set(re.findall(r"(?<!optional_)message\(\s*'(\w+)/", text))
             assert not needed & OPTIONAL_INTERFACES, path
@@ -206,7 +207,7 @@ def test_package_xml_names_what_the_code_imports() -> None:
                 imported |= {alias.name.partition('.')[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 imported.add((node.module or '').partition('.')[0])
-    foreign = imported - set(sys.stdlib_module_names) - {'dyn_nodes', '__future__'} - OPTIONAL
+    foreign = imported - set(sys.stdlib_module_names) - {*PACKAGES, '__future__'} - OPTIONAL
     assert {KEYS.get(name, name) for name in foreign} <= named
     assert interfaces
     assert interfaces - OPTIONAL_INTERFACES <= named

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from front_end import HUMBLE, JAZZY, problems
 
-from dyn_nodes.launching.interpreter import declared_arguments, interpret
+from dyn_nodes.middleware.launching import declared_arguments, interpret
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / 'launch').glob('*.launch.xml'))

@@ -19,6 +19,8 @@ from patience import patience
 from ros2_control_stand_in import PLUGIN, ControllerManager, Hardware
 
 from dyn_nodes.middleware import Context, Node, QoSProfile, SingleThreadedExecutor, init, message, service
+from dyn_nodes.model import load_machine
+from dyn_nodes.model.named import machine_files
 from dyn_nodes.nodes.machines import machine_of
 
 ROOT = Path(__file__).parents[2]
@@ -145,6 +147,18 @@ def test_a_trajectory_is_followed_within_the_controllers_own_constraints(side: S
     errors = dict(zip(JTC['joints'], np.abs(manager.positions - goal)))
     assert all(error < JTC['constraints'][joint]['goal'] for joint, error in errors.items()), errors
     assert 'holding the joints' in side.health['commands']
+
+
+def test_a_trajectory_that_is_too_fast_for_the_drives_stays_within_their_limits(side: Side) -> None:
+    manager = side.manager
+    manager.activate()
+    manager.follow(manager.positions + np.array([0.8, 0.4, -0.8]), 0.1)
+    side.until(lambda: 'saturated: ' in side.health.get('commands', ''), 'no limit is reported')
+    side.for_seconds(1.0)
+    joints = load_machine(*machine_files('log_loader')).actuated_joints
+    shares = {own.name: manager.greatest[own.name] / np.array([own.velocity_limit, own.effort_limit]) for own in joints}
+    assert all(share.max() <= 1.001 for share in shares.values()), shares
+    assert max(share[0] for share in shares.values()) > 0.5, shares
 
 
 # -- the real ones ---------------------------------------------------------------------------------------------------

@@ -38,8 +38,8 @@ from dyn_nodes.middleware import (
     parameter_value_to_python,
     service,
 )
+from dyn_nodes.middleware.bags import bag_summary
 from dyn_nodes.nodes.transforms import TFMessage
-from dyn_nodes.recording.info import bag_summary
 
 ROOT = Path(__file__).parents[2]
 ARGUMENTS = ('exchange_period:=0.002', 'use_sim_time:=true', 'record:=true', 'monitor:=true', 'governor:=true')

@@ -8,9 +8,9 @@ from functools import cache
 
 import numpy as np
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.period import PlantStoppedError
 from dyn_nodes.simulation.plant import Plant
 

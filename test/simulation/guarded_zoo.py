@@ -6,9 +6,9 @@ import sys
 
 import numpy as np
 
-from dyn_nodes.loops import guarded
+from dyn_nodes.common.loops import guarded
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.plant import Plant
 
 STEPS = 5
@@ -26,7 +26,7 @@ def exercise(name: str) -> None:
         assert np.isfinite(plant.outputs()).any(), name
     plant.servo_efforts(plant.positions, np.zeros(len(plant.joints)))
     if machine.actuators:
-        from dyn_nodes.cosimulation.actuation import ActuatorSystem
+        from dyn_nodes.simulation.cosimulation.actuation import ActuatorSystem
 
         oil = ActuatorSystem(machine)
         n = len(oil.names)

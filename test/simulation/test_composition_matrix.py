@@ -18,17 +18,17 @@ from standing_linkage import LOOP, standing_linkage
 from standing_machines import slider_box
 from tracked_machines import carrier
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.constraints import ConstraintBlocks, Loop, constrained_dynamics
 from dyn_nodes.elements.actuators import ActuatorForces, actuator_elements
 from dyn_nodes.elements.contacts import contact_elements
+from dyn_nodes.elements.forces.joint_elements import joint_elements
+from dyn_nodes.elements.forces.joint_stop import SCALE
 from dyn_nodes.elements.wheel import SprungWheel
-from dyn_nodes.forces.joint_elements import joint_elements
-from dyn_nodes.forces.joint_stop import SCALE
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import Payload
 from dyn_nodes.model.terrain import Rise
 from dyn_nodes.multibody import build_tree
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.assembly import gravity_vector
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 from derivatives import differences
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.constraints import assemble, constrained_dynamics
-from dyn_nodes.cosimulation.actuation import ActuatorSystem
-from dyn_nodes.cosimulation.actuator_exchange import ActuatorExchange
-from dyn_nodes.cosimulation.joint_mobility import JointMobility, mobility_of
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.constraint import End, JointClass, MachineConstraint
 from dyn_nodes.model.machine import Base, Joint, Link
 from dyn_nodes.model.posture import initial_positions, link_poses
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Settings
 from dyn_nodes.simulation.assembly import Assembly
 from dyn_nodes.simulation.constrained_machine import constrained_machine
+from dyn_nodes.simulation.cosimulation.actuation import ActuatorSystem
+from dyn_nodes.simulation.cosimulation.actuator_exchange import ActuatorExchange
+from dyn_nodes.simulation.cosimulation.joint_mobility import JointMobility, mobility_of
 from dyn_nodes.simulation.period import PlantDivergedError
 from dyn_nodes.simulation.plant import Plant
 

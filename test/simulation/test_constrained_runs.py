@@ -17,17 +17,16 @@ from dyn_nodes.constraints import (
     Loop,
     Prescribed,
     constrained_dynamics,
-    flexible_dynamics,
-    hold_pseudo_joints,
     projected_velocity,
     world_frame,
 )
-from dyn_nodes.constraints.flexible import exponential
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.multibody import TreeBuilder
 from dyn_nodes.simulation import Inputs, Settings, System
 from dyn_nodes.simulation.settings import Stabilization
 from dyn_nodes.studies.yesiloglu_2007 import models
+from dyn_nodes.studies.yesiloglu_2007.deficient import hold_pseudo_joints
+from dyn_nodes.studies.yesiloglu_2007.flexible import exponential, flexible_dynamics
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'constraints'))
 

@@ -19,8 +19,7 @@ from dyn_nodes.control.wheel_base import WheelBase
 from dyn_nodes.control.wheel_drive import DriveLimits
 from dyn_nodes.control.wheel_motion import JointValues, WheelMotion
 from dyn_nodes.elements.contacts import contact_elements
-from dyn_nodes.forces.joint_elements import joint_elements
-from dyn_nodes.guards.checks import BOOKS
+from dyn_nodes.elements.forces.joint_elements import joint_elements
 from dyn_nodes.measures import MEASURES
 from dyn_nodes.middleware import deserialize_message
 from dyn_nodes.model import MachineError, load_machine
@@ -30,6 +29,7 @@ from dyn_nodes.multibody.elements import total_force
 from dyn_nodes.nodes.balance_reports import BalanceReports
 from dyn_nodes.simulation import NoEquilibriumError
 from dyn_nodes.simulation.assembly import Assembly, gravity_vector
+from dyn_nodes.simulation.guards.checks import BOOKS
 from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.stability.equilibrium.standing import at_rest
 

@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from dyn_nodes.guards.fastest_motion import Linearization, TooFastError, bound_on_rates
 from dyn_nodes.model import load_machine
+from dyn_nodes.simulation.guards.fastest_motion import Linearization, TooFastError, bound_on_rates
 from dyn_nodes.simulation.plant import Plant
 
 ARM = """<robot name="wrist">

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import dyn_nodes as dn
-from dyn_nodes.batches import run_batch
 from dyn_nodes.simulation import Settings, System, initial_state
+from dyn_nodes.simulation.batches import run_batch
 from dyn_nodes.simulation.period import PlantDivergedError
 from dyn_nodes.simulation.plant import Plant
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dyn_nodes.constraints import ConstraintBlocks, assemble, constrained_dynamics
-from dyn_nodes.constraints.kane import AppliedWrench, kanes_equations
+from dyn_nodes.constraints.kane import AppliedWrench
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.constraints.operational_space import operational_space
 from dyn_nodes.elements.hand import wrench_names
@@ -25,6 +25,7 @@ from dyn_nodes.simulation.assembly import Assembly
 from dyn_nodes.simulation.constrained_machine import initial_guess
 from dyn_nodes.simulation.machine_rows import machine_dynamics
 from dyn_nodes.simulation.plant import check_contact_model
+from dyn_nodes.studies.tanner_1998.kanes_equations import kanes_equations
 
 FORCE, TORQUE = np.array([31.0, -47.0, -59.0]), np.array([3.0, 5.0, -7.0])
 WRENCH = np.concatenate([FORCE, TORQUE])

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dyn_nodes.cosimulation.actuation import ActuatorSystem
-from dyn_nodes.cosimulation.actuator_exchange import ActuatorExchange
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.elements.command_delay import CommandDelay
 from dyn_nodes.model import SharedPump, load_machine
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
+from dyn_nodes.simulation.cosimulation.actuation import ActuatorSystem
+from dyn_nodes.simulation.cosimulation.actuator_exchange import ActuatorExchange
 from dyn_nodes.simulation.plant import Plant
 
 DEAD_TIME = 0.05

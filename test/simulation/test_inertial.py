@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.inertial_sensor import read_imu
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.plant import Plant
 
 PERIOD = 0.5e-3

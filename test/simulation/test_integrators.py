@@ -8,10 +8,9 @@ import pytest
 from log_loader_tasks import P3D, STILL, run
 from scipy.integrate import solve_ivp
 
-from dyn_nodes import integrators
-from dyn_nodes.compile import build_module
-from dyn_nodes.integrators import ADAPTIVE, codes_of, run_dopri5, run_rk4, run_rodas3
-from dyn_nodes.integrators.codes import table_input
+from dyn_nodes.compile import build_module, integrators
+from dyn_nodes.compile.integrators import ADAPTIVE, codes_of, run_dopri5, run_rk4, run_rodas3
+from dyn_nodes.compile.integrators.codes import table_input
 from dyn_nodes.simulation import Inputs, Settings, initial_state
 from dyn_nodes.simulation.march import codes_for
 from dyn_nodes.simulation.settings import FIXED

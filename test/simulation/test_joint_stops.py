@@ -11,7 +11,7 @@ from gear_cases import machine_of_case
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dyn_nodes.forces.joint_stop import DAMPING_RATIO, FREQUENCY, GREATEST_FREQUENCY, JointStop, joint_stops
+from dyn_nodes.elements.forces.joint_stop import DAMPING_RATIO, FREQUENCY, GREATEST_FREQUENCY, JointStop, joint_stops
 from dyn_nodes.model.posture import carrying_inertia, initial_positions, link_poses, moved_inertia
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
 from dyn_nodes.simulation import Inputs, Settings, initial_state

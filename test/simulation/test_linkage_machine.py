@@ -8,10 +8,10 @@ from functools import cache
 import numpy as np
 import pytest
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.linkage_checks import piston_position
 from dyn_nodes.model.machine import Base
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Settings
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 

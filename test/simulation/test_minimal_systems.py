@@ -15,9 +15,9 @@ from dyn_nodes.constraints import (
 )
 from dyn_nodes.constraints.elimination import choose
 from dyn_nodes.constraints.linear import Subspaces
-from dyn_nodes.constraints.minimal_system import MinimalSystem
 from dyn_nodes.simulation import Inputs, Settings, System
-from dyn_nodes.simulation.minimal_run import run_minimal
+from dyn_nodes.studies.formulations.minimal_run import run_minimal
+from dyn_nodes.studies.formulations.minimal_system import MinimalSystem
 from dyn_nodes.studies.freeman_1985 import machines
 from dyn_nodes.studies.yesiloglu_2007 import models, wheeled
 

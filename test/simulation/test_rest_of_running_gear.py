@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 import dyn_nodes as dn
 from dyn_nodes.commands.build_check import checked_start
 from dyn_nodes.commands.machine_summary import static_summary
-from dyn_nodes.forces.joint_stop import default_scale
+from dyn_nodes.elements.forces.joint_stop import default_scale
 from dyn_nodes.model.machine import Machine, Slope
 from dyn_nodes.model.posture import yielding_joints
 from dyn_nodes.nodes.machines import machine_of

@@ -6,8 +6,8 @@ from standing_machines import slider_box
 
 from dyn_nodes.cli import main
 from dyn_nodes.commands.rigid_check import rigid_ground_summary
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
 
 FOUR = {('front_left', 'front_right'), ('front_left', 'rear_left'), ('front_right', 'rear_right'),
         ('rear_left', 'rear_right')}  # fmt: skip

@@ -11,8 +11,8 @@ from rolling_machines import disc, hinge, platform, write
 from scipy.optimize import brentq
 from standing_machines import legged_box
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs
 from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.simulation.rigid_assembly import ContactModelError

@@ -10,12 +10,12 @@ import pytest
 from rolling_machines import GRAVITY, caster_vehicle, disc, friction, hinge, mecanum, platform, write
 from scipy.integrate import solve_ivp
 
+from dyn_nodes.analysis.omni import simulate
 from dyn_nodes.model import MachineError
 from dyn_nodes.model.terrain import Rise
 from dyn_nodes.multibody.omni_vehicle import OmniVehicle, OmniWheel
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state, settle
 from dyn_nodes.simulation.plant import Plant
-from dyn_nodes.studies.omni import simulate
 from dyn_nodes.studies.saha_1991.differential_drive import CasterVehicle
 
 LEFT, RIGHT = -0.06, -0.10  # N m; negative drives ahead in the source

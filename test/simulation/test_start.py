@@ -10,7 +10,7 @@ import pytest
 from random_machines import GEARS, Mechanism, random_mechanism
 
 from dyn_nodes.commands.build_check import TracedSystem, checked_start
-from dyn_nodes.forces.joint_stop import joint_stops
+from dyn_nodes.elements.forces.joint_stop import joint_stops
 from dyn_nodes.model.equilibrium import NoEquilibriumError
 from dyn_nodes.model.machine import Machine, Slope
 from dyn_nodes.multibody.base_motion import base_coordinates

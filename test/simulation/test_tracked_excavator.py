@@ -6,13 +6,13 @@ import casadi as ca
 import numpy as np
 import pytest
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.control.drive_valves import DriveValves
 from dyn_nodes.control.wheel_base import WheelBase
 from dyn_nodes.control.wheel_drive import DriveLimits
 from dyn_nodes.control.wheel_motion import JointValues, WheelMotion
 from dyn_nodes.model import load_machine
 from dyn_nodes.multibody.elements import ContactElement
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.assembly import gravity_vector
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 from dyn_nodes.simulation.plant import Plant

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dyn_nodes.constraints.kane import kanes_equations
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.problems import MachineError
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 from dyn_nodes.simulation.wheel_sets import rolling_rank
+from dyn_nodes.studies.tanner_1998.kanes_equations import kanes_equations
 from dyn_nodes.studies.tanner_1998.wheels import Wheel
 
 RADIUS = 0.1

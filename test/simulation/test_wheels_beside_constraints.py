@@ -13,8 +13,8 @@ from standing_linkage import LOOP, MASSES, standing_linkage, with_lock
 from standing_machines import slider_box
 
 from dyn_nodes.constraints import ConstraintBlocks, ForceObserver, Loop, constrained_dynamics
+from dyn_nodes.elements.forces.joint_elements import joint_elements
 from dyn_nodes.elements.wheel import sprung_wheels
-from dyn_nodes.forces.joint_elements import joint_elements
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import Base, LuGre, Wheel
 from dyn_nodes.model.terrain import Rise
@@ -181,7 +181,7 @@ def test_pin_and_feet_pass_the_check_of_all_forces_inside(plant):
     for _ in range(20):
         plant.advance()
     plant.outputs()
-    q, v = plant._tree_state()
+    q, v = plant.tree_state()
     numbers = plant.system.constraints.numbers(plant.p, plant.x)
     observer = ForceObserver(plant.system.blocks)
     forces = observer.forces(q, v, *plant.constraints.solution(), plant.system.constraints.efforts(plant.u), numbers)

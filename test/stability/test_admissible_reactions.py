@@ -8,6 +8,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from dyn_nodes.stability import Support, admissible_reactions, all_measures, margins
+from dyn_nodes.stability._reaction_kernels import reactions_kernel
 from dyn_nodes.stability.friction_cone import (
     cone_function,
     cone_gradient,
@@ -447,6 +448,13 @@ def test_the_measure_is_the_margin_of_the_wheels_on_their_plane():
     )['admissible']  # fmt: skip
     assert one.value == pytest.approx(found.value[3], abs=1e-9)
     assert one.edges.min() == one.value
+
+
+def test_one_compiled_kernel_serves_the_function_and_the_measure():
+    feet, force = below(FOUR)[[0, 2, 3, 1]], (0.0, 0.0, -600.0)
+    admissible_reactions(feet, np.zeros(3), force, friction=0.7, ranges=False)
+    margins(Support(feet, np.zeros(3), force, np.zeros(3), 60.0, friction=np.full(4, 0.7)), ['admissible'])
+    assert len(reactions_kernel.signatures) == 1
 
 
 def test_without_friction_coefficients_the_measure_is_not_valid():

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.measures import measure
 from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.stability.grip import check_points, friction_use, grip_of
 from dyn_nodes.stability.stance import stance_of

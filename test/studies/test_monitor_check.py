@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from dyn_nodes.analysis.bag_reading import read_bag
-from dyn_nodes.cli import main
-from dyn_nodes.studies.measured_run import (
+from dyn_nodes.analysis.measured_run import (
     PHASES,
     SensorModel,
     full_scale,
@@ -18,7 +17,8 @@ from dyn_nodes.studies.measured_run import (
     work_cycle,
     write_bag,
 )
-from dyn_nodes.studies.monitor_check import CHECKED, deviations, replay
+from dyn_nodes.analysis.monitor_check import CHECKED, deviations, replay
+from dyn_nodes.cli import main
 
 
 @pytest.fixture(scope='module')

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dyn_nodes.analysis.omni import NoTorquesError, drive_torques, simulate, wheel_angles, wheel_motion
 from dyn_nodes.control.platform_path import LinesAndCurve, circle_path, straight_path
 from dyn_nodes.control.torque_distribution import TorqueDistribution
 from dyn_nodes.multibody.omni_vehicle import OmniVehicle
-from dyn_nodes.studies.omni import NoTorquesError, drive_torques, simulate, wheel_angles, wheel_motion
 from dyn_nodes.studies.saha_1991.machines import vehicle
 
 PATH_3 = LinesAndCurve()

@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dyn_nodes.analysis.omni import NoTorquesError, drive_torques
+from dyn_nodes.analysis.omni_config import load_omni_machine
+from dyn_nodes.analysis.omni_levels import run_levels
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.control.platform_path import LinesAndCurve
 from dyn_nodes.control.torque_distribution import TorqueDistribution
 from dyn_nodes.control.waypoint_path import WaypointPath, load_waypoints
 from dyn_nodes.model import MachineError
 from dyn_nodes.multibody.isotropy import characteristic_length, condition_number, scaled
-from dyn_nodes.share import find_resource
-from dyn_nodes.studies.omni import NoTorquesError, drive_torques
-from dyn_nodes.studies.omni_config import load_omni_machine
-from dyn_nodes.studies.omni_levels import run_levels
 
 SOUND = """
 platform: {mass: 32.0, yaw_inertia: 1.7}

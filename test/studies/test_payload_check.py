@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from dyn_nodes.analysis.payload_check import PayloadResult, missed, summary
 from dyn_nodes.cli import main
-from dyn_nodes.studies.payload_check import PayloadResult, missed, summary
 
 
 def result(error=0.0, **changes):

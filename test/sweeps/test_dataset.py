@@ -7,12 +7,12 @@ import pyarrow.parquet as pq
 import pytest
 from small_sweep import SMALL, content, written
 
+from dyn_nodes.analysis.sweeps.driver import run_sweep
+from dyn_nodes.analysis.sweeps.sweep_file import load_sweep
+from dyn_nodes.analysis.sweeps.workers import LocalWorkers
 from dyn_nodes.model.problems import MachineError
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
 from dyn_nodes.stability.observers import balance_observer
-from dyn_nodes.sweeps.driver import run_sweep
-from dyn_nodes.sweeps.sweep_file import load_sweep
-from dyn_nodes.sweeps.workers import LocalWorkers
 
 TEXT = SMALL.replace('sample_period', 'record_period: 0.04\nsample_period').replace('[-4.0, 0.0, 4.0]', '[4.0]')
 

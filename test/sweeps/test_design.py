@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kstest, norm
 
-from dyn_nodes.sweeps.design import Design, Levels, Normal, Span
+from dyn_nodes.analysis.sweeps.design import Design, Levels, Normal, Span
 
 FINITE = st.floats(-1e6, 1e6)
 SPANS = st.tuples(FINITE, st.floats(1e-3, 1e6)).map(lambda own: Span(own[0], own[0] + own[1]))

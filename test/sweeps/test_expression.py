@@ -10,7 +10,7 @@ from draws import reached, reaches
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dyn_nodes.sweeps.expression import DEEPEST, FUNCTIONS, LONGEST, ExpressionError, parse
+from dyn_nodes.analysis.sweeps.expression import DEEPEST, FUNCTIONS, LONGEST, ExpressionError, parse
 
 TIME = np.linspace(0.0, 2.0, 201)
 SIGNALS = {'a': np.sin(3.0 * TIME), 'b': 2.0 + TIME, 'wheel/load': 1.0 - TIME}

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from dyn_nodes.analysis.sweeps.outcomes import OUTCOMES, Observed
 from dyn_nodes.simulation.events import Event
-from dyn_nodes.sweeps.outcomes import OUTCOMES, Observed
 
 TIMES = np.array([0.0, 1.0, 2.0, 3.0])
 STANDING = np.ones((4, 3))

@@ -10,16 +10,16 @@ import pytest
 from small_sweep import SMALL, written
 
 from dyn_nodes import cli
+from dyn_nodes.analysis.sweeps.driver import run_sweep
+from dyn_nodes.analysis.sweeps.replay import ReplayError, worst_runs
+from dyn_nodes.analysis.sweeps.report import read_results
+from dyn_nodes.analysis.sweeps.sweep_file import load_sweep
+from dyn_nodes.analysis.sweeps.trial import Trials
+from dyn_nodes.analysis.sweeps.workers import LocalWorkers
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.control.voltage_profile import load_voltage_profile
 from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
-from dyn_nodes.sweeps.driver import run_sweep
-from dyn_nodes.sweeps.replay import ReplayError, worst_runs
-from dyn_nodes.sweeps.report import read_results
-from dyn_nodes.sweeps.sweep_file import load_sweep
-from dyn_nodes.sweeps.trial import Trials
-from dyn_nodes.sweeps.workers import LocalWorkers
 
 TASK = """name: tasks
 machine: log_loader

@@ -7,13 +7,13 @@ import pyarrow as pa
 import pytest
 from small_sweep import written
 
+from dyn_nodes.analysis.sweeps.design import Design, Levels, Span
+from dyn_nodes.analysis.sweeps.maps import CELLS, boundary, limit_of, map_of
+from dyn_nodes.analysis.sweeps.pictures import draw_indices, draw_map, draw_tornado
+from dyn_nodes.analysis.sweeps.report import Results
+from dyn_nodes.analysis.sweeps.sensitivity import NoIndicesError, indices, swings
+from dyn_nodes.analysis.sweeps.sweep_file import load_sweep
 from dyn_nodes.model.problems import MachineError
-from dyn_nodes.sweeps.design import Design, Levels, Span
-from dyn_nodes.sweeps.maps import CELLS, boundary, limit_of, map_of
-from dyn_nodes.sweeps.pictures import draw_indices, draw_map, draw_tornado
-from dyn_nodes.sweeps.report import Results
-from dyn_nodes.sweeps.sensitivity import NoIndicesError, indices, swings
-from dyn_nodes.sweeps.sweep_file import load_sweep
 
 CIRCLE = Span(-np.pi, np.pi)
 

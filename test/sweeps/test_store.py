@@ -18,13 +18,13 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from dyn_nodes import cli  # noqa: E402
-from dyn_nodes.launching import LaunchError, interpret  # noqa: E402
+from dyn_nodes.analysis.sweeps import driver  # noqa: E402
+from dyn_nodes.analysis.sweeps.replay import LAUNCH, ReplayError, write_replay  # noqa: E402
+from dyn_nodes.analysis.sweeps.report import read_results, write_csv  # noqa: E402
+from dyn_nodes.analysis.sweeps.store import StoreError, read_note  # noqa: E402
+from dyn_nodes.analysis.sweeps.sweep_file import load_sweep  # noqa: E402
+from dyn_nodes.middleware.launching import LaunchError, interpret  # noqa: E402
 from dyn_nodes.model import MachineError  # noqa: E402
-from dyn_nodes.sweeps import driver  # noqa: E402
-from dyn_nodes.sweeps.replay import LAUNCH, ReplayError, write_replay  # noqa: E402
-from dyn_nodes.sweeps.report import read_results, write_csv  # noqa: E402
-from dyn_nodes.sweeps.store import StoreError, read_note  # noqa: E402
-from dyn_nodes.sweeps.sweep_file import load_sweep  # noqa: E402
 from faults import results  # noqa: E402
 
 
@@ -164,7 +164,7 @@ def test_a_part_that_expands_without_end_is_refused_before_it_is_read(directory)
 
 
 def changed_note(directory, change, sums=True):
-    from dyn_nodes.sweeps.note import note_text
+    from dyn_nodes.analysis.sweeps.note import note_text
 
     path = directory / 'sweep.json'
     note = json.loads(path.read_text())

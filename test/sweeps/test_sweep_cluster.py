@@ -16,12 +16,12 @@ from patience import patience
 from small_sweep import content, written
 
 from dyn_nodes import cli
-from dyn_nodes.sweeps.cluster import ClusterError, DaskWorkers
-from dyn_nodes.sweeps.driver import run_sweep
-from dyn_nodes.sweeps.sweep import LEAST_PART
-from dyn_nodes.sweeps.sweep_file import load_sweep
-from dyn_nodes.sweeps.trial import OtherVersionError, run_part
-from dyn_nodes.sweeps.workers import LocalWorkers, order_of
+from dyn_nodes.analysis.sweeps.cluster import ClusterError, DaskWorkers
+from dyn_nodes.analysis.sweeps.driver import run_sweep
+from dyn_nodes.analysis.sweeps.sweep import LEAST_PART
+from dyn_nodes.analysis.sweeps.sweep_file import load_sweep
+from dyn_nodes.analysis.sweeps.trial import OtherVersionError, run_part
+from dyn_nodes.analysis.sweeps.workers import LocalWorkers, order_of
 
 distributed = pytest.importorskip('distributed')
 WORKERS, GONE = 2, 10.0
@@ -190,7 +190,7 @@ def test_a_result_lost_on_its_way_with_the_scheduler_is_the_schedulers_end(tmp_p
 
 
 def test_no_scheduler_is_one_line(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr('dyn_nodes.sweeps.cluster.CONNECT', 1.0)
+    monkeypatch.setattr('dyn_nodes.analysis.sweeps.cluster.CONNECT', 1.0)
     for address in ('tcp://127.0.0.1:9', 'nonsense', 'tcp://127.0.0.1:port'):
         assert cli.main(['sweep', str(written(tmp_path)), '--scheduler', address]) == 1
         text = capsys.readouterr().err.strip()

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from small_sweep import SMALL, written
 
+from dyn_nodes.analysis.sweeps.design import Levels, Normal, Span
+from dyn_nodes.analysis.sweeps.factors import Factor
+from dyn_nodes.analysis.sweeps.sweep_file import load_sweep
+from dyn_nodes.common.share import share_directory
 from dyn_nodes.model.problems import MachineError
-from dyn_nodes.share import share_directory
 from dyn_nodes.simulation import System
-from dyn_nodes.sweeps.design import Levels, Normal, Span
-from dyn_nodes.sweeps.factors import Factor
-from dyn_nodes.sweeps.sweep_file import load_sweep
 
 CASES = [
     # a line by its key, its fault: key, expected, found
@@ -184,6 +184,6 @@ def test_sweeps_of_this_package_are_sweeps(path):
 
 
 def test_the_small_sweep_of_these_tests_has_every_known_outcome():
-    from dyn_nodes.sweeps.outcomes import OUTCOMES
+    from dyn_nodes.analysis.sweeps.outcomes import OUTCOMES
 
     assert all(name in SMALL for name in OUTCOMES)

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from dyn_nodes.analysis.sweeps.design import KINDS
+from dyn_nodes.analysis.sweeps.expression import FUNCTIONS
+from dyn_nodes.analysis.sweeps.outcomes import OUTCOMES
+from dyn_nodes.analysis.sweeps.sweep_file import load_sweep
 from dyn_nodes.cli import build_parser
 from dyn_nodes.model.schema import keys_of
 from dyn_nodes.model.sweep import DesignEntry, FactorEntry, SweepEntries
-from dyn_nodes.sweeps.design import KINDS
-from dyn_nodes.sweeps.expression import FUNCTIONS
-from dyn_nodes.sweeps.outcomes import OUTCOMES
-from dyn_nodes.sweeps.sweep_file import load_sweep
 
 PAGE = (Path(__file__).resolve().parents[2] / 'docs' / 'sweeps.md').read_text()
 KEYS = [key.name for record in (SweepEntries, FactorEntry, DesignEntry) for key in keys_of(record)]

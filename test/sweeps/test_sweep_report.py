@@ -11,12 +11,12 @@ import pytest
 from small_sweep import written
 
 from dyn_nodes import cli
-from dyn_nodes.sweeps.driver import run_sweep
-from dyn_nodes.sweeps.plan import Plan, plan_of
-from dyn_nodes.sweeps.report import read_results, summary
-from dyn_nodes.sweeps.sensitivity import effects
-from dyn_nodes.sweeps.sweep_file import load_sweep
-from dyn_nodes.sweeps.workers import LocalWorkers
+from dyn_nodes.analysis.sweeps.driver import run_sweep
+from dyn_nodes.analysis.sweeps.plan import Plan, plan_of
+from dyn_nodes.analysis.sweeps.report import read_results, summary
+from dyn_nodes.analysis.sweeps.sensitivity import effects
+from dyn_nodes.analysis.sweeps.sweep_file import load_sweep
+from dyn_nodes.analysis.sweeps.workers import LocalWorkers
 
 
 @pytest.fixture(scope='module')

@@ -16,14 +16,14 @@ import pytest
 from patience import patience
 from small_sweep import content, written
 
+from dyn_nodes.analysis.sweeps import workers
+from dyn_nodes.analysis.sweeps.driver import SweepError, run_sweep
+from dyn_nodes.analysis.sweeps.store import Store
+from dyn_nodes.analysis.sweeps.sweep_file import load_sweep
+from dyn_nodes.analysis.sweeps.trial import Trials
+from dyn_nodes.analysis.sweeps.workers import LocalWorkers, WorkersLostError
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
 from dyn_nodes.stability.observers import balance_observer
-from dyn_nodes.sweeps import workers
-from dyn_nodes.sweeps.driver import SweepError, run_sweep
-from dyn_nodes.sweeps.store import Store
-from dyn_nodes.sweeps.sweep_file import load_sweep
-from dyn_nodes.sweeps.trial import Trials
-from dyn_nodes.sweeps.workers import LocalWorkers, WorkersLostError
 
 SAME = 1e-9
 """Runs of a sweep go through lanes, and these go alone: the difference of 0.2 s is rounding."""

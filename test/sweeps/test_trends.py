@@ -8,13 +8,13 @@ from small_sweep import written
 from test_sensitivity import results_of
 
 from dyn_nodes import cli
+from dyn_nodes.analysis.sweeps.design import Design, Levels, Span
+from dyn_nodes.analysis.sweeps.factors import Factor, case_of
+from dyn_nodes.analysis.sweeps.pictures import draw_trends
+from dyn_nodes.analysis.sweeps.sweep_file import load_sweep
+from dyn_nodes.analysis.sweeps.trends import ConditionError, trends
 from dyn_nodes.control.voltage_profile import Segment, VoltageProfile
 from dyn_nodes.model.problems import MachineError
-from dyn_nodes.sweeps.design import Design, Levels, Span
-from dyn_nodes.sweeps.factors import Factor, case_of
-from dyn_nodes.sweeps.pictures import draw_trends
-from dyn_nodes.sweeps.sweep_file import load_sweep
-from dyn_nodes.sweeps.trends import ConditionError, trends
 
 Y, Z = Levels((1.0, 0.5, 2.0)), Levels((0.0, 3.0))
 VARIED = Design('monte_carlo', 200 * 4, 1, (1, 2))

@@ -306,8 +306,8 @@ DIAGNOSTICS = {
     'hydraulic_actuator_node': (),
     'controller_node': ('joint_states', 'commands'),
     'cartesian_controller_node': ('joint_states', 'hand'),
-    'stability_monitor_node': ('joint_states', 'imu', 'stability', 'allowance'),
-    'tip_over_governor_node': ('joint_states', 'imu', 'governor'),
+    'stability_monitor_node': ('joint_states', 'imu', 'stability', 'allowance', 'payload'),
+    'tip_over_governor_node': ('joint_states', 'imu', 'governor', 'payload'),
     'teleop_node': ('gamepad',),
     'can_bridge_node': ('bus', 'signals', 'state'),
 }

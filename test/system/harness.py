@@ -21,6 +21,10 @@ from dyn_nodes.nodes.transforms import TFMessage
 
 DiagnosticArray = message('diagnostic_msgs/msg/DiagnosticArray')
 Process = subprocess.Popen | ForkedProcess
+WATCHING_AGES = (
+    'cartesian_controller_node', 'controller_node', 'electric_actuator_node', 'hydraulic_actuator_node',
+    'platform_controller_node', 'stability_monitor_node', 'tip_over_governor_node', 'vehicle_controller_node',
+)  # fmt: skip
 HAS_FRAMES = TFMessage is not None
 """The wheels of rclpy come without tf2_msgs: nothing is published on /tf there."""
 
@@ -65,7 +69,10 @@ class Processes:
         self.running: dict[str, Process] = {}
 
     def start(self, node: str, remapped: dict[str, str] | None = None, **parameters: object) -> None:
+        """Start a node; one that watches ages is told that the machine is simulated, unless its partner is external."""
         words = ['--ros-args']
+        if node in WATCHING_AGES and parameters.get('partner') != 'external':
+            parameters = {'use_sim_time': True, **parameters}
         for name, topic in (remapped or {}).items():
             words += ['-r', f'{name}:={topic}']
         for name, value in parameters.items():

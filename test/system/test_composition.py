@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from patience import patience
 
-from dyn_nodes.launching import LaunchError
 from dyn_nodes.middleware import RUNTIME
+from dyn_nodes.middleware.bag_reader import compare_bags
+from dyn_nodes.middleware.launching import LaunchError
 from dyn_nodes.nodes import composition_node
-from dyn_nodes.recording.comparison import compare_bags
 
 ROOT = Path(__file__).resolve().parents[2]
 LAUNCH = sorted((ROOT / 'launch').glob('*.launch.xml'))

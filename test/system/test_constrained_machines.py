@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from harness import HAS_FRAMES
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.middleware import DurabilityPolicy, QoSProfile, message
 from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Settings
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 

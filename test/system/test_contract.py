@@ -387,7 +387,7 @@ def test_two_machines_share_nothing_but_diagnostics(probe: Probe) -> None:
 def test_the_bag_of_a_machine_holds_what_its_namespace_published(
     machines: dict[str, Running], probe: Probe, directory: Path
 ) -> None:
-    from dyn_nodes.recording import bag_summary
+    from dyn_nodes.middleware.bags import bag_summary
 
     heard = [(node, output) for node, outputs in OUTPUTS.items() for output in outputs if not output.silent]
     wanted = {full(node, output.topic) for node, output in heard if node not in NAMESPACES}

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from dyn_nodes.control.tip_over_governor import GovernorSettings
+from dyn_nodes.governor.tip_over_governor import GovernorSettings
 from dyn_nodes.middleware import QoSProfile, message
 
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
@@ -54,7 +54,14 @@ def machine(processes, probe, tmp_path):
             processes.start('stability_monitor_node', machine='log_loader', **estimated, prefix='monitor')
         remapped = {'payload/interval': 'monitor/payload/interval'}
         processes.start(
-            'tip_over_governor_node', remapped, **COMMON, **SILENT, **estimated, state_timeout=1.0, neutral_first=False
+            'tip_over_governor_node',
+            remapped,
+            **COMMON,
+            **SILENT,
+            **estimated,
+            state_timeout=1.0,
+            neutral_first=False,
+            motion_check=False,
         )
         processes.start('hydraulic_actuator_node', **COMMON, **SILENT, payload=PAYLOAD)
         processes.start('dynamics_node', **COMMON, **SILENT, payload=PAYLOAD)

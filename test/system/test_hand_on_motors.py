@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from dyn_nodes.cli import main
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.control.hand import hand_of
 from dyn_nodes.middleware import QoSProfile, message
 from dyn_nodes.nodes.machines import machine_of
-from dyn_nodes.share import find_resource
 
 PoseStamped, JointState = message('geometry_msgs/msg/PoseStamped'), message('sensor_msgs/msg/JointState')
 Float64, String = message('std_msgs/msg/Float64'), message('std_msgs/msg/String')

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from dyn_nodes.recording import bag_summary
+from dyn_nodes.middleware.bags import bag_summary
 
 
 def test_the_launch_ends_with_the_run_and_the_bag_holds_its_last_instant(domain, tmp_path):

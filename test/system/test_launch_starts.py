@@ -9,7 +9,7 @@ import sys
 import pytest
 from harness import launched
 
-from dyn_nodes.share import find_resource
+from dyn_nodes.common.share import find_resource
 
 
 def failed(domain: int, *words: str) -> str:

@@ -10,9 +10,9 @@ from domains import next_domain
 from harness import launched
 
 from dyn_nodes.analysis.bag_reading import BagData, read_bag
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.control.voltage_profile import load_voltage_profile
 from dyn_nodes.nodes.machines import machine_of
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.plant import Plant
 
 TASK = """name: both_cylinders

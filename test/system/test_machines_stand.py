@@ -16,7 +16,7 @@ from harness import launched
 
 from dyn_nodes.analysis.bag_reading import BagData, read_bag
 from dyn_nodes.constraints import constrained_dynamics
-from dyn_nodes.launching.interpreter import declared_arguments
+from dyn_nodes.middleware.launching import declared_arguments
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.elements import ContactElement
 from dyn_nodes.nodes.machines import machine_of

@@ -11,11 +11,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dyn_nodes.analysis.measured_run import MeasuredRun, measure, reference_task, work_cycle, write_bag
+from dyn_nodes.analysis.monitor_check import CHECKED, deviations
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.middleware import message
 from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
-from dyn_nodes.studies.measured_run import MeasuredRun, measure, reference_task, work_cycle, write_bag
-from dyn_nodes.studies.monitor_check import CHECKED, deviations
 
 Float64, PointStamped = message('std_msgs/msg/Float64'), message('geometry_msgs/msg/PointStamped')
 SETTLED = 0.5

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from rosbags.highlevel import AnyReader
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.control import load_voltage_profile
 from dyn_nodes.middleware import message, service
 from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
 
 Float64 = message('std_msgs/msg/Float64')

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from harness import launched
 
-from dyn_nodes.launching import interpret
+from dyn_nodes.middleware.launching import interpret
 
 LAUNCH = Path(__file__).resolve().parents[2] / 'launch'
 CONTROLLER, MOTORS, DYNAMICS = 'platform_controller_node', 'electric_actuator_node', 'dynamics_node'

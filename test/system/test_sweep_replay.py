@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from dyn_nodes.analysis.bag_reading import read_bag
-from dyn_nodes.sweeps.driver import run_sweep
-from dyn_nodes.sweeps.replay import worst_runs, write_replay
-from dyn_nodes.sweeps.report import read_results
-from dyn_nodes.sweeps.sweep_file import load_sweep
-from dyn_nodes.sweeps.workers import LocalWorkers
+from dyn_nodes.analysis.sweeps.driver import run_sweep
+from dyn_nodes.analysis.sweeps.replay import worst_runs, write_replay
+from dyn_nodes.analysis.sweeps.report import read_results
+from dyn_nodes.analysis.sweeps.sweep_file import load_sweep
+from dyn_nodes.analysis.sweeps.workers import LocalWorkers
 
 SWEEP = """name: tip_over
 machine: log_loader

@@ -9,11 +9,11 @@ import pytest
 import yaml
 from rosbags.highlevel import AnyReader
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.control import JointTrajectory as JointReferences
 from dyn_nodes.control import TrajectoryPoint, TrajectoryTracker
 from dyn_nodes.middleware import message
 from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.studies.abo_shanab_2003.spatial import swing_case
 

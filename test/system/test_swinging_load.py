@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor
-from dyn_nodes.monitor.braking import BrakingPredictor
-from dyn_nodes.monitor.braking_lanes import KNOWN
-from dyn_nodes.monitor.braking_model import BrakingModel, stand_size, state_size
+from dyn_nodes.governor.campaign.campaign import random_cases
+from dyn_nodes.governor.campaign.cases import box_of
+from dyn_nodes.governor.campaign.governed_run import Rig
+from dyn_nodes.governor.predictor import StopPredictor
+from dyn_nodes.governor.records import SURROUNDINGS, support, support_layout, surroundings
+from dyn_nodes.governor.stop_model import StopModel
+from dyn_nodes.governor.tip_over_governor import GovernorSettings, TipOverGovernor
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.multibody.inertial_sensor import read_imu
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.simulation.plant import Plant
-from dyn_nodes.studies.governed_run import Rig
-from dyn_nodes.studies.governor_campaign import random_cases
-from dyn_nodes.studies.governor_cases import box_of
 
 PERIOD = 0.01
 EXACT = GovernorSettings(delay=0.0, mass_error=0.0, payload_error=0.0)
@@ -91,7 +91,7 @@ class Stand:
     def __init__(self, plant):
         self.plant, machine = plant, plant.machine
         self.monitor = StabilityMonitor(machine, ('zmp',))
-        self.stops = BrakingPredictor(machine, range(3), self.monitor, EXACT)
+        self.stops = StopPredictor(machine, range(3), self.monitor, EXACT)
         index = plant.system.index
         self.places = [index('input', f'{own.name}/voltage') for own in machine.actuators]
         self.loads = [index('output', f'{own.name}/normal_force') for own in machine.ground_contacts]
@@ -146,7 +146,7 @@ def held_out(plant, governed):
     stand = Stand(plant)
     stand.begin(4500.0)
     settings = GovernorSettings()
-    stops = BrakingPredictor(plant.machine, range(3), stand.monitor, settings)
+    stops = StopPredictor(plant.machine, range(3), stand.monitor, settings)
     governor = TipOverGovernor(('boom', 'stick', 'swing'), stops, settings)
     least, angles = np.inf, []
     for number in range(1550):
@@ -178,16 +178,15 @@ def test_the_arm_is_held_at_the_border_and_comes_in_again(plant):
 @pytest.mark.slow
 def test_what_hangs_is_at_rest_where_it_hangs_plumb(machine):
     """The stand at the end of a stop does not depend on where the load swings then."""
-    kernels = BrakingModel(machine).kernels
-    known = np.zeros(KNOWN)
-    known[2], known[3], known[4:13], known[16:] = 9.81, 1500.0, np.eye(3).ravel(), (0.01, -np.inf)
-    wheels = len(machine.supports)
-    state, stand = np.zeros(state_size(machine)), np.zeros(stand_size(machine))
-    stand[5 * wheels : 8 * wheels], stand[-1] = np.random.default_rng(1).normal(size=3 * wheels), 1.0
-    found = np.empty((3, wheels))
+    model, w = StopModel(machine), len(machine.supports)
+    present, stand = surroundings(np.zeros(SURROUNDINGS)), support(np.zeros(support_layout(w).size))
+    present.specific_force[:], present.payload[:], present.axes[:] = (0.0, 0.0, 9.81), 1500.0, np.eye(3)
+    present.step[:], present.least_push[:] = 0.01, -np.inf
+    stand.shares[:], stand.mean_push[:] = np.random.default_rng(1).normal(size=(w, 3)), 1.0
+    state, found = np.zeros(model.layout.size), np.empty((3, w))
     for row, swing in zip(found, ((0.0, 0.0), (0.9, -0.4), (-0.7, 0.8))):
         state[:5] = np.array([0.3, 0.6, -1.2, 0.6 - np.pi / 4 + swing[0], swing[1]])
-        kernels.standing(state, known, stand, row)
+        model.kernels.standing(state, present.vector, stand.vector, row)
     assert found[1] == pytest.approx(found[0], rel=1e-4)
     assert found[2] == pytest.approx(found[0], rel=1e-4)
 

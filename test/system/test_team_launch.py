@@ -15,10 +15,10 @@ import pytest
 from harness import end
 
 from dyn_nodes.commands.rviz_layout import team_layout
-from dyn_nodes.launching import interpret
 from dyn_nodes.middleware import deserialize_message, message
-from dyn_nodes.recording.info import bag_summary
-from dyn_nodes.recording.reading import BagReader
+from dyn_nodes.middleware.bag_reader import BagReader
+from dyn_nodes.middleware.bags import bag_summary
+from dyn_nodes.middleware.launching import interpret
 from dyn_nodes.teams import load_team
 from dyn_nodes.teams.carry_limits import Reserve
 from dyn_nodes.teams.carry_plan import Course, carriage_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dyn_nodes.cosimulation.held_object import HeldHand, HeldObject
+from dyn_nodes.simulation.cosimulation.held_object import HeldHand, HeldObject
 from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.teams import load_team
 from dyn_nodes.teams.carry_limits import Reserve

@@ -9,15 +9,15 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 from dyn_nodes.constraints import ConstraintBlocks
-from dyn_nodes.deformable.condensation import condensed
-from dyn_nodes.deformable.corotation import CorotatedBody
-from dyn_nodes.deformable.finite_elements import assemble
-from dyn_nodes.deformable.grasps import patch
-from dyn_nodes.deformable.material import Material
-from dyn_nodes.deformable.mesh import box_mesh
 from dyn_nodes.multibody import Frame, TreeBuilder
 from dyn_nodes.teams import load_team
 from dyn_nodes.teams.condensed_model import CondensedModel
+from dyn_nodes.teams.deformable.condensation import condensed
+from dyn_nodes.teams.deformable.corotation import CorotatedBody
+from dyn_nodes.teams.deformable.finite_elements import assemble
+from dyn_nodes.teams.deformable.grasps import patch
+from dyn_nodes.teams.deformable.material import Material
+from dyn_nodes.teams.deformable.mesh import box_mesh
 from dyn_nodes.teams.layout import Holding
 from dyn_nodes.teams.object_model import Motion
 from dyn_nodes.teams.robot_model import RobotModel

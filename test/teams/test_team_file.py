@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.model import MachineError
 from dyn_nodes.model.schema import keys_of
 from dyn_nodes.model.team import GraspEntry, ObjectEntry, ObjectPose, RobotEntry, TeamEntries
-from dyn_nodes.share import find_resource
 from dyn_nodes.studies.tanner_1998.team import REACH
 from dyn_nodes.teams import load_team
 from dyn_nodes.teams.reach import fitted
@@ -116,6 +116,14 @@ def test_a_body_on_a_line_lies_upright_where_its_hands_are():
     assert np.linalg.det(rotation) == pytest.approx(1.0)
     assert rotation[2, 1] == pytest.approx(0.0, abs=1e-12)
     assert rotation[2, 2] > 0.7
+
+
+def test_a_body_on_a_line_has_a_place_where_its_hands_coincide():
+    with np.errstate(all='raise'):
+        position, rotation = fitted(np.array([(-0.3, 0.0, 0.0), (0.3, 0.0, 0.0)]), np.ones((2, 3)))
+    np.testing.assert_allclose(position, 1.0)
+    np.testing.assert_allclose(rotation @ rotation.T, np.eye(3), atol=1e-12)
+    assert np.linalg.det(rotation) == pytest.approx(1.0)
 
 
 def test_a_body_with_four_hands_lies_where_they_are():

@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from vehicles import GRAVITY, ROOT, STEP, hold_steering, vehicle
 
 from dyn_nodes.control.wheel_base import WheelBase
-from dyn_nodes.launching import interpret
+from dyn_nodes.middleware.launching import interpret
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 from dyn_nodes.simulation.plant import Plant
 

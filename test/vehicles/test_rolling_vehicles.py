@@ -14,7 +14,7 @@ from dyn_nodes.control.wheel_base import WheelBase
 from dyn_nodes.control.wheel_motion import JointValues, WheelMotion
 from dyn_nodes.control.wheel_run_out import BRAKING
 from dyn_nodes.control.wheel_unit import NoVehicleError
-from dyn_nodes.launching import interpret
+from dyn_nodes.middleware.launching import interpret
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.nodes.machines import machine_of, moving
 from dyn_nodes.simulation.plant import Plant

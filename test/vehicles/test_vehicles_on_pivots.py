@@ -13,12 +13,12 @@ from vehicles import GRAVITY, ROOT, plant, vehicle
 
 from dyn_nodes.cli import main
 from dyn_nodes.commands.machine_summary import machine_summary
+from dyn_nodes.governor.campaign.cases import box_of
 from dyn_nodes.library.machine import Machine
 from dyn_nodes.model import load_machine
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.stability.equilibrium.gear import GearError, running_gear
 from dyn_nodes.stability.equilibrium.tipping import settle
-from dyn_nodes.studies.governor_cases import box_of
 
 LOOSE = {
     'telehandler': ['rear_axle_joint'],

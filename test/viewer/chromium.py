@@ -22,6 +22,10 @@ FLAGS = (
     '--use-gl=angle',
     '--use-angle=swiftshader',
     '--enable-unsafe-swiftshader',
+    # on a busy computer a slow graphics process is not restarted, and a page that lost it may draw again
+    '--disable-gpu-watchdog',
+    '--disable-gpu-process-crash-limit',
+    '--disable-domain-blocking-for-3d-apis',
     '--disable-quic',
     '--no-first-run',
     '--no-default-browser-check',
@@ -50,7 +54,7 @@ def find_chromium() -> str | None:
 
 
 class Chromium:
-    """One browser with one page.
+    """One browser with one page. It draws without a graphics processor, so it has less priority than the nodes.
 
     Attributes:
         requests: addresses of everything that the page asked for.
@@ -64,7 +68,10 @@ class Chromium:
         arguments = [f'--user-data-dir={self.folder}', '--remote-debugging-port=0', f'--window-size={width},{height}']
         self.log = open(Path(self.folder) / 'log', 'wb')  # noqa: SIM115
         self.process = subprocess.Popen(
-            [program, *FLAGS, *arguments, 'about:blank'], stdout=self.log, stderr=self.log, start_new_session=True
+            ['nice', '-n', '4', program, *FLAGS, *arguments, 'about:blank'],
+            stdout=self.log,
+            stderr=self.log,
+            start_new_session=True,
         )
         self.requests: list[str] = []
         self.errors: list[str] = []

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.middleware import message
 from dyn_nodes.nodes.bag_topics import BagTopics
-from dyn_nodes.share import find_resource
 
 SECONDS, STEP = 4.0, 0.02
 LIFT_OFF = 2.0

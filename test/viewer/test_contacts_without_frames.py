@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.model import load_machine
 from dyn_nodes.nodes.viewer_inputs import ViewerInputs
-from dyn_nodes.share import find_resource
 from dyn_nodes.viewer.snapshot import Snapshot
 
 

@@ -9,9 +9,9 @@ from small_bags import LIFT_OFF, SECONDS, write_bag
 
 from dyn_nodes import cli
 from dyn_nodes.measures import measure
+from dyn_nodes.middleware.bags import BagError
 from dyn_nodes.nodes.bag_snapshots import read_replay, stamp_of
 from dyn_nodes.nodes.machines import machine_of
-from dyn_nodes.recording import BagError
 from dyn_nodes.viewer.picture import Camera, Painter, camera_for
 from dyn_nodes.viewer.picture.raster import fill_triangles
 from dyn_nodes.viewer.robot import load_robot

@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from dyn_nodes.common.share import folders_above
 from dyn_nodes.nodes.machines import machine_of
-from dyn_nodes.share import folders_above
 from dyn_nodes.viewer.camera import HAND, LATEST, PATIENCE, PRESETS, SETTLING, WIDE, Cameras, Follower
 from dyn_nodes.viewer.framing import EDGE, excursion, eye_that_sees, visible
 from dyn_nodes.viewer.robot import load_robot

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import collections
 import contextlib
 import http.client
 import os
@@ -23,6 +25,7 @@ from dyn_nodes.viewer.cockpit import Cockpit
 from dyn_nodes.viewer.gate import MOST_PAGES, Gate
 from dyn_nodes.viewer.page_script import BEAT
 from dyn_nodes.viewer.player import Player
+from dyn_nodes.viewer.viser_internals import AnyThreadEvent
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -343,3 +346,42 @@ def test_printed_address_of_the_node_answers_at_once_and_is_not_on_rosout(tmp_pa
         node.terminate()
         node.wait(patience(60))
         node.stdout.close()
+
+
+# -- messages of other threads -----------------------------------------------------------------------------------------
+
+
+def test_a_message_wakes_every_page_while_other_pages_come_and_go():
+    """As `asyncio.Event` does not: it fails while its waiters change, in the thread that sends the message."""
+    woken, changes = [], []
+
+    class Waiters(collections.deque):
+        """Waiters of which one has just come when the first is woken, as its loop may let one at that instant."""
+
+        def __iter__(self):
+            for number, waiter in enumerate(super().__iter__()):
+                yield waiter
+                if not number and changes:
+                    self.append(changes.pop())
+
+    async def stay(event):
+        await event.wait()
+        woken.append(event)
+
+    async def wake(event):
+        event._waiters = Waiters()
+        changes.append(loop.create_future())
+        pages = [asyncio.ensure_future(stay(event)) for _ in range(3)]
+        await asyncio.sleep(0)
+        event.set()
+        await asyncio.wait_for(asyncio.gather(*pages), 10.0)
+
+    loop = asyncio.new_event_loop()
+    try:
+        with pytest.raises(RuntimeError, match='mutated'):
+            loop.run_until_complete(wake(asyncio.Event()))
+        event = AnyThreadEvent()
+        loop.run_until_complete(wake(event))
+        assert woken.count(event) == 3
+    finally:
+        loop.close()

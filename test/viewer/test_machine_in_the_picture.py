@@ -12,9 +12,9 @@ from patience import patience
 from scipy.spatial.transform import Rotation
 
 pytest.importorskip('viser', reason='the viewer needs viser')
+from dyn_nodes.common.share import find_resource, folders_above
 from dyn_nodes.control import load_voltage_profile
 from dyn_nodes.nodes.machines import machine_of
-from dyn_nodes.share import find_resource, folders_above
 from dyn_nodes.simulation import Inputs, System, initial_state
 from dyn_nodes.stability.balance import BalanceObserver
 from dyn_nodes.viewer.cockpit import Cockpit

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from dyn_nodes.share import folders_above
+from dyn_nodes.common.share import folders_above
 from dyn_nodes.simulation.assembly import gravity_vector
 from dyn_nodes.viewer.geometry import ground_rotation, roll_pitch, shortest_turn, yaw_of
 from dyn_nodes.viewer.robot import RobotError, load_robot

@@ -14,13 +14,13 @@ from matplotlib.image import imread
 from node_process import ROOT
 from patience import patience
 
-from dyn_nodes.cosimulation.held_object import HeldHand, HeldObject
 from dyn_nodes.middleware import Context, Node, QoSProfile, SingleThreadedExecutor, init, message
 from dyn_nodes.model.rotations import quaternion_of_matrix
 from dyn_nodes.nodes.object_reports import ObjectReports
 from dyn_nodes.nodes.object_shapes import shape_of
 from dyn_nodes.nodes.transforms import set_quaternion, set_vector
 from dyn_nodes.nodes.viewer_inputs import LATCHED
+from dyn_nodes.simulation.cosimulation.held_object import HeldHand, HeldObject
 from dyn_nodes.teams import load_team
 from dyn_nodes.teams.reach import poses_at_start
 

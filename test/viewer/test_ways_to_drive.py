@@ -57,6 +57,19 @@ def made(context):
         viewer.destroy_node()
 
 
+def test_timers_and_messages_of_other_subscriptions_keep_no_measurement_waiting(made):
+    viewer, done = made('log_loader'), []
+
+    class Busy:
+        def spin_once(self, timeout_sec):
+            done.append(timeout_sec)
+            if len(done) not in (1, 2, 4):
+                viewer.inputs.handled += len(done) < 8
+
+    viewer.take(Busy())
+    assert viewer.inputs.handled == 4
+
+
 def driver_of(viewer):
     page = Page(viewer.cockpit)
     page.number = page.join()

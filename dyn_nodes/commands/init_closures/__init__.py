@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 from dyn_nodes.commands.init_closures import loop_closures_yaml, mjcf, sdf
 from dyn_nodes.commands.init_closures.closure import Closures
+from dyn_nodes.common.textfile import LARGEST_YAML
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.problems import Report
 from dyn_nodes.model.xml_source import parse_xml, read_text
 from dyn_nodes.model.yaml_source import read_yaml
-from dyn_nodes.textfile import LARGEST_YAML
 
 YAML_NAME = 'loop_closures.yaml'
 """File that the SolidWorks exporter writes beside the URDF or into the folder `config` of the package."""

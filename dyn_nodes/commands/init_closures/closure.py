@@ -7,16 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from dyn_nodes.commands.init_joints import Constraint, Loops, constraint_name, unit_rates
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.constraint import WORLD
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.mimic import Mimic
 from dyn_nodes.model.posture import link_poses
 
-Array = NDArray[np.float64]
 Kind = Literal['hinge', 'slider', 'point', 'line', 'frame']
 FINE = 1e-9
 """Rounding of positions, m, and angles, rad."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from lxml.etree import _Element as Element
 from scipy.spatial.transform import Rotation
 
 from dyn_nodes.commands.init_closures.closure import Closures, Pair, hinges_of_points
@@ -18,6 +17,7 @@ from dyn_nodes.model.machine import Array, Machine
 from dyn_nodes.model.mimic import Mimic
 from dyn_nodes.model.posture import link_poses
 from dyn_nodes.model.problems import Report, did_you_mean
+from dyn_nodes.model.xml_source import Element
 
 KINDS = ('connect', 'weld', 'joint')
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-from lxml.etree import _Element as Element
 
 from dyn_nodes.commands.init_closures.closure import Closures, Kind, Pair
 from dyn_nodes.model.constraint import WORLD
@@ -17,6 +16,7 @@ from dyn_nodes.model.machine import Array, Machine
 from dyn_nodes.model.posture import link_poses
 from dyn_nodes.model.problems import Report, did_you_mean
 from dyn_nodes.model.rotations import matrix_of_rpy
+from dyn_nodes.model.xml_source import Element
 
 KINDS: dict[str, Kind] = {
     'revolute': 'hinge',

@@ -8,14 +8,13 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints.blocks import ConstraintBlocks
 from dyn_nodes.constraints.kane.mounts import Mount, MountWrench
 from dyn_nodes.constraints.kane.parts import Part, Placement, ground, part_in, skew
 from dyn_nodes.multibody import Frame
-
-Array = NDArray[np.float64]
 
 
 class AppliedWrench(NamedTuple):

@@ -8,13 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import Frame, Tree
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,12 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.rotations import matrix_of_quaternion
 from dyn_nodes.multibody.tree import Body, Tree
-
-Array = NDArray[np.float64]
 
 
 def skew(vector: Array) -> Array:

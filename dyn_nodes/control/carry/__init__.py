@@ -16,21 +16,17 @@ from dyn_nodes.control.carry.pace import Halfplanes, Profile, braked, fastest
 from dyn_nodes.control.carry.paths import between, figure_of_eight, moved, straight
 from dyn_nodes.control.carry.plan import Plan, Reference, planned
 from dyn_nodes.control.carry.robot import HoldingRobot, RobotNumbers
-from dyn_nodes.control.carry.team_run import Hold, TeamRun, TeamTrace
 
 __all__ = [
     'Formation',
     'Gains',
     'Halfplanes',
-    'Hold',
     'HoldingRobot',
     'Plan',
     'Profile',
     'Reference',
     'RobotNumbers',
     'TeamLaw',
-    'TeamRun',
-    'TeamTrace',
     'between',
     'braked',
     'fastest',

@@ -8,13 +8,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.carry.robot import HoldingRobot
 from dyn_nodes.control.platform_path import PlanarMotion
-from dyn_nodes.deformable.lattice import Lattice
+from dyn_nodes.teams.deformable.lattice import Lattice
 
-Array = NDArray[np.float64]
 MOST_STEPS = 20
 BALANCED = 1e-6
 """Part of internal forces that may be left over."""

@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.carry.formation import Formation, RobotState
 from dyn_nodes.control.carry.plan import Reference
 from dyn_nodes.control.carry.robot import RobotNumbers
 from dyn_nodes.control.number_checks import require_positive
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
+from dyn_nodes.common.arrays import Array
+
 FACETS = 32
 """Of the pyramid inside a friction cone; it loses 0.5 % of the friction."""
 ROUND_OFF = 1e-9

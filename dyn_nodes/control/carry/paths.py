@@ -6,12 +6,11 @@ Any path of a platform will do (`control.platform_path`, `control.waypoint_path`
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.number_checks import require_positive
 from dyn_nodes.control.platform_path import Path, PlanarMotion
-
-Array = NDArray[np.float64]
 
 
 def figure_of_eight(length: float, width: float, heading: float | None = None) -> Path:

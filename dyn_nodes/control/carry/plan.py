@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.carry.formation import Formation, Motion, RobotState
 from dyn_nodes.control.carry.robot import HoldingRobot
 from dyn_nodes.control.platform_path import Path, PlanarMotion
 
-Array = NDArray[np.float64]
 CLOSE = 1e-9
 """Distance at which a hand has reached its place, m."""
 

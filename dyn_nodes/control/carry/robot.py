@@ -14,16 +14,15 @@ from functools import cached_property
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints.blocks import ConstraintBlocks
 from dyn_nodes.constraints.reduced_motion import PointMotion, ReducedMotion
 from dyn_nodes.constraints.rolling import RollingWheel
-from dyn_nodes.deformable.augmented import HandDynamics
 from dyn_nodes.multibody import Frame
 from dyn_nodes.multibody.spatial import Expression, cross
-
-Array = NDArray[np.float64]
+from dyn_nodes.teams.deformable.augmented import HandDynamics
 
 
 class Evaluation:

@@ -11,12 +11,12 @@ from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.hand.kinematics import HandPose
 from dyn_nodes.model.rotations import matrix_of_quaternion, matrix_of_rotation_vector, product, quaternion_of_matrix
 
-Array = NDArray[np.float64]
 LEAST_ANGLE = 1e-6
 """Sine of the angle between chords of an arc below which its three places count as one line."""
 

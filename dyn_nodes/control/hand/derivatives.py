@@ -10,12 +10,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.hand.kinematics import HandKinematics, HandTask
 from dyn_nodes.control.hand.resolved_motion import resolved_acceleration, resolved_jerk, resolved_rate
 
-Array = NDArray[np.float64]
 THIRD = 3
 
 

@@ -13,15 +13,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.hand.kinematics import HandKinematics, HandTask
 from dyn_nodes.control.hand.path import HandMotion
 from dyn_nodes.control.hand.resolved_motion import resolved_acceleration
 from dyn_nodes.control.number_checks import require_not_negative
 from dyn_nodes.multibody.influence import TransferredModel, serial_model
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.hand.kinematics import HandPose
 from dyn_nodes.control.hand.path import HandLimits, HandPath
 from dyn_nodes.control.hand.reference import STILL, HandReference, JointTarget
@@ -16,9 +17,6 @@ from dyn_nodes.control.trajectory import JointReference
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.machine import Actuator
-
-Array = NDArray[np.float64]
-
 
 LONGEST_GAP = 1.0
 """Time without measurements, s, after which the joints are held where they are."""

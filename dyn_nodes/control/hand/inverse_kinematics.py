@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.hand.bounded_step import bounded_step
 from dyn_nodes.control.hand.kinematics import POSITION, HandError, HandKinematics, HandPose, HandTask
 
-Array = NDArray[np.float64]
 LONGEST_STEP = 0.7
 """Greatest change of a joint in one iteration, rad or m."""
 FIRST_DAMPING, GREATEST_DAMPING = 1e-6, 1e12

@@ -6,22 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.errors import UserError
+from dyn_nodes.common.printing import near
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.rotations import matrix_of_rotation_vector, rotation_vector
 from dyn_nodes.multibody.influence import Coefficients, TransferredModel, TreeCoefficients, TreePosition
 from dyn_nodes.multibody.tree import Tree, build_tree
-from dyn_nodes.printing import near
 
-Array = NDArray[np.float64]
 ROWS = ('x', 'y', 'z', 'rx', 'ry', 'rz')
 """Components of a motion of the hand in axes of the base link: velocity of its origin, angular velocity."""
 POSITION, POSE = ROWS[:3], ROWS
 LEAST_JOINTS_OF_A_POSE = 6
 
 
-class HandError(ValueError):
+class HandError(UserError, ValueError):
     """A link, joint or task that does not fit the machine."""
 
 

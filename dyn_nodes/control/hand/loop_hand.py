@@ -15,10 +15,11 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints import Constraint, ConstraintBlocks
 from dyn_nodes.constraints.independent import choose_independent
 from dyn_nodes.constraints.of_machine import constraint_on
-from dyn_nodes.constraints.transfer.rows import RowCoefficients, row_coefficients
+from dyn_nodes.constraints.row_coefficients import RowCoefficients, row_coefficients
 from dyn_nodes.control.hand.kinematics import HandError, HandKinematics, HandPose
 from dyn_nodes.model.constraint import WORLD, MachineConstraint
 from dyn_nodes.model.machine import Machine
@@ -26,7 +27,6 @@ from dyn_nodes.model.posture import initial_positions
 from dyn_nodes.multibody.influence import Coefficients, TransferredModel, TreePosition, serial_model
 from dyn_nodes.multibody.tree import Tree, build_tree
 
-Array = NDArray[np.float64]
 CLOSED = 1e-11
 """Residual at which a loop counts as closed, m or rad, relative to 1 plus the greatest position."""
 NEWTON_STEPS = 12

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.hand.effort_control import loop
 from dyn_nodes.control.hand.follower import HandFollower
 from dyn_nodes.control.hand.resolved_motion import resolved_rate
@@ -15,7 +16,6 @@ from dyn_nodes.control.motor_servo import MotorServo
 from dyn_nodes.control.number_checks import require_not_negative
 from dyn_nodes.control.trajectory import JointReference
 
-Array = NDArray[np.float64]
 Law = Literal['joints', 'hand']
 LAWS: tuple[str, ...] = get_args(Law)
 NEAR_SINGULAR = 1e-2

@@ -8,14 +8,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.hand.curves import Curve, Line, Spline
 from dyn_nodes.control.hand.kinematics import HandPose
 from dyn_nodes.control.hand.timing import JerkTrapezoid
 from dyn_nodes.control.number_checks import require_positive
-
-Array = NDArray[np.float64]
 
 
 class HandMotion(NamedTuple):

@@ -20,8 +20,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.hand.bounded_step import bounded_step
 from dyn_nodes.control.hand.derivatives import THIRD, HandRates, resolved
 from dyn_nodes.control.hand.inverse_kinematics import condition_number, rate_of_rotation_vector
@@ -30,7 +31,6 @@ from dyn_nodes.control.hand.path import HandLimits, HandPath
 from dyn_nodes.control.hand.resolved_motion import pseudo_inverse
 from dyn_nodes.control.number_checks import require_not_negative
 
-Array = NDArray[np.float64]
 HOLDING, TRACKING, SLOWED, STOPPED = 'holding', 'tracking', 'slowed', 'stopped'
 STEPS = 4
 """Newton steps of a period; after them the hand is on its path or cannot be."""

@@ -11,11 +11,10 @@ W the inertia matrix it is the inverse that leaves the dynamics of the hand to t
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.multibody.influence import Coefficients
-
-Array = NDArray[np.float64]
 
 
 def pseudo_inverse(G: ArrayLike, weights: ArrayLike | None = None, damping: float = 0.0) -> Array:

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.hand.effort_control import ArmDynamics
 from dyn_nodes.control.hand.follower import HandFollower
 from dyn_nodes.control.number_checks import require_not_negative, require_positive
@@ -22,7 +23,6 @@ from dyn_nodes.elements import actuator_element
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.machine import Actuator
 
-Array = NDArray[np.float64]
 LEAST_LEVER = 1e-3
 """m/rad; nearer to a dead centre the load is not divided by the lever."""
 

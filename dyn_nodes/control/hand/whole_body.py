@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints.traced_space import TracedSpace
 from dyn_nodes.control.hand.effort_control import LoopGains, loop
 from dyn_nodes.control.hand.kinematics import POSITION, HandKinematics, HandPose, HandTask
 from dyn_nodes.control.hand.path import HandLimits, HandPath
 from dyn_nodes.control.hand.reference import HOLDING, SLOWED, STILL, STOPPED, TRACKING
 
-Array = NDArray[np.float64]
 LATE = 0.99
 """Scale below which the reference counts as slowed."""
 

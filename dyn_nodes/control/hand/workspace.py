@@ -15,13 +15,12 @@ from typing import Protocol
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.hand.kinematics import HandError, HandKinematics, HandTask
 from dyn_nodes.elements.actuators import actuator_elements
 from dyn_nodes.model.machine import Machine
 
-Array = NDArray[np.float64]
 TURN = np.pi
 """A revolute joint without limits is tried over one turn, from -TURN to TURN, rad."""
 SINGULAR = 1e-12

@@ -20,6 +20,10 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from dyn_nodes.elements.forces.contact import ground_axes, kelvin_voigt
+from dyn_nodes.elements.forces.joint import along_joint, joint_motion
+from dyn_nodes.elements.forces.lugre import stribeck
+from dyn_nodes.elements.forces.terrain import ground_at
 from dyn_nodes.elements.wheel import (
     DAMPING_SCALE,
     DEFLECTION_SCALE,
@@ -30,10 +34,6 @@ from dyn_nodes.elements.wheel import (
     XYZ,
     axis_names,
 )
-from dyn_nodes.forces.contact import ground_axes, kelvin_voigt
-from dyn_nodes.forces.joint import along_joint, joint_motion
-from dyn_nodes.forces.lugre import stribeck
-from dyn_nodes.forces.terrain import ground_at
 from dyn_nodes.model.contacts.track import Track, forward
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.wheel import LuGre

@@ -17,36 +17,19 @@ from dyn_nodes.multibody.influence.coefficients import (
     IllConditionedTransferWarning,
     SingularTransferError,
 )
-from dyn_nodes.multibody.influence.compiled import CompiledCoefficients, FrameBatch
-from dyn_nodes.multibody.influence.linearization import (
-    Drives,
-    EffortSlopes,
-    arm_state_space,
-    effort_slopes,
-    in_hand_coordinates,
-)
 from dyn_nodes.multibody.influence.model import SingularInertiaError, TransferredModel, rigid_body_model, serial_model
-from dyn_nodes.multibody.influence.traced import traced_coefficients
 from dyn_nodes.multibody.influence.tree import TreeCoefficients, TreePosition
 
 __all__ = [
     'FLAGGED',
     'REFUSED',
     'Coefficients',
-    'CompiledCoefficients',
-    'Drives',
-    'EffortSlopes',
-    'FrameBatch',
     'IllConditionedTransferWarning',
     'SingularInertiaError',
     'SingularTransferError',
     'TransferredModel',
     'TreeCoefficients',
     'TreePosition',
-    'arm_state_space',
-    'effort_slopes',
-    'in_hand_coordinates',
     'rigid_body_model',
     'serial_model',
-    'traced_coefficients',
 ]

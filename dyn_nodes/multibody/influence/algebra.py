@@ -7,9 +7,9 @@ of the last differentiation first: H[p, m, n] = d G[p, n] / d phi_m, D[p, l, m, 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
+from dyn_nodes.common.arrays import Array
 
 
 def dot_product(A: ArrayLike, C: ArrayLike) -> Array:

@@ -15,18 +15,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.errors import UserError
 from dyn_nodes.multibody.influence.algebra import bilinear, cubic, dot_product, quadratic, sandwich, transposed
 
-Array = NDArray[np.float64]
 FLAGGED = 1e8
 """Condition number of G from which a transfer warns."""
 REFUSED = 1e12
 """Condition number of G from which a transfer is refused."""
 
 
-class SingularTransferError(ValueError):
+class SingularTransferError(UserError, ValueError):
     """Coordinates that do not determine the motion here.
 
     Attributes:

@@ -6,19 +6,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.errors import UserError
 from dyn_nodes.multibody.influence.algebra import dot_product, quadratic, sandwich, turning_power
 from dyn_nodes.multibody.influence.coefficients import Coefficients
 from dyn_nodes.multibody.influence.tree import TreePosition, second
 
-Array = NDArray[np.float64]
 SINGULAR_INERTIA = 1e-13
 """Eigenvalue of I*, relative to the greatest, from which on a motion counts as one without inertia."""
 STILL = np.zeros(3)
 
 
-class SingularInertiaError(ValueError):
+class SingularInertiaError(UserError, ValueError):
     """A motion of the coordinates that moves no inertia: its acceleration is undefined (p. 61 claims there is none)."""
 
 

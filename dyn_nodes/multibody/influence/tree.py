@@ -9,11 +9,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.multibody.influence.coefficients import Coefficients
 from dyn_nodes.multibody.influence_loops import nests
 from dyn_nodes.multibody.tree import Frame, Tree
 
-Array = NDArray[np.float64]
 POINT = ('x', 'y', 'z')
 ROTATION = ('rx', 'ry', 'rz')
 

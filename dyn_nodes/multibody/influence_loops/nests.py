@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import cos, sin
 from typing import Any
 
-from dyn_nodes.loops import kernels_of
+from dyn_nodes.common.loops import kernels_of
 
 kernel = kernels_of(__file__)
 REVOLUTE = 0

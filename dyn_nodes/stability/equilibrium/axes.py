@@ -15,12 +15,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.stability.equilibrium.balance import new_balance
 from dyn_nodes.stability.equilibrium.gear import RunningGear
 from dyn_nodes.stability.equilibrium.states import balance_kernel
 from dyn_nodes.stability.polygon import support_order
 
-Array = NDArray[np.float64]
 TOUCHING = 1e-9
 """Rate of a support or a stop in a motion, m or rad per unit, below which it does not move."""
 AT_STOP = 1e-4

@@ -13,15 +13,15 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.errors import UserError
 from dyn_nodes.model.bodies import Joint
 from dyn_nodes.model.constraint import End, MachineConstraint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import initial_positions, link_poses, moved_links
 from dyn_nodes.stability.equilibrium.balance import ANGULAR, DISTANCE, LINEAR
 
-Array = NDArray[np.float64]
 STOP = 1e4
 """Stiffness of a joint's stop, of the machine's weight times 1 m (over 1 m): it yields 0.1 mm where it carries all."""
 ON_AXIS = 1e-6
@@ -32,7 +32,7 @@ GIVING_WAY = ('passive', 'free', 'flexible')
 X, Y, Z = np.eye(3)
 
 
-class GearError(ValueError):
+class GearError(UserError, ValueError):
     """The equilibrium of a machine on its running gear cannot be computed; the message gives the reason."""
 
 

@@ -14,8 +14,6 @@ from dyn_nodes.model.posture import carrying_links, initial_positions, link_pose
 from dyn_nodes.stability.equilibrium.gear import GearError, RunningGear, neutral, running_gear
 from dyn_nodes.stability.equilibrium.tipping import settle
 
-Array = NDArray[np.float64]
-
 
 def moving_joints(machine: Machine) -> tuple[str, ...]:
     """Return the joints that move supports against the base: those that give way, and driven ones such as of legs."""

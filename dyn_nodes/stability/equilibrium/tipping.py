@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.errors import UserError
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.stability.equilibrium.axes import carrying_supports, tipping_axes
 from dyn_nodes.stability.equilibrium.balance import new_balance
@@ -35,7 +36,6 @@ from dyn_nodes.stability.equilibrium.search import (
 )
 from dyn_nodes.stability.equilibrium.states import ARM, balance_kernel, settle_kernel, tipping_kernel
 
-Array = NDArray[np.float64]
 FINE = 1e-6
 """Step of the load at which the end of a path is found, of the mass of the machine or of 1 rad."""
 MOST = 4.0
@@ -111,7 +111,7 @@ class Tipping:
     fall_axis: AxisInSpace | None
 
 
-class NotStandingError(ValueError):
+class NotStandingError(UserError, ValueError):
     """A machine does not stand in this posture."""
 
 

@@ -1,4 +1,4 @@
-"""Drawings of planar runs, in the house's style (`dyn_nodes.studies.plots`)."""
+"""Drawings of planar runs, in the house's style (`dyn_nodes.analysis.plots`)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dyn_nodes.analysis.drawing import legend, panels
+from dyn_nodes.analysis.plots import AMBER, BLACK, BLUE, GREEN, GREY, LINES, ORANGE, SKY
 from dyn_nodes.studies.abo_shanab_2003.planar import Outcome, profile
-from dyn_nodes.studies.drawing import legend, panels
-from dyn_nodes.studies.plots import AMBER, BLACK, BLUE, GREEN, GREY, LINES, ORANGE, SKY
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,15 +6,14 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.stability import energy_level, longitudinal_margin, planar_energy_level, static_margin
 from dyn_nodes.studies.abo_shanab_2003 import figures
 from dyn_nodes.studies.abo_shanab_2003.planar import Case, Outcome, simulate
 from dyn_nodes.studies.abo_shanab_2003.rigid import front_energy_level
 from dyn_nodes.studies.framework import StudyRun, study
 
-Array = NDArray[np.float64]
 GRAVITY = 9.81
 LENGTH = 5.0  # m, of the base
 EXTENDED = {

@@ -25,10 +25,10 @@ from typing import Any, Literal
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.compile import build_module
-from dyn_nodes.integrators import modes
+from dyn_nodes.compile.integrators import modes
 from dyn_nodes.model.equilibrium import NoEquilibriumError
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
@@ -41,7 +41,6 @@ from dyn_nodes.simulation.initial import hold_joints
 from dyn_nodes.simulation.outputs import traced_outputs
 from dyn_nodes.studies.abo_shanab_2003.pinned import PinnedAssembly, edges_of, relocated
 
-Array = NDArray[np.float64]
 Reference = Literal['edges', 'middle']
 REAR, FRONT, MIDDLE = 'rear', 'front', 'middle'
 MOVING = ('base_z', 'base_pitch')

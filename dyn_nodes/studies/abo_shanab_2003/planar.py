@@ -14,17 +14,17 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.control import Segment, VoltageProfile, load_voltage_profile
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import Karnopp, Machine, Wheel
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
 from dyn_nodes.simulation.hybrid import Event, HybridModel
 from dyn_nodes.studies.abo_shanab_2003.pinned_planar import PinnedPlanarModel
 from dyn_nodes.studies.abo_shanab_2003.printed_friction import PrintedArmDynamics
 from dyn_nodes.studies.abo_shanab_2003.rigid_planar import STANDING, RigidPlanarModel
 
-Array = NDArray[np.float64]
 Contact = Literal['rigid', 'no_skid', 'middle_held', 'friction']
 FrictionModel = Literal['lugre', 'karnopp']
 Arm = Literal['edge', 'ground', 'source']

@@ -6,10 +6,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.control import RecoverOn, SupervisedTask, VoltageProfile, load_voltage_profile
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Settings, initial_state
 from dyn_nodes.stability.observers import balance_observer
 from dyn_nodes.studies.abo_shanab_2003.spatial_runs import SPACING, STEP, SpatialRun, inputs_run, system
@@ -18,7 +18,6 @@ from dyn_nodes.studies.framework import StudyRun, study
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
 ARMS = ('boom', 'stick')
 CLOCK = 8.8
 DURATION = 24.0

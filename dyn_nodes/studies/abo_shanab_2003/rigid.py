@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.stability import planar_energy_level
 from dyn_nodes.studies.abo_shanab_2003 import figures
 from dyn_nodes.studies.abo_shanab_2003.planar import S1, Case, Outcome, planar_machine, simulate
@@ -16,7 +16,6 @@ from dyn_nodes.studies.framework import StudyRun, study
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
 FRONT_ARM, CENTER_BEHIND, CENTER_HEIGHT = 1.0, -2.0, 0.9
 """The front edge ahead of the boom foot, the base's centre of mass behind it and above the ground, m."""
 LEVELS = {

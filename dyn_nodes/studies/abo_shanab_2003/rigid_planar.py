@@ -17,8 +17,9 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints.impact import Impact, plastic_impact
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.assembly import Actuation
@@ -27,7 +28,6 @@ from dyn_nodes.simulation.rigid_assembly import ContactModelError
 from dyn_nodes.simulation.rigid_ground import STANDING, RigidGroundModel
 from dyn_nodes.studies.abo_shanab_2003.pinned import edges_of
 
-Array = NDArray[np.float64]
 DoubleImpact = Literal['stop', 'error']
 REAR, FRONT = 'rear', 'front'
 __all__ = ['FRONT', 'REAR', 'STANDING', 'RigidPlanarModel']

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dyn_nodes.control import ValvePositionLaw
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.studies.abo_shanab_2003 import spatial_figures as draw
 from dyn_nodes.studies.abo_shanab_2003.spatial_runs import (
     FAST_REACH,
@@ -21,9 +20,9 @@ from dyn_nodes.studies.abo_shanab_2003.spatial_runs import (
     profile_run,
 )
 from dyn_nodes.studies.abo_shanab_2003.surveys import spatial_survey
+from dyn_nodes.studies.abo_shanab_2003.valve_law import ValvePositionLaw
 from dyn_nodes.studies.framework import StudyRun, study
 
-Array = NDArray[np.float64]
 SPEEDS = (0.4, 0.6, 0.8, 1.0, 1.1, 1.2, 1.3, 1.4, 1.6)
 ACCELERATIONS = (0.4, 0.4, 0.4, 0.4, 0.4, 0.4, 0.45, 0.5, 0.6)
 SWING_POSTURES = ((45.0, -45.0), (30.0, -60.0))

@@ -10,18 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes import integrators as status_codes
-from dyn_nodes.control import ValvePositionLaw, trapezoid
-from dyn_nodes.integrators import run_rk4
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.share import find_resource
+from dyn_nodes.compile import integrators as status_codes
+from dyn_nodes.compile.integrators import run_rk4
+from dyn_nodes.control import trapezoid
 from dyn_nodes.model import Actuator, Machine, load_machine
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.multibody.elements import symbolic
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
 from dyn_nodes.simulation.tree_dynamics import TreeDynamics
 from dyn_nodes.studies.abo_shanab_2003.line_relief import LineReliefDynamics
+from dyn_nodes.studies.abo_shanab_2003.valve_law import ValvePositionLaw
 
-Array = NDArray[np.float64]
 STEP = 1e-3
 SPACING = 0.01
 Schedule = Mapping[str, Sequence[tuple[float, float, float, float]]]

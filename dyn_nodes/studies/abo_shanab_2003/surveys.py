@@ -17,14 +17,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import fisher_exact
 
+from dyn_nodes.common.arrays import Array, Flags
 from dyn_nodes.studies.abo_shanab_2003.planar import Case, random_manoeuvres, rocks_and_returns, simulate
 from dyn_nodes.studies.abo_shanab_2003.spatial_runs import Schedule, profile_run
 
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 Mapper = Callable[..., list[Any]]
 """Of a function and its cases, and a label, to the results in order: `StudyRun.map`."""
 LEVEL = 0.01

@@ -9,14 +9,14 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Base, InitialState, Joint, Link, Machine, frozen_array
 from dyn_nodes.simulation import System, joint_reaction
 from dyn_nodes.studies.abo_shanab_2003.dh_machines import GRAVITY
 from dyn_nodes.studies.abo_shanab_2003.virtual_link_examples import ThreeLinkChain
 
-Array = NDArray[np.float64]
 CHAIN = ThreeLinkChain(
     (1.0, 0.8, 0.6), (0.5, 0.4, 0.3), (10.0, 8.0, 5.0), (10.0 / 12.0, 8.0 * 0.64 / 12.0, 5.0 * 0.36 / 12.0)
 )

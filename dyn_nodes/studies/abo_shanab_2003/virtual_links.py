@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.simulation import Inputs, JointReaction, Settings
 from dyn_nodes.studies.abo_shanab_2003 import figures, lagrange_euler, three_links
 from dyn_nodes.studies.abo_shanab_2003.dh_machines import GRAVITY, spherical_joint
@@ -14,7 +14,6 @@ from dyn_nodes.studies.abo_shanab_2003.three_links import CHAIN
 from dyn_nodes.studies.abo_shanab_2003.virtual_link_examples import spherical_joint_torque
 from dyn_nodes.studies.framework import StudyRun, study
 
-Array = NDArray[np.float64]
 SPHERICAL = {'mass': 5.0, 'com_height': 0.3, 'inertia': 2.0, 'axial_inertia': 0.7, 'length': 0.4}
 STATES = 200
 STEPS = (1e-3, 2e-3, 5e-3)  # s

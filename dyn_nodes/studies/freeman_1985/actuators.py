@@ -6,22 +6,21 @@ from collections.abc import Callable, Sequence
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
+from dyn_nodes.analysis import drawing
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.control.motor_law import NominalVoltage, TipLoad
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import TreeState
 from dyn_nodes.multibody.elements import ForceElement, PointForce, Symbols
 from dyn_nodes.multibody.spatial import Expression
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.assembly import Assembly
-from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.freeman_1985.arms import A6_A, A6_FORCE, A6_JERK, A6_MOMENT, A6_Q, A6_V
 
-Array = NDArray[np.float64]
 TOOL_LOAD = TipLoad(A6_FORCE, A6_MOMENT)
 DURATION = 0.5
 STEP = 1e-3

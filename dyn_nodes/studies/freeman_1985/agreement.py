@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dyn_nodes.constraints import constrained_dynamics, natural_orthogonal_complement
-from dyn_nodes.constraints.transfer import ParallelMachine, coordinate_transfer
-from dyn_nodes.studies import drawing
+from dyn_nodes.analysis import drawing
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.constraints import constrained_dynamics
+from dyn_nodes.studies.formulations.natural_complement import natural_orthogonal_complement
+from dyn_nodes.studies.formulations.transfer import ParallelMachine, coordinate_transfer
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.freeman_1985.arms import arm_a6
 from dyn_nodes.studies.freeman_1985.consistency import spots
 from dyn_nodes.studies.freeman_1985.machines import MECHANISMS, Mechanism, random_state
 
-Array = NDArray[np.float64]
 STATES = 200
 AGREE = 1e-10
 GRAVITY = (0.3, -0.4, -9.81)

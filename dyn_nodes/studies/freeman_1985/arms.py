@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.multibody import Tree, TreeBuilder
 from dyn_nodes.studies.freeman_1985.chains import LinkMass, SerialChain
 
-Array = NDArray[np.float64]
 QUARTER = np.pi / 2
 
 A6_Q = np.array([0.3, -0.7, 1.1, 0.5, -0.9, 0.2])

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.analysis import drawing
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints import assemble
 from dyn_nodes.multibody.influence import Coefficients, TransferredModel
 from dyn_nodes.multibody.influence.algebra import transposed
-from dyn_nodes.studies import drawing
 from dyn_nodes.studies.freeman_1985.machines import Mechanism
 
-Array = NDArray[np.float64]
 Model = Callable[[Array], tuple[TransferredModel, Coefficients]]
 """From joint positions: a model in some joints, and all joints of the tree by them, in any order."""
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
+from dyn_nodes.analysis import drawing
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.control.state_feedback import linear_quadratic_gain
-from dyn_nodes.linear import Linearizer, Mode
 from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import System, initial_state
-from dyn_nodes.studies import drawing
+from dyn_nodes.simulation.linear import Linearizer, Mode
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.freeman_1985.linear import MotorArm
 
-Array = NDArray[np.float64]
 ALTERNATING = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
 START = np.r_[1e-3 * ALTERNATING, np.zeros(12)]
 """Deviation of the joints, rad, at rest against the path."""

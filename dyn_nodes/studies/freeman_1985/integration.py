@@ -9,18 +9,16 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 from scipy.integrate import ode, solve_ivp
 
-from dyn_nodes import integrators
-from dyn_nodes.compile import CompiledModule, build_module
-from dyn_nodes.integrators import ADAPTIVE, codes_of, run_rk4
+from dyn_nodes.analysis import drawing
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.compile import CompiledModule, build_module, integrators
+from dyn_nodes.compile.integrators import ADAPTIVE, codes_of, run_rk4
 from dyn_nodes.multibody import TreeState, forward_dynamics
-from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.freeman_1985.arms import A3_GRAVITY, A3_Q, arm_a3
 
-Array = NDArray[np.float64]
 START = np.r_[A3_Q, 1.0, -2.0, 3.0]
 KNOTS, TABLE, NOTHING = np.zeros(1), np.zeros((1, 0)), np.zeros(0)
 NO_GUARD, FIRST_STEP, LEAST_STEP = -2.0, 1e-3, 1e-12

@@ -8,29 +8,25 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 from numpy.polynomial import chebyshev
-from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.state_feedback import StateFeedback
 from dyn_nodes.model.actuators import electric
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import TreeState, bias_force, mass_matrix
-from dyn_nodes.multibody.influence import (
-    Coefficients,
+from dyn_nodes.multibody.influence import Coefficients, TreeCoefficients, TreePosition, serial_model
+from dyn_nodes.studies.freeman_1985.actuators import motor_arm, nominal_path
+from dyn_nodes.studies.freeman_1985.arms import A6_FORCE, A6_GRAVITY, A6_MOMENT, arm_a6
+from dyn_nodes.studies.freeman_1985.influence_linearization import (
     Drives,
     EffortSlopes,
-    TreeCoefficients,
-    TreePosition,
     arm_state_space,
     effort_slopes,
     in_hand_coordinates,
-    serial_model,
-    traced_coefficients,
 )
-from dyn_nodes.studies.freeman_1985.actuators import motor_arm, nominal_path
-from dyn_nodes.studies.freeman_1985.arms import A6_FORCE, A6_GRAVITY, A6_MOMENT, arm_a6
+from dyn_nodes.studies.freeman_1985.traced_influence import traced_coefficients
 
-Array = NDArray[np.float64]
 HORIZON = 0.6
 """Of the path, s."""
 DEGREE = 20

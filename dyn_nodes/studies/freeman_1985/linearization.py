@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
-from dyn_nodes.linear import LinearModel
+from dyn_nodes.analysis import drawing
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.multibody import TreeState, inverse_dynamics
-from dyn_nodes.multibody.influence import TreeCoefficients, effort_slopes, serial_model, traced_coefficients
-from dyn_nodes.studies import drawing
+from dyn_nodes.multibody.influence import TreeCoefficients, serial_model
+from dyn_nodes.simulation.linear import LinearModel
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.freeman_1985.arms import (
     A6_A,
@@ -21,9 +21,10 @@ from dyn_nodes.studies.freeman_1985.arms import (
     arm_a6,
 )
 from dyn_nodes.studies.freeman_1985.consistency import spots
+from dyn_nodes.studies.freeman_1985.influence_linearization import effort_slopes
 from dyn_nodes.studies.freeman_1985.linear import MotorArm, tool_load
+from dyn_nodes.studies.freeman_1985.traced_influence import traced_coefficients
 
-Array = NDArray[np.float64]
 PATTERNS = ('RRRRRR', 'RRPRRR', 'RPRRPR')
 STEP = 1e-5
 ALTERNATING = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])

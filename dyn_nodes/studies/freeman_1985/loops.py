@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints import constrained_dynamics
-from dyn_nodes.constraints.transfer import ClosedLoop, close_loop
-from dyn_nodes.constraints.transfer.parallel import PLANE, SPACE
 from dyn_nodes.multibody import Frame
 from dyn_nodes.multibody.influence import Coefficients, TransferredModel, serial_model
+from dyn_nodes.studies.formulations.transfer import ClosedLoop, close_loop
+from dyn_nodes.studies.formulations.transfer.parallel import PLANE, SPACE
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.freeman_1985.consistency import christoffel_defect, sketch
 from dyn_nodes.studies.freeman_1985.machines import Mechanism, bricard, five_bar, slider_crank
 
-Array = NDArray[np.float64]
 RATES, ACCELERATIONS = (2.0, 3.0), (1.0, 0.5)
 """Of crank and end of the five-bar (p. 159), rad/s and rad/s2."""
 LINK_ANGLES = np.radians([70.0, 35.0, -65.0, -90.0])

@@ -11,18 +11,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints import Constraint, ConstraintBlocks, Loop, assemble, world_frame
 from dyn_nodes.constraints.linear import Subspaces
-from dyn_nodes.constraints.transfer import Leg, ParallelMachine
-from dyn_nodes.constraints.transfer.parallel import PLANE, SPACE
 from dyn_nodes.multibody import Frame, Tree, TreeBuilder
 from dyn_nodes.multibody.influence import TreeCoefficients, TreePosition
+from dyn_nodes.studies.formulations.transfer import Leg, ParallelMachine
+from dyn_nodes.studies.formulations.transfer.parallel import PLANE, SPACE
 from dyn_nodes.studies.freeman_1985.chains import LinkMass, SerialChain, planar_chain, rod
 
-Array = NDArray[np.float64]
 QUARTER = np.pi / 2
 TRIANGLE = np.radians([210.0, 330.0, 90.0])
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dyn_nodes.constraints.transfer import LoadDistribution, RedundantMotion
-from dyn_nodes.constraints.transfer.parallel import PLANE
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.multibody.influence import (
     Coefficients,
     SingularTransferError,
     TransferredModel,
 )
+from dyn_nodes.studies.formulations.transfer import LoadDistribution, RedundantMotion
+from dyn_nodes.studies.formulations.transfer.parallel import PLANE
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.freeman_1985.consistency import Model, christoffel_defect, sketch
 from dyn_nodes.studies.freeman_1985.machines import (
@@ -25,8 +25,6 @@ from dyn_nodes.studies.freeman_1985.machines import (
     two_finger_hand,
     walker,
 )
-
-Array = NDArray[np.float64]
 
 
 def by_inputs(own: Mechanism, names: Sequence[str]) -> Model:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.analysis import drawing
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.multibody import Frame, TreeState, inverse_dynamics
 from dyn_nodes.multibody.influence import Coefficients, TreeCoefficients, TreePosition, serial_model
 from dyn_nodes.multibody.influence.algebra import cross_columns, transposed
-from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.freeman_1985.arms import (
     A3_Q,
@@ -23,7 +23,6 @@ from dyn_nodes.studies.freeman_1985.arms import (
 )
 from dyn_nodes.studies.freeman_1985.consistency import spots
 
-Array = NDArray[np.float64]
 PATTERNS = ('RRRRRR', 'RRPRRR', 'RPRRPR', 'PRRPRR')
 STEP = 1e-5
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
-Array = NDArray[np.float64]
+from dyn_nodes.common.arrays import Array
 
 
 @dataclass(frozen=True)

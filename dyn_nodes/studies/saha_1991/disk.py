@@ -5,14 +5,12 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dyn_nodes.studies import drawing
+from dyn_nodes.analysis import drawing
+from dyn_nodes.analysis.plots import LINES
 from dyn_nodes.studies.framework import StudyRun, study
-from dyn_nodes.studies.plots import LINES
 from dyn_nodes.studies.saha_1991.rolling_disk import SCHEMES, DiskRun, RollingDisk
 
-Array = NDArray[np.float64]
 DISK = RollingDisk()
 CIRCLES = {'A': (1.0, -0.5), 'B': (1.8, -1.3), 'C': (4.2, -3.7), 'D': (9.6, -9.1)}
 GENERAL = np.array([0.35, 0.1, 0.2, 0.4, 6.0, -5.0, 0.0, 0.0])

@@ -9,14 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.integrate import cumulative_simpson
 from scipy.spatial.transform import Rotation
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.studies.saha_1991._disk_kernels import EULER, QUATERNION
 from dyn_nodes.studies.saha_1991.rolling_disk import SCHEMES, DiskRun, RollingDisk, frame_matrix, spin_matrix
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -9,16 +9,15 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dyn_nodes.studies import drawing
+from dyn_nodes.analysis import drawing
+from dyn_nodes.analysis.plots import BLUE, GREEN, ORANGE
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.studies.framework import StudyRun, study
-from dyn_nodes.studies.plots import BLUE, GREEN, ORANGE
 from dyn_nodes.studies.saha_1991.disk import CIRCLES, DISK, GENERAL
 from dyn_nodes.studies.saha_1991.disk_motion import disk_motion
 from dyn_nodes.studies.saha_1991.rolling_disk import SCHEMES
 
-Array = NDArray[np.float64]
 REFERENCE = (0.5941674515, -0.0198975168, 0.0163125764)
 """Tilt, rad, and place of the centre, m, after 1 s (specification, 6.7)."""
 STEPS = (0.02, 0.01, 0.005, 0.0025, 0.00125)

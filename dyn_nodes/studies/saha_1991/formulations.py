@@ -10,18 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.constraints import MethodError, natural_orthogonal_complement, system_loops
-from dyn_nodes.constraints.classification import classify_system
+from dyn_nodes.analysis import drawing
+from dyn_nodes.analysis.plots import LINES
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.constraints import MethodError
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.constraints.solve import UNIQUE
-from dyn_nodes.constraints.witnesses import WITNESSES, Answer, Witness, applicable
-from dyn_nodes.studies import drawing
+from dyn_nodes.studies.formulations.natural_complement import natural_orthogonal_complement
+from dyn_nodes.studies.formulations.witnesses import WITNESSES, Answer, Witness, applicable
 from dyn_nodes.studies.framework import StudyRun, study
-from dyn_nodes.studies.plots import LINES
+from dyn_nodes.studies.saha_1991.classification import classify_system
 from dyn_nodes.studies.saha_1991.machines import SPATIAL, State, random_states
+from dyn_nodes.studies.saha_1991.pair_graph import system_loops
 from dyn_nodes.studies.saha_1991.wheeled_vehicles import caster_vehicle
 
-Array = NDArray[np.float64]
 STATES = 200
 AGREE = 1e-10
 REFERENCE = 'multipliers'

@@ -6,12 +6,12 @@ from collections.abc import Callable, Collection, Iterator
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.analysis.omni_config import OmniMachine, load_omni_machine
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.multibody.omni_vehicle import OmniVehicle
-from dyn_nodes.share import find_resource
-from dyn_nodes.studies.omni_config import OmniMachine, load_omni_machine
 from dyn_nodes.studies.saha_1991.wheeled_vehicles import (
     WheeledVehicle,
     axle_vehicle,
@@ -20,7 +20,6 @@ from dyn_nodes.studies.saha_1991.wheeled_vehicles import (
     rolling_disk,
 )
 
-Array = NDArray[np.float64]
 State = tuple[Array, Array, Array]
 TABLES = {3: 'three_wheels', 4: 'four_wheels', 6: 'six_wheels'}
 """Files of tables 4.1 to 4.3 in config/omni, by the number of wheels."""

@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.studies.saha_1991._disk_kernels import (
     EULER,
     GEOMETRY,
@@ -32,7 +33,6 @@ from dyn_nodes.studies.saha_1991._disk_kernels import (
     run_disk,
 )
 
-Array = NDArray[np.float64]
 Scheme = Literal['F1', 'F2', 'F3', 'F4', 'F5', 'D1', 'D2', 'D3', 'D4', 'D5', 'I1', 'I2']
 SCHEMES: dict[str, tuple[int, int, int]] = {
     'F1': (0, EULER, GEOMETRY),

@@ -9,17 +9,17 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
+from dyn_nodes.analysis import drawing
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.platform_path import LinesAndCurve, PlanarMotion, circle_path
-from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.saha_1991.differential_drive import CasterVehicle
 from dyn_nodes.studies.saha_1991.traced_vehicle import Plan, TracedVehicle, driven, plan
 from dyn_nodes.studies.saha_1991.wheeled_vehicles import axle_vehicle, caster_vehicle
 
-Array = NDArray[np.float64]
 TIMES = np.linspace(0.0, 60.0, 6001)
 AHEAD, RADIUS = CasterVehicle().ahead, 5.0
 """Mass centre of the caster vehicle ahead of its axle, and of the circle, m."""

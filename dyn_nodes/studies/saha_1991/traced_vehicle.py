@@ -11,15 +11,15 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 from scipy.interpolate import CubicSpline
 
-from dyn_nodes.constraints import natural_orthogonal_complement
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.platform_path import PlanarMotion
+from dyn_nodes.studies.formulations.natural_complement import natural_orthogonal_complement
 from dyn_nodes.studies.saha_1991.wheeled_vehicles import WheeledVehicle
 
-Array = NDArray[np.float64]
 BASE = ('x', 'y', 'yaw')
 
 

@@ -5,21 +5,20 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.analysis import drawing
+from dyn_nodes.analysis.omni import NoTorquesError, drive_torques, simulate, wheel_motion
+from dyn_nodes.analysis.plots import LINES
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.platform_path import LinesAndCurve, circle_path, straight_path
 from dyn_nodes.control.torque_distribution import TorqueDistribution
 from dyn_nodes.multibody.isotropic_design import condition_map
 from dyn_nodes.multibody.isotropy import characteristic_length, condition_number, scaled, symmetric_layout
 from dyn_nodes.multibody.omni_vehicle import OmniVehicle
-from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
-from dyn_nodes.studies.omni import NoTorquesError, drive_torques, simulate, wheel_motion
-from dyn_nodes.studies.plots import LINES
 from dyn_nodes.studies.saha_1991.differential_drive import AxleMotion, CasterVehicle, DrivenAxle
 from dyn_nodes.studies.saha_1991.machines import isotropic_vehicle, vehicle
 
-Array = NDArray[np.float64]
 TIMES = np.linspace(0.0, 60.0, 3001)
 PATH_3 = LinesAndCurve()
 CASES: tuple[tuple[str, int, tuple[int, ...] | None, dict[int, float], tuple[float, ...]], ...] = (

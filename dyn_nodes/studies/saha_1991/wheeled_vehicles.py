@@ -14,19 +14,18 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints.blocks import ConstraintBlocks
 from dyn_nodes.constraints.joints import Lock
-from dyn_nodes.constraints.rollers import RollerWheel
 from dyn_nodes.constraints.rolling import RollingWheel
 from dyn_nodes.constraints.rows import Constraint
 from dyn_nodes.multibody import TreeBuilder
 from dyn_nodes.multibody.omni_vehicle import OmniVehicle
 from dyn_nodes.studies.saha_1991.differential_drive import CasterVehicle, DrivenAxle
+from dyn_nodes.studies.saha_1991.rollers import RollerWheel
 from dyn_nodes.studies.saha_1991.rolling_disk import RollingDisk
 
-Array = NDArray[np.float64]
 Base = Literal['chain', 'free']
 X, Y, Z = np.eye(3)
 STANDARD_GRAVITY = 9.81

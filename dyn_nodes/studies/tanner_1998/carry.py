@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.tanner_1998.robot import WHEELS
 from dyn_nodes.studies.tanner_1998.team import BAR, POSTURE, Team, facing
 from dyn_nodes.studies.tanner_1998.team_runs import Moving, TeamState, moving, run
 from dyn_nodes.studies.tanner_1998.vehicle import ARM, RADIUS, rm_1
 
-Array = NDArray[np.float64]
 MOTIONS = ((0.3, 0.2, (0.1, 0.2, -0.1)), (-0.3, 0.1, (-0.2, 0.1, 0.15)))
 """Speed of the axle, m/s, rate of turning and rates of the arm, rad/s, of each robot at the start of the free runs."""
 STIFFNESS, DAMPING = np.array([60.0, 80.0, 40.0]), np.array([12.0, 16.0, 8.0])

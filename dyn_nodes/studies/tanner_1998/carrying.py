@@ -8,31 +8,20 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dyn_nodes.control.carry import (
-    Formation,
-    Gains,
-    Hold,
-    HoldingRobot,
-    Plan,
-    Profile,
-    TeamLaw,
-    TeamRun,
-    TeamTrace,
-)
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.control.carry import Formation, Gains, HoldingRobot, Plan, Profile, TeamLaw
 from dyn_nodes.control.carry.formation import RobotState
-from dyn_nodes.control.carry.team_run import Instant, TeamState
 from dyn_nodes.control.platform_path import Path
-from dyn_nodes.deformable.lattice import Lattice
 from dyn_nodes.multibody import Frame
 from dyn_nodes.stability import AdmissibleReactions
 from dyn_nodes.studies.tanner_1998.robot import FRICTION, HEIGHT, MOUNT
 from dyn_nodes.studies.tanner_1998.team import POSTURE, REACH
+from dyn_nodes.studies.tanner_1998.team_run import Hold, Instant, TeamRun, TeamState, TeamTrace
 from dyn_nodes.studies.tanner_1998.vehicle import ARM, rm_1
 from dyn_nodes.teams.carry_limits import Ability, Reserve, reactions
+from dyn_nodes.teams.deformable.lattice import Lattice
 
-Array = NDArray[np.float64]
 ACTUATED = ('left', 'right', *ARM)
 MOST = np.array([12.0, 12.0, 40.0, 60.0, 30.0])
 """Greatest efforts of wheels and joints, N m."""

@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dyn_nodes.constraints import constrained_dynamics, natural_orthogonal_complement
-from dyn_nodes.constraints.kane import KaneEquations, KanesEquations, kanes_equations, link_speeds
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.constraints import constrained_dynamics
+from dyn_nodes.constraints.kane import KaneEquations
 from dyn_nodes.constraints.kane.parts import part_in
-from dyn_nodes.constraints.witnesses import WITNESSES
 from dyn_nodes.multibody import Frame
+from dyn_nodes.studies.formulations.natural_complement import natural_orthogonal_complement
+from dyn_nodes.studies.formulations.witnesses import WITNESSES
 from dyn_nodes.studies.framework import StudyRun, study
+from dyn_nodes.studies.tanner_1998.generalized_speeds import link_speeds
+from dyn_nodes.studies.tanner_1998.kanes_equations import KanesEquations, kanes_equations
 from dyn_nodes.studies.tanner_1998.robot import AXLE, WHEELS
 from dyn_nodes.studies.tanner_1998.runs import Ended, by_kane, by_multipliers, swinging
 from dyn_nodes.studies.tanner_1998.vehicle import (
@@ -33,7 +36,6 @@ from dyn_nodes.studies.tanner_1998.vehicle import (
     steered_robot,
 )
 
-Array = NDArray[np.float64]
 STATES = 200
 AGREE = 1e-12
 ROUND_OFF = 1e-10

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from dyn_nodes.deformable.condensation import HeldBody, condensed
-from dyn_nodes.deformable.finite_elements import FiniteElements, assemble
-from dyn_nodes.deformable.grasps import Grasp, patch
-from dyn_nodes.deformable.lattice_fit import fit_masses
-from dyn_nodes.deformable.material import Material
-from dyn_nodes.deformable.mesh import box_mesh
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.tanner_1998.team import BAR, TRIANGLE, Team, facing
 from dyn_nodes.studies.tanner_1998.vehicle import rm_1
+from dyn_nodes.teams.deformable.condensation import HeldBody, condensed
+from dyn_nodes.teams.deformable.finite_elements import FiniteElements, assemble
+from dyn_nodes.teams.deformable.grasps import Grasp, patch
+from dyn_nodes.teams.deformable.lattice_fit import fit_masses
+from dyn_nodes.teams.deformable.material import Material
+from dyn_nodes.teams.deformable.mesh import box_mesh
 
 SOFT = Material(young_modulus=1e5, poisson_ratio=0.3, density=100.0, damping=200.0)
 SHEET = Material(young_modulus=1e6, poisson_ratio=0.3, density=200.0)

@@ -11,21 +11,20 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.carry import Gains, TeamLaw
-from dyn_nodes.cosimulation.held_object import Grip, HeldHand, HeldObject
-from dyn_nodes.deformable.skin import skin_of
 from dyn_nodes.simulation.assembly import gravity_vector
+from dyn_nodes.simulation.cosimulation.held_object import Grip, HeldHand, HeldObject
 from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.tanner_1998.robot import FRICTION
 from dyn_nodes.teams import Team, load_team
 from dyn_nodes.teams.carry_limits import Reserve
 from dyn_nodes.teams.carry_plan import CarryPlan, Course, carriage_of
+from dyn_nodes.teams.deformable.skin import skin_of
 from dyn_nodes.teams.holding import Holder, holders_of
 
-Array = NDArray[np.float64]
 TEAM, PLATE = 'team_triangle', 'triangle'
 PERIOD, STEP = 0.005, 5e-4
 """Of the exchange between robots and plate, and of the integration, s."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from dyn_nodes.analysis import drawing
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.stability import admissible_reactions
 from dyn_nodes.stability.friction_cone import (
     cone_function,
@@ -16,7 +17,6 @@ from dyn_nodes.stability.friction_cone import (
     lateral_chord,
     necessary_lateral_check,
 )
-from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.tanner_1998.robot import (
     ARM_LEFT,
@@ -31,7 +31,6 @@ from dyn_nodes.studies.tanner_1998.robot import (
     reactions,
 )
 
-Array = NDArray[np.float64]
 FOUR = np.array([(0.35, 0.30), (0.35, -0.30), (-0.35, 0.30), (-0.35, -0.30)])
 MASS, RADIUS = 60.0, 0.1
 WHEEL_NAMES = ('left', 'right', 'castor')

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.stability import AdmissibleReactions, admissible_reactions
 
-Array = NDArray[np.float64]
 GRAVITY = np.array([0.0, 0.0, -9.81])
 HEIGHT = 0.3
 """Of the vehicle's centre of mass above the ground, m."""

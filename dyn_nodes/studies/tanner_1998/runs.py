@@ -6,15 +6,14 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from scipy.linalg import qr
 
-from dyn_nodes.constraints.kane import kanes_equations
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints.linear import rank_of
+from dyn_nodes.studies.tanner_1998.kanes_equations import kanes_equations
 from dyn_nodes.studies.tanner_1998.vehicle import SPEEDS, Robot
 
-Array = NDArray[np.float64]
 Torques = Callable[[float], Array]
 
 

@@ -8,16 +8,16 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dyn_nodes.constraints.kane import AppliedWrench, KaneEquations, KanesEquations, kanes_equations
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.constraints.kane import AppliedWrench, KaneEquations
 from dyn_nodes.constraints.operational_space import operational_space
-from dyn_nodes.deformable.augmented import HandDynamics, Held, augmented_object, saddle_point
-from dyn_nodes.deformable.lattice import Lattice, chain
+from dyn_nodes.studies.tanner_1998.kanes_equations import KanesEquations, kanes_equations
 from dyn_nodes.studies.tanner_1998.robot import GRAVITY
 from dyn_nodes.studies.tanner_1998.vehicle import SPEEDS, axle_speeds, rm_1
+from dyn_nodes.teams.deformable.augmented import HandDynamics, Held, augmented_object, saddle_point
+from dyn_nodes.teams.deformable.lattice import Lattice, chain
 
-Array = NDArray[np.float64]
 HALF = 11
 """x, y, yaw, arm (6) and independent speeds (5) of a robot in the state of a run."""
 TURNS = ('yaw', 'pitch', 'roll')

@@ -13,16 +13,15 @@ from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints.reduced_motion import ReducedMotion
-from dyn_nodes.deformable.augmented import HandDynamics, Held, augmented_object
 from dyn_nodes.studies.tanner_1998.robot import GRAVITY
 from dyn_nodes.studies.tanner_1998.team import HALF, Team
 from dyn_nodes.studies.tanner_1998.vehicle import ARM, S0, SPEEDS, rm_1
+from dyn_nodes.teams.deformable.augmented import HandDynamics, Held, augmented_object
 
-Array = NDArray[np.float64]
 SHAPES = ((5, 5), (5,), (11, 5), (3, 5), (3,), (3,), (11,))
 """Of the parts of `Moving` that are traced."""
 

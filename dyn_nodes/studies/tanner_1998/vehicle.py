@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints import ConstraintBlocks, RollingWheel
 from dyn_nodes.constraints.kane import Mount, mount_at
 from dyn_nodes.constraints.kane.mounts import FixedMass
@@ -21,7 +22,6 @@ from dyn_nodes.constraints.steering import HeadingSteering
 from dyn_nodes.multibody import Frame, TreeBuilder
 from dyn_nodes.studies.tanner_1998.robot import AXLE, CENTERS, GRAVITY, HEIGHT, INERTIAS, LINKS, MASSES, MOUNT, WHEELS
 
-Array = NDArray[np.float64]
 X, Y, Z = np.eye(3)
 RADIUS = 0.1
 ARM = ('q1', 'q2', 'q3')

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from dyn_nodes.common.arrays import Array
+
 RANK_TOLERANCE = 1e-9
 
 

@@ -10,17 +10,16 @@ from collections.abc import Callable, Mapping
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints import RollingArm
 from dyn_nodes.constraints.rows import Constraint
-from dyn_nodes.forces.joint_spring import JointSpring
+from dyn_nodes.elements.forces.joint_spring import JointSpring
 from dyn_nodes.multibody import TreeBuilder
 from dyn_nodes.multibody.spatial import Expression
 from dyn_nodes.studies.yesiloglu_2007.models import Model, X, Y, Z
 
-Array = NDArray[np.float64]
 GRAVITY = 9.81
 SPRUNG, PITCH_INERTIA, ROLL_INERTIA, YAW_INERTIA = 1200.0, 1800.0, 400.0, 2000.0
 COM_HEIGHT, WHEELBASE, TRACK = 0.55, 2.6, 1.5

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import block_diag, null_space
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints import ConstraintBlocks, Lock, Loop, Prescribed
 from dyn_nodes.multibody import TreeBuilder
 from dyn_nodes.multibody.tree import JointKind
 
-Array = NDArray[np.float64]
 Z = (0.0, 0.0, 1.0)
 BODIES = ('c', 'd', 'e', 'f')
 PLACES = {

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import expm
 
+from dyn_nodes.analysis import drawing
 from dyn_nodes.constraints import analyse
 from dyn_nodes.simulation import Run, Settings, System
-from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.yesiloglu_2007 import car, car_topology
 
-Array = NDArray[np.float64]
 FRONT = ('front_left', 'front_right')
 SAMPLES = 201
 

@@ -16,18 +16,17 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints import Coupling, Loop, Prescribed, world_frame
 from dyn_nodes.constraints.rows import Constraint
-from dyn_nodes.forces.joint_spring import JointSpring
+from dyn_nodes.elements.forces.joint_spring import JointSpring
 from dyn_nodes.multibody import Frame, Tree, TreeBuilder, TreeState
 from dyn_nodes.multibody.elements import ForceElement, Symbols
 from dyn_nodes.multibody.spatial import Expression, cross, dot
 from dyn_nodes.studies.yesiloglu_2007 import car
 from dyn_nodes.studies.yesiloglu_2007.models import X, Y, Z
 
-Array = NDArray[np.float64]
 TREAD, ROD = 3.0, 2.0
 """kg; assumed."""
 CREEP_ACROSS = {'front': 55e3, 'rear': 65e3}

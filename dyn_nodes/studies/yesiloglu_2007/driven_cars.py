@@ -7,18 +7,17 @@ from functools import lru_cache
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.linalg import expm
 from scipy.spatial.transform import Rotation
 
+from dyn_nodes.analysis import drawing
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints import ConstraintBlocks, ForceObserver, analyse
 from dyn_nodes.simulation import Inputs, Run, Settings, System
-from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.yesiloglu_2007 import car, driven_car, single_track
 
-Array = NDArray[np.float64]
 DOWN = (0.0, 0.0, -car.GRAVITY)
 DRIVES = tuple(f'{name}_spin' for name in car.CORNERS)
 REAR = ('rear_left', 'rear_right')

@@ -5,26 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from dyn_nodes.constraints import (
-    METHODS,
-    MethodError,
-    analyse,
-    constrained_dynamics,
-    hold_pseudo_joints,
-    subspace_dynamics,
-)
+from dyn_nodes.analysis import drawing
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.constraints import METHODS, MethodError, analyse, constrained_dynamics
 from dyn_nodes.simulation import Inputs, Run, Settings, System
-from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.yesiloglu_2007 import models
+from dyn_nodes.studies.yesiloglu_2007.deficient import hold_pseudo_joints, subspace_dynamics
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
 G = 9.81
 OUT_OF_PLANE = tuple(f'arm_{arm}_{suffix}' for arm in (1, 2) for suffix, _, _ in models.OUT_OF_PLANE)
 

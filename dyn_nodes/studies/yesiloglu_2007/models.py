@@ -9,15 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints import ConstraintBlocks, Loop
 from dyn_nodes.constraints.rows import Constraint
-from dyn_nodes.forces.joint_spring import JointSpring
+from dyn_nodes.elements.forces.joint_spring import JointSpring
 from dyn_nodes.multibody import Tree, TreeBuilder
 from dyn_nodes.multibody.tree import JointKind
 
-Array = NDArray[np.float64]
 X, Y, Z = np.eye(3)
 GRAVITY_DOWN_Y = (0.0, -9.81, 0.0)
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dyn_nodes.constraints import ConstraintBlocks, analyse, constrained_dynamics, flexible_dynamics
+from dyn_nodes.analysis import drawing
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.constraints import ConstraintBlocks, analyse, constrained_dynamics
 from dyn_nodes.simulation import Inputs, Run, Settings, System
-from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.yesiloglu_2007 import models
+from dyn_nodes.studies.yesiloglu_2007.flexible import flexible_dynamics
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
 DURATION, SAMPLE, STEP = 200.0, 0.25, 5e-3  # s
 SPEC = 'spec 6.5'
 # the specification's coordinates and energies: base angle, x, y; arms; load x, y; T; U

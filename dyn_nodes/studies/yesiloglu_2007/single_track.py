@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.studies.yesiloglu_2007 import car
 from dyn_nodes.studies.yesiloglu_2007.driven_car import CREEP_ACROSS, LEAN, PIN_DISTANCE, ROD, STEERING_ARM, TREAD
 
-Array = NDArray[np.float64]
 Steer = Callable[[float], float]
 ROD_AHEAD = 0.5 * car.WHEELBASE - STEERING_ARM * float(np.cos(LEAN))
 UNSPRUNG, TREADS = 4 * car.UNSPRUNG + ROD, 4 * TREAD

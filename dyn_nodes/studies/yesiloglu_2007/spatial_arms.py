@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from dyn_nodes.analysis import drawing
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints import (
     METHODS,
     ConstraintBlocks,
@@ -15,11 +16,9 @@ from dyn_nodes.constraints import (
     projected_velocity,
 )
 from dyn_nodes.simulation import Inputs, Settings, System
-from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.yesiloglu_2007 import models
 
-Array = NDArray[np.float64]
 SPEC = 'spec 6.4'
 WRENCHES = (
     *(-0.9658324961, 1.4075015774, -0.6049298086, -7.4898934406, 1.7779829244, -11.7212954397),

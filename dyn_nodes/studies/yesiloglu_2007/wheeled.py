@@ -10,14 +10,13 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints import Lock, RollingArm, RollingWheel
 from dyn_nodes.constraints.rows import Constraint
 from dyn_nodes.multibody import Tree, TreeBuilder
 from dyn_nodes.studies.yesiloglu_2007.models import Model, X, Y, Z, turn_y
 
-Array = NDArray[np.float64]
 Form = Literal['arm', 'contact']
 GRAVITY = (0.0, 0.0, -9.81)
 DISC_MASS, DISC_RADIUS = 10.0, 0.3

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.analysis import drawing
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints import ConstraintBlocks, analyse, constrained_dynamics
 from dyn_nodes.simulation import Inputs, Run, Settings, System
-from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.yesiloglu_2007 import wheeled
 from dyn_nodes.studies.yesiloglu_2007.models import Model
 
-Array = NDArray[np.float64]
 CART_CASES = {'B-1 forward': (0.5, 0.5), 'B-2 centre': (-0.5, 0.5), 'B-3 off centre': (0.25, 0.5)}
 
 

@@ -6,12 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.viewer.camera import PRESETS
 from dyn_nodes.viewer.framing import FIELD_OF_VIEW, directions, distance_to_show, visible
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.common.errors import UserError
 from dyn_nodes.viewer.geometry import ground_rotation, rotation_of
 from dyn_nodes.viewer.picture.camera import camera_for
 from dyn_nodes.viewer.picture.painter import Painter
@@ -24,7 +25,7 @@ NO_DITHER: Any = 0
 """Pillow's numbers; their names differ between its versions."""
 
 
-class FilmError(ValueError):
+class FilmError(UserError, ValueError):
     """A film that can't be made; one line."""
 
 

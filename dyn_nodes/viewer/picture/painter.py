@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.measures import in_order, measure_of
 from dyn_nodes.viewer.colours import BAND, DARK, GREEN, GREY, RED, WHITE, Rgb, ink_on
 from dyn_nodes.viewer.gauges import Scale, number, worst_band
@@ -19,7 +20,6 @@ from dyn_nodes.viewer.robot import Robot
 from dyn_nodes.viewer.scene import SKY_BOTTOM, SKY_TOP, colour_of, critical_edge, edge_measure
 from dyn_nodes.viewer.snapshot import Snapshot
 
-Array = NDArray[np.float64]
 FINE = 2
 """Pixels are drawn so many times finer across and down, and averaged."""
 SUN = np.array((-0.35, -0.55, 0.76))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dyn_nodes.loops import kernels_of
+from dyn_nodes.common.loops import kernels_of
 
 kernel = kernels_of(__file__)
 

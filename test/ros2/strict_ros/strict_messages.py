@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from rosbags.interfaces import Nodetype
 
-from dyn_nodes.middleware.embedded import types as runtime
+from roslite.runtime import types as runtime
 
 FLOAT_BOUNDS = {'float32': 3.402823466e38, 'float64': 1.7976931348623157e308}
 TYPE_CODES = {

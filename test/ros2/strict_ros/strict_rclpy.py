@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import strict_messages
 
-from dyn_nodes.middleware.embedded import api, exceptions, executor, qos, task, time
-from dyn_nodes.middleware.embedded import clock as clocks
-from dyn_nodes.middleware.embedded import context as contexts
-from dyn_nodes.middleware.embedded import parameters as values
+from roslite.runtime import api, exceptions, executor, qos, task, time
+from roslite.runtime import clock as clocks
+from roslite.runtime import context as contexts
+from roslite.runtime import parameters as values
 
 RELEASE = os.environ.get('STRICT_ROS_RELEASE', 'jazzy')
 HUMBLE = RELEASE == 'humble'

@@ -6,8 +6,8 @@ import math
 import pytest
 from matplotlib.figure import Figure
 
-from dyn_nodes.commands.study import add_parser, run
 from dyn_nodes.studies import framework
+from dyn_nodes.studies.command import add_parser, run
 from dyn_nodes.studies.framework import Study, StudyRun, Workers, as_json, load_studies, run_studies, run_study, select
 from dyn_nodes.studies.page import write_figures, write_page
 

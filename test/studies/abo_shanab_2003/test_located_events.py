@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from dyn_nodes.cosimulation.actuation import ActuatorSystem
-from dyn_nodes.cosimulation.actuator_exchange import ActuatorExchange
-from dyn_nodes.hydraulics.linkage import piston
+from dyn_nodes.common.share import find_resource
+from dyn_nodes.elements.hydraulics.linkage import piston
 from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
+from dyn_nodes.simulation.cosimulation.actuation import ActuatorSystem
+from dyn_nodes.simulation.cosimulation.actuator_exchange import ActuatorExchange
 from dyn_nodes.studies.abo_shanab_2003.planar import (
     P1,
     friction_system,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dyn_nodes.control import ValvePositionLaw
 from dyn_nodes.simulation import initial_state
 from dyn_nodes.studies.abo_shanab_2003.spatial import (
     ACCELERATIONS,
@@ -18,6 +17,7 @@ from dyn_nodes.studies.abo_shanab_2003.spatial import (
     swing_reference,
 )
 from dyn_nodes.studies.abo_shanab_2003.spatial_runs import Led, led_run, system
+from dyn_nodes.studies.abo_shanab_2003.valve_law import ValvePositionLaw
 
 
 def test_the_reference_turns_once_and_lies_on_the_smooth_one_at_its_knots():

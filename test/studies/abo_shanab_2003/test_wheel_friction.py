@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dyn_nodes.forces import karnopp, lugre
+from dyn_nodes.common.share import find_resource
+from dyn_nodes.elements.forces import karnopp, lugre
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import Karnopp, LuGre
-from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, NoEquilibriumError, Settings, System, initial_state
 from dyn_nodes.studies.abo_shanab_2003.friction import LEVEL_PEAKS, LEVELS, TABLE
 from dyn_nodes.studies.abo_shanab_2003.planar import P1, P2, Case, friction_system, simulate

@@ -7,10 +7,10 @@ import pytest
 from printed_numbers import matches
 
 from dyn_nodes.control.state_feedback import linear_quadratic_gain, placed_gain
-from dyn_nodes.linear import LinearModel
-from dyn_nodes.multibody.influence import effort_slopes
+from dyn_nodes.simulation.linear import LinearModel
 from dyn_nodes.studies.freeman_1985 import linear
 from dyn_nodes.studies.freeman_1985.arms import A6_A, A6_Q, A6_V
+from dyn_nodes.studies.freeman_1985.influence_linearization import effort_slopes
 
 DIGITS = 1e-7
 

@@ -12,10 +12,10 @@ import yaml
 from printed_numbers import matches, upper
 
 from dyn_nodes.constraints import assemble
-from dyn_nodes.constraints.transfer import close_loop
-from dyn_nodes.constraints.transfer.parallel import PLANE
 from dyn_nodes.multibody import Frame
 from dyn_nodes.multibody.influence import serial_model
+from dyn_nodes.studies.formulations.transfer import close_loop
+from dyn_nodes.studies.formulations.transfer.parallel import PLANE
 from dyn_nodes.studies.freeman_1985.loops import dyad
 from dyn_nodes.studies.freeman_1985.machines import bricard, five_bar, slider_crank
 

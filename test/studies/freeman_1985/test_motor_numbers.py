@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from printed_numbers import matches
 
+from dyn_nodes.common.share import find_resource
 from dyn_nodes.control.motor_law import MotorLaw, NominalVoltage
 from dyn_nodes.model import load_machine
 from dyn_nodes.multibody import build_tree
-from dyn_nodes.share import find_resource
 from dyn_nodes.studies.freeman_1985.actuators import TOOL_LOAD, nominal_path
 from dyn_nodes.studies.freeman_1985.arms import A6_Q, arm_a6
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from printed_numbers import matches, upper
 
-from dyn_nodes.constraints.transfer import LoadDistribution, RedundantMotion, minimum_energy_inverse
-from dyn_nodes.constraints.transfer.parallel import PLANE
 from dyn_nodes.multibody.influence import Coefficients, TransferredModel, serial_model
+from dyn_nodes.studies.formulations.transfer import LoadDistribution, RedundantMotion, minimum_energy_inverse
+from dyn_nodes.studies.formulations.transfer.parallel import PLANE
 from dyn_nodes.studies.freeman_1985.machines import (
     hybrid_device,
     redundant_device,

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from dyn_nodes.constraints.kane import kanes_equations
 from dyn_nodes.constraints.kane.parts import Part
 from dyn_nodes.constraints.operational_space import operational_space
 from dyn_nodes.studies.framework import Study, run_study
 from dyn_nodes.studies.tanner_1998 import kane
 from dyn_nodes.studies.tanner_1998.kane import reference
+from dyn_nodes.studies.tanner_1998.kanes_equations import kanes_equations
 from dyn_nodes.studies.tanner_1998.operational import operational
 from dyn_nodes.studies.tanner_1998.runs import by_kane, by_multipliers, swinging
 from dyn_nodes.studies.tanner_1998.team_runs import moving

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dyn_nodes.deformable.augmented import augmented_object, saddle_point
 from dyn_nodes.stability import admissible_reactions
 from dyn_nodes.studies.framework import Study, run_study
 from dyn_nodes.studies.tanner_1998 import objects
 from dyn_nodes.studies.tanner_1998.robot import WHEELS
 from dyn_nodes.studies.tanner_1998.team import BAR, TRIANGLE, Team, facing
 from dyn_nodes.studies.tanner_1998.vehicle import rm_1
+from dyn_nodes.teams.deformable.augmented import augmented_object, saddle_point
 
 PAIR, TRIO = Team(BAR), Team(TRIANGLE)
 PAIR_START = facing(BAR, [(0.3, 0.2, (0.1, 0.2, -0.1)), (-0.3, 0.1, (-0.2, 0.1, 0.15))])

@@ -11,15 +11,15 @@ import strict_rclpy as strict
 strict_messages.install()
 
 # underscores: setting a module as its parent's attribute would hide these
-from dyn_nodes.middleware.embedded import api as _api  # noqa: E402
-from dyn_nodes.middleware.embedded import context as _contexts  # noqa: E402
-from dyn_nodes.middleware.embedded import exceptions as _exceptions  # noqa: E402
-from dyn_nodes.middleware.embedded import executor as _executor  # noqa: E402
-from dyn_nodes.middleware.embedded import qos as _qos  # noqa: E402
-from dyn_nodes.middleware.embedded import qos_overriding as _overriding  # noqa: E402
-from dyn_nodes.middleware.embedded import subscription as _subscription  # noqa: E402
-from dyn_nodes.middleware.embedded import task as _task  # noqa: E402
-from dyn_nodes.middleware.embedded import time as _time  # noqa: E402
+from roslite.runtime import api as _api  # noqa: E402
+from roslite.runtime import context as _contexts  # noqa: E402
+from roslite.runtime import exceptions as _exceptions  # noqa: E402
+from roslite.runtime import executor as _executor  # noqa: E402
+from roslite.runtime import qos as _qos  # noqa: E402
+from roslite.runtime import qos_overriding as _overriding  # noqa: E402
+from roslite.runtime import subscription as _subscription  # noqa: E402
+from roslite.runtime import task as _task  # noqa: E402
+from roslite.runtime import time as _time  # noqa: E402
 
 _PLACES = {
     '': (strict, 'init shutdown try_shutdown spin spin_once spin_until_future_complete'),

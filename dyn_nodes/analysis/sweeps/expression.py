@@ -1,0 +1,292 @@
+"""Expressions over the signals of a run: a small grammar with its own reader.
+
+    max("boom/head_pressure") / 1e6
+    duration_below(min_of("front_left/normal_force", "rear_left/normal_force"), 1000)
+
+A signal is a state, an output or `time`. Its name stands in double quotes, or alone where it is a word. The text of a
+file is taken apart into tokens and becomes a tree of operations from the tables below; it never becomes code.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.errors import UserError
+
+Signals = Callable[[str], Array]
+"""Returns a signal (t,) by name."""
+
+LONGEST, DEEPEST = 500, 40
+"""Characters and nesting of an expression."""
+TIME = 'time'
+
+
+class ExpressionError(UserError, ValueError):
+    """A text that is no expression of this grammar; `expected` and `found` say why."""
+
+    def __init__(self, expected: str, found: str) -> None:
+        super().__init__(f'expected {expected}, found {found}')
+        self.expected, self.found = expected, found
+
+
+def _integral(time: Array, values: Array) -> float:
+    return float(np.sum(0.5 * (values[1:] + values[:-1]) * np.diff(time)))
+
+
+def _duration(time: Array, condition: NDArray[np.bool_]) -> float:
+    """Time over which a condition holds at the beginning of each interval, s."""
+    return float(np.sum(np.diff(time)[condition[:-1]]))
+
+
+def _first_time(time: Array, condition: NDArray[np.bool_]) -> float:
+    return float(time[np.argmax(condition)]) if condition.any() else math.nan
+
+
+class _Function(NamedTuple):
+    """A function.
+
+    Attributes:
+        operands: their number; the least one where `many`.
+        call: with the operands; where `reduces`, with the times (t,) before them, all operands signals (t,).
+        reduces: gives a number of the run.
+    """
+
+    operands: int
+    call: Callable[..., Any]
+    reduces: bool = False
+    many: bool = False
+
+
+FUNCTIONS: Mapping[str, _Function] = {
+    'min': _Function(1, lambda t, x: float(np.min(x)), True),
+    'max': _Function(1, lambda t, x: float(np.max(x)), True),
+    'mean': _Function(1, lambda t, x: _integral(t, x) / (t[-1] - t[0]) if t[-1] > t[0] else float(x[0]), True),
+    'first': _Function(1, lambda t, x: float(x[0]), True),
+    'last': _Function(1, lambda t, x: float(x[-1]), True),
+    'integral': _Function(1, _integral, True),
+    'time_of_min': _Function(1, lambda t, x: float(t[np.argmin(x)]), True),
+    'time_of_max': _Function(1, lambda t, x: float(t[np.argmax(x)]), True),
+    'first_time_below': _Function(2, lambda t, x, y: _first_time(t, x < y), True),
+    'first_time_above': _Function(2, lambda t, x, y: _first_time(t, x > y), True),
+    'duration_below': _Function(2, lambda t, x, y: _duration(t, x < y), True),
+    'duration_above': _Function(2, lambda t, x, y: _duration(t, x > y), True),
+    'min_of': _Function(2, lambda *x: np.minimum.reduce(np.broadcast_arrays(*x)), many=True),
+    'max_of': _Function(2, lambda *x: np.maximum.reduce(np.broadcast_arrays(*x)), many=True),
+    'abs': _Function(1, np.abs),
+    'sqrt': _Function(1, np.sqrt),
+    'exp': _Function(1, np.exp),
+    'log': _Function(1, np.log),
+    'sin': _Function(1, np.sin),
+    'cos': _Function(1, np.cos),
+    'hypot': _Function(2, np.hypot),
+}
+"""Functions by name; the first group makes a number of a signal."""
+_BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
+    '+': np.add,
+    '-': np.subtract,
+    '*': np.multiply,
+    '/': np.divide,
+    '^': np.power,
+}
+CONSTANTS = {'pi': math.pi}
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A tree of operations.
+
+    Attributes:
+        text: as written.
+        root: number, `Signal` or `Call`.
+    """
+
+    text: str
+    root: float | Signal | Call
+
+    @property
+    def signals(self) -> tuple[str, ...]:
+        """Names of the signals that it reads, each once; `time` is none."""
+        return tuple(dict.fromkeys(name for name in _names(self.root) if name != TIME))
+
+    def value(self, time: Array, signals: Signals) -> float:
+        """Return the number of a run whose times are (t,), s; NaN or inf where the operations give it."""
+        with np.errstate(all='ignore'):
+            return float(_value(self.root, time, signals))
+
+
+@dataclass(frozen=True)
+class Signal:
+    """A signal by name."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """An operation: a name of `FUNCTIONS`, or a sign, and its operands."""
+
+    name: str
+    operands: tuple[float | Signal | Call, ...]
+
+
+def parse(text: str) -> Expression:
+    """Return the expression of a text.
+
+    Raises:
+        ExpressionError: another grammar, an unknown function, a wrong number of arguments, a result that is a signal.
+    """
+    if len(text) > LONGEST:
+        raise ExpressionError(f'at most {LONGEST} characters', f'{len(text)}')
+    root = _Parser(text).whole()
+    if _is_signal(root):
+        raise ExpressionError('a number of the run, such as max(...) of a signal', f'a signal: {text[:60]!r}')
+    return Expression(text, root)
+
+
+def _names(node: float | Signal | Call) -> Iterator[str]:
+    if isinstance(node, Signal):
+        yield node.name
+    elif isinstance(node, Call):
+        for own in node.operands:
+            yield from _names(own)
+
+
+def _is_signal(node: float | Signal | Call) -> bool:
+    if isinstance(node, Call):
+        known = FUNCTIONS.get(node.name)
+        return not (known is not None and known.reduces) and any(map(_is_signal, node.operands))
+    return isinstance(node, Signal)
+
+
+def _value(node: float | Signal | Call, time: Array, signals: Signals) -> Any:
+    if isinstance(node, Signal):
+        return time if node.name == TIME else signals(node.name)
+    if not isinstance(node, Call):
+        return node
+    operands = [_value(own, time, signals) for own in node.operands]
+    if node.name in _BINARY:
+        return _BINARY[node.name](*operands)
+    if node.name == 'negative':
+        return -operands[0]
+    function = FUNCTIONS[node.name]
+    if function.reduces:
+        return function.call(time, *(np.broadcast_to(own, time.shape) for own in operands))
+    return function.call(*operands)
+
+
+_TOKEN = re.compile(
+    r'\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_]\w*)|"(?P<quoted>[^"]+)"|(?P<sign>[-+*/^(),]))'
+)
+
+
+def _tokens(text: str) -> list[tuple[str, str]]:
+    found, place = [], 0
+    while text[place:].strip():
+        match = _TOKEN.match(text, place)
+        if match is None or match.lastgroup is None:
+            raise ExpressionError(
+                'a number, a name, a "name" or one of + - * / ^ ( ) ,', repr(text[place:][:20].strip())
+            )
+        found.append((match.lastgroup, match[match.lastgroup]))
+        place = match.end()
+    return found
+
+
+class _Parser:
+    """Reads sums of products of powers, by recursive descent."""
+
+    def __init__(self, text: str) -> None:
+        self.tokens, self.place, self.depth = _tokens(text), 0, 0
+
+    def whole(self) -> float | Signal | Call:
+        node = self._sum()
+        if self.place < len(self.tokens):
+            raise ExpressionError('the end, or a sign', repr(self.tokens[self.place][1]))
+        return node
+
+    def _take(self, *signs: str) -> str:
+        """Return the next sign if it is one of these, else ''."""
+        kind, text = self._next()
+        if kind == 'sign' and text in signs:
+            self.place += 1
+            return text
+        return ''
+
+    def _next(self) -> tuple[str, str]:
+        return self.tokens[self.place] if self.place < len(self.tokens) else ('', 'the end')
+
+    def _demand(self, sign: str) -> None:
+        if not self._take(sign):
+            raise ExpressionError(repr(sign), repr(self._next()[1]))
+
+    def _sum(self) -> float | Signal | Call:
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise ExpressionError(f'at most {DEEPEST} levels', 'more')
+        node = self._product()
+        while sign := self._take('+', '-'):
+            node = Call(sign, (node, self._product()))
+        self.depth -= 1
+        return node
+
+    def _product(self) -> float | Signal | Call:
+        node = self._signed()
+        while sign := self._take('*', '/'):
+            node = Call(sign, (node, self._signed()))
+        return node
+
+    def _signed(self) -> float | Signal | Call:
+        negative = False
+        while sign := self._take('-', '+'):
+            negative ^= sign == '-'
+        node = self._power()
+        return Call('negative', (node,)) if negative else node
+
+    def _power(self) -> float | Signal | Call:
+        node = self._atom()
+        if not self._take('^'):
+            return node
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise ExpressionError(f'at most {DEEPEST} levels', 'more')
+        node = Call('^', (node, self._signed()))
+        self.depth -= 1
+        return node
+
+    def _atom(self) -> float | Signal | Call:
+        if self._take('('):
+            node = self._sum()
+            self._demand(')')
+            return node
+        kind, text = self._next()
+        if kind in ('', 'sign'):
+            raise ExpressionError('a number, a name or (', repr(text))
+        self.place += 1
+        if kind == 'number':
+            return float(text)
+        if kind == 'quoted':
+            return Signal(text)
+        if self._take('('):
+            return self._call(text)
+        return CONSTANTS[text] if text in CONSTANTS else Signal(text)
+
+    def _call(self, name: str) -> Call:
+        if name not in FUNCTIONS:
+            raise ExpressionError(f'one of {", ".join(FUNCTIONS)}', repr(name))
+        operands = [self._sum()]
+        while self._take(','):
+            operands.append(self._sum())
+        self._demand(')')
+        wanted = FUNCTIONS[name]
+        if len(operands) < wanted.operands or (len(operands) > wanted.operands and not wanted.many):
+            more = ' or more' if wanted.many else ''
+            raise ExpressionError(f'{wanted.operands}{more} arguments of {name}', f'{len(operands)}')
+        return Call(name, tuple(operands))

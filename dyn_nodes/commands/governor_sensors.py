@@ -1,0 +1,116 @@
+"""`dyn-nodes governor sensors`: a governed machine of which one sensor is wrong, and false alarms of sound ones."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+from typing import Any
+
+from dyn_nodes.commands import CommandError, add_command, governor_box, tables
+
+COLUMNS = ('runs', 'slight', 'found', 'median', 'longest', 'missed', 'lifted', 'share')
+
+
+def add_verb(verbs: Any) -> None:
+    """Add the verb to `dyn-nodes governor`."""
+    example = (
+        'dyn-nodes governor sensors log_loader --seeds 20 --hours 10 --out runs/sensors\n'
+        'dyn-nodes governor sensors log_loader --seeds 1 --only boom_joint --hours 0 --json'
+    )
+    verb = add_command(
+        verbs,
+        'sensors',
+        'Make every sensor wrong in every way, and count what is found and whether a wheel lifts.',
+        example,
+        'Run the cases of `dyn-nodes governor test` with one wrong signal each: every encoder, its position and its\n'
+        'speed alone, gyroscope, accelerometer, orientation and the whole IMU, each frozen, jumping, drifting, late,\n'
+        'noisy, swapped with another, scaled, reversed, doubled by a second sender, offset, with spikes, and lost.\n'
+        'The table has a line for each: runs; of these with a signal that was hardly wrong, as of a joint that stands\n'
+        'still; found; s from the begin of the fault until it was found, median and longest; greatest error that was\n'
+        'not found, in the unit of the signal; runs in which a wheel lifted; least load of a wheel over its mean.\n'
+        'The exit status is 1 where a wheel lifted, or sound sensors were taken for wrong.',
+    )
+    verb.add_argument('--seeds', metavar='N', type=int, default=20, help='runs of every fault of every signal (20)')
+    verb.add_argument('--hours', metavar='H', type=float, default=10.0, help='of runs with sound sensors (10)')
+    verb.add_argument('--only', metavar='NAME', action='append', default=[], help='a signal or a kind of fault')
+    governor_box.add_options(verb)
+    verb.add_argument('--json', action='store_true', help='print JSON')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Make the runs; the exit status is 0 where no wheel lifts and nothing sound is taken for wrong."""
+    governor_box.check(args, {'seeds': (0, 10_000), 'hours': (0.0, 1000.0)})
+    machine, box = governor_box.machine_and_box(args)
+    path = governor_box.runs_file(args, 'sensors.jsonl')
+
+    from dyn_nodes.governor.campaign.campaign import Campaign, random_cases
+    from dyn_nodes.governor.campaign.cases import SETTLING
+    from dyn_nodes.governor.campaign.sensor_campaign import RUNS, faulty_cases, rows_of
+    from dyn_nodes.governor.campaign.sensor_faults import KINDS, signals_of
+
+    joints = [joint.name for joint in machine.movable_joints]
+    known = {*KINDS, *signals_of(joints)}
+    for name in args.only:
+        if name not in known:
+            raise CommandError(f'--only: expected one of {", ".join(sorted(known))}, found {name!r}')
+    names, length = set(args.only), args.seconds + SETTLING
+    faulty = [own for own in faulty_cases(box, joints, args.seeds, args.seed) if _is_chosen(own, names)]
+    sound = random_cases(box, round(3600.0 * args.hours / length), args.seed)
+    try:
+        settings = governor_box.settings(args)
+        with tables.progress() as bar, Campaign(machine, path, args.jobs, settings, kind=RUNS) as campaign:
+            task = bar.add_task('runs', total=len(faulty) + len(sound))
+            campaign.progress = lambda: bar.advance(task)
+            records, others = campaign.run(faulty), campaign.run(sound)
+    except OSError as error:
+        raise CommandError(f'{error.filename or args.out}: {error.strerror or error}') from None
+    held = [own.outcome for own in others if not own.outcome.refused]
+    alarms = [own for own in held if own.found is not None]
+    lifted = [own for own in records if own.outcome.lifted and not own.outcome.refused]
+    found = {
+        'machine': args.machine,
+        'seed': args.seed,
+        'seeds': args.seeds,
+        'box': asdict(box),
+        'faults': rows_of(records),
+        'hours': sum(own.time for own in held) / 3600.0,
+        'false_alarms': [own.as_dict() for own in alarms],
+        'lifted': [{**own.outcome.as_dict(), 'case': own.case.as_dict()} for own in lifted],
+    }
+    if args.json:
+        print(json.dumps(found, indent=2))
+    else:
+        _print(found)
+    return 1 if lifted or alarms else 0
+
+
+def _is_chosen(case: Any, names: set[str]) -> bool:
+    fault = case.troubles.fault
+    return not names or fault.signal in names or fault.kind in names
+
+
+def _print(found: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    console = tables.console()
+    table = Table()
+    table.add_column('signal')
+    table.add_column('fault')
+    for heading in ('runs', 'hardly wrong', 'found', 'median, s', 'longest, s', 'greatest error not found'):
+        table.add_column(heading, justify='right')
+    table.add_column('lifted', justify='right')
+    table.add_column('least load share', justify='right')
+    for row in found['faults']:
+        table.add_row(row['signal'], row['kind'].replace('_', ' '), *(_cell(row[name]) for name in COLUMNS))
+    console.print(table)
+    alarms = found['false_alarms']
+    console.print(f'{found["hours"]:.2f} h with sound sensors: {len(alarms)} false alarms')
+    for own in alarms[:5]:
+        console.print(f'{own["time"]:.2f} s: {own["text"]}')
+
+
+def _cell(value: float | None) -> str:
+    if value is None:
+        return ''
+    return str(value) if isinstance(value, int) else f'{value:.3g}'

@@ -1,0 +1,99 @@
+"""Shows that machine code is being made, which happens once for a machine and a version and may take half a minute.
+
+Imports nothing heavy, so that a program can ask for it before it knows whether it computes at all.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+LIKELY = 20
+"""Order of magnitude of a first start, s, for the log-loader; docs/nodes.md has the command that measures it."""
+COMPILING, COMPILED = 'compiling', 'compiled in'
+"""How the two lines begin."""
+_EVENT = 'numba:compile'
+
+
+def silent(name: str) -> None:
+    """Let a compilation go by.
+
+    Args:
+        name: of the module whose machine code is made next, `machine: kind`.
+    """
+
+
+notice: Callable[[str], None] = silent
+"""Called before machine code is made; a `CompilationNotice` puts itself here while it is entered."""
+
+
+def _events() -> Any:
+    return importlib.import_module('dyn_nodes.common.numba_internals').event
+
+
+def never_waited() -> None:
+    """Let the end of a wait go by."""
+
+
+waited: Callable[[], None] = never_waited
+"""Called when another process has made the machine code that `notice` announced."""
+
+
+class CompilationNotice:
+    """Shows, within a `with` block, that machine code is made: a line a machine before it, one at the end.
+
+    Args:
+        say: takes a line.
+    """
+
+    def __init__(self, say: Callable[[str], object]) -> None:
+        self._say = say
+        self._machines: list[str] = []
+        self._seconds = 0.0
+        self._since = math.nan
+        self._depth = 0
+        self._saved: tuple[Callable[[str], None], Callable[[], None]] = silent, never_waited
+
+    def __enter__(self) -> CompilationNotice:
+        global notice, waited
+        self._saved = notice, waited
+        notice, waited = self._begin, self._end_of_wait
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        global notice, waited
+        notice, waited = self._saved
+        if self._machines:
+            _events().unregister(_EVENT, self)
+            self._say(f'{COMPILED} {max(1.0, self._seconds):.0f} s')
+
+    def _begin(self, name: str) -> None:
+        machine = name.rpartition(': ')[0] or name
+        if math.isnan(self._since):
+            self._since = time.monotonic()  # equations are traced first
+        if machine in self._machines:
+            return
+        if not self._machines:
+            _events().Listener.register(CompilationNotice)  # Numba asks for that class
+            _events().register(_EVENT, self)
+        self._machines.append(machine)
+        self._say(f'{COMPILING} {machine}, once, about {LIKELY} s')
+
+    def _end_of_wait(self) -> None:
+        """Count the time since the line: another process has compiled."""
+        if self._depth == 0 and not math.isnan(self._since):
+            self._seconds += time.monotonic() - self._since
+            self._since = math.nan
+
+    def notify(self, event: Any) -> None:
+        """Take Numba's event: it begins or ends to compile a function, perhaps one within another."""
+        now = time.monotonic()
+        self._depth += 1 if event.is_start else -1
+        if event.is_start and math.isnan(self._since):
+            self._since = now
+        elif self._depth == 0 and event.is_end:
+            self._seconds += now - self._since
+            self._since = math.nan

@@ -1,0 +1,7 @@
+"""Text from outside, as it may be printed, see `roslite/printing.py`."""
+
+from __future__ import annotations
+
+from roslite.printing import YAML_WORDS, near, printable, xml_remark, yaml_word
+
+__all__ = ['YAML_WORDS', 'near', 'printable', 'xml_remark', 'yaml_word']

@@ -1,0 +1,111 @@
+"""Servos on the joints of a plant that takes efforts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.control.drive_limits import Flags, JointTask, ServoEfforts, drive_limits
+from dyn_nodes.control.servo import JointServo, PresentMotion, ServoTask
+from dyn_nodes.elements.forces.joint_stop import JointStop, joint_stops
+
+MOST_CORRECTIONS = 8
+"""Times that a period is repeated."""
+
+
+class PlantServo:
+    """Servos that lead the joints of a plant to a target, within the limits of the joints.
+
+    A drive limits its speed at every instant, whereas these servos are sampled once a period. Where forces change
+    within a period, as a pad lands or a tyre begins to slip, so that a joint would pass its speed limit, the period is
+    repeated with efforts that allow for them.
+
+    Args:
+        plant: the plant.
+
+    Attributes:
+        led: target of the present period, see `efforts`; None: other efforts were set.
+        result: what leads the joints; None: nothing has yet.
+    """
+
+    def __init__(self, plant: Any) -> None:
+        self._plant = plant
+        driven = [plant.joints.index(name) for name in plant.actuated]
+        self._rates = [plant.system.index('state', f'{name}_rate') for name in plant.actuated]
+        self._stiff: Flags = ~np.isin(driven, plant.run_out.joints)  # the ground under rolling wheels is a brake
+        self._fastest, self._none = drive_limits(plant.machine).speed, np.zeros(len(driven))
+        self.led: tuple[Array, Array, bool] | None = None
+        self.result: ServoEfforts | None = None
+
+    @cached_property
+    def _servo(self) -> JointServo:
+        return JointServo(self._plant.machine)
+
+    def efforts(self, target: Array, rates: Array, brakes: bool, disturbance: Array | None = None) -> Array:
+        """Return the efforts (n,) that drive the joints to a target.
+
+        Args:
+            target: (n,) positions, rad or m; NaN: a velocity alone is asked for.
+            rates: (n,) velocities, rad/s or m/s.
+            brakes: the joints are held: brakes carry what the drives can not.
+            disturbance: (d,) accelerations of the driven joints that the efforts allow for, rad/s2 or m/s2.
+        """
+        plant, allowed_for = self._plant, self._none if disturbance is None else disturbance
+        task = JointTask(plant.positions, plant.velocities, target, rates, brakes, allowed_for)
+        if plant.constraints is not None:
+            result = plant.constraints.servo.efforts(plant.constraints.blocks(), task, self._stiff)
+        else:
+            q, v = plant.tree_state()
+            whole = ServoTask(q, v, task, plant.p[:3], plant.payload)
+            if plant.ground.carries_the_base_alone:
+                result = self._servo.efforts(whole)
+            else:
+                now = PresentMotion(plant.efforts, plant.accelerations, self._stop_efforts())
+                result = self._servo.stiff_efforts(whole, now, self._stiff)
+        self.result = result
+        return np.asarray(result.efforts)
+
+    def through(self, advance: Callable[[], Any], go_back: Callable[[], None]) -> Any:
+        """Return the end of a period, which is repeated where led joints pass their speed limits.
+
+        Args:
+            advance: goes through the period with the efforts of the plant; returns its end, with the state x (n,).
+            go_back: undoes that.
+        """
+        reached, disturbance = advance(), self._none.copy()
+        for _ in range(MOST_CORRECTIONS):
+            if self.led is None or not self._correct(self.led, reached.x, disturbance):
+                break
+            go_back()
+            reached = advance()
+        return reached
+
+    def _correct(self, led: tuple[Array, Array, bool], x: Array, disturbance: Array) -> bool:
+        """Correct the efforts of a period that leads to a state x (n,); False: no need, or the drives give no more."""
+        plant, result = self._plant, self.result
+        start, end, efforts = plant.x[self._rates], x[self._rates], plant.u.copy()
+        beyond = np.abs(end) > np.maximum(self._fastest, np.abs(start))
+        if result is None or not beyond.any():
+            return False
+        disturbance[beyond] = ((end - start) / plant.period - result.accelerations)[beyond]
+        plant.set_efforts(self.efforts(*led, disturbance))
+        self.led = led
+        return not np.allclose(plant.u, efforts, rtol=1e-9, atol=0.0)
+
+    def _stop_efforts(self) -> Array:
+        """Return the efforts (n,) of the stops at the limits of the joints: a servo does not work against them."""
+        plant = self._plant
+        result = np.zeros(len(plant.joints))
+        scale = plant.p[plant.system.index('parameter', 'joint_stop_scale')]
+        if scale > 0.0:
+            for k, stop in self._stops:
+                result[k] = scale * stop.effort(float(plant.positions[k]), float(plant.velocities[k]))
+        return result
+
+    @cached_property
+    def _stops(self) -> list[tuple[int, JointStop]]:
+        return [(self._plant.joints.index(stop.joint), stop) for stop in joint_stops(self._plant.machine)]

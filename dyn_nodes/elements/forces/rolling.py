@@ -1,0 +1,135 @@
+"""Wheels that roll: tyres, and omnidirectional wheels that grip along the axis of a roller alone.
+
+Bristles as in LuGre friction, lumped over a contact patch that moves over the tyre (Canudas de Wit, Tsiotras, Velenis,
+Basset and Gissinger, Vehicle System Dynamics 39, 2003, in a lumped form): what rolls out of the patch takes its
+deflection with it. So a tyre needs slip to carry a steady force, sigma_0 N relaxation_length per unit of slip while it
+is small; at rest it holds, up to the static friction, like a spring.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+
+from dyn_nodes.elements.forces.contact import GroundAxes, WheelContact, ground_axes, kelvin_voigt
+from dyn_nodes.elements.forces.lugre import stribeck
+from dyn_nodes.elements.forces.vectors import cross, dot
+from dyn_nodes.model.machine import LuGre, Wheel
+
+Scalar = Any  # a Python float, a casadi DM or an SX expression
+Vector = Any  # anything that holds scalars and takes an index: list, array, DM or SX column
+
+_FASTEST = 1000.0
+"""Bristles adapt no faster than this, 1/s, to a slip of metres a second: the force it leads to is the same, and fixed
+steps of a millisecond follow."""
+
+_SPEED_FLOOR = 1e-9
+"""Added in quadrature to the slip speed, m/s: its root has a slope at rest then."""
+
+
+def grip_directions(wheel: Wheel, rolling_axis: Vector, lateral_axis: Vector) -> list[Vector]:
+    """Return the directions on the ground in which a wheel grips, (3,) each: of a tyre two, of a roller wheel one.
+
+    Args:
+        wheel: that rolls.
+        rolling_axis: (3,) unit vector that it rolls along.
+        lateral_axis: (3,) unit vector to its left, on the ground.
+    """
+    assert wheel.rolling is not None
+    angle = wheel.rolling.roller_angle
+    if angle is None:
+        return [rolling_axis, lateral_axis]
+    c, s = ca.cos(angle), ca.sin(angle)
+    return [tuple(c * rolling_axis[i] + s * lateral_axis[i] for i in range(3))]
+
+
+def tyre_friction(
+    params: LuGre, slip: list[Scalar], bristles: Vector, normal: Scalar, fading: Scalar
+) -> tuple[list[Scalar], list[Scalar]]:
+    """Return friction on the body, N, and bristle rates, m/s, of directions that share one friction limit.
+
+    dz/dt = v - |v| sigma_0 z / eta(|v|) - fading z,  F = -N (sigma_0 z + sigma_1 dz/dt + sigma_2 v), where |v| is the
+    length of the slip velocity: sliding, the force opposes it and is N eta long, whatever its direction.
+
+    Args:
+        params: coefficients per unit of normal load.
+        slip: velocity v of the contact point in each direction, m/s.
+        bristles: mean deflection z in each direction, m.
+        normal: N >= 0, N.
+        fading: rate at which the patch loses its deflection to rolling, 1/s.
+    """
+    speed = ca.sqrt(sum(v * v for v in slip) + _SPEED_FLOOR**2)
+    loss = speed * params.bristle_stiffness / stribeck(params, speed) + fading
+    pace = _FASTEST / ca.fmax(loss, _FASTEST)
+    forces, rates = [], []
+    for k, v in enumerate(slip):
+        rate = pace * (v - loss * bristles[k])
+        forces.append(
+            -normal * (params.bristle_stiffness * bristles[k] + params.bristle_damping * rate + params.viscous * v)
+        )
+        rates.append(rate)
+    return forces, rates
+
+
+def rolling_contact(
+    wheel: Wheel,
+    normal_axis: Vector,
+    axle: Vector,
+    center: Vector,
+    velocity: Vector,
+    angular_velocity: Vector,
+    bristles: Vector,
+    plane_offset: Scalar = 0.0,
+) -> WheelContact:
+    """Evaluate a rolling wheel on a plane.
+
+    The ground pushes along the normal through the wheel's centre; friction acts at the ground point below the centre
+    and sees the velocity of the point of the wheel that is there, so that all power is accounted for.
+
+    Args:
+        wheel: parameters, with `rolling` and bristle friction.
+        normal_axis: (3,) unit normal of the plane.
+        axle: (3,) unit axle; the wheel rolls forward, along axle x normal, when it turns about it by the right hand.
+        center: (3,) m.
+        velocity: (3,) of the centre, m/s.
+        angular_velocity: (3,) of the wheel, rad/s.
+        bristles: of a tyre (2,) along the rolling direction and to the left, of a roller wheel (1,), m.
+        plane_offset: distance of the plane from the world origin along its normal, m.
+
+    Returns:
+        The contact; friction and slip along the rolling direction and to its left, `bristle_rate` along the bristles.
+
+    All vectors are in the world frame.
+    """
+    # `ground_axes` takes the part of an axis that lies in the plane: the axle points to the left
+    n, left, back = ground_axes(normal_axis, axle)
+    rolling_axis = (-back[0], -back[1], -back[2])
+    height = dot(n, center) - plane_offset
+    height_rate = dot(n, velocity)
+    push = kelvin_voigt(wheel.stiffness, wheel.damping, wheel.free_length, height, height_rate)
+    turning = cross(angular_velocity, n)
+    slip = tuple(velocity[i] - height_rate * n[i] - height * turning[i] for i in range(3))
+    directions = grip_directions(wheel, rolling_axis, left)
+    assert wheel.rolling is not None
+    assert isinstance(wheel.friction, LuGre)
+    fading: Scalar = 0.0
+    if wheel.rolling.roller_angle is None:
+        fading = height * ca.fabs(dot(left, angular_velocity)) / wheel.rolling.relaxation_length
+    along = [dot(direction, slip) for direction in directions]
+    forces, rates = tyre_friction(wheel.friction, along, bristles, push, fading)
+    friction = tuple(sum(force * direction[i] for force, direction in zip(forces, directions)) for i in range(3))
+    ground_point = ca.vertcat(*(center[i] - height * n[i] for i in range(3)))
+    return WheelContact(
+        height=height,
+        height_rate=height_rate,
+        normal_force=push,
+        friction=ca.vertcat(dot(rolling_axis, friction), dot(left, friction)),
+        force=ca.vertcat(*(push * n[i] + friction[i] for i in range(3))),
+        application_point=ground_point,
+        slip=ca.vertcat(dot(rolling_axis, slip), dot(left, slip)),
+        bristle_rate=ca.vertcat(*rates),
+        ground_point=ground_point,
+        stick=ca.vertcat(1.0, 1.0),
+        axes=GroundAxes(n, rolling_axis, left),
+    )

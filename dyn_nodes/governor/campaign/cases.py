@@ -1,0 +1,364 @@
+"""Lever sequences against a governor, on machines of a box around the one that it knows.
+
+    case = random_case(box, np.random.default_rng(1))
+    profile = lever_profile(case, box.levers)
+
+A case is plain data, so that a run is written down, repeated and replayed. For a search it is a vector of numbers
+within -1 and 1 (`decoded`), one machine of the box and one lever sequence each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.control import Segment, VoltageProfile
+from dyn_nodes.governor.campaign.json_lines import finite
+from dyn_nodes.governor.campaign.troubles import TroubleBox, Troubles
+from dyn_nodes.governor.drives import EffortDrives
+from dyn_nodes.model.actuators import hydraulic
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.monitor.in_space import in_space
+from dyn_nodes.stability.equilibrium.standing import check_rigid
+
+SETTLING = 0.5
+"""Levers at neutral before the sequence, s: the filters of the monitor settle."""
+ACCELERATION = 3.0
+"""For which efforts are commanded at most, rad/s2 or m/s2."""
+RAMP = 0.02
+"""From neutral to a lever's position and back, s."""
+SEGMENTS = 8
+SHORTEST, LONGEST = 0.3, 5.0
+"""Of a segment, s."""
+KINDS = ('steps', 'switching', 'reach')
+MOST = {
+    'mass': 10.0,
+    'center': 10.0,
+    'roll': 1.0,
+    'pitch': 1.0,
+    'state_delay': 1.0,
+    'command_delay': 1.0,
+    'duration': 120.0,
+}
+"""Of the fields of a case that comes from a file."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """Machines that the governor has to hold, around the one that it knows, and the levers.
+
+    Attributes:
+        levers: names of the actuators, or of joints.
+        limits: V, of each; rad/s2 or m/s2 where they are accelerations.
+        payload: rated, kg.
+        payload_limit: kg that the mount carries at most.
+        reach: least and greatest position of the joint of each lever, rad or m.
+        payload_error: part by which the payload that the governor knows may be wrong.
+        mass_error: part by which all links may be heavier or lighter than it knows.
+        center_error: by which their common centre of mass may lie elsewhere, m.
+        slope: steepest ground, rad, in any direction.
+        delay: longest time from a measurement to the valve that answers it, s.
+        duration: of the lever sequence, s.
+        stops: joints stop at their limits.
+        imu: the governor gets an IMU, as in the chain of nodes; else it takes the ground for level.
+        any_start: runs begin in any posture that the governor certifies at rest, else in the first one.
+        troubles: what else may be off.
+        planar: the machine moves in its plane, so that the ground slopes along it alone, and nothing lies aside.
+    """
+
+    levers: tuple[str, ...]
+    limits: tuple[float, ...]
+    payload: float
+    payload_limit: float
+    reach: tuple[tuple[float, float], ...]
+    payload_error: float = 0.2
+    mass_error: float = 0.1
+    center_error: float = 0.0
+    slope: float = np.radians(5.0)
+    delay: float = 0.1
+    duration: float = 10.0
+    stops: bool = True
+    imu: bool = True
+    any_start: bool = False
+    troubles: TroubleBox = field(default_factory=TroubleBox)
+    planar: bool = False
+
+
+@dataclass(frozen=True)
+class Case:
+    """One machine of the box under one lever sequence.
+
+    Attributes:
+        segments: (duration, s; volts or accelerations of every lever) one after the other.
+        payload, known_payload: the true one and that of the governor, kg.
+        mass: of the links, times that which the governor knows.
+        center: by which their common centre of mass lies elsewhere, ahead and to the left, m.
+        roll, pitch: of the ground, rad.
+        state_delay, command_delay: of measurements to the governor and from it to the valves, s.
+        duration: of the levers, s.
+        stops, imu: as in `Box`.
+        start: positions of the levers' joints towards which the run begins, as far from the first posture as the
+            governor certifies at rest, rad or m; empty: it begins in the first posture.
+        troubles: what else is off.
+    """
+
+    segments: tuple[tuple[float, tuple[float, ...]], ...]
+    payload: float
+    known_payload: float
+    mass: float = 1.0
+    center: tuple[float, float] = (0.0, 0.0)
+    roll: float = 0.0
+    pitch: float = 0.0
+    state_delay: float = 0.0
+    command_delay: float = 0.0
+    duration: float = 10.0
+    stops: bool = True
+    imu: bool = True
+    start: tuple[float, ...] = ()
+    troubles: Troubles = field(default_factory=Troubles)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Case:
+        """Return the case of `as_dict`.
+
+        Raises:
+            ValueError: no finite number where one belongs, a segment that does not last, a negative delay, a number
+                beyond `MOST`.
+            KeyError, TypeError: another form.
+        """
+        segments = tuple((finite(duration), tuple(map(finite, volts))) for duration, volts in data['segments'])
+        start = tuple(map(finite, data.get('start', ())))
+        ahead, left = map(finite, data.get('center', (0.0, 0.0)))
+        troubles = Troubles.from_dict(data.get('troubles', {}))
+        case = cls(**{**data, 'segments': segments, 'start': start, 'troubles': troubles, 'center': (ahead, left)})
+        if not (isinstance(case.stops, bool) and isinstance(case.imu, bool)):
+            raise ValueError('stops or imu that is not true or false')
+        for name in data.keys() - {'segments', 'stops', 'imu', 'start', 'troubles', 'center'}:
+            if abs(finite(data[name])) > MOST.get(name, np.inf):
+                raise ValueError(f'{name} beyond {MOST[name]:g}')
+        if max(abs(ahead), abs(left)) > MOST['center']:
+            raise ValueError(f'center beyond {MOST["center"]:g}')
+        if min([case.mass, case.duration, *(span for span, _ in segments)]) <= 0.0:
+            raise ValueError('a mass, a duration or a segment of 0 or less')
+        if min(case.payload, case.known_payload, case.state_delay, case.command_delay) < 0.0:
+            raise ValueError('a negative payload or delay')
+        return case
+
+
+def box_of(machine: Machine, efforts: bool = False, **changes: Any) -> Box:
+    """Return the box around a machine.
+
+    Args:
+        machine: with hydraulic actuators and a payload mount, on three wheels or more, on two tracks, or planar.
+        efforts: the levers are accelerations of joints, which efforts give; the machine has no actuators then.
+        changes: fields of `Box`.
+
+    Raises:
+        ValueError: a machine that no governor holds, such as one with joints that give way under it.
+    """
+    names, joints, limits = _efforts(machine) if efforts else _valves(machine)
+    if machine.constraints:
+        found = ', '.join(constraint.name for constraint in machine.constraints)
+        raise ValueError(f'machine {machine.name!r}: expected joints that their actuators move alone, found {found}')
+    check_rigid(machine, 'tip-over governor')
+    standing = in_space(machine)
+    corners = sum(spring.corner for spring in standing.supports)
+    if standing.base.attachment != 'free' or corners < 3:
+        raise ValueError(f'machine {machine.name!r}: expected a free base on three wheels or more, found {corners}')
+    if machine.payload is None:
+        raise ValueError(f'machine {machine.name!r}: expected a payload mount, found none')
+    planar, payload = machine.base.attachment == 'planar', machine.payload
+    return Box(names, limits, payload.mass, payload.limit, reach(machine, joints), planar=planar, **changes)
+
+
+def _valves(machine: Machine) -> tuple[tuple[str, ...], list[str], tuple[float, ...]]:
+    """Return levers of valves, their joints, and the limits, V."""
+    if not machine.actuators:
+        raise ValueError(f'machine {machine.name!r}: expected actuators that levers move, found none')
+    try:
+        for actuator in machine.actuators:
+            hydraulic(actuator)
+    except ValueError as error:
+        raise ValueError(f'machine {machine.name!r}: {error}') from None
+    names = tuple(actuator.name for actuator in machine.actuators)
+    limits = tuple(actuator.command_limit for actuator in machine.actuators)
+    return names, [actuator.joint for actuator in machine.actuators], limits
+
+
+def _efforts(machine: Machine) -> tuple[tuple[str, ...], list[str], tuple[float, ...]]:
+    """Return joints that are levers, twice, and the greatest accelerations for which efforts are commanded."""
+    joints = EffortDrives(machine).joints
+    return joints, list(joints), (ACCELERATION,) * len(joints)
+
+
+def reach(machine: Machine, joints: Sequence[str]) -> tuple[tuple[float, float], ...]:
+    """Return least and greatest positions of joints, rad or m; of one without end a turn, half each way."""
+    found = [machine.joint(name) for name in joints]
+    return tuple((max(joint.lower, -np.pi), min(joint.upper, np.pi)) for joint in found)
+
+
+def lever_profile(case: Case, levers: tuple[str, ...], name: str = 'adversary') -> VoltageProfile:
+    """Return the lever sequence of a case as a task, which begins after `SETTLING`."""
+    segments, start, end = [], SETTLING, SETTLING + case.duration
+    for number, (duration, volts) in enumerate(case.segments, 1):
+        stop = min(start + duration, end)
+        if stop - start > 1e-6:
+            ramp = min(RAMP, 0.5 * (stop - start))
+            segments.append(Segment(f'throw {number}', start, stop, ramp, dict(zip(levers, volts))))
+        start = stop
+    return VoltageProfile(name, end, tuple(segments))
+
+
+def random_case(box: Box, rng: np.random.Generator) -> Case:
+    """Return a random lever sequence on a random machine of the box, half of them with the rated payload."""
+    kind = KINDS[int(rng.integers(len(KINDS)))]
+    sequence = {'steps': _steps, 'switching': _switching, 'reach': _reach}[kind](box, rng)
+    known = box.payload if rng.random() < 0.5 else float(rng.uniform(0.0, box.payload))
+    heading, steepness = rng.uniform(0.0, 2.0 * np.pi), box.slope * rng.random()
+    slope = steepness * np.array([np.cos(heading), np.sin(heading)])
+    mass = 1.0 + box.mass_error * float(rng.integers(-1, 2))
+    delay, share = box.delay * rng.random(), rng.random()
+    error = box.payload_error * rng.uniform(-1.0, 1.0)
+    case = _case(box, sequence, known, error, mass, slope, delay, share)
+    drop, seed = float(rng.random()), int(rng.integers(2**32))
+    troubles = box.troubles.drawn(rng.uniform(-1.0, 1.0, 3), drop, seed, box.duration)
+    start = _start(box, rng.random(len(box.reach)))
+    return replace(case, troubles=troubles, start=start, center=_center(box, rng.random()))
+
+
+def _center(box: Box, share: float) -> tuple[float, float]:
+    """Return where the centre of mass lies: at one of four sides or where it is known, by a number from 0 to 1.
+
+    So few, because a plant is compiled for each.
+    """
+    if not box.center_error:
+        return 0.0, 0.0
+    sides = [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)]
+    sides = [side for side in sides if not (box.planar and side[1])]
+    ahead, left = sides[min(int(share * len(sides)), len(sides) - 1)]
+    return box.center_error * ahead, box.center_error * left
+
+
+def _start(box: Box, shares: Array) -> tuple[float, ...]:
+    """Return positions at these shares (m,), 0 to 1, of the reach of the joints; none in a box of one start."""
+    if not box.any_start:
+        return ()
+    least, most = np.array(box.reach).T
+    return tuple(np.round(least + shares * (most - least), 4).tolist())
+
+
+def _case(
+    box: Box,
+    sequence: list[tuple[float, Array]],
+    known: float,
+    error: float,
+    mass: float,
+    slope: Array,
+    delay: float,
+    share: float,
+) -> Case:
+    return Case(
+        segments=tuple((round(float(span), 4), tuple(np.round(volts, 4).tolist())) for span, volts in sequence),
+        payload=round(min(known * (1.0 + float(error)), box.payload_limit), 3),
+        known_payload=round(known, 3),
+        mass=round(mass, 4),
+        roll=0.0 if box.planar else round(float(slope[0]), 5),
+        pitch=round(float(slope[1]), 5),
+        state_delay=round(float(delay * share), 4),
+        command_delay=round(float(delay * (1.0 - share)), 4),
+        duration=box.duration,
+        stops=box.stops,
+        imu=box.imu,
+    )
+
+
+def _steps(box: Box, rng: np.random.Generator) -> list[tuple[float, Array]]:
+    """All levers to anywhere, some at neutral, held for some time."""
+    limits, left, result = np.array(box.limits), box.duration, []
+    while left > 0.0:
+        span = float(rng.uniform(SHORTEST, 3.0))
+        volts = rng.uniform(-limits, limits) * (rng.random(len(limits)) < 0.7)
+        result.append((span, volts))
+        left -= span
+    return result
+
+
+def _switching(box: Box, rng: np.random.Generator) -> list[tuple[float, Array]]:
+    """Levers go from end to end, each with its period; some rest."""
+    limits = np.array(box.limits)
+    half = rng.uniform(0.4, 4.0, len(limits))
+    phase, size = rng.random(len(limits)), limits * rng.uniform(0.5, 1.0, len(limits))
+    size = size * (rng.random(len(limits)) < 0.8)
+    times = [0.0, box.duration]
+    for span, first in zip(half, phase):
+        times += np.arange(span * first, box.duration, span).tolist()
+    edges = sorted({round(float(t), 3) for t in times})
+    result = []
+    for start, end in pairwise(edges):
+        middle = 0.5 * (start + end)
+        sign = np.where(np.floor(middle / half - phase) % 2 == 0, 1.0, -1.0)
+        result.append((end - start, sign * size))
+    return result
+
+
+def _reach(box: Box, rng: np.random.Generator) -> list[tuple[float, Array]]:
+    """Some levers held one way, then one of the others from end to end in even times."""
+    limits = np.array(box.limits)
+    chosen = int(rng.integers(len(limits)))
+    held = rng.choice([-1.0, 1.0], len(limits)) * limits * rng.uniform(0.4, 1.0, len(limits))
+    held[chosen] = 0.0
+    result = [(float(rng.uniform(1.0, 6.0)), held)]
+    period, sign, left = float(rng.uniform(0.5, 3.0)), rng.choice([-1.0, 1.0]), box.duration - result[0][0]
+    goes_on = bool(rng.random() < 0.5)
+    while left > 0.0:
+        volts = held.copy() if goes_on else np.zeros(len(limits))
+        volts[chosen] = sign * limits[chosen]
+        result.append((period, volts))
+        sign, left = -sign, left - period
+    return result
+
+
+# -- vectors of a search ---------------------------------------------------------------------------------------------
+
+
+def dimension(box: Box) -> int:
+    """Return how many numbers a case of a search has."""
+    return SEGMENTS * (1 + len(box.levers)) + 11 + (len(box.reach) if box.any_start else 0) + bool(box.center_error)
+
+
+def decoded(box: Box, vector: Array) -> Case:
+    """Return the case of a vector (`dimension`,), clipped to -1 and 1.
+
+    In half of them the governor knows the rated payload. What the box does not leave open has no effect.
+    """
+    z = np.clip(vector, -1.0, 1.0)
+    m = len(box.levers)
+    spans = SHORTEST * (LONGEST / SHORTEST) ** (0.5 * (z[:SEGMENTS] + 1.0))
+    volts = z[SEGMENTS : SEGMENTS * (1 + m)].reshape(SEGMENTS, m) * np.array(box.limits)
+    error, mass, roll, pitch, delay, share, known, drop, *others = z[SEGMENTS * (1 + m) :].tolist()
+    slope = box.slope * np.array([roll, pitch])
+    slope /= max(1.0, float(np.hypot(roll, pitch)))
+    case = _case(
+        box,
+        [(float(span), row) for span, row in zip(spans, volts)],
+        box.payload * min(1.0 + known, 1.0),
+        box.payload_error * error,
+        1.0 + box.mass_error * float(np.clip(np.round(1.5 * mass), -1.0, 1.0)),
+        slope,
+        box.delay * 0.5 * (delay + 1.0),
+        0.5 * (share + 1.0),
+    )
+    troubles = box.troubles.drawn(np.array(others[:3]), 0.5 * (drop + 1.0), crc32(z.tobytes()), box.duration)
+    start = _start(box, 0.5 * (np.array(others[3 : 3 + len(box.reach)]) + 1.0))
+    center = _center(box, 0.5 * (others[-1] + 1.0))
+    return replace(case, troubles=troubles, start=start, center=center)

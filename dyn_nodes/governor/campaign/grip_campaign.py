@@ -1,0 +1,355 @@
+"""An adversary against the grip governor: random `cmd_vel` and arm motions of a simulated vehicle, with it and without.
+
+A wheel slides where its friction force is what sliding friction gives, at a slip speed along its grip above `SLIP`, for
+longer than `LASTING`. It lifts where it carries nothing for as long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.processes import LastingPool
+from dyn_nodes.control.arm_servo import ArmServo
+from dyn_nodes.control.motion import PositionMotion
+from dyn_nodes.control.trajectory import JointTrajectory, TrajectoryPoint
+from dyn_nodes.control.wheel_base import WheelBase
+from dyn_nodes.control.wheel_drive import DriveLimits
+from dyn_nodes.control.wheel_motion import JointValues, WheelMotion
+from dyn_nodes.governor.arm_pace import SLOWEST, STILL, ArmPace, slowed
+from dyn_nodes.governor.grip_governor import GripGovernor, GripSettings
+from dyn_nodes.governor.grip_model import COMING, GripModel, is_astray, joint_states
+from dyn_nodes.model.equilibrium import NoEquilibriumError, gravity_in_ground
+from dyn_nodes.model.machine import Machine, Slope
+from dyn_nodes.simulation.plant import Plant
+from dyn_nodes.stability.grip import grip_of
+
+STEP = 5e-4
+"""Of the integrator, s."""
+REFRESH = 0.02
+"""Time after which the governor takes over the posture, s."""
+TRIES = 50
+LASTING = 0.05
+SLIDING = 0.95
+"""Part of the sliding friction from which on a force counts as sliding."""
+SLIP = 0.05
+"""Slip speed of a wheel that slides, m/s."""
+OVER = 0.6
+"""Tilt of the base at which a run ends, rad."""
+
+
+@dataclass(frozen=True)
+class GripCase:
+    """A run.
+
+    Attributes:
+        number: of it.
+        twists: (time s, vx, vy, wz) of the commands.
+        arm: (time s, duration s, goal of every joint of the arm) of its trajectories.
+        posture: of the arm at the start.
+        payload: kg.
+        slope: roll and pitch of the ground, rad.
+    """
+
+    number: int
+    twists: tuple[tuple[float, float, float, float], ...]
+    arm: tuple[tuple[float, float, tuple[float, ...]], ...]
+    posture: tuple[float, ...]
+    payload: float
+    slope: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class GripOutcome:
+    """What a run did.
+
+    Attributes:
+        slid, lifted, overturned: a wheel slid, lifted, the vehicle went over.
+        friction_use: greatest of all wheels.
+        load_share: least normal force of a wheel over an equal share.
+        way: that was driven, m.
+        led: way of the twists that limits and governor left of the commands, m.
+        wanted: that the commands asked for, m, rates of change aside.
+        slowed: trajectories of the arm that were slowed or refused.
+        commands: to base and arm, up to the end of the run.
+    """
+
+    slid: bool
+    lifted: bool
+    overturned: bool
+    friction_use: float
+    load_share: float
+    way: float
+    led: float
+    wanted: float
+    slowed: int
+    commands: int
+
+
+@dataclass(frozen=True)
+class GripBox:
+    """From which the cases are drawn.
+
+    Attributes:
+        limits: of the vehicle.
+        seconds: length of a run.
+        slope: steepest ground, rad.
+        period: of the commands, s; that of `dyn-nodes launch vehicle`.
+    """
+
+    limits: DriveLimits
+    seconds: float = 4.0
+    slope: float = 0.087
+    period: float = 0.005
+
+
+def arm_of(machine: Machine, base: WheelBase) -> tuple[str, ...]:
+    """Return the driven joints that are neither wheels nor steering."""
+    own = {wheel.drive for wheel in base.wheels} | {wheel.steering for wheel in base.wheels}
+    return tuple(joint.name for joint in machine.actuated_joints if joint.name not in own)
+
+
+def check_machine(machine: Machine) -> None:
+    """Raise ValueError, one of its kinds, for a machine that the adversary cannot drive."""
+    GripModel(machine, WheelBase.of(machine))
+    if machine.needs_constraints:
+        raise ValueError(f'{machine.name}: expected a vehicle on springs without constraints')
+
+
+def random_case(machine: Machine, box: GripBox, seed: int, number: int) -> GripCase:
+    """Return a random case; that of a seed and a number is always the same.
+
+    Raises:
+        NoEquilibriumError: the vehicle stands on all of its wheels in none of many postures.
+    """
+    rng = np.random.default_rng((seed, number))
+    base = WheelBase.of(machine)
+    names = arm_of(machine, base)
+    twists, time = [], 0.2
+    sideways = 1.0 if base.constraint is None else 0.0
+    while time < box.seconds:
+        kind = rng.random()
+        size = np.array([box.limits.linear_speed, sideways * box.limits.linear_speed, box.limits.angular_speed])
+        wanted = np.zeros(3) if kind < 0.2 else size * np.sign(rng.uniform(-1, 1, 3)) * rng.uniform(0.0, 1.0, 3) ** 0.5
+        if kind > 0.6:  # full reversals and full speed ahead
+            wanted = size * np.array([rng.choice([-1.0, 1.0]), 0.0, rng.choice([-1.0, 0.0, 1.0])])
+        twists.append((time, float(wanted[0]), float(wanted[1]), float(wanted[2])))
+        time += float(rng.uniform(0.3, 1.2))
+
+    def posture() -> tuple[float, ...]:
+        joints = [machine.joint(name) for name in names]
+        return tuple(float(rng.uniform(max(j.lower, -1.5), min(j.upper, 1.5))) for j in joints)
+
+    moves, time = [], float(rng.uniform(0.2, 0.6))
+    while names and time < box.seconds:  # the next one may come while the arm still moves
+        moves.append((time, float(rng.uniform(0.4, 1.2)), posture()))
+        time += float(rng.uniform(0.4, 1.4))
+    payload = 0.0 if machine.payload is None else float(rng.uniform(0.0, machine.payload.limit or 0.0))
+    slope = tuple(float(x) for x in rng.uniform(-box.slope, box.slope, 2))
+    case = GripCase(number, tuple(twists), tuple(moves), (), payload, (slope[0], slope[1]))
+    for _ in range(TRIES if names else 1):
+        case = replace(case, posture=posture() if names else ())
+        if _stands(machine, names, case):
+            return case
+    raise NoEquilibriumError(f'{machine.name}: stands on all wheels in none of {TRIES} random postures')
+
+
+def _plant(machine: Machine, names: tuple[str, ...], case: GripCase, period: float) -> Plant:
+    """Return the vehicle of a case at rest."""
+    joints = dict(zip(names, case.posture))
+    values = {'payload_mass': case.payload} if machine.payload is not None else {}
+    return Plant(machine, 'effort', period, STEP, (), joints=joints or None, values=values or None, slope=case.slope)
+
+
+def _stands(machine: Machine, names: tuple[str, ...], case: GripCase) -> bool:
+    """Return whether all wheels carry something at rest in the posture of the start."""
+    try:
+        plant = _plant(machine, names, case, 0.005)
+    except NoEquilibriumError:
+        return False
+    return all(plant.output(f'{own.name}/normal_force') > 0.0 for own in machine.wheels)
+
+
+class GripRig:
+    """A simulated vehicle with its controller, and the grip governor or not."""
+
+    def __init__(self, machine: Machine, case: GripCase, box: GripBox, settings: GripSettings | None) -> None:
+        base, limits = WheelBase.of(machine), box.limits
+        self.names, self.case, self.period = arm_of(machine, base), case, box.period
+        self.plant = plant = _plant(machine, self.names, case, box.period)
+        self.motion = WheelMotion(base, box.period, limits)
+        self._wheels, self._driven, self._arm = (
+            np.array([plant.joints.index(name) for name in names], dtype=np.intp)
+            for names in (self.motion.joints, self.motion.commanded, self.names)
+        )
+        self.servo = ArmServo(machine, self.names, 15.0) if self.names else None
+        self.arm = PositionMotion(self.names) if self.names else None
+        if self.servo is not None and self.arm is not None:
+            self.servo.payload = case.payload
+            self.servo.restart(plant.positions, plant.efforts)
+            self.arm.restart(plant.positions[self._arm])
+        self.motion.restart(self._state())
+        self.governor: GripGovernor | None = None
+        self._gravity = gravity_in_ground(replace(machine, slope=Slope(*case.slope)))
+        if settings is not None:
+            self.model = GripModel(machine, base)
+            turning = limits.angular_acceleration / limits.linear_acceleration
+            self.governor = GripGovernor(self.model, settings, base.constraint, turning)
+            self.pace = ArmPace(self.governor, self.model, self.names)
+            self.motion.drive.governor = self.governor
+            self.motion.load = self.model.planar
+        grip = [own.friction for own in machine.wheels]
+        self._static = grip_of(machine).friction
+        self._kinetic = np.array([0.0 if law is None else law.kinetic for law in grip])
+        place = plant.system.index
+        rows = [[place('output', f'{own.name}/{part}') for part in PARTS] for own in machine.wheels]
+        self._rows = np.array(rows, dtype=np.intp)
+        self._rollers = np.array([own.rolling.roller_angle or 0.0 if own.rolling else 0.0 for own in machine.wheels])
+        self._tyres = np.array([own.rolling is None or own.rolling.roller_angle is None for own in machine.wheels])
+        self.slowed = 0
+
+    def _state(self) -> JointValues:
+        plant = self.plant
+        return JointValues(*(values[self._wheels] for values in (plant.positions, plant.velocities, plant.efforts)))
+
+    def gravity(self) -> Array:
+        """Return gravity (3,) in axes of the base."""
+        c, s = np.cos(self.motion.odometry.pose[2]), np.sin(self.motion.odometry.pose[2])
+        x, y, z = self._gravity
+        return np.array([c * x + s * y, c * y - s * x, z])
+
+    def move(self, duration: float, goal: Sequence[float]) -> None:
+        """Let the arm go to a goal, as its controller takes a trajectory."""
+        assert self.arm is not None
+        here, rates = self.plant.positions[self._arm], self.plant.velocities[self._arm]
+        rest = np.zeros(len(self.names))
+        points = [TrajectoryPoint(duration, goal, rest, rest)]
+        trajectory = JointTrajectory.from_points(self.names, points).starting_from(here, rates)
+        if self.governor is not None:
+            angles = self.motion.steering_angles(self.plant.positions[self._wheels])
+            state = (self.plant.positions, angles, self.motion.drive.twist)
+            pace = self.pace.of(trajectory, *state, self.case.payload, self.gravity())
+            self.slowed += pace.factor != 1.0
+            if not pace.factor >= SLOWEST or (pace.factor < 1.0 and np.abs(rates).max() > STILL):
+                return
+            trajectory = slowed(trajectory, pace.factor)
+        self.arm.follow(trajectory, self.plant.time, here, rates)
+
+    def advance(self, wanted: Array, refresh: bool) -> None:
+        """Go on by a period with a twist that is wanted."""
+        plant = self.plant
+        reference = None if self.arm is None else self.arm.sample(plant.time)
+        if self.governor is not None and refresh:
+            coming = [] if self.arm is None else self.arm.coming(plant.time, COMING)
+            self.governor.halts = is_astray(plant.positions, self._arm, coming)
+            postures = joint_states(plant.positions, plant.velocities, self._arm, coming)
+            angles = self.motion.steering_angles(plant.positions[self._wheels])
+            self.model.place(*postures, angles, self.case.payload, self.gravity())
+            self.governor.refresh()
+        command = self.motion.step(wanted, self.period, self._state())
+        efforts = np.zeros(len(plant.joints))
+        efforts[self._driven] = command.effort
+        if self.servo is not None and reference is not None and self.motion.reference is not None:
+            driven = self.motion.odometry.twist, self.motion.reference.acceleration
+            efforts[self._arm] = self.servo.efforts(plant.positions, plant.velocities, *driven, reference)
+        plant.set_efforts(efforts)
+        plant.advance()
+
+    def wheels(self) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """Return friction uses (w,), shares of the load (w,), and which wheels slide (w,)."""
+        y = self.plant.outputs()[self._rows]
+        friction, normal = np.hypot(y[:, 0], y[:, 1]), y[:, 2]
+        with np.errstate(divide='ignore', invalid='ignore'):
+            use = np.where(normal > 0.0, friction / (self._static * normal), 0.0)
+        gripping = y[:, 3] * np.cos(self._rollers) + y[:, 4] * np.sin(self._rollers)
+        slip = np.where(self._tyres, np.hypot(y[:, 3], y[:, 4]), np.abs(gripping))
+        slides = (friction >= SLIDING * self._kinetic * normal) & (slip > SLIP) & (normal > 0.0)
+        return use, normal / max(float(normal.mean()), 1e-9), np.asarray(slides)
+
+
+PARTS = ('friction_longitudinal', 'friction_lateral', 'normal_force', 'slip_longitudinal', 'slip_lateral')
+
+
+def run_case(machine: Machine, case: GripCase, box: GripBox, settings: GripSettings | None) -> GripOutcome:
+    """Run a case with the governor, or without it where there are no settings."""
+    rig, period = GripRig(machine, case, box, settings), box.period
+    every = max(1, round(REFRESH / period))
+    moves, twists, commands = list(case.arm), list(case.twists), 0
+    wanted, asked, led, use, share = np.zeros(3), 0.0, 0.0, 0.0, np.inf
+    sliding, lifted = (np.zeros(len(machine.wheels)) for _ in range(2))
+    slid = off = over = False
+    for k in range(round(box.seconds / period)):
+        time = k * period
+        while twists and twists[0][0] <= time:
+            wanted, commands = np.array(twists.pop(0)[1:]), commands + 1
+        while moves and moves[0][0] <= time:
+            rig.move(*moves.pop(0)[1:])
+            commands += 1
+        rig.advance(wanted, k % every == 0)
+        asked += float(np.hypot(*wanted[:2])) * period
+        led += float(np.hypot(*rig.motion.drive.twist[:2])) * period
+        uses, shares, slides = rig.wheels()
+        use, share = max(use, float(uses.max())), min(share, float(shares.min()))
+        sliding, lifted = np.where(slides, sliding + period, 0.0), np.where(shares <= 0.0, lifted + period, 0.0)
+        slid, off = slid or bool(sliding.max() > LASTING), off or bool(lifted.max() > LASTING)
+        x, y, _, _ = rig.plant.base_pose()[1]
+        over = bool(1.0 - 2.0 * (x * x + y * y) < np.cos(OVER))
+        if over:
+            break
+    way = rig.motion.odometry.distance
+    return GripOutcome(slid, off, over, use, share, float(way), led, asked, rig.slowed, commands)
+
+
+@dataclass(frozen=True)
+class _Job:
+    machine: Machine
+    box: GripBox
+    settings: GripSettings
+    seed: int
+
+    def __call__(self, number: int) -> tuple[GripOutcome, GripOutcome]:
+        case = random_case(self.machine, self.box, self.seed, number)
+        return run_case(self.machine, case, self.box, None), run_case(self.machine, case, self.box, self.settings)
+
+
+def campaign(
+    machine: Machine,
+    box: GripBox,
+    runs: int,
+    seed: int = 1,
+    settings: GripSettings | None = None,
+    jobs: int = 1,
+    keep: Callable[[int, tuple[GripOutcome, GripOutcome]], None] = lambda number, outcomes: None,
+    first: int = 0,
+) -> list[tuple[GripOutcome, GripOutcome]]:
+    """Return the outcomes of random cases, without the governor and with it.
+
+    Args:
+        machine: the vehicle.
+        box: of the cases.
+        runs: number of cases.
+        seed: of the random numbers.
+        settings: of the governor.
+        jobs: processes.
+        keep: gets the number of each case and its outcomes, in their order.
+        first: number of the first case; with the seed it determines the case.
+    """
+    job = _Job(machine, box, settings or GripSettings(), seed)
+    result = []
+    numbers = range(first, first + runs)
+    for number, outcome in zip(numbers, _outcomes(job, numbers, jobs)):
+        result.append(outcome)
+        keep(number, outcome)
+    return result
+
+
+def _outcomes(job: _Job, numbers: range, jobs: int) -> Iterator[tuple[GripOutcome, GripOutcome]]:
+    if jobs == 1:
+        yield from map(job, numbers)
+        return
+    with LastingPool(jobs, name='case') as pool:
+        yield from pool.map(job, numbers)

@@ -1,0 +1,84 @@
+"""Worst cases as tasks that `dyn-nodes launch` plays."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from dyn_nodes.common.printing import printable, yaml_word
+from dyn_nodes.governor.campaign.campaign import Record
+from dyn_nodes.governor.campaign.cases import Case, lever_profile
+
+
+def launch_command(machine: str, record: Record, task: Path) -> str:
+    """Return the command that replays a run: levers, true payload and slope.
+
+    Mass, delays, start, a wrong or dropped payload and the errors of sensors have no launch arguments; `runs.jsonl` has
+    them.
+    """
+    case = record.case
+    words = [
+        f'dyn-nodes launch {shlex.quote(machine)} mode:=lockstep governor:={str(record.governed).lower()}',
+        f'{shlex.quote(f"task:={task}")} payload:={case.payload:g} slope:={case.pitch:g} cross_slope:={case.roll:g}',
+        f'duration:={case.duration + 1.0:g}',
+    ]
+    return ' '.join(words)
+
+
+def task_text(machine: str, record: Record, levers: tuple[str, ...], task: Path) -> str:
+    """Return a task file with the levers of a run, how it went, and how to replay it."""
+    case, outcome = record.case, record.outcome
+    profile = lever_profile(case, levers, task.stem)
+    what = 'overturned' if outcome.overturned else 'lifted a wheel' if outcome.lifted else 'kept its wheels down'
+    with_or_without = 'with' if record.governed else 'without'
+    lines = [
+        f'# {printable(machine)} {with_or_without} the governor: {what}; ended at {outcome.time:g} s.',
+        f'# mass {case.mass:g} of the known one; payload {case.payload:g} kg, known as {case.known_payload:g} kg;',
+        f'# delays of {case.state_delay:g} s and {case.command_delay:g} s; stops {"on" if case.stops else "off"}.',
+        *_troubles(case),
+        f'# {printable(launch_command(machine, record, task))}',
+        f'name: {yaml_word(profile.name)}',
+        f'duration: {profile.duration:.6g}',
+        'segments:',
+    ]
+    for segment in profile.segments:
+        volts = ', '.join(f'{yaml_word(name)}: {value:.6g}' for name, value in segment.volts.items())
+        lines.append(
+            f'  - {{name: {yaml_word(segment.name)}, start: {segment.start:.6g}, end: {segment.end:.6g}, '
+            f'ramp: {segment.ramp:.6g}, volts: {{{volts}}}}}'
+        )
+    return '\n'.join(lines) + '\n'
+
+
+def _troubles(case: Case) -> Iterator[str]:
+    """Yield a comment for each thing of a run that the launch file cannot repeat."""
+    own = case.troubles
+    if any(case.center):
+        yield f'# the centre of mass of the links lies {case.center[0]:g} m ahead and {case.center[1]:g} m to the left.'
+    if case.start:
+        yield f'# it begins as far towards joints at {", ".join(f"{q:g}" for q in case.start)} as is certified at rest.'
+    if own.drop is not None:
+        yield f'# the load is dropped {own.drop:g} s after the levers begin.'
+    if own.grab is not None:
+        yield f'# {own.grabbed:g} kg more are grabbed {own.grab:g} s after the levers begin.'
+    if own.noise:
+        yield f'# errors of the sensors: {own.noise:g} times those of `dyn-nodes monitor check`.'
+    if own.jitter:
+        yield f'# delays are shorter by up to {100.0 * own.jitter:g} % at times.'
+    if (own.oil, own.stiffness, own.damping) != (1.0, 1.0, 1.0):
+        yield f'# oil {own.oil:g}, stiffness {own.stiffness:g} and damping {own.damping:g} of those predicted with.'
+
+
+def write_tasks(directory: Path, machine: str, records: list[Record], levers: tuple[str, ...]) -> list[Path]:
+    """Write the levers of runs as `worst_1.yaml` and so on; return the paths.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    paths = []
+    for number, record in enumerate(records, 1):
+        path = directory / f'worst_{number}.yaml'
+        path.write_text(task_text(machine, record, levers, path))
+        paths.append(path)
+    return paths

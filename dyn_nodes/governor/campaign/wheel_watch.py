@@ -1,0 +1,95 @@
+"""How a plant stands, and whether a wheel of it has lifted.
+
+stand = Stand(plant)
+watch = Wheels(*stand(plant))
+watch.see(plant.time, *stand(plant))
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.simulation.plant import Plant
+
+Attitude = tuple[float, float]
+"""Roll and pitch of a base, rad."""
+LIFT_TIME, LIFT_TILT = 0.1, np.radians(0.5)
+"""A wheel has lifted where it is off the ground for longer than this, or the base turns by more meanwhile."""
+
+
+class Stand:
+    """How plants of one machine stand.
+
+    Args:
+        plant: of that machine.
+    """
+
+    def __init__(self, plant: Plant) -> None:
+        index = plant.system.index
+        self._loads = np.array([index('output', f'{own.name}/normal_force') for own in plant.machine.ground_contacts])
+        self._attitude = index('output', 'roll'), index('output', 'pitch')
+
+    def __call__(self, plant: Plant) -> tuple[Array, Attitude]:
+        """Return the loads of the contacts, N, and roll and pitch of the base, rad."""
+        outputs = plant.outputs()
+        roll, pitch = self._attitude
+        return outputs[self._loads], (float(outputs[roll]), float(outputs[pitch]))
+
+
+def travel(volts: Sequence[Array] | Array) -> float:
+    """Return the sum of the magnitudes of volts (m,) that follow one another."""
+    return float(np.cumsum(np.abs(volts).sum(axis=1))[-1]) if len(volts) else 0.0
+
+
+def turned(before: Attitude, now: Attitude) -> float:
+    """Return the angle between the verticals of a base at two instants, rad: its yaw does not count."""
+    a, b = (_vertical(*own) for own in (before, now))
+    across = a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+    return math.atan2(math.hypot(*across), a[0] * b[0] + a[1] * b[1] + a[2] * b[2])
+
+
+def _vertical(roll: float, pitch: float) -> tuple[float, float, float]:
+    return -math.sin(pitch), math.sin(roll) * math.cos(pitch), math.cos(roll) * math.cos(pitch)
+
+
+class Wheels:
+    """Watches wheels and base.
+
+    Args:
+        loads: of the contacts at rest, N.
+        attitude: of the base now.
+
+    Attributes:
+        rest: the loads at rest.
+        since: instant from which on a wheel counts as lifted, s.
+        tilt: greatest rotation, rad.
+        share: least load over the mean at the start.
+        begin: the same where the watch begins.
+        off: for how long a wheel was without load, s.
+    """
+
+    def __init__(self, loads: Array, attitude: Attitude) -> None:
+        self.rest, self._mean, self._start = loads, float(loads.mean()), attitude
+        self._up: tuple[float, Attitude] | None = None
+        self.since: float | None = None
+        self.tilt, self.share = 0.0, float(loads.min()) / self._mean
+        self.begin, self.off = self.share, 0.0
+        self._last: float | None = None
+
+    def see(self, time: float, loads: Array, attitude: Attitude) -> None:
+        """Take an instant, s: loads of the contacts, N, and the attitude of the base."""
+        self.tilt = max(self.tilt, turned(self._start, attitude))
+        least = min(loads.tolist())
+        passed, self._last = 0.0 if self._last is None else time - self._last, time
+        self.share = min(self.share, least / self._mean)
+        if least > 0.0:
+            self._up = None
+            return
+        self.off += passed
+        self._up = self._up or (time, attitude)
+        if self.since is None and (time - self._up[0] > LIFT_TIME or turned(self._up[1], attitude) > LIFT_TILT):
+            self.since = round(time, 6)

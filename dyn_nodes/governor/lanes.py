@@ -1,0 +1,335 @@
+"""Stops integrated side by side, in the lanes of a machine's vector kernels.
+
+There may be more stops than lanes. A lane whose stop has ended takes the next one, whose time starts then; when no stop
+waits and half of the lanes are free, the remaining ones are packed into a narrower kernel, which takes less time.
+Vectors of several lanes have element i of lane k at i * lanes + k.
+
+The kernels are of single precision, and so are the vectors of lanes: a vector of the processor takes twice as many
+stops. Shares differ by 1e-5 or so from those in double precision (`test/governor/test_braking_precision.py`).
+
+A runner is a stop for one of the delays; a stop has as many, one after the other. `sides` are two states of all lanes
+(2, s lanes), before a step and after it, by turns.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dyn_nodes.common.arrays import Array, Indices, Single
+from dyn_nodes.compile.code import call_code
+from dyn_nodes.governor._kernels import part
+from dyn_nodes.governor.records import STEP, MachineCode, Requests, Situation, Times
+
+STILL = 0.05
+"""Below this speed a joint rests, rad/s or m/s."""
+SWIFT = 0.05
+"""Above this speed a joint makes the base rock where it stops, as at the end of its way, rad/s or m/s."""
+NOT_YET, AT_REST, BELOW = range(3)
+"""Outcomes of a runner: none yet; followed to its end; ended where a wheel kept less than is enough."""
+FREE = -1
+"""Runner of a lane that has none."""
+
+
+class Runs(NamedTuple):
+    """Stops of r runners.
+
+    Attributes:
+        least, instant: (r, w) least share of each spring, and when, s; inf where a runner never started.
+        standing: (r, w) shares at rest in the end.
+        off: (r,) until when a wheel was off the ground at times, s; inf where one is in the end.
+        outcome: (r,) `AT_REST`; or `BELOW` where this or another runner of its stop came below the share that is
+            enough: what is not enough for one delay need not be known for another one.
+    """
+
+    least: Array
+    instant: Array
+    standing: Array
+    off: Array
+    outcome: Indices
+
+
+class Lanes(NamedTuple):
+    """Bookkeeping of lanes.
+
+    Attributes:
+        runner: (lanes,) `FREE` where there is none.
+        row: (lanes,) row of its outputs.
+        rows: (lanes,) number of these.
+        calm: (lanes,) the row from which they have rested for a while.
+        fast: (lanes,) the last row in which a joint was fast.
+        off: (lanes,) the row after the last one in which a wheel was off the ground.
+        outcome: (lanes,) of the runner.
+    """
+
+    runner: Indices
+    row: Indices
+    rows: Indices
+    calm: Indices
+    fast: Indices
+    off: Indices
+    outcome: Indices
+
+
+@part
+def run_lanes(requests: Requests, chosen: Indices, situation: Situation, runs: Runs) -> None:
+    """Integrate the stops of the chosen requests for all delays."""
+    code, layout, begins, surroundings, support, sent, times, _ = situation
+    runners, delays = runs.outcome.shape[0], begins.shape[0]
+    kind = width(code, runners)
+    lanes = code.lanes[kind]
+    sides, given = np.empty((2, begins.shape[1] * lanes), np.float32), spread(surroundings, lanes)
+    sides[0], supports = spread(begins[0], lanes), spread(support, lanes)
+    notes = free_lanes(lanes)
+    enough, volts = np.empty(lanes), np.zeros(sent.queue.shape[1] * lanes, np.float32)
+    rows = sent.waits[-1] + times.lasting + times.hold + times.horizon
+    tables = np.empty((runners, rows, sent.queue.shape[1]))
+    ends = np.empty((runners, begins.shape[1]))
+    runs.least[:], runs.instant[:], runs.standing[:], runs.off[:] = np.inf, np.inf, np.inf, np.inf
+    runs.outcome[:] = NOT_YET
+    following, side = 0, 0
+    while True:
+        for k in range(lanes):
+            while notes.runner[k] < 0 and following < runners:
+                if runs.outcome[following] == NOT_YET:
+                    row = chosen[following // delays]
+                    start(following, k, requests, row, situation, sides[side], given, tables[following], notes)
+                    enough[k] = requests.enough[row]
+                following += 1
+        going = busy(notes)
+        if going == 0:
+            break
+        kind = width(code, going)
+        fewer = code.lanes[kind]
+        if fewer < lanes:
+            packed_states = packed(sides[side], notes, fewer)
+            sides, side = np.empty((2, packed_states.shape[0]), np.float32), 0
+            sides[0], given, supports = packed_states, packed(given, notes, fewer), spread(support, fewer)
+            volts, enough = packed(volts, notes, fewer), packed(enough, notes, fewer)
+            notes, lanes = packed_notes(notes, fewer), fewer
+        side = advance(code.strides[kind], sides, side, given, supports, volts, tables, notes, enough, times)
+        for k in range(lanes):
+            if notes.runner[k] >= 0 and notes.outcome[k] != NOT_YET:
+                end_stop(notes.runner[k], notes.outcome[k], delays, runs)
+        for k in range(lanes):
+            runner = notes.runner[k]
+            if runner >= 0 and runs.outcome[runner] != NOT_YET:
+                take(k, layout.least, sides[side], sides[1 - side], notes, surroundings[STEP], ends, runs)
+        side = 1 - side
+    for runner in range(runners):
+        if runs.least[runner, 0] != np.inf:
+            write_standing(situation, ends[runner], runs.standing[runner])
+
+
+@part
+def advance(
+    stride: int,
+    sides: Single,
+    side: int,
+    given: Single,
+    supports: Single,
+    volts: Single,
+    tables: Array,
+    notes: Lanes,
+    enough: Array,
+    times: Times,
+) -> int:
+    """Continue all lanes by steps until a runner ends; return the side of states that is before the last step.
+
+    The only calls in the loop are those of the kernel: it runs once a microsecond.
+    """
+    lanes, m = notes.runner.shape[0], tables.shape[2]
+    x, after, seen = sides[side], sides[1 - side], np.empty(2 * lanes, np.float32)
+    longest, rocks = times.longest, times.rocking
+    while True:
+        for k in range(lanes):
+            row = notes.row[k]
+            if notes.runner[k] < 0:
+                continue
+            if row < notes.rows[k]:
+                for j in range(m):
+                    volts[j * lanes + k] = tables[notes.runner[k], row, j]
+            if row == notes.calm[k]:
+                given[STEP * lanes + k] *= 2.0
+        if call_code(stride, x, volts, given, supports, after, seen) != 0:
+            raise ValueError('stride: an argument of another length')
+        ended = False
+        for k in range(lanes):
+            if notes.runner[k] < 0:
+                continue
+            row = notes.row[k] + max(notes.row[k] - notes.calm[k], 0)
+            notes.row[k] += 1
+            if seen[lanes + k] >= SWIFT:
+                notes.fast[k] = row
+            if seen[k] < 0.0:
+                notes.off[k] = row + 1
+            rests = seen[lanes + k] < STILL and row >= notes.fast[k] + rocks
+            if row >= longest or (row >= notes.rows[k] and rests):
+                notes.outcome[k], ended = AT_REST, True
+            elif not seen[k] >= enough[k]:
+                notes.outcome[k], ended = BELOW, True
+        if ended:
+            return side
+        x, after, side = after, x, 1 - side
+
+
+@part
+def end_stop(runner: int, outcome: int, delays: int, runs: Runs) -> None:
+    """Store the outcome of a runner; if it is `BELOW`, those of its stop that have not ended end with it."""
+    runs.outcome[runner] = outcome
+    if outcome == BELOW:
+        first = runner - runner % delays
+        for other in range(first, first + delays):
+            if runs.outcome[other] == NOT_YET:
+                runs.outcome[other] = BELOW
+
+
+@part
+def width(code: MachineCode, used: int) -> int:
+    """Return the index of the narrowest vector kernel that has so many lanes, or of the widest one."""
+    kind = 0
+    while code.lanes[kind] < used and kind + 1 < code.lanes.shape[0]:
+        kind += 1
+    return kind
+
+
+@part
+def spread(values: Array, lanes: int) -> Single:
+    """Return values (s,) in all lanes."""
+    result = np.empty(values.shape[0] * lanes, np.float32)
+    for i in range(values.shape[0]):
+        for k in range(lanes):
+            result[i * lanes + k] = values[i]
+    return result
+
+
+@part
+def packed(values, notes: Lanes, fewer: int):
+    """Return values of the lanes with a runner, in fewer lanes; lanes that stay free get those of the first one."""
+    lanes = notes.runner.shape[0]
+    size = values.shape[0] // lanes
+    result, place = np.empty(size * fewer, values.dtype), 0
+    for k in range(lanes):
+        if notes.runner[k] >= 0:
+            for free in range(place, fewer if place == 0 else place + 1):
+                for i in range(size):
+                    result[i * fewer + free] = values[i * lanes + k]
+            place += 1
+    return result
+
+
+@part
+def free_lanes(count: int) -> Lanes:
+    """Return the bookkeeping of so many free lanes."""
+    return Lanes(
+        np.full(count, FREE),
+        np.full(count, FREE),
+        np.full(count, FREE),
+        np.full(count, FREE),
+        np.full(count, FREE),
+        np.full(count, FREE),
+        np.full(count, FREE),
+    )
+
+
+@part
+def packed_notes(notes: Lanes, fewer: int) -> Lanes:
+    """Return the bookkeeping of the lanes with a runner, in fewer lanes."""
+    result, place = free_lanes(fewer), 0
+    for k in range(notes.runner.shape[0]):
+        if notes.runner[k] >= 0:
+            result.runner[place], result.row[place], result.rows[place] = notes.runner[k], notes.row[k], notes.rows[k]
+            result.calm[place], result.fast[place] = notes.calm[k], notes.fast[k]
+            result.off[place], result.outcome[place] = notes.off[k], notes.outcome[k]
+            place += 1
+    return result
+
+
+@part
+def busy(notes: Lanes) -> int:
+    """Return how many lanes have a runner."""
+    count = 0
+    for k in range(notes.runner.shape[0]):
+        if notes.runner[k] >= 0:
+            count += 1
+    return count
+
+
+@part
+def start(
+    runner: int,
+    k: int,
+    requests: Requests,
+    request: int,
+    situation: Situation,
+    x: Single,
+    given: Single,
+    table: Array,
+    notes: Lanes,
+) -> None:
+    """Start a runner in lane k: its state, the length of its steps, its outputs and its bookkeeping."""
+    _, _, begins, surroundings, _, sent, times, levers = situation
+    lanes, delay, leads = notes.runner.shape[0], runner % begins.shape[0], requests.leads[request]
+    for i in range(begins.shape[1]):
+        x[i * lanes + k] = begins[delay, i]
+    given[STEP * lanes + k] = surroundings[STEP]
+    notes.runner[k], notes.row[k], notes.fast[k], notes.off[k], notes.outcome[k] = runner, 0, 0, 0, NOT_YET
+    waits = sent.waits[delay]
+    notes.rows[k] = waits + times.lasting + round(leads * times.hold) + times.horizon
+    kept, toward = np.zeros(sent.queue.shape[1]), np.zeros(sent.queue.shape[1])
+    for j in range(levers.order.shape[0]):
+        kept[levers.order[j]], toward[levers.order[j]] = requests.volts[request, j], requests.toward[request, j]
+    waiting = sent.queue[sent.queue.shape[0] - waits :]
+    notes.calm[k] = write_volts(waiting, kept, toward, leads, levers.change, times, table[: notes.rows[k]])
+
+
+@part
+def write_volts(
+    waiting: Array, kept: Array, toward: Array, leads: float, most: float, times: Times, volts: Array
+) -> int:
+    """Write the outputs (t, m) of a stop: those that wait, those that are kept, then neutral at `most` V a step.
+
+    Kept outputs are led to `toward` first, in the part `leads` of `hold`. Return the row from which a step is two rows
+    long: some time after all outputs are neutral.
+    """
+    waits, m = waiting.shape
+    steps, total, ramp = times.lasting + round(leads * times.hold), volts.shape[0], 0.0
+    for j in range(m):
+        for t in range(waits):
+            volts[t, j] = waiting[t, j]
+        for t in range(steps):
+            far = most * t
+            volts[waits + t, j] = kept[j] + min(max(toward[j] - kept[j], -far), far)
+        end = volts[waits + steps - 1, j]
+        ramp = max(ramp, abs(end) / most)
+        for t in range(waits + steps, total):
+            left = abs(end) - most * (t - waits - steps + 1)
+            volts[t, j] = np.copysign(max(left, 0.0), end)
+    return waits + steps + int(np.ceil(ramp)) + times.calm
+
+
+@part
+def take(k: int, first: int, x: Single, after: Single, notes: Lanes, step: float, ends: Array, runs: Runs) -> None:
+    """Store the result of the runner of lane k, and free the lane.
+
+    Its state in x is copied to `ends`. The least shares up to then, from the index `first` of a state on, are in the
+    state after it. A row takes `step` s.
+    """
+    lanes, runner, supports = notes.runner.shape[0], notes.runner[k], runs.least.shape[1]
+    for i in range(ends.shape[1]):
+        ends[runner, i] = x[i * lanes + k]
+    for i in range(supports):
+        runs.least[runner, i] = after[(first + i) * lanes + k]
+        runs.instant[runner, i] = after[(first + supports + i) * lanes + k]
+    last = notes.row[k] - 1
+    is_off = notes.off[k] > last + max(last - notes.calm[k], 0)
+    runs.off[runner] = np.inf if is_off else notes.off[k] * step
+    notes.runner[k] = FREE
+
+
+@part
+def write_standing(situation: Situation, state: Array, rest: Array) -> None:
+    """Write the least shares of all springs (w,) where the machine comes to rest at the joints of a state."""
+    if call_code(situation.code.standing, state, situation.surroundings, situation.support, rest) != 0:
+        raise ValueError('standing: an argument of another length')

@@ -1,0 +1,104 @@
+"""Prediction of stops: each for all delays, of which the worst counts.
+
+Stops are integrated by linearly implicit Euler steps, oil and stops of joints implicit, as many at once as the vector
+kernels take (`lanes`). Outputs of a stop have a row a step, of which the last one lasts; when they have rested for a
+while a step is two rows long. A stop ends where all joints rest after the last row and none was fast for as long as the
+base rocks after it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dyn_nodes.common.arrays import Array, Flags
+from dyn_nodes.governor._kernels import kernel, part
+from dyn_nodes.governor.lanes import AT_REST, Runs, run_lanes, write_standing
+from dyn_nodes.governor.records import Requests, Results, Situation, situation_of
+from dyn_nodes.governor.stops import Stop
+
+EASE = 0.05
+"""Way of a joint by which it is judged whether it leads to a better stand, rad or m."""
+
+
+@kernel
+def predict_stops(requests: Requests, results: Results, first: int, last: int, situation: Situation) -> None:
+    """Predict the stops of the rows from `first` to before `last` of the requests.
+
+    The longer ones, that lead somewhere, start first: the last ones to start keep others waiting least.
+    """
+    count, delays = last - first, situation.states.shape[0]
+    chosen, place = np.empty(count, np.int64), 0
+    for leads in range(1, -1, -1):
+        for row in range(first, last):
+            if (requests.leads[row] > 0.0) == (leads > 0):
+                chosen[place] = row
+                place += 1
+    runners, supports = count * delays, situation.layout.instants - situation.layout.least
+    runs = Runs(
+        np.empty((runners, supports)),
+        np.empty((runners, supports)),
+        np.empty((runners, supports)),
+        np.empty(runners),
+        np.empty(runners, np.int64),
+    )
+    run_lanes(requests, chosen, situation, runs)
+    for i in range(count):
+        row, own = chosen[i], i * delays
+        worst, off = summed(runs, own)
+        for k in range(own + 1, own + delays):
+            if runs.least[k, 0] == np.inf:
+                continue  # it never started
+            other, other_off = summed(runs, k)
+            standing, off = min(worst.standing, other.standing), max(off, other_off)
+            if other.least < worst.least:
+                worst = Stop(other.least, other.contact, other.ahead, standing)
+            else:
+                worst = Stop(worst.least, worst.contact, worst.ahead, standing)
+        results.least[row], results.contact[row] = worst.least, worst.contact
+        results.ahead[row], results.standing[row], results.off[row] = worst.ahead, worst.standing, off
+        # the rest of a stop that was cut off may be worse than all others
+        followed = runs.outcome[own : own + delays].max() == AT_REST
+        results.followed[row] = worst.least == -np.inf or followed
+
+
+@kernel
+def predict_fields(*fields: Any) -> None:
+    """Predict the first of requests; fields are those of requests, results and situation."""
+    predict_stops(Requests(*fields[:4]), Results(*fields[4:10]), 0, 1, situation_of(fields[10:]))
+
+
+@part
+def summed(runs: Runs, runner: int) -> tuple[Stop, float]:
+    """Return the stop of a runner, the worst of all springs, and until when a wheel was off the ground, s.
+
+    The worst that there is, where a number is not finite.
+    """
+    least, place = runs.least[runner], 0
+    for i in range(least.shape[0]):
+        if not (
+            np.isfinite(least[i]) and np.isfinite(runs.instant[runner, i]) and np.isfinite(runs.standing[runner, i])
+        ):
+            return Stop(-np.inf, 0, 0.0, -np.inf), np.inf
+    for i in range(least.shape[0]):
+        if least[i] < least[place]:
+            place = i
+    return Stop(least[place], place, runs.instant[runner, place], runs.standing[runner].min()), runs.off[runner]
+
+
+@kernel
+def eases_of(command: Array, situation: Situation, eases: Flags) -> None:
+    """Write whether a small motion in the direction of each command (l,) leads to a better stand to `eases` (l,)."""
+    levers, layout = situation.levers, situation.layout
+    state, rest = situation.states[0].copy(), np.empty(layout.instants - layout.least)
+    write_standing(situation, state, rest)
+    now = rest.min()
+    for j in range(command.shape[0]):
+        actuator = levers.order[j]
+        joint = levers.joints[actuator]
+        here = state[joint]
+        state[joint] += EASE * np.sign(command[j] * levers.arms[actuator])
+        write_standing(situation, state, rest)
+        eases[j] = rest.min() > now
+        state[joint] = here

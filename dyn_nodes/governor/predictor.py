@@ -1,0 +1,337 @@
+"""Stops of a machine from what a monitor knows of it now: what the tip-over governor asks.
+
+Positions, speeds, payload, base and ground are those of the monitor. The oil is not measured: spools follow the outputs
+that were given, and pressures are carried along by the model, their forces drawn towards those at which the joints
+accelerate as they do. What was given within the longest delay may not have reached the valves yet, or it was there at
+once: stops are predicted for both, each with its spools and pressures, and the worse one counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.governor.bringing_down import best, ways_of
+from dyn_nodes.governor.drives import Drives, OilDrives
+from dyn_nodes.governor.law import decide_fields, questions
+from dyn_nodes.governor.motion_check import MotionCheck
+from dyn_nodes.governor.prediction import eases_of, predict_fields, predict_stops
+from dyn_nodes.governor.present import carry_fields, take_over_fields
+from dyn_nodes.governor.records import (
+    SURROUNDINGS,
+    Levers,
+    Measured,
+    Results,
+    Sent,
+    Situation,
+    Springs,
+    Support,
+    Surroundings,
+    Times,
+    fields_of,
+    requests,
+    results,
+    states,
+    support,
+    support_layout,
+    surroundings,
+)
+from dyn_nodes.governor.stop_model import STEP_TIME, StopModel
+from dyn_nodes.governor.stops import Decision, Stop
+from dyn_nodes.governor.tip_over_governor import LONGEST_LASTING, GovernorSettings
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.monitor.stability_monitor import StabilityMonitor
+from dyn_nodes.monitor.standing import StandingGround
+
+CALM, FASTEST = 0.1, 50.0
+"""s from the neutral of all valves until steps are twice as long; where the frequencies with which the base rocks are a
+vector of this length at most, rad/s."""
+FOLLOWED = 1.5
+"""Periods of the slowest rocking for which a stop is followed after a joint was last fast: with an arm that swings on
+its oil the base rocks slower than alone."""
+DRAWN = 0.1
+"""Part of the way that the forces of the pressures are drawn in the time of a step."""
+LONGEST = 1.0
+"""Time that spools and pressures are carried on by at most, s: by then they are where they go to."""
+
+
+class StopPredictor:
+    """The `Stops` of a tip-over governor.
+
+    Args:
+        machine: on wheels, its joints moved by hydraulic actuators alone.
+        order: actuators in the order of the commands, as indices of `machine.actuators`.
+        monitor: of the machine.
+        settings: errors, delay, rate and horizon.
+
+    Attributes:
+        contacts: names of the springs on which the machine stands: of wheels, of rollers.
+        ground: on which the machine stands now.
+        degree: stability degree at rest in the present posture; NaN before `see`.
+        states, surroundings, support, sent, times, levers: what predictions start from, see `records.Situation`.
+        expected: answers of the last decision, see `law`.
+        rocking: norm of the three frequencies of the base, and the least, rad/s; NaN before `see`.
+        motion: test of the joints against their valves.
+        payload_bounds: least and greatest possible payload, kg; None: `payload_error` of the settings about that of the
+            monitor.
+        heft: mass of the links over that of the model.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        order: Sequence[int],
+        monitor: StabilityMonitor,
+        settings: GovernorSettings | None = None,
+    ) -> None:
+        self.machine, self.monitor, self.settings = machine, monitor, settings or GovernorSettings()
+        self.drives = self._drives_of(machine)
+        self.model = StopModel(machine, self.drives)
+        self.ground = StandingGround(machine, monitor.model)
+        self.contacts = tuple(support.name for support in machine.supports)
+        self.payload_bounds: tuple[float, float] | None = None
+        self._law = self.settings.law
+        self._limits = self.drives.limits[np.array(order, dtype=np.intp)]
+        springs = [(support.stiffness, support.damping, support.free_length) for support in machine.supports]
+        self._springs = Springs(*np.array(springs).T.copy())
+        self._set_up(order)
+        watched = self._count if isinstance(self.drives, OilDrives) else 0  # efforts do not determine how joints move
+        self.motion = MotionCheck(self.drives.joints[:watched], self.levers.joints[:watched], self.states)
+        self.expected = results(questions(len(order), self.settings.halvings))
+        self._one, self._its_result = requests(1, len(order)), results(1)
+        self.reset()
+
+    def _set_up(self, order: Sequence[int]) -> None:
+        """Make what predictions start from, of a machine that was not seen yet."""
+        settings, dead = self.settings, self.drives.dead_times
+        least = min(settings.least_delay, settings.delay) + min(dead)
+        most = settings.delay + max(dead)
+        waits = np.array(sorted({math.floor(least / STEP_TIME + 1e-6), math.ceil(most / STEP_TIME - 1e-6)}))
+        greatest = max(self.drives.limits) / settings.rate
+        horizon = max(settings.horizon, greatest + CALM)  # a stop ends with all valves at neutral
+        longest = LONGEST_LASTING + settings.lateness + settings.hold + most + greatest + CALM
+        longest = max(settings.longest, horizon, longest)  # no stop is cut off while valves are open
+        times = settings.hold, horizon, longest, CALM, longest, STEP_TIME
+        layout, supports = self.model.layout, len(self.contacts)
+        self._at_first = np.zeros(layout.size)
+        self._at_first[layout.least : layout.instants] = np.inf
+        indices = {joint.name: index for index, joint in enumerate(self.machine.movable_joints)}
+        joints = np.array([indices[joint] for joint in self.drives.joints])
+        self.states = states(np.tile(self._at_first, (len(waits), 1)), layout)
+        self.surroundings = surroundings(np.zeros(SURROUNDINGS))
+        self.support = support(np.zeros(support_layout(supports).size))
+        self.sent = Sent(np.zeros((waits[-1], len(joints))), waits)
+        self.times = Times(*(round(time / STEP_TIME) for time in times))
+        self.levers = Levers(np.array(order), joints, np.zeros(len(joints)), settings.rate * STEP_TIME)
+
+    @property
+    def situation(self) -> Situation:
+        """What predictions start from."""
+        return self._situation(self.surroundings, self.support)
+
+    def _situation(self, present: Surroundings, stand: Support) -> Situation:
+        """Return what predictions start from, with other surroundings or another support."""
+        model = self.model
+        vectors = self.states.vectors, present.vector, stand.vector
+        return Situation(model.code, model.layout, *vectors, self.sent, self.times, self.levers)
+
+    @property
+    def _count(self) -> int:
+        """Number of actuators."""
+        return len(self.drives.joints)
+
+    def _drives_of(self, machine: Machine) -> Drives:
+        return OilDrives(machine, STEP_TIME)
+
+    def reset(self) -> None:
+        """Take all valves to be at neutral, with nothing on its way to them."""
+        self._seen, self.degree, self._elapsed, self._unseen = False, np.nan, 0.0, 0.0
+        self.rocking = np.nan, np.nan
+        self.times = self.times._replace(lasting=1)
+        self._excess, self.heft = 0.0, 1.0  # payload beyond the known one, kg
+        self._spool, self._latest = np.zeros((len(self.sent.waits), self._count)), np.zeros(self._count)
+        self.sent.queue[:] = 0.0
+        self.expected.least[:] = np.nan
+        self.motion.clear()
+
+    def issued(self, volts: Array) -> None:
+        """Take outputs (l,) that go to the valves from now on."""
+        self._latest = self._of_all(volts)
+
+    def pass_by(self, step: float) -> None:
+        """Carry spools and pressures on by a time, s, in which the valves got the outputs issued last."""
+        self._unseen += step
+        self._elapsed = min(self._elapsed + step, LONGEST)
+        while self._elapsed >= STEP_TIME - 1e-9:
+            self._elapsed -= STEP_TIME
+            self._carry()
+        vectors = self.states.vectors
+        if np.isnan(vectors).any():  # the model diverged: the next look at the machine starts anew
+            vectors[:], self._seen = self._at_first, False
+
+    def _carry(self) -> None:
+        """Carry spools and pressures on by a step, from the joints that were seen last."""
+        motion, fields = self.motion, fields_of(self.situation)
+        watched = motion.states.vectors, motion.continues
+        carry_fields(*watched, self._spool, self._latest, self._seen, *self.drives.valves, *fields)
+
+    def _of_all(self, volts: Array) -> Array:
+        result = np.zeros(self._count)
+        result[self.levers.order] = volts
+        return result
+
+    # -- what is known now -------------------------------------------------------------------------------------------
+
+    def see(self) -> None:
+        """Take over what the monitor knows now."""
+        monitor = self.monitor
+        footing, load = monitor.footing, monitor.load
+        if footing is None or load is None:
+            self.degree = np.nan
+            return
+        self.ground.place(footing.plane, monitor.up)
+        self.degree = self.ground.present_degree(monitor.q, monitor.payload)
+        if not np.isfinite(self.degree):
+            return
+        less, more = self._payload_errors()
+        measured = Measured(
+            monitor.q,
+            monitor.v,
+            monitor.a,
+            self.machine.gravity * self.ground.up,
+            self._model_payload,
+            self.ground.plane,
+            monitor.turning,
+            np.concatenate([monitor.alpha, monitor.felt]),
+            load.attachments,
+        )
+        errors = self.settings.mass_error, less, more, self.settings.center_error
+        self.rocking = take_over_fields(
+            self.model.code.start,
+            STEP_TIME,
+            self._drawn(),
+            self._spool,
+            self.states.drives,
+            self.states.turn,
+            self.levers.arms,
+            *measured,
+            *self._springs,
+            *errors,
+            *self.drives.chambers,
+            *self.surroundings,
+            *self.support,
+        )
+        self.states.positions[:], self.states.velocities[:] = monitor.q, monitor.v
+        self.motion.compare(self.states, monitor.q, monitor.v, self._unseen)
+        self._follow_rocking(*self.rocking)
+        self._seen, self._unseen = True, 0.0
+
+    def _drawn(self) -> float:
+        """Return the part of the way that the forces are drawn after the time since the last look: all at first."""
+        return -math.expm1(math.log1p(-DRAWN) * self._unseen / STEP_TIME) if self._seen else 1.0
+
+    def _follow_rocking(self, norm: float, least: float) -> None:
+        """Set when steps of a stop become longer and for how long it is followed, by frequencies of the base, rad/s."""
+        longest = self.times.longest
+        period = 2.0 * math.pi / least if least > 0.0 else np.inf
+        self.times = self.times._replace(
+            calm=round(CALM / STEP_TIME) if norm <= FASTEST else longest,
+            rocking=math.ceil(min(FOLLOWED * period / STEP_TIME, longest)),
+        )
+
+    @property
+    def payload(self) -> float:
+        """The payload with which the machine is taken to move, kg."""
+        return self.monitor.payload + self._excess
+
+    @property
+    def _model_payload(self) -> float:
+        """The payload of the model, kg, whose links weigh what is known."""
+        return float(self.payload / self.heft)
+
+    def _payload_errors(self) -> tuple[float, float]:
+        """Return by how much the payload may be less and more than that with which the machine moves, kg."""
+        least, most = self._excesses()
+        return max(self._excess - least, 0.0), max(most - self._excess, 0.0)
+
+    def _excesses(self) -> tuple[float, float]:
+        """Return the least and the most by which the payload may weigh more than known, kg."""
+        known = self.monitor.payload
+        if self.payload_bounds is None:
+            error = self.settings.payload_error * known
+            return -error, error
+        least, most = self.payload_bounds
+        return least - known, most - known
+
+    # -- stops -------------------------------------------------------------------------------------------------------
+
+    def decide(self, command: Array, before: Array, step: float, since: Array, lasting: float) -> Decision:
+        """Return the outputs that pass; the arguments are those of `Stops`."""
+        output, parts = np.empty(len(before)), np.empty(len(before))
+        rows = max(math.ceil((lasting + self.settings.lateness) / STEP_TIME - 1e-6), 1)
+        self.times = self.times._replace(lasting=rows)
+        command = np.ascontiguousarray(command, dtype=np.float64)
+        fields = *self._law, *self.expected, *fields_of(self.situation)
+        return Decision(output, parts, decide_fields(command, before, step, since, output, parts, *fields))
+
+    def stop(self, volts: Array, enough: float = -np.inf, toward: Array | None = None) -> Stop:
+        """Return the stop after outputs (l,) that are kept as long as those of the last decision, 10 ms before one.
+
+        Args:
+            volts: outputs.
+            enough: below this share it may end.
+            toward: outputs (l,) to which these are led first, and kept there, for `hold` of the settings in all.
+        """
+        request = self._one
+        request.volts[0], request.toward[0] = volts, volts if toward is None else toward
+        request.leads[0], request.enough[0] = float(toward is not None), enough
+        predict_fields(*request, *self._its_result, *fields_of(self.situation))
+        return _stop(self._its_result, 0)
+
+    # -- a wheel that has lifted -------------------------------------------------------------------------------------
+
+    @property
+    def has_lifted(self) -> bool:
+        """Whether a contact carries nothing now, as it is measured."""
+        footing = self.monitor.footing
+        if footing is None:
+            return False
+        return bool(np.add.reduceat(footing.normal, self.monitor.ground.contacts.starts).min() <= 0.0)
+
+    def way_down(self, command: Array, before: Array) -> tuple[Array, Stop] | None:
+        """Return outputs (m,) to which to lead the levers so that a wheel comes down, and what follows; None to stop.
+
+        None, too, where a lever of the command (m,), V, leads to a better stand by itself. before (m,) are the present
+        outputs, V.
+        """
+        home, eases = np.zeros(len(before)), np.empty(len(before), np.bool_)
+        for sign in (1.0, -1.0):
+            eases_of(np.full(len(before), sign), self.situation, eases)
+            home[eases] = sign * self._limits[eases]
+        if (command * home > 0.0).any():
+            return None
+        ways = ways_of(home, before)
+        count = len(ways.leads)
+        stops = results(count)
+        predict_stops(ways, stops, 0, count, self._as_modelled)
+        taken = best(stops)
+        if taken == 0:
+            return None
+        return ways.toward[taken], _stop(stops, taken)
+
+    @property
+    def _as_modelled(self) -> Situation:
+        """The situation of the machine without errors of its model, on wheels that come off the ground."""
+        present, stand = self.surroundings.copied(), self.support.copied()
+        present.least_push[:] = 0.0
+        stand.errors[:] = 0.0
+        stand.offset[:] = 0.0
+        return self._situation(present, stand)
+
+
+def _stop(stops: Results, row: int) -> Stop:
+    """Return one of predicted stops."""
+    return Stop(*(column[row].item() for column in stops[:4]))

@@ -1,0 +1,297 @@
+"""The present machine, from which stops are predicted: measurements taken over, spools and pressures carried along."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dyn_nodes.compile.code import call_code
+from dyn_nodes.governor._kernels import kernel, part
+from dyn_nodes.governor.records import (
+    Array,
+    Chambers,
+    Errors,
+    Measured,
+    Situation,
+    Springs,
+    Support,
+    Surroundings,
+    Valves,
+    situation_of,
+)
+
+
+@kernel
+def carry(situation: Situation, spools: Array, volts: Array, moves: bool, valves: Valves) -> None:
+    """Continue by a step: outputs (m,), V, start to wait, and those that have waited for a delay reach their valves.
+
+    Args:
+        situation: whose outputs on their way are updated, and the drives of its states where `moves`.
+        spools: (h, m) carried along.
+        volts: (m,) outputs.
+        moves: whether the drives of the states are carried along.
+        valves: of the actuators.
+    """
+    states, queue, waits, at = situation.states, situation.sent.queue, situation.sent.waits, situation.layout
+    rows, m = queue.shape
+    after = np.empty(at.size)
+    for h in range(spools.shape[0]):
+        arrived = queue[rows - waits[h]] if waits[h] > 0 else volts
+        if moves:
+            stride(situation, states[h], arrived, after)
+            for j in range(at.drives, at.drives + 3 * m):
+                states[h, j] = after[j]
+        for j in range(m):
+            target = min(max(valves.gain[j] * arrived[j], -valves.limit[j]), valves.limit[j])
+            spools[h, j] = target + (spools[h, j] - target) * valves.left[j]
+    for t in range(rows - 1):
+        queue[t] = queue[t + 1]
+    if rows:
+        queue[rows - 1] = volts
+
+
+@kernel
+def observe(watched: Array, situation: Situation, volts: Array) -> None:
+    """Carry joints and drives of the states `watched` (h, s) on by a step, with the base of the situation's states."""
+    queue, waits, base = situation.sent.queue, situation.sent.waits, situation.layout.turn
+    rows, after = queue.shape[0], np.empty(situation.layout.size)
+    for h in range(watched.shape[0]):
+        arrived = queue[rows - waits[h]] if waits[h] > 0 else volts
+        watched[h, base:] = situation.states[h, base:]
+        stride(situation, watched[h], arrived, after)
+        watched[h, :base] = after[:base]
+
+
+@kernel
+def carry_fields(watched: Array, is_watched: bool, spools: Array, volts: Array, moves: bool, *fields: Any) -> None:
+    """Do what `observe`, where `is_watched`, and `carry` do; fields of valves and situation."""
+    situation = situation_of(fields[3:])
+    if is_watched:
+        observe(watched, situation, volts)
+    carry(situation, spools, volts, moves, Valves(*fields[:3]))
+
+
+@part
+def stride(situation: Situation, state: Array, volts: Array, after: Array) -> None:
+    """Write the state after a step of the prediction to `after`."""
+    code, surroundings, support = situation.code.stride, situation.surroundings, situation.support
+    if call_code(code, state, volts, surroundings, support, after, np.empty(2)) != 0:
+        raise ValueError('stride: an argument of another length')
+
+
+@part
+def write_axes(plane: Array, axes: Array) -> None:
+    """Write heading, left and normal of a plane (4,) to the rows of axes (3, 3)."""
+    size = 0.0
+    for r in range(3):
+        axes[2, r] = plane[r]
+        axes[0, r] = (1.0 if r == 0 else 0.0) - plane[0] * plane[r]
+        size += axes[0, r] * axes[0, r]
+    for r in range(3):
+        axes[0, r] /= np.sqrt(size)
+    for r in range(3):
+        x, y = (r + 1) % 3, (r + 2) % 3
+        axes[1, r] = axes[2, x] * axes[0, y] - axes[2, y] * axes[0, x]
+
+
+@kernel
+def draw(pressures: Array, shown: Array, first: float, second: float, least: float, most: float, drawn: float) -> None:
+    """Bring the two pressures (2,) of an actuator nearer to the force that is measured, in place.
+
+    The motion of the joints shows what both do together, not each of them: only their force goes a part `drawn` of the
+    way to that of `shown` (2,), by as little change as possible, and their common part stays as the model carries it
+    along. At a part of 1 they become those of `shown`.
+
+    Args:
+        pressures: Pa.
+        shown: pressures at which the joints move as they do, Pa.
+        first: area of the first chamber, m2 or m3/rad.
+        second: area of the second chamber.
+        least: least pressure, Pa.
+        most: greatest pressure, Pa.
+        drawn: 0 to 1.
+    """
+    if drawn >= 1.0:
+        pressures[:] = shown
+        return
+    missing = drawn * (first * (shown[0] - pressures[0]) - second * (shown[1] - pressures[1]))
+    before = pressures[0]
+    pressures[0] = min(max(before + missing * first / (first * first + second * second), least), most)
+    missing -= first * (pressures[0] - before)
+    before = pressures[1]
+    pressures[1] = min(max(before - missing / second, least), most)
+    missing += second * (pressures[1] - before)
+    pressures[0] = min(max(pressures[0] + missing / first, least), most)
+
+
+@part
+def rocks(inertia: Array, axes: Array, origin: Array, stiffness: Array) -> tuple[float, float]:
+    """Return how the base rocks on its springs: the norm of its three frequencies, and the least one, rad/s.
+
+    The squares are the roots of the characteristic polynomial of mass^-1 stiffness. Newton's method finds the least of
+    three positive ones from 0, without passing it.
+
+    Args:
+        inertia: (6, 6) spatial inertia of the whole machine.
+        axes: (3, 3) heading, left and normal.
+        origin: (3,) of the base, on the ground, m.
+        stiffness: (3, 3) of height and two angles.
+    """
+    motions, mass = np.zeros((6, 3)), np.zeros((3, 3))
+    for r in range(3):
+        x, y = (r + 1) % 3, (r + 2) % 3
+        motions[3 + r, 0] = axes[2, r]
+        for c in range(2):
+            motions[r, 1 + c] = axes[c, r]
+            motions[3 + r, 1 + c] = origin[x] * axes[c, y] - origin[y] * axes[c, x]
+    for r in range(3):
+        for c in range(3):
+            for i in range(6):
+                for j in range(6):
+                    mass[r, c] += motions[i, r] * inertia[i, j] * motions[j, c]
+    square = np.linalg.inv(mass)
+    whole = np.zeros((3, 3))
+    for r in range(3):
+        for c in range(3):
+            for i in range(3):
+                whole[r, c] += square[r, i] * stiffness[i, c]
+    total = whole[0, 0] + whole[1, 1] + whole[2, 2]
+    pairs = (
+        whole[0, 0] * whole[1, 1]
+        - whole[0, 1] * whole[1, 0]
+        + whole[0, 0] * whole[2, 2]
+        - whole[0, 2] * whole[2, 0]
+        + whole[1, 1] * whole[2, 2]
+        - whole[1, 2] * whole[2, 1]
+    )
+    product = (
+        whole[0, 0] * (whole[1, 1] * whole[2, 2] - whole[1, 2] * whole[2, 1])
+        - whole[0, 1] * (whole[1, 0] * whole[2, 2] - whole[1, 2] * whole[2, 0])
+        + whole[0, 2] * (whole[1, 0] * whole[2, 1] - whole[1, 1] * whole[2, 0])
+    )
+    least = 0.0
+    for _ in range(12):
+        least -= (((least - total) * least + pairs) * least - product) / ((3.0 * least - 2.0 * total) * least + pairs)
+    return np.sqrt(total), np.sqrt(least)
+
+
+@kernel
+def take_over(
+    code: int,
+    measured: Measured,
+    springs: Springs,
+    errors: Errors,
+    step: float,
+    chambers: Chambers,
+    drawn: float,
+    spools: Array,
+    drives: Array,
+    turn: Array,
+    surroundings: Surroundings,
+    support: Support,
+    arms: Array,
+) -> tuple[float, float]:
+    """Take over what is measured now; return how the base rocks, as `rocks`.
+
+    Args:
+        code: address of the kernel `start` of the machine.
+        measured: now.
+        springs: of the machine.
+        errors: of the model.
+        step: of the prediction, s.
+        chambers: of the actuators.
+        drawn: part of the way that pressures are drawn to the measured motion.
+        spools: (h, m) present spools; where drives are efforts, the present efforts.
+        drives: (h, d) `States.drives`, written.
+        turn: (h, 3) `States.turn`, written.
+        surroundings: written.
+        support: written.
+        arms: (m,) `Levers.arms`, written.
+    """
+    m, w, count = spools.shape[1], springs.stiffness.shape[0], drives.shape[1]
+    felt, plane, axes, origin = measured.specific_force, measured.plane, surroundings.axes, surroundings.origin
+    weight = np.sqrt(felt[0] ** 2 + felt[1] ** 2 + felt[2] ** 2)
+    write_axes(plane, axes)
+    surroundings.payload[0], surroundings.step[0], surroundings.least_push[0] = measured.payload, step, -np.inf
+    moved = turn[0]
+    for r in range(3):
+        surroundings.specific_force[r], origin[r] = felt[r], plane[3] * plane[r]
+    moved[0] = 0.0
+    for r in range(2):
+        moved[1 + r] = (
+            measured.turning[0] * axes[r, 0] + measured.turning[1] * axes[r, 1] + measured.turning[2] * axes[r, 2]
+        )
+    shown, inertia = np.empty(count - m), np.empty(36)
+    status: int = call_code(
+        code,
+        measured.q,
+        measured.v,
+        measured.a,
+        surroundings.vector,
+        moved,
+        measured.shaking,
+        shown,
+        inertia,
+        arms,
+    )
+    if status != 0:
+        raise ValueError('start: an argument of another length')
+    rows = np.empty((w, 3))
+    for i in range(w):
+        height, along, aside = -plane[3], 0.0, 0.0
+        for r in range(3):
+            height += measured.attachments[i, r] * plane[r]
+            away = measured.attachments[i, r] - origin[r]
+            along, aside = along + away * axes[0, r], aside + away * axes[1, r]
+        rows[i, 0], rows[i, 1], rows[i, 2] = 1.0, aside, -along
+        support.left[i], support.back[i], support.stiffness[i] = aside, -along, springs.stiffness[i]
+        support.damping[i], support.squeeze[i] = springs.damping[i], springs.free_length[i] - height
+    stiffness = np.zeros((3, 3))
+    for i in range(w):
+        for r in range(3):
+            for c in range(3):
+                stiffness[r, c] += springs.stiffness[i] * rows[i, r] * rows[i, c]
+    rocking = rocks(inertia.reshape((6, 6)), axes, origin, stiffness)
+    flexibility = np.linalg.inv(stiffness)
+    for i in range(w):
+        for c in range(3):
+            share = 0.0
+            for r in range(3):
+                share += rows[i, r] * flexibility[r, c]
+            support.shares[i, c] = -springs.stiffness[i] * share
+    mass = inertia[21]
+    support.errors[0], support.errors[1], support.errors[2] = errors.links, errors.payload_less, errors.payload_more
+    support.mean_push[0] = mass * weight / w
+    for i in range(w):
+        slant = np.hypot(support.shares[i, 1], support.shares[i, 2])
+        support.offset[i] = errors.center * (mass - measured.payload) * weight * slant
+    for h in range(spools.shape[0]):
+        turn[h] = moved
+        for j in range(m):
+            if count == 2 * m:
+                drives[h, j] += drawn * (shown[j] - spools[h, j] - drives[h, j])
+            else:
+                drives[h, 3 * j] = spools[h, j]
+                draw(
+                    drives[h, 3 * j + 1 : 3 * j + 3],
+                    shown[2 * j : 2 * j + 2],
+                    chambers.first[j],
+                    chambers.second[j],
+                    chambers.least[j],
+                    chambers.greatest[j],
+                    drawn,
+                )
+    return rocking
+
+
+@kernel
+def take_over_fields(
+    code: int, step: float, drawn: float, spools: Array, drives: Array, turn: Array, arms: Array, *fields: Any
+) -> tuple[float, float]:
+    """Do what `take_over` does; fields of what is measured, springs, errors, chambers and both it writes."""
+    measured, springs, errors = Measured(*fields[:9]), Springs(*fields[9:12]), Errors(*fields[12:16])
+    chambers, surroundings, support = Chambers(*fields[16:20]), Surroundings(*fields[20:27]), Support(*fields[27:])
+    return take_over(
+        code, measured, springs, errors, step, chambers, drawn, spools, drives, turn, surroundings, support, arms
+    )

@@ -1,0 +1,421 @@
+"""Named parts of a prediction of stops, and the layout of the vectors that the kernels of a machine take.
+
+A record with a `vector` has views into it, one for each part, under the name of the part. The functions at the end make
+these records; they, the two layouts and the indices below are the only places that know in which order the parts are.
+
+A compiled function that Python calls every period has a twin, `..._fields`, which gets the fields of its records: to
+pass a record, Numba looks at the type of every field in Python, 6 us for a situation; fields by themselves take 1 us.
+
+h is the number of delays (the shortest and the longest), n of joints, m of actuators, w of supports (springs on which
+the machine stands), l of levers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from dyn_nodes.common.arrays import Array, Flags, Indices
+from dyn_nodes.governor._kernels import part
+
+PAYLOAD, AXES, ORIGIN, STEP, LEAST_PUSH, SURROUNDINGS = 3, 4, 13, 16, 17, 18
+"""Indices of parts of the vector of `Surroundings`, and its length; the specific force is at 0."""
+
+
+class StateLayout(NamedTuple):
+    """Index of the first number of each part of the state of a stop; positions of the joints are at 0.
+
+    Attributes:
+        velocities: of the joints.
+        drives: states of the drives.
+        turn: speeds of the base: upwards, about heading and about left.
+        lean: what these have added up to.
+        least, instants: least push on each spring so far over the mean push, and when, s.
+        time: s.
+        size: length of the state.
+    """
+
+    velocities: int
+    drives: int
+    turn: int
+    lean: int
+    least: int
+    instants: int
+    time: int
+    size: int
+
+
+class SupportLayout(NamedTuple):
+    """Index of the first number of each part of the vector of `Support`; `left` is at 0. `size` is the length."""
+
+    back: int
+    stiffness: int
+    damping: int
+    squeeze: int
+    shares: int
+    errors: int
+    mean_push: int
+    offset: int
+    size: int
+
+
+class MachineCode(NamedTuple):
+    """Addresses of machine code (`dyn_nodes.compile.code`) of the kernels of a machine (`StopModel`).
+
+    Attributes:
+        lanes: (k,) states that each vector kernel takes at once, fewest first.
+        strides: (k,) addresses of `stride` for so many states, in single precision.
+        stride, standing, start: addresses of the kernels for one state.
+    """
+
+    lanes: Indices
+    strides: Indices
+    stride: int
+    standing: int
+    start: int
+
+
+class Surroundings(NamedTuple):
+    """Ground and gravity as the base sees them, in axes of the base link.
+
+    Attributes:
+        vector: (18,).
+        specific_force: (3,) m/s2, at rest.
+        payload: (1,) kg.
+        axes: (3, 3) heading, left and normal of the ground, a row each.
+        origin: (3,) of the base link, projected to the ground, m.
+        step: (1,) of the prediction, s.
+        least_push: (1,) least push of a spring, N: 0 for wheels that come off the ground, -inf for springs that pull.
+    """
+
+    vector: Array
+    specific_force: Array
+    payload: Array
+    axes: Array
+    origin: Array
+    step: Array
+    least_push: Array
+
+    def copied(self) -> Surroundings:
+        """Return a copy with another vector."""
+        return surroundings(self.vector.copy())
+
+
+class Support(NamedTuple):
+    """Springs on which the machine stands.
+
+    Attributes:
+        vector: (9 w + 4,).
+        left, back: (w,) positions in axes of the ground, m: to the left, and backwards.
+        stiffness, damping, squeeze: (w,) N/m, N s/m, and m at the start.
+        shares: (w, 3) how the springs share a vertical load, N, and moments about heading and left, N m.
+        errors: (3,) relative error of the mass of all links; kg by which the payload may be less and more than known.
+        mean_push: (1,) of the ground on a spring, N.
+        offset: (w,) N that a centre of mass within its error may take from each.
+    """
+
+    vector: Array
+    left: Array
+    back: Array
+    stiffness: Array
+    damping: Array
+    squeeze: Array
+    shares: Array
+    errors: Array
+    mean_push: Array
+    offset: Array
+
+    def copied(self) -> Support:
+        """Return a copy with another vector."""
+        return support(self.vector.copy())
+
+
+class States(NamedTuple):
+    """States from which stops start, one for each delay.
+
+    Attributes:
+        vectors: (h, s).
+        positions, velocities: (h, n) of the joints.
+        drives: (h, d) states of the drives: spool and two pressures of each actuator, or two numbers of an effort.
+        turn: (h, 3) speed of the base: upwards, about heading and about left.
+        layout: of a vector.
+    """
+
+    vectors: Array
+    positions: Array
+    velocities: Array
+    drives: Array
+    turn: Array
+    layout: StateLayout
+
+    def copied(self) -> States:
+        """Return a copy with other vectors."""
+        return states(self.vectors.copy(), self.layout)
+
+
+class Sent(NamedTuple):
+    """Outputs that have not reached the drives yet.
+
+    Attributes:
+        queue: (t, m) the oldest first, a row a step, V or rad/s2.
+        waits: (h,) rows of each delay.
+    """
+
+    queue: Array
+    waits: Indices
+
+
+class Times(NamedTuple):
+    """Durations in steps of the prediction.
+
+    Attributes:
+        hold: for which an output to a better stand continues.
+        horizon: that is predicted at least, from neutral on.
+        longest: that is predicted at most.
+        calm: from neutral until a step is twice as long.
+        rocking: for which a stop is followed after a joint was last fast.
+        lasting: for which an output lasts before it is led to neutral.
+    """
+
+    hold: int
+    horizon: int
+    longest: int
+    calm: int
+    rocking: int
+    lasting: int
+
+
+class Levers(NamedTuple):
+    """How outputs reach the joints.
+
+    Attributes:
+        order: (l,) actuators of the levers.
+        joints: (m,) joints of the actuators.
+        arms: (m,) by which a force of an actuator moves its joint, m or 1.
+        change: greatest change of an output in a step, V.
+    """
+
+    order: Indices
+    joints: Indices
+    arms: Array
+    change: float
+
+
+class Situation(NamedTuple):
+    """All that a prediction of stops starts from.
+
+    Attributes:
+        code: of the machine.
+        layout: of a state.
+        states: (h, s) `States.vectors`.
+        surroundings: (18,) `Surroundings.vector`.
+        support: (9 w + 4,) `Support.vector`.
+        sent: outputs on their way.
+        times: durations.
+        levers: of the machine.
+    """
+
+    code: MachineCode
+    layout: StateLayout
+    states: Array
+    surroundings: Array
+    support: Array
+    sent: Sent
+    times: Times
+    levers: Levers
+
+
+class Requests(NamedTuple):
+    """Stops to be predicted, k of them.
+
+    Attributes:
+        volts: (k, l) outputs of the levers.
+        toward: (k, l) outputs to which these are led.
+        leads: (k,) part of the time `hold` for which they are.
+        enough: (k,) share below which the rest of a stop does not matter.
+    """
+
+    volts: Array
+    toward: Array
+    leads: Array
+    enough: Array
+
+
+class Results(NamedTuple):
+    """Predicted stops, k of them. A share is the push of the ground on a spring over the mean push.
+
+    Attributes:
+        least: (k,) least share of all springs.
+        contact: (k,) index of that spring.
+        ahead: (k,) when, s.
+        standing: (k,) least share at rest in the end.
+        followed: (k,) whether the stop was predicted to its end.
+        off: (k,) until when a wheel was off the ground at times, s; inf where one is in the end.
+    """
+
+    least: Array
+    contact: Indices
+    ahead: Array
+    standing: Array
+    followed: Flags
+    off: Array
+
+
+class Valves(NamedTuple):
+    """How spools follow outputs: (m,) gain, limit, and the part of a difference that is left after a step."""
+
+    gain: Array
+    limit: Array
+    left: Array
+
+
+class Chambers(NamedTuple):
+    """Chambers of actuators: (m,) two areas, m2 or m3/rad, least and greatest pressure, Pa."""
+
+    first: Array
+    second: Array
+    least: Array
+    greatest: Array
+
+
+class Springs(NamedTuple):
+    """Springs of the supports: (w,) N/m, N s/m, m."""
+
+    stiffness: Array
+    damping: Array
+    free_length: Array
+
+
+class Errors(NamedTuple):
+    """Errors of the model: of the mass of all links, relative; of the payload, kg less and more; of the centre, m."""
+
+    links: float
+    payload_less: float
+    payload_more: float
+    center: float
+
+
+class Measured(NamedTuple):
+    """What is known of the machine at an instant, in axes of the base link.
+
+    Attributes:
+        q, v, a: (n,) of the joints.
+        specific_force: (3,) at rest, m/s2.
+        payload: kg.
+        plane: (4,) of the ground: normal, and its height.
+        turning: (3,) of the base, rad/s.
+        shaking: (6,) angular acceleration of the base, and the specific force at its origin.
+        attachments: (w, 3) of the springs, m.
+    """
+
+    q: Array
+    v: Array
+    a: Array
+    specific_force: Array
+    payload: float
+    plane: Array
+    turning: Array
+    shaking: Array
+    attachments: Array
+
+
+Columns = TypeVar('Columns', Sent, Requests, Results)
+
+
+def state_layout(joints: int, drives: int, supports: int) -> StateLayout:
+    """Return the layout of the state of a stop; `drives` counts the states of all drives."""
+    return StateLayout(*np.cumsum([joints, joints, drives, 3, 3, supports, supports, 1]).tolist())
+
+
+def support_layout(supports: int) -> SupportLayout:
+    """Return the layout of the vector of `Support`."""
+    w = supports
+    return SupportLayout(*np.cumsum([w, w, w, w, w, 3 * w, 3, 1, w]).tolist())
+
+
+def surroundings(vector: Array) -> Surroundings:
+    """Return the parts of a vector (18,)."""
+    return Surroundings(
+        vector,
+        vector[:PAYLOAD],
+        vector[PAYLOAD:AXES],
+        vector[AXES:ORIGIN].reshape(3, 3),
+        vector[ORIGIN:STEP],
+        vector[STEP:LEAST_PUSH],
+        vector[LEAST_PUSH:],
+    )
+
+
+def support(vector: Array) -> Support:
+    """Return the parts of a vector (9 w + 4,)."""
+    at = support_layout((len(vector) - 4) // 9)
+    return Support(
+        vector,
+        vector[: at.back],
+        vector[at.back : at.stiffness],
+        vector[at.stiffness : at.damping],
+        vector[at.damping : at.squeeze],
+        vector[at.squeeze : at.shares],
+        vector[at.shares : at.errors].reshape(-1, 3),
+        vector[at.errors : at.mean_push],
+        vector[at.mean_push : at.offset],
+        vector[at.offset :],
+    )
+
+
+def states(vectors: Array, at: StateLayout) -> States:
+    """Return the parts of vectors (h, s)."""
+    return States(
+        vectors,
+        vectors[:, : at.velocities],
+        vectors[:, at.velocities : at.drives],
+        vectors[:, at.drives : at.turn],
+        vectors[:, at.turn : at.lean],
+        at,
+    )
+
+
+def copied(record: Columns) -> Columns:
+    """Return a copy of a record of arrays."""
+    return type(record)(*(column.copy() for column in record))
+
+
+def requests(count: int, levers: int) -> Requests:
+    """Return room for so many stops: nothing to lead to, followed to their ends."""
+    zeros = np.zeros((count, levers))
+    return Requests(zeros, zeros.copy(), np.zeros(count), np.full(count, -np.inf))
+
+
+def results(count: int) -> Results:
+    """Return room for so many stops; their least shares are NaN."""
+    nothing = np.full(count, np.nan)
+    return Results(
+        nothing,
+        np.zeros(count, np.int64),
+        nothing.copy(),
+        nothing.copy(),
+        np.zeros(count, np.bool_),
+        nothing.copy(),
+    )
+
+
+def fields_of(situation: Situation) -> tuple[Any, ...]:
+    """Return the fields (28,) of a situation in the order of `situation_of`."""
+    code, layout, states, surroundings, support, sent, times, levers = situation
+    return *code, *layout, states, surroundings, support, *sent, *times, *levers
+
+
+@part
+def situation_of(fields: Any) -> Situation:
+    """Return the situation of its fields."""
+    return Situation(
+        MachineCode(*fields[:5]),
+        StateLayout(*fields[5:13]),
+        fields[13],
+        fields[14],
+        fields[15],
+        Sent(*fields[16:18]),
+        Times(*fields[18:24]),
+        Levers(*fields[24:28]),
+    )

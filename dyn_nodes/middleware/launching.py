@@ -1,0 +1,73 @@
+"""Launch files without ROS (`roslite.launching`), with the nodes and the launch files of this package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dyn_nodes.common.share import PACKAGE, share_directory
+from roslite.launching import (
+    ChildSpec,
+    ChildState,
+    LaunchError,
+    LaunchSession,
+    PythonPackage,
+    declared_arguments,
+    interpret,
+    parse_launch_arguments,
+    register,
+    run_launch,
+    runner,
+)
+from roslite.launching.ended import ended_nodes, noted_life
+from roslite.launching.errors import SubstitutionError
+from roslite.launching.session import log_root
+from roslite.launching.substitutions import literal
+
+__all__ = [
+    'ChildSpec',
+    'ChildState',
+    'LaunchError',
+    'LaunchSession',
+    'SubstitutionError',
+    'declared_arguments',
+    'ended_nodes',
+    'find_launch_file',
+    'interpret',
+    'known_nodes',
+    'literal',
+    'log_root',
+    'noted_life',
+    'parse_launch_arguments',
+    'run_launch',
+]
+
+NODES_FOLDER = Path(__file__).resolve().parents[1] / 'nodes'
+
+
+def known_nodes() -> list[str]:
+    """The nodes of this package: what `<node pkg="dyn_nodes" exec="...">` and `dyn-nodes run` can start."""
+    return sorted(path.stem for path in NODES_FOLDER.glob('*_node.py') if not path.stem.startswith('_'))
+
+
+def find_launch_file(name: str, package: str = PACKAGE) -> Path:
+    """A launch file by its path, or by its name in a package's `launch/`.
+
+    Args:
+        name: A path (`demo/my.launch.xml`), a file name (`log_loader.launch.xml`) or the short form (`log_loader`).
+        package: The package to look in.
+
+    Raises:
+        LaunchError: There is none; the message lists those that there are.
+    """
+    path = Path(name)
+    return path if path.is_file() and package == PACKAGE else runner.find_launch_file(name, package)
+
+
+register(
+    PythonPackage(
+        PACKAGE,
+        share_directory,
+        lambda: {node: f'{PACKAGE}.nodes.{node}' for node in known_nodes()},
+        {'dyn-nodes': f'{PACKAGE}.cli'},
+    )
+)

@@ -1,0 +1,250 @@
+"""Batches of runs of one system: the runs of `System.run`, many of them in one call.
+
+A system that is a tree goes through the vector kernels with rk4 and rk3, a run in each lane, and all cores; the
+interpreter is not in between. `takes_lanes` says which systems and settings do so; others run one after the other, on
+all cores where their kernels let them.
+
+A run in a lane has the same steps as alone, and the same choices in them, but for rounding: its kernels are fused
+otherwise, and their sine, cosine and exponential differ in the last digit. It does not depend on the runs beside it:
+the same run gives the same bits in any batch of a computer.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.compile import CompiledModule, integrators
+from dyn_nodes.compile.integrators import codes_of
+from dyn_nodes.compile.integrators.codes import PLACES, STIFF
+from dyn_nodes.compile.integrators.lanes import Made, run_lanes
+from dyn_nodes.compile.lanes import lane_count
+from dyn_nodes.compile.module import lane_module, wide_kernel
+from dyn_nodes.simulation import Inputs, Run, Settings, System
+from dyn_nodes.simulation.batches.plan import Course, course_of, plan_of
+from dyn_nodes.simulation.events import FOUND_COLUMNS, Watcher
+from dyn_nodes.simulation.guards.endings import conclude
+from dyn_nodes.simulation.guards.fastest_motion import TooFastError
+from dyn_nodes.simulation.march import checked_times, codes_for, fitted, too_fast
+from dyn_nodes.simulation.settings import FIXED
+
+EVENTS = 512
+"""Kept of one run in a lane; one with more is made again alone."""
+OF_LANES = ('rhs', 'guard', 'watch', 'switch', 'stiff', 'outputs')
+BLOCK = 4
+"""Lanes' runs that a thread takes at once: a lane whose run ends early takes the next one of them."""
+
+
+def takes_lanes(system: System, settings: Settings) -> bool:
+    """Return whether runs of a system go through the lanes of vectors.
+
+    Constraints need a solve in every step and modes a search, so their systems do not; nor do steps that follow the
+    error.
+    """
+    return system.constraints is None and system.time_place is None and settings.method in FIXED
+
+
+def run_batch(
+    system: System,
+    x0: ArrayLike,
+    times: ArrayLike,
+    inputs: Inputs | Sequence[Inputs] | None = None,
+    p: ArrayLike | Mapping[str, float] | None = None,
+    settings: Settings | None = None,
+    threads: int = 0,
+) -> list[Run]:
+    """Simulate many runs from their states at times[0] through `times`, each as `System.run` does.
+
+    Args:
+        system: of all of them.
+        x0: (r, n) states, or (n,) for all.
+        times: (t,) rising sample times, s.
+        inputs: of all runs, or of each; None: zero.
+        p: (r, k) parameters; (k,), or those that differ from their default by name, for all.
+        settings: of the integrator.
+        threads: 0: one for each core.
+
+    Raises:
+        ValueError: arrays with other numbers of runs or columns, and what `System.run` raises.
+        KeyError: an input that the system does not have.
+    """
+    settings = settings or Settings()
+    given = [inputs or Inputs.constant()] if inputs is None or isinstance(inputs, Inputs) else list(inputs)
+    shared = system.given_parameters(p) if p is None or isinstance(p, Mapping) or np.ndim(p) == 1 else p
+    states, parameters = np.atleast_2d(np.array(x0, dtype=float)), np.atleast_2d(np.array(shared, dtype=float))
+    count = max(len(states), len(parameters), len(given))
+    states, parameters = _for_all(states, count, 'states'), _for_all(parameters, count, 'parameters')
+    if len(given) not in (1, count):
+        raise ValueError(f'inputs: expected those of 1 or {count} runs, found {len(given)}')
+    for x, own in zip(states, parameters):
+        system.check(x, np.empty(len(system.input_names)), own)
+    threads = threads or os.cpu_count() or 1
+    stops = checked_times(system, times, settings)
+    every = given * count if len(given) == 1 else given
+    if takes_lanes(system, settings):
+        return _in_lanes(system, states, stops, every, parameters, settings, threads)
+
+    def alone(k: int) -> Callable[[], Run]:
+        return lambda: system.run(states[k], stops, every[k], parameters[k], settings)
+
+    return _shared_out(threads, [alone(k) for k in range(count)])
+
+
+def _for_all(rows: Array, count: int, what: str) -> Array:
+    if len(rows) not in (1, count):
+        raise ValueError(f'{what}: expected 1 or {count} rows, found {len(rows)}')
+    return np.array(np.broadcast_to(rows, (count, rows.shape[1])), order='C')
+
+
+def _shared_out(threads: int, tasks: Sequence[Callable[[], Any]]) -> list[Any]:
+    """Return the results of tasks, made by threads."""
+    if threads == 1 or len(tasks) == 1:
+        return [task() for task in tasks]
+    with ThreadPoolExecutor(threads) as pool:
+        return [own.result() for own in [pool.submit(task) for task in tasks]]
+
+
+def lane_kernels(module: CompiledModule) -> CompiledModule:
+    """Return the vector kernels of a compiled tree, for the lanes of this computer."""
+    return lane_module(module, tuple(name for name in OF_LANES if name in module.kernels), lane_count())
+
+
+def fill_outputs(runs: Sequence[Run]) -> None:
+    """Compute `u` and `all_outputs` of runs of one system in one call, where `takes_lanes` it."""
+    if not runs or not takes_lanes(runs[0].system, Settings()):
+        return
+    system = runs[0].system
+    known: dict[tuple[int, int], Array] = {}
+    for run in runs:
+        key = id(run.inputs), len(run.times)
+        if key not in known:
+            known[key] = run.u
+        run.__dict__['u'] = known[key]
+    x, u = np.concatenate([run.states for run in runs]), np.concatenate([run.u for run in runs])
+    counts = [len(run.times) for run in runs]
+    p = np.repeat([run.parameters for run in runs], counts, axis=0)
+    y = np.empty((len(x), len(system.output_names)))
+    wide_kernel(lane_kernels(system.module), 'outputs').fill(x, u, p, y)
+    for run, own in zip(runs, np.split(y, np.cumsum(counts)[:-1])):
+        run.__dict__['all_outputs'] = own
+
+
+def _lane_codes(system: System, settings: Settings) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the addresses of the vector kernels, and of the scalar ones."""
+    wide = codes_for(codes_of(lane_kernels(system.module)), settings)
+    if wide[STIFF] == 0:
+        wide = wide[:PLACES].copy()
+    return wide, codes_for(system.codes, settings)
+
+
+def _in_lanes(
+    system: System,
+    states: Array,
+    stops: Array,
+    inputs: Sequence[Inputs],
+    parameters: Array,
+    settings: Settings,
+    threads: int,
+) -> list[Run]:
+    first = [own.aligned(system.input_names, system.delays)[1][0] for own in inputs]
+    runs: dict[int, Run] = {}
+    fits: dict[int, tuple[Settings, str]] = {}
+    for k, (x, u, p) in enumerate(zip(states, first, parameters)):
+        try:
+            fits[k] = fitted(system, system.solver_from(x, u, p, settings), x, u, p, settings)
+        except TooFastError as error:
+            runs[k] = too_fast(system, stops, x.copy(), inputs[k], p, error)
+    if fits:
+        chosen = list(fits)
+        given = states[chosen], stops, [inputs[k] for k in chosen], [first[k] for k in chosen], parameters[chosen]
+        runs |= zip(chosen, _marched(system, *given, settings, list(fits.values()), threads))
+    return [runs[k] for k in range(len(states))]
+
+
+def _marched(
+    system: System,
+    states: Array,
+    stops: Array,
+    inputs: Sequence[Inputs],
+    first: Sequence[Array],
+    parameters: Array,
+    settings: Settings,
+    fits: Sequence[tuple[Settings, str]],
+    threads: int,
+) -> list[Run]:
+    """Return the runs in lanes; `fits` are the settings of each run and the state that asks for its step."""
+    lanes, count = lane_count(), len(states)
+    wide, single = _lane_codes(system, settings)
+    courses, of_run = _courses(system, inputs, stops, [own.step for own, _ in fits])
+    watchers = [system.watcher(x, u, p, 0) for x, u, p in zip(states, first, parameters)] if settings.watch else []
+    made = _room(states, stops, watchers)
+    plan, limit = plan_of(courses, of_run), system.guard_limit(settings)
+    share = lanes * min(BLOCK, max(1, -(-count // (lanes * threads))))
+
+    def task(begin: int) -> Callable[[], None]:
+        return lambda: run_lanes(wide, single, lanes, plan, made, parameters, limit, begin, min(begin + share, count))
+
+    _shared_out(threads, [task(begin) for begin in range(0, count, share)])
+    return [_run(system, k, stops, inputs[k], parameters[k], fits[k], made, watchers) for k in range(count)]
+
+
+def _courses(
+    system: System, inputs: Sequence[Inputs], stops: Array, steps: Sequence[float]
+) -> tuple[list[Course], NDArray[np.intp]]:
+    """Return the courses of runs, and the number of that of each run: the same object and step have one."""
+    known: dict[tuple[int, float], int] = {}
+    courses: list[Course] = []
+    keys = [(id(own), step) for own, step in zip(inputs, steps)]
+    for own, key in zip(inputs, keys):
+        if key not in known:
+            known[key] = len(courses)
+            courses.append(course_of(*own.aligned(system.input_names, system.delays), stops, key[1]))
+    return courses, np.array([known[key] for key in keys], dtype=np.intp)
+
+
+def _room(states: Array, stops: Array, watchers: Sequence[Watcher]) -> Made:
+    count, n = states.shape
+    trace = np.full((count, len(stops), n), np.nan)
+    trace[:, 0] = states
+    positive = np.array([own.positive for own in watchers]) if watchers else np.ones((count, 0), np.bool_)
+    return Made(
+        states.copy(),
+        trace,
+        np.ones(count, np.int64),
+        np.full(count, integrators.DONE),
+        np.full(count, stops[0]),
+        positive,
+        np.zeros((count, EVENTS if positive.shape[1] else 0, FOUND_COLUMNS)),
+        np.zeros(count, np.int64),
+    )
+
+
+def _run(
+    system: System,
+    k: int,
+    stops: Array,
+    inputs: Inputs,
+    p: Array,
+    fit: tuple[Settings, str],
+    made: Made,
+    watchers: Sequence[Watcher],
+) -> Run:
+    settings, refined_for = fit
+    if made.events[k] > EVENTS:
+        return system.run(made.trace[k, 0], stops, inputs, p, settings)
+    events = []
+    if watchers:
+        watchers[k].found = made.found[k]
+        events = watchers[k].events(int(made.events[k]))
+    status, kept = int(made.status[k]), int(made.kept[k])
+    end = float(stops[-1] if status == integrators.DONE else made.time[k])
+    times, states = stops[:kept], made.trace[k, :kept]
+    run = Run(system, times, states, inputs, p, '', made.x[k], end, {}, events, '', None, settings.step, refined_for)
+    conclude(run, status)
+    return run

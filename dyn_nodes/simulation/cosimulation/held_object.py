@@ -1,0 +1,135 @@
+"""An object between the hands of machines that are simulated elsewhere, through one exchange period.
+
+The object gets, at the start of a period, how every hand moves and how it answers a wrench (`HeldHand`). It moves with
+the hands through the period, as one augmented object, and returns the wrenches that do this. The hands feel these
+wrenches as constants of the period:
+
+    (M' v' - p) / h + pulls(x_mid, v_mid) = f                    of the object with momentum p, implicit midpoint rule
+    V'_hand = V_hand + h (acceleration - mobility F)             of every hand that holds
+
+A ball grasp holds one node, a fixed one three that turn with the hand. The rule is stable however stiff the object is,
+and it is what a hand does under a constant wrench: object and hands have one velocity at the end. As mobility and free
+acceleration change over the period, the hands come out a little elsewhere. The next period begins with their true
+positions and velocities, and with the momentum that the object had: what the hands have lost the object has got.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.simulation.cosimulation.grip import Grip, HeldHand
+from dyn_nodes.simulation.cosimulation.held_period import BodyState, HeldObjectError, HeldPeriod
+from dyn_nodes.simulation.cosimulation.moving_body import MovingBody, moving_body
+from dyn_nodes.teams.deformable.condensation import Condensed
+from dyn_nodes.teams.deformable.lattice import Lattice
+
+__all__ = ['Grip', 'HeldHand', 'HeldObject', 'HeldObjectError', 'strains']
+
+
+class HeldObject:
+    """An object whose nodes are held by hands.
+
+    Args:
+        body: rods, or finite elements reduced to the nodes.
+        gravity: (3,) m/s2.
+        limits: (m,) force beyond which a hand slips off its node, N; inf: it never does. None: none does.
+        grips: what each hand holds; None: hand k holds node k by a ball grasp, with these limits.
+
+    Attributes:
+        position, velocity: (n, 3) of the nodes, m and m/s.
+        amplitudes, rates: (k,) of the vibrations.
+        released: numbers of the grips whose hand has slipped off.
+    """
+
+    def __init__(
+        self,
+        body: Lattice | Condensed,
+        gravity: Array,
+        limits: Array | None = None,
+        grips: Sequence[Grip] | None = None,
+    ) -> None:
+        self.body: MovingBody = moving_body(body)
+        self.gravity = np.asarray(gravity, dtype=np.float64)
+        count = len(self.body.nodes)
+        if grips is None:
+            forces = np.full(count, np.inf) if limits is None else limits
+            grips = [Grip((k,), np.zeros((1, 3)), float(force)) for k, force in enumerate(forces)]
+        self.grips = tuple(grips)
+        self.position, self.velocity = self.body.nodes.copy(), np.zeros((count, 3))
+        self.amplitudes, self.rates = np.zeros(self.body.vibrations), np.zeros(self.body.vibrations)
+        self._momentum = np.zeros(3 * count + self.body.vibrations)
+        self.released: set[int] = set()
+
+    def begin(self, hands: Sequence[HeldHand]) -> None:
+        """Start with every node in its hand, at the velocity of the hand, vibrations at rest in their sag."""
+        self.released.clear()
+        self.follow(hands)
+        start = np.zeros_like(self._momentum)
+        for grip, hand in zip(self.grips, hands):
+            start[grip.rows] = grip.led(grip.velocities(hand), grip.arms @ hand.rotation.T)
+        self._take_velocity(start)
+        self.rates[:] = 0.0
+        self.amplitudes = self.body.settled(self.position, self.gravity)
+        self._momentum = self.body.mass(self.position) @ self._velocity
+
+    def follow(self, hands: Sequence[HeldHand]) -> None:
+        """Put every node that is held where its hand is."""
+        for k in self._held():
+            self.position[list(self.grips[k].nodes)] = self.grips[k].places(hands[k])
+
+    def advance(self, hands: Sequence[HeldHand], period: float) -> Array:
+        """Go through a period; return the wrenches (m, 6) of the object on the hands, force then torque, N and N m.
+
+        A hand that would have to give more than its limits slips off at the start of the period. Torques are about
+        the hands in the middle of the period; those of ball grasps are zero.
+
+        Args:
+            hands: of the grips, in their order; those of released grips do not matter.
+            period: s.
+
+        Raises:
+            HeldObjectError: the numbers run away.
+        """
+        self.follow(hands)
+        while True:
+            held = {k: (self.grips[k], hands[k]) for k in self._held()}
+            state = BodyState(self.position, self._velocity, self.amplitudes, self._momentum)
+            found = HeldPeriod(self.body, state, held, self.gravity, period).solve()
+            slipping = [k for k, own in found.wrenches.items() if self._slips(self.grips[k], own)]
+            if not slipping:
+                break
+            self.released.update(slipping)
+        middle = 0.5 * (found.start + found.velocity)
+        size = self.position.size
+        self.position = self.position + period * middle[:size].reshape(-1, 3)
+        self.amplitudes = self.amplitudes + period * middle[size:]
+        self._take_velocity(found.velocity)
+        self._momentum = self.body.mass(self.position) @ found.velocity
+        result = np.zeros((len(self.grips), 6))
+        for k, own in found.wrenches.items():
+            result[k, : len(own)] = -own
+        return result
+
+    @property
+    def _velocity(self) -> Array:
+        return np.concatenate([self.velocity.ravel(), self.rates])
+
+    def _take_velocity(self, velocity: Array) -> None:
+        size = self.position.size
+        self.velocity, self.rates = velocity[:size].reshape(-1, 3).copy(), velocity[size:].copy()
+
+    @staticmethod
+    def _slips(grip: Grip, wrench: Array) -> bool:
+        return bool(np.linalg.norm(wrench[:3]) > grip.force or np.linalg.norm(wrench[3:]) > grip.torque)
+
+    def _held(self) -> list[int]:
+        return [k for k in range(len(self.grips)) if k not in self.released]
+
+
+def strains(lattice: Lattice, position: Array) -> Array:
+    """Return the strain (e,) of every rod with nodes at positions (n, 3)."""
+    first, second = lattice.rods.T
+    return np.asarray(np.linalg.norm(position[second] - position[first], axis=1) / lattice.lengths - 1.0)

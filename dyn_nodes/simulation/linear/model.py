@@ -1,0 +1,196 @@
+"""A linear model with named states, inputs and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.printing import near
+from dyn_nodes.simulation.linear.frequency import Bode, bode
+from dyn_nodes.simulation.linear.modes import Mode, modes
+from dyn_nodes.simulation.linear.reachability import Reachability, reachability
+
+
+@dataclass(frozen=True, eq=False)
+class OperatingPoint:
+    """Where a model was linearized.
+
+    Attributes:
+        x, u, p: state (N,), inputs (m,) and parameters of the nonlinear system.
+        rate: (N,) dx/dt there; zero at rest.
+        time: s.
+    """
+
+    x: Array
+    u: Array
+    p: Array
+    rate: Array
+    time: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class LinearModel:
+    """dx/dt = A x + B u, y = C x + D u, of deviations from a nominal motion.
+
+    Attributes:
+        A, B, C, D: (n, n), (n, m), (l, n), (l, m).
+        state_names, input_names, output_names: of the vectors.
+        scales: (n,) usual sizes of the states, for what compares states of other units; ones where not given.
+        point: the nominal state, or None.
+
+    Raises:
+        ValueError: matrices whose shapes do not fit the names.
+    """
+
+    A: Array
+    B: Array
+    C: Array
+    D: Array
+    state_names: tuple[str, ...]
+    input_names: tuple[str, ...]
+    output_names: tuple[str, ...]
+    scales: Array = field(default_factory=lambda: np.zeros(0))
+    point: OperatingPoint | None = None
+
+    def __post_init__(self) -> None:
+        n, m, count = len(self.state_names), len(self.input_names), len(self.output_names)
+        if not len(self.scales):
+            object.__setattr__(self, 'scales', np.ones(n))
+        shapes = {'A': (n, n), 'B': (n, m), 'C': (count, n), 'D': (count, m), 'scales': (n,)}
+        for name, shape in shapes.items():
+            if getattr(self, name).shape != shape:
+                raise ValueError(f'{name}: expected shape {shape}, found {getattr(self, name).shape}')
+
+    def __iter__(self) -> Iterator[Array]:
+        """Give A, B, C and D, to be unpacked."""
+        return iter((self.A, self.B, self.C, self.D))
+
+    @cached_property
+    def poles(self) -> NDArray[np.complex128]:
+        """(n,) eigenvalues of A, 1/s, the slowest first."""
+        values = np.linalg.eigvals(self.scaled.A).astype(np.complex128)
+        return values[np.lexsort((values.imag, np.round(np.abs(values), 12)))]
+
+    @property
+    def stable(self) -> bool:
+        """Whether all poles lie in the open left half-plane."""
+        return bool((self.poles.real < 0).all())
+
+    @cached_property
+    def scaled(self) -> LinearModel:
+        """The same model with states in units of their usual sizes."""
+        if (self.scales == 1.0).all():
+            return self
+        s = self.scales
+        return replace(
+            self, A=self.A * s / s[:, None], B=self.B / s[:, None], C=self.C * s, scales=np.ones(len(s)), point=None
+        )
+
+    def modes(self) -> list[Mode]:
+        """Return the modes, the slowest first; a pair of conjugate poles is one mode."""
+        return modes(self.scaled.A, self.state_names)
+
+    def picked(self, inputs: Sequence[str] | None = None, outputs: Sequence[str] | None = None) -> LinearModel:
+        """Return the model with some inputs and outputs. Raises KeyError that lists the known ones."""
+        chosen = self.input_names if inputs is None else tuple(inputs)
+        columns = [_place(name, self.input_names, 'input') for name in chosen]
+        wanted = self.output_names if outputs is None else tuple(outputs)
+        rows = [_place(name, self.output_names, 'output') for name in wanted]
+        return replace(
+            self,
+            B=self.B[:, columns],
+            C=self.C[rows],
+            D=self.D[np.ix_(rows, columns)],
+            input_names=chosen,
+            output_names=wanted,
+        )
+
+    def bode(self, input_name: str, output_name: str, hertz: ArrayLike | None = None) -> Bode:
+        """Return gain and phase from an input to an output.
+
+        Args:
+            input_name: of the model.
+            output_name: of the model.
+            hertz: (k,) frequencies above zero; None: 400 from a decade below the slowest pole to one above the fastest.
+
+        Raises:
+            KeyError: an unknown name.
+        """
+        column = _place(input_name, self.input_names, 'input')
+        row = _place(output_name, self.output_names, 'output')
+        own = self.scaled
+        return bode(own.A, own.B[:, column], own.C[row], float(own.D[row, column]), self.poles, hertz)
+
+    def controllability(self, inputs: Sequence[str] | None = None) -> Reachability:
+        """Return what some inputs, or all, can move."""
+        own = self.picked(inputs=inputs).scaled
+        return reachability(own.A, own.B, self.state_names)
+
+    def observability(self, outputs: Sequence[str] | None = None) -> Reachability:
+        """Return what some outputs, or all, can see: the controllability of the dual system."""
+        own = self.picked(outputs=outputs).scaled
+        return reachability(own.A.T, own.C.T, self.state_names)
+
+    def discretized(self, period: float) -> tuple[Array, Array]:
+        """Return A_d (n, n) and B_d (n, m) of samples every `period` s, inputs held between them.
+
+        Raises:
+            ValueError: a period that is not above zero.
+        """
+        from scipy.linalg import expm
+
+        if not period > 0:
+            raise ValueError(f'expected a period above zero, found {period:g} s')
+        n, m, own = len(self.A), self.B.shape[1], self.scaled
+        block = np.zeros((n + m, n + m))
+        block[:n, :n], block[:n, n:] = own.A * period, own.B * period
+        whole = expm(block)
+        s = self.scales
+        return whole[:n, :n] / s * s[:, None], whole[:n, n:] * s[:, None]
+
+    def to_control(self) -> Any:
+        """Return the model as `control.StateSpace` of python-control.
+
+        Raises:
+            ImportError: python-control is not installed.
+        """
+        try:
+            import control
+        except ImportError as error:
+            raise ImportError('python-control is not installed: pip install control') from error
+        return control.ss(
+            self.A, self.B, self.C, self.D,
+            states=list(self.state_names), inputs=list(self.input_names), outputs=list(self.output_names),
+        )  # fmt: skip
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the model as lists and numbers, for JSON."""
+        found: dict[str, Any] = {name: getattr(self, name).tolist() for name in 'ABCD'}
+        found |= {name: list(getattr(self, name)) for name in ('state_names', 'input_names', 'output_names')}
+        found['poles'] = [[float(pole.real), float(pole.imag)] for pole in self.poles]
+        found['modes'] = [mode.as_dict() for mode in self.modes()]
+        if self.point is not None:
+            found['time'] = self.point.time
+        return found
+
+    def arrays(self) -> dict[str, Any]:
+        """Return the model as arrays, for a .npz file."""
+        found: dict[str, Any] = {name: getattr(self, name) for name in 'ABCD'}
+        found |= {name: np.array(getattr(self, name)) for name in ('state_names', 'input_names', 'output_names')}
+        found |= {'poles': self.poles, 'scales': self.scales}
+        if self.point is not None:
+            found |= {name: getattr(self.point, name) for name in ('x', 'u', 'p', 'rate', 'time')}
+        return found
+
+
+def _place(name: str, names: Sequence[str], what: str) -> int:
+    try:
+        return list(names).index(name)
+    except ValueError:
+        raise KeyError(f'unknown {what} {name!r}; known: {", ".join(names)}{near(name, names)}') from None

@@ -1,0 +1,117 @@
+"""A single closed loop in two stages (freeman-1985, pp. 116 to 126; 2.19 to 2.22 of its spec).
+
+First stage: the joints phi of the open chain go over to w, some joints that stay independent and the motion of the
+free end. Holding the end along some directions closes the loop: the model in the coordinates y that are left is a block
+of that in w, and the loads along the held directions are those of the bearing. Second stage: any joints become inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.constraints.errors import ContradictoryConstraintsError
+from dyn_nodes.multibody.influence import Coefficients, TransferredModel
+from dyn_nodes.multibody.influence.algebra import quadratic
+
+CLOSED = 1e-8
+"""Residual, relative, with which held directions that depend on each other may still move together."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClosedLoop:
+    """A loop with the free end of its chain held.
+
+    Attributes:
+        joints: phi by w.
+        opened: the model of the open chain in w (4-26 to 4-28).
+        free: names of y, the coordinates that are left.
+        held: names of the directions that the bearing holds.
+        condition: condition number of the transfer from phi to w.
+    """
+
+    joints: Coefficients
+    opened: TransferredModel
+    free: tuple[str, ...]
+    held: tuple[str, ...]
+    condition: float
+
+    @cached_property
+    def motion(self) -> Coefficients:
+        """The joints by y."""
+        return self.joints.columns(self.free)
+
+    @cached_property
+    def model(self) -> TransferredModel:
+        """The model in y: plain blocks of that in w (4-31)."""
+        return self.opened.columns(self.free)
+
+    def bearing_load(self, v: ArrayLike, a: ArrayLike) -> Array:
+        """Return T_c: the load that the bearing puts on the end of the chain along the held directions (4-31).
+
+        Args:
+            v: rates of y.
+            a: accelerations of y.
+        """
+        y = [self.opened.coordinates.index(name) for name in self.free]
+        c = [self.opened.coordinates.index(name) for name in self.held]
+        own = self.opened
+        inertia = own.inertia[np.ix_(c, y)] @ np.asarray(a, float)
+        return np.asarray(inertia + quadratic(v, own.power[np.ix_(c, y, y)]) - own.load[c])
+
+    def inputs(self, names: Sequence[str]) -> Coefficients:
+        """Return y by other coordinates, joints or parts of y (4-33 to 4-38).
+
+        Raises:
+            KeyError: a name that is neither.
+            SingularTransferError: the coordinates do not determine the motion.
+        """
+        parts = [self.motion if name in self.motion.parameters else self._own for name in names]
+        return Coefficients.stacked([part.rows([name]) for part, name in zip(parts, names)]).inverse()
+
+    @cached_property
+    def _own(self) -> Coefficients:
+        return Coefficients.identity(self.free, 3 if self.joints.D is not None else 2)
+
+
+def close_loop(model: TransferredModel, end: Coefficients, kept: Sequence[str], free: Sequence[str] = ()) -> ClosedLoop:
+    """Return the loop that holding the end of an open chain makes.
+
+    Args:
+        model: of the open chain in its joints, M of them.
+        end: motion of the free end by the joints, N directions; with more than M - `kept` of them, those that depend
+            on the others must be able to move with them (a movable overconstrained loop).
+        kept: joints that stay independent; idle freedoms always do.
+        free: directions of `end` that are not held.
+
+    Raises:
+        SingularTransferError: kept joints and end do not determine the motion.
+        ContradictoryConstraintsError: more directions than the motion has, which do not move together.
+    """
+    names = model.coordinates
+    order = 3 if end.D is not None else 2
+    both = Coefficients.stacked([Coefficients.identity(names, order).rows(kept), end])
+    surplus = len(both.parameters) > len(names)
+    joints = both.inverse(left=surplus)
+    held = tuple(name for name in end.parameters if name not in free)
+    loop = ClosedLoop(joints, model.by(joints), (*kept, *free), held, both.condition)
+    if surplus:
+        _refuse_immovable(end.rows(held).by(loop.motion))
+    return loop
+
+
+def _refuse_immovable(held: Coefficients) -> None:
+    """Raise where directions that are held move with the coordinates that are left, to second order."""
+    for what, moved in (('velocity', held.G), ('acceleration', held.H)):
+        left = np.abs(moved).reshape(len(moved), -1).max(axis=1, initial=0.0)
+        if left.max(initial=0.0) > CLOSED * max(1.0, float(np.abs(held.H).max(initial=0.0))):
+            worst = held.parameters[int(np.argmax(left))]
+            raise ContradictoryConstraintsError(
+                f'{worst}: the loop is held along more directions than it can move in, and this {what} stays '
+                f'{left.max():.3g} per unit of {", ".join(held.coordinates)}'
+            )

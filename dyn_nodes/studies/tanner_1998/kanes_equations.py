@@ -1,0 +1,191 @@
+"""Kane's equations of any traced system, in independent speeds of the user or found at every state (tanner-1998, 2).
+
+    kane = kanes_equations(blocks, independent=('x', 'y', 'shoulder'))   # or speeds=link_speeds(...), or neither
+    here = kane.at(q, v)
+    here.accelerations(tau), here.mount_wrench(mount, tau)
+
+Partial velocities of the bodies come from a recursion in numbers and share nothing with the traced kinematics, mass
+matrix and bias of the other formulations; rows of constraints and efforts of elements are those of the system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.constraints.blocks import ConstraintBlocks
+from dyn_nodes.constraints.independent import choose_independent, named_independent, scales
+from dyn_nodes.constraints.kane.equations import KaneEquations, TracedNumbers
+from dyn_nodes.constraints.kane.parts import Part, Placement, parts_of, placements, poses
+from dyn_nodes.constraints.rows import Rows
+from dyn_nodes.constraints.solve import refuse_massless
+from dyn_nodes.multibody.elements import total_force
+from dyn_nodes.multibody.kinematics import ExplodedState
+from dyn_nodes.studies.tanner_1998.generalized_speeds import (
+    GeneralizedSpeeds,
+    VelocityMap,
+    refuse_contradiction,
+    velocity_map,
+)
+
+
+class KanesEquations:
+    """The formulation for one traced system.
+
+    Args:
+        system: a tree with what holds and pushes it.
+        independent: names of velocities to take as independent speeds; empty: chosen at every state by pivoting.
+        prefer: names of velocities to choose before others where they can be independent, such as the actuated ones.
+        speeds: of the user, u = Y v + Z; None: velocities.
+
+    Raises:
+        KeyError: a velocity that the tree does not have.
+        ValueError: both names and speeds.
+    """
+
+    def __init__(
+        self,
+        system: ConstraintBlocks,
+        independent: Sequence[str] = (),
+        prefer: Sequence[str] = (),
+        speeds: GeneralizedSpeeds | None = None,
+    ) -> None:
+        if speeds is not None and (independent or prefer):
+            raise ValueError('expected names of velocities or generalized speeds, found both')
+        self.system, self.speeds = system, speeds
+        self._named = tuple(system.tree.velocity_index(name) for name in independent)
+        self._preferred = tuple(system.tree.velocity_index(name) for name in prefer)
+
+    @cached_property
+    def _traced(self) -> ca.Function:
+        system, rows = self.system, self.system.rows
+        state, parameters = system.state, system.parameters
+        Y, Z = ca.SX(0, system.tree.nv), ca.SX(0, 1)
+        if self.speeds is not None:
+            Y, Z = self.speeds.trace(state, parameters)
+        u = ca.mtimes(Y, system.v) + Z
+        drift = ca.jtimes(u, system.q, state.position_rate) + ca.jacobian(u, parameters.time)
+        payload = ca.SX(state.payload_mass)
+        outputs = [rows.jacobian, rows.gamma, rows.sigma, system.applied, parameters.gravity, Y, Z, drift, payload]
+        # one vector: to take numbers out of CasADi costs much for every matrix, little for its length
+        whole = ca.vertcat(*(ca.vec(ca.densify(part)) for part in outputs))
+        return ca.Function('traced', [system.q, system.v, parameters.vector], [whole])
+
+    @cached_property
+    def _pulled(self) -> ca.Function:
+        system, nv = self.system, self.system.tree.nv
+        exploded = ExplodedState(system.tree, system.q, system.v, system.state.payload_mass)
+        parts = [constraint.rows(exploded, system.parameters) for constraint in system.constraints]
+        pushed = sum((total_force(own, exploded, system.parameters) for own in system.forces), ca.SX(exploded.width, 1))
+        rows = Rows.stacked(parts, exploded.width).jacobian[:, nv:]
+        given = [system.q, system.v, system.parameters.vector]
+        return ca.Function('pulled', given, [ca.densify(pushed[nv:]), ca.densify(rows)])
+
+    def pulls(self, q: Array, v: Array, p: Array) -> tuple[Array, Array]:
+        """Return wrenches [moment; force] at the bodies' origins, world: of elements (6 r,), of unit rows (m, 6 r)."""
+        pushed, rows = (np.array(part) for part in self._pulled(q, v, p))
+        return pushed.ravel(), rows.reshape(self.system.m, 6 * len(self.system.tree.bodies))
+
+    def _numbers(self, q: Array, v: Array, p: Array) -> TracedNumbers:
+        nv, m, n = self.system.tree.nv, self.system.m, len(self.speeds.names) if self.speeds else 0
+        whole = np.array(self._traced(q, v, p)).ravel()
+        ends = np.cumsum([m * nv, m, m, nv, 3, n * nv, n, n])
+        J, gamma, sigma, applied, gravity, Y, Z, drift, payload = np.split(whole, ends)
+        return TracedNumbers(
+            J.reshape((m, nv), order='F'), gamma, sigma, applied, gravity,
+            Y.reshape((n, nv), order='F'), Z, drift, float(payload[0]),
+        )  # fmt: skip
+
+    def at(self, q: ArrayLike, v: ArrayLike, p: ArrayLike | Mapping[str, float] | None = None) -> KaneEquations:
+        """Return the equations at a state.
+
+        Args:
+            q: (nq,) positions that meet the constraints.
+            v: (nv,) velocities; those that follow from the independent speeds are taken.
+            p: parameters, see `ConstraintBlocks.numbers`.
+
+        Raises:
+            MethodError: the named speeds are not independent here.
+            ContradictoryConstraintsError: dependent rows ask for different accelerations.
+            SingularMotionError: a motion that moves no mass.
+        """
+        tree, numbers = self.system.tree, self.system.numbers(p)
+        position, given = _vector('q', q, tree.nq), _vector('v', v, tree.nv)
+        first = self._numbers(position, given, numbers)
+        # velocities that meet the constraints first: gamma and drift go with them
+        still = poses(tree, position)
+        Y, Z, names, mapping = self._mapped(first, placements(tree, still, given))
+        u = Y @ given + Z
+        velocity = mapping.velocities(u, Z, first.sigma)
+        own = self._numbers(position, velocity, numbers)
+        bias = mapping.bias(own.drift if self.speeds else np.zeros(len(u)), own.gamma)
+        refuse_contradiction(own.J, bias, own.gamma, self.system.row_names)
+        places = placements(tree, still, velocity)
+        parts = parts_of(tree, places, own.payload)
+        M, C, G = _assembled(parts, mapping.W, bias, own.gravity, tree.armatures)
+        refuse_massless(M, mapping.W, self.system.tree.velocity_names)
+        return KaneEquations(
+            self, position, velocity, numbers, names, u, mapping.W, bias, tuple(places), tuple(parts),
+            M, C, G, mapping.W.T @ own.applied, own,
+        )  # fmt: skip
+
+    def _mapped(self, own: TracedNumbers, still: list[Placement]) -> tuple[Array, Array, tuple[str, ...], VelocityMap]:
+        """Y (n, nv), Z (n,) and names of the speeds, and the velocities by them."""
+        tree = self.system.tree
+        M = np.diag(tree.armatures + sum(map(_along_each, parts_of(tree, still, own.payload)), np.zeros(tree.nv)))
+        if self.speeds is not None:
+            Y, Z, names = own.Y, own.Z, self.speeds.names
+        else:
+            if self._named:
+                chosen = named_independent(own.J, M, self._named, tree.velocity_names)
+                places = self._named  # in the order of the user
+            else:
+                chosen = choose_independent(own.J, M, self._preferred)
+                places = chosen.independent
+            Y, Z = np.eye(tree.nv)[list(places)], np.zeros(len(places))
+            names = tuple(tree.velocity_names[k] for k in places)
+        return Y, Z, names, velocity_map(Y, own.J, names, scales(M))
+
+
+def kanes_equations(
+    system: ConstraintBlocks,
+    independent: Sequence[str] = (),
+    prefer: Sequence[str] = (),
+    speeds: GeneralizedSpeeds | None = None,
+) -> KanesEquations:
+    """Return Kane's equations of a system, see `KanesEquations`."""
+    return KanesEquations(system, independent, prefer, speeds)
+
+
+def _along_each(part: Part) -> Array:
+    """(nv,) inertia of a part along each velocity alone."""
+    own = part.mass * (part.moving**2).sum(axis=0)
+    return np.asarray(own + np.einsum('ij,ik,kj->j', part.turning, part.inertia, part.turning))
+
+
+def _assembled(
+    parts: Sequence[Part], W: Array, bias: Array, gravity: Array, armatures: Array
+) -> tuple[Array, Array, Array]:
+    """Return M (n, n), C (n,), G (n,): inertia forces and weights along the partial velocities (2.49)."""
+    M = W.T * armatures @ W
+    C = W.T @ (armatures * bias)
+    G = np.zeros(W.shape[1])
+    for part in parts:
+        moving, turning = part.moving @ W, part.turning @ W
+        M = M + part.mass * moving.T @ moving + turning.T @ part.inertia @ turning
+        alpha = part.turning @ bias + part.alpha
+        C = C + part.mass * moving.T @ (part.moving @ bias + part.acceleration) - turning.T @ part.inertia_torque(alpha)
+        G = G - part.mass * moving.T @ gravity
+    return M, C, G
+
+
+def _vector(what: str, values: ArrayLike, size: int) -> Array:
+    vector = np.asarray(values, dtype=np.float64)
+    if vector.shape != (size,):
+        raise ValueError(f'expected {what} of {size} numbers, found shape {vector.shape}')
+    return vector

@@ -1,0 +1,233 @@
+"""A team in motion: robots and the object that they hold as one model, hands that slip off, controllers that sample.
+
+The state is that of the robots and of the object's nodes; a node that is held moves with its hand. A hand slips off at
+the instant at which the force of its grasp exceeds the holding force. No impulse acts then, so momentum is kept: the
+node goes on with the velocity of the hand, and its own mass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.control.carry.formation import RobotState
+from dyn_nodes.control.carry.robot import HoldingRobot, RobotNumbers
+from dyn_nodes.teams.deformable.augmented import augmented_object
+from dyn_nodes.teams.deformable.lattice import Lattice
+
+INSTANT = 1e-9
+"""Width of the interval in which a slip is located, s."""
+
+
+class Hold(NamedTuple):
+    """A ball grasp of robot k at node k.
+
+    Attributes:
+        name: of the grasp.
+        force: at which the hand slips off, N; infinite: never.
+    """
+
+    name: str
+    force: float = np.inf
+
+
+class TeamState(NamedTuple):
+    """The team at one instant.
+
+    Attributes:
+        robots: their positions and rates.
+        nodes: (n, 3) positions of the object, m.
+        rates: (n, 3) m/s.
+        held: (m) hands that hold their node.
+    """
+
+    robots: tuple[RobotState, ...]
+    nodes: Array
+    rates: Array
+    held: tuple[bool, ...]
+
+
+class Slip(NamedTuple):
+    """A hand that has slipped off: time, s, name of the grasp, force at that instant, N."""
+
+    time: float
+    name: str
+    force: float
+
+
+class Instant(NamedTuple):
+    """One sample of a run.
+
+    Attributes:
+        time: s.
+        state: of the team.
+        efforts: (m) of the actuated joints (n,).
+        forces: (m, 3) of the hands on the object, N.
+        changes: (m) du/dt (n,).
+    """
+
+    time: float
+    state: TeamState
+    efforts: tuple[Array, ...]
+    forces: Array
+    changes: tuple[Array, ...]
+
+
+@dataclass
+class TeamTrace:
+    """A run: samples, and the hands that slipped off, in the order of time."""
+
+    instants: list[Instant] = field(default_factory=list)
+    slips: list[Slip] = field(default_factory=list)
+
+
+Controller = Callable[[float, TeamState], Sequence[Array]]
+"""Efforts (n,) of every robot at a time from a measured state."""
+
+
+@dataclass(frozen=True, eq=False)
+class TeamRun:
+    """Robots that hold an object.
+
+    Attributes:
+        robots: m.
+        load: the object; robot k holds node k.
+        holds: grasps of the robots.
+        gravity: m/s2.
+    """
+
+    robots: Sequence[HoldingRobot]
+    load: Lattice
+    holds: Sequence[Hold]
+    gravity: float = 9.81
+
+    @cached_property
+    def _mass(self) -> Array:
+        return np.asarray(self.load.mass.toarray())
+
+    def start(self, robots: Sequence[RobotState]) -> TeamState:
+        """Return the state in which every hand holds its node."""
+        here = [robot.at(*own) for robot, own in zip(self.robots, robots, strict=True)]
+        nodes = np.array([own.place[:3] for own in here])
+        rates = np.array([own.rate[:3] for own in here])
+        return TeamState(tuple(robots), nodes, rates, (True,) * len(here))
+
+    def rates(self, state: TeamState, efforts: Sequence[Array]) -> tuple[list[RobotNumbers], list[Array], Array, Array]:
+        """Return robots, du/dt of each (n,), accelerations of the nodes (n, 3) and forces of the hands (m, 3), N."""
+        here = [robot.at(*own) for robot, own in zip(self.robots, state.robots)]
+        nodes, speeds = self._followed(state, here)
+        held = [k for k, own in enumerate(state.held) if own]
+        order = held + [k for k in range(len(nodes)) if k not in held]
+        mass = np.asarray(np.kron(self._mass[np.ix_(order, order)], np.eye(3)), dtype=np.float64)
+        weight = np.outer(self.load.lumped_mass, (0.0, 0.0, self.gravity))
+        load: Array = (self.load.forces(nodes, speeds) + weight)[order].ravel()
+        found = augmented_object([here[k].hand(efforts[k]) for k in held], mass, load)
+        accelerations = np.empty_like(nodes)
+        accelerations[order] = found.acceleration.reshape(-1, 3)
+        forces, changes = np.zeros((len(here), 3)), []
+        forces[held] = found.force
+        for k, own in enumerate(here):
+            if state.held[k]:
+                changes.append(found.speed_rates[held.index(k)])
+            else:
+                alone = np.linalg.solve(own.inertia, efforts[k] - own.bias)
+                changes.append(np.asarray(alone, dtype=np.float64))
+        return here, changes, accelerations, forces
+
+    def _followed(self, state: TeamState, here: Sequence[RobotNumbers]) -> tuple[Array, Array]:
+        nodes, speeds = state.nodes.copy(), state.rates.copy()
+        for k, own in enumerate(here):
+            if state.held[k]:
+                nodes[k], speeds[k] = own.place[:3], own.rate[:3]
+        return nodes, speeds
+
+    def step(self, state: TeamState, efforts: Sequence[Array], span: float) -> TeamState:
+        """Return the state after a time, s, with efforts held, by the classical Runge-Kutta method."""
+        slopes = [self._slope(state, efforts)]
+        for part in (0.5, 0.5, 1.0):
+            slopes.append(self._slope(_moved(state, slopes[-1], part * span), efforts))
+        mean = [(a + 2.0 * b + 2.0 * c + d) / 6.0 for a, b, c, d in zip(*slopes)]
+        after = _moved(state, mean, span)
+        here = [robot.at(*own) for robot, own in zip(self.robots, after.robots)]
+        nodes, speeds = self._followed(after, here)
+        return after._replace(nodes=nodes, rates=speeds)
+
+    def _slope(self, state: TeamState, efforts: Sequence[Array]) -> list[Array]:
+        here, changes, accelerations, _ = self.rates(state, efforts)
+        moving = [own.position_rate for own in here]
+        return [*moving, *changes, state.rates, accelerations]
+
+    def run(self, state: TeamState, controller: Controller, period: float, count: int, substeps: int = 2) -> TeamTrace:
+        """Run with a controller that samples.
+
+        Args:
+            state: at time 0.
+            controller: called at the beginning of every period; its efforts are held over it.
+            period: s.
+            count: of the periods.
+            substeps: of the integration in a period.
+        """
+        trace = TeamTrace()
+        for k in range(count + 1):
+            time = k * period
+            efforts = tuple(controller(time, state))
+            _, changes, _, forces = self.rates(state, efforts)
+            trace.instants.append(Instant(time, state, efforts, forces, tuple(changes)))
+            if k == count:
+                break
+            for part in range(substeps):
+                state = self._across(state, efforts, time + part * period / substeps, period / substeps, trace)
+        return trace
+
+    def _across(
+        self, state: TeamState, efforts: Sequence[Array], time: float, span: float, trace: TeamTrace
+    ) -> TeamState:
+        """Return the state after a step in which hands may slip off, one after the other."""
+        while True:
+            after = self.step(state, efforts, span)
+            if not self._slipping(after, efforts):
+                return after
+            low, high = 0.0, span
+            if self._slipping(state, efforts):
+                high = 0.0
+            while high - low > INSTANT:
+                middle = 0.5 * (low + high)
+                slips = self._slipping(self.step(state, efforts, middle), efforts)
+                low, high = (low, middle) if slips else (middle, high)
+            state = self.step(state, efforts, high) if high > 0.0 else state
+            time, span = time + high, span - high
+            place, force = max(self._slipping(state, efforts), key=lambda own: own[1] / self.holds[own[0]].force)
+            trace.slips.append(Slip(time, self.holds[place].name, force))
+            state = state._replace(held=tuple(own and k != place for k, own in enumerate(state.held)))
+
+    def _slipping(self, state: TeamState, efforts: Sequence[Array]) -> list[tuple[int, float]]:
+        """Return the hands with more than their holding force, N."""
+        if not any(np.isfinite(hold.force) and own for hold, own in zip(self.holds, state.held)):
+            return []
+        pulls = np.linalg.norm(self.rates(state, efforts)[3], axis=1)
+        return [(k, float(pull)) for k, pull in enumerate(pulls) if state.held[k] and pull > self.holds[k].force]
+
+    def momentum(self, state: TeamState) -> Array:
+        """Return the momentum (3,) of the object, kg m/s."""
+        return np.asarray((self._mass @ state.rates).sum(axis=0))
+
+    def energy(self, state: TeamState) -> float:
+        """Return kinetic, potential and elastic energy of robots and object, J."""
+        total = self.load.energy(state.nodes) + 0.5 * float(np.sum(state.rates * (self._mass @ state.rates)))
+        total += self.gravity * float(self.load.lumped_mass @ state.nodes[:, 2])
+        for robot, own in zip(self.robots, state.robots):
+            total += sum(robot.energies(*own))
+        return total
+
+
+def _moved(state: TeamState, slope: Sequence[Array], span: float) -> TeamState:
+    m = len(state.robots)
+    robots = tuple(
+        RobotState(own.q + span * slope[k], own.u + span * slope[m + k]) for k, own in enumerate(state.robots)
+    )
+    return TeamState(robots, state.nodes + span * slope[-2], state.rates + span * slope[-1], state.held)

@@ -1,0 +1,405 @@
+"""A running launch: starts the processes, shows their output, respawns, and stops them all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from roslite.launching.child import Child, start_guard
+from roslite.launching.description import LaunchDescription, LogMessage, Stop
+from roslite.launching.ended import FILE as ENDED_FILE
+from roslite.launching.ended import note_ended
+from roslite.launching.errors import LaunchError
+from roslite.launching.interpreter import interpret
+
+POLL_PERIOD = 0.03
+
+
+@dataclass(frozen=True)
+class ChildState:
+    """What is known of a launched process.
+
+    Attributes:
+        label: Its label, with the number: `dynamics_node-1`.
+        name: The label without it: `dynamics_node`.
+        node: Fully qualified node name, empty when the launch file gives none.
+        pid: Process id and process group; None when it could not be started.
+        running: Whether it runs.
+        returncode: Exit status once it ended; negative for a signal.
+        starts: How often it was started.
+        log: Its log file.
+    """
+
+    label: str
+    name: str
+    node: str
+    pid: int | None
+    running: bool
+    returncode: int | None
+    starts: int
+    log: Path
+
+
+def log_root() -> Path:
+    """The directory of all launches' logs: `$ROS_LOG_DIR`, else `~/.dyn_nodes/log`."""
+    root = os.environ.get('ROS_LOG_DIR')
+    return Path(root) if root else Path.home() / '.dyn_nodes' / 'log'
+
+
+def new_log_directory() -> Path:
+    """A fresh directory for a launch's logs, below `log_root()`."""
+    directory = log_root() / f'{time.strftime("%Y-%m-%d-%H-%M-%S")}-{os.getpid()}-{secrets.token_hex(2)}'
+    directory.mkdir(parents=True)
+    return directory
+
+
+class LaunchSession:
+    """The processes of one launch file.
+
+    A thread watches them: it shows what they print, starts again what is to be respawned, and passes from SIGINT to
+    SIGTERM, SIGQUIT and SIGKILL when it stops them. The session ends when all its processes have. None of them
+    outlives this process: see `guard.py`.
+
+    Args:
+        description: The evaluated launch file.
+        log_directory: For the logs; a fresh one when None.
+        screen: Takes every line for the screen, without its newline; None shows nothing.
+    """
+
+    def __init__(
+        self,
+        description: LaunchDescription,
+        log_directory: Path | None = None,
+        screen: Callable[[str], None] | None = None,
+    ):
+        self.description = description
+        self.log_directory = log_directory or new_log_directory()
+        self.failures: list[str] = []
+        self._screen = screen
+        self._token = secrets.token_hex(16)
+        self._children: list[Child] = []
+        self._guard: subprocess.Popen[bytes] | None = None
+        self._lock = threading.RLock()
+        self._stop_requests = 0
+        self._answered_requests = 0
+        self._stop_reason = ''
+        self._stopping = False
+        self._finished = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name='launch', daemon=True)
+        self._log = (self.log_directory / 'launch.log').open('a', encoding='utf-8')
+
+    @classmethod
+    def from_file(
+        cls,
+        path: Path | str,
+        arguments: Mapping[str, str] | None = None,
+        *,
+        environment: Mapping[str, str] | None = None,
+        log_directory: Path | None = None,
+        screen: Callable[[str], None] | None = None,
+    ) -> LaunchSession:
+        """Evaluate a launch file; `start()` then starts it.
+
+        Raises:
+            LaunchError: The file or the arguments are wrong. Nothing was started.
+        """
+        directory = log_directory or new_log_directory()
+        try:
+            description = interpret(path, arguments, environment=environment, log_directory=directory)
+        except LaunchError:
+            if log_directory is None and not any(directory.iterdir()):
+                directory.rmdir()
+            raise
+        return cls(description, directory, screen)
+
+    # --- starting and looking ----------------------------------------------------------------------------------------
+
+    def start(self) -> LaunchSession:
+        """Start every process, in the file's order.
+
+        Raises:
+            LaunchError: A program can't be started; those before it were stopped again.
+        """
+        self._say(f'all log files are in {self.log_directory}')
+        (self.log_directory / ENDED_FILE).unlink(missing_ok=True)  # of an earlier launch in this directory
+        self._start_guard()
+        error: LaunchError | None = None
+        for step in self.description.steps:
+            if self._stop_requests:
+                break
+            if isinstance(step, LogMessage):
+                self._say(step.text, step.level)
+            elif isinstance(step, Stop):
+                self.request_stop(step.reason or 'the launch file says <shutdown>')
+            else:
+                child = Child(step, f'{step.name}-{len(self._children) + 1}', self.log_directory, self._token)
+                try:
+                    self._start_child(child)
+                except OSError as failure:
+                    path, _, line = step.origin.rpartition(':')
+                    error = LaunchError(f'{child.label} cannot be started: {failure}', path, int(line or 0))
+                    self.request_stop(error.problem)
+                    continue
+                self._children.append(child)
+        self._thread.start()
+        if error is not None:
+            self.wait()
+            raise error
+        return self
+
+    @property
+    def children(self) -> list[ChildState]:
+        """The state of every process, in the order of their start."""
+        with self._lock:
+            return [self._state(child) for child in self._children]
+
+    def child(self, name: str) -> ChildState:
+        """The state of one process.
+
+        Args:
+            name: Its node name (`/yard/talker` or `talker`), label (`talker_node-1`) or executable.
+
+        Raises:
+            KeyError: There is none, or there are several.
+        """
+        for matches in (
+            lambda s: name in (s.label, s.node),
+            lambda s: bool(s.node) and s.node.rsplit('/', 1)[1] == name,
+            lambda s: s.name == name,
+        ):
+            found = [state for state in self.children if matches(state)]
+            if len(found) == 1:
+                return found[0]
+            if found:
+                raise KeyError(f'{name!r} is the name of {", ".join(state.label for state in found)}')
+        raise KeyError(f'no process {name!r}; there are {", ".join(s.label for s in self.children) or "none"}')
+
+    def pid(self, name: str) -> int:
+        """Process id of one process; see `child()`.
+
+        Raises:
+            KeyError: It is not running.
+        """
+        state = self.child(name)
+        if state.pid is None or not state.running:
+            raise KeyError(f'{state.label} is not running')
+        return state.pid
+
+    @property
+    def stopping(self) -> bool:
+        """Whether a stop was asked for, from outside or by a process with `on_exit="shutdown"`."""
+        return self._stop_requests > 0
+
+    # --- ending ------------------------------------------------------------------------------------------------------
+
+    def poll(self) -> int | None:
+        """Exit status once everything has ended: 0, or 1 after a failure (see `failures`); None before."""
+        return self._status() if self._finished.is_set() else None
+
+    def wait(self, timeout: float | None = None) -> int | None:
+        """Wait until everything has ended, at most `timeout` seconds; the result is that of `poll()`."""
+        self._finished.wait(timeout)
+        return self.poll()
+
+    def request_stop(self, reason: str = '') -> None:
+        """Ask for the stop of everything and return at once; asked again, the next harsher signal is sent at once."""
+        # Called by signal handlers too: no lock and no output here, the watching thread does the rest.
+        self._stop_reason = self._stop_reason or reason
+        self._stop_requests += 1
+
+    def stop(self, reason: str = '') -> int:
+        """Stop everything and wait for the end: SIGINT, after 5 s SIGTERM, after 5 s more SIGQUIT and SIGKILL.
+
+        At SIGQUIT a node prints where each of its threads is.
+
+        Returns:
+            The exit status, see `poll()`.
+        """
+        if self._thread.ident is None:
+            self._finish()
+        elif not self._finished.is_set():
+            self.request_stop(reason)
+            self._finished.wait()
+        return self._status()
+
+    def __enter__(self) -> LaunchSession:
+        """Start, unless started already."""
+        return self if self._thread.ident is not None else self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Stop."""
+        self.stop()
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    def _status(self) -> int:
+        return 1 if self.failures else 0
+
+    @staticmethod
+    def _state(child: Child) -> ChildState:
+        spec = child.spec
+        return ChildState(
+            child.label, spec.name, spec.node, child.pid, child.running, child.returncode, child.starts, child.log_path
+        )
+
+    def _say(self, text: str, level: str = 'INFO', who: str = 'launch') -> None:
+        self._show(f'[{level}] [{who}]: {text}')
+
+    def _show(self, line: str) -> None:
+        with self._lock:
+            if not self._log.closed:
+                self._log.write(line + '\n')
+                self._log.flush()
+            if self._screen is not None:
+                try:
+                    self._screen(line)
+                except (OSError, ValueError):  # the terminal or the pipe is gone: the logs stay
+                    self._screen = None
+
+    def _start_guard(self) -> None:
+        specs = self.description.children
+        patience = [
+            max((getattr(s, name) for s in specs), default=5.0) for name in ('sigterm_timeout', 'sigkill_timeout')
+        ]
+        self._guard = start_guard(self._token, *patience)
+
+    def _tell_guard(self, message: str) -> None:
+        guard = self._guard
+        if guard is None or guard.stdin is None:
+            return
+        try:
+            guard.stdin.write(message.encode())
+        except OSError:  # it died; `_check_guard` starts another
+            return
+
+    def _check_guard(self) -> None:
+        """A guard that was killed is replaced."""
+        if self._guard is None or self._guard.poll() is None:
+            return
+        self._start_guard()
+        for child in self._children:
+            if child.running:
+                self._tell_guard(f'+{child.pid}\n')
+
+    def _start_child(self, child: Child) -> None:
+        child.start()
+        self._tell_guard(f'+{child.pid}\n')
+        self._say(f'process started with pid [{child.pid}]', who=child.label)
+
+    def _watch(self) -> None:
+        """The thread: until nothing is left."""
+        try:
+            while self._step():
+                time.sleep(POLL_PERIOD)
+        finally:
+            self._finish()
+
+    def _step(self) -> bool:
+        """One look at everything; false when nothing is left to do."""
+        with self._lock:
+            if self._stop_requests and not self._stopping:
+                self._begin_stop()
+            for child in self._children:
+                ended = child.reap()
+                for line in child.tail.lines(final=ended):
+                    child.last_line = line.strip() or child.last_line
+                    self._show(f'[{child.label}] {line}')
+                if ended:
+                    self._on_end(child)
+                elif child.respawn_at is not None and time.monotonic() >= child.respawn_at:
+                    self._respawn(child)
+            if self._stopping:
+                self._escalate()
+            else:
+                self._check_guard()
+            left = [self._is_left(child) for child in self._children]  # each one looks at its group
+            return any(left)
+
+    def _is_left(self, child: Child) -> bool:
+        group_exists = child.group_exists()
+        return child.running or child.respawn_at is not None or (self._stopping and group_exists)
+
+    def _on_end(self, child: Child) -> None:
+        """A process has ended: what to say, whether to start it again, whether to stop the others."""
+        if child.ended_badly(self._stopping):
+            text = f'process has died [pid {child.pid}, {_status_text(child.returncode)}, cmd {child.command_line()!r}]'
+            self.failures.append(f'{child.label}: {_status_text(child.returncode)}')
+            self._say(text, 'ERROR', child.label)
+        else:
+            self._say(f'process has finished cleanly [pid {child.pid}]', who=child.label)
+        if child.group_exists():
+            child.send(signal.SIGTERM)  # what it started itself and left behind
+        else:
+            self._tell_guard(f'-{child.pid}\n')
+        if self._stopping:
+            return
+        retries = child.spec.respawn_max_retries
+        if child.spec.respawn and (retries < 0 or child.starts <= retries):
+            child.respawn_at = time.monotonic() + child.spec.respawn_delay
+            return
+        how = _status_text(child.returncode) + (f': {child.last_line}' if child.last_line else '')
+        note_ended(child.ended_path, child.spec.node or child.label, how)
+        if child.spec.shutdown_on_exit:
+            self.request_stop(f'{child.label} has ended')
+
+    def _respawn(self, child: Child) -> None:
+        if child.group_exists():
+            child.send(signal.SIGKILL)
+        try:
+            self._start_child(child)
+        except OSError as error:
+            child.respawn_at = None
+            self.failures.append(f'{child.label}: cannot be started again: {error}')
+            self._say(f'cannot be started again: {error}', 'ERROR', child.label)
+
+    def _begin_stop(self) -> None:
+        self._stopping = True
+        self._answered_requests = 1
+        if self._stop_reason:
+            self._say(f'stopping: {self._stop_reason}')
+        for child in self._children:
+            if child.running or child.group_exists():
+                child.begin_stop()
+            child.respawn_at = None
+
+    def _escalate(self) -> None:
+        """The next signal for those whose time is up, or for all when the user asks again."""
+        impatient = self._stop_requests > self._answered_requests
+        self._answered_requests = self._stop_requests
+        for child in self._children:
+            if child.group_exists() and (impatient or time.monotonic() >= child.escalate_at):
+                sent = child.escalate()
+                self._say(f'process [{child.pid}] did not stop; sending {sent.name}', 'WARN', child.label)
+
+    def _finish(self) -> None:
+        """Everything is over: the last lines, the guard, the log."""
+        with self._lock:
+            for child in self._children:
+                child.send(signal.SIGKILL)  # a group that outlived its leader in a launch that was not stopped
+                for line in child.tail.lines(final=True):
+                    self._show(f'[{child.label}] {line}')
+            self._tell_guard('quit\n')
+            if self._guard is not None and self._guard.stdin is not None:
+                self._guard.stdin.close()
+                self._guard.wait()
+            self._log.close()
+        self._finished.set()
+
+
+def _status_text(returncode: int | None) -> str:
+    if returncode is not None and returncode < 0:
+        try:
+            return f'killed by {signal.Signals(-returncode).name}'
+        except ValueError:
+            return f'killed by signal {-returncode}'
+    return f'exit code {returncode}'

@@ -1,0 +1,136 @@
+"""The governor of efforts under its adversary: the log-loader without oil, levers that ask for accelerations."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dyn_nodes.governor.campaign.campaign import random_cases
+from dyn_nodes.governor.campaign.cases import ACCELERATION, Case, box_of
+from dyn_nodes.governor.campaign.governed_run import Rig
+from dyn_nodes.governor.effort_predictor import JERK
+from dyn_nodes.governor.tip_over_governor import GovernorSettings
+from dyn_nodes.model import load_machine
+
+RUNS = 15
+LIGHT = [Path(__file__).with_name(f'mobile_arm.{kind}') for kind in ('urdf', 'yaml')]
+"""A mobile manipulator of 54.5 kg, which takes up to 7 kg at an arm of 1 m."""
+
+
+@pytest.fixture(scope='module')
+def arm(machine):
+    """The machine whose joints are commanded by efforts."""
+    return replace(machine, actuators=())
+
+
+@pytest.fixture(scope='module')
+def rig(arm):
+    return Rig(arm, GovernorSettings(rate=JERK))
+
+
+@pytest.fixture(scope='module')
+def outcomes(arm, rig):
+    """With and without the governor."""
+    cases = random_cases(box_of(arm, efforts=True), RUNS, seed=1)
+    return [rig.run(case) for case in cases], [rig.run(case, governed=False) for case in cases]
+
+
+def test_levers_are_accelerations_of_the_joints_with_a_limited_effort(arm):
+    box = box_of(arm, efforts=True)
+    assert box.levers == ('swing_joint', 'boom_joint', 'stick_joint')
+    assert box.limits == (ACCELERATION,) * 3
+
+
+def test_no_wheel_lifts_with_the_governor_and_most_runs_lift_one_without(outcomes):
+    governed, free = outcomes
+    stood = [own for own in governed if not own.refused]
+    assert len(stood) >= 0.8 * RUNS
+    assert not any(own.lifted or own.overturned or own.diverged or own.lost for own in stood)
+    assert sum(own.lifted for own in free) >= 0.8 * RUNS
+    assert sum(own.overturned for own in free) >= 0.5 * RUNS
+    assert np.mean([own.let_through for own in stood]) > 0.1
+
+
+def test_levers_with_which_a_search_lifted_a_wheel_lift_none(rig):
+    """Links of 0.9 of their masses turn and reach out, and the stick comes to its end in the middle of that."""
+    segments = (
+        (1.8166, (-2.339, -0.4911, 2.6233)),
+        (0.8822, (-0.3536, -0.2048, -1.9249)),
+        (1.5, (0.0, 0.0, 0.0)),
+    )
+    case = Case(
+        segments,
+        payload=0.0,
+        known_payload=0.0,
+        mass=0.9,
+        roll=-0.00442,
+        pitch=-0.03065,
+        state_delay=0.0821,
+        command_delay=0.0111,
+        duration=4.2,
+    )
+    outcome = rig.run(case)
+    assert not outcome.refused
+    assert outcome.share > 0.05
+
+
+@pytest.mark.slow
+def test_a_light_machine_stands_with_the_governor_too():
+    """Its payload may err by a fifth, which bends how it brakes more than that of a heavy one does."""
+    machine = load_machine(*LIGHT)
+    cases = random_cases(box_of(machine, efforts=True, delay=0.03), RUNS, seed=1)
+    rig = Rig(machine, GovernorSettings(rate=20.0, delay=0.03))
+    governed, free = [[rig.run(case, own) for case in cases] for own in (True, False)]
+    assert not any(own.refused for own in governed)
+    assert not any(own.lifted or own.diverged or own.lost for own in governed)
+    assert sum(own.lifted for own in free) >= 0.5 * RUNS
+    assert np.mean([own.let_through for own in governed]) > 0.5
+
+
+def test_a_run_does_not_depend_on_those_before_it(arm, rig, outcomes):
+    case = random_cases(box_of(arm, efforts=True), RUNS, seed=1)[4]
+    assert rig.run(case) == outcomes[0][4]
+
+
+def test_a_joint_without_a_limit_of_its_effort_is_refused_by_name(machine):
+    joints = tuple(
+        replace(joint, effort_limit=np.inf) if joint.name == 'boom_joint' else joint for joint in machine.joints
+    )
+    arm = replace(machine, actuators=(), joints=joints)
+    with pytest.raises(ValueError, match=r'expected an effort limit of every driven joint, found none for boom_joint'):
+        box_of(arm, efforts=True)
+
+
+def test_the_command_runs_it(capsys):
+    from dyn_nodes.cli import main
+
+    args = ['governor', 'test', 'log_loader', '--efforts', '--runs', '1', '--seconds', '2', '--jobs', '1', '--json']
+    assert main([*args, '--only-governed']) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found['levers'] == ['swing_joint', 'boom_joint', 'stick_joint']
+    assert found['runs'] + found['refused_starts']['runs'] == 1
+
+
+def test_a_governor_of_efforts_brings_nothing_down_by_itself(capsys):
+    from dyn_nodes.cli import main
+
+    assert main(['governor', 'test', 'log_loader', '--efforts', '--bring-down']) == 1
+    assert '--bring-down: a governor of efforts moves nothing by itself' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ('words', 'text'),
+    [
+        (['--jerk', '20'], '--jerk: the rate of outputs of a governor of efforts, expected --efforts beside it'),
+        (['--efforts', '--jerk', '0'], '--jerk: expected 0.1 to 10000, found 0'),
+    ],
+)
+def test_a_jerk_belongs_to_efforts_and_is_within_its_bounds(words, text, capsys):
+    from dyn_nodes.cli import main
+
+    assert main(['governor', 'test', 'log_loader', *words]) == 1
+    assert text in capsys.readouterr().err

@@ -1,0 +1,1008 @@
+"""The adversary of the governor: its cases, its runs, its search, what it writes down, and the command."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from dyn_nodes.commands import CommandError, governor
+from dyn_nodes.control import load_voltage_profile
+from dyn_nodes.governor.campaign import governed_run
+from dyn_nodes.governor.campaign.campaign import Campaign, Record, random_cases, read_cases, summary, worst
+from dyn_nodes.governor.campaign.cases import SETTLING, Case, box_of, decoded, dimension, lever_profile
+from dyn_nodes.governor.campaign.governed_run import PERIOD, Rig, heavier, off_center
+from dyn_nodes.governor.campaign.replay import task_text, write_tasks
+from dyn_nodes.governor.campaign.run_outcome import WELL, Outcome
+from dyn_nodes.governor.campaign.search import SearchSettings, search
+from dyn_nodes.governor.campaign.troubles import TroubleBox, Troubles
+from dyn_nodes.governor.campaign.wheel_watch import Wheels, turned
+from dyn_nodes.governor.predictor import StopPredictor
+from dyn_nodes.governor.tip_over_governor import GovernorSettings
+from dyn_nodes.model.posture import initial_positions
+from dyn_nodes.monitor.measured_samples import Sample, SensorModel, Sensors
+from dyn_nodes.simulation.assembly import DAMPING_SCALE, STIFFNESS_SCALE
+
+FAILURES = Path(__file__).with_name('governor_failures.jsonl')
+DELAYS = Path(__file__).with_name('governor_delays.jsonl')
+WORST = Path(__file__).with_name('governor_worst.jsonl')
+IMPACTS = Path(__file__).with_name('governor_impacts.jsonl')
+REFUSED = Path(__file__).with_name('governor_refused.jsonl')
+SHOCKS = Path(__file__).with_name('governor_shocks.jsonl')
+"""In which a joint meets its stop so hard that for an instant the accelerometer shows a machine that presses on
+nothing. The ground was forgotten then, and found anew in the shock: the least shares were 0.000, 0.038 and 0.057."""
+STOOD = Outcome(False, False, False, 10.5, None, 0.01, 0.4, 1.0)
+
+
+@pytest.fixture(scope='module')
+def box(machine):
+    return box_of(machine)
+
+
+@pytest.fixture(scope='module')
+def rig(machine):
+    return Rig(machine)
+
+
+@pytest.fixture(scope='module')
+def less_careful(machine):
+    return Rig(machine, GovernorSettings(least=0.03))
+
+
+def short(payload=5100.0, volts=(-4.0, 3.0, 2.0), duration=0.3, **changes):
+    return Case(((duration, volts),), payload, duration=duration, **{'known_payload': payload, **changes})
+
+
+# -- cases -----------------------------------------------------------------------------------------------------------
+
+
+def test_random_cases_lie_in_the_box(box):
+    cases = random_cases(box, 200, seed=3)
+    for case in cases:
+        assert sum(span for span, _ in case.segments) >= box.duration - 0.01
+        assert (np.abs([volts for _, volts in case.segments]) <= np.array(box.limits) + 1e-9).all()
+        assert 0.0 <= case.known_payload <= box.payload
+        assert case.payload <= min(1.2 * case.known_payload, box.payload_limit) + 1e-2
+        assert case.payload >= 0.8 * case.known_payload - 1e-2
+        assert case.mass in (0.9, 1.0, 1.1)
+        assert np.hypot(case.roll, case.pitch) <= box.slope + 1e-4
+        assert min(case.state_delay, case.command_delay) >= 0.0
+        assert case.state_delay + case.command_delay <= box.delay + 1e-3
+    assert 60 < sum(case.known_payload == box.payload for case in cases) < 140
+    assert {case.mass for case in cases} == {0.9, 1.0, 1.1}
+    assert max(np.hypot(case.roll, case.pitch) for case in cases) > 0.9 * box.slope
+
+
+def test_the_kth_random_case_does_not_depend_on_how_many_there_are(box):
+    assert random_cases(box, 3, seed=1) == random_cases(box, 9, seed=1)[:3]
+    assert random_cases(box, 3, seed=1, first=6) == random_cases(box, 9, seed=1)[6:]
+    assert random_cases(box, 3, seed=1) != random_cases(box, 3, seed=2)
+
+
+def test_vectors_of_a_search_reach_the_corners_of_the_box_and_not_beyond(box):
+    upper, lower = (decoded(box, np.full(dimension(box), 3.0 * sign)) for sign in (1.0, -1.0))
+    assert upper.segments[0] == (5.0, box.limits)
+    assert lower.segments[0] == (0.3, tuple(-limit for limit in box.limits))
+    assert (upper.mass, lower.mass) == (1.1, 0.9)
+    assert (upper.payload, upper.known_payload, lower.payload) == (box.payload_limit, box.payload, 0.0)
+    assert np.hypot(upper.roll, upper.pitch) == pytest.approx(box.slope, abs=1e-4)
+    assert (upper.state_delay, upper.command_delay) == (0.1, 0.0)
+    assert lower.state_delay + lower.command_delay == 0.0
+
+
+WIDE = TroubleBox(noise=2.0, jitter=0.8, drops=True, grabs=900.0, oil=0.2, suspension=0.3)
+
+
+def test_troubles_and_starts_change_nothing_else_in_a_case(box):
+    exact = random_cases(box, 20, seed=1)
+    cases = random_cases(replace(box, troubles=WIDE, any_start=True), 20, seed=1)
+    assert [replace(case, troubles=Troubles(), start=()) for case in cases] == exact
+    found = [case.troubles for case in cases]
+    for name, error in (('oil', 0.2), ('stiffness', 0.3), ('damping', 0.3)):
+        scales = np.array([getattr(own, name) for own in found])
+        assert np.ptp(scales) > error
+        assert np.abs(scales - 1.0).max() <= error
+    assert {(own.noise, own.jitter) for own in found} == {(2.0, 0.8)}
+    assert len({own.seed for own in found}) == len({own.drop for own in found}) == 20
+    assert all(0.0 <= own.drop == own.grab <= box.duration for own in found)
+    assert all(0.0 <= own.grabbed <= 900.0 for own in found)
+    assert len({own.grabbed for own in found}) == 20
+    starts, (least, most) = np.array([case.start for case in cases]), np.array(box.reach).T
+    assert ((least <= starts) & (starts <= most)).all()
+    assert (np.ptp(starts, axis=0) > 0.7 * (most - least)).all()
+
+
+def test_a_search_chooses_when_the_load_is_dropped(box):
+    with_drops = replace(box, troubles=TroubleBox(drops=True))
+    drops = [decoded(with_drops, np.full(dimension(with_drops), value)).troubles.drop for value in (-1.0, 0.2, 1.0)]
+    assert drops == [0.0, 6.0, 10.0]
+    assert decoded(box, np.zeros(dimension(box))).troubles.drop is None
+
+
+def test_the_centre_of_mass_lies_at_one_of_four_sides_or_where_it_is_known(box):
+    wide = replace(box, center_error=0.05)
+    cases = random_cases(wide, 60, seed=1)
+    assert [replace(case, center=(0.0, 0.0)) for case in cases] == random_cases(box, 60, seed=1)
+    sides = {(0.0, 0.0), (0.05, 0.0), (0.0, 0.05), (-0.05, 0.0), (0.0, -0.05)}
+    assert {case.center for case in cases} == sides
+    vectors = np.random.default_rng(1).uniform(-1.0, 1.0, (60, dimension(wide)))
+    assert {decoded(wide, vector).center for vector in vectors} == sides
+    assert Case.from_dict(json.loads(json.dumps(cases[0].as_dict()))) == cases[0]
+
+
+def test_a_plant_whose_centre_of_mass_lies_ahead_loads_its_front_wheels_more(rig):
+    ahead, known = rig.plant(1.0, (0.05, 0.0)), rig.plant()
+    machines = [off_center(rig.machine, own) for own in ((0.05, 0.0), (0.0, 0.0))]
+    centers = [np.sum([link.mass * link.com for link in own.links], axis=0) for own in machines]
+    weight = sum(link.mass for link in rig.machine.links)
+    assert (centers[0] - centers[1]) / weight == pytest.approx([0.05, 0.0, 0.0])
+    loads = []
+    for plant in (ahead, known):
+        plant.reset()
+        loads.append(np.array([plant.output(f'{own.name}/normal_force') for own in rig.machine.ground_contacts]))
+    assert loads[0].sum() == pytest.approx(loads[1].sum())
+    places = np.array([own.position[0] for own in rig.machine.ground_contacts])
+    assert (loads[0] - loads[1]) @ places == pytest.approx(9.80665 * weight * 0.05, rel=0.05)
+
+
+def test_a_search_chooses_where_a_run_begins(box):
+    anywhere = replace(box, any_start=True)
+    ends = [decoded(anywhere, np.full(dimension(anywhere), value)).start for value in (-1.0, 1.0)]
+    assert list(zip(*ends)) == [pytest.approx(own, abs=1e-4) for own in box.reach]
+    assert decoded(box, np.zeros(dimension(box))).start == ()
+
+
+def test_a_search_reaches_loads_below_the_rated_one_noise_oil_and_wheels(box):
+    wide = replace(box, troubles=WIDE)
+    cases = [decoded(wide, vector) for vector in np.random.default_rng(1).uniform(-1.0, 1.0, (200, dimension(wide)))]
+    known = np.array([case.known_payload for case in cases])
+    assert 60 < np.sum(known == box.payload) < 140
+    assert known.min() < 0.1 * box.payload
+    assert len({case.troubles.seed for case in cases}) == 200
+    assert min(case.troubles.oil for case in cases) < 0.85
+    assert max(case.troubles.damping for case in cases) > 1.25
+    upper = decoded(wide, np.ones(dimension(wide))).troubles
+    assert (upper.oil, upper.stiffness, upper.damping) == (1.2, 1.3, 1.3)
+
+
+def test_a_case_is_the_same_from_its_json(box):
+    for case in random_cases(box, 5, seed=1) + random_cases(replace(box, troubles=WIDE, any_start=True), 5, seed=1):
+        assert Case.from_dict(json.loads(json.dumps(case.as_dict()))) == case
+
+
+@pytest.mark.parametrize(
+    ('change', 'problem'),
+    [
+        ({'payload': float('nan')}, 'not finite'),
+        ({'state_delay': -0.1}, 'negative'),
+        ({'duration': 0.0}, '0 or less'),
+        ({'segments': [[0.0, [1.0, 1.0, 1.0]]]}, '0 or less'),
+        ({'colour': 1.0}, 'colour'),
+        ({'segments': [[1.0, [1.0]]]}, 'expected 3 levers in a segment, found 1'),
+        ({'payload': '5100'}, 'no number'),
+        ({'payload': 10**400}, 'not finite'),
+        ({'payload': 1e6}, 'expected a payload up to 6000 kg, found 1e\\+06'),
+        ({'mass': True}, 'not finite'),
+        ({'stops': 1}, 'not true or false'),
+        ({'duration': 1e9}, 'duration beyond 120'),
+        ({'state_delay': 3.0}, 'state_delay beyond 1'),
+        ({'troubles': {'noise': -1.0}}, 'noise: expected 0 to 100, found -1'),
+        ({'troubles': {'noise': 1e3}}, 'noise: expected 0 to 100, found 1000'),
+        ({'troubles': {'jitter': 1.5}}, 'jitter: expected 0 to 1, found 1.5'),
+        ({'troubles': {'seed': 1.5}}, 'seed that is no integer'),
+        ({'troubles': {'seed': True}}, 'not finite'),
+        ({'troubles': {'drop': -0.1}}, 'drop: expected 0 to 120, found -0.1'),
+        ({'troubles': {'drop': 'soon'}}, 'no number'),
+        ({'troubles': {'grab': 200.0}}, 'grab: expected 0 to 120, found 200'),
+        ({'troubles': {'grabbed': -1.0}}, 'grabbed: expected 0 to 100000, found -1'),
+        ({'troubles': {'oil': 0.0}}, 'oil, stiffness or damping of 0'),
+        ({'troubles': {'damping': 11.0}}, 'damping: expected 0 to 10, found 11'),
+        ({'troubles': {'colour': 1.0}}, 'colour'),
+        ({'troubles': 1.0}, 'a case'),
+        ({'center': [0.0]}, 'a case'),
+        ({'center': [0.0, 20.0]}, 'center beyond 10'),
+        ({'start': [0.0, -0.5]}, 'expected 3 joints at the start, found 2'),
+        ({'start': [0.0, -0.5, 'left']}, 'no number'),
+        ({'start': [2.0, -0.5, 0.0]}, 'expected a start within -0.349066 to 1.06465, found 2'),
+    ],
+)
+def test_a_file_with_a_wrong_case_is_refused_by_line(box, tmp_path, change, problem):
+    path = tmp_path / 'cases.jsonl'
+    lines = [{'case': short().as_dict()}, {'case': {**short().as_dict(), **change}}]
+    path.write_text('\n'.join(map(json.dumps, lines)))
+    with pytest.raises(ValueError, match=rf'cases\.jsonl:2: .*{problem}'):
+        read_cases(path, box)
+
+
+@pytest.mark.parametrize('line', [b'\xff\xfe', b'[' * 100_000, b'9' * 5000, b'[1]', b'null', b'{"case": []}'])
+def test_a_line_that_is_no_case_is_refused_in_one_line(box, tmp_path, line):
+    path = tmp_path / 'cases.jsonl'
+    path.write_bytes(json.dumps({'case': short().as_dict()}).encode() + b'\n\n' + line)
+    with pytest.raises(ValueError, match=r'cases\.jsonl:3: expected a JSON object with a case') as caught:
+        read_cases(path, box)
+    assert str(caught.value).isprintable()
+
+
+# -- runs ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('number', [pytest.param(0, marks=pytest.mark.slow), 1])
+def test_the_known_sequence_that_overturned_the_governed_machine_lifts_no_wheel(rig, box, number):
+    """Reach out for 4.55 s, then swing to and fro: 75 degrees at 10.15 s under the governor before this one."""
+    outcome = rig.run(read_cases(FAILURES, box)[number])
+    assert (outcome.overturned, outcome.lifted, outcome.diverged) == (False, False, False)
+    assert outcome.share > 0.05
+    assert outcome.tilt < np.radians(1.0)
+
+
+def test_what_leads_to_a_better_stand_leaves_a_stop(rig, box):
+    """Boom out at -6 V and swing at -8 V on a slope, links 10 % lighter, 13 % more payload: run 427 of seed 1.
+
+    Both led to a better stand and went on for 0.7 s without a certificate, while the stop behind them became worse.
+    """
+    outcome = rig.run(read_cases(FAILURES, box)[2])
+    assert not outcome.lifted
+    assert outcome.share > 0.02
+    assert outcome.let_through > 0.35, 'of 0.4 to 0.8, by small changes of a setting'
+
+
+@pytest.mark.parametrize('number', range(6))
+def test_valves_that_answer_early_and_booms_that_leave_their_stops_lift_no_wheel(rig, box, number):
+    """Six of the 38 random runs in which the governor of commit f55f901 lifted a wheel: 0.8 to 1.2 degrees."""
+    outcome = rig.run(read_cases(DELAYS, box)[number])
+    assert not outcome.lifted
+    assert outcome.share > 0.02
+
+
+def test_a_boom_on_a_base_that_rocks_hits_its_stop_no_harder_than_foreseen(rig, box):
+    """Run 1,926 of seed 2: the boom at full speed to its upper stop, foreseen to rest just before it.
+
+    A wheel was left with a hundredth of its load while the oil was taken to carry an arm on a base at rest.
+    """
+    outcome = rig.run(read_cases(FAILURES, box)[3])
+    assert not outcome.lifted
+    assert outcome.share > 0.1
+    assert outcome.let_through > 0.8
+
+
+def test_a_boom_that_leaves_its_upper_stop_falls_no_farther_than_foreseen(rig, box):
+    """A search found it in 284 evaluations: just before the stop, then out, 18 % more payload than known.
+
+    A wheel lifted with a governor that let joint stops begin 0.01 rad early and took that for a pressure.
+    """
+    outcome = rig.run(read_cases(FAILURES, box)[4])
+    assert not outcome.lifted
+    assert outcome.share > 0.05
+    assert outcome.let_through > 0.5
+
+
+def test_a_sample_of_the_adversary_lifts_no_wheel(rig, box):
+    """The first 24 runs of seed 1; `--runs 500` is the slow one."""
+    outcomes = [rig.run(case) for case in random_cases(box, 24, seed=1)]
+    assert sum(own.overturned for own in outcomes) == sum(own.lifted for own in outcomes) == 0
+    assert not any(own.diverged for own in outcomes)
+    assert 0.3 < np.mean([own.let_through for own in outcomes]) < 0.6
+    assert np.mean([own.unrest for own in outcomes]) < 0.7, (
+        'at the border outputs do not go up and down: 0.76 without `rise`'
+    )
+
+
+def test_refused_starts_that_lift_a_wheel_stand_on_a_fortieth_of_its_load_and_turn_by_a_fifth_of_a_degree(rig, box):
+    """All of them in 100,000 random runs; two of them have a wheel off the ground before the levers begin."""
+    cases = read_cases(REFUSED, box)
+    outcomes = [rig.run(case) for case in cases]
+    assert len(outcomes) == 22
+    assert all(own.refused and not own.overturned for own in outcomes)
+    assert max(own.begin for own in outcomes) < 0.027
+    assert np.degrees(max(own.tilt for own in outcomes)) < 0.2
+    still = [rig.run(replace(case, segments=()), governed=False) for case in cases]
+    assert sum(own.lifted for own in still) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_500_runs_of_the_adversary_lift_no_wheel(machine, box):
+    with Campaign(machine, jobs=2) as campaign:
+        found = summary(campaign.run(random_cases(box, 500, seed=1)))
+    assert (found['overturned'], found['lifted'], found['diverged']) == (0, 0, 0)
+    assert found['refused_starts'] == {'runs': 500 - found['runs'], 'overturned': 0, 'lifted': 0, 'diverged': 0}
+    assert found['runs'] >= 470
+
+
+@pytest.mark.slow
+def test_the_worst_cases_of_earlier_campaigns_leave_a_twentieth_of_its_load_on_every_wheel(machine, box):
+    """A hundred: of three searches and of 1,606 random runs, against laws with reserves of 0.13 and 0.17."""
+    with Campaign(machine, jobs=2) as campaign:
+        outcomes = [record.outcome for record in campaign.run(read_cases(WORST, box))]
+    assert len(outcomes) == 100
+    assert not any(own.lifted or own.refused for own in outcomes)
+    assert min(own.share for own in outcomes) > 0.05
+
+
+def test_a_stick_that_meets_its_stop_leaves_its_load_on_every_wheel(rig, box):
+    """The worst of 20,000 evaluations: a wheel came down to 0.007, 0.8 s after the stick met its stop."""
+    outcome = rig.run(read_cases(IMPACTS, box)[0])
+    assert not outcome.lifted
+    assert outcome.share > 0.08
+
+
+@pytest.mark.parametrize('number', [0, 16, 34])
+def test_a_certified_stop_stays_certified_where_it_is_followed_further(rig, box, number):
+    """A stop ends where nothing is left to come, the base's rocking included, and not after some time."""
+    trial, reserve = rig.trial(read_cases(IMPACTS, box)[number]), rig.settings.reserve
+    partner, certified, least = trial.partner, 0, np.inf
+    further = StopPredictor(rig.machine, range(3), partner.monitor, replace(rig.settings, horizon=3.5))
+    for k, levers in enumerate(trial.levers):
+        trial.step(levers)
+        output = partner.governor.output
+        further.see()
+        further.times = further.times._replace(lasting=partner.stops.times.lasting)
+        if k % 4 == 0 and np.isfinite(partner.stops.degree) and partner.stops.stop(output).least >= reserve:
+            certified, least = certified + 1, min(least, further.stop(output).least)
+        further.issued(output)
+        further.pass_by(PERIOD)
+    assert certified > 20
+    assert least > reserve - 0.02
+
+
+@pytest.mark.slow
+def test_the_worst_cases_of_a_search_leave_a_twelfth_of_its_load_on_every_wheel(machine, box):
+    """The forty worst of 20,000 evaluations, against stops that were not followed until the base had rocked."""
+    with Campaign(machine, jobs=2) as campaign:
+        outcomes = [record.outcome for record in campaign.run(read_cases(IMPACTS, box))]
+    assert len(outcomes) == 40
+    assert not any(own.lifted or own.refused for own in outcomes)
+    assert min(own.share for own in outcomes) > 0.08
+
+
+@pytest.mark.parametrize('number', [1, 41])
+def test_sequences_near_the_corners_of_the_box_lift_no_wheel(rig, box, number):
+    """The payload is 18 % heavier than known on links 10 % lighter; or far out on a slope."""
+    outcome = rig.run(random_cases(box, number + 1, seed=1)[number])
+    assert not outcome.lifted
+    assert outcome.share > 0.03
+
+
+def test_a_load_that_was_reached_out_with_comes_in_again(rig, box):
+    """The governor does not stick where it stopped the arm: boom and stick come back from the border."""
+    case = Case(((3.0, (-6.0, -6.0, 0.0)), (4.0, (8.0, 8.0, 0.0))), 3000.0, 3000.0, duration=7.0)
+    outcome = rig.run(case)
+    boom, stick = rig.plant().positions[1:]
+    assert not outcome.lifted
+    assert boom > 1.0
+    assert stick < -2.2
+
+
+def test_the_same_sequence_without_governor_and_stops_does_not_overturn(rig, box):
+    outcome = rig.run(read_cases(FAILURES, box)[0], governed=False)
+    assert (outcome.overturned, outcome.lifted, outcome.let_through, outcome.unrest) == (False, True, 1.0, 1.0)
+    assert np.degrees(outcome.tilt) == pytest.approx(4.2, abs=1.0)
+
+
+def test_a_run_is_the_same_again_whatever_ran_before(rig):
+    case = short(3000.0, roll=0.03, state_delay=0.02, command_delay=0.03)
+    first = rig.run(case)
+    rig.run(short(5100.0, imu=False), governed=False)
+    assert rig.run(case) == first
+    assert first.share < 1.0
+
+
+def test_a_run_has_slope_payload_and_stops_of_its_case(rig):
+    level, tilted = (rig.run(short(0.0, (0.0, 0.0, 0.0), pitch=pitch), governed=False) for pitch in (0.0, -0.08))
+    loaded = rig.run(short(5100.0, (0.0, 0.0, 0.0)), governed=False)
+    assert tilted.share < level.share - 0.02
+    assert loaded.share != pytest.approx(level.share, abs=0.02)
+    plant = rig.plant()
+    rig.run(short(stops=False, troubles=Troubles(oil=0.8, stiffness=0.9, damping=1.1)), governed=False)
+    names = 'joint_stop_scale', 'bulk_modulus_scale', STIFFNESS_SCALE, DAMPING_SCALE
+    assert [plant.p[plant.system.index('parameter', name)] for name in names] == [0.0, 0.8, 0.9, 1.1]
+    soft = rig.run(short(troubles=Troubles(damping=0.5)), governed=False)
+    assert soft.share != rig.run(short(), governed=False).share
+
+
+def test_measurements_reach_the_governor_and_commands_the_valves_late(rig):
+    """0.05 s and 0.08 s; the levers begin after the settling."""
+    seen, arrived = [], []
+
+    class Listener:
+        def begin(self, payload):
+            assert payload == 1000.0
+
+        def measure(self, sample):
+            seen.append((plant.time, sample.time))
+
+        def knows(self, now):
+            return True
+
+        def command(self, levers, known):
+            return levers
+
+    case = short(1000.0, (4.0, 0.0, 0.0), state_delay=0.05, command_delay=0.08)
+    plant = rig.plant()
+    plant.reset()
+    trial = governed_run.Trial(plant, case, rig.effects, Listener())
+    advance = plant.advance
+    plant.advance = lambda: (arrived.append((plant.time, plant.u[trial._places[0]])), advance())
+    try:
+        trial.run()
+    finally:
+        del plant.advance
+    assert [now - then for now, then in seen] == pytest.approx([0.05] * len(seen))
+    first = next(time for time, volts in arrived if volts > 0.0)
+    assert first == pytest.approx(SETTLING + 0.08, abs=1e-9)
+
+
+def test_sensors_show_the_errors_of_their_model_times_their_level():
+    model = SensorModel()
+    still = np.array([0.0, 0.0, 0.0, 1.0]), np.zeros(3), np.array([0.0, 0.0, 9.81])
+    exact = Sample(0.0, np.zeros(3), np.zeros(3), still)
+    sensors = Sensors(2.0, seed=5)
+    seen = [sensors.read(exact) for _ in range(2000)]
+    own = Sensors(2.0, seed=5).read(exact)
+    np.testing.assert_array_equal(own.v, seen[0].v)
+    assert np.std([sample.v for sample in seen]) == pytest.approx(2.0 * model.velocity_noise, rel=0.05)
+    steps = np.array([sample.q for sample in seen]) / (2.0 * model.position_step)
+    np.testing.assert_allclose(steps, np.round(steps), atol=1e-9)
+    assert 0.3 < np.std(steps) < 0.8
+    orientation, turning, force = (np.array([sample.imu[k] for sample in seen]) for k in range(3))
+    assert np.ptp(orientation, axis=0).max() == 0.0
+    assert 0.0 < Rotation.from_quat(orientation[0]).magnitude() < 6.0 * model.orientation_error
+    for found, truth, noise, bias in (
+        (turning, 0.0, model.gyroscope_noise, model.gyroscope_bias),
+        (force, still[2], model.accelerometer_noise, model.accelerometer_bias),
+    ):
+        assert found.std(axis=0) == pytest.approx(2.0 * noise, rel=0.1)
+        assert 0.0 < np.abs(found.mean(axis=0) - truth).max() < 2.0 * (3.5 * bias + noise)
+
+
+def test_sensors_err_for_the_governor_and_not_for_the_machine(rig, monkeypatch):
+    seen = []
+    measure = governed_run._Partner.measure
+    monkeypatch.setattr(governed_run._Partner, 'measure', lambda own, s: (seen.append(s), measure(own, s)))
+    still = short(1000.0, (0.0, 0.0, 0.0))
+    assert rig.run(replace(still, troubles=Troubles(noise=1.0, seed=4))).share == rig.run(still).share
+    noisy, exact = seen[1 : len(seen) // 2], seen[len(seen) // 2 + 1 :]  # each begins with that of the start
+    assert len(noisy) == len(exact) > 50
+    off = np.array([own.v - other.v for own, other in zip(noisy, exact)])
+    assert np.std(off) == pytest.approx(SensorModel().velocity_noise, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ('troubles', 'after'), [(Troubles(drop=0.7), 0.0), (Troubles(grab=0.7, grabbed=500.0), 3500.0)]
+)
+def test_a_load_that_is_dropped_or_grabbed_is_known_to_the_governor_half_a_second_later(rig, troubles, after):
+    case = short(3000.0, (0.0, 0.0, 0.0), duration=2.0, troubles=troubles)
+    trial = rig.trial(case)
+    payload = trial.plant.system.index('parameter', 'payload_mass')
+    carried, known = [], []
+    for levers in trial.levers:
+        trial.step(levers)
+        carried.append(trial.plant.p[payload])
+        known.append(trial.partner.monitor.payload)
+    assert set(carried) == set(known) == {after, 3000.0}
+    assert carried.count(3000.0) == pytest.approx((SETTLING + 0.7) / PERIOD, abs=1)
+    assert known.count(3000.0) - carried.count(3000.0) == 50
+    assert rig.trial(case).plant.p[payload] == 3000.0
+
+
+def test_a_run_begins_where_its_start_is_certified_and_else_nearer_to_the_first_posture(rig):
+    stands, leans = short(0.0, start=(0.2, -0.6, 0.5)), short(3000.0, start=(-0.3, -0.1, 1.5))
+    assert rig.placed(stands).start == stands.start
+    found = rig.placed(leans)
+    assert rig.refuses(leans)
+    assert not rig.refuses(found)
+    first = np.array([initial_positions(rig.machine)[own.joint] for own in rig.machine.actuators])
+    parts = (np.array(found.start) - first) / (np.array(leans.start) - first)
+    assert parts == pytest.approx(np.full(3, parts[0]))
+    assert 0.0 < parts[0] < 1.0
+    plant = rig.trial(found).plant
+    joints = [plant.joints.index(own.joint) for own in rig.machine.actuators]
+    assert plant.positions[joints] == pytest.approx(found.start)
+    assert rig.trial(short(5100.0)).plant.positions[joints] == pytest.approx(first)
+    outcome = rig.run(leans)
+    assert (outcome.refused, outcome.lifted) == (False, False)
+
+
+def test_delays_that_vary_are_never_longer_and_overtake_nothing(rig, monkeypatch):
+    case = short(1000.0, duration=2.0, state_delay=0.06, command_delay=0.05)
+    ages = []
+    measure = governed_run._Partner.measure
+    for jitter in (0.0, 1.0):
+        trial = rig.trial(replace(case, troubles=Troubles(jitter=jitter, seed=3)))
+        seen, given, made = [], [], []
+        monkeypatch.setattr(
+            governed_run._Partner,
+            'measure',
+            lambda own, s, seen=seen, trial=trial: (seen.append(trial.plant.time - s.time), measure(own, s)),
+        )
+        govern = trial.partner.governor.govern
+        monkeypatch.setattr(
+            trial.partner.governor, 'govern', lambda *a, made=made, govern=govern: made.append(govern(*a)) or made[-1]
+        )
+        for levers in trial.levers:
+            trial.step(levers)
+            given.append(trial.plant.u[trial._places].copy())
+        monkeypatch.undo()
+        ages.append(np.array(seen))
+        outputs = [tuple(own.volts) for own in made]
+        late = [outputs.index(tuple(own)) for own in given if any(own)]
+        assert late == sorted(late)
+    steady, varying = ages
+    assert np.ptp(steady) == pytest.approx(0.0, abs=1e-9)
+    assert varying.max() == pytest.approx(steady.max())
+    assert varying.min() < 2.0 * PERIOD
+    assert np.mean(varying) < 0.8 * np.mean(steady)
+
+
+def test_a_sample_of_the_adversary_from_any_start_with_delays_that_vary_lifts_no_wheel(rig, box):
+    anywhere = replace(box, any_start=True, troubles=TroubleBox(jitter=1.0))
+    outcomes = [rig.run(case) for case in random_cases(anywhere, 8, seed=2)]
+    standing = [outcome for outcome in outcomes if not outcome.refused]
+    assert len(standing) > 5
+    assert not any(outcome.lifted for outcome in standing)
+    assert min(outcome.share for outcome in standing) > 0.08
+
+
+def test_a_sample_of_the_adversary_with_sensors_that_err_lifts_no_wheel(rig, box):
+    outcomes = [rig.run(case) for case in random_cases(replace(box, troubles=TroubleBox(noise=1.0)), 8, seed=1)]
+    assert not any(outcome.lifted for outcome in outcomes if not outcome.refused)
+    # the last digits of the start move the least of them between 0.095 and 0.124
+    assert min(outcome.share for outcome in outcomes if not outcome.refused) > 0.08
+
+
+def test_a_heavier_machine_has_heavier_links_and_the_same_payload(machine):
+    heavy = heavier(machine, 1.1)
+    for own, link in zip(heavy.links, machine.links):
+        assert own.mass == pytest.approx(1.1 * link.mass)
+        np.testing.assert_allclose(own.inertia, 1.1 * link.inertia)
+    assert heavy.payload == machine.payload
+    assert heavier(machine, 1.0) is machine
+
+
+def wheels_after(*instants, attitude=(0.0, 0.0)):
+    watch = Wheels(np.full(4, 1e4), attitude)
+    for time, load, roll in instants:
+        watch.see(time, np.array([load, 1e4, 1e4, 1e4]), (roll, attitude[1]))
+    return watch
+
+
+def test_a_wheel_has_lifted_after_a_tenth_of_a_second_or_half_a_degree():
+    assert wheels_after((0.0, 0.0, 0.0), (0.1, 0.0, 0.0)).since is None
+    assert wheels_after((0.0, 0.0, 0.0), (0.1, 0.0, 0.0), (0.11, 0.0, 0.0)).since == 0.11
+    assert wheels_after((0.0, 0.0, 0.0), (0.05, 10.0, 0.0), (0.12, 0.0, 0.0)).since is None
+    assert wheels_after((0.0, 0.0, 0.1), (0.05, 0.0, 0.1 + np.radians(0.49))).since is None
+    watch = wheels_after((0.0, 0.0, 0.1), (0.05, 0.0, 0.1 + np.radians(0.51)), (0.06, 10.0, 0.2))
+    assert watch.since == 0.05
+    assert (watch.tilt, watch.share) == (pytest.approx(0.2), 0.0)
+
+
+def test_a_base_that_leans_one_way_and_turns_the_other_has_turned(rig):
+    """The magnitude of its tilt grows by 0.22 degrees only."""
+    lean, turn = np.radians(0.7), np.radians(0.6)
+    watch = wheels_after((0.0, 0.0, 0.0), (0.05, 0.0, turn), attitude=(0.0, lean))
+    assert watch.tilt == pytest.approx(turn, rel=1e-3)
+    assert watch.since == 0.05
+    assert turned((0.1, 0.2), (0.1, 0.2)) == 0.0
+    ways = [Rotation.from_euler('xyz', own) for own in ([0.1, 0.2, 0.0], [-0.3, 0.4, 1.0])]
+    up = [way.inv().apply([0.0, 0.0, 1.0]) for way in ways]
+    assert turned((0.1, 0.2), (-0.3, 0.4)) == pytest.approx(np.arccos(up[0] @ up[1]))
+
+
+STEEP = {'payload': 5987.231, 'known_payload': 5100.0, 'mass': 0.9, 'roll': 0.08051, 'pitch': 0.03367}
+"""A corner of the box: found by the search before such starts were refused."""
+
+
+def test_a_start_that_leaves_a_wheel_of_the_box_no_load_is_refused(rig):
+    """The wheel is off the ground at 0.12 s, before the levers begin: no command could hold it."""
+    case = short(volts=(0.0, 0.0, 0.0), **STEEP)
+    outcome = rig.run(case)
+    assert (outcome.refused, outcome.lifted, outcome.lift_time) == (True, True, 0.12)
+    assert rig.run(case, governed=False).refused
+
+
+@pytest.mark.parametrize(
+    ('change', 'refused'),
+    [
+        ({}, True),
+        ({'mass': 1.1, 'payload': 5100.0}, True),
+        ({'imu': False}, True),
+        ({'roll': -0.08051}, False),
+        ({'roll': 0.06, 'pitch': 0.0}, False),
+        ({'roll': 0.0, 'pitch': 0.0}, False),
+        ({'known_payload': 3000.0, 'payload': 3600.0}, False),
+    ],
+)
+def test_a_start_is_refused_by_what_the_governor_knows(less_careful, change, refused):
+    """Not by the machine that is drawn: any of the box counts, and the governor cannot know which it is."""
+    assert less_careful.refuses(short(**{**STEEP, **change})) == refused
+
+
+@pytest.mark.parametrize(
+    ('roll', 'pitch', 'margin'),
+    [
+        (0, 0, 0.222),
+        (3, 0, 0.102),
+        (5, 0, 0.022),
+        (0, 5, 0.084),
+        (-5, 0, 0.083),
+        (0, -5, 0.358),
+        (3.5355, 3.5355, -0.016),
+    ],
+)
+def test_the_margins_of_starts_are_those_of_the_page(rig, roll, pitch, margin):
+    found = rig.start_margin(short(roll=np.radians(roll), pitch=np.radians(pitch)))
+    assert found == pytest.approx(margin, abs=1e-3)
+
+
+def test_a_start_is_refused_below_the_least_share_of_the_settings(machine):
+    case = short(volts=(0.0, 0.0, 0.0))
+    margin = Rig(machine, GovernorSettings(reserve=0.3)).start_margin(case)
+    assert Rig(machine, GovernorSettings(least=margin + 1e-6, reserve=0.3)).refuses(case)
+    assert not Rig(machine, GovernorSettings(least=margin - 1e-6, reserve=0.3)).refuses(case)
+
+
+# -- campaign --------------------------------------------------------------------------------------------------------
+
+
+class Counted(Campaign):
+    """Counts what it runs in place of running it."""
+
+    ran = 0
+
+    def _outcomes(self, cases, governed):
+        for case in cases:
+            self.ran += 1
+            yield replace(STOOD, time=case.payload, lifted=not governed)
+
+
+def test_an_interrupted_campaign_goes_on_where_it_was(machine, box, tmp_path):
+    path, cases = tmp_path / 'runs.jsonl', random_cases(box, 6, seed=1)
+    first = Counted(machine, path)
+    before = first.run(cases[:4])
+    path.write_text(path.read_text() + '{"key": "cut o')
+    counts = []
+    again = Counted(machine, path, progress=lambda: counts.append(1))
+    records = again.run(cases)
+    assert (first.ran, again.ran, again.repeated, len(counts)) == (4, 2, 4, 6)
+    assert records[:4] == before
+    assert [record.outcome.time for record in records] == [case.payload for case in cases]
+    assert all(json.loads(line) for line in path.read_text().splitlines())
+    assert read_cases(path, box) == cases
+
+
+@pytest.mark.parametrize(
+    'change',
+    [
+        {'tilt': 'steep'},
+        {'refused': 0},
+        {'share': float('nan')},
+        {'lifted': None},
+        {'lift_time': []},
+        {'time': 10**400},
+        {'more': 1},
+    ],
+)
+def test_a_damaged_run_is_made_again(machine, box, tmp_path, change):
+    path, cases = tmp_path / 'runs.jsonl', random_cases(box, 3, seed=1)
+    before = Counted(machine, path).run(cases)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines[1]['outcome'].update(change)
+    path.write_bytes(b'\xff\xfe\n' + b'[' * 50_000 + b'\n' + '\n'.join(map(json.dumps, lines)).encode() + b'\n{"ke')
+    again = Counted(machine, path)
+    assert again.run(cases) == before
+    assert (again.ran, again.repeated) == (1, 2)
+    assert not path.read_bytes().endswith(b'{"ke')
+
+
+def test_a_run_without_governor_or_of_another_machine_is_another_run(machine, box, tmp_path):
+    path, cases = tmp_path / 'runs.jsonl', random_cases(box, 2, seed=1)
+    Counted(machine, path).run(cases)
+    free = Counted(machine, path)
+    assert [record.outcome.lifted for record in free.run(cases, governed=False)] == [True, True]
+    other = Counted(heavier(machine, 1.05), path)
+    other.run(cases)
+    assert (free.ran, other.ran) == (2, 2)
+
+
+def test_a_run_of_another_version_of_the_law_is_made_again(machine, box, tmp_path, monkeypatch):
+    path, cases = tmp_path / 'runs.jsonl', random_cases(box, 2, seed=1)
+    Counted(machine, path).run(cases)
+    monkeypatch.setattr('dyn_nodes.governor.campaign.campaign.code_fingerprint', lambda: 'another')
+    again = Counted(machine, path)
+    again.run(cases)
+    assert (again.ran, again.repeated) == (2, 0)
+
+
+def test_the_version_of_the_package_is_that_of_its_files(tmp_path, monkeypatch):
+    from dyn_nodes.model import fingerprint
+
+    here = fingerprint.code_fingerprint()
+    assert here == fingerprint.code_fingerprint.__wrapped__()
+    (tmp_path / 'model').mkdir()
+    law = tmp_path / 'law.py'
+    monkeypatch.setattr(fingerprint, '__file__', str(tmp_path / 'model' / 'fingerprint.py'))
+    seen = []
+    for text in ('GAIN = 1\n', 'GAIN = 2\n'):
+        law.write_text(text)
+        seen.append(fingerprint.code_fingerprint.__wrapped__())
+    assert len({here, *seen}) == 3
+
+
+def test_the_worst_run_is_the_one_that_overturned_first():
+    case = short()
+    outcomes = [
+        STOOD,
+        replace(STOOD, overturned=True, lifted=True, time=8.0),
+        replace(STOOD, lifted=True, share=0.0, tilt=0.2),
+        replace(STOOD, overturned=True, lifted=True, time=6.0),
+        replace(STOOD, share=0.1),
+    ]
+    records = [Record(case, True, outcome) for outcome in outcomes]
+    assert worst(records, 4) == [records[k] for k in (3, 1, 2, 4)]
+    found = summary(records)
+    assert (found['runs'], found['overturned'], found['lifted'], found['diverged']) == (5, 2, 3, 0)
+    assert found['tilt'] == 0.2
+    assert (found['share'], found['lost']) == (0.0, 1)
+
+
+def test_a_wheel_that_lost_its_load_is_worse_than_any_that_did_not(box):
+    """From a bad begin it cannot fall as deep as one that fell and stood."""
+    lifted = replace(STOOD, lifted=True, share=0.0, begin=0.09)
+    lost = replace(STOOD, share=0.0, begin=0.08)
+    fell = replace(STOOD, share=0.08, begin=0.9)
+    diverged = replace(STOOD, diverged=True)
+    records = [Record(short(), True, outcome) for outcome in (fell, lost, STOOD, lifted, diverged)]
+    assert [record.outcome for record in worst(records, 4)] == [lifted, diverged, lost, fell]
+    assert lost.score < fell.score - 0.5
+
+
+def test_the_least_share_is_that_of_all_runs_and_not_of_the_one_that_fell_deepest():
+    stands, fell = replace(STOOD, share=0.11, begin=0.11), replace(STOOD, share=0.125, begin=0.4)
+    records = [Record(short(), True, outcome) for outcome in (stands, fell)]
+    assert worst(records, 1)[0].outcome == fell
+    assert summary(records)['share'] == 0.11
+
+
+def test_runs_with_a_refused_start_are_counted_by_themselves_and_shown_last():
+    case, lifted = short(), replace(STOOD, lifted=True, share=0.0, tilt=0.3)
+    outcomes = [replace(lifted, refused=True), STOOD, replace(lifted, overturned=True, refused=True)]
+    records = [Record(case, True, outcome) for outcome in outcomes]
+    found = summary(records)
+    assert (found['runs'], found['overturned'], found['lifted'], found['tilt']) == (1, 0, 0, STOOD.tilt)
+    assert found['refused_starts'] == {'runs': 2, 'overturned': 1, 'lifted': 2, 'diverged': 0}
+    assert worst(records, 3) == [records[k] for k in (1, 2, 0)]
+
+
+@pytest.mark.slow
+def test_processes_find_what_one_process_finds(machine, box):
+    cases = [replace(case, mass=1.0, duration=1.0) for case in random_cases(box, 4, seed=5)]
+    with Campaign(machine, jobs=2) as two:
+        assert two.run(cases) == Campaign(machine).run(cases)
+
+
+# -- search ----------------------------------------------------------------------------------------------------------
+
+
+class Valley:
+    """A campaign whose machine stands worst where one lever is at its end and the payload is too small."""
+
+    def __init__(self, box):
+        self.box, self.calls = box, 0
+
+    def run(self, cases):
+        self.calls += len(cases)
+        return [Record(case, True, replace(STOOD, share=self.share(case))) for case in cases]
+
+    def share(self, case):
+        first = case.segments[0][1][0] / self.box.limits[0]
+        return 1.0 + 0.3 * first + (case.payload / case.known_payload if case.known_payload else 1.0)
+
+
+def test_a_search_finds_worse_than_chance_with_the_same_number_of_runs(box):
+    records = search(Valley(box), box, 400, SearchSettings(seed=2))
+    chance = search(Valley(box), box, 400, SearchSettings(seed=2, smoothing=0.0))
+    least, found = (min(record.outcome.score for record in own) for own in (chance, records))
+    assert len(records) == len(chance) == 400
+    late = np.mean([record.outcome.score for record in records[-200:]])
+    assert late < np.mean([record.outcome.score for record in chance]) - 0.2
+    assert found <= least
+    assert found == pytest.approx(1.0 - 0.3 + 0.8 - WELL - STOOD.tilt, abs=0.02)
+
+
+def test_a_machine_that_hardly_stands_where_it_begins_is_not_the_worst_one():
+    hardly = replace(STOOD, share=0.1, begin=0.1, tilt=0.0)
+    moved = replace(STOOD, share=0.12, begin=0.5, tilt=0.0)
+    assert moved.score < hardly.score == 0.0
+    assert replace(hardly, share=0.0).score < moved.score, 'it lost its load'
+    assert Outcome.from_dict(hardly.as_dict()) == hardly
+
+
+def test_a_search_does_not_move_to_refused_starts(box):
+    class Refusing(Valley):
+        def run(self, cases):
+            found = super().run(cases)
+            return [replace(own, outcome=replace(own.outcome, refused=own.case.roll > 0.0)) for own in found]
+
+    late = search(Refusing(box), box, 240, SearchSettings(seed=2))[-80:]
+    assert sum(record.outcome.refused for record in late) < 20
+
+
+def test_where_most_starts_are_refused_a_search_moves_to_the_few_others(box):
+    steep = 0.065
+
+    class Refusing(Valley):
+        def run(self, cases):
+            found = super().run(cases)
+            return [replace(own, outcome=replace(own.outcome, refused=own.case.roll > -steep)) for own in found]
+
+    records = search(Refusing(box), box, 400, SearchSettings(seed=2))
+    counts = [sum(not record.outcome.refused for record in records[k : k + 40]) for k in range(0, 400, 40)]
+    assert counts[0] < 15
+    assert max(counts) > 30
+    assert len(search(Refusing(box), replace(box, slope=0.0), 80, SearchSettings(seed=2))) == 80, 'all are refused'
+
+
+def test_a_search_keeps_to_its_number_of_runs_and_is_the_same_again(box):
+    first, second = (search(Valley(box), box, 50, SearchSettings(seed=4)) for _ in range(2))
+    assert len(first) == 50
+    assert first == second
+
+
+# -- replay ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_worst_case_is_written_as_a_task_with_the_same_levers(box, tmp_path):
+    case = random_cases(box, 1, seed=1)[0]
+    record = Record(case, True, replace(STOOD, lifted=True))
+    (path,) = write_tasks(tmp_path, 'log_loader', [record], box.levers)
+    task = load_voltage_profile(path, box.levers)
+    times = np.linspace(0.0, SETTLING + case.duration, 2001)
+    own = lever_profile(case, box.levers)
+    assert task.duration == pytest.approx(own.duration)
+    np.testing.assert_allclose(task.evaluate(times, box.levers), own.evaluate(times, box.levers), atol=1e-2)
+    text = task_text('log_loader', record, box.levers, path)
+    assert f'governor:=true task:={path} payload:={case.payload:g}' in text
+    assert f'slope:={case.pitch:g} cross_slope:={case.roll:g}' in text
+    assert 'lifted a wheel' in text
+    assert 'dropped' not in text
+    troubles = Troubles(drop=3.2, grab=1.2, grabbed=800.0, noise=1.5, jitter=0.5)
+    record = replace(record, case=replace(case, troubles=troubles, start=(0.1, -0.5, 2.0)))
+    text = task_text('log_loader', record, box.levers, path)
+    assert '# the load is dropped 3.2 s after the levers begin.' in text
+    assert '# 800 kg more are grabbed 1.2 s after the levers begin.' in text
+    assert '# errors of the sensors: 1.5 times' in text
+    assert '# delays are shorter by up to 50 % at times.' in text
+    assert '# it begins as far towards joints at 0.1, -0.5, 2 as is certified at rest.' in text
+
+
+# -- command ---------------------------------------------------------------------------------------------------------
+
+
+def command(*arguments):
+    parser = argparse.ArgumentParser()
+    governor.add_parser(parser.add_subparsers())
+    return governor.run(parser.parse_args(['governor', 'test', *arguments]))
+
+
+def test_the_command_prints_counts_and_worst_cases_and_writes_them(tmp_path, capsys):
+    words = ['--runs', '1', '--seconds', '1', '--nominal', '--jobs', '1', '--out', str(tmp_path), '--json']
+    status = command('log_loader', *words)
+    found = json.loads(capsys.readouterr().out)
+    assert status == (1 if found['lifted'] else 0)
+    assert found['runs'] == found['without_governor']['runs'] == len(found['worst']) == 1
+    assert found['refused_starts'] == {'runs': 0, 'overturned': 0, 'lifted': 0, 'diverged': 0}
+    assert found['repeated'] == 0
+    assert (found['worst'][0]['case']['mass'], found['worst'][0]['case']['roll']) == (1.0, 0.0)
+    assert Path(found['worst'][0]['task']).is_file()
+    assert len((tmp_path / 'runs.jsonl').read_text().splitlines()) == 2
+    assert command('log_loader', *words) == status
+    assert json.loads(capsys.readouterr().out) == {**found, 'repeated': 2}
+    assert len((tmp_path / 'runs.jsonl').read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize('word', ['reserve', 'rise', 'least'])
+def test_how_careful_the_governor_is_comes_from_the_command_where_it_is_given(word, capsys, monkeypatch):
+    seen = []
+    monkeypatch.setattr(Rig, 'run', lambda rig, *_: seen.append(rig.settings) or STOOD)
+    assert command('log_loader', '--runs', '1', '--only-governed', '--jobs', '1', f'--{word}', '0.21') == 0
+    assert seen == [replace(GovernorSettings(), **{word: 0.21})]
+    with pytest.raises(CommandError, match=f'--{word}: expected 0 to 0.9, found 1.5'):
+        command('log_loader', f'--{word}', '1.5')
+
+
+@pytest.mark.parametrize(
+    ('words', 'known'),
+    [
+        ([], {}),
+        (
+            ['--mass-error', '5', '--payload-error', '30', '--delay', '150'],
+            {'mass_error': 0.05, 'payload_error': 0.3, 'delay': 0.15},
+        ),
+        (['--mass-error', '5', '--unaware'], {}),
+        (['--nominal'], {'mass_error': 0.0, 'payload_error': 0.0, 'delay': 0.0}),
+    ],
+)
+def test_the_governor_allows_for_the_errors_that_machines_are_drawn_with(words, known, monkeypatch):
+    seen = []
+    monkeypatch.setattr(Rig, 'run', lambda rig, *_: seen.append(rig.settings) or STOOD)
+    assert command('log_loader', '--runs', '1', '--only-governed', '--jobs', '1', *words) == 0
+    assert asdict(seen[0]) == pytest.approx(asdict(replace(GovernorSettings(), **known)))
+
+
+def test_troubles_and_starts_come_from_the_command(box, monkeypatch):
+    seen = []
+    monkeypatch.setattr(Rig, 'run', lambda rig, case, _: seen.append(case) or STOOD)
+    words = ('--runs', '2', '--only-governed', '--jobs', '1')
+    troubles = ['--noise', '2', '--drop', '--grab', '900', '--jitter', '80']
+    troubles += ['--oil-error', '20', '--suspension-error', '30']
+    for more in ((), (*troubles, '--any-start')):
+        assert command('log_loader', *words, *more) == 0
+    wide = replace(box, troubles=WIDE, any_start=True)
+    assert seen == random_cases(box, 2, seed=1) + random_cases(wide, 2, seed=1)
+    with pytest.raises(CommandError, match='--noise: expected 0 to 100, found -1'):
+        command('log_loader', '--noise', '-1')
+    with pytest.raises(CommandError, match='--grab: expected 0 to 100000, found nan'):
+        command('log_loader', '--grab', 'nan')
+
+
+def test_a_campaign_can_be_divided_over_computers(box, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(Rig, 'run', lambda *_: STOOD)
+    for first in (0, 2):
+        words = ('--runs', '2', '--first', str(first), '--jobs', '1', '--only-governed', '--out', str(tmp_path))
+        assert command('log_loader', *words, '--json') == 0
+        assert json.loads(capsys.readouterr().out)['first'] == first
+    assert read_cases(tmp_path / 'runs.jsonl', box) == random_cases(box, 4, seed=1)
+
+
+def test_the_exit_status_is_1_where_a_given_case_overturns(capsys, monkeypatch):
+    monkeypatch.setattr(Rig, 'run', lambda *_: replace(STOOD, overturned=True, lifted=True))
+    words = ('--runs', '0', '--cases', str(FAILURES), '--jobs', '1', '--only-governed')
+    assert command('log_loader', *words) == 1
+    text = capsys.readouterr().out
+    assert 'overturned' in text
+    assert 'without governor' not in text
+
+
+@pytest.mark.parametrize(('overturned', 'status'), [(False, 0), (True, 1)])
+def test_a_wheel_of_a_refused_start_is_shown_and_only_overturning_is_a_failure(overturned, status, capsys, monkeypatch):
+    outcome = replace(STOOD, overturned=overturned, lifted=True, refused=True)
+    monkeypatch.setattr(Rig, 'run', lambda *_: outcome)
+    words = ('--runs', '2', '--jobs', '1', '--only-governed')
+    assert command('log_loader', *words, '--json') == status
+    found = json.loads(capsys.readouterr().out)
+    assert (found['runs'], found['lifted'], found['refused_starts']['lifted']) == (0, 0, 2)
+    monkeypatch.setenv('COLUMNS', '200')
+    assert command('log_loader', *words) == status
+    assert f'2 (2 lifted, {2 * overturned} overturned)' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        (['log_loader', '--runs', '0'], '--runs 0: expected runs, --search or --cases, found none'),
+        (['log_loader', '--slope', 'nan'], '--slope: expected 0 to 30, found nan'),
+        (['log_loader', '--first', '-1'], '--first: expected 0 to .*, found -1'),
+        (['log_loader', '--jobs', '0'], '--jobs: expected 1 to 64, found 0'),
+        (['log_loader', '--cases', 'nowhere.jsonl'], '--cases: nowhere.jsonl: No such file'),
+        (['log_loader_linkage'], 'log_loader_linkage.*expected joints that their actuators move alone, found boom_pin'),
+        (['arm_a6'], "arm_a6.*'motor_1': expected a hydraulic one, found a dc_motor"),
+        (['agv_mecanum_arm'], 'agv_mecanum_arm.*expected actuators that levers move, found none'),
+        (['no_such_machine'], r'no_such_machine\.urdf was not found'),
+    ],
+)
+def test_a_mistake_is_one_line(arguments, message):
+    with pytest.raises(CommandError, match=message) as caught:
+        command(*arguments)
+    assert '\n' not in str(caught.value)
+
+
+@pytest.mark.parametrize('number', range(3))
+def test_the_shock_of_a_joint_stop_does_not_take_the_ground_away(rig, box, number):
+    outcome = rig.run(read_cases(SHOCKS, box)[number])
+    assert not outcome.lifted
+    assert outcome.share > 0.1

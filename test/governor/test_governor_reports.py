@@ -1,0 +1,76 @@
+"""The page has the sums of the reports of the adversary, and the present law repeats their worst runs."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dyn_nodes.governor.campaign.cases import Case
+from dyn_nodes.governor.campaign.governed_run import Rig
+from dyn_nodes.governor.campaign.pieces import sum_up
+from dyn_nodes.governor.tip_over_governor import GovernorSettings
+
+DOCS = Path(__file__).parents[2] / 'docs'
+REPORTS = sorted((DOCS / 'campaigns' / 'log_loader').glob('*.json'))
+ROWS = {
+    'search': 'with it: searches',
+    'random': 'with it: random runs',
+    'without governor': 'without governor: random runs',
+}
+TRIED = 5
+"""Reports whose three worst runs are repeated."""
+SAME = 0.01
+"""Of two least loads of a run: another processor rounds otherwise, and a run goes on from what was decided before."""
+
+
+def reports():
+    return [(path.name, json.loads(path.read_text())) for path in REPORTS]
+
+
+@pytest.mark.parametrize('kind', ROWS)
+def test_the_page_says_what_the_reports_add_up_to(kind):
+    own = sum_up(reports()).get(kind)
+    lines = [line for line in (DOCS / 'stability_monitor.md').read_text().splitlines() if ROWS[kind] in line]
+    if own is None:
+        assert not lines
+        return
+    (line,) = lines
+    numbers = [float(text.replace(',', '')) for text in re.findall(r'\| *([\d.,]+)', line)]
+    assert int(re.search(r'([\d,]+) not refused', line)[1].replace(',', '')) == own['runs']
+    expected = [own['overturned'], own['lifted'], round(own['share'], 3), round(math.degrees(own['tilt']), 1)]
+    assert numbers == [*expected, round(100.0 * own['let_through'])]
+
+
+def test_random_runs_are_those_of_seed_1_without_a_gap_and_as_many_as_the_page_says():
+    own = [report for _, report in reports() if not report['search']]
+    ends = {report['first']: report['first'] + report['runs'] + report['refused_starts']['runs'] for report in own}
+    (said,) = re.findall(r'random runs, ([\d,]+) of seed 1', (DOCS / 'stability_monitor.md').read_text())
+    assert {report['seed'] for report in own} == {1}
+    assert sorted(ends) == [0, *sorted(ends.values())[:-1]]
+    assert max(ends.values()) == int(said.replace(',', ''))
+
+
+def test_no_wheel_has_lifted_and_the_box_is_that_of_the_governor():
+    settings = GovernorSettings()
+    found = sum_up(reports())
+    assert all(found[kind]['lifted'] == found[kind]['diverged'] == 0 for kind in ('random', 'search'))
+    for _, report in reports():
+        box = report['box']
+        known = settings.mass_error, settings.payload_error, settings.delay
+        assert (box['mass_error'], box['payload_error'], box['delay']) == known
+        assert report['reserve'] == settings.reserve
+
+
+def test_the_worst_runs_are_those_of_the_present_law(machine):
+    rig, differences = Rig(machine), []
+    for _, report in reports()[:: max(len(REPORTS) // TRIED, 1)]:
+        for worst in report['worst'][:3]:
+            outcome = rig.run(Case.from_dict(worst['case']))
+            differences.append(abs(outcome.share - worst['share']))
+            assert not outcome.lifted
+    assert np.median(differences) < SAME, differences

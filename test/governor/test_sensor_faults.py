@@ -1,0 +1,150 @@
+"""Faults of simulated sensors: what they show, and a governed machine under them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dyn_nodes.governor.campaign.cases import Case, box_of
+from dyn_nodes.governor.campaign.governed_run import Rig
+from dyn_nodes.governor.campaign.sensor_campaign import FaultyRun, faulty_cases, rows_of, run_faulty, signal_class
+from dyn_nodes.governor.campaign.sensor_faults import (
+    KINDS,
+    FaultySensors,
+    SensorFault,
+    drawn_fault,
+    kinds_of,
+    signals_of,
+)
+from dyn_nodes.governor.campaign.troubles import Troubles
+from dyn_nodes.monitor.measured_samples import Sample
+from dyn_nodes.nodes.machines import machine_of
+
+JOINTS = ('swing_joint', 'boom_joint', 'stick_joint')
+LEVEL = np.array([0.0, 0.0, 0.0, 1.0])
+
+
+def samples(count=200):
+    for k in range(count):
+        time = 0.01 * k
+        q, v = time * np.array([0.1, 0.2, 0.3]), np.array([0.1, 0.2, 0.3])
+        yield Sample(time, q, v, (LEVEL, np.array([0.01 * time, 0.02, 0.03]), np.array([0.1, 0.2, 9.8 + 0.1 * time])))
+
+
+ALL = [(signal, kind) for signal in signals_of(JOINTS) for kind in kinds_of(signal, JOINTS)]
+
+
+def test_every_kind_happens_to_every_signal_that_can_have_it():
+    assert len(ALL) == 3 * 12 + 6 * 11 + 3 * 12 + 6
+    assert {kind for _, kind in ALL} == set(KINDS)
+    assert 'swapped' not in kinds_of('boom_joint', ('boom_joint',))
+
+
+@pytest.mark.parametrize(('signal', 'kind'), ALL)
+def test_a_fault_changes_its_signal_from_its_begin_on_and_no_other(signal, kind):
+    fault = drawn_fault(signal, kind, np.random.default_rng(3), latest=1.0)
+    sensors = FaultySensors(fault, JOINTS, begin=0.2)
+    assert SensorFault.from_dict(fault.as_dict()) == fault
+    changed = set()
+    for true in samples():
+        shown = sensors.read(true)
+        if true.time < sensors.since:
+            assert shown is true
+        elif shown is None:
+            changed.add('lost')
+        else:
+            changed |= {name for name, a, b in _parts(true, shown) if not np.array_equal(a, b)}
+    if kind == 'lost':
+        assert changed == ({'lost'} if signal in JOINTS else {'imu'})
+        assert sensors.error == np.inf
+        return
+    _name, _, part = signal.partition('/')
+    expected = {'imu': {'orientation', 'gyroscope', 'accelerometer'}}.get(
+        signal, {part} if part else {signal} if signal not in JOINTS else {'position', 'velocity'}
+    )
+    assert changed <= expected
+    constant = kind in ('late', 'frozen', 'scaled', 'reversed', 'swapped') and signal in ('orientation', 'imu')
+    constant = constant or (
+        kind in ('late', 'frozen') and part == 'velocity'
+    )  # what does not change shows no such fault
+    assert (sensors.error > 0.0) != constant
+
+
+def _parts(true, shown):
+    if shown.imu is None:
+        return [('imu', 0, 1)]
+    names = ('orientation', 'gyroscope', 'accelerometer')
+    pairs = [('position', true.q, shown.q), ('velocity', true.v, shown.v)]
+    return pairs + [(name, a, b) for name, a, b in zip(names, true.imu, shown.imu)]
+
+
+def test_faults_of_a_file_are_checked():
+    with pytest.raises(ValueError, match="found 'melted'"):
+        SensorFault.from_dict({'signal': 'imu', 'kind': 'melted'})
+    with pytest.raises(ValueError, match='finite'):
+        SensorFault.from_dict({'signal': 'imu', 'kind': 'late', 'size': float('nan')})
+    fault = SensorFault('imu', 'late', 0.1, 1.0, 3)
+    assert Troubles.from_dict({'fault': fault.as_dict()}).fault == fault
+
+
+@pytest.fixture(scope='module')
+def rig():
+    return Rig(machine_of('log_loader', ''))
+
+
+def run(rig, fault, volts=(6.0, 0.0, 6.0), duration=4.0):
+    case = Case(segments=((duration, volts),), payload=1000.0, known_payload=1000.0, duration=duration)
+    return run_faulty(rig, replace(case, troubles=Troubles(noise=1.0, seed=1, fault=fault)))
+
+
+def test_sound_sensors_of_a_machine_that_works_are_not_taken_for_wrong(rig):
+    found = run(rig, None)
+    assert (found.found, found.text, found.lifted) == (None, '', False)
+    assert found.time == pytest.approx(4.5)
+
+
+@pytest.mark.parametrize(
+    ('fault', 'text', 'within'),
+    [
+        (SensorFault('swing_joint', 'frozen', begin=1.0), 'swing_joint: it is', 0.5),
+        (SensorFault('swing_joint/position', 'jump', 0.3, 1.0), 'swing_joint: its position jumped', 0.15),
+        (SensorFault('boom_joint', 'drift', 0.1, 1.0), 'boom_joint', 1.0),
+        (SensorFault('swing_joint', 'reversed'), 'swing_joint: it is', 1.5),
+        (SensorFault('orientation', 'jump', 0.1, 1.0), 'orientation', 0.15),
+        (SensorFault('imu', 'lost', begin=1.0), 'not there', 0.3),
+        (SensorFault('boom_joint', 'lost', begin=1.0), 'not there', 0.2),
+    ],
+    ids=lambda own: f'{own.signal} {own.kind}' if isinstance(own, SensorFault) else '',
+)
+def test_a_wrong_sensor_is_found_and_the_machine_stops_on_all_wheels(rig, fault, text, within):
+    found = run(rig, fault)
+    assert found.found is not None
+    assert found.found <= within
+    assert text in found.text
+    assert not found.lifted
+    assert found.share > 0.0
+
+
+def test_cases_and_rows_of_a_campaign(rig):
+    box = box_of(rig.machine)
+    cases = faulty_cases(box, JOINTS, seeds=2, seed=1)
+    assert len(cases) == len(set(cases)) == 2 * len(ALL)
+    assert cases == faulty_cases(box, JOINTS, seeds=2, seed=1)
+    outcomes = [
+        FaultyRun(0.1, 'x', 1.0, False, False, 0.3, 2.0, False),
+        FaultyRun(None, '', 0.004, False, False, 0.4, 2.0, False),
+        FaultyRun(None, '', 0.3, True, False, 0.0, 2.0, False),
+        FaultyRun(0.5, 'x', None, False, False, 0.3, 2.0, True),
+    ]
+
+    class Recorded:
+        def __init__(self, outcome):
+            self.case, self.outcome = cases[0], outcome
+
+    (row,) = rows_of([Recorded(own) for own in outcomes])
+    assert (row['signal'], row['kind'], row['runs'], row['slight'], row['found']) == ('encoder', 'frozen', 3, 1, 1)
+    assert (row['median'], row['missed'], row['lifted'], row['share']) == (0.1, 0.3, 1, 0.0)
+    assert [signal_class(own) for own in ('boom_joint', 'boom_joint/velocity', 'imu')] == ['encoder', 'speed', 'imu']
+    assert FaultyRun.from_dict(outcomes[0].as_dict()) == outcomes[0]

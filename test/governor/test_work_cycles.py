@@ -1,0 +1,152 @@
+"""Working cycles with the governor and without it: their file, the operator, the command."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+import numpy as np
+import pytest
+
+from dyn_nodes.commands import CommandError, governor
+from dyn_nodes.governor.campaign import work_cycles
+from dyn_nodes.governor.campaign.cycles_file import Cycle, Phase, load_cycles
+from dyn_nodes.governor.campaign.governed_run import Rig
+from dyn_nodes.governor.campaign.work_cycles import DEFAULT, Compared, Driven, WorkCycles
+from dyn_nodes.model.problems import MachineError
+
+START = {'swing_joint': 0.0, 'boom_joint': 0.873, 'stick_joint': -1.71}
+
+
+@pytest.fixture(scope='module')
+def work(machine):
+    return WorkCycles(Rig(machine))
+
+
+def test_the_cycles_of_the_package_are_read(machine):
+    cycles = {cycle.name: cycle for cycle in load_cycles(DEFAULT, machine)}
+    assert {'fetch_a_log', 'swing_close', 'dump_beside'} <= cycles.keys()
+    fetch = cycles['fetch_a_log']
+    assert (fetch.payload, fetch.phases[1].payload, fetch.phases[0].payload) == (0.0, 1000.0, None)
+    assert fetch.start == pytest.approx(START, abs=1e-3)
+    assert fetch.phases[2].move == pytest.approx({'swing_joint': np.pi / 2}, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ('text', 'problem'),
+    [
+        ('cycles: {}', 'a cycle at least'),
+        ('cycles:\n  a: {start: {boom_joint: 0.5}}', r':2: cycles\.a\.phases'),
+        ('cycles:\n  a: {start: {boom_joint: 0.5}, phases: {}}', r':2: cycles\.a\.phases: expected a phase at least'),
+        ('cycles:\n  a: {start: {bom: 0.5}, phases: {b: {move: {}}}}', r"a\.start\.bom: expected a joint .*'bom'"),
+        (
+            'cycles:\n  a:\n    start: {}\n    phases:\n      b: {move: {boom_joint: 9}}',
+            r':5: .*boom_joint: expected .*9',
+        ),
+        ('cycles:\n  a: {payload: 9e3, start: {}, phases: {b: {move: {}}}}', 'payload: expected at most 6000 kg'),
+        ('cycles:\n  a: {speed: 2, start: {}, phases: {b: {move: {}}}}', 'speed: expected at most 1, found 2'),
+        ('cycles:\n  a: {start: {}, phases: {b: {payload: -1, move: {}}}}', 'payload'),
+        ('cycles:\n  a: {start: {}, phases: {b: {move: {}, wait: 3}}}', 'wait'),
+    ],
+)
+def test_a_fault_of_a_file_is_named_with_its_line(machine, tmp_path, text, problem):
+    path = tmp_path / 'cycles.yaml'
+    path.write_text(text)
+    with pytest.raises(MachineError, match=problem):
+        load_cycles(path, machine)
+
+
+def test_an_empty_arm_goes_as_fast_with_the_governor(work, monkeypatch):
+    monkeypatch.setattr(work_cycles, 'COASTING', (0.9,))
+    phases = Phase('out', {'boom_joint': 0.7, 'stick_joint': -1.4}), Phase('swing', {'swing_joint': 0.5})
+    compared = work.compare(Cycle('empty', START, phases))
+    assert compared.safe
+    assert len(compared.free.times) == 2
+    assert compared.ratio == pytest.approx(1.0, abs=0.03)
+    ends = dict(zip(work.plant.joints, work.plant.positions))
+    assert ends['boom_joint'] == pytest.approx(0.7, abs=work_cycles.THERE)
+    assert ends['swing_joint'] == pytest.approx(0.5, abs=work_cycles.THERE)
+
+
+def test_a_wheel_that_lifts_with_the_governor_counts_whatever_the_habit_of_the_operator(work, monkeypatch):
+    tries = iter([FREE, LIFTS, SLOWER] * 2)
+    monkeypatch.setattr(work_cycles, 'COASTING', (0.6, 0.9, 1.2))
+    monkeypatch.setattr(work, '_drive', lambda *_: next(tries))
+    free, governed = (work.drive(Cycle('any', START, ()), own) for own in (False, True))
+    assert (free, governed.lifted, governed.share, governed.times) == (FREE, True, 0.0, FREE.times)
+
+
+def test_a_payload_that_is_taken_on_the_way_is_known_to_machine_and_governor(work, monkeypatch):
+    monkeypatch.setattr(work_cycles, 'COASTING', (0.9,))
+    work.drive(Cycle('take', START, (Phase('take', {'swing_joint': 0.05}, 700.0),)), True)
+    assert work.plant.p[work.plant.system.index('parameter', 'payload_mass')] == 700.0
+    assert work.rig.partner(True).monitor.payload == 700.0
+    assert work.plant.start == {}
+
+
+def test_a_phase_that_is_not_reached_ends_the_cycle(work, monkeypatch):
+    monkeypatch.setattr(work_cycles, 'LONGEST', 0.1)
+    cycle = Cycle('long', START, (Phase('one', {'swing_joint': 1.0}), Phase('two', {'swing_joint': 0.0})))
+    driven = work.drive(cycle, False)
+    assert (len(driven.times), driven.finished) == (1, False)
+    assert Compared('long', driven, driven).ratio == np.inf
+    assert not Compared('long', driven, driven).safe
+
+
+def command(*words):
+    parser = argparse.ArgumentParser()
+    governor.add_parser(parser.add_subparsers())
+    return governor.run(parser.parse_args(['governor', 'cycles', *words]))
+
+
+FREE, SLOWER = Driven((2.0, 8.0), True, False, 0.3), Driven((2.0, 8.7), True, False, 0.4)
+TOO_SLOW = Driven((2.0, 8.9), True, False, 0.4)
+LIFTS, STUCK = Driven((1.0,), True, True, 0.0), Driven((1.0, 30.0), False, False, 0.2)
+
+
+@pytest.mark.parametrize(
+    ('driven', 'status', 'ratio'),
+    [
+        ([(FREE, SLOWER), (FREE, FREE)], 0, 1.035),
+        ([(FREE, SLOWER), (LIFTS, STUCK)], 0, 1.07),
+        ([(FREE, TOO_SLOW)], 1, 1.09),
+        ([(FREE, STUCK)], 1, 3.1),
+        ([(FREE, LIFTS)], 1, 0.1),
+        ([(LIFTS, FREE)], 1, None),
+    ],
+)
+def test_the_command_judges_all_cycles_that_are_safe_without_governor(monkeypatch, capsys, driven, status, ratio):
+    names = iter(range(99))
+    pairs = [Compared(f'cycle {next(names)}', *own) for own in driven]
+    monkeypatch.setattr('dyn_nodes.commands.governor_cycles._compared', lambda args: pairs)
+    assert command('log_loader', '--json') == status
+    found = json.loads(capsys.readouterr().out)
+    assert found['ratio'] == (None if ratio is None else pytest.approx(ratio))
+    assert [own['counts'] for own in found['cycles']] == [own.safe for own in pairs]
+    assert command('log_loader') == status
+    text = capsys.readouterr().out
+    assert ('passed' if status == 0 else 'MISSED') in text
+
+
+@pytest.mark.parametrize(
+    ('words', 'kind', 'message'),
+    [
+        (['no_such_machine'], CommandError, r'no_such_machine\.urdf was not found'),
+        (['log_loader', '--delay', 'nan'], CommandError, '--delay: expected 0 to 500, found nan'),
+        (['agv_mecanum_arm'], CommandError, 'expected actuators that levers move, found none'),
+        (['log_loader', '--cycles', 'nowhere.yaml'], MachineError, 'nowhere.yaml'),
+    ],
+)
+def test_a_mistake_is_one_line(words, kind, message):
+    with pytest.raises(kind, match=message) as caught:
+        command(*words)
+    assert '\n' not in str(caught.value)
+
+
+@pytest.mark.slow
+def test_the_governor_costs_little_in_ordinary_work(machine, work):
+    """The cycles of the package, all together; each keeps its wheels down without the governor."""
+    compared = [work.compare(cycle) for cycle in load_cycles(DEFAULT, machine)]
+    assert all(own.safe and own.governed.finished and not own.governed.lifted for own in compared)
+    free = sum(own.free.time for own in compared)
+    assert sum(own.governed.time for own in compared) <= work_cycles.ALLOWED * free

@@ -1,0 +1,86 @@
+"""Nodes of a `ros2 launch`, which tells them nothing of each other, know which of them have ended, and why."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from patience import patience
+
+from roslite.launching import ended
+
+PARENT = """
+import subprocess, sys
+children = [subprocess.Popen(words.split('|')) for words in sys.argv[2:]]
+sys.exit(children[-1].wait())
+"""
+NODE = """
+import os, signal, sys, time
+from roslite.launching import ended
+ended.RESTART = 0.2
+with ended.noted_life('node', sys.argv) as note_end:
+    if 'fails' in sys.argv:
+        note_end('node: parameter x: expected y\\nfound z')
+    elif 'dies' in sys.argv:
+        os.kill(os.getpid(), signal.SIGKILL)
+    else:
+        until = time.monotonic() + float(sys.argv[1])
+        while not (found := ended.ended_nodes()) and time.monotonic() < until:
+            time.sleep(0.05)
+        print(found)
+"""
+
+
+@pytest.fixture
+def launched(tmp_path, monkeypatch):
+    """Run nodes below a program by this name; return what the last one knows of the others."""
+    monkeypatch.delenv(ended.VARIABLE, raising=False)
+    monkeypatch.setenv('TMPDIR', str(tmp_path))
+    (tmp_path / 'node.py').write_text(NODE)
+
+    def run(program, verb, *nodes):
+        (tmp_path / program).write_text(PARENT)
+        words = ['|'.join((sys.executable, str(tmp_path / 'node.py'), *own.split())) for own in nodes]
+        command = [sys.executable, str(tmp_path / program), verb, *words]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=patience(60.0))
+        assert done.returncode == 0, done.stderr
+        return ast.literal_eval(done.stdout.splitlines()[-1])
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ('words', 'how'),
+    [
+        ('fails -r __node:=controller_node', 'exit status 1: node: parameter x: expected y found z'),
+        ('dies -r __node:=controller_node', 'its process'),
+    ],
+)
+def test_a_node_of_a_ros2_launch_knows_of_another_one_that_has_ended(launched, words, how):
+    seconds = patience(30.0)
+    (found,) = launched('ros2', 'launch', f'{words} -r __ns:=/yard/', f'{seconds} x').items()
+    assert found[0] == '/yard/controller_node'
+    assert found[1].startswith(how)
+
+
+@pytest.mark.parametrize(('program', 'verb'), [('ros2', 'run'), ('shell', 'launch')])
+def test_nodes_that_no_launch_has_started_know_nothing_of_each_other(launched, program, verb):
+    assert launched(program, verb, 'fails', '0.5') == {}
+
+
+def test_nodes_that_live_and_nodes_that_were_started_again_have_not_ended(launched, tmp_path):
+    assert launched('ros2', 'launch', '2 -r __node:=other', '0.5 x') == {}
+    path = tmp_path / 'file'
+    ended.note_ended(path, '/a', 'exit status 1')
+    ended.note_ended(path, '/a', os.getpid())
+    assert ended._gone(ended._lines(path)) == {}
+
+
+def test_files_of_launches_that_are_over_go(launched, tmp_path):
+    launched('ros2', 'launch', '0.1 x')
+    launched('ros2', 'launch', '0.1 x')
+    assert len(list(Path(tmp_path).glob('dyn_nodes_launches_*/*.jsonl'))) == 1

@@ -1,0 +1,67 @@
+"""A topic that DDS refuses while the types of a participant that has gone are taken away (docs/decisions.md)."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+pytest.importorskip('cyclonedds')
+from cyclonedds.core import DDSException
+
+from roslite.runtime import dds
+
+TYPE = 'std_msgs/msg/Float64'
+REFUSED, ILL = DDSException.DDS_RETCODE_BAD_PARAMETER, DDSException.DDS_RETCODE_PRECONDITION_NOT_MET
+
+
+@pytest.fixture
+def refuse(monkeypatch):
+    """Let the first topics be refused with a code; return how many were asked for."""
+    monkeypatch.setattr(dds, 'AGAIN_SECONDS', 0.0)
+
+    def install(times: int, code: int) -> list[str]:
+        asked: list[str] = []
+
+        def topic(participant, name, kind):
+            asked.append(name)
+            if len(asked) <= times:
+                raise DDSException(code, 'here')
+            return name
+
+        monkeypatch.setattr(dds, 'Topic', topic)
+        return asked
+
+    return install
+
+
+def test_a_topic_that_is_refused_for_a_moment_is_made(refuse):
+    asked = refuse(2, REFUSED)
+    assert dds.create_topic(None, 'rt/load', TYPE) == 'rt/load'
+    assert len(asked) == 3
+
+
+def test_one_that_is_refused_time_and_again_is_an_error(refuse):
+    asked = refuse(99, REFUSED)
+    with pytest.raises(DDSException, match='Bad parameter'):
+        dds.create_topic(None, 'rt/load', TYPE)
+    assert len(asked) == dds.TRIES
+
+
+def test_another_fault_is_an_error_at_once(refuse):
+    asked = refuse(99, ILL)
+    with pytest.raises(DDSException):
+        dds.create_topic(None, 'rt/load', TYPE)
+    assert len(asked) == 1
+
+
+def test_a_participant_waits_for_what_is_left_of_the_one_before(monkeypatch):
+    waited = []
+    monkeypatch.setattr(dds.time, 'sleep', waited.append)
+    monkeypatch.setattr(dds, 'open_domain', lambda domain: None)
+    monkeypatch.setattr(dds, 'DomainParticipant', lambda domain, qos: domain)
+    monkeypatch.setitem(dds._domains, 7, None)
+    for gone, expected in ((time.monotonic() - 1.0, []), (time.monotonic() + 5.0, [True])):
+        monkeypatch.setattr(dds, '_gone', gone)
+        assert dds.open_participant(7, None) == 7
+        assert [own > 0.0 for own in waited] == expected

@@ -1,0 +1,95 @@
+"""Each vehicle has a launch file that runs the vehicle's nodes, and a layout for RViz that names its wheels."""
+
+from __future__ import annotations
+
+import pytest
+from vehicles import ROOT, VEHICLES, vehicle
+
+from dyn_nodes.commands.rviz_layout import machine_layout
+from dyn_nodes.middleware.launching import declared_arguments, interpret
+
+
+def arguments(child) -> dict[str, str]:
+    """Parameters on the command line of a node."""
+    command = list(child.command)
+    pairs = [command[k + 1] for k, word in enumerate(command) if word == '-p']
+    return dict(pair.split(':=', 1) for pair in pairs)
+
+
+@pytest.mark.parametrize('name', [*VEHICLES, 'rm_1'])
+def test_the_launch_file_runs_dynamics_and_controller_of_this_vehicle(name):
+    path = ROOT / 'launch' / f'{name}.launch.xml'
+    children = {child.name: child for child in interpret(path, {'compose': 'false'}).children}
+    assert set(children) == {'dynamics_node', 'vehicle_controller_node'}
+    for child in children.values():
+        assert arguments(child)['machine'].strip("'") == name
+    known = {argument.name for argument in declared_arguments(path)}
+    assert {'machine', 'mode', 'record', 'viewer', 'rviz', 'linear_speed'} <= known
+
+
+@pytest.mark.parametrize('name', [*VEHICLES, 'rm_1'])
+def test_a_vehicle_runs_in_one_process_unless_asked_otherwise(name):
+    children = interpret(ROOT / 'launch' / f'{name}.launch.xml', {'viewer': 'true'}).children
+    assert {child.name for child in children} == {'composition_node', 'viewer_node'}
+
+
+def test_what_is_given_to_a_vehicles_file_reaches_the_nodes():
+    path = ROOT / 'launch' / 'agv_mecanum_arm.launch.xml'
+    given = {
+        'payload': '8.0',
+        'linear_acceleration': '6.0',
+        'mode': 'lockstep',
+        'record': 'true',
+        'bag': 'x',
+        'compose': 'false',
+    }
+    children = {child.name: arguments(child) for child in interpret(path, given).children}
+    assert float(children['dynamics_node']['payload']) == 8.0
+    assert float(children['vehicle_controller_node']['payload']) == 8.0
+    assert float(children['vehicle_controller_node']['limits.linear_acceleration']) == 6.0
+    assert children['dynamics_node']['mode'].strip("'") == 'lockstep'
+    assert 'recorder_node' in children
+    assert float({**arguments_of('car')}['limits.linear_speed']) == 15.0
+
+
+def arguments_of(name: str) -> dict[str, str]:
+    path = ROOT / 'launch' / f'{name}.launch.xml'
+    children = {child.name: child for child in interpret(path, {'compose': 'false'}).children}
+    return arguments(children['vehicle_controller_node'])
+
+
+@pytest.mark.parametrize('name', [*VEHICLES, 'rm_1'])
+def test_rviz_shows_what_the_ground_does_to_every_wheel(name):
+    layout = machine_layout(vehicle(name))
+    displays = layout['Visualization Manager']['Displays']
+    group = next(display for display in displays if display['Class'] == 'rviz_common/Group')
+    topics = [display['Topic']['Value'] for display in group['Displays']]
+    wheels = vehicle(name).wheels or vehicle(name).rigid_wheels
+    assert topics == [f'ground_reactions/{wheel.name}' for wheel in wheels]
+    classes = {display['Class'] for display in displays}
+    assert {'rviz_default_plugins/RobotModel', 'rviz_default_plugins/MarkerArray'} <= classes
+    saved = layout['Visualization Manager']['Views']['Saved']
+    follow = next(view for view in saved if view['Name'] == 'Follow')
+    assert follow['Target Frame'] == vehicle(name).base.link
+    assert layout['Visualization Manager']['Global Options']['Fixed Frame'] == 'odom'
+
+
+@pytest.mark.parametrize(
+    ('name', 'controller'), [('arm_a6', 'controller_node'), ('agv_omni_motors', 'vehicle_controller_node')]
+)
+def test_machines_on_motors_have_their_node_beside_the_dynamics_or_inside(name, controller):
+    path = ROOT / 'launch' / f'{name}.launch.xml'
+    beside = {child.name: arguments(child) for child in interpret(path, {'compose': 'false'}).children}
+    assert set(beside) == {'dynamics_node', 'electric_actuator_node', controller}
+    assert beside[controller]['output'].strip("'") == 'valve_commands'
+    assert beside['dynamics_node']['actuation'].strip("'") == 'topics'
+    assert beside['electric_actuator_node']['command_source'].strip("'") == 'lockstep'
+    inside = interpret(path, {'compose': 'false', 'monolithic': 'true'}).children
+    assert {child.name for child in inside} == {'dynamics_node', controller}
+    given = {child.name: arguments(child) for child in inside}
+    assert given['dynamics_node']['actuation'].strip("'") == 'monolithic'
+    ideal = {
+        child.name: arguments(child) for child in interpret(path, {'compose': 'false', 'motors': 'false'}).children
+    }
+    assert set(ideal) == {'dynamics_node', controller}
+    assert ideal[controller]['output'].strip("'") != 'valve_commands'
