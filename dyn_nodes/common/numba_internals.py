@@ -21,7 +21,7 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.options import DefaultOptions
 
 from dyn_nodes.common.sealing import report, report_once, sealed, unsealed
-from dyn_nodes.common.turns import end_turn, take_turn
+from dyn_nodes.common.turns import end_turn, take_turn, turn
 
 __all__ = ['event']  # listeners of compilations
 
@@ -116,9 +116,14 @@ class SealedFiles(IndexDataCacheFile):
         self._write(self._data_path(name), self._dump(data))
 
     def save(self, key: Any, data: Any) -> None:
-        """Store machine code; where that fails (a full disk), it serves this process only."""
+        """Store machine code; where that fails (a full disk), it serves this process only.
+
+        In turns with other processes: the index names the file of each signature, and two that write it at once could
+        name one file for two signatures.
+        """
         try:
-            super().save(key, data)
+            with turn(self.root, self._index_path):
+                super().save(key, data)
         except OSError as error:
             report_once(f'{self._cache_path} cannot be written ({error.strerror}): not kept for the next start')
 

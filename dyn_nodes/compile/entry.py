@@ -51,11 +51,9 @@ class Entry(int):
         careful: called with the same arguments where they are not as expected or the status is not 0.
 
     Attributes:
-        method: what Python makes the function from.
         careful: as given.
     """
 
-    method: _Method
     careful: Callable[..., None]
     _record: Any
 
@@ -63,7 +61,6 @@ class Entry(int):
         """Make the record."""
         record = (ctypes.c_size_t * 2)(code, id(careful))
         own = super().__new__(cls, ctypes.addressof(record))
-        own.method = _Method(name.encode(), _machine_code(count)[0], FASTCALL, None)
         own.careful, own._record = careful, record
         return own
 
@@ -107,8 +104,14 @@ def builtin(name: str, count: int, code: int, careful: Callable[..., None]) -> C
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
     entry = Entry(name, count, code, careful)
-    made: Callable[..., None] = make(ctypes.addressof(entry.method), entry, None)
+    made: Callable[..., None] = make(ctypes.addressof(_method(name, count)), entry, None)
     return made
+
+
+@cache
+def _method(name: str, count: int) -> _Method:
+    """Return what Python makes a function from. It lives for ever: Python reads it when it deletes the function."""
+    return _Method(name.encode(), _machine_code(count)[0], FASTCALL, None)
 
 
 @cache

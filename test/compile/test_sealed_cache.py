@@ -9,11 +9,13 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 
 import pytest
 
 from dyn_nodes.common import sealing
+from dyn_nodes.common.numba_internals import SealedFiles
 from dyn_nodes.compile import cache_directory
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -267,3 +269,34 @@ def test_full_disk_is_said_once_and_the_module_works(tmp_path, monkeypatch):
     assert len(said) == 1
     assert 'No space left on device' in said[0]
     assert not list((tmp_path / 'cache').glob('making-*'))
+
+
+SAVER = """
+import sys
+from pathlib import Path
+
+from dyn_nodes.common.numba_internals import SealedFiles
+
+class Slow(SealedFiles):
+    def _save_index(self, overloads):
+        print('index', flush=True)
+        sys.stdin.readline()
+        super()._save_index(overloads)
+
+Slow.root = Path(sys.argv[1])
+Slow(sys.argv[1], 'kernel', 'stamp').save('first', 'code of the first')
+"""
+
+
+def test_two_processes_that_store_signatures_of_one_function_at_once_keep_both(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, '-c', SAVER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == 'index\n'  # it has read the index, and writes it later
+    threading.Timer(0.5, process.communicate, ['\n']).start()
+    files = SealedFiles(str(tmp_path), 'kernel', 'stamp')
+    files.root = tmp_path
+    files.save('second', 'code of the second')
+    assert process.wait(60) == 0
+    assert files.load('first') == 'code of the first'
+    assert files.load('second') == 'code of the second'
