@@ -171,8 +171,8 @@ class ActuatorNode(FollowerNode):
 
     # -- time --------------------------------------------------------------------------------------------------------
 
-    def _watch(self) -> None:
-        """Notice silence. In lockstep this is the only thing that the wall clock may cause."""
+    def check_timeouts(self) -> None:
+        """Report messages that are missing. In lockstep this is the only thing that the wall clock may cause."""
         if self.paced and self.waiting is not None and time.monotonic() - self.heard > self.source_patience:
             self._give_up_source()
             self._answer()

@@ -107,7 +107,7 @@ class CanBridgeNode(OverridableNode):
             self, {'bus': self._bus_health, 'signals': self._signal_health, 'state': self._state_health}
         )
         self.bus.start()
-        self.create_timer(values['poll_period'], self._turn, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.create_timer(values['poll_period'], self.run_cycle, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self.get_logger().info(f'{machine.name}: {values["role"]} on {values["interface"]} {values["channel"]}')
 
     def _create_topics(self) -> None:
@@ -138,7 +138,7 @@ class CanBridgeNode(OverridableNode):
 
     # -- from the bus ------------------------------------------------------------------------------------------------
 
-    def _turn(self) -> None:
+    def run_cycle(self) -> None:
         """Use the frames that have come, and watch."""
         now = time.monotonic()
         self._waits_for_neutral = self._waits_for_neutral or now - self._turned > HUNG

@@ -76,13 +76,16 @@ class DiagnosticsPublisher:
     Args:
         node: the node.
         sources: by what they speak of; each returns its health now.
+
+    Attributes:
+        last_published: time of the last message, s; None: the next update publishes.
     """
 
     def __init__(self, node: Any, sources: Mapping[str, Callable[[], Health]], period: float = 1.0) -> None:
         self.node, self.sources, self.period = node, sources, period
         self.publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
         self._levels: dict[str, int] = {}
-        self._last: float | None = None
+        self.last_published: float | None = None
         self._messages: Callable[[], Health | None] = getattr(node, 'message_health', lambda: None)
         self._machine = machine_values(node)
 
@@ -100,10 +103,14 @@ class DiagnosticsPublisher:
         if (messages := self._messages()) is not None:
             health['messages'] = messages
         levels = {what: item.level for what, item in health.items()}
-        due = self._last is None or time < self._last or time - self._last >= self.period - 1e-9
+        due = (
+            self.last_published is None
+            or time < self.last_published
+            or time - self.last_published >= self.period - 1e-9
+        )
         if not due and levels == self._levels:
             return
-        self._last, self._levels = time, levels
+        self.last_published, self._levels = time, levels
         array = DiagnosticArray()
         array.header.stamp = stamp_of(time if stamp is None else stamp)
         array.status = [status_message(self.node, what, item) for what, item in health.items()]

@@ -81,11 +81,12 @@ class FollowerNode(OverridableNode):
         self.diagnostics.update(self.now(), stamp)
 
     def _start_watch(self) -> None:
-        """Call `_watch` by the wall clock, often enough to notice silence."""
+        """Call `check_timeouts` by the wall clock, often enough to notice silence."""
         period = min(WATCH_PERIOD, 0.5 * self.values['command_timeout'])
-        self.create_timer(period, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.create_timer(period, self.check_timeouts, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
-    def _watch(self) -> None:
+    def check_timeouts(self) -> None:
+        """Report messages that are missing; called by the wall clock."""
         raise NotImplementedError
 
     def _check_order(self, stamp: int) -> None:
@@ -127,8 +128,8 @@ class CommandingNode(FollowerNode):
         """Joint states are those of a real machine, unless a simulation is declared."""
         return self.paced and (self.values['partner'] == 'external' or not is_simulated(self, self.values))
 
-    def _watch(self) -> None:
-        """Notice silence."""
+    def check_timeouts(self) -> None:
+        """Report joint states that are missing."""
         silent = self.health.states_silent()
         if silent and not self.silent and self.live:
             self.get_logger().error(f'no joint_states for {self.health.patience:g} s: {self.silence}')

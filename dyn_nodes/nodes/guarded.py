@@ -70,12 +70,20 @@ def _place(error: BaseException) -> str:
 class GuardedNode(Node):
     """A node whose callbacks are guarded; see the module."""
 
-    @property
+    @functools.cached_property
     def guard(self) -> Guard:
-        """Counts of messages that callbacks could not use; made on first use."""
-        if '_guard' not in self.__dict__:
-            self._guard = Guard()
-        return self._guard
+        """Counts of messages that callbacks could not use."""
+        return Guard()
+
+    @functools.cached_property
+    def _received_by(self) -> dict[str, list[Callable[[Any], None]]]:
+        """Callbacks of subscriptions by topic."""
+        return {}
+
+    @functools.cached_property
+    def _answered_by(self) -> dict[str, Callable[[Any], Any]]:
+        """Callbacks of services by name."""
+        return {}
 
     def message_health(self) -> Health | None:
         """Return the status `messages` for /diagnostics, None where everything could be used."""
@@ -86,6 +94,7 @@ class GuardedNode(Node):
         """Create a subscription with a guarded callback."""
         fields = () if options.get('raw') else stamped_fields(msg_type)
         guarded = self._guarded_message(topic, callback, fields)
+        self._received_by.setdefault(topic, []).append(guarded)
         return super().create_subscription(msg_type, topic, guarded, qos_profile, **options)
 
     def create_timer(self, timer_period_sec: float, callback: Any, *args: Any, **options: Any) -> Any:
@@ -97,7 +106,30 @@ class GuardedNode(Node):
     def create_service(self, srv_type: Any, srv_name: str, callback: Any, **options: Any) -> Any:
         """Create a service with a guarded callback; where that fails the response has its default values."""
         guarded = self._guarded_service(srv_type, srv_name, callback)
+        self._answered_by[srv_name] = lambda request: guarded(request, srv_type.Response())
         return super().create_service(srv_type, srv_name, guarded, **options)
+
+    def handle(self, topic: str, message: Any) -> None:
+        """Process a message as if it had arrived: pass it to every subscription of a topic, in the order of creation.
+
+        Args:
+            topic: as the node names it, without its namespace, such as `joint_states`.
+            message: of the type of the topic.
+
+        Raises:
+            KeyError: the node does not subscribe to the topic.
+        """
+        for callback in self._received_by[topic]:
+            callback(message)
+
+    def answer(self, service: str, request: Any) -> Any:
+        """Return the response to a request as if it had arrived. Raises KeyError for an unknown service.
+
+        Args:
+            service: as the node names it, such as `~/reset`.
+            request: of the type of the service.
+        """
+        return self._answered_by[service](request)
 
     def add_on_set_parameters_callback(self, callback: Any) -> None:
         """Add a guarded callback; where it fails the parameters are refused."""

@@ -84,6 +84,9 @@ class ObjectNode(OverridableNode):
 
     Every instant is answered when all hands have given their motion and their mobility. A robot that is gone stops the
     team: the wrenches are no longer published, so that every other robot takes its safe state after its own timeout.
+
+    Attributes:
+        wrenches_out: publishers by grasp.
     """
 
     lockstep = is_sole = True
@@ -104,19 +107,19 @@ class ObjectNode(OverridableNode):
         self._since = time.monotonic()
         self._create_topics()
         self.diagnostics = DiagnosticsPublisher(self, {'object': self._health})
-        self.create_timer(WATCH_PERIOD, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.create_timer(WATCH_PERIOD, self.check_timeouts, clock=Clock(clock_type=ClockType.STEADY_TIME))
         held = ', '.join(f'{name} in {len(self.team.grasps_on(name))} hands' for name in self.objects)
         self.get_logger().info(f'{self.team.name}: {held}; waiting for {", ".join(self.team.robots)}')
 
     def _create_topics(self) -> None:
         last, qos = command_qos(True), data_qos(not self.paced)
-        self._wrenches: dict[str, Any] = {}
+        self.wrenches_out: dict[str, Any] = {}
         for name, own in self.hands.items():
             at = f'{own.grasp.robot}/grasp'
             hand = own.grasp.hand
             self.create_subscription(Odometry, f'{at}_states/{hand}', partial(self._on_state, own), last)
             self.create_subscription(Float64MultiArray, f'{at}_mobility/{hand}', partial(self._on_mobility, own), last)
-            self._wrenches[name] = self.create_publisher(WrenchStamped, f'{at}_wrenches/{hand}', last)
+            self.wrenches_out[name] = self.create_publisher(WrenchStamped, f'{at}_wrenches/{hand}', last)
         self._wrench = WrenchStamped()
         self._wrench.header.frame_id = self.values['world_frame']
         clock = self.create_publisher(ClockMessage, '/clock', qos) if self.values['publish_clock'] else None
@@ -205,7 +208,7 @@ class ObjectNode(OverridableNode):
         self._publish_wrenches()
         if 0.0 < self.values['duration'] <= now / NANO + 1e-9:
             self._over_at = time.monotonic()
-        self._update_diagnostics()
+        self.update_diagnostics()
 
     def _tell_of_slip(self, grasp: TeamGrasp) -> None:
         text = f'hand {grasp.hand} of {grasp.robot} slips off {grasp.patch} of {grasp.object}'
@@ -214,7 +217,7 @@ class ObjectNode(OverridableNode):
         self.events.publish(Event(self.instant / NANO, 'slip_off', details=details))
 
     def _publish_wrenches(self) -> None:
-        for name, publisher in self._wrenches.items():
+        for name, publisher in self.wrenches_out.items():
             write_wrench(self._wrench, self._pulls[name], self.instant)
             publisher.publish(self._wrench)
 
@@ -224,14 +227,15 @@ class ObjectNode(OverridableNode):
 
     # -- robots that are gone ----------------------------------------------------------------------------------------
 
-    def _watch(self) -> None:
+    def check_timeouts(self) -> None:
+        """Report robots that have gone; end the run where its time is over."""
         if self._over_at is not None and time.monotonic() - self._over_at > FLUSH_TIME:
             raise RunOver
         if self.instant < 0:
             self._check_robots()
         elif not self.stopped:
-            self._look_for_gone_robots(time.monotonic() - self._since)
-        self._update_diagnostics()
+            self.stop_without_robots(time.monotonic() - self._since)
+        self.update_diagnostics()
 
     def _check_robots(self) -> None:
         """Raise RunFailed where a robot that is waited for has ended before the first instant."""
@@ -240,7 +244,8 @@ class ObjectNode(OverridableNode):
             if name == DYNAMICS and space and space[-1] in self.team.robots:  # not its cockpit, say
                 raise RunFailed(f'{node.lstrip("/")}, which is waited for, has ended: {how}')
 
-    def _look_for_gone_robots(self, waited: float) -> None:
+    def stop_without_robots(self, waited: float) -> None:
+        """Stop the team, in real time, where motions of robots are missing for longer than `command_timeout`, s."""
         if self._over_at is not None or not self.paced or waited <= self.values['command_timeout']:
             return  # in lockstep simulated time stands still
         late = self._late()
@@ -261,16 +266,17 @@ class ObjectNode(OverridableNode):
         """Stop the team: without wrenches every robot holds its joints after its timeout."""
         self.stopped = why
         self.get_logger().error(f'{why}: the team stops, every robot holds its joints')
-        for publisher in self._wrenches.values():
+        for publisher in self.wrenches_out.values():
             self.destroy_publisher(publisher)
-        self._wrenches.clear()
+        self.wrenches_out.clear()
         if self.instant >= 0:
             self.events.publish(Event(self.instant / NANO, 'team_stopped', details={'text': why}))
-        self._update_diagnostics()
+        self.update_diagnostics()
 
     # -- diagnostics -------------------------------------------------------------------------------------------------
 
-    def _update_diagnostics(self) -> None:
+    def update_diagnostics(self) -> None:
+        """Publish /diagnostics where they are due or have changed."""
         self.diagnostics.update(time.monotonic(), max(self.instant, 0) / NANO)
 
     def _health(self) -> Health:

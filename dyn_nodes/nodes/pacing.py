@@ -134,19 +134,19 @@ class Pacer:
 
     def start(self) -> None:
         """Wait for the other nodes, then publish the first instant; called once, when the node is complete."""
-        self.node.create_timer(WATCH_PERIOD, self._watch, clock=self._steady)
+        self.node.create_timer(WATCH_PERIOD, self.check_timeouts, clock=self._steady)
         if self.paced or not self.waits:
             period = self.node.values['exchange_period']
-            self.node.create_timer(max(period, PACE) if self.waits else period, self._go_on, clock=self._steady)
+            self.node.create_timer(max(period, PACE) if self.waits else period, self.advance_due, clock=self._steady)
         if self.paced and not self.readiness.awaits:
-            self._begin()
+            self.start_clock()
 
     def commanded(self) -> None:
         """Go on: the command of the present instant is here."""
         self._since = time.monotonic()
         self.silent = False
         self._answered = True
-        self._go_on()
+        self.advance_due()
 
     def note_command(self) -> None:
         """Take notice of a command where time waits for what hands hold alone: no instant is answered by it."""
@@ -173,7 +173,7 @@ class Pacer:
         if self._command_at is not None:
             self._command_at = self._since
         self.rebase()
-        self._go_on()
+        self.advance_due()
 
     def single_step(self) -> None:
         """Advance by one exchange while paused, if nothing has to be waited for."""
@@ -197,20 +197,21 @@ class Pacer:
         self._finished_at = self._command_at = None
         self._answered = self.uncommanded = False
         if self.started:
-            self._begin()
+            self.start_clock()
 
     # -- time --------------------------------------------------------------------------------------------------------
 
-    def _begin(self) -> None:
+    def start_clock(self) -> None:
+        """Start time: announce the first instant."""
         self.started = True
         self._since = time.monotonic()
         self.rebase()
         if not (self.paced or self.waits):
             self.node.hold()  # as fast as it goes, without a partner: nothing may depend on the wall clock
         self.node.announce()
-        self._go_on()
+        self.advance_due()
 
-    def _go_on(self) -> None:
+    def advance_due(self) -> None:
         """Advance as far as commands and the wall clock allow. Commands may come in while an instant is published."""
         if self._is_going:
             return
@@ -246,12 +247,13 @@ class Pacer:
 
     # -- the wall clock --------------------------------------------------------------------------------------
 
-    def _watch(self) -> None:
+    def check_timeouts(self) -> None:
+        """Start time when all partners are there, and report those that have gone."""
         self._leave_when_finished()
         if not self.started:
             self.node.update_diagnostics()
             if self.readiness.check():
-                self._begin()
+                self.start_clock()
             return
         if self.paused or self.node.finished:
             self.rebase()

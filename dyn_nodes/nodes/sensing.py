@@ -91,6 +91,9 @@ class Sensing:
         intervals: between the last joint states by steady time, s.
         checks: tests of the measurements, of `signal_checks`; the governor adds its own.
         had_imu: the IMU has been used; it has gone where the monitor has none then.
+        waiting: time, s, angular velocity, specific force and orientation of IMU messages that came before the joint
+            states of their instant.
+        imu_period, state_period: between the last two messages by their stamps, s; 0 before them.
         assumes_payload: nothing has given the payload: it is that of the machine file.
 
     Raises:
@@ -120,9 +123,9 @@ class Sensing:
         self.had_imu, self._newest, self._oriented = False, -1, False
         self.intervals: deque[float] = deque(maxlen=INTERVALS)
         self._disagreed: deque[float] = deque(maxlen=DISAGREEMENTS)
-        self._waiting: list[tuple[float, Any, Any, Any]] = []
+        self.waiting: list[tuple[float, Any, Any, Any]] = []
         self._held: deque[tuple[float, tuple[int, Any, Any]]] = deque(maxlen=MOST_WAITING)
-        self._imu_newest, self._imu_period, self._state_period = -np.inf, 0.0, 0.0
+        self._imu_newest, self.imu_period, self.state_period = -np.inf, 0.0, 0.0
         self._least_step = max(values['filter_period'] - 0.25e-3, LEAST_STEP)
         self.assumes_payload = given and machine.payload is not None and values['payload'] < 0.0
         if values['payload'] >= 0.0:
@@ -218,7 +221,7 @@ class Sensing:
         Two topics have no order between them: joint states wait for what belongs before them, though not while the IMU
         is silent. Margins from joint states of now and a base of 10 ms ago may be wrong by a fifth of their full scale.
         """
-        newest, period = self._imu_newest, max(self._imu_period, 2.0 * SAME)
+        newest, period = self._imu_newest, max(self.imu_period, 2.0 * SAME)
         return newest + period <= now + SAME and now - newest <= self.values['imu_timeout']
 
     def _release(self) -> None:
@@ -243,7 +246,7 @@ class Sensing:
             return False
         if step <= 0.0:
             self.restarts += 1
-            self._waiting = [entry for entry in self._waiting if entry[0] <= now]
+            self.waiting = [entry for entry in self.waiting if entry[0] <= now]
             self.had_imu = self.had_imu and not self.lockstep
             self.node.get_logger().info(f'time went back by {-step:.3f} s: the filters start again')
         resets = monitor.ground.resets
@@ -255,7 +258,7 @@ class Sensing:
         self.had_imu = self.had_imu or monitor.has_imu
         if monitor.ground.resets > resets:
             self._disagreed.append(now)
-        self._state_period = step if 0.0 < step < np.inf else 0.0
+        self.state_period = step if 0.0 < step < np.inf else 0.0
         self.received += 1
         return True
 
@@ -280,19 +283,19 @@ class Sensing:
                 self.refuse(RefusedError('age', fault))
                 return
         # what waits with a later stamp is of before time went back
-        while self._waiting and self._waiting[-1][0] > now:
-            self._waiting.pop()
-        self._waiting.append((now, omega, force, orientation))
-        del self._waiting[:-MOST_WAITING]
+        while self.waiting and self.waiting[-1][0] > now:
+            self.waiting.pop()
+        self.waiting.append((now, omega, force, orientation))
+        del self.waiting[:-MOST_WAITING]
         if self.lockstep:
             return
         step = now - self._imu_newest
         if 0.0 < step < np.inf:
-            self._imu_period = step
+            self.imu_period = step
         self._imu_newest = now
         self._release()
         if not self._held:  # nothing that comes now is of an instant before the next joint states
-            self._take_waiting(np.inf if self.stamp is None else self.stamp / NANO + self._state_period + SAME)
+            self._take_waiting(np.inf if self.stamp is None else self.stamp / NANO + self.state_period + SAME)
 
     def _take_imu(self, now: float, omega: Any, force: Any, orientation: Any) -> None:
         last = self.monitor.imu_time
@@ -308,8 +311,8 @@ class Sensing:
         In lockstep what belongs to the instant itself may or may not have come, and waits for the next joint states,
         so that a run is the same every time.
         """
-        while self._waiting and self._waiting[0][0] <= until:
-            self._take_imu(*self._waiting.pop(0))
+        while self.waiting and self.waiting[0][0] <= until:
+            self._take_imu(*self.waiting.pop(0))
 
     @staticmethod
     def _check_imu(msg: Any, omega: Any, force: Any, orientation: Any) -> None:

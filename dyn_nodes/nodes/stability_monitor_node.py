@@ -99,7 +99,7 @@ class StabilityMonitorNode(OverridableNode):
         elif self.machine.payload is not None:
             sources['payload'] = self.sensing.payload_health
         self.diagnostics = DiagnosticsPublisher(self, sources)
-        self.create_timer(WATCH_PERIOD, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.create_timer(WATCH_PERIOD, self.check_timeouts, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self.get_logger().info(f'{self.machine.name}: {", ".join(measures)}; imu {values["imu"]}')
 
     def _declare_levels(self, measures: tuple[str, ...]) -> dict[str, Levels]:
@@ -165,13 +165,13 @@ class StabilityMonitorNode(OverridableNode):
             self._publish_frames(balance, stamp)
         if self._allowance_due.passed(stamp):
             self._publish_allowance()
-        self._update_diagnostics()
+        self.update_diagnostics()
 
     def _fail(self, fault: str) -> None:
         self.fault = fault
         self.withdraw()
         self.get_logger().error(f'no margins: {fault}', throttle_duration_sec=1.0)
-        self._update_diagnostics()
+        self.update_diagnostics()
 
     def withdraw(self) -> None:
         """Publish once that the last margins and allowances are no longer those of now: NaN."""
@@ -207,12 +207,14 @@ class StabilityMonitorNode(OverridableNode):
 
     # -- health ------------------------------------------------------------------------------------------------------
 
-    def _watch(self) -> None:
+    def check_timeouts(self) -> None:
+        """Withdraw margins whose measurements are missing."""
         if not self.sensing.trustworthy:
             self.withdraw()
-        self._update_diagnostics()
+        self.update_diagnostics()
 
-    def _update_diagnostics(self) -> None:
+    def update_diagnostics(self) -> None:
+        """Publish /diagnostics where they are due or have changed."""
         self.diagnostics.update(time.monotonic(), self.get_clock().now().nanoseconds / NANO)
 
     def _stability_health(self) -> Health:

@@ -208,17 +208,18 @@ class TeamControllerNode(FollowerNode):
             self.carrying.let_go(slip[1], slip[2])
             self.get_logger().error(f'{slip[2]}: the team brakes')
 
-    def _watch(self) -> None:
+    def check_timeouts(self) -> None:
         """Notice robots and objects that have gone, and the end of the run."""
         if 0.0 < self.values['duration'] <= self.time + 1e-9:
             if time.monotonic() - self._since > FLUSH_TIME:
                 raise RunOver
             return
         if self.paced and self.stamp is not None and not self.ended:
-            self._look_for_gone_partners(time.monotonic() - self._since)
+            self.stop_without_partners(time.monotonic() - self._since)
         self.update_diagnostics()
 
-    def _look_for_gone_partners(self, waited: float) -> None:
+    def stop_without_partners(self, waited: float) -> None:
+        """End the task where robots or the object have gone; they were last there `waited` s ago."""
         if not any(link.is_held for link in self.links):
             self._end(f'no wrenches of {self.item}')
             return

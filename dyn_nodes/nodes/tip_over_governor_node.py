@@ -68,6 +68,9 @@ class TipOverGovernorNode(OverridableNode):
         waits: for levers at neutral.
         received, sent: commands taken, outputs given.
         refusals: of commands.
+        limits: (l,) of the outputs, V; N m or N of efforts.
+        decided_at: time of the last decision, s; None before the first.
+        waiting: commands and their stamps, ns, that came before the joint states of their instant.
     """
 
     is_sole = watches_ages = True
@@ -97,18 +100,18 @@ class TipOverGovernorNode(OverridableNode):
         if values['motion_check']:
             self.sensing.checks.add(self.stops.motion)
         self.governor = TipOverGovernor(self.channel.names, self.stops, settings)
-        self._limits = self.channel.limits
+        self.limits = self.channel.limits
         self.refusals = commands.Refusals()
-        self.verdict = Verdict(np.zeros(len(self._limits)))
+        self.verdict = Verdict(np.zeros(len(self.limits)))
         self.received = self.sent = 0
         self.waits = not self.lockstep and values['neutral_first']
         self.heard = -np.inf
-        self._last: float | None = None
+        self.decided_at: float | None = None
         self._led = 0.0
         self._given: float | None = None
         self._wanted: np.ndarray | None = None
         self._due_states = self._paired = 0
-        self._waiting: list[tuple[np.ndarray, int | None]] = []
+        self.waiting: list[tuple[np.ndarray, int | None]] = []
         self._due_stamp: int | None = None
         self.sensing.warm_up(self._warm_up)
         self._create_topics()
@@ -122,7 +125,7 @@ class TipOverGovernorNode(OverridableNode):
         elif self.machine.payload is not None:
             sources['payload'] = lambda: self.sensing.payload_health(self.stops.payload_bounds)
         self.diagnostics = DiagnosticsPublisher(self, sources)
-        self.create_timer(LOOK, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.create_timer(LOOK, self.check_timeouts, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self.get_logger().info(f'{self.machine.name}: {", ".join(self.governor.names)}; {values["mode"]}')
 
     def _create_topics(self) -> None:
@@ -136,7 +139,7 @@ class TipOverGovernorNode(OverridableNode):
 
     def _warm_up(self, _: np.ndarray) -> None:
         """Do once all that is done with a command."""
-        self.governor.govern(np.ones(len(self._limits)), 0.01)
+        self.governor.govern(np.ones(len(self.limits)), 0.01)
         self.governor.reset()
 
     # -- time --------------------------------------------------------------------------------------------------------
@@ -149,7 +152,7 @@ class TipOverGovernorNode(OverridableNode):
             return
         if self._due_stamp is not None and stamp < self._due_stamp:
             self.governor.reset()
-            self._last = None
+            self.decided_at = None
             self._forget_after(stamp)
         self._due_stamp = stamp
         self._due_states += 1
@@ -165,19 +168,19 @@ class TipOverGovernorNode(OverridableNode):
         if self._wanted is None or (silent and not self.channel.looks):
             return
         now = self._time()
-        if silent or self._led or self._last is None or not 0.0 <= now - self._last < AGAIN:
+        if silent or self._led or self.decided_at is None or not 0.0 <= now - self.decided_at < AGAIN:
             self._answer(self._wanted, now)
 
     def _answer_waiting(self) -> None:
         """Lockstep: a command belongs to the instant that it is stamped with; else the k-th to the k-th instant."""
-        while self._waiting and self._has_come(self._waiting[0][1]):
-            volts, stamp = self._waiting.pop(0)
+        while self.waiting and self._has_come(self.waiting[0][1]):
+            volts, stamp = self.waiting.pop(0)
             self._paired = self._paired + 1 if stamp is None else self._due_states
             self._answer(volts, (self.sensing.stamp or 0) / NANO, stamp)
 
     def _forget_after(self, stamp: int) -> None:
         """Drop commands of later instants, ns: time went back, and what they were computed from is no more."""
-        self._waiting = [(volts, own) for volts, own in self._waiting if own is None or own <= stamp]
+        self.waiting = [(volts, own) for volts, own in self.waiting if own is None or own <= stamp]
 
     def _has_come(self, stamp: int | None) -> bool:
         if stamp is None:
@@ -192,16 +195,16 @@ class TipOverGovernorNode(OverridableNode):
         except commands.RefusedError as refused:
             self.refusals.add(refused, time.monotonic())
             self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
-            self._update_diagnostics()
+            self.update_diagnostics()
             return
         self.received += 1
         self.heard = time.monotonic()
         if self.lockstep:
             if stamp is not None:
                 self._forget_after(stamp)
-            self._waiting.append((volts, stamp))
-            if len(self._waiting) > commands.MOST_WAITING:
-                del self._waiting[0]
+            self.waiting.append((volts, stamp))
+            if len(self.waiting) > commands.MOST_WAITING:
+                del self.waiting[0]
                 self._paired += 1
             self._answer_waiting()
         else:
@@ -210,7 +213,7 @@ class TipOverGovernorNode(OverridableNode):
 
     def _answer(self, volts: np.ndarray, now: float, stamp: int | None = None) -> None:
         stays = self._stays(volts)
-        if self._are_overdue():
+        if self.is_overdue():
             self._lead_to_neutral()
             return
         step = self._step_to(now)
@@ -220,14 +223,14 @@ class TipOverGovernorNode(OverridableNode):
             return
         try:
             self._bound_payload()
-            self.verdict = self.governor.govern(np.clip(volts, -self._limits, self._limits), step)
+            self.verdict = self.governor.govern(np.clip(volts, -self.limits, self.limits), step)
         except Exception:  # whatever it is: no output stays where it was
             self._publish(self.governor.neutral(step), stamp)
             raise
         self._publish(self.verdict.volts, stamp)
         self.scale_out.publish(Float64(data=self.verdict.scale))
         if self.lockstep:
-            self._update_diagnostics()
+            self.update_diagnostics()
 
     def _step_to(self, now: float) -> float:
         """Return the time since outputs were given last, s, at a decision at `now` by `_time`.
@@ -235,7 +238,7 @@ class TipOverGovernorNode(OverridableNode):
         What the wall clock has led outputs on since the last decision is not counted again, also where joint states
         that were late come one after another.
         """
-        last, self._last = self._last, now
+        last, self.decided_at = self.decided_at, now
         led, self._led = self._led, 0.0
         if last is not None and not led:
             return max(now - last, 0.0)
@@ -247,7 +250,7 @@ class TipOverGovernorNode(OverridableNode):
         self._led = max(-step, 0.0)
         return max(step, 0.0)
 
-    def _are_overdue(self) -> bool:
+    def is_overdue(self) -> bool:
         """Return whether nothing new of the machine has come for so long that no stop is certified any more."""
         return not self.lockstep and self.sensing.overdue(self.values['lateness'] - LOOK, self._oldest)
 
@@ -321,21 +324,22 @@ class TipOverGovernorNode(OverridableNode):
         """Return whether commands have been coming, and have stopped."""
         return bool(np.isfinite(self.heard)) and time.monotonic() - self.heard > self.values['command_timeout']
 
-    def _watch(self) -> None:
+    def check_timeouts(self) -> None:
         """Realtime: neutral while commands or joint states are silent or late."""
         if not self.lockstep and self.received:
-            blind = self.sensing.stale or self._are_overdue()
+            blind = self.sensing.stale or self.is_overdue()
             if self.silent or self.sensing.stale:
                 self._wait()
             if blind or (self.silent and not self.channel.looks):
                 moving = self.channel.looks or bool(self.governor.output.any())
                 if moving or self._given is None or time.monotonic() - self._given >= WATCH_PERIOD:
                     self._lead_to_neutral()
-        self._update_diagnostics()
+        self.update_diagnostics()
 
     # -- health ------------------------------------------------------------------------------------------------------
 
-    def _update_diagnostics(self) -> None:
+    def update_diagnostics(self) -> None:
+        """Publish /diagnostics where they are due or have changed."""
         now = (self.sensing.stamp or 0) / NANO if self.lockstep else time.monotonic()
         stamp = now if self.lockstep else self.get_clock().now().nanoseconds / NANO
         self.diagnostics.update(now, stamp)

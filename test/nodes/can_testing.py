@@ -119,9 +119,9 @@ def run(node, wires, seconds=0.15, command=None, skip=''):
     for _ in range(round(seconds / STEP)):
         wires.measure(skip)
         if command is not None:
-            node._on_commands(Volts(data=[command, 0.0, 0.0]))
+            node.handle('valve_commands', Volts(data=[command, 0.0, 0.0]))
         wires.time.pass_by(STEP, node)
-        node._turn()
+        node.run_cycle()
         seen.append(wires.volts())
     return [volts for volts in seen if volts is not None]
 

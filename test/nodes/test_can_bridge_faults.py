@@ -206,9 +206,9 @@ def test_a_fault_on_the_bus_disarms_within_its_timeout_and_is_named(setup, fault
     while node.arming.state != 'shadow' or not any(text in message for message in said):
         assert wires.time.now < begin + 3.0, said
         send()
-        node._on_commands(Volts(data=[1.0, 0.0, 0.0]))
+        node.handle('valve_commands', Volts(data=[1.0, 0.0, 0.0]))
         wires.time.pass_by(TURN, node)
-        node._turn()
+        node.run_cycle()
         said = [statuses(array)[subject].message for array in messages[before:]]
     assert node.arming._left - node.receiver.heard[SWING] <= TIMEOUT + 1.01 * TURN, 'no later than the node could look'
     assert statuses(messages[-1])['state'].message.startswith('shadow: ')
@@ -226,7 +226,7 @@ def test_a_bus_off_that_is_over_before_the_node_looks_disarms_too(setup, asks):
     assert node.bus.fault == '', 'a frame has come since'
     if asks:
         ask(node, 'arm')
-    node._turn()
+    node.run_cycle()
     assert node.state_out.last.data == 'shadow: bus off'
     run(node, wires, 0.3, command=0.0)
     assert ask(node, 'arm').success, 'the fault of before counts once'
@@ -243,7 +243,7 @@ def test_a_frame_that_the_bus_did_not_take_disarms_although_it_took_the_next_one
         wires.time.pass_by(0.02, node)
     wires.time.pass_by(0.02, node)
     assert node.bus.send_fault == '', 'a frame has gone out since'
-    node._turn()
+    node.run_cycle()
     assert node.state_out.last.data == 'shadow: the bus cannot be written: no buffer space available'
 
 
@@ -257,11 +257,11 @@ def test_a_computer_that_does_something_else_for_a_while_misses_no_frame_and_dis
             wires.measure()
             wires.time.now += TURN
             if dice.random() < 0.3:  # one thread may be delayed, and the other not
-                node._turn()
-        node._turn()
+                node.run_cycle()
+        node.run_cycle()
         assert node.arming.state == 'limit', node.arming.reason
         wires.time.pass_by(0.0, node)
-        node._turn()
+        node.run_cycle()
         run(node, wires, 0.03, command=1.0)
         assert node.arming.state == 'limit', node.arming.reason
 
@@ -271,7 +271,7 @@ def test_a_bus_that_is_not_read_at_all_disarms(setup):
     for _ in range(50):
         wires.measure()
         wires.time.now += TURN
-        node._turn()
+        node.run_cycle()
     assert node.state_out.last.data == 'shadow: the bus was not read for 0.2 s'
 
 
@@ -288,7 +288,7 @@ def test_one_write_that_was_not_done_in_time_is_of_a_busy_computer_and_two_in_a_
                 patch.setattr(node.bus._bus, 'send', late)
             wires.measure()
             wires.time.pass_by(0.02, node)
-        node._turn()
+        node.run_cycle()
 
     for _ in range(20):
         write(True)
@@ -308,7 +308,7 @@ def test_of_two_bridges_that_are_armed_at_once_neither_commands_and_one_alone_ma
             wires.measure()
             held.pass_by(TURN, *bridges)
             for bridge in bridges:
-                bridge._turn()
+                bridge.run_cycle()
 
     try:
         live(0.25)
@@ -351,7 +351,7 @@ def test_a_hundred_thousand_random_frames_end_nothing_and_give_no_value_out_of_b
         data = dice.randbytes(dice.choice((8, 8, 8, 6, 0, 3, 64)))
         node.bus.received.append(Received(identifier, extended, data, start + fast * k))
         if k % 500 == 499:
-            node._turn()
+            node.run_cycle()
             values = node.receiver.values
             assert all(own.lower <= values[key] <= own.upper for key, own in bounds.items() if key in values)
     counts = node.receiver.rejected

@@ -105,12 +105,12 @@ def test_a_simulated_machine_sends_the_levers_of_its_operator_until_they_end(con
         assert wires.volts() is None
         seen, end = None, time.monotonic() + 30.0
         while seen is None and time.monotonic() < end:
-            node._on_levers(Volts(data=[1.5, 0.0, 0.0]))
+            node.handle('levers', Volts(data=[1.5, 0.0, 0.0]))
             time.sleep(0.02)
             seen = wires.volts()
         assert seen == pytest.approx(1.5)
         assert list(node.commands_out.last.data) == [1.5, 0.0, 0.0]
-        node._on_levers(Volts(data=[np.nan, 0.0, 0.0]))
+        node.handle('levers', Volts(data=[np.nan, 0.0, 0.0]))
         assert list(node.commands_out.last.data) == [1.5, 0.0, 0.0], 'refused'
         time.sleep(0.3)
         wires.volts()
@@ -179,12 +179,12 @@ def test_a_node_that_hangs_sends_neutral_although_its_writing_thread_lives(setup
 
 def test_a_command_of_another_size_is_refused_and_the_last_good_one_stays(setup):
     node, _ = setup
-    node._on_commands(Volts(data=[0.0, 0.0, 0.0]))
-    node._on_commands(Volts(data=[1.0, 0.0, 0.0]))
-    node._on_commands(Volts(data=[1.0]))
+    node.handle('valve_commands', Volts(data=[0.0, 0.0, 0.0]))
+    node.handle('valve_commands', Volts(data=[1.0, 0.0, 0.0]))
+    node.handle('valve_commands', Volts(data=[1.0]))
     other = volts_message(('stick', 'boom', 'swing'))
     other.data = [2.0, 0.0, 0.0]
-    node._on_commands(other)
+    node.handle('valve_commands', other)
     assert node.refusals.counts == {'wrong size': 1, 'other actuators': 1}
     assert list(node.commands_out.last.data) == [1.0, 0.0, 0.0]
     assert node._command[1][0] == 1.0
@@ -306,7 +306,7 @@ def test_a_writing_thread_that_is_held_up_is_a_fault(setup):
     node, wires = setup
     arm_and_command(node, wires)
     node.bus.written -= 1.0
-    node._turn()
+    node.run_cycle()
     assert node.state_out.last.data == 'shadow: the bus takes no frames for 0.5 s'
 
 
@@ -320,8 +320,8 @@ def test_a_bridge_that_ends_leaves_neutral_behind(context, request, tmp_path):
         def turned():
             wires.time.now += 0.01
             wires.measure()
-            node._on_commands(Volts(data=[command, 0.0, 0.0]))
-            node._turn()
+            node.handle('valve_commands', Volts(data=[command, 0.0, 0.0]))
+            node.run_cycle()
             return until()
 
         wait_for(turned)
@@ -357,7 +357,7 @@ def test_frames_of_anything_end_nothing(setup):
         wires.bus.send(can.Message(arbitration_id=identifier, is_extended_id=extended, data=data))
         if k % 100 == 0:
             wires.time.pass_by(STEP, node)
-            node._turn()
+            node.run_cycle()
     found = node.competing.found(wires.time.now)
     assert 'another control unit sends ValveCommands' in found, 'frames of anything, too'
     run(node, wires, 0.3)
@@ -411,7 +411,7 @@ def test_what_is_no_frame_on_a_serial_line_is_skipped_and_frames_after_it_are_us
         end = time.monotonic() + patience(10.0)
         while not node.receiver.taken and time.monotonic() < end:
             time.sleep(0.02)
-            node._turn()
+            node.run_cycle()
         assert node.receiver.values['wheel_load', 'rear_left'] == pytest.approx(100.0)
         assert node.bus.unreadable == 5
         assert node.bus.fault == ''

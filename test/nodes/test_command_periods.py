@@ -53,26 +53,26 @@ class Exchange:
     def __init__(self, dynamics, controller):
         self.dynamics, self.controller = dynamics, controller
         self.states = dynamics.joint_states.publisher = Outbox()
-        dynamics.pacer._begin()
+        dynamics.pacer.start_clock()
 
     def run(self, end):
         """Take turns until a time, or until nothing is left to answer."""
         sent = deque(self.states.messages)
         while sent and self.dynamics.plant.time < end - 1e-9:
             before, self.controller.commands_out.messages = len(self.states.messages), []
-            self.controller._on_joint_states(sent.popleft())
+            self.controller.handle('joint_states', sent.popleft())
             for command in self.controller.commands_out.messages:
-                self.dynamics._on_valve_commands(command)
+                self.dynamics.handle('valve_commands', command)
             sent.extend(self.states.messages[before:])
 
     def raise_the_gate(self):
         first = self.states.messages[0]
-        self.controller._on_joint_states(first)
+        self.controller.handle('joint_states', first)
         goal = Point(positions=[GOAL], velocities=[0.0])
         goal.time_from_start.sec = 1
-        self.controller._on_trajectory(JointTrajectory(joint_names=['hinge'], points=[goal]))
+        self.controller.handle('joint_trajectory', JointTrajectory(joint_names=['hinge'], points=[goal]))
         for command in self.controller.commands_out.messages:
-            self.dynamics._on_valve_commands(command)
+            self.dynamics.handle('valve_commands', command)
         self.states.messages.remove(first)
         self.run(1.3)
 
@@ -110,10 +110,10 @@ def test_volts_from_before_a_reset_do_not_answer_its_first_instant(make):
     late.data = [3.0]
     stamp_volts(late, 100_000_000)
     assert dynamics.put_back() == ''
-    dynamics._on_valve_commands(late)
+    dynamics.handle('valve_commands', late)
     assert dynamics.plant.time == 0.0
     stamp_volts(late, 0)
-    dynamics._on_valve_commands(late)
+    dynamics.handle('valve_commands', late)
     assert dynamics.plant.time == pytest.approx(0.005)
 
 
@@ -127,11 +127,11 @@ def test_motors_in_a_node_refuse_volts_of_another_period(make):
     volts = volts_message(['motor'])
     volts.data = [3.0]
     stamp_volts(volts, 5_000_000)
-    node._on_valve_commands(volts)
+    node.handle('valve_commands', volts)
     assert node.command_refusals.counts == {'wrong period': 1}
     assert node.voltages_received == 0
     stamp_volts(volts, 10_000_000)
-    node._on_valve_commands(volts)
+    node.handle('valve_commands', volts)
     assert node.voltages_received == 1
 
 
@@ -140,8 +140,8 @@ def test_levers_and_other_software_may_command_when_they_like(make):
     volts = volts_message(['motor'])
     volts.data = [3.0]
     stamp_volts(volts, 5_000_000)
-    node._on_valve_commands(volts)
-    node._on_valve_commands(Float64MultiArray(data=[2.0]))
+    node.handle('valve_commands', volts)
+    node.handle('valve_commands', Float64MultiArray(data=[2.0]))
     assert node.voltages_received == 2
 
 

@@ -71,17 +71,17 @@ def play(node, run, rows, pressures=True, states=1, ahead=0.0, reports=REPORTS):
     """Give measurements to a node: IMU at every instant, joint states at most, pressures at every fourth, later."""
     for k in rows:
         time = float(run.time[k])
-        node.sensing._on_imu(imu_message(time, run.angular_velocity[k], run.specific_force[k], None))
+        node.handle('imu', imu_message(time, run.angular_velocity[k], run.specific_force[k], None))
         if k % states == 0:
-            node.sensing._on_joint_states(joint_state(time, run.positions[k], run.velocities[k], effort=()))
+            node.handle('joint_states', joint_state(time, run.positions[k], run.velocities[k], effort=()))
         if pressures and k % reports == 0:
             for line, value in zip(node.payload.estimator.model.lines, run.pressures[k]):
                 node.payload.take_pressure(line, pressure(time + ahead, value))
 
 
 def said(node):
-    node.diagnostics._last = None
-    node._update_diagnostics()
+    node.diagnostics.last_published = None
+    node.update_diagnostics()
     return statuses(node.diagnostics.publisher.last)['payload']
 
 
@@ -178,7 +178,7 @@ def test_without_an_imu_the_rated_payload_holds(make_monitor, dropped):
     assert values_of(said(node))['state'] == 'observed'
     for k in range(len(until(dropped, 1.5)), len(until(dropped, 1.9))):
         time = float(dropped.time[k])
-        node.sensing._on_joint_states(joint_state(time, dropped.positions[k], dropped.velocities[k], effort=()))
+        node.handle('joint_states', joint_state(time, dropped.positions[k], dropped.velocities[k], effort=()))
         for line, value in zip(node.payload.estimator.model.lines, dropped.pressures[k]):
             node.payload.take_pressure(line, pressure(time, value))
     assert node.sensing.monitor.payload == RATED
@@ -261,7 +261,7 @@ def test_time_that_goes_back_begins_anew(make_monitor, dropped):
 def test_joint_states_that_were_overtaken_leave_what_was_weighed(make_monitor, dropped):
     node = make_monitor()
     play(node, dropped, until(dropped, 1.5))
-    node.sensing._on_joint_states(joint_state(1.45, dropped.positions[0], dropped.velocities[0], effort=()))
+    node.handle('joint_states', joint_state(1.45, dropped.positions[0], dropped.velocities[0], effort=()))
     assert node.sensing.monitor.payload == pytest.approx(2400.0, abs=0.01 * LIMIT)
 
 
@@ -276,11 +276,11 @@ def test_a_topic_does_not_overrule_the_estimate(make_monitor):
 
 def test_an_empty_implement_is_told_by_the_service(make_monitor, dropped):
     node = make_monitor()
-    early = node.payload._on_tare(Trigger.Request(), Trigger.Response())
+    early = node.answer('~/tare', Trigger.Request())
     assert not early.success
     assert early.message.startswith('no tare: no imu')
     play(node, dropped, range(len(dropped.time)))
-    done = node.payload._on_tare(Trigger.Request(), Trigger.Response())
+    done = node.answer('~/tare', Trigger.Request())
     assert done.success
     assert node.sensing.monitor.payload == pytest.approx(0.0, abs=3.0)
 
@@ -291,14 +291,14 @@ def test_a_load_is_no_empty_implement(make_monitor, dropped):
     play(node, dropped, until(dropped, 1.9))
     before = node.payload.estimate
     assert before.state == 'observed'
-    refused = node.payload._on_tare(Trigger.Request(), Trigger.Response())
+    refused = node.answer('~/tare', Trigger.Request())
     assert not refused.success
     assert refused.message.startswith('no tare: expected an empty implement, 300 kg at most, found 2')
     assert node.payload.estimate == before
 
 
 def tare(node):
-    return node.payload._on_tare(Trigger.Request(), Trigger.Response())
+    return node.answer('~/tare', Trigger.Request())
 
 
 @pytest.mark.parametrize(('found', 'success'), [(-290.0, True), (-350.0, False)])

@@ -29,7 +29,7 @@ class Robot:
         self.node, self.clock, pacer = node, clock, node.pacer
         self.pacer = pacer
         pacer.schedule.clock = pacer.factor.clock = lambda: clock.now
-        pacer._begin()
+        pacer.start_clock()
         self._read = self.node.grasps._reader('hand')
         self.joint = list(self.node.plant.joints).index(self.node.plant.actuated[-1])
 
@@ -44,14 +44,14 @@ class Robot:
             wrench.header.frame_id = self.node.values['world_frame']
             wrench.header.stamp = stamp_of(self.node.plant.time)
             self._read(wrench)
-            self.pacer._go_on()
-            self.pacer._watch()
+            self.pacer.advance_due()
+            self.pacer.check_timeouts()
 
     def command(self, more: float = 0.02) -> None:
         """Efforts that hold the joints, and `more` on one of them, N m."""
         efforts = self.node.plant.holding_efforts().copy()
         efforts[self.joint] += more
-        self.node._on_joint_command(JointState(name=list(self.node.plant.joints), effort=efforts.tolist()))
+        self.node.handle('joint_command', JointState(name=list(self.node.plant.joints), effort=efforts.tolist()))
 
     def status(self) -> Any:
         self.node.diagnostics.update(math.inf, 0.0)

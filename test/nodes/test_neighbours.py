@@ -247,7 +247,7 @@ def test_a_follower_of_a_simulation_ends_where_a_second_source_stays(context, ot
 def test_a_running_simulation_reports_a_second_source_by_its_name(context, other):
     node = dynamics(context)
     node.pacer.started = True
-    node.pacer._watch = lambda: None
+    node.pacer.check_timeouts = lambda: None
     driver = Node('driver', context=other)
     driver.create_publisher(JointState, 'joint_states', QoSProfile(depth=10))
     until(lambda: node.neighbours.is_mixed and '/driver' in node.neighbours.problem, node)

@@ -39,7 +39,7 @@ def make(context: Any) -> Any:
     def object_node(**parameters: Any) -> ObjectNode:
         values = {'team': 'team_bar', 'mode': 'lockstep', **parameters}
         node = ObjectNode(context=context, parameter_overrides=[Parameter(k, value=v) for k, v in values.items()])
-        node._wrenches = {name: Outbox() for name in node._wrenches}
+        node.wrenches_out = {name: Outbox() for name in node.wrenches_out}
         node.events.publisher, node.diagnostics.publisher = Outbox(), Outbox()
         return node
 
@@ -53,20 +53,20 @@ def tell(node: ObjectNode, now: int, only: str = '', offset: float = 0.0) -> Non
             msg = state_message('odom', 'hand')
             place = own.grasp.position + np.array([offset, 0.0, 0.0])
             write_state(msg, HandState(place, own.grasp.rotation, np.zeros(3), np.zeros(3)), now)
-            node._on_state(own, msg)
+            node.handle(f'{own.grasp.robot}/grasp_states/{own.grasp.hand}', msg)
             msg = mobility_message(own.size)
             write_mobility(msg, HandMobility(np.zeros((own.size, own.size)), np.zeros(own.size)), now)
-            node._on_mobility(own, msg)
+            node.handle(f'{own.grasp.robot}/grasp_mobility/{own.grasp.hand}', msg)
 
 
 def test_every_hand_gets_its_wrench_when_all_hands_are_known(make: Any) -> None:
     node = make()
     tell(node, 0, only='left')
-    assert all(not box.messages for box in node._wrenches.values())
+    assert all(not box.messages for box in node.wrenches_out.values())
     tell(node, 0, only='right')
     tell(node, STEP)
     forces = []
-    for box in node._wrenches.values():
+    for box in node.wrenches_out.values():
         assert [nanoseconds_of_stamp(msg.header.stamp) for msg in box.messages] == [0, STEP]
         assert box.last.header.frame_id == 'odom'
         forces.append(box.last.wrench.force.z)
@@ -81,19 +81,19 @@ def test_a_robot_that_has_ended_before_the_first_instant_ends_the_node_with_its_
     ended.note_ended(tmp_path / 'ended', '/other/dynamics_node', 'exit code 1')
     ended.note_ended(tmp_path / 'ended', '/recorder_node', 'exit code 1: the bag exists')
     ended.note_ended(tmp_path / 'ended', '/left/viewer_node', 'exit code 1: the port is taken')
-    node._watch()
+    node.check_timeouts()
     ended.note_ended(tmp_path / 'ended', '/right/dynamics_node', "exit code 1: parameter 'robot'")
     with pytest.raises(RunFailed, match=r"^right/dynamics_node, .* has ended: exit code 1: parameter 'robot'$"):
-        node._watch()
+        node.check_timeouts()
     tell(node, 0)
-    node._watch()  # later every robot holds its joints instead
+    node.check_timeouts()  # later every robot holds its joints instead
 
 
 def test_an_instant_that_comes_again_gets_the_same_answer(make: Any) -> None:
     node = make()
     tell(node, 0)
     tell(node, STEP)
-    box = node._wrenches['left_end']
+    box = node.wrenches_out['left_end']
     before = box.last
     tell(node, STEP, only='left')
     assert len(box.messages) > 2
@@ -114,7 +114,7 @@ def test_robots_with_another_period_stop_the_team(make: Any) -> None:
     tell(node, 0)
     tell(node, 3 * STEP)
     assert node.stopped == 'expected robots with exchange_period 0.005 s, found 0.015 s'
-    assert node._wrenches == {}
+    assert node.wrenches_out == {}
 
 
 def test_a_robot_that_is_gone_stops_the_team_within_its_timeout(make: Any) -> None:
@@ -122,11 +122,11 @@ def test_a_robot_that_is_gone_stops_the_team_within_its_timeout(make: Any) -> No
     node = make(mode='realtime')
     tell(node, 0)
     tell(node, STEP, only='left')
-    node._look_for_gone_robots(0.1)
+    node.stop_without_robots(0.1)
     assert not node.stopped
-    node._look_for_gone_robots(0.21)
+    node.stop_without_robots(0.21)
     assert node.stopped == 'no motion of right since 0.21 s'
-    assert node._wrenches == {}
+    assert node.wrenches_out == {}
     status = node.diagnostics.publisher.last.status[0]
     level = status.level[0] if isinstance(status.level, bytes) else status.level
     assert level == ERROR
@@ -139,7 +139,7 @@ def test_in_lockstep_time_stands_still_without_a_robot(make: Any) -> None:
     node = make()
     tell(node, 0)
     tell(node, STEP, only='left')
-    node._look_for_gone_robots(100.0)
+    node.stop_without_robots(100.0)
     assert not node.stopped
     tell(node, STEP, only='right')
     assert node.instant == STEP
@@ -150,7 +150,7 @@ def test_a_state_that_is_no_number_is_refused_and_counted(make: Any) -> None:
     own = next(iter(node.hands.values()))
     msg = state_message('odom', 'hand')
     msg.pose.pose.position.x = float('nan')
-    node._on_state(own, msg)
+    node.handle(f'{own.grasp.robot}/grasp_states/{own.grasp.hand}', msg)
     assert node.refusals.counts == {'not finite': 1}
     assert own.moved == -1
 
@@ -160,7 +160,7 @@ def test_an_object_of_finite_elements_is_held_and_drawn_as_its_surface_in_the_co
     node.reports._markers = Outbox()
     for k in range(3):
         tell(node, k * STEP)
-    pulls = [box.last.wrench.force.z for box in node._wrenches.values()]
+    pulls = [box.last.wrench.force.z for box in node.wrenches_out.values()]
     assert len(pulls) == 4
     assert sum(pulls) == pytest.approx(-2.4 * 9.81, rel=1e-6)
     (marker,) = node.reports._markers.last.markers
@@ -185,7 +185,7 @@ def test_a_fixed_grasp_gets_force_and_torque_and_slips_off_beyond_its_torque(mak
     node = make(team=str(file))
     tell(node, 0)
     tell(node, STEP)
-    left, right = (box.last.wrench for box in node._wrenches.values())
+    left, right = (box.last.wrench for box in node.wrenches_out.values())
     assert left.force.z + right.force.z == pytest.approx(-WEIGHT, rel=1e-6)
     assert left.torque.y == pytest.approx(-right.torque.y, rel=1e-6)
     assert left.torque.y == pytest.approx(WEIGHT * 0.6 / 12.0, rel=0.05)
@@ -194,7 +194,7 @@ def test_a_fixed_grasp_gets_force_and_torque_and_slips_off_beyond_its_torque(mak
     node = make(team=str(file))
     tell(node, 0)
     assert node.objects['bar'].released == {0}
-    assert node._wrenches['left_end'].last.wrench.torque.y == 0.0
+    assert node.wrenches_out['left_end'].last.wrench.torque.y == 0.0
     assert node._health().level == ERROR
 
 
@@ -206,12 +206,12 @@ def test_hands_in_one_place_stop_the_team_and_not_the_node(make: Any, at_once: b
     for own in node.hands.values():
         msg = state_message('odom', 'hand')
         write_state(msg, HandState(np.ones(3), np.eye(3), np.zeros(3), np.zeros(3)), 0 if at_once else STEP)
-        node._on_state(own, msg)
+        node.handle(f'{own.grasp.robot}/grasp_states/{own.grasp.hand}', msg)
         msg = mobility_message()
         write_mobility(msg, FIXED, 0 if at_once else STEP)
-        node._on_mobility(own, msg)
+        node.handle(f'{own.grasp.robot}/grasp_mobility/{own.grasp.hand}', msg)
     assert node.stopped.startswith('plate: ')
-    assert node._wrenches == {}
+    assert node.wrenches_out == {}
     assert node._health().level == ERROR
 
 
@@ -228,11 +228,11 @@ def test_no_motion_of_hands_ends_the_node(make: Any, seed: int) -> None:
             place = own.grasp.position + size * random.normal(size=3)
             motion = HandState(place, turn * np.linalg.det(turn), size * random.normal(size=3), random.normal(size=3))
             write_state(msg, motion, k * STEP)
-            node._on_state(own, msg)
+            node.handle(f'{own.grasp.robot}/grasp_states/{own.grasp.hand}', msg)
             root = random.normal(size=(3, 3))
             msg = mobility_message()
             write_mobility(msg, HandMobility(root @ root.T, size * random.normal(size=3)), k * STEP)
-            node._on_mobility(own, msg)
+            node.handle(f'{own.grasp.robot}/grasp_mobility/{own.grasp.hand}', msg)
     if node.stopped:
         assert node.stopped.startswith('plate: ')
     else:

@@ -88,7 +88,7 @@ def start(wall: Wall, mode: str = 'realtime', **options: Any) -> tuple[Stub, pac
     pacer.schedule.clock = pacer.factor.clock = wall
     pacer.start()
     if not pacer.started:
-        pacer._begin()
+        pacer.start_clock()
     return node, pacer
 
 
@@ -96,8 +96,8 @@ def pass_time(wall: Wall, pacer: pacing.Pacer, seconds: float, step: float = 0.0
     """Let the wall clock go on, with the looks that timers would take."""
     for _ in range(round(seconds / step)):
         wall.now += step
-        pacer._go_on()
-        pacer._watch()
+        pacer.advance_due()
+        pacer.check_timeouts()
 
 
 def test_time_stands_still_without_the_command_of_its_instant_however_late_it_is(wall: Wall) -> None:
@@ -115,7 +115,7 @@ def test_simulated_time_is_never_ahead_of_the_wall_clock(wall: Wall) -> None:
     began = wall.now
     for _ in range(500):
         wall.now += 0.0007
-        pacer._go_on()
+        pacer.advance_due()
         assert node.plant.time <= wall.now - began + 1e-9
         if not pacer.has_command():
             pacer.commanded()
@@ -270,7 +270,7 @@ def test_a_pause_forgets_the_factor_and_its_time_on_the_wall_is_not_lost(wall: W
     pacer.commanded()
     pacer.pause(False)
     wall.now += PERIOD
-    pacer._go_on()
+    pacer.advance_due()
     assert (pacer.schedule.lost, pacer.schedule.missed) == (lost, missed)
 
 
@@ -351,7 +351,7 @@ def test_in_lockstep_the_end_of_who_is_waited_for_ends_the_run(
     pacer = pacing.Pacer(node)
     pacer.readiness.subscriptions = lambda: frozenset(node.subscriptions)  # type: ignore[method-assign]
     pacer.start()
-    pacer._begin()
+    pacer.start_clock()
     ended.note_ended(tmp_path / 'ended', '/hydraulics', 'killed by SIGKILL')
     if mode == 'realtime':
         pass_time(wall, pacer, LOCKSTEP_PATIENCE + 1.0)
@@ -372,12 +372,12 @@ def test_time_begins_when_the_partners_are_ready_and_not_before(wall: Wall) -> N
     pacer.readiness.subscriptions = lambda: frozenset(node.subscriptions)  # type: ignore[method-assign]
     pacer.start()
     for _ in range(3):
-        pacer._watch()
+        pacer.check_timeouts()
     assert not pacer.started
     assert node.announced == []
     assert len(updates) == 3
     ready = True
-    pacer._watch()
+    pacer.check_timeouts()
     assert pacer.started
     assert node.announced == [0.0]
 
@@ -414,7 +414,7 @@ def test_as_fast_as_it_goes_without_a_partner_the_joints_are_held_from_the_start
         node.advance = lambda: False  # type: ignore[method-assign]
         pacer = pacing.Pacer(node)
         pacer.schedule.clock = pacer.factor.clock = wall
-        pacer._begin()
+        pacer.start_clock()
         assert node.held == held
 
 
@@ -436,21 +436,21 @@ def test_a_restart_announces_the_first_instant_again_and_waits_for_its_command(w
 
 def test_the_process_ends_a_moment_after_the_run_and_a_restart_calls_that_off(wall: Wall) -> None:
     node, pacer = start(wall, 'lockstep')
-    pacer._watch()
+    pacer.check_timeouts()
     node.finished = True
-    pacer._watch()
+    pacer.check_timeouts()
     wall.now += pacing.FLUSH_TIME - 0.01
-    pacer._watch()
+    pacer.check_timeouts()
     node.finished = False
     pacer.restart()
     node.finished = True
     wall.now += 10.0
-    pacer._watch()
+    pacer.check_timeouts()
     wall.now += pacing.FLUSH_TIME - 0.01
-    pacer._watch()
+    pacer.check_timeouts()
     wall.now += 0.02
     with pytest.raises(RunOver):
-        pacer._watch()
+        pacer.check_timeouts()
     assert pacing.FLUSH_TIME == 0.5
 
 
@@ -459,12 +459,12 @@ def test_beside_a_recorder_in_the_same_process_the_end_follows_sooner(wall: Wall
     node.context = SimpleNamespace(local=object())  # type: ignore[attr-defined]
     pacer = pacing.Pacer(node)
     pacer.started = node.finished = True
-    pacer._watch()
+    pacer.check_timeouts()
     wall.now += pacing.COMPOSED_FLUSH_TIME - 0.01
-    pacer._watch()
+    pacer.check_timeouts()
     wall.now += 0.02
     with pytest.raises(RunOver):
-        pacer._watch()
+        pacer.check_timeouts()
     assert pacing.COMPOSED_FLUSH_TIME == 0.1
 
 
@@ -489,9 +489,9 @@ def test_a_run_that_waits_for_nothing_lets_other_callbacks_in(wall: Wall) -> Non
     node.advance = slow  # type: ignore[method-assign]
     pacer = pacing.Pacer(node)
     pacer.start()
-    pacer._begin()
+    pacer.start_clock()
     assert node.plant.time == pytest.approx(pacing.MOST_AT_ONCE, abs=2 * PERIOD)
-    pacer._go_on()
+    pacer.advance_due()
     assert node.plant.time == pytest.approx(2 * pacing.MOST_AT_ONCE, abs=4 * PERIOD)
 
 
@@ -562,5 +562,5 @@ def test_diagnostics_follow_the_wall_clock_in_real_time_and_simulated_time_in_lo
 
     node.update_diagnostics = lambda: count('own')  # type: ignore[method-assign]
     node.report_silence = lambda: count('walls')  # type: ignore[method-assign]
-    pacer._watch()
+    pacer.check_timeouts()
     assert calls == {'own': own, 'walls': walls}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from domains import next_domain
 
+from dyn_nodes.measures import MEASURES
 from dyn_nodes.middleware import Context, Parameter, init, message
 from dyn_nodes.nodes.controller_node import ControllerNode
 from dyn_nodes.nodes.parameters import ParameterError
@@ -30,10 +31,10 @@ class Bench:
     def reach(self, time: float, share: float | None = 0.1) -> tuple[float, float]:
         """Let time go on to an instant, with a report where there is a share of the load; volts of boom and stick."""
         if share is not None:
-            self.node.watch._on_measure(Float64(data=share))
+            self.node.handle(f'stability/{MEASURES[self.node.watch.task.on.watched].topic}', Float64(data=share))
         msg = JointState(name=list(START), position=list(START.values()), velocity=[0.0] * 3, effort=[0.0] * 3)
         msg.header.stamp = stamp_of(time)
-        self.node._on_joint_states(msg)
+        self.node.handle('joint_states', msg)
         names = [actuator.name for actuator in self.node.motion.tracker.actuators]
         volts = dict(zip(names, self.sent[-1]))
         return volts['boom'], volts['stick']
@@ -45,7 +46,7 @@ class Bench:
 
     def event(self, kind: str, time: str) -> None:
         status = DiagnosticStatus(name=f'dynamics_node: {kind}', values=[KeyValue(key='time', value=time)])
-        self.node.watch._on_event(status)
+        self.node.handle('events', status)
 
     def health(self):
         return self.node.watch.health()
@@ -105,7 +106,7 @@ def test_a_silent_machine_stops_the_reach_and_health_says_why(bench):
 def lose_states(own: Bench) -> None:
     """Joint states stop for longer than `command_timeout`, by the wall clock."""
     own.node.heard -= 100.0
-    own.node._watch()
+    own.node.check_timeouts()
     assert own.sent[-1] == [0.0, 0.0, 0.0]
 
 

@@ -19,14 +19,14 @@ JointState = message('sensor_msgs/msg/JointState')
 @pytest.fixture
 def node(make_node):
     made = make_node(DynamicsNode, machine='four_bar')
-    made.pacer._begin()
+    made.pacer.start_clock()
     return made
 
 
 def answer(node, effort, stamp=None):
     reply = JointState(name=['crank_joint'], effort=[effort])
     reply.header.stamp = stamp_of(node.plant.time if stamp is None else stamp)
-    node._on_joint_command(reply)
+    node.handle('joint_command', reply)
 
 
 def test_time_goes_on_with_the_joints_held_when_an_effort_is_beyond_its_limit(node):

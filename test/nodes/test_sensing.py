@@ -83,10 +83,14 @@ class Node:
     def __init__(self, simulated=False):
         self.subscriptions, self.simulated, self.warnings = {}, simulated, []
         self.order, self.services, self.time = [], {}, 0.0
+        self.handlers = {}
 
     def create_subscription(self, kind, topic, callback, qos):
         self.order.append(topic)
-        self.subscriptions[topic] = qos
+        self.subscriptions[topic], self.handlers[topic] = qos, callback
+
+    def handle(self, topic, msg):
+        self.handlers[topic](msg)
 
     def create_service(self, kind, name, callback):
         self.services[name] = callback
@@ -124,11 +128,11 @@ def make(machine, monkeypatch):
 
 
 def state(sensing, at, positions=POSITIONS, velocity=(0.0, 0.1, 0.2)):
-    sensing._on_joint_states(joint_state(at, positions, velocity=velocity))
+    sensing.node.handle('joint_states', joint_state(at, positions, velocity=velocity))
 
 
 def imu(sensing, at, **fields):
-    sensing._on_imu(imu_message(at, **fields))
+    sensing.node.handle('imu', imu_message(at, **fields))
 
 
 def test_the_imu_is_subscribed_to_first_and_not_at_all_where_it_is_off(make):
@@ -217,15 +221,15 @@ def test_states_that_come_too_soon_are_passed_over(make):
 def test_time_that_goes_back_is_counted_and_later_measurements_of_the_imu_are_dropped(make, lockstep):
     sensing = make(lockstep=lockstep, filter_period=0.01)
     state(sensing, 11.1)
-    sensing._waiting = [(0.5, 'kept', 'kept', None), (6.0, 'of before', 'of before', None)]
+    sensing.waiting = [(0.5, 'kept', 'kept', None), (6.0, 'of before', 'of before', None)]
     state(sensing, 1.0)
     assert sensing.restarts == 1
     assert sensing.received == 2
-    assert [entry[0] for entry in sensing._waiting] in ([], [0.5])
-    assert sensing._state_period == 0.0
+    assert [entry[0] for entry in sensing.waiting] in ([], [0.5])
+    assert sensing.state_period == 0.0
     state(sensing, 1.01)
     assert sensing.restarts == 1
-    assert sensing._state_period == pytest.approx(0.01)
+    assert sensing.state_period == pytest.approx(0.01)
 
 
 def test_joint_states_that_were_overtaken_are_refused_and_a_clock_that_was_set_back_is_not(make):
@@ -394,11 +398,11 @@ def test_an_imu_whose_time_goes_back_forgets_what_is_later(make):
     state(sensing, 0.01)
     for at in (0.5, 0.6):
         imu(sensing, at)
-    assert [entry[0] for entry in sensing._waiting] == [0.5, 0.6]
+    assert [entry[0] for entry in sensing.waiting] == [0.5, 0.6]
     imu(sensing, 0.015)
-    assert sensing._waiting == []
+    assert sensing.waiting == []
     assert sensing.monitor.order[-1] == ('imu', 0.015)
-    assert sensing._imu_period == pytest.approx(0.1)  # time that goes back has no period
+    assert sensing.imu_period == pytest.approx(0.1)  # time that goes back has no period
 
 
 def test_in_lockstep_an_imu_of_before_time_went_back_keeps_none_of_the_later_ones_waiting(make):
@@ -411,7 +415,7 @@ def test_in_lockstep_an_imu_of_before_time_went_back_keeps_none_of_the_later_one
         state(sensing, 0.01 * (k + 1))
     assert sensing.monitor.order[-2:] == [('imu', 0.02), ('joints', 0.03)]
     assert sensing.imu_received == 3
-    assert sensing._waiting == []
+    assert sensing.waiting == []
 
 
 def test_orientation_is_passed_on_unless_the_message_says_that_it_has_none(make):
@@ -449,10 +453,10 @@ def test_in_lockstep_every_state_is_answered_though_not_all_are_used(make):
 
 def test_no_more_of_the_imu_waits_than_for_ten_seconds(make):
     sensing = make(lockstep=True)
-    sensing._waiting = [(1e-3 * k, (0.0,) * 3, (0.0,) * 3, None) for k in range(MOST_WAITING)]
+    sensing.waiting = [(1e-3 * k, (0.0,) * 3, (0.0,) * 3, None) for k in range(MOST_WAITING)]
     imu(sensing, 20.0)
-    assert len(sensing._waiting) == MOST_WAITING
-    assert (sensing._waiting[0][0], sensing._waiting[-1][0]) == (1e-3, 20.0)
+    assert len(sensing.waiting) == MOST_WAITING
+    assert (sensing.waiting[0][0], sensing.waiting[-1][0]) == (1e-3, 20.0)
 
 
 @pytest.mark.parametrize('what', ['omega', 'force', 'orientation'])
@@ -478,7 +482,7 @@ def test_an_imu_beyond_any_machine_is_refused(make, what):
 def test_an_imu_that_does_not_measure_what_is_needed_is_refused(make, what):
     sensing, msg = make(), imu_message(0.0)
     getattr(msg, f'{what}_covariance')[0] = -1.0
-    sensing._on_imu(msg)
+    sensing.node.handle('imu', msg)
     assert sensing.refusals.counts == {'missing quantity': 1}
     assert sensing.monitor.given == []
 
@@ -578,7 +582,7 @@ def test_a_payload_that_nobody_gave_is_named_and_a_warning_on_a_real_machine(mak
     health = sensing.payload_health()
     assert health.level == (OK if simulated else WARN)
     assert '1000 kg of the machine file' in health.text
-    sensing._on_payload(Float64(data=2000.0))
+    sensing.node.handle('payload', Float64(data=2000.0))
     assert (sensing.payload_health().level, sensing.payload_health().text) == (OK, '2000 kg')
     assert make(simulated=simulated, payload=0.0).payload_health().text == '0 kg'
 
@@ -692,9 +696,9 @@ def test_health_of_an_imu_that_is_required(make):
 
 def test_a_payload_of_the_topic_is_checked(make):
     sensing = make()
-    sensing._on_payload(Float64(data=500.0))
+    sensing.node.handle('payload', Float64(data=500.0))
     assert sensing.monitor.payload == 500.0
-    sensing._on_payload(Float64(data=-1.0))
+    sensing.node.handle('payload', Float64(data=-1.0))
     assert sensing.monitor.payload == 500.0
     assert sensing.refusals.counts == {'payload': 1}
 

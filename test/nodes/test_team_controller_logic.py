@@ -66,11 +66,11 @@ class Robots:
                 point, turn = own.robot.hand_pose(state.q)
                 hand = state_message('odom', 'hand')
                 write_state(hand, HandState(point, turn, here.rate[:3], np.zeros(3)), now)
-                link._on_hand(hand)
+                self.node.handle(f'{link.name}/grasp_states/{link.holder.hand}', hand)
                 msg = JointState(name=list(own.joints), position=state.q[own.places].tolist())
                 msg.velocity, msg.effort = state.u.tolist(), [0.0] * 5
                 msg.header.stamp = stamp_at(now)
-                link._on_joint_states(msg)
+                self.node.handle(f'{link.name}/joint_states', msg)
 
     def go(self, seconds: float) -> None:
         for _ in range(round(seconds / PERIOD)):
@@ -86,7 +86,7 @@ class Robots:
     def slip(self, grasp: str, time: float, kind: str = 'slip_off') -> None:
         values = {'time': f'{time:.9f}', 'grasp': grasp}
         text = f'{grasp} slips off'
-        self.node._on_event(status_message(self.node, kind, Health(WARN, text, values)))
+        self.node.handle('events', status_message(self.node, kind, Health(WARN, text, values)))
 
     def middle(self) -> np.ndarray:
         return self.state.nodes.mean(axis=0)
@@ -179,7 +179,7 @@ def test_a_slip_at_a_time_that_cannot_be_stops_the_carrying_too(make: Any, time:
     robots = Robots(node)
     robots.go(2 * PERIOD)
     details = {'time': time, 'grasp': 'right_end'}
-    node._on_event(status_message(node, 'slip_off', Health(WARN, 'right_end slips off', details)))
+    node.handle('events', status_message(node, 'slip_off', Health(WARN, 'right_end slips off', details)))
     robots.go(6 * PERIOD)
     assert any(node.carrying.free)
 
@@ -201,9 +201,9 @@ def test_a_robot_that_is_gone_ends_the_commands_of_all(make: Any, monkeypatch: A
     robots.go(0.3)
     monkeypatch.setattr('dyn_nodes.nodes.team_links.RobotLink.is_held', property(lambda own: True))
     robots.tell(only='left')
-    node._look_for_gone_partners(0.19)
+    node.stop_without_partners(0.19)
     assert not node.ended
-    node._look_for_gone_partners(waited)
+    node.stop_without_partners(waited)
     assert node.ended == f'no states of right since {waited:.2f} s'
     counts = [len(link.commands.messages) for link in node.links]
     robots.tell()
@@ -216,7 +216,7 @@ def test_robots_that_all_wait_for_the_object_are_not_given_up(make: Any, monkeyp
     node = make(mode='realtime')
     Robots(node).go(2 * PERIOD)
     monkeypatch.setattr('dyn_nodes.nodes.team_links.RobotLink.is_held', property(lambda own: True))
-    node._look_for_gone_partners(60.0)
+    node.stop_without_partners(60.0)
     assert not node.ended
 
 
@@ -224,7 +224,7 @@ def test_an_object_that_is_gone_ends_the_commands(make: Any, monkeypatch: Any) -
     node = make(mode='realtime')
     Robots(node).go(2 * PERIOD)
     monkeypatch.setattr('dyn_nodes.nodes.team_links.RobotLink.is_held', property(lambda own: False))
-    node._look_for_gone_partners(0.0)
+    node.stop_without_partners(0.0)
     assert node.ended == 'no wrenches of bar'
 
 
@@ -270,21 +270,21 @@ def test_the_object_goes_to_a_goal_from_rest_alone(make: Any) -> None:
     robots = Robots(node)
     goal = PoseStamped()
     goal.pose.position.x, goal.pose.position.y = 0.1, 0.3
-    node._on_goal(goal)
+    node.handle('object_goal', goal)
     assert 'expected a team at rest' in node.refusals.last
     robots.go(0.2)
     goal.header.frame_id = 'base_link'
-    node._on_goal(goal)
+    node.handle('object_goal', goal)
     assert "header.frame_id: expected 'odom'" in node.refusals.last
     goal.header.frame_id = 'odom'
-    node._on_goal(goal)
+    node.handle('object_goal', goal)
     assert node.goals == 1
     robots.go(0.1)
-    node._on_goal(goal)
+    node.handle('object_goal', goal)
     assert node.refusals.last == 'object_goal: expected a team at rest, found: carrying'
     robots.go(node.carrying.plan.ends - node.time + 0.5)
     assert robots.middle()[:2] == pytest.approx((0.1, 0.3), abs=1e-3)
-    node._on_goal(goal)
+    node.handle('object_goal', goal)
     assert 'expected another pose than the one at the start' in node.refusals.last
 
 
@@ -292,7 +292,7 @@ def test_it_stops_on_request(make: Any) -> None:
     node = make(**{**LINE, 'path.length': 2.0})
     robots = Robots(node)
     robots.go(0.8)
-    answer = node._on_stop(None, type('Answer', (), {})())
+    answer = node.answer('~/stop', None)
     assert answer.success
     robots.go(1.5)
     assert states(node)[-1] == 'stopped: stopped by request'
@@ -303,13 +303,13 @@ def test_the_squeeze_can_be_set_at_rest(make: Any) -> None:
     node = make(**LINE)
     robots = Robots(node)
     robots.go(0.3)
-    refused = node._on_parameters([Parameter('squeeze', value=8.0)])
+    refused = node.set_parameters([Parameter('squeeze', value=8.0)])[0]
     assert not refused.successful
     assert refused.reason == 'squeeze: expected a team at rest'
     node = make()
     robots = Robots(node)
     robots.go(0.3)
-    assert node._on_parameters([Parameter('squeeze', value=8.0)]).successful
+    assert node.set_parameters([Parameter('squeeze', value=8.0)])[0].successful
     robots.go(1.0)
     forces = robots.team.rates(robots.state, [np.array(link.commands.last.effort) for link in node.links])[3]
     assert (forces[0, 0] - forces[1, 0]) / 2.0 == pytest.approx(8.0, rel=1e-3)
@@ -329,10 +329,10 @@ def test_time_that_goes_back_begins_the_path_again(make: Any) -> None:
 def test_states_that_are_no_numbers_are_refused_and_counted(make: Any) -> None:
     node = make()
     msg = JointState(name=list(node.links[0].holder.joints), position=[float('nan')] * 5, velocity=[0.0] * 5)
-    node.links[0]._on_joint_states(msg)
+    node.handle(f'{node.links[0].name}/joint_states', msg)
     hand = state_message('odom', 'hand')
     hand.pose.pose.position.x = float('inf')
-    node.links[1]._on_hand(hand)
+    node.handle(f'{node.links[1].name}/grasp_states/{node.links[1].holder.hand}', hand)
     assert node.state_refusals.counts == {'not finite': 2}
     assert 'left/grasp_states' not in node.state_refusals.last
     assert all(link.instant == -1 for link in node.links)
@@ -342,11 +342,11 @@ def test_the_end_of_the_run_is_no_loss_of_partners(make: Any, monkeypatch: Any) 
     node = make(mode='realtime', duration=0.05)
     monkeypatch.setattr('dyn_nodes.nodes.team_links.RobotLink.is_held', property(lambda own: False))
     Robots(node).go(0.055)
-    node._watch()
+    node.check_timeouts()
     assert not node.ended
     node._since -= 1.0
     with pytest.raises(RunOver):
-        node._watch()
+        node.check_timeouts()
 
 
 @pytest.mark.parametrize(
