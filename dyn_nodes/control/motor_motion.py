@@ -75,7 +75,7 @@ class MotorMotion:
     ) -> None:
         self.servo = MotorServo(machine, motors, hold, drives)
         self.loop = MotorLoop(self.servo, bandwidth, damping_ratio)
-        self._reference = PositionMotion(self.law.joint_names)
+        self.reference = PositionMotion(self.law.joint_names)
 
     @property
     def law(self) -> MotorLaw:
@@ -95,19 +95,19 @@ class MotorMotion:
     def restart(self, positions: Array) -> None:
         """Hold the joints at these positions (n,)."""
         self.servo.drives.restart()
-        self._reference.restart(positions)
+        self.reference.restart(positions)
 
     def follow(self, trajectory: JointTrajectory, time: float, positions: Array, velocities: Array) -> None:
         """Follow a trajectory from now on. Raises ValueError for other joints."""
-        self._reference.follow(trajectory, time, positions, velocities)
+        self.reference.follow(trajectory, time, positions, velocities)
 
     def interrupt(self, time: float, positions: Array) -> bool:
         """Stop a trajectory where the joints are; return whether there was one."""
-        return self._reference.interrupt(time, positions)
+        return self.reference.interrupt(time, positions)
 
     def phase(self, time: float) -> str:
         """Return the name of what is going on."""
-        return self._reference.phase(time)
+        return self.reference.phase(time)
 
     def voltages(
         self, time: float, positions: ArrayLike, velocities: ArrayLike, efforts: ArrayLike | None = None
@@ -123,5 +123,5 @@ class MotorMotion:
         Raises:
             OpenLoopError: closed loops that do not close at these positions.
         """
-        reference, ahead = self._reference.sample(time), self._reference.sample(time + self.servo.hold)
+        reference, ahead = self.reference.sample(time), self.reference.sample(time + self.servo.hold)
         return self.loop.voltages(reference, ahead, positions, velocities)

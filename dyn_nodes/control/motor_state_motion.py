@@ -93,7 +93,7 @@ class MotorStateMotion:
 
     def __init__(self, machine: Machine, motors: Sequence[Actuator], law: StateLaw, hold: float) -> None:
         self.model, self.state_law, self.hold = MotorModel(machine, motors), law, hold
-        self._reference = PositionMotion(self.joint_names)
+        self.reference = PositionMotion(self.joint_names)
         self._passive = tuple(name for name in self.joint_names if name not in self.law.joint_names)
         start = initial_positions(machine)
         self._home = np.array([start.get(name, 0.0) for name in self.joint_names])
@@ -114,7 +114,7 @@ class MotorStateMotion:
         """Hold the joints at these positions (n,); at those of the machine file where a joint has no motor."""
         held = self._home if self._passive else positions
         self._take_gain(held)
-        self._reference.restart(held)
+        self.reference.restart(held)
 
     def _take_gain(self, positions: Array) -> None:
         self.gain = self.state_law.gain(self.model, positions, self.hold)
@@ -128,16 +128,16 @@ class MotorStateMotion:
         """
         if self._passive:
             raise ValueError(f'expected a motor on every joint, found none on {", ".join(self._passive)}')
-        self._reference.follow(trajectory, time, positions, velocities)
+        self.reference.follow(trajectory, time, positions, velocities)
         self._take_gain(trajectory.for_joints(self.joint_names).positions[-1])
 
     def interrupt(self, time: float, positions: Array) -> bool:
         """Stop a trajectory where the joints are; return whether there was one."""
-        return self._reference.interrupt(time, positions)
+        return self.reference.interrupt(time, positions)
 
     def phase(self, time: float) -> str:
         """Return the name of what is going on."""
-        return self._reference.phase(time)
+        return self.reference.phase(time)
 
     def voltages(self, time: float, positions: ArrayLike, velocities: ArrayLike, efforts: ArrayLike | None) -> Array:
         """Return one voltage per motor (m,), within the limits, V. Needs `restart` first.
@@ -158,6 +158,6 @@ class MotorStateMotion:
         return self._feedback.inputs(self._nominal(time + 0.5 * self.hold)[2], deviation)
 
     def _nominal(self, time: float) -> tuple[JointReference, Array, Array]:
-        now, ahead = self._reference.sample(time), self._reference.sample(time + self.hold)
+        now, ahead = self.reference.sample(time), self.reference.sample(time + self.hold)
         jerk = (ahead.acceleration - now.acceleration) / self.hold
         return now, *self.model.nominal(now.position, now.velocity, now.acceleration, jerk)

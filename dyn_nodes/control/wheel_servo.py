@@ -77,15 +77,15 @@ class WheelServo:
         # of the direction of travel that most wheels help
         grip, spin = (float(np.linalg.norm((along.T * part) @ along, 2)) for part in (base.driven, self._spin))
         wanted = self.gains.speed * (base.inertia[0, 0] + spin) / max(grip, 1e-12)
-        self._speed_gain = np.minimum(wanted, OWN_INERTIA * self._spin / self.period)
+        self.speed_gain = np.minimum(wanted, OWN_INERTIA * self._spin / self.period)
         steering = np.array([wheel.steering_inertia for wheel in base.wheels])
         self._steering_inertia = steering + self._spin * (swing / base.reach) ** 2
 
     def reset(self, torques: Array | None = None) -> None:
         """Start with the torques about the axles (n,) measured now, which hold the vehicle; None: none were."""
         count = len(self.base.wheels)
-        self._integral = np.zeros(count) if torques is None else np.where(self.base.driven, torques, 0.0)
-        self._integral = np.clip(self._integral, -self._limit, self._limit)
+        self.integral = np.zeros(count) if torques is None else np.where(self.base.driven, torques, 0.0)
+        self.integral = np.clip(self.integral, -self._limit, self._limit)
         self._steering_integral = np.zeros(count)
         self._holds_load = torques is not None
         self.saturated: tuple[str, ...] = ()
@@ -135,7 +135,7 @@ class WheelServo:
         torques = np.zeros(len(self.base.wheels))
         torques[self._driven] = (self.base.free_motions(angles).T @ (wrench - rigid)) @ inverse
         if self._holds_load:
-            self._integral, self._holds_load = self._integral - torques, False
+            self.integral, self._holds_load = self.integral - torques, False
         return torques
 
     def _known_part(self, demand: Array) -> float:
@@ -176,12 +176,12 @@ class WheelServo:
         """
         due = reference.wheel_speeds - reference.wheel_accelerations * dt  # at the instant of the measurement
         error = np.where(self.base.driven, due - speeds, 0.0)
-        wanted = forward + self._speed_gain * error + self._integral
+        wanted = forward + self.speed_gain * error + self.integral
         torques = np.clip(wanted, -self._limit, self._limit)
         self.saturated = tuple(self.base.names[k] for k in np.flatnonzero(torques != wanted))
-        growth = self.gains.integral * self._speed_gain * self._correctable(error, angles) * dt
+        growth = self.gains.integral * self.speed_gain * self._correctable(error, angles) * dt
         held = (torques != wanted) & (growth * wanted > 0.0)  # no winding up against a limit
-        self._integral = np.clip(self._integral + np.where(held, 0.0, growth), -self._limit, self._limit)
+        self.integral = np.clip(self.integral + np.where(held, 0.0, growth), -self._limit, self._limit)
         return np.where(self.base.driven, torques, 0.0)
 
     def _correctable(self, error: Array, angles: Array) -> Array:

@@ -52,6 +52,9 @@ class EffortPredictor(StopPredictor):
     Attributes:
         given: (m,) efforts of the last output, N m or N, in the order of the commands; NaN before the machine was seen,
             and where they have ended: the drives are to hold the joints.
+        speeds: (k, m) of the joints by the model, from the time measured to that of the outputs, rad/s or m/s.
+        state_at_outputs: positions and velocities (n,) of all joints at the time of the outputs.
+        inertia: (m, m) of the driven joints there.
     """
 
     drives: EffortDrives
@@ -62,14 +65,14 @@ class EffortPredictor(StopPredictor):
     def reset(self) -> None:
         """Forget what was given: the joints are held where they are."""
         super().reset()
-        self._sent, self._inertia = np.zeros_like(self.sent.queue), np.eye(self._count)
+        self._sent, self.inertia = np.zeros_like(self.sent.queue), np.eye(self._count)
         self._since_end, self._is_placed = np.inf, False
         self._at_end = np.zeros(self._count, np.bool_)
         self._neutral = np.zeros(self._count)
-        self._speeds = np.zeros((1 + round(0.5 * sum(self.sent.waits[[0, -1]])), self._count))
-        self._at = np.zeros(len(self.machine.movable_joints)), np.zeros(len(self.machine.movable_joints))
+        self.speeds = np.zeros((1 + round(0.5 * sum(self.sent.waits[[0, -1]])), self._count))
+        self.state_at_outputs = np.zeros(len(self.machine.movable_joints)), np.zeros(len(self.machine.movable_joints))
         self.given = np.full(len(self._limits), np.nan)
-        self._disturbances[:] = 0.0
+        self.disturbances[:] = 0.0
 
     def branched(self) -> EffortPredictor:
         """Return another one that goes on from here by itself; it shares the monitor."""
@@ -80,13 +83,13 @@ class EffortPredictor(StopPredictor):
         other.states, other.surroundings = self.states.copied(), self.surroundings.copied()
         other.support, other.sent, other.expected = self.support.copied(), copied(self.sent), copied(self.expected)
         other.levers = self.levers._replace(arms=self.levers.arms.copy())
-        q, v = self._at
-        other._at = q.copy(), v.copy()
+        q, v = self.state_at_outputs
+        other.state_at_outputs = q.copy(), v.copy()
         return other
 
     def see(self) -> None:
         """Take over what the monitor knows now."""
-        begins, kept = not self._seen, self._disturbances.copy()
+        begins, kept = not self._seen, self.disturbances.copy()
         least, most = self._excesses()
         self._excess = self._excess if least <= self._excess <= most else 0.0  # another load
         spent, drawn = self._unseen, self._drawn()
@@ -96,22 +99,22 @@ class EffortPredictor(StopPredictor):
         if monitor.time is None:
             return
         self._is_placed = True
-        self._at, self._unseen = (monitor.q.copy(), monitor.v.copy()), 0.0
+        self.state_at_outputs, self._unseen = (monitor.q.copy(), monitor.v.copy()), 0.0
         present = self.surroundings
-        present.specific_force[:], present.payload[:] = self.machine.gravity * monitor.up, self._model_payload
+        present.specific_force[:], present.payload[:] = self.machine.gravity * monitor.up, self.model_payload
         self._correct(spent, begins)
-        self._of_state(1)[:] = self._speeds[0]
-        self.model.kernels.inertia(self._at[0], present.vector, self._inertia.reshape(-1))
+        self._of_state(1)[:] = self.speeds[0]
+        self.model.kernels.inertia(self.state_at_outputs[0], present.vector, self.inertia.reshape(-1))
         if begins:
-            self._sent[:] = self._spool[:] = self._efforts(np.zeros(self._count))
+            self._sent[:] = self.spools[:] = self.efforts_of(np.zeros(self._count))
         if math.isfinite(self.degree):  # else it stands on nothing: no look showed anything
             self._learn(kept, drawn, spent)
-        self._neutral = self._efforts(np.zeros(self._count))
+        self._neutral = self.efforts_of(np.zeros(self._count))
         self._go_ahead()
 
     def _payload_errors(self) -> tuple[float, float]:
         """Return by how much the payload may be less and more than that of the model, kg; less than 0 where beyond."""
-        over = self._model_payload - self.monitor.payload
+        over = self.model_payload - self.monitor.payload
         least, most = self._excesses()
         return over - least, most - over
 
@@ -119,7 +122,7 @@ class EffortPredictor(StopPredictor):
         """Take what is on its way as accelerations beyond the neutral of now."""
         if len(self._sent):
             missing = self._sent - self._neutral
-            self.sent.queue[:] = np.clip(np.linalg.solve(self._inertia, missing.T).T, -FULL, FULL)
+            self.sent.queue[:] = np.clip(np.linalg.solve(self.inertia, missing.T).T, -FULL, FULL)
 
     def _correct(self, spent: float, begins: bool) -> None:
         """Bring the speeds that the model carries on nearer to those that are measured of the time of its first row.
@@ -129,28 +132,28 @@ class EffortPredictor(StopPredictor):
         """
         places = self.drives.places
         if begins:
-            self._speeds[:] = self._at[1][places]
-        wrong = self._at[1][places] - self._speeds[0]
+            self.speeds[:] = self.state_at_outputs[1][places]
+        wrong = self.state_at_outputs[1][places] - self.speeds[0]
         slight = np.clip(wrong, -SLIGHT, SLIGHT)
-        self._speeds += wrong - slight + min(spent / CORRECTED, 1.0) * slight
-        self._move(STEP_TIME * (len(self._speeds) - 1) * self._speeds.mean(axis=0))
+        self.speeds += wrong - slight + min(spent / CORRECTED, 1.0) * slight
+        self._move(STEP_TIME * (len(self.speeds) - 1) * self.speeds.mean(axis=0))
 
     def _move(self, way: Array) -> None:
         """Move the joints on by a way (m,), rad or m, at the speeds of the last row; none goes beyond its end."""
-        (q, v), places = self._at, self.drives.places
+        (q, v), places = self.state_at_outputs, self.drives.places
         least, most = self.drives.reach
         q[places] += way
-        ends = ((q[places] <= least) & (self._speeds[-1] < 0.0)) | ((q[places] >= most) & (self._speeds[-1] > 0.0))
+        ends = ((q[places] <= least) & (self.speeds[-1] < 0.0)) | ((q[places] >= most) & (self.speeds[-1] > 0.0))
         q[places] = np.clip(q[places], least, most)
-        self._speeds[-1, ends] = 0.0
-        v[places] = self._speeds[-1]
+        self.speeds[-1, ends] = 0.0
+        v[places] = self.speeds[-1]
 
     def _drawn(self) -> float:
         """Return the part of the way that disturbances are drawn: none at first, when it is not known what acts."""
         return -math.expm1(-self._unseen / LEARNING_TIME) if self._seen else 0.0
 
     @property
-    def _disturbances(self) -> Array:
+    def disturbances(self) -> Array:
         """What the joints get beside their efforts (h, m), by the delays, N m or N; a part of the state."""
         return self._of_state(0)
 
@@ -169,16 +172,16 @@ class EffortPredictor(StopPredictor):
             drawn: part of the way from there to what shows now that they have gone since.
             spent: time since the last look, s.
         """
-        q = self._at[0][self.drives.places]
+        q = self.state_at_outputs[0][self.drives.places]
         least, most = self.drives.reach
         at_end = (q < least + NEAR) | (q > most - NEAR)
         if (at_end != self._at_end).any():
             self._since_end, self._at_end = 0.0, at_end
         learns = ~at_end & (self._since_end >= RINGS)
-        shown = (self._disturbances - kept) / drawn + kept if drawn else kept
+        shown = (self.disturbances - kept) / drawn + kept if drawn else kept
         other = shown + self._weigh(shown.mean(axis=0), learns, spent)
         most = self._most_disturbing()
-        self._disturbances[:] = np.clip(kept + drawn * np.where(learns, other - kept, 0.0), -most, most)
+        self.disturbances[:] = np.clip(kept + drawn * np.where(learns, other - kept, 0.0), -most, most)
 
     def _weigh(self, shown: Array, learns: Array, spent: float) -> Array:
         """Learn what links and payload weigh, within their errors; return the efforts (m,) that others would explain.
@@ -197,7 +200,7 @@ class EffortPredictor(StopPredictor):
         if not free.any() or not learns.any():
             return np.zeros(self._count)
         efforts = np.where(learns, self._of_weights(), 0.0).T * free
-        unsure = UNSEEN * self.drives.greatest + np.abs(self._spool[0] - self._spool[-1])
+        unsure = UNSEEN * self.drives.greatest + np.abs(self.spools[0] - self.spools[-1])
         parts, scale = efforts / unsure[:, None], np.where(free, (1.0, known + most[1]), 1.0)
         here = np.array([self.heft, self._excess])
         heavier = -np.linalg.solve(parts.T @ parts + np.diag(len(parts) / scale**2), parts.T @ (shown / unsure))
@@ -205,7 +208,7 @@ class EffortPredictor(StopPredictor):
         heavier = np.clip(here + heavier, least, most) - here
         explained = efforts @ heavier / self.heft
         self.heft, self._excess = (here - math.expm1(-spent / WEIGHING_TIME) * heavier).tolist()
-        self.surroundings.payload[:] = self._model_payload
+        self.surroundings.payload[:] = self.model_payload
         return np.asarray(explained)
 
     def _of_weights(self) -> Array:
@@ -220,28 +223,28 @@ class EffortPredictor(StopPredictor):
 
     def _most_disturbing(self) -> Array:
         """Return the greatest disturbances (m,): an arm that presses on something is not to go on so at neutral."""
-        (q, v), weight = self._at, np.empty(self._count)
+        (q, v), weight = self.state_at_outputs, np.empty(self._count)
         self.model.kernels.efforts(q, np.zeros_like(v), np.zeros_like(v), self.surroundings.vector, weight)
         return np.asarray(OF_WEIGHT * np.abs(weight) + OF_LIMIT * self.drives.greatest)
 
-    def _efforts(self, beyond: Array) -> Array:
+    def efforts_of(self, beyond: Array) -> Array:
         """Return efforts (m,) of accelerations (m,) beyond neutral."""
-        q, v = self._at
+        q, v = self.state_at_outputs
         rates, found = self.drives.braking * v, np.empty(self._count)
         rates[self.drives.places] += beyond
         self.model.kernels.efforts(q, v, rates, self.surroundings.vector, found)
-        return np.asarray(found - self._disturbances.mean(axis=0))
+        return np.asarray(found - self.disturbances.mean(axis=0))
 
     def issued(self, volts: Array) -> None:
         """Take outputs (m,) that are given from now on."""
         super().issued(volts)
         if not self._is_placed:
             return
-        if self._unseen >= ALONE and not volts.any() and np.abs(self._speeds[-1]).max() < RESTS:
+        if self._unseen >= ALONE and not volts.any() and np.abs(self.speeds[-1]).max() < RESTS:
             self.given, self._seen = np.full(len(self._limits), np.nan), False
             return
         limit = self.drives.greatest / self.heft
-        self._effort = np.clip(self._efforts(self._latest), -limit, limit)
+        self._effort = np.clip(self.efforts_of(self._latest), -limit, limit)
         self.given = self.heft * self._effort[self.levers.order]
 
     def _carry(self) -> None:
@@ -249,12 +252,12 @@ class EffortPredictor(StopPredictor):
         if np.isnan(self.given).any():
             return
         places = self.drives.places
-        rates = self.drives.braking[places] * self._speeds[-1] + self._latest
-        self._speeds[:-1] = self._speeds[1:]
-        self._speeds[-1] += STEP_TIME * rates
-        self._move(STEP_TIME * self._speeds[-1])
+        rates = self.drives.braking[places] * self.speeds[-1] + self._latest
+        self.speeds[:-1] = self.speeds[1:]
+        self.speeds[-1] += STEP_TIME * rates
+        self._move(STEP_TIME * self.speeds[-1])
         for h, waits in enumerate(self.sent.waits):
-            self._spool[h] = self._sent[len(self._sent) - waits] if waits else self._effort
+            self.spools[h] = self._sent[len(self._sent) - waits] if waits else self._effort
         self._sent[:-1] = self._sent[1:]
         self._sent[-1:] = self._effort
 
@@ -263,5 +266,5 @@ class EffortPredictor(StopPredictor):
         missing = np.empty(self._count)
         missing[self.levers.order] = command / self.heft
         missing -= self._neutral
-        beyond = np.linalg.solve(self._inertia, missing)[self.levers.order]
+        beyond = np.linalg.solve(self.inertia, missing)[self.levers.order]
         return super().decide(np.clip(beyond, -FULL, FULL), before, step, since, lasting)

@@ -73,6 +73,9 @@ class StopPredictor:
         degree: stability degree at rest in the present posture; NaN before `see`.
         states, surroundings, support, sent, times, levers: what predictions start from, see `records.Situation`.
         expected: answers of the last decision, see `law`.
+        springs: of the supports.
+        spools: (h, m) present spools by the delays; where drives are efforts, these.
+        initial_state: of a stop, before the machine was seen.
         rocking: norm of the three frequencies of the base, and the least, rad/s; NaN before `see`.
         motion: test of the joints against their valves.
         payload_bounds: least and greatest possible payload, kg; None: `payload_error` of the settings about that of the
@@ -96,7 +99,7 @@ class StopPredictor:
         self._law = self.settings.law
         self._limits = self.drives.limits[np.array(order, dtype=np.intp)]
         springs = [(support.stiffness, support.damping, support.free_length) for support in machine.supports]
-        self._springs = Springs(*np.array(springs).T.copy())
+        self.springs = Springs(*np.array(springs).T.copy())
         self._set_up(order)
         watched = self._count if isinstance(self.drives, OilDrives) else 0  # efforts do not determine how joints move
         self.motion = MotionCheck(self.drives.joints[:watched], self.levers.joints[:watched], self.states)
@@ -116,11 +119,11 @@ class StopPredictor:
         longest = max(settings.longest, horizon, longest)  # no stop is cut off while valves are open
         times = settings.hold, horizon, longest, CALM, longest, STEP_TIME
         layout, supports = self.model.layout, len(self.contacts)
-        self._at_first = np.zeros(layout.size)
-        self._at_first[layout.least : layout.instants] = np.inf
+        self.initial_state = np.zeros(layout.size)
+        self.initial_state[layout.least : layout.instants] = np.inf
         indices = {joint.name: index for index, joint in enumerate(self.machine.movable_joints)}
         joints = np.array([indices[joint] for joint in self.drives.joints])
-        self.states = states(np.tile(self._at_first, (len(waits), 1)), layout)
+        self.states = states(np.tile(self.initial_state, (len(waits), 1)), layout)
         self.surroundings = surroundings(np.zeros(SURROUNDINGS))
         self.support = support(np.zeros(support_layout(supports).size))
         self.sent = Sent(np.zeros((waits[-1], len(joints))), waits)
@@ -152,7 +155,7 @@ class StopPredictor:
         self.rocking = np.nan, np.nan
         self.times = self.times._replace(lasting=1)
         self._excess, self.heft = 0.0, 1.0  # payload beyond the known one, kg
-        self._spool, self._latest = np.zeros((len(self.sent.waits), self._count)), np.zeros(self._count)
+        self.spools, self._latest = np.zeros((len(self.sent.waits), self._count)), np.zeros(self._count)
         self.sent.queue[:] = 0.0
         self.expected.least[:] = np.nan
         self.motion.clear()
@@ -170,13 +173,13 @@ class StopPredictor:
             self._carry()
         vectors = self.states.vectors
         if np.isnan(vectors).any():  # the model diverged: the next look at the machine starts anew
-            vectors[:], self._seen = self._at_first, False
+            vectors[:], self._seen = self.initial_state, False
 
     def _carry(self) -> None:
         """Carry spools and pressures on by a step, from the joints that were seen last."""
         motion, fields = self.motion, fields_of(self.situation)
         watched = motion.states.vectors, motion.continues
-        carry_fields(*watched, self._spool, self._latest, self._seen, *self.drives.valves, *fields)
+        carry_fields(*watched, self.spools, self._latest, self._seen, *self.drives.valves, *fields)
 
     def _of_all(self, volts: Array) -> Array:
         result = np.zeros(self._count)
@@ -202,7 +205,7 @@ class StopPredictor:
             monitor.v,
             monitor.a,
             self.machine.gravity * self.ground.up,
-            self._model_payload,
+            self.model_payload,
             self.ground.plane,
             monitor.turning,
             np.concatenate([monitor.alpha, monitor.felt]),
@@ -213,12 +216,12 @@ class StopPredictor:
             self.model.code.start,
             STEP_TIME,
             self._drawn(),
-            self._spool,
+            self.spools,
             self.states.drives,
             self.states.turn,
             self.levers.arms,
             *measured,
-            *self._springs,
+            *self.springs,
             *errors,
             *self.drives.chambers,
             *self.surroundings,
@@ -248,7 +251,7 @@ class StopPredictor:
         return self.monitor.payload + self._excess
 
     @property
-    def _model_payload(self) -> float:
+    def model_payload(self) -> float:
         """The payload of the model, kg, whose links weigh what is known."""
         return float(self.payload / self.heft)
 

@@ -113,6 +113,7 @@ class TipOverGovernor:
 
     Attributes:
         output: (m,) what goes to the valves, V.
+        held_since: (m,) time since each lever was held back, s.
     """
 
     def __init__(self, names: tuple[str, ...], stops: Stops, settings: GovernorSettings | None = None) -> None:
@@ -122,7 +123,7 @@ class TipOverGovernor:
     def reset(self) -> None:
         """All outputs at neutral."""
         self.output = np.zeros(len(self.names))
-        self._since = np.full(len(self.names), np.inf)
+        self.held_since = np.full(len(self.names), np.inf)
         self.stops.reset()
 
     def neutral(self, step: float) -> Array:
@@ -149,7 +150,7 @@ class TipOverGovernor:
             way = self.stops.way_down(command, self.output)
             if way is not None:
                 return self._brought_down(*way, step, command)
-        output, parts, stop = self.stops.decide(command, self.output, change, self._since, lasting)
+        output, parts, stop = self.stops.decide(command, self.output, change, self.held_since, lasting)
         self._issue(output)
         held = {name: part for name, part in zip(self.names, parts.tolist()) if part == part}
         return Verdict(

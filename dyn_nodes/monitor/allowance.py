@@ -181,12 +181,14 @@ class Allowances:
         """What hangs hangs plumb, wherever it swings now."""
         return self.ground.hanging.at_rest(q, payload, self.ground.up)
 
-    def _point(self, q: Array) -> Array:
+    def tip_point(self, q: Array) -> Array:
+        """Return the point (3,) at which the payload acts, in axes of the base, m."""
         zeros = np.zeros(len(q))
         load = self.ground.model.evaluate(q, zeros, zeros, STILL, STILL, STILL, 0.0)
         return np.asarray(load.payload_point)
 
-    def _outwards(self, point: Array) -> Array:
+    def outward_direction(self, point: Array) -> Array:
+        """Return the unit vector (3,) along the ground from the centre of the supports to a point; 0 above it."""
         normal = self.ground.plane[:3]
         arm = point - self._center
         arm = arm - (arm @ normal) * normal
@@ -199,11 +201,11 @@ class Allowances:
         if not self.ground.hanging:
             J[:, self._arm] = self._welded_jacobian(q)[:, self._arm]
             return J
-        start = self._point(q)
+        start = self.tip_point(q)
         for k in self._arm:
             bent = q.copy()
             bent[k] += BEND
-            J[:, k] = (self._point(self._at_rest(bent, payload)) - start) / BEND
+            J[:, k] = (self.tip_point(self._at_rest(bent, payload)) - start) / BEND
         return J
 
     def _welded_jacobian(self, q: Array) -> Array:
@@ -215,17 +217,17 @@ class Allowances:
         points = self.ground.moving_loads(rows, 0.0 * rows, 0.0 * rows, 0.0).payload_point
         return np.asarray((points[0::2] - points[1::2]).T / (2.0 * step))
 
-    def _step(self, q: Array, outwards: Array, target: Array, payload: float = 0.0) -> Array | None:
+    def step_along(self, q: Array, outwards: Array, target: Array, payload: float = 0.0) -> Array | None:
         """Move the payload to a point by the arm, a load that hangs plumb; None where the arm cannot."""
         new = self._at_rest(q, payload)
         for _ in range(4):
-            error = target - self._point(new)
+            error = target - self.tip_point(new)
             if float(np.linalg.norm(error)) < 1e-5:
                 break
             J = self._jacobian(new, payload)
             new = np.clip(new + J.T @ np.linalg.solve(J @ J.T + 1e-6 * np.eye(3), error), self._lower, self._upper)
             new = self._at_rest(new, payload)
-        error = target - self._point(new)
+        error = target - self.tip_point(new)
         normal = self.ground.plane[:3]
         reached = abs(error @ outwards) < 0.02 * REACH_STEP and abs(error @ normal) < SLACK
         return new if reached else None
@@ -235,15 +237,15 @@ class Allowances:
         if self.machine.constraints:
             return float('nan')
         q = self._at_rest(q, payload)
-        start = self._point(q)
-        outwards = self._outwards(start)
+        start = self.tip_point(q)
+        outwards = self.outward_direction(start)
         if not outwards.any():
             return 0.0
         safe_now = self._spare(q, payload) >= 0.0
         sign = 1.0 if safe_now else -1.0
         here, way, step = q, 0.0, REACH_STEP
         while way < LONGEST_REACH and step >= FINEST_STEP:
-            there = self._step(here, outwards, start + sign * (way + step) * outwards, payload)
+            there = self.step_along(here, outwards, start + sign * (way + step) * outwards, payload)
             if there is None:
                 step *= 0.5
             elif (self._spare(there, payload) >= 0.0) != safe_now:

@@ -86,7 +86,7 @@ class CartesianControllerNode(CommandingNode):
         self.frame = values['world_frame'] if self.in_world else self.machine.base.link
         self.targets = self.timeouts = 0
         self._base: HandPose | None = None if self.in_world else STILL
-        self._base_heard, self._lost_base = -math.inf, False
+        self.base_received_at, self._lost_base = -math.inf, False
         self._twist_at: float | None = None
         self._told = ''
         self._open = False  # loops of the machine did not close at the last joint states: the target is given up
@@ -203,7 +203,7 @@ class CartesianControllerNode(CommandingNode):
         """Hold the joints where nothing says any more where the base is in the world, in which the hand is led."""
         if not self.in_world or not self.live or self._base is None:
             return
-        if time.monotonic() - self._base_heard > self.health.patience:
+        if time.monotonic() - self.base_received_at > self.health.patience:
             self._base, self._lost_base = None, True
             self.get_logger().error(f'no odom for {self.health.patience:g} s: the joints are held')
             self._hold()
@@ -351,7 +351,7 @@ class CartesianControllerNode(CommandingNode):
         except commands.RefusedError as refused:
             self._refuse(self.state_refusals, refused)
             return
-        first, self._base, self._base_heard, self._lost_base = self._base is None, base, time.monotonic(), False
+        first, self._base, self.base_received_at, self._lost_base = self._base is None, base, time.monotonic(), False
         if first and self._state is not None:
             self._hold()
 

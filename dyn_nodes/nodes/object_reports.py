@@ -47,7 +47,7 @@ class ObjectReports:
         self._strains = {
             name: node.create_publisher(Float64MultiArray, f'object_strain/{name}', qos) for name in shapes
         }
-        self._markers = node.create_publisher(MarkerArray, 'object_markers', qos)
+        self.markers_out = node.create_publisher(MarkerArray, 'object_markers', qos)
 
     def publish(self, name: str, now: int, with_markers: bool) -> None:
         """Publish an object at this instant, ns."""
@@ -56,7 +56,7 @@ class ObjectReports:
         self._strains[name].publish(labelled_array(*shape.strain()))
         if with_markers:
             number = list(self.shapes).index(name)
-            self._markers.publish(MarkerArray(markers=[self._body(shape, name, number, now)]))
+            self.markers_out.publish(MarkerArray(markers=[self._body(shape, name, number, now)]))
 
     def _state(self, name: str, now: int) -> Any:
         item, result = self.shapes[name].item, Odometry(child_frame_id=name)

@@ -76,7 +76,7 @@ class ValveDriving:
         self.dead = dict(self._unloaded)
         self.skips = False
         self._loaded: set[str] = set()
-        self._computed = -1e9
+        self.computed_at = -1e9
 
     @property
     def topic(self) -> str:
@@ -105,8 +105,8 @@ class ValveDriving:
         """Show switch, levers, and where these do nothing."""
         controls.show_levers(self.levers.armed, note)
         now = time.monotonic()
-        if self._oil and now - self._computed >= DEAD_PERIOD:
-            self._computed = now
+        if self._oil and now - self.computed_at >= DEAD_PERIOD:
+            self.computed_at = now
             values = self.levers.values(now)
             self._learn(snapshot.pressures, [name for name, value in values.items() if value == 0.0])
             controls.show_dead_parts(self.dead, values, self.skips, self._loaded)

@@ -186,7 +186,7 @@ class ViewerNode(GuardedNode):
         self.inputs.forget_old(now)
         self.connection.mixed = self.neighbours.problem if self.neighbours.is_mixed else ''
         for action in self.cockpit.actions():
-            self._act(action, now)
+            self.act(action, now)
         self._drive(now)
         if self.inputs.reset:
             self.inputs.reset = False
@@ -243,7 +243,8 @@ class ViewerNode(GuardedNode):
 
     # -- what is done on the page ------------------------------------------------------------------------------------
 
-    def _act(self, action: Action, now: float) -> None:
+    def act(self, action: Action, now: float) -> None:
+        """Do what was asked for on the page."""
         name, value, client = action.name, action.value, action.client
         if name == 'drive':
             self._switch_levers(bool(value), client, now)

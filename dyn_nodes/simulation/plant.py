@@ -234,7 +234,7 @@ class Plant:
             self._balance = self.observer.observe(self.outputs(), self.p[:3])
         return self._balance
 
-    def _forget(self) -> None:
+    def forget_command(self) -> None:
         """Drop what was computed for a state, input or parameter that is no longer that of now."""
         self._outputs = self._balance = None
 
@@ -273,23 +273,23 @@ class Plant:
         for name, value in values.items():
             self.u[self.system.index('input', name)] = value
         self.servo.led = None
-        self._forget()
+        self.forget_command()
 
     def set_efforts(self, efforts: Array) -> None:
         """Set the efforts of a plant without actuators from those of all joints (n,), N m or N."""
         self.u[:] = efforts[self._driven]
         self.servo.led = None
-        self._forget()
+        self.forget_command()
 
     def set_parameter(self, name: str, value: float) -> None:
         """Set a parameter by name. Raises UnknownNameError."""
         self.p[self.system.index('parameter', name)] = value
-        self._forget()
+        self.forget_command()
 
     def set_slope(self, roll: float, pitch: float) -> None:
         """Turn the ground under the machine, rad; positive pitch: front downhill."""
         self.p[:3] = gravity_vector(self.machine.gravity, (roll, pitch))
-        self._forget()
+        self.forget_command()
 
     def advance(self) -> None:
         """Advance by one exchange period with the present inputs.
@@ -316,7 +316,7 @@ class Plant:
         self._events += reached.events
         self.overturned = self.overturned or reached.overturned
         self.ticks += 1
-        self._forget()
+        self.forget_command()
 
     def _through(self, knots: Array, table: Array) -> Reached:
         """Go through a period by the fewest steps that meet the guard."""

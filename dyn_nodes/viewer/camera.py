@@ -58,13 +58,13 @@ class Follower:
         self._aspect = 0.0
         self._reported_at = now
         self._outstanding: Array | None = None
-        self._asked = deque([] if expected is None else [np.array(expected)], maxlen=REMEMBERED)
+        self.requested = deque([] if expected is None else [np.array(expected)], maxlen=REMEMBERED)
         self._asked_at = now
 
     def report(self, position: Array, ahead: Array, now: float) -> None:
         """The page says where its eye is and in which direction it looks, both (3,)."""
         before, self.reported, self.ahead = self.reported, np.array(position), np.array(ahead)
-        if any(np.linalg.norm(self.reported - place) < ECHO for place in self._asked):
+        if any(np.linalg.norm(self.reported - place) < ECHO for place in self.requested):
             self._placed = True
             if self._outstanding is not None and np.linalg.norm(self.reported - self._outstanding) < ECHO:
                 self._outstanding = None  # this is what was asked for, not a hand
@@ -108,8 +108,8 @@ class Follower:
         self.anchor = place.copy()
         if self._home is not None:
             self._home += moved
-        if all(np.linalg.norm(wanted - asked) >= ECHO for asked in self._asked):
-            self._asked.append(wanted)
+        if all(np.linalg.norm(wanted - asked) >= ECHO for asked in self.requested):
+            self.requested.append(wanted)
         self._outstanding, self._asked_at = wanted, now
         return wanted
 
@@ -127,7 +127,7 @@ class Cameras:
         self._shape = np.zeros((0, 3))
         self._anchor = np.zeros(3)
         self._heading = 0.0
-        self._followers: dict[int, Follower] = {}
+        self.followers: dict[int, Follower] = {}
         self.start()
 
     def show(self, unit: float, shape: Array) -> None:
@@ -168,20 +168,20 @@ class Cameras:
             client.camera.look_at = target
             client.camera.up_direction = (0.0, 0.0, 1.0)
         if name == 'Follow':
-            follower = self._followers[client.client_id] = Follower(self._anchor, time.monotonic(), eye)
+            follower = self.followers[client.client_id] = Follower(self._anchor, time.monotonic(), eye)
             if there:
                 follower.report(eye, target - eye, time.monotonic())
         else:
-            self._followers.pop(client.client_id, None)
+            self.followers.pop(client.client_id, None)
 
     def join(self, client: Any) -> None:
         """Someone new looks on, following."""
         expected = self.server.initial_camera.position
-        self._followers[client.client_id] = Follower(self._anchor, time.monotonic(), expected)
+        self.followers[client.client_id] = Follower(self._anchor, time.monotonic(), expected)
 
         @client.camera.on_update
         async def _(camera: Any) -> None:
-            follower = self._followers.get(client.client_id)
+            follower = self.followers.get(client.client_id)
             if follower is not None:
                 follower.report(camera.position, camera.look_at - camera.position, time.monotonic())
 
@@ -196,9 +196,9 @@ class Cameras:
         now = time.monotonic()
         self._anchor, self._heading = np.array((position[0], position[1], 0.0)), heading
         clients = self.server.get_clients()
-        for number, follower in list(self._followers.items()):
+        for number, follower in list(self.followers.items()):
             if number not in clients:
-                del self._followers[number]
+                del self.followers[number]
                 continue
             eye = follower.shift(self._anchor, points, _aspect(clients[number]), now, FOLLOW_STEP * self.unit)
             if eye is not None:

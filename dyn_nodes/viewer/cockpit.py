@@ -54,7 +54,7 @@ class Cockpit:
         self.server.on_client_connect(self._join)
         self._gauged = self._plotted = 0.0
         self._robot: Robot | None = None
-        self._corners = self.beside = np.zeros((0, 3))
+        self.corners = self.beside = np.zeros((0, 3))
         self._worst = OK, ''
 
     @property
@@ -115,8 +115,8 @@ class Cockpit:
         place = ground.apply(snapshot.base_position)
         if self._robot is not None and now - self._gauged >= GAUGE_PERIOD:
             turn = ground * rotation_of(snapshot.base_quaternion)
-            self._corners = turn.apply(self._robot.corners(snapshot.joints))
-        seen = np.vstack([self._corners + place, ground.apply(np.vstack([self.beside, self.scene.margin_points]))])
+            self.corners = turn.apply(self._robot.corners(snapshot.joints))
+        seen = np.vstack([self.corners + place, ground.apply(np.vstack([self.beside, self.scene.margin_points]))])
         self.cameras.follow(place, yaw_of(snapshot.base_quaternion), seen)
         self.instruments.record(snapshot)
         if now - self._gauged >= GAUGE_PERIOD:

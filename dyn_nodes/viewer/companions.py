@@ -45,7 +45,7 @@ class Companion(Drawing):
 
     def update(self, position: ArrayLike, quaternion: ArrayLike, joints: Mapping[str, float]) -> None:
         """Show where it is: base (3,) and (4,) in the ground's frame, joint positions by name."""
-        self._handles[self.robot.root].visible = True
+        self.handles[self.robot.root].visible = True
         self._place(self.robot.root, np.asarray(position, dtype=np.float64), rotation_of(quaternion))
         for joint in self.robot.joints:
             value = np.array([joint.value(joints)])
@@ -54,7 +54,7 @@ class Companion(Drawing):
 
     def remove(self) -> None:
         """Take it away."""
-        self._handles[self.robot.root].remove()
+        self.handles[self.robot.root].remove()
 
 
 class BodyPicture(NamedTuple):
@@ -80,9 +80,9 @@ class Bodies(Drawing):
 
     def update(self, pictures: Mapping[str, BodyPicture]) -> None:
         """Show objects by name; those that are no longer there vanish."""
-        known = {key.partition('/')[0] for key in self._handles}
+        known = {key.partition('/')[0] for key in self.handles}
         for name in known - set(pictures) - {'label'}:
-            self._drop(*[key for key in self._handles if key.partition('/')[0] == name], f'label/{name}')
+            self._drop(*[key for key in self.handles if key.partition('/')[0] == name], f'label/{name}')
         for name, picture in pictures.items():
             if not len(picture.points) or not self._moved(f'seen/{name}', picture.points, POSITION_STEP):
                 continue
@@ -99,16 +99,16 @@ class Bodies(Drawing):
         corners, colours = quartered(picture.points), quartered(picture.colours)
         shades = np.round(colours.mean(axis=1) * SHADES).astype(int)
         found = {tuple(int(part) for part in shade) for shade in np.unique(shades, axis=0)}
-        for key in [key for key in self._handles if key.startswith(f'{name}/shade')]:
+        for key in [key for key in self.handles if key.startswith(f'{name}/shade')]:
             if key not in {_shade_key(name, shade) for shade in found}:
-                self._handles[key].visible = False
+                self.handles[key].visible = False
         for shade in found:
             own = corners[(shades == shade).all(axis=1)].reshape(-1, 3).astype(np.float32)
             self._mesh_of(_shade_key(name, shade), shade, own)
 
     def _mesh_of(self, key: str, shade: tuple[int, ...], corners: NDArray[np.float32]) -> None:
         faces = np.arange(len(corners), dtype=np.uint32).reshape(-1, 3)
-        handle = self._handles.get(key)
+        handle = self.handles.get(key)
         if handle is None:
             colour = tuple(round(255 * part / SHADES) for part in shade)
             handle = self.scene.add_mesh_simple(
@@ -129,7 +129,7 @@ class Bodies(Drawing):
         points = picture.points.reshape(-1, 2, 3).astype(np.float32)
         colours = np.round(255.0 * picture.colours.reshape(-1, 2, 3)).astype(np.uint8)
         key = f'{name}/rods'
-        handle = self._handles.get(key)
+        handle = self.handles.get(key)
         if handle is None or len(handle.points) != len(points):
             handle = self.scene.add_line_segments(
                 f'{TEAM}/objects/{key}', points, colours, thickness=picture.thickness, thickness_units='world'

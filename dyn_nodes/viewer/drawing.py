@@ -45,10 +45,10 @@ class Drawing:
         self.unit = 1.0
         self.messages = 0
         self._sent: dict[str, Any] = {}
-        self._handles: dict[str, Any] = {}
+        self.handles: dict[str, Any] = {}
 
     def _add(self, name: str, handle: Any) -> Any:
-        self._handles[name] = handle
+        self.handles[name] = handle
         return handle
 
     def _up(self, height: float) -> Array:
@@ -70,7 +70,7 @@ class Drawing:
         return True
 
     def _place(self, name: str, position: Array, rotation: Rotation) -> None:
-        handle, quaternion = self._handles[name], wxyz(rotation)
+        handle, quaternion = self.handles[name], wxyz(rotation)
         if self._moved(f'{name}/position', position, POSITION_STEP):
             handle.position = position
         if self._moved(f'{name}/rotation', quaternion, 0.5 * ANGLE_STEP):
@@ -78,14 +78,14 @@ class Drawing:
 
     def _drop(self, *names: str) -> None:
         for name in names:
-            handle = self._handles.pop(name, None)
+            handle = self.handles.pop(name, None)
             if handle is not None:
                 handle.remove()
                 for key in [key for key in self._sent if key == name or key.startswith(f'{name}/')]:
                     del self._sent[key]
 
     def _segments(self, name: str, points: Array, colour: Rgb, thickness: float) -> None:
-        if name not in self._handles or self._sent.get(f'{name}/colour') != colour:
+        if name not in self.handles or self._sent.get(f'{name}/colour') != colour:
             self._sent[name], self._sent[f'{name}/colour'] = np.array(points), colour
             self.messages += 1
             handle = self.scene.add_line_segments(
@@ -93,13 +93,13 @@ class Drawing:
             )
             self._add(name, handle)
         elif self._moved(name, points, 5 * POSITION_STEP):
-            self._handles[name].points = points.astype(np.float32)
+            self.handles[name].points = points.astype(np.float32)
 
     def _fill(self, corners: Array, colour: Rgb) -> None:
         """The area within the corners, see-through."""
-        if 'fill' in self._handles and self._sent.get('fill/colour') == colour:
+        if 'fill' in self.handles and self._sent.get('fill/colour') == colour:
             if self._moved('fill', corners, 5 * POSITION_STEP):
-                self._handles['fill'].vertices = corners.astype(np.float32)
+                self.handles['fill'].vertices = corners.astype(np.float32)
             return
         self._sent['fill'], self._sent['fill/colour'] = np.array(corners), colour
         self.messages += 1
@@ -110,13 +110,13 @@ class Drawing:
         self._add('fill', handle)
 
     def _ball(self, name: str, position: Array, colour: Rgb, radius: float) -> None:
-        if name not in self._handles:
+        if name not in self.handles:
             self._add(name, self.scene.add_icosphere(f'{GROUND}/{name}', radius=radius * self.unit, color=colour))
         if self._moved(name, position, 10 * POSITION_STEP):
-            self._handles[name].position = position
+            self.handles[name].position = position
 
     def _disc(self, name: str, position: Array, colour: Rgb) -> None:
-        if name not in self._handles or self._sent.get(f'{name}/colour') != colour:
+        if name not in self.handles or self._sent.get(f'{name}/colour') != colour:
             self._sent[f'{name}/colour'] = colour
             self._sent.pop(name, None)
             self._add(
@@ -126,16 +126,16 @@ class Drawing:
                 ),
             )
         if self._moved(name, position, 10 * POSITION_STEP):
-            self._handles[name].position = position
+            self.handles[name].position = position
 
     def _label(self, name: str, text: str, position: Array, hidden: bool = False) -> None:
         """Words in the scene; `hidden`: by what stands in front of them."""
         key = f'label/{name}'
-        if key not in self._handles:
+        if key not in self.handles:
             handle = self.scene.add_label(f'{GROUND}/labels/{name}', text, anchor='bottom-center', depth_test=hidden)
             self._add(key, handle)
             self._sent[f'{key}/text'] = text
         if self._changed(f'{key}/text', text):
-            self._handles[key].text = text
+            self.handles[key].text = text
         if self._moved(key, position, 25 * POSITION_STEP):
-            self._handles[key].position = position
+            self.handles[key].position = position

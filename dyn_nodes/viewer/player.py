@@ -106,7 +106,7 @@ class Player(Drawing):
 
     def show(self, name: str) -> None:
         """Take up a motion, from its start."""
-        self._drop(*[key for key in self._handles if key.startswith(('body/', 'trace/', 'label/'))])
+        self._drop(*[key for key in self.handles if key.startswith(('body/', 'trace/', 'label/'))])
         for plot in self._plots.values():
             plot.remove()
         self.chosen, self.time, self._plots = name, 0.0, {}

@@ -109,8 +109,8 @@ class Scene(Drawing):
             implement: link and point (3,) in its frame whose trace is drawn; the end of the longest chain if None.
         """
         if self.robot is not None:
-            self._handles[f'link/{self.robot.root}'].remove()
-            self._handles = {key: value for key, value in self._handles.items() if not key.startswith('link/')}
+            self.handles[f'link/{self.robot.root}'].remove()
+            self.handles = {key: value for key, value in self.handles.items() if not key.startswith('link/')}
         self.robot, self.trace, self._load = robot, [], []
         self._sent = {key: value for key, value in self._sent.items() if not key.startswith('link/')}
         self.unit = robot.size() / 8.0
@@ -147,7 +147,7 @@ class Scene(Drawing):
         Raises:
             KeyError: no such link is shown.
         """
-        if self.robot is None or f'link/{link}' not in self._handles:
+        if self.robot is None or f'link/{link}' not in self.handles:
             raise KeyError(f'no link {link!r} is shown')
         parents = {joint.child: joint.parent for joint in self.robot.joints}
         chain = [link]
@@ -155,7 +155,7 @@ class Scene(Drawing):
             chain.append(parents[chain[-1]])
         position, rotation = np.zeros(3), Rotation.identity()
         for name in reversed(chain):
-            handle = self._handles[f'link/{name}']
+            handle = self.handles[f'link/{name}']
             position = position + rotation.apply(handle.position)
             w, x, y, z = handle.wxyz
             rotation = rotation * Rotation.from_quat((x, y, z, w))
@@ -184,9 +184,9 @@ class Scene(Drawing):
 
     def _show_ground(self, snapshot: Snapshot) -> None:
         if self._changed('slope', snapshot.slope):
-            self._handles['ground'].wxyz = wxyz(ground_rotation(*snapshot.slope))
+            self.handles['ground'].wxyz = wxyz(ground_rotation(*snapshot.slope))
             roll, pitch = np.degrees(snapshot.slope)
-            if roll or pitch or 'label/slope' in self._handles:
+            if roll or pitch or 'label/slope' in self.handles:
                 text = f'slope: pitch {pitch:.1f}°, roll {roll:.1f}°'
                 self._label('slope', text, np.array((0.0, -3.2 * self.unit, 0.1 * self.unit)))
 
@@ -253,7 +253,7 @@ class Scene(Drawing):
                 ),
             )
         elif self._moved('reactions', points, FORCE_STEP * 1.2 * self.unit):
-            self._handles['reactions'].points = points.astype(np.float32)
+            self.handles['reactions'].points = points.astype(np.float32)
 
     def _show_polygon(self, snapshot: Snapshot) -> None:
         corners = snapshot.polygon
@@ -291,7 +291,7 @@ class Scene(Drawing):
         down = ground_rotation(*slope).inv().apply((0.0, 0.0, -1.0))
         length = centre[2] / -down[2] if down[2] < -0.05 else 2.0 * self.unit
         points = np.array([[centre, centre + down * max(length, 0.3 * self.unit)]])
-        if 'gravity' not in self._handles:
+        if 'gravity' not in self.handles:
             self._sent['gravity'] = points
             self._add(
                 'gravity',
@@ -305,7 +305,7 @@ class Scene(Drawing):
                 ),
             )
         elif self._moved('gravity', points, 10 * POSITION_STEP):
-            self._handles['gravity'].points = points.astype(np.float32)
+            self.handles['gravity'].points = points.astype(np.float32)
 
     def _show_load(self, snapshot: Snapshot) -> None:
         if snapshot.payload is None or self.robot is None or self.implement is None:

@@ -56,7 +56,7 @@ def test_an_arm_follows_a_trajectory_within_milliradians_and_the_limits(motion, 
     for k in range(200):
         volts = motion.voltages(k * HOLD, state[1::-1], state[3:1:-1])
         most = np.maximum(most, np.abs(volts))
-        off.append(np.abs(motion._reference.sample(k * HOLD).position - state[1::-1]).max())
+        off.append(np.abs(motion.reference.sample(k * HOLD).position - state[1::-1]).max())
         state = advance(state, volts)
     assert max(off) < 5e-3
     assert off[-1] < 1e-4
@@ -79,7 +79,7 @@ def test_on_slow_windings_the_reference_of_third_order_halves_the_error(tmp_path
         motion.follow(path, 0.0, state[1::-1], state[3:1:-1])
         off = []
         for k in range(90):
-            now, later = motion._reference.sample(k * HOLD), motion._reference.sample((k + third) * HOLD)
+            now, later = motion.reference.sample(k * HOLD), motion.reference.sample((k + third) * HOLD)
             q, v = state[1::-1], state[3:1:-1]
             feedback = 15.0**2 * (now.position - q) + 30.0 * (now.velocity - v)
             volts = motion.servo.voltages((q, v), now, later, feedback)

@@ -121,7 +121,7 @@ def test_an_arm_follows_a_trajectory_by_feedback_of_its_state(machine, advance):
     for k in range(180):
         volts = volts_of(motion, k * HOLD, state)
         assert (np.abs(volts) <= 48.0).all()
-        off.append(np.abs(motion._reference.sample(k * HOLD).position - state[:2]).max())
+        off.append(np.abs(motion.reference.sample(k * HOLD).position - state[:2]).max())
         state = advance(state, volts)
     assert max(off) < 3e-3
     assert state[:2] == pytest.approx(goal, abs=1e-4)

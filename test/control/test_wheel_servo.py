@@ -82,7 +82,7 @@ def test_a_constant_load_is_held_at_rest():
     assert np.abs(plant.twist).max() < 1e-4
     run(plant, motion, (0.0, 0.0, 0.0), 4.0)
     assert np.abs(plant.way - there).max() < 1e-4
-    assert plant.vehicle.L.T @ motion.servo._integral == pytest.approx([0.0, 75.0, -20.0], abs=0.05)
+    assert plant.vehicle.L.T @ motion.servo.integral == pytest.approx([0.0, 75.0, -20.0], abs=0.05)
 
 
 def test_efforts_that_hold_the_vehicle_at_the_start_are_taken_over():
@@ -122,7 +122,7 @@ def test_a_known_load_is_not_given_twice_where_the_vehicle_was_held_against_it()
     motion.restart(JointValues(ZERO, ZERO, np.full(4, 75.0 * 0.1 / 4)))
     run(plant, motion, (0.0, 0.0, 0.0), 1.0)
     assert np.abs(plant.way).max() < 1e-9
-    assert motion.servo._integral == pytest.approx(ZERO, abs=1e-9)
+    assert motion.servo.integral == pytest.approx(ZERO, abs=1e-9)
 
 
 def test_a_known_load_is_given_from_the_first_command_on_where_no_efforts_were_measured():
@@ -132,7 +132,7 @@ def test_a_known_load_is_given_from_the_first_command_on_where_no_efforts_were_m
         take_up(JointValues(plant.turns, plant.vehicle.L @ plant.twist, None))
         run(plant, motion, (0.0, 0.0, 0.0), 1.0)
         assert np.abs(plant.way).max() < 1e-9
-        assert motion.servo._integral == pytest.approx(ZERO, abs=1e-9)
+        assert motion.servo.integral == pytest.approx(ZERO, abs=1e-9)
 
 
 def test_a_load_that_is_no_longer_known_stays():
@@ -152,8 +152,8 @@ def test_wheels_that_disagree_do_not_wind_each_other_up():
     wrong = np.array([1.0, 1.0, -1.0, -1.0])  # no motion of the vehicle turns the wheels like this
     for _ in range(2000):
         command = motion.step(np.zeros(3), PERIOD, JointValues(ZERO, 0.2 * wrong, ZERO))
-    assert np.abs(motion.servo._integral).max() < 1e-12
-    assert command.effort == pytest.approx(-0.2 * motion.servo._speed_gain * wrong)
+    assert np.abs(motion.servo.integral).max() < 1e-12
+    assert command.effort == pytest.approx(-0.2 * motion.servo.speed_gain * wrong)
 
 
 def test_wheels_that_are_held_do_not_wind_up_beyond_their_torque():
@@ -161,7 +161,7 @@ def test_wheels_that_are_held_do_not_wind_up_beyond_their_torque():
     for _ in range(2000):
         command = motion.step(np.array([0.5, 0.0, 0.0]), PERIOD, plant.state())
     assert np.abs(command.effort).max() <= 2.0
-    assert np.abs(motion.servo._integral).max() <= 2.0
+    assert np.abs(motion.servo.integral).max() <= 2.0
     assert motion.servo.saturated == motion.base.names
     # let go: it is back at the speed that is wanted in a second, and has not shot far beyond
     speeds = []
@@ -239,4 +239,4 @@ def test_traction_beside_the_steering_axis_is_held_against():
 def test_a_wheel_in_the_air_stays_stable_at_any_period(base):
     servo = WheelServo(base, 0.01, ServoGains(speed=100.0))
     inertia = np.array([wheel.axial_inertia for wheel in base.wheels])
-    assert (servo._speed_gain * 0.01 / inertia <= 0.25 + 1e-12).all()
+    assert (servo.speed_gain * 0.01 / inertia <= 0.25 + 1e-12).all()

@@ -196,7 +196,7 @@ def test_outputs_on_their_way_are_those_that_were_given_however_uneven_the_time(
     stops.issued(np.array([-1.0, 0.0, 0.0]))
     assert stops.sent.queue[:, 0] == pytest.approx(-3.0)
     gain = machine.actuators[0].valve.gain
-    assert stops._spool[-1, 0] / gain < -1.0, 'the spool has followed for a part of the pause'
+    assert stops.spools[-1, 0] / gain < -1.0, 'the spool has followed for a part of the pause'
     stops.pass_by(0.02)
     queue = stops.sent.queue[:, 0]
     assert queue == pytest.approx([-3.0] * (len(queue) - 2) + [-1.0] * 2)

@@ -71,8 +71,8 @@ class Stand:
     @property
     def weight(self):
         """Efforts at which the joints neither accelerate nor brake, as a controller that knows the machine has them."""
-        neutral = self.stops._efforts(np.zeros(3))
-        return neutral + self.stops._inertia @ (self.stops._at[1] / BRAKING_TIME)
+        neutral = self.stops.efforts_of(np.zeros(3))
+        return neutral + self.stops.inertia @ (self.stops.state_at_outputs[1] / BRAKING_TIME)
 
 
 @pytest.fixture(scope='module')
@@ -120,12 +120,12 @@ def test_what_a_payload_is_taken_to_weigh_stays_within_its_error(doubtful):
 def test_where_it_stands_on_nothing_nothing_is_learnt(doubtful, monkeypatch):
     doubtful.begin(2400.0, known=2000.0)
     doubtful.go(0.3)
-    weighed, disturbances = doubtful.stops.payload, doubtful.stops._disturbances.copy()
+    weighed, disturbances = doubtful.stops.payload, doubtful.stops.disturbances.copy()
     assert 2000.0 < weighed < 2300.0
     monkeypatch.setattr(doubtful.stops.ground, 'present_degree', lambda *_: np.nan)
     doubtful.go(0.5)
     assert doubtful.stops.payload == weighed
-    assert np.array_equal(doubtful.stops._disturbances, disturbances)
+    assert np.array_equal(doubtful.stops.disturbances, disturbances)
 
 
 def test_another_load_that_becomes_known_is_taken_as_it_is(doubtful):
@@ -155,7 +155,7 @@ def test_efforts_pass_as_they_are_where_there_is_room(stand):
 
     def command():
         """Efforts of accelerations that change by less than `JERK`."""
-        return stand.weight + stand.stops._inertia @ (np.array([0.1, -0.2, 0.3]) * np.sin(4.0 * stand.plant.time))
+        return stand.weight + stand.stops.inertia @ (np.array([0.1, -0.2, 0.3]) * np.sin(4.0 * stand.plant.time))
 
     off = []
     for _ in range(80):
@@ -188,7 +188,7 @@ def test_links_and_a_payload_that_both_weigh_otherwise_are_told_apart(machine):
     assert own.stops.payload == pytest.approx(2300.0, abs=5.0)
     own.stops.see()
     less, more = own.stops.support.errors[1:]
-    ends = own.stops._model_payload - less, own.stops._model_payload + more
+    ends = own.stops.model_payload - less, own.stops.model_payload + more
     assert ends == pytest.approx((1600.0, 2400.0), abs=0.1)  # margins keep the errors that were given
 
 
@@ -264,9 +264,9 @@ def test_the_model_moves_no_joint_beyond_its_end(stand):
     stand.go(PERIOD)
     for _ in range(100):
         stand.governor.neutral(PERIOD)
-        assert stand.stops._at[0][2] <= 0.0
-    assert stand.stops._at[0][2] == 0.0
-    assert stand.stops._speeds[-1][2] == 0.0
+        assert stand.stops.state_at_outputs[0][2] <= 0.0
+    assert stand.stops.state_at_outputs[0][2] == 0.0
+    assert stand.stops.speeds[-1][2] == 0.0
 
 
 def test_an_arm_that_pressed_on_something_does_not_go_on_pressing_at_neutral(stand):

@@ -462,8 +462,8 @@ def test_sensors_show_the_errors_of_their_model_times_their_level():
 
 def test_sensors_err_for_the_governor_and_not_for_the_machine(rig, monkeypatch):
     seen = []
-    measure = governed_run._Partner.measure
-    monkeypatch.setattr(governed_run._Partner, 'measure', lambda own, s: (seen.append(s), measure(own, s)))
+    measure = governed_run.Partner.measure
+    monkeypatch.setattr(governed_run.Partner, 'measure', lambda own, s: (seen.append(s), measure(own, s)))
     still = short(1000.0, (0.0, 0.0, 0.0))
     assert rig.run(replace(still, troubles=Troubles(noise=1.0, seed=4))).share == rig.run(still).share
     noisy, exact = seen[1 : len(seen) // 2], seen[len(seen) // 2 + 1 :]  # each begins with that of the start
@@ -511,12 +511,12 @@ def test_a_run_begins_where_its_start_is_certified_and_else_nearer_to_the_first_
 def test_delays_that_vary_are_never_longer_and_overtake_nothing(rig, monkeypatch):
     case = short(1000.0, duration=2.0, state_delay=0.06, command_delay=0.05)
     ages = []
-    measure = governed_run._Partner.measure
+    measure = governed_run.Partner.measure
     for jitter in (0.0, 1.0):
         trial = rig.trial(replace(case, troubles=Troubles(jitter=jitter, seed=3)))
         seen, given, made = [], [], []
         monkeypatch.setattr(
-            governed_run._Partner,
+            governed_run.Partner,
             'measure',
             lambda own, s, seen=seen, trial=trial: (seen.append(trial.plant.time - s.time), measure(own, s)),
         )

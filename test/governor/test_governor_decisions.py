@@ -48,17 +48,17 @@ def place(governor, recorded, k):
     surroundings.vector[:], sent.queue[:] = np.append(recorded['known'][k], -np.inf), recorded['past'][k]
     elements = [actuator_element(own) for own in stops.machine.actuators]
     levers.arms[:] = [float(own.lever(stops.monitor.q[joint])) for own, joint in zip(elements, levers.joints)]
-    states.vectors[:] = stops._at_first
+    states.vectors[:] = stops.initial_state
     states.positions[:], states.velocities[:] = recorded['q'][k], recorded['v'][k]
     states.drives[:], states.turn[:] = recorded['oil'][k], recorded['turn'][k]
-    rows, (stiffness, damping, _) = recorded['rows'][k], stops._springs
+    rows, (stiffness, damping, _) = recorded['rows'][k], stops.springs
     flexibility = np.linalg.inv(rows.T @ np.diag(stiffness) @ rows)
     support.left[:], support.back[:] = rows[:, 1:].T
     support.stiffness[:], support.damping[:], support.squeeze[:] = stiffness, damping, recorded['squeeze'][k]
     support.shares[:] = -stiffness[:, None] * (rows @ flexibility)
     support.errors[:], support.mean_push[:], support.offset[:] = recorded['box'][k], recorded['press'][k], 0.0
     stops.degree = 0.5
-    governor.output, governor._since = recorded['before'][k].copy(), recorded['since'][k].copy()
+    governor.output, governor.held_since = recorded['before'][k].copy(), recorded['since'][k].copy()
 
 
 def one_by_one(requests, results, first, last, situation):
@@ -72,19 +72,19 @@ def test_compiled_decisions_are_those_of_the_same_text_as_plain_python(governor,
     chosen = range(0, len(recorded['command']), 3)
     for k in chosen:
         place(governor, recorded, k)
-        decision = stops.decide(recorded['command'][k], governor.output, 0.01, governor._since, 0.01)
-        decisions.append((decision, governor._since))
+        decision = stops.decide(recorded['command'][k], governor.output, 0.01, governor.held_since, 0.01)
+        decisions.append((decision, governor.held_since))
     law = as_python(monkeypatch)  # what is compiled by now stays so
     monkeypatch.setattr(law, 'predict_stops', one_by_one)
     monkeypatch.setattr(law, 'eases_of', eases_of)
     for k, (decision, since) in zip(chosen, decisions):
         place(governor, recorded, k)
         output, parts, expected = np.empty(3), np.empty(3), results(len(stops.expected.least))
-        numbers = governor.settings.law, governor._since, expected, stops.situation
+        numbers = governor.settings.law, governor.held_since, expected, stops.situation
         stop = law.decide(recorded['command'][k], governor.output, 0.01, *numbers, output, parts)
         np.testing.assert_allclose(decision.output, output, atol=1e-12)
         np.testing.assert_allclose(decision.parts, parts, atol=1e-12)
-        np.testing.assert_allclose(since, governor._since, atol=1e-12)
+        np.testing.assert_allclose(since, governor.held_since, atol=1e-12)
         assert decision.stop.least == pytest.approx(stop.least, abs=1e-9)
 
 
@@ -96,7 +96,7 @@ def test_decisions_are_those_that_were_recorded(governor):
         place(governor, recorded, k)
         verdict = governor.govern(recorded['command'][k], float(recorded['step'][k]))
         np.testing.assert_allclose(verdict.volts, recorded['output'][k], atol=1e-9, err_msg=f'decision {k}')
-        np.testing.assert_allclose(governor._since, recorded['after'][k], atol=1e-9)
+        np.testing.assert_allclose(governor.held_since, recorded['after'][k], atol=1e-9)
         assert verdict.certified == recorded['certified'][k]
         assert verdict.margin == pytest.approx(recorded['margin'][k], abs=SINGLE)
         assert verdict.ahead == pytest.approx(recorded['ahead'][k], abs=0.011)
@@ -121,7 +121,7 @@ def test_what_was_expected_changes_no_decision(governor):
                     column[:] = last
                 elif column.dtype == float:
                     column[:] = guess
-            decision = stops.decide(recorded['command'][k], governor.output, 0.01, governor._since, 0.01)
+            decision = stops.decide(recorded['command'][k], governor.output, 0.01, governor.held_since, 0.01)
             found.append((decision.output, decision.parts, decision.stop))
         for output, parts, stop in found[1:]:
             np.testing.assert_array_equal(output, found[0][0])

@@ -147,7 +147,7 @@ def test_words_of_an_animation(name):
         shown = mock.MagicMock()
         shown.animation.title = shown.animation.note = text
         shown.animation.span, shown.animation.duration, shown.animation.bodies = 1.0, 1.0, {}
-        shown._handles, shown._plots = {}, {}
+        shown.handles, shown._plots = {}, {}
         with mock.patch.object(player, 'TimeLine'):
             player.Player.show(shown, text)
         return shown._words.content

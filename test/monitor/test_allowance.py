@@ -100,13 +100,13 @@ def test_the_reach_allowed_leaves_the_reserve_at_its_end(at, effort_system, payl
     reach = allowances.evaluate(q, STILL, payload).reach
     before = settled_degree(effort_system, q, payload)
     assert np.sign(reach) == np.sign(before - RESERVE)
-    start = allowances._point(q)
-    outwards = allowances._outwards(start)
+    start = allowances.tip_point(q)
+    outwards = allowances.outward_direction(start)
     there = q
     for k in range(1, 41):
-        there = allowances._step(there, outwards, start + reach * k / 40.0 * outwards)
+        there = allowances.step_along(there, outwards, start + reach * k / 40.0 * outwards)
         assert there is not None
-    moved = allowances._point(there) - start
+    moved = allowances.tip_point(there) - start
     assert moved @ outwards == pytest.approx(reach, abs=2e-3)
     assert abs(moved[2]) < 0.03
     degree = settled_degree(effort_system, there, payload)
@@ -118,12 +118,12 @@ def test_where_the_arm_ends_the_reach_ends(at, effort_system):
     q = np.array((0.0, 0.4, -0.5))
     _, allowances = at(q, 0.0)
     reach = allowances.evaluate(q, STILL, 0.0).reach
-    start = allowances._point(q)
-    outwards = allowances._outwards(start)
-    end = allowances._step(q, outwards, start + reach * outwards)
+    start = allowances.tip_point(q)
+    outwards = allowances.outward_direction(start)
+    end = allowances.step_along(q, outwards, start + reach * outwards)
     assert reach > 0.0
     assert settled_degree(effort_system, end, 0.0) > RESERVE
-    assert allowances._step(end, outwards, start + (reach + 0.05) * outwards) is None
+    assert allowances.step_along(end, outwards, start + (reach + 0.05) * outwards) is None
 
 
 @pytest.mark.parametrize('posture', ['ahead', 'skew', 'aside'])

@@ -100,20 +100,20 @@ def test_the_reach_is_that_of_the_arm_with_the_load_plumb(allowances, ground, sw
     def placed(boom, stick):
         return ground.hanging.at_rest(posture((swing, boom, stick)), payload, ground.up)
 
-    start = allowances._point(placed(*q[1:3]))
-    outwards = allowances._outwards(start)
+    start = allowances.tip_point(placed(*q[1:3]))
+    outwards = allowances.outward_direction(start)
 
     def arm_at(way):
         """Boom and stick (2,) that carry the load there at its height, by Newton steps along the way; None: none."""
         x = q[1:3].copy()
         for part in np.linspace(0.0, 1.0, 31)[1:]:
             for _ in range(20):
-                error = start + part * way * outwards - allowances._point(placed(*x))
+                error = start + part * way * outwards - allowances.tip_point(placed(*x))
                 miss = np.array([error @ outwards, error[2]])
                 if np.abs(miss).max() < 1e-5:
                     break
-                columns = [allowances._point(placed(*(x + step))) for step in 1e-4 * np.eye(2)]
-                here = allowances._point(placed(*x))
+                columns = [allowances.tip_point(placed(*(x + step))) for step in 1e-4 * np.eye(2)]
+                here = allowances.tip_point(placed(*x))
                 J = np.array([[(c - here) @ outwards, (c - here)[2]] for c in columns]).T / 1e-4
                 x = x + np.clip(np.linalg.lstsq(J, miss, rcond=1e-3)[0], -0.1, 0.1)
             else:

@@ -165,7 +165,7 @@ def test_a_hand_in_the_world_is_held_where_the_pose_of_the_base_is_lost(make):
     node.handle('hand_pose', pose(*goal, 'odom'))
     assert follow(node, 0.2, 0.4, posture) is not None
     assert node.follower.reference.moving
-    node._base_heard -= 100.0
+    node.base_received_at -= 100.0
     follow(node, 0.4, 0.5, posture)
     assert not node.follower.reference.moving
     assert node._hand_health().text.startswith('no odom')
@@ -186,7 +186,7 @@ def test_only_in_a_simulation_may_the_pose_of_the_base_stay_away_with_a_partner_
     node.handle('hand_pose', pose(*place(node, posture) + np.array([0.2, 0.0, 1.3]), 'odom'))
     follow(node, 0.2, 0.4, posture)
     node.check_timeouts()
-    node._base_heard -= 100.0
+    node.base_received_at -= 100.0
     follow(node, 0.4, 0.5, posture)
     assert node.follower.reference.moving is simulated
 

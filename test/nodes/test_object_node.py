@@ -157,13 +157,13 @@ def test_a_state_that_is_no_number_is_refused_and_counted(make: Any) -> None:
 
 def test_an_object_of_finite_elements_is_held_and_drawn_as_its_surface_in_the_colours_of_its_stress(make: Any) -> None:
     node = make(team='team_plate', marker_period=0.005)
-    node.reports._markers = Outbox()
+    node.reports.markers_out = Outbox()
     for k in range(3):
         tell(node, k * STEP)
     pulls = [box.last.wrench.force.z for box in node.wrenches_out.values()]
     assert len(pulls) == 4
     assert sum(pulls) == pytest.approx(-2.4 * 9.81, rel=1e-6)
-    (marker,) = node.reports._markers.last.markers
+    (marker,) = node.reports.markers_out.last.markers
     assert marker.type == marker.TRIANGLE_LIST
     assert 300 < len(marker.points) <= 1800
     heights = np.array([point.z for point in marker.points])

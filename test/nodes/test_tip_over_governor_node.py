@@ -865,7 +865,7 @@ def efforts(values, stamp=0.0, names=ARM):
 def weight_of(node):
     """The efforts that hold the arm where it is."""
     node.stops.see()
-    return node.stops._efforts(np.zeros(3))
+    return node.stops.efforts_of(np.zeros(3))
 
 
 def test_efforts_pass_as_they_are_where_there_is_room(make_governor):
@@ -965,7 +965,7 @@ def test_an_arm_whose_controller_has_gone_is_braked_and_stays_by_what_is_measure
     node = make_governor(output='joint_command', payload=1000.0, neutral_first=False)
     arm = Arm(node, 1050.0)
     arm.go(0.5)
-    fast = arm.go(1.0, lambda: weight_of(node) + node.stops._inertia @ [0.4, 0.0, 0.5])
+    fast = arm.go(1.0, lambda: weight_of(node) + node.stops.inertia @ [0.4, 0.0, 0.5])
     assert fast > 0.05
     node.heard = time.monotonic() - 99.0
     assert arm.go(3.0) < 0.02

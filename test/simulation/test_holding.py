@@ -97,7 +97,7 @@ def test_held_legs_carry_a_machine_that_is_pushed(legged):
     plant = Plant(legged, 'effort', 0.002, 0.0005)
     height, held = plant.x[2], plant.positions.copy()
     plant.x[plant.system.nq + 3] += 0.2  # m/s of the base, forward
-    plant._forget()
+    plant.forget_command()
     worst = 0.0
     for _ in range(100):
         advance_held(plant, 0.01, held)

@@ -40,7 +40,7 @@ def test_heave_is_that_of_the_quarter_car():
     car.x[2] -= 0.03
     for _, index in suspensions(car):
         car.x[index] += 0.03
-    car._forget()
+    car.forget_command()
     start = np.array([-0.03, 0.0, 0.0, 0.0])
     loads = {0.1: 3559.673, 0.25: 2995.598, 0.5: 3210.653, 1.0: 3217.271}
     heights = {0.1: -0.0216653939, 0.25: 0.0047567965, 0.5: 0.0078798307, 1.0: 0.0013574497}
@@ -76,7 +76,7 @@ def test_pitch_is_that_of_the_half_car():
     car.x[3:7] = [0.0, np.sin(half), 0.0, np.cos(half)]
     for joint, index in suspensions(car):
         car.x[index] += 1.3 * np.sin(angle) * (1.0 if joint.startswith('front') else -1.0)
-    car._forget()
+    car.forget_command()
     start = np.array([angle, 0.0, 0.0, 0.0])
     expected, found = [], []
     for time in np.arange(0.02, 1.0001, 0.02):

@@ -76,7 +76,7 @@ def start_caster(speed, swivel):
         machine.x[machine.system.index('state', f'{name}_rate')] = rate * speed / 0.05
     machine.x[state['base_vx_rate']] = speed
     machine.x[state['swivel']] = swivel
-    machine._forget()
+    machine.forget_command()
     return machine, machine.joints.index('swivel')
 
 

@@ -54,7 +54,7 @@ def test_a_mecanum_vehicle_parks_on_a_slope_and_drives_away():
     parked = vehicle.pose()
     vehicle.drive((0.0, 0.0, 0.0), 2.0)
     assert np.abs(vehicle.pose() - parked).max() < 1e-3
-    held = vehicle.motion.servo._integral.sum() / 0.1
+    held = vehicle.motion.servo.integral.sum() / 0.1
     assert held == pytest.approx(-45.0 * 9.81 * math.sin(0.1), rel=0.01)  # downhill is ahead
     vehicle.drive((-0.4, 0.2, 0.0), 2.0)
     assert vehicle.twist() == pytest.approx([-0.4, 0.2, 0.0], abs=0.01)

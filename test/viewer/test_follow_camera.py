@@ -200,10 +200,10 @@ def test_the_eye_comes_nearer_to_a_machine_that_has_driven_on():
     follower.report(EYE, AHEAD, 0.1)
     follower.shift(HERE, points, 0.13, 3.0, STEP)
     for second in range(4, 8):
-        follower.report(follower._asked[-1], AHEAD, second - 0.5)
+        follower.report(follower.requested[-1], AHEAD, second - 0.5)
         driven = at(second - 3.0)
         assert follower.shift(driven, points + driven, 0.13, second, STEP) is not None
-    follower.report(follower._asked[-1], AHEAD, 8.0)
+    follower.report(follower.requested[-1], AHEAD, 8.0)
     near = follower.shift(driven, points + driven, WIDE, 9.0, STEP)
     assert near == pytest.approx(EYE + driven)
 
@@ -227,6 +227,6 @@ def test_follow_asked_of_a_page_that_already_stands_there_follows():
     cameras = Cameras(SimpleNamespace(initial_camera=SimpleNamespace()))
     page = StillPage(*cameras.preset('Follow'))
     cameras.choose(page, 'Follow')
-    follower = cameras._followers[1]
+    follower = cameras.followers[1]
     later = follower.since + 10.0
     assert follower.shift(at(2.0), NOTHING, WIDE, later, STEP) == pytest.approx(page.camera.position + at(2.0))

@@ -107,7 +107,7 @@ class Viewed:
     @property
     def eye(self):
         """As the page has reported it, which may be long after it was asked to move it."""
-        follower = next(iter(self.cockpit.cameras._followers.values()), None)
+        follower = next(iter(self.cockpit.cameras.followers.values()), None)
         return follower if follower is not None and follower.reported is not None else None
 
     @property
@@ -116,7 +116,7 @@ class Viewed:
 
     def outside(self) -> float:
         """How far the machine reaches, in parts of the free picture from its middle to its edge."""
-        corners = self.cockpit._corners + self.place
+        corners = self.cockpit.corners + self.place
         seen = np.array((self.camera.image_width / self.camera.image_height, 1.0))
         return float((excursion(corners, self.eye.reported, self.eye.ahead) / seen).max())
 

@@ -75,7 +75,7 @@ def test_the_page_has_the_pose_of_the_motion_and_time_goes_on(player):
     assert player.time == pytest.approx(0.5)
     body = player.animation.bodies['F1']
     position, rotation = body.pose(0.5)
-    handle = player._handles['body/F1']
+    handle = player.handles['body/F1']
     assert handle.position == pytest.approx(position * SHOWN / player.animation.span, abs=1e-3)
     w, x, y, z = handle.wxyz
     assert 2 * (x * z + w * y) == pytest.approx(rotation[0, 2], abs=1e-3)

@@ -102,7 +102,7 @@ def test_a_platform_that_is_not_known_is_not_driven(viewer, page):
 
 def test_to_the_middle_needs_the_switch(viewer, page):
     measured(viewer, 0.05, 0.0, 1.8)
-    viewer._act(type('Action', (), {'name': 'neutral', 'value': None, 'client': page.number})(), 0.0)
+    viewer.act(type('Action', (), {'name': 'neutral', 'value': None, 'client': page.number})(), 0.0)
     assert viewer.notices[-1][0] == 'Switch the sliders on first.'
     turn(viewer, seconds=0.1)
     assert viewer.sent == []

@@ -174,7 +174,7 @@ def test_a_page_replays_two_runs_with_a_time_line(runs, size):
             def outside():
                 client = next(iter(page.cockpit.server.get_clients().values()))
                 camera = client.camera
-                corners = np.vstack([page.cockpit._corners + np.array((0.0, 0.0, 1.5)), page.cockpit.beside])
+                corners = np.vstack([page.cockpit.corners + np.array((0.0, 0.0, 1.5)), page.cockpit.beside])
                 seen = np.array((camera.image_width / camera.image_height, 1.0))
                 return (excursion(corners, camera.position, camera.look_at - camera.position) / seen).max()
 

@@ -96,19 +96,19 @@ def test_one_moving_joint_costs_few_messages(cockpit):
 
 def test_a_lifted_wheel_is_red_and_says_so(cockpit):
     cockpit.scene.update(instant())
-    arrows = cockpit.scene._handles['reactions']
+    arrows = cockpit.scene.handles['reactions']
     assert (arrows.colors == arrows.colors[0]).all()
     lifted = {**instant().forces, 'rear_left': (0.0, 0.0, 0.0)}
     cockpit.scene.update(instant(forces=lifted))
-    assert cockpit.scene._handles['reactions'].colors[2].tolist() == list(RED)
-    assert cockpit.scene._handles['label/load/rear_left'].text == 'lifted'
-    assert cockpit.scene._handles['label/load/front_left'].text == '50 kN'
+    assert cockpit.scene.handles['reactions'].colors[2].tolist() == list(RED)
+    assert cockpit.scene.handles['label/load/rear_left'].text == 'lifted'
+    assert cockpit.scene.handles['label/load/front_left'].text == '50 kN'
 
 
 def test_arrows_are_as_long_as_the_loads(cockpit):
     forces = {name: (0.0, 0.0, load) for name, load in zip(WHEELS, (8e4, 6e4, 4e4, 2e4))}
     cockpit.scene.update(instant(forces=forces))
-    points = cockpit.scene._handles['reactions'].points
+    points = cockpit.scene.handles['reactions'].points
     lengths = np.linalg.norm(points[:, 1] - points[:, 0], axis=1)
     assert lengths / lengths[3] == pytest.approx([4.0, 3.0, 2.0, 1.0], rel=1e-3)
 
@@ -116,7 +116,7 @@ def test_arrows_are_as_long_as_the_loads(cockpit):
 @pytest.mark.parametrize(('value', 'colour'), [(1e5, AMBER), (-1e3, RED)])
 def test_the_critical_edge_has_its_colour_and_place(cockpit, value, colour):
     cockpit.scene.update(instant(margins={'net_moment': Margin(value, (2e5, 2e5, value, 2e5), EDGES)}))
-    critical = cockpit.scene._handles['critical']
+    critical = cockpit.scene.handles['critical']
     assert critical.colors.reshape(-1, 3)[0].tolist() == list(colour)
     start, end = critical.points[0]
     assert (start[0], end[0]) == pytest.approx((-1.5, -1.5))
@@ -131,7 +131,7 @@ def test_edges_of_wheels_are_no_edges_of_the_polygon():
 
 def test_gravity_points_from_the_centre_of_mass_to_its_projection(cockpit):
     cockpit.scene.update(instant(slope=(0.0, np.arctan(0.5))))
-    start, end = cockpit.scene._handles['gravity'].points[0]
+    start, end = cockpit.scene.handles['gravity'].points[0]
     assert start == pytest.approx([0.5, 0.0, 2.0])
     assert end == pytest.approx([1.5, 0.0, 0.0], abs=1e-5), 'front downhill: gravity pulls ahead'
 
@@ -140,17 +140,17 @@ def test_a_dropped_load_is_hidden_and_comes_back(cockpit):
     cockpit.scene.update(instant())
     cockpit.scene.update(instant(payload=0.0))
     assert not any(handle.visible for handle in cockpit.scene._load)
-    assert cockpit.scene._handles['label/payload'].text == 'no load'
+    assert cockpit.scene.handles['label/payload'].text == 'no load'
     cockpit.scene.update(instant(payload=1234.0))
     assert all(handle.visible for handle in cockpit.scene._load)
-    assert cockpit.scene._handles['label/payload'].text == '1,234 kg'
+    assert cockpit.scene.handles['label/payload'].text == '1,234 kg'
 
 
 def test_a_payload_that_is_weighed_is_shown_with_its_interval(cockpit):
     cockpit.scene.update(instant(payload=3000.0, weighed=(2900.0, 3080.0)))
-    assert cockpit.scene._handles['label/payload'].text == '3,000 kg, weighed 2,990 ± 90 kg'
+    assert cockpit.scene.handles['label/payload'].text == '3,000 kg, weighed 2,990 ± 90 kg'
     cockpit.scene.update(instant(payload=0.0, weighed=(-45.0, 31.0)))
-    assert cockpit.scene._handles['label/payload'].text == 'no load, weighed 0 ± 38 kg'
+    assert cockpit.scene.handles['label/payload'].text == 'no load, weighed 0 ± 38 kg'
 
 
 def test_the_trace_follows_the_implement_and_is_cleared(cockpit):
@@ -161,14 +161,14 @@ def test_the_trace_follows_the_implement_and_is_cleared(cockpit):
     assert cockpit.scene.trace[-1] == pytest.approx(cockpit.scene.link_pose('payload_link')[0], abs=0.05)
     cockpit.scene.clear_trace()
     assert cockpit.scene.trace == []
-    assert 'trace' not in cockpit.scene._handles
+    assert 'trace' not in cockpit.scene.handles
 
 
 def test_what_is_not_known_is_not_shown(cockpit):
     cockpit.scene.update(instant())
     cockpit.scene.update(instant(polygon=None, center_of_mass=None, zmp=None, forces={}))
     for name in ('polygon', 'critical', 'fill', 'center_of_mass', 'gravity', 'zmp', 'reactions'):
-        assert name not in cockpit.scene._handles
+        assert name not in cockpit.scene.handles
 
 
 def test_another_machine_takes_the_place_of_the_first(cockpit):

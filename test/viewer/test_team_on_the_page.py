@@ -51,12 +51,12 @@ def test_a_surface_is_a_mesh_of_each_colour_and_follows_its_corners(cockpit):
     bodies = Bodies(cockpit.server)
     both = np.array([BLUE] * 3 + [RED] * 3)
     bodies.update({'plate': BodyPicture(True, SQUARE, both, 'plate: 3 kPa')})
-    blue, red = bodies._handles['plate/shade_0_0_6'], bodies._handles['plate/shade_6_0_0']
+    blue, red = bodies.handles['plate/shade_0_0_6'], bodies.handles['plate/shade_6_0_0']
     np.testing.assert_allclose(blue.vertices, quartered(SQUARE[:3]).reshape(-1, 3))
     assert tuple(red.color) == (255, 0, 0)
-    assert bodies._handles['label/plate'].text == 'plate: 3 kPa'
+    assert bodies.handles['label/plate'].text == 'plate: 3 kPa'
     bodies.update({'plate': BodyPicture(True, SQUARE + UP, np.array([BLUE] * 6), 'plate')})
-    assert bodies._handles['plate/shade_0_0_6'] is blue
+    assert bodies.handles['plate/shade_0_0_6'] is blue
     np.testing.assert_allclose(blue.vertices, quartered(SQUARE).reshape(-1, 3) + UP, atol=1e-6)
     assert blue.faces.max() == 23
     assert not red.visible
@@ -68,12 +68,12 @@ def test_a_surface_is_a_mesh_of_each_colour_and_follows_its_corners(cockpit):
 def test_rods_change_their_colours_and_an_object_that_is_gone_vanishes(cockpit):
     bodies = Bodies(cockpit.server)
     bodies.update({'bar': BodyPicture(False, SQUARE[:2], np.array([RED, RED]), 'bar', 0.03)})
-    rods = bodies._handles['bar/rods']
+    rods = bodies.handles['bar/rods']
     bodies.update({'bar': BodyPicture(False, SQUARE[:2] + 0.1, np.array([BLUE, BLUE]), 'bar', 0.03)})
     np.testing.assert_allclose(rods.points, [SQUARE[:2] + 0.1])
     assert (np.asarray(rods.colors) == (0, 0, 255)).all()
     bodies.update({})
-    assert not bodies._handles
+    assert not bodies.handles
 
 
 def test_an_object_that_rests_is_not_sent_again(cockpit):
@@ -88,13 +88,13 @@ def test_an_object_that_rests_is_not_sent_again(cockpit):
 def test_another_robot_is_hidden_until_its_place_is_known(cockpit):
     robot = load_robot((ROOT / 'urdf' / 'rm_1.urdf').read_text())
     other = Companion(cockpit.server, 'right', robot)
-    base = other._handles[robot.root]
+    base = other.handles[robot.root]
     assert not base.visible
     other.update((1.0, 2.0, 0.3), (0.0, 0.0, 1.0, 0.0), {'arm_joint_2': 0.5})
     assert base.visible
     np.testing.assert_allclose(base.position, (1.0, 2.0, 0.3))
     joint = next(joint for joint in robot.joints if joint.name == 'arm_joint_2')
-    np.testing.assert_allclose(other._handles[joint.child].position, joint.pose({'arm_joint_2': 0.5})[0], atol=1e-9)
+    np.testing.assert_allclose(other.handles[joint.child].position, joint.pose({'arm_joint_2': 0.5})[0], atol=1e-9)
 
 
 def test_quarters_of_a_triangle_cover_it():
@@ -202,7 +202,7 @@ def play(monkeypatch):
 
 def drawn(viewer) -> bool:
     others = [own for own in viewer.team.robots.values() if own.drawn is not None]
-    return len(others) == 3 and any('shade' in key for key in viewer.team.bodies._handles)
+    return len(others) == 3 and any('shade' in key for key in viewer.team.bodies.handles)
 
 
 def test_the_viewer_of_one_robot_draws_the_others_and_the_plate_that_bends(play):
@@ -212,7 +212,7 @@ def test_the_viewer_of_one_robot_draws_the_others_and_the_plate_that_bends(play)
 
     def corners() -> np.ndarray:
         return np.concatenate([
-            np.asarray(handle.vertices) for key, handle in viewer.team.bodies._handles.items()
+            np.asarray(handle.vertices) for key, handle in viewer.team.bodies.handles.items()
             if 'shade' in key and handle.visible
         ])  # fmt: skip
 
@@ -223,8 +223,8 @@ def test_the_viewer_of_one_robot_draws_the_others_and_the_plate_that_bends(play)
         return len(sizes) > 5 and max(sizes) - min(sizes) > 0.01
 
     turn(seen, 30.0)
-    assert len({key for key in viewer.team.bodies._handles if 'shade' in key}) >= 4, 'colours of its stress'
-    assert viewer.team.bodies._handles['label/objects_0'].text.startswith('plate: stress up to')
+    assert len({key for key in viewer.team.bodies.handles if 'shade' in key}) >= 4, 'colours of its stress'
+    assert viewer.team.bodies.handles['label/objects_0'].text.startswith('plate: stress up to')
 
 
 @pytest.mark.slow

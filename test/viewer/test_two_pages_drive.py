@@ -81,7 +81,7 @@ def test_a_second_page_may_stop_and_then_drive(viewer, pages):
 def arm(viewer):
     """Switch the levers on as a page that may drive; return whether they are on."""
     viewer.cockpit.gate.workers = lambda silence: [7]
-    viewer._act(Action('drive', True, 7), time.monotonic())
+    viewer.act(Action('drive', True, 7), time.monotonic())
     return viewer.levers.armed
 
 

@@ -179,7 +179,7 @@ def test_a_lever_may_skip_the_part_that_does_nothing(made, context):
     viewer.connection.message(0.0, time.monotonic())
     way = viewer.driving
     viewer.inputs.snapshot.pressures = {'boom/head': 15e6, 'boom/rod': 1e6}
-    way._computed = -1e9
+    way.computed_at = -1e9
     turn(viewer, seconds=0.2)
     low, high = way.dead['boom']
     assert low < -0.4 and 2.0 < high < 7.0  # noqa: PT018
@@ -190,7 +190,7 @@ def test_a_lever_may_skip_the_part_that_does_nothing(made, context):
         page.send(update(viewer.cockpit.controls.sliders['boom'], 1.0))
         place = viewer.levers.names.index('boom')
         assert turn(viewer, lambda: any(own.data[place] == 1.0 for own in listener.take()))
-        way._computed = -1e9
+        way.computed_at = -1e9
         turn(viewer, seconds=0.2)
         assert 'data-dead="boom"' in viewer.cockpit.controls._dead.content
         page.send(update(viewer.cockpit.controls.sliders['boom'], 0.0))
@@ -231,14 +231,14 @@ def valves(made):
 
 
 def skip(viewer, on, client=OWNER):
-    viewer._act(Action('skip', on, client), time.monotonic())
+    viewer.act(Action('skip', on, client), time.monotonic())
     return viewer.driving.skips
 
 
 def touched(viewer, pressures):
     """Return the volts of the boom for a touch of its lever after it has rested at these line pressures."""
     way, now = viewer.driving, time.monotonic()
-    way._computed = -1e9
+    way.computed_at = -1e9
     way.show(viewer.cockpit.controls, Snapshot(pressures=pressures), '')
     viewer.levers.move('boom', 0.1, OWNER, now)
     way.publish(viewer.levers.command(now, [OWNER]))

@@ -59,7 +59,7 @@ class Rig:
         self._tests_motion = not self.settings.bring_down if tests_motion is None else tests_motion
         self.effects = lever_effects(machine)
         self._plants: dict[tuple[float, Offset], Plant] = {}
-        self._partners: dict[bool, _Partner] = {}
+        self._partners: dict[bool, Partner] = {}
         self._margin: tuple[Case, float] | None = None
 
     def plant(self, mass: float = 1.0, center: Offset = (0.0, 0.0)) -> Plant:
@@ -73,10 +73,10 @@ class Rig:
         """Return another plant of this kind."""
         return Plant(unlike(self.machine, mass, center), self.effects.actuation, PERIOD, STEP, ())
 
-    def partner(self, imu: bool) -> _Partner:
+    def partner(self, imu: bool) -> Partner:
         """Return monitor and governor, with an IMU or without one."""
         if imu not in self._partners:
-            self._partners[imu] = _Partner(self.effects, self.settings, self._tests_motion)
+            self._partners[imu] = Partner(self.effects, self.settings, self._tests_motion)
         return self._partners[imu]
 
     def trial(self, case: Case, governed: bool = True) -> Trial:
@@ -195,7 +195,7 @@ def unlike(machine: Machine, mass: float, center: Offset) -> Machine:
     return off_center(heavier(machine, mass), center)
 
 
-class _Partner:
+class Partner:
     """Monitor and governor as tip_over_governor_node joins them.
 
     Attributes:
@@ -266,7 +266,7 @@ class Trial:
         stand: of plants of this machine.
     """
 
-    def __init__(self, plant: Plant, case: Case, effects: Valves | Efforts, partner: _Partner | None) -> None:
+    def __init__(self, plant: Plant, case: Case, effects: Valves | Efforts, partner: Partner | None) -> None:
         self.plant, self.case, self.effects, self.partner = plant, case, effects, partner
         names, self.stand = effects.names, Stand(plant)
         self._places = np.array([plant.system.index('input', name) for name in effects.inputs])
