@@ -49,7 +49,7 @@ def add_parser(subparsers: Subparsers) -> None:
         '--separate', dest='compose', action='store_false', help='every node in its own process, as on a real machine'
     )
     parser.add_argument(
-        '--duration', type=positive(3600.0), default=24.0, metavar='S', help='simulated time (default: 24)'
+        '--duration', type=positive(3600.0, 's'), default=24.0, metavar='S', help='simulated time (default: 24)'
     )
     add_out(parser, 'for the results (default: runs)', default=Path('runs'))
 

@@ -82,7 +82,7 @@ def pair(text: str) -> tuple[float, float]:
     except ValueError:
         x = y = math.nan
     if not (math.isfinite(x) and math.isfinite(y)):
-        raise wrong('two numbers with a comma, such as 0.3,-0.2', text)
+        raise wrong('two finite numbers with a comma, such as 0.3,-0.2', text)
     return x, y
 
 

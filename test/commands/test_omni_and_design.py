@@ -113,7 +113,7 @@ def test_given_places_get_the_nearest_layout_and_say_whether_it_is_even(capsys):
         (['--wheels', '4', '--distance', '0.3', '--length', '0.5'], 'expected 1/sqrt(2) = 0.7071 or more'),
         (['--wheels', '4', '--rectangle', '0.3,0.2', '--roller', '60'], 'expected rollers at 45 degrees'),
         (['--wheels', '3', '--places', '0,1 1,0'], '--places: expected 3 places, found 2'),
-        (['--wheels', '3', '--places', '0,1 1,0 x'], '--places: expected two numbers with a comma'),
+        (['--wheels', '3', '--places', '0,1 1,0 x'], '--places: expected two finite numbers with a comma'),
         (['--wheels', '4', '--roller', '45', '50'], '--roller: expected one angle, or 4, found 2'),
     ],
 )

@@ -44,8 +44,8 @@ def options(parser, path=()):
         (finite, '-1', 'x\x1b[31m', 'a number'),
         (numbers_by_name, 'a=1,b=-2', 'a=1,b', 'NAME=NUMBER'),
         (numbers_by_name, 'a=1', '=1', 'NAME=NUMBER'),
-        (pair, '1,-2', '1,nan', 'two numbers with a comma'),
-        (pairs, '1,2 3,4', '1,2 3', 'two numbers with a comma'),
+        (pair, '1,-2', '1,nan', 'two finite numbers with a comma'),
+        (pairs, '1,2 3,4', '1,2 3', 'two finite numbers with a comma'),
         (picture, 'a.svg', 'a.txt', 'a .png, .svg or .pdf'),
     ],
 )

@@ -233,7 +233,7 @@ def test_stops_of_efforts_are_refused_where_the_governor_does_not_make_them(caps
         (['--blind'], '--blind: valves are led to neutral without measurements anyway'),
         (['--jerk', '5'], '--jerk: the rate of outputs of a governor of efforts'),
     ):
-        assert main(['governor', 'stops', 'log_loader', '--runs', '1', *words]) == 1
+        assert main(['governor', 'stops', 'log_loader', '--runs', '1', *words]) == 2
         assert text in capsys.readouterr().err
 
 
