@@ -209,7 +209,7 @@ docs-images: $(VENV)/.installed-dev
 	cp build/screenshots/vehicle.png docs/images/vehicle.png
 	$(BIN)/dyn-nodes omni simulate six_wheels path_3 --limit wheel_2=0.01 --limit wheel_6=0.025 --step 0.1 \
 	  --plot docs/images/omni_six_wheels.png
-	$(BIN)/dyn-nodes design isotropic --wheels 4 --roller 45 --distance 0.4 --length 0.4 --map docs/images/isotropic_four.png
+	$(BIN)/dyn-nodes design isotropic --wheels 4 --roller 45 --distance 0.4 --length 0.4 --plot docs/images/isotropic_four.png
 	$(BIN)/dyn-nodes study run saha-1991/disk-schemes --plot --out build/disk_schemes
 	cp build/disk_schemes/saha-1991-disk-schemes-cost.png docs/images/disk_schemes.png
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from dyn_nodes.commands.free_domain import claimed_domain
+from dyn_nodes.commands.option_types import SEED, count
 from dyn_nodes.middleware import RUNTIME
 from faults import bombs, clocks, computer, files, messages, processes, starts
 from faults.report import Row, write
@@ -96,31 +97,20 @@ def steps(args: argparse.Namespace) -> Iterator[Step]:
 def arguments(words: list[str] | None = None) -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(prog='python -m faults', description=__doc__)
-    parser.add_argument('--files', type=int, default=2000, metavar='N', help='damaged files (2000)')
-    parser.add_argument('--inputs', type=int, default=1000, metavar='N', help='damaged inputs of commands (1000)')
-    parser.add_argument('--results', type=int, default=1600, metavar='N', help='damaged results of sweeps (1600)')
-    parser.add_argument(
-        '--bags', type=int, default=600, metavar='N', help=f'bags, {len(bombs.BOMBS)} bombs first (600)'
-    )
-    parser.add_argument('--launches', type=int, default=400, metavar='N', help='hostile launch files (400)')
-    parser.add_argument(
-        '--containers', type=int, default=1200, metavar='N', help='archives, meshes and logs that expand (1200)'
-    )
-    parser.add_argument(
-        '--calls', type=int, default=1000, metavar='N', help='calls, parameters and pools with mistakes (1000)'
-    )
-    parser.add_argument(
-        '--forks', type=int, default=1000, metavar='N', help='launches with a mistake, forked, not started (1000)'
-    )
-    parser.add_argument('--messages', type=int, default=10_000, metavar='N', help='absurd messages (10000)')
     most = max(len(setup.cases()) for setup in SETUPS.values())
-    parser.add_argument(
-        '--nodes',
-        type=int,
-        default=most,
-        metavar='N',
-        help=f'failures of each machine in each mode ({most})',
-    )
+    for name, default, text in (
+        ('files', 2000, 'damaged files'),
+        ('inputs', 1000, 'damaged inputs of commands'),
+        ('results', 1600, 'damaged results of sweeps'),
+        ('bags', 600, f'bags, {len(bombs.BOMBS)} bombs first'),
+        ('launches', 400, 'hostile launch files'),
+        ('containers', 1200, 'archives, meshes and logs that expand'),
+        ('calls', 1000, 'calls, parameters and pools with mistakes'),
+        ('forks', 1000, 'launches with a mistake, forked, not started'),
+        ('messages', 10_000, 'absurd messages'),
+        ('nodes', most, 'failures of each machine in each mode'),
+    ):
+        parser.add_argument(f'--{name}', type=count(), default=default, metavar='N', help=f'{text} ({default})')
     parser.add_argument(
         '--no-starts', action='store_false', dest='starts', help='leave out launches and command lines with mistakes'
     )
@@ -131,7 +121,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
         action='append',
         help="these steps alone, such as 'damaged inputs*', once or more; of the report only their lines are renewed",
     )
-    parser.add_argument('--seed', type=int, default=1, help='of chance (1)')
+    parser.add_argument('--seed', type=SEED, default=1, help='of chance (1)')
     parser.add_argument('--resume', action='store_true', help='go on where the last campaign has stopped')
     parser.add_argument('--out', type=Path, metavar='FILE', help='write the report, such as docs/faults.md')
     return parser.parse_args(words)

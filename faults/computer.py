@@ -100,7 +100,7 @@ def disk_full() -> Iterator[Outcome]:
     with full_disk() as directory:
         if directory is None:
             return
-        init = ['-m', 'dyn_nodes.cli', 'init', 'urdf/log_loader.urdf', '--output', str(directory / 'first.yaml')]
+        init = ['-m', 'dyn_nodes.cli', 'init', 'urdf/log_loader.urdf', '--out', str(directory / 'first.yaml')]
         yield run_command('init on a full disk', init, environment(), (1,))
         yield run_command(
             'compiled code on a full disk', DYNAMICS, environment(DYN_NODES_CACHE=str(directory / 'c')), (0, 1)

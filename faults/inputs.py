@@ -201,7 +201,7 @@ def _refused(read: Callable[[], object], error: type[Exception]) -> str:
     return ''
 
 
-GOVERNOR = ('governor', 'test', MACHINE, '--jobs', '1', '--only-governed', '--seconds', '1')
+GOVERNOR = ('governor', 'test', MACHINE, '--jobs', '1', '--only-governed', '--duration', '1')
 READERS: dict[str, Callable[[Path], str]] = {
     'object': _command('object', 'check', 'FILE', '--frequencies', '2'),
     'mesh': _mesh,

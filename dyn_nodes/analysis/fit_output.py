@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from dyn_nodes.analysis.machine_fit import (
 )
 from dyn_nodes.analysis.mechanics_fit import Quantity
 from dyn_nodes.analysis.valve_fit import PARAMETERS, SENSORS, ValveFit
+from dyn_nodes.common.json_text import json_text
 from dyn_nodes.model.assumptions import plain
 
 FILES = ('fit.json', 'lines.yaml', 'lines.urdf', 'offsets.yaml', 'speeds.png', 'gain_curves.png')
@@ -38,17 +37,13 @@ def as_json(fit: MachineFit) -> dict[str, Any]:
         'mechanics': None if fit.mechanics is None else _mechanics(fit),
         'validation': None
         if fit.validation is None
-        else {name: {k: _finite(v) for k, v in asdict(own).items()} for name, own in fit.validation.joints.items()},
+        else {name: asdict(own) for name, own in fit.validation.joints.items()},
         'warnings': list(fit.warnings),
         'failures': list(fit.failures),
         'yaml': yaml_lines(fit),
         'urdf': urdf_lines(fit),
         'offsets': offset_lines(fit),
     }
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _quantity(one: Quantity, seen: bool) -> dict[str, Any]:
@@ -93,7 +88,7 @@ def write_fit(fit: MachineFit, directory: Path) -> list[Path]:
     """Write `FILES` to a directory, which is made; return what was written."""
     directory.mkdir(parents=True, exist_ok=True)
     texts = {
-        'fit.json': json.dumps(as_json(fit), indent=2),
+        'fit.json': json_text(as_json(fit)),
         'lines.yaml': yaml_lines(fit),
         'lines.urdf': urdf_lines(fit),
         'offsets.yaml': offset_lines(fit),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from dyn_nodes.analysis.run_record import MarginHistory, RunRecord
 from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.json_text import json_text
 from dyn_nodes.model.assumptions import plain
 from dyn_nodes.simulation.assembly import gravity_vector
 
@@ -177,13 +177,4 @@ def verdict(summary: dict[str, Any]) -> str:
 
 def write_summary(summary: dict[str, Any], path: Path) -> None:
     """Write a summary as JSON."""
-    path.write_text(json.dumps(_finite(summary), indent=2, allow_nan=False) + '\n', encoding='utf-8')
-
-
-def _finite(value: Any) -> Any:
-    """Return a value with null for numbers that JSON can't write: a bag may hold anything."""
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    path.write_text(json_text(summary) + '\n', encoding='utf-8')

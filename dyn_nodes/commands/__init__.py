@@ -2,23 +2,39 @@
 
 A module has `add_parser(subparsers)`, which adds its argparse parser, and `run(args) -> int`, which does the work and
 returns the exit status. What is heavy is imported inside `run`, so that `dyn-nodes --help` answers at once. A user's
-mistake is a `CommandError`: one line on standard error, exit status 1.
+mistake is a `CommandError`: one line on standard error, exit status 1, or 2 for a wrong option. The range of an option
+is its type, see `option_types`; records are printed by `tables.show`, JSON by `tables.print_json`.
 """
 
 from __future__ import annotations
 
 import argparse
 import difflib
+import os
+import sys
 import textwrap
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
 
+from dyn_nodes.commands.option_types import count
 from dyn_nodes.common.errors import UserError
 from dyn_nodes.common.printing import near, printable
 
 WIDTH = 79
 """Greatest width of a line of help, so that it can be read and copied on a terminal of 80 columns."""
+MOST_JOBS = 1024
 MACHINE_HELP = 'name of a machine of this package, or its URDF'
 CONFIG_HELP = "machine YAML, or the name of one of this package (the named machine's own)"
+EARLIER = {
+    '--at': '--posture',
+    '--free': '--joints',
+    '--from': '--posture',
+    '--map': '--plot',
+    '--output': '--out',
+    '--output-config': '--out-config',
+    '--seconds': '--duration',
+}
+"""Earlier names of options, and their present ones: accepted where only the present one exists."""
 
 
 class CommandError(UserError):
@@ -60,19 +76,38 @@ class HelpFormatter(argparse.HelpFormatter):
 class CommandParser(argparse.ArgumentParser):
     """A parser whose help fits on 80 columns, and which names the word that was likely meant by a wrong one."""
 
+    implied = ''
+    """Verb that is meant where the first word is none, as before there were verbs."""
+
     def __init__(self, *args: Any, **options: Any) -> None:
         options.setdefault('formatter_class', HelpFormatter)
         super().__init__(*args, **options)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse; what a sub-command does not know is its own error, with its own usage."""
-        found, unknown = super().parse_known_args(args, namespace)
+        words = list(map(self._renamed, sys.argv[1:] if args is None else args))
+        verbs = next((own.choices for own in self._actions if isinstance(own, Subparsers)), None) or ()
+        if self.implied and words and words[0] not in (*verbs, '-h', '--help'):
+            words.insert(0, self.implied)
+        found, unknown = super().parse_known_args(words, namespace)
         if unknown:
             options = [option[2:] for option in self._option_string_actions if option.startswith('--')]
             word = unknown[0].partition('=')[0]
             hint = near(word[2:], options, '--') if word.startswith('--') else ''
             self.error(f'unrecognized arguments: {" ".join(map(printable, unknown))}{hint}')
         return found, unknown
+
+    def error(self, message: str) -> NoReturn:
+        """Raise a wrong value as one line; print the usage too where an option is unknown or missing."""
+        if message.startswith('argument '):
+            raise CommandError(message.removeprefix('argument '), 2)
+        super().error(message)
+
+    def _renamed(self, word: str) -> str:
+        option, sign, value = word.partition('=')
+        present = EARLIER.get(option)
+        is_earlier = present in self._option_string_actions and option not in self._option_string_actions
+        return f'{present}{sign}{value}' if is_earlier else word
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         try:
@@ -84,9 +119,7 @@ class CommandParser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, f'invalid choice: {value!r} (did you mean {near[0]!r}?)') from None
 
 
-def add_command(
-    subparsers: Subparsers, name: str, help: str, example: str, description: str = ''
-) -> argparse.ArgumentParser:
+def add_command(subparsers: Subparsers, name: str, help: str, example: str, description: str = '') -> CommandParser:
     """Add a parser with the house's look: a line of help, the same as description, and an example below.
 
     Args:
@@ -98,16 +131,29 @@ def add_command(
     """
     lines = [line for command in example.splitlines() for line in broken_command(command)]
     epilog = 'example:\n' + '\n'.join(f'  {line}' for line in lines)
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        name, help=help, description=description or help, epilog=epilog
-    )
+    parser: CommandParser = subparsers.add_parser(name, help=help, description=description or help, epilog=epilog)
     return parser
 
 
-def add_machine_and_config(parser: argparse.ArgumentParser) -> None:
-    """Add the machine that a command is about, and --config, '' where it is not given."""
-    parser.add_argument('machine', metavar='MACHINE', help=MACHINE_HELP)
-    parser.add_argument('--config', metavar='YAML', default='', help=CONFIG_HELP)
+def add_machine_and_config(
+    parser: argparse.ArgumentParser, name: str = 'machine', config_help: str = CONFIG_HELP, **options: Any
+) -> None:
+    """Add the machine that a command is about, as an argument or an option, and --config, '' where it is not given."""
+    parser.add_argument(name, metavar='MACHINE', **{'help': MACHINE_HELP, **options})
+    parser.add_argument('--config', metavar='YAML', default='', help=config_help)
+
+
+def add_out(parser: argparse.ArgumentParser, help: str, metavar: str = 'DIR', **options: Any) -> None:
+    """Add -o and --out, a path."""
+    parser.add_argument('-o', '--out', metavar=metavar, help=help, **{'type': Path, **options})
+
+
+def add_jobs(parser: argparse._ActionsContainer, default: int | None = None) -> None:
+    """Add --jobs, the number of processes; all processors are the default of None."""
+    text = 'processes (all processors)' if default is None else f'processes ({default})'
+    parser.add_argument(
+        '--jobs', metavar='N', type=count(1, MOST_JOBS), default=default or os.cpu_count() or 1, help=text
+    )
 
 
 def broken_command(command: str, width: int = WIDTH - 2) -> list[str]:

@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dyn_nodes.commands import MACHINE_HELP, CommandError, Subparsers, add_command
+from dyn_nodes.commands import MACHINE_HELP, CommandError, Subparsers, add_command, add_out
 from dyn_nodes.commands.attach_config import joined_config
+from dyn_nodes.commands.option_types import finite
 from dyn_nodes.common.printing import xml_remark
 from dyn_nodes.model.limits import NAME
 
@@ -29,21 +30,23 @@ def add_parser(subparsers: Subparsers) -> None:
         'dyn-nodes attach platform.urdf ur10.urdf --to mount --prefix ur10_ -o ur10_on_platform.urdf\n'
         'dyn-nodes attach truck.urdf crane.urdf --to bed --xyz -1.2 0 0.9 --rpy 0 0 3.1416 -o loader.urdf\n'
         'dyn-nodes attach agv.urdf arm.urdf --to base_link --prefix arm_ -o both.urdf --config agv.yaml '
-        '--arm-config arm.yaml --output-config both.yaml',
+        '--arm-config arm.yaml --out-config both.yaml',
     )
     parser.add_argument('platform', metavar='PLATFORM', type=Path, help=MACHINE_HELP)
     parser.add_argument('arm', metavar='ARM', type=Path, help=MACHINE_HELP)
     parser.add_argument(
         '--to', metavar='LINK', required=True, help="link of the platform that the arm's root is fixed to"
     )
-    parser.add_argument('--xyz', metavar=('X', 'Y', 'Z'), nargs=3, type=float, default=(0.0, 0.0, 0.0), help='there, m')
-    parser.add_argument('--rpy', metavar=('R', 'P', 'Y'), nargs=3, type=float, default=(0.0, 0.0, 0.0), help='rad')
+    parser.add_argument(
+        '--xyz', metavar=('X', 'Y', 'Z'), nargs=3, type=finite, default=(0.0, 0.0, 0.0), help='there, m'
+    )
+    parser.add_argument('--rpy', metavar=('R', 'P', 'Y'), nargs=3, type=finite, default=(0.0, 0.0, 0.0), help='rad')
     parser.add_argument('--prefix', default='', help="put before every name of the arm's links and joints")
     parser.add_argument('--name', help='of the new machine (default: PLATFORM_with_ARM)')
-    parser.add_argument('-o', '--output', metavar='URDF', required=True, help='file to write; - for standard output')
+    add_out(parser, 'file to write; - for standard output', 'URDF', type=str, required=True)
     parser.add_argument('--config', metavar='YAML', type=Path, help='machine YAML of the platform')
     parser.add_argument('--arm-config', metavar='YAML', type=Path, help='machine YAML of the arm')
-    parser.add_argument('--output-config', metavar='YAML', type=Path, help='machine YAML to write, of both')
+    parser.add_argument('--out-config', metavar='YAML', type=Path, help='machine YAML to write, of both')
     parser.add_argument('--force', action='store_true', help='write over a file that is there')
 
 
@@ -60,34 +63,32 @@ def run(args: argparse.Namespace) -> int:
         return 1
     text, left_out = _joined(platform, arm, args)
     config = None
-    if args.output_config is not None:
+    if args.out_config is not None:
         mount = _mount(arm, args)
         mount = mount if re.match(NAME, mount) else ''  # it becomes part of a topic
         config = joined_config(
             args.config, args.arm_config, _name(platform, arm, args), args.prefix, platform.base.link, mount
         )
-    if args.output == '-':
+    if args.out == '-':
         print(text, end='')
         return 0
-    _write(Path(args.output), text)
-    print(
-        f'{args.output}: {arm.name} on link {args.to} of {platform.name}, {len(platform.links) + len(arm.links)} links'
-    )
+    _write(Path(args.out), text)
+    print(f'{args.out}: {arm.name} on link {args.to} of {platform.name}, {len(platform.links) + len(arm.links)} links')
     if left_out:
         print(f'  left out, of the arm: {", ".join(f"<{tag}>" for tag in left_out)}')
     if config is not None:
-        _write(args.output_config, config)
-        print(f'{args.output_config}: dyn-nodes check {args.output} --config {args.output_config}')
+        _write(args.out_config, config)
+        print(f'{args.out_config}: dyn-nodes check {args.out} --config {args.out_config}')
     return 0
 
 
 def _check_outputs(args: argparse.Namespace) -> None:
     """Refuse what can't be before anything is read."""
-    if args.output_config is None and (args.config or args.arm_config):
-        raise CommandError('--config and --arm-config are put together into --output-config: where to?')
-    if args.output_config is not None and (args.output == '-' or not (args.config or args.arm_config)):
-        raise CommandError('--output-config: expected -o with a file, and --config, --arm-config or both')
-    for path in (None if args.output == '-' else Path(args.output), args.output_config):
+    if args.out_config is None and (args.config or args.arm_config):
+        raise CommandError('--config and --arm-config are put together into --out-config: where to?', 2)
+    if args.out_config is not None and (args.out == '-' or not (args.config or args.arm_config)):
+        raise CommandError('--out-config: expected -o with a file, and --config, --arm-config or both', 2)
+    for path in (None if args.out == '-' else Path(args.out), args.out_config):
         if path is not None and path.exists() and not args.force:
             raise CommandError(f'{path} is there already; --force writes over it')
 

@@ -7,7 +7,8 @@ import json
 import sys
 from datetime import datetime
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command, bag_film, bag_import, bag_play, bag_view
+from dyn_nodes.commands import CommandError, Subparsers, add_command, add_out, bag_film, bag_import, bag_play, bag_view
+from dyn_nodes.commands.option_types import at_least
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -30,12 +31,12 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     record.add_argument('topics', metavar='TOPIC', nargs='*', help='by name or pattern')
     record.add_argument('-a', '--all', action='store_true', help='all topics, as without names')
-    record.add_argument(
-        '-o', '--output', default='', metavar='DIR', help='must not exist (default: rosbag2_ and the date)'
-    )
+    add_out(record, 'must not exist (default: rosbag2_ and the date)', type=str, default='')
     record.add_argument('-x', '--exclude', nargs='+', default=[], metavar='TOPIC', help='not these, by name or pattern')
     record.add_argument('-s', '--storage', default='mcap', choices=('mcap', 'sqlite3'), help='default: %(default)s')
-    record.add_argument('-d', '--max-duration', type=float, default=0.0, metavar='SECONDS', help='stop after so long')
+    record.add_argument(
+        '-d', '--max-duration', type=at_least(0.0), default=0.0, metavar='SECONDS', help='stop after so long'
+    )
     record.add_argument('--use-sim-time', action='store_true', help='log times are of /clock')
     bag_play.add_parser(verbs)
     bag_import.add_parser(verbs)
@@ -75,11 +76,11 @@ def _record(args: argparse.Namespace) -> int:
         return json.dumps(values or [''])
 
     parameters = {
-        'directory': json.dumps(args.output),
+        'directory': json.dumps(args.out),
         'topics': names(args.topics),
         'exclude': names(args.exclude),
         'storage': args.storage,
-        'max_duration': float(args.max_duration),
+        'max_duration': args.max_duration,
         'use_sim_time': str(args.use_sim_time).lower(),
     }
     words = [word for name, value in parameters.items() for word in ('-p', f'{name}:={value}')]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command
+from dyn_nodes.commands import CommandError, Subparsers, add_command, add_out
+from dyn_nodes.commands.option_types import between
 from dyn_nodes.commands.recorded_machine import Recorded, add_machine_options, read_recorded
 
 MOST_BAGS = 4
@@ -24,13 +24,16 @@ def add_parser(verbs: Subparsers) -> None:
         'dyn-nodes bag film runs/first/bag runs/second/bag -o both.gif --camera Side',
     )
     parser.add_argument('bags', metavar='BAG', nargs='+', help='a bag directory, or one .mcap or .db3 file')
-    parser.add_argument('-o', '--output', metavar='FILE', type=Path, required=True, help='its ending chooses the kind')
+    add_out(parser, 'its ending chooses the kind', 'FILE', required=True)
+    instant = between(0.0, 1e6)
     parser.add_argument(
-        '--from', dest='start', type=float, default=0.0, metavar='S', help='since the first instant (0)'
+        '--from', dest='start', type=instant, default=0.0, metavar='S', help='since the first instant (0)'
     )
-    parser.add_argument('--to', dest='stop', type=float, metavar='S', help='since the first instant (the end)')
-    parser.add_argument('--speed', type=float, default=1.0, metavar='X', help='times real time (1)')
-    parser.add_argument('--rate', type=float, default=12.0, metavar='HZ', help='pictures a second of the film (12)')
+    parser.add_argument('--to', dest='stop', type=instant, metavar='S', help='since the first instant (the end)')
+    parser.add_argument('--speed', type=between(0.01, 100.0), default=1.0, metavar='X', help='times real time (1)')
+    parser.add_argument(
+        '--rate', type=between(1.0, 50.0), default=12.0, metavar='HZ', help='pictures a second of the film (12)'
+    )
     parser.add_argument('--size', default='640x400', metavar='WxH', help='pixels of each machine (640x400)')
     parser.add_argument('--camera', default='Follow', metavar='NAME', help='Follow, Side, Front or Top (Follow)')
     parser.add_argument('--title', action='append', metavar='TEXT', help='of each bag (name of the machine)')
@@ -57,11 +60,11 @@ def run_film(args: argparse.Namespace) -> int:
     times = [args.start + step * k for k in range(count)]
     try:
         pictures = _beside([_film(run, times, size, args, k) for k, run in enumerate(runs)])
-        args.output.parent.mkdir(parents=True, exist_ok=True)
-        save(args.output, pictures, 1.0 / args.rate)
+        args.out.parent.mkdir(parents=True, exist_ok=True)
+        save(args.out, pictures, 1.0 / args.rate)
     except OSError as error:
-        raise CommandError(f'{args.output} cannot be written: {error.strerror or error}') from None
-    print(f'{args.output}: {count} pictures, {count / args.rate:.1f} s, {args.output.stat().st_size / 1e6:.2f} MB')
+        raise CommandError(f'{args.out} cannot be written: {error.strerror or error}') from None
+    print(f'{args.out}: {count} pictures, {count / args.rate:.1f} s, {args.out.stat().st_size / 1e6:.2f} MB')
     return 0
 
 
@@ -71,15 +74,10 @@ def _check(args: argparse.Namespace) -> tuple[int, int]:
 
     if len(args.bags) > MOST_BAGS:
         raise CommandError(f'expected at most {MOST_BAGS} bags, found {len(args.bags)}', 2)
-    if args.output.suffix.lower() not in FORMATS:
-        raise CommandError(f'--output: expected a name that ends in {", ".join(FORMATS)}, found {args.output}', 2)
+    if args.out.suffix.lower() not in FORMATS:
+        raise CommandError(f'--out: expected a name that ends in {", ".join(FORMATS)}, found {args.out}', 2)
     if args.camera not in PRESETS:
         raise CommandError(f'--camera: expected one of {", ".join(PRESETS)}, found {args.camera!r}', 2)
-    for name, least, most in (('start', 0.0, 1e6), ('stop', 0.0, 1e6), ('speed', 0.01, 100.0), ('rate', 1.0, 50.0)):
-        value = getattr(args, name)
-        if value is not None and not least <= value <= most:  # false for NaN too
-            option = {'start': 'from', 'stop': 'to'}.get(name, name)
-            raise CommandError(f'--{option}: expected {least:g} to {most:g}, found {value:g}', 2)
     width, _, height = args.size.partition('x')
     if not (width.isdecimal() and height.isdecimal() and all(64 <= int(n) <= LARGEST for n in (width, height))):
         raise CommandError(f'--size: expected WIDTHxHEIGHT, 64 to {LARGEST} pixels each, found {args.size!r}', 2)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command, missing_package, tables
+from dyn_nodes.commands import CommandError, Subparsers, add_command, add_out, missing_package, tables
 from dyn_nodes.commands.refusal import print_refusal
 
 if TYPE_CHECKING:
@@ -27,9 +26,7 @@ def add_parser(verbs: Subparsers) -> None:
         'log', metavar='LOG', type=Path, help='frames: .csv, .asc, .blf, .log, .mf4; columns of signals: .csv, .mf4'
     )
     parser.add_argument('--mapping', required=True, metavar='YAML', help='of the signals, or its name in config/can')
-    parser.add_argument(
-        '-o', '--output', type=Path, metavar='DIR', help='must not exist (default: the name of the log)'
-    )
+    add_out(parser, 'must not exist (default: the name of the log)')
     parser.add_argument('--json', action='store_true', help='print JSON')
 
 
@@ -45,7 +42,7 @@ def run_import(args: argparse.Namespace) -> int:
     from dyn_nodes.model.problems import MachineError
     from dyn_nodes.nodes.log_import import import_log
 
-    directory = args.output if args.output is not None else args.log.with_suffix('')
+    directory = args.out if args.out is not None else args.log.with_suffix('')
     try:
         mapping, _ = load_mapping(args.mapping)
         imported = import_log(args.log, mapping, directory)
@@ -60,7 +57,7 @@ def run_import(args: argparse.Namespace) -> int:
         raise CommandError(f'{error.filename or directory}: {error.strerror or error}') from None
     if args.json:
         found = {**imported._asdict(), 'findings': [own._asdict() for own in imported.findings]}
-        print(json.dumps({'bag': str(directory), **found}, indent=2))
+        tables.print_json({'bag': str(directory), **found})
     else:
         _print(directory, imported)
     return 0

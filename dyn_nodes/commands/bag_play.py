@@ -7,10 +7,10 @@ import re
 import time
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
-from math import inf
 from typing import Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command
+from dyn_nodes.commands.option_types import at_least, between, positive
 from dyn_nodes.commands.ros_graph import absolute, cli_node, wait_until
 from dyn_nodes.common.printing import printable
 
@@ -38,11 +38,13 @@ def add_parser(verbs: Subparsers) -> None:
         'dyn-nodes bag play my_bag --rate 0.5 --start-offset 12 --topics /joint_states "/ground_reactions/*"',
     )
     parser.add_argument('bag', metavar='BAG', help='a bag directory, or one .mcap or .db3 file')
-    parser.add_argument('-r', '--rate', type=float, default=1.0, metavar='FACTOR', help='speed (default: %(default)s)')
+    parser.add_argument(
+        '-r', '--rate', type=positive(), default=1.0, metavar='FACTOR', help='speed (default: %(default)s)'
+    )
     parser.add_argument(
         '--clock',
         nargs='?',
-        type=float,
+        type=positive(FASTEST_CLOCK),
         const=40.0,
         metavar='HZ',
         help="publish the bag's time on /clock (%(const)s Hz)",
@@ -51,15 +53,16 @@ def add_parser(verbs: Subparsers) -> None:
     parser.add_argument('--exclude', nargs='+', default=[], metavar='TOPIC', help='not these, by name or pattern')
     parser.add_argument('-m', '--remap', nargs='+', default=[], metavar='OLD:=NEW', help='publish under other names')
     parser.add_argument('-l', '--loop', action='store_true', help='begin again at the end, until Ctrl-C')
-    parser.add_argument('--start-offset', type=float, default=0.0, metavar='SECONDS', help='leave out the beginning')
-    parser.add_argument(
-        '--playback-duration', type=float, metavar='SECONDS', help='leave out what comes after, bag time'
-    )
-    parser.add_argument('-d', '--delay', type=float, default=0.0, metavar='SECONDS', help='wait before playing')
+    for names, default, text in (
+        (('--start-offset',), 0.0, 'leave out the beginning'),
+        (('--playback-duration',), None, 'leave out what comes after, bag time'),
+        (('-d', '--delay'), 0.0, 'wait before playing'),
+    ):
+        parser.add_argument(*names, type=between(0.0, LONGEST_SPAN), default=default, metavar='SECONDS', help=text)
     parser.add_argument(
         '--wait-for-subscribers',
         nargs='?',
-        type=float,
+        type=at_least(0.0),
         const=30.0,
         metavar='SECONDS',
         help='wait until every topic has one, for so long (%(const)s)',
@@ -74,22 +77,8 @@ def play(args: argparse.Namespace) -> int:
     """
     from dyn_nodes.middleware.bag_reader import BagReader
 
-    _check(args)
     with BagReader(args.bag) as reader, cli_node() as node:
         return _play(reader, node, args)
-
-
-def _check(args: argparse.Namespace) -> None:
-    for name, most in (('rate', inf), ('clock', FASTEST_CLOCK)):
-        value = getattr(args, name)
-        if value is not None and not 0.0 < value <= most:
-            limit = '' if most == inf else f' and at most {most:g}'
-            raise CommandError(f'--{name}: expected more than 0{limit}, found {value:g}', 2)
-    for name in ('start_offset', 'playback_duration', 'delay'):
-        value = getattr(args, name)
-        if value is not None and not 0.0 <= value <= LONGEST_SPAN:
-            text = f'expected 0 or more and at most {LONGEST_SPAN:g}, found {value:g}'
-            raise CommandError(f'--{name.replace("_", "-")}: {text}', 2)
 
 
 def _play(reader: Any, node: Any, args: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ import webbrowser
 from pathlib import Path
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command
+from dyn_nodes.commands.option_types import PORT, at_least
 from dyn_nodes.commands.recorded_machine import add_machine_options, read_recorded
 
 FRAME = 1 / 30  # s
@@ -27,8 +28,8 @@ def add_parser(verbs: Subparsers) -> None:
         'play, pause and drag, speeds, and the events one by one. A second bag is shown beside the first.',
     )
     parser.add_argument('bags', metavar='BAG', nargs='+', help='one or two: a bag directory, .mcap or .db3 file')
-    parser.add_argument('--port', type=int, default=8080, metavar='N', help='of the page; 0: a free one (8080)')
-    parser.add_argument('--duration', type=float, metavar='S', help='end after so long')
+    parser.add_argument('--port', type=PORT, default=8080, metavar='N', help='of the page; 0: a free one (8080)')
+    parser.add_argument('--duration', type=at_least(0.0), metavar='S', help='end after so long')
     parser.add_argument('--no-shadows', dest='shadows', action='store_false', help='for browsers without a GPU')
     add_machine_options(parser)
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING, Any
-
-from rich.table import Table
 
 from dyn_nodes.commands import CommandError, tables
 from dyn_nodes.commands.refusal import print_refusal
@@ -36,7 +33,7 @@ def check_mapping(path: str, as_json: bool) -> int:
         return 1
     if as_json:
         shown = {'valid': True, 'problems': [], 'warnings': [vars(own) for own in warnings]}
-        print(json.dumps({**shown, **mapping_facts(mapping)}, indent=2))
+        tables.print_json({**shown, **mapping_facts(mapping)})
         return 0
     _print(mapping)
     for warning in warnings:
@@ -80,11 +77,8 @@ def _unit(mapping: CanMapping, channel: Channel) -> str:
 def _print(mapping: CanMapping) -> None:
     from dyn_nodes.can.mapping import resolution
 
-    console = tables.console()
+    rows = []
     title = f'bus of {mapping.machine.name}: {mapping.sources[1]}'
-    table = Table(title=title, title_justify='left', title_style='bold')
-    for heading in ('message', 'sent by', 'every, ms', 'signal', 'quantity', 'one step'):
-        table.add_column(heading)
     for frame in mapping.frames:
         start = [
             f'{frame.name} 0x{frame.message.frame_id:X}{" J1939" if frame.is_j1939 else ""}',
@@ -94,6 +88,6 @@ def _print(mapping: CanMapping) -> None:
         for channel in frame.channels:
             step = f'{resolution(frame, channel):.3g} {_unit(mapping, channel)}'
             name = channel.name if channel.kind == channel.name else f'{channel.kind} {channel.name}'
-            table.add_row(*start, channel.signal, name, step)
+            rows.append((*start, channel.signal, name, step))
             start = ['', '', '']
-    console.print(table)
+    tables.show(rows, ('message', 'sent by', 'every, ms', 'signal', 'quantity', 'one step'), title=title)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from dyn_nodes.commands import CONFIG_HELP, MACHINE_HELP, CommandError, Subparsers, add_command, tables
+from dyn_nodes.commands import MACHINE_HELP, CommandError, Subparsers, add_command, add_machine_and_config, tables
 from dyn_nodes.commands.refusal import print_problems
 from dyn_nodes.common.share import share_directory
 from dyn_nodes.measures import MEASURES, Measure
@@ -31,18 +30,16 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
         'check',
         'Validate a machine, a team or the mapping of a CAN bus, and print what it is.',
         'dyn-nodes check log_loader\n'
-        'dyn-nodes check my_machine.urdf my_machine.yaml --assumed\n'
+        'dyn-nodes check my_machine.urdf --config my_machine.yaml --assumed\n'
         'dyn-nodes check team_bar\n'
         'dyn-nodes check config/can/log_loader.yaml',
         'Validate a URDF and a machine YAML, the YAML of a team, or that of a CAN bus. Prints every fault with file '
         'and line, or a table of the machine: joints, masses, actuators, and how it stands; of a team its robots, '
         'objects and grasps. Exit status 0 where the machine is sound and its plant can be built, else 1.',
     )
-    parser.add_argument(
-        'urdf', metavar='MACHINE', help=f'{MACHINE_HELP}; or a team, by name or YAML, or the YAML of a CAN bus'
-    )
-    parser.add_argument('yaml', metavar='YAML', nargs='?', help='machine YAML, the same as --config YAML')
-    parser.add_argument('--config', metavar='YAML', help=CONFIG_HELP)
+    text = f'{MACHINE_HELP}; or a team, by name or YAML, or the YAML of a CAN bus'
+    add_machine_and_config(parser, 'urdf', help=text)
+    parser.add_argument('yaml', nargs='?', help=argparse.SUPPRESS)  # the earlier form of --config
     parser.add_argument('--json', action='store_true', help='print JSON')
     parser.add_argument('--assumed', action='store_true', help='list the values that are marked as assumed')
     parser.set_defaults(run=run)
@@ -51,10 +48,10 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Check the machine; return 0 where it is sound, else 1."""
-    if args.yaml is not None and args.config is not None:
+    if args.yaml and args.config:
         raise CommandError(f'expected one machine YAML, found {args.yaml} and --config {args.config}', 2)
     args.urdf = _of_package(args.urdf)
-    alone = args.yaml is None and args.config is None
+    alone = not args.yaml and not args.config
     team = _team_of_name(args.urdf) if alone else None
     kind = 'team' if team else _kind(args.urdf) if alone else 'machine'
     if kind == 'team':
@@ -71,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError(str(error)) from None
     report, facts = checked(load_machine_report(*files))
     if args.json:
-        print(json.dumps(_as_json(report, facts), indent=2))
+        tables.print_json(_as_json(report, facts))
     elif facts is None:
         print_problems(report.problems, report.warnings)
     else:
@@ -178,7 +175,7 @@ def _print_machine(report: LoadReport, facts: dict[str, Any], list_assumed: bool
     _print_overview(console, facts)
     for table in _joint_tables(facts, console.width):
         console.print(table)
-    console.print(_link_table(facts))
+    console.print(tables.table(facts['links'], _LINK_CELLS, 'links'))
     if facts['actuators']:
         for table in _actuator_tables(facts, console.width):
             console.print(table)
@@ -236,17 +233,14 @@ def _joint_tables(facts: dict[str, Any], width: int) -> list[Table]:
 
 
 def _joint_table(title: str, facts: dict[str, Any], headings: tuple[str, ...]) -> Table:
-    table = Table(title=title, title_justify='left', title_style='bold')
-    table.add_column('joint', overflow='fold')
-    for heading in headings:
-        is_word = heading in ('type', 'moves')
-        table.add_column(heading, overflow='fold', justify='left' if is_word else 'right', no_wrap=not is_word)
-    for joint in facts['joints']:
-        table.add_row(joint['name'], *(_JOINT_CELLS[heading](joint) for heading in headings))
+    table: Table = tables.table(facts['joints'], {name: _JOINT_CELLS[name] for name in ('joint', *headings)}, title)
+    for column in table.columns:
+        column.no_wrap = column.header not in ('joint', 'type', 'moves')
     return table
 
 
 _JOINT_CELLS: dict[str, Callable[[dict[str, Any]], str]] = {
+    'joint': lambda joint: str(joint['name']),
     'type': lambda joint: str(joint['type']),
     'moves': lambda joint: str(joint['child']),
     'lower': lambda joint: _position(joint['lower'], joint['type']),
@@ -258,17 +252,15 @@ _JOINT_CELLS: dict[str, Callable[[dict[str, Any]], str]] = {
 """Cells of a joint by heading."""
 
 
-def _link_table(facts: dict[str, Any]) -> Table:
-    table = Table(title='links', title_justify='left', title_style='bold')
-    table.add_column('link', overflow='fold')
-    table.add_column('mass, kg', justify='right', overflow='fold')
-    table.add_column('centre of mass, m', justify='right', overflow='fold')
-    table.add_column('principal moments, kg m2', justify='right', overflow='fold')
-    for link in facts['links']:
-        moments = ', '.join(f'{value:.4g}' for value in link['principal_moments'])
-        row = (f'{link["mass"]:.6g}', _point(link['com']), moments) if link['mass'] > 0 else ('0', '', '')
-        table.add_row(link['name'], *row)
-    return table
+_LINK_CELLS: dict[str, Callable[[dict[str, Any]], str]] = {
+    'link': lambda link: str(link['name']),
+    'mass, kg': lambda link: f'{link["mass"]:.6g}' if link['mass'] > 0 else '0',
+    'centre of mass, m': lambda link: _point(link['com']) if link['mass'] > 0 else '',
+    'principal moments, kg m2': lambda link: (
+        ', '.join(f'{value:.4g}' for value in link['principal_moments']) if link['mass'] > 0 else ''
+    ),
+}
+"""Cells of a link by heading."""
 
 
 def _actuator_tables(facts: dict[str, Any], width: int) -> list[Table]:
@@ -277,23 +269,16 @@ def _actuator_tables(facts: dict[str, Any], width: int) -> list[Table]:
     words = ('type', 'joint', 'travel')
     parts = [(headings, of) for key, headings, of in _ACTUATOR_COLUMNS if any(key in own for own in actuators)]
     numbers = [heading for headings, _ in parts for heading in headings]
-    said = [[own[word] for word in words] for own in actuators]
-    counted = [[cell for headings, of in parts for cell in of(own) or [''] * len(headings)] for own in actuators]
+    said = [[own['name'], *(own[word] for word in words)] for own in actuators]
+    counted = [
+        [own['name'], *(cell for headings, of in parts for cell in of(own) or [''] * len(headings))]
+        for own in actuators
+    ]
     if width >= tables.NARROWEST:
-        both = [[*some, *others] for some, others in zip(said, counted)]
-        return [_actuator_table('actuators', facts, (*words, *numbers), both)]
-    made = [_actuator_table('actuators', facts, words, said)]
-    return [*made, _actuator_table('limits of the actuators', facts, numbers, counted)] if numbers else made
-
-
-def _actuator_table(title: str, facts: dict[str, Any], headings: Sequence[str], rows: list[list[str]]) -> Table:
-    table = Table(title=title, title_justify='left', title_style='bold')
-    for heading in ('actuator', *headings):
-        is_word = heading in ('actuator', 'type', 'joint', 'travel')
-        table.add_column(heading, overflow='fold', justify='left' if is_word else 'right')
-    for actuator, row in zip(facts['actuators'], rows):
-        table.add_row(actuator['name'], *row)
-    return table
+        both = [[*some, *others[1:]] for some, others in zip(said, counted)]
+        return [tables.table(both, ('actuator', *words, *numbers), 'actuators')]
+    made = [tables.table(said, ('actuator', *words), 'actuators')]
+    return [*made, tables.table(counted, ('actuator', *numbers), 'limits of the actuators')] if numbers else made
 
 
 def _oil(actuator: dict[str, Any]) -> list[str]:
@@ -323,14 +308,12 @@ def _print_statics(console: Console, static: dict[str, Any] | None) -> None:
     if not static['stands']:
         console.print('at rest: the machine does not stand on its wheels in its initial posture', style='red')
         return
-    table = Table(title='at rest', title_justify='left', title_style='bold')
-    table.add_column('wheel or track', overflow='fold')
-    for heading in ('load, N', 'share', 'compression, mm', 'contact x, y, m'):
-        table.add_column(heading, justify='right', overflow='fold')
+    rows = []
     for name, wheel in static['wheels'].items():
         numbers = (f'{wheel["load"]:.1f}', f'{wheel["share"]:.1%}', f'{1e3 * wheel["compression"]:.1f}')
-        table.add_row(name, *numbers, _point(wheel['contact']))
-    console.print(table)
+        rows.append((name, *numbers, _point(wheel['contact'])))
+    headings = ('wheel or track', 'load, N', 'share', 'compression, mm', 'contact x, y, m')
+    console.print(tables.table(rows, headings, 'at rest'))
     pitch, roll = math.degrees(static['pitch']), math.degrees(static['roll'])
     tables.say(
         console,
@@ -378,15 +361,12 @@ def _print_rigid_ground(console: Console, facts: dict[str, Any] | None) -> None:
 
 
 def _margin_table(static: dict[str, Any]) -> Table:
-    table = Table(title='static margins', title_justify='left', title_style='bold')
-    table.add_column('measure')
-    table.add_column('margin', justify='right', overflow='fold')
-    table.add_column('by edge, wheel or track', overflow='fold')
+    rows = []
     for name, margin in static['margins'].items():
         measure = MEASURES[name]
         values = ', '.join(f'{edge} {_margin(value, measure)}' for edge, value in zip(margin['names'], margin['edges']))
-        table.add_row(measure.label, _margin(margin['value'], measure), values)
-    return table
+        rows.append((measure.label, _margin(margin['value'], measure), values))
+    return tables.table(rows, ('measure', 'margin', 'by edge, wheel or track'), 'static margins')
 
 
 def _print_constraints(console: Console, facts: dict[str, Any] | None) -> None:
@@ -410,12 +390,7 @@ def _print_assumed(console: Console, assumed: dict[str, str], list_them: bool) -
     if not list_them:
         console.print(f'{len(assumed)} values are marked as assumed; --assumed lists them')
         return
-    table = Table(title='assumed values', title_justify='left', title_style='bold')
-    table.add_column('key', overflow='fold')
-    table.add_column('reason', overflow='fold')
-    for key, reason in assumed.items():
-        table.add_row(key, reason)
-    console.print(table)
+    console.print(tables.table(assumed.items(), ('key', 'reason'), 'assumed values'))
 
 
 def _margin(value: float | None, measure: Measure) -> str:

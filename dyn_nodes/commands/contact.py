@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
 from dyn_nodes.commands.contact_drive import add_drive_parser, run_drive
+from dyn_nodes.commands.option_types import at_least, picture
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from dyn_nodes.analysis.contact_check import Breach, ContactReport
     from dyn_nodes.analysis.motion_plan import MotionPlan
@@ -44,12 +44,15 @@ def add_parser(subparsers: Subparsers) -> None:
         'instant. Exit status 0 where the whole motion is admissible, else 1.',
     )
     plan.add_argument('plan', metavar='PLAN', type=Path, help='YAML file: machine and points of the motion')
-    plan.add_argument('--payload', type=float, metavar='KG', help="mass in the implement (the plan's)")
-    plan.add_argument('--friction', type=float, metavar='X', help="static coefficient of all wheels (the machine's)")
-    plan.add_argument('--margin', type=float, default=0.0, metavar='N', help='that has to be left at every wheel (0)')
-    plan.add_argument('--step', type=float, default=0.01, metavar='S', help='between instants (0.01)')
+    for name, unit, least, default, text in (
+        ('payload', 'KG', 0.0, None, "mass in the implement (the plan's)"),
+        ('friction', 'X', 1e-3, None, "static coefficient of all wheels (the machine's)"),
+        ('margin', 'N', 0.0, 0.0, 'that has to be left at every wheel (0)'),
+        ('step', 'S', SHORTEST, 0.01, 'between instants (0.01)'),
+    ):
+        plan.add_argument(f'--{name}', type=at_least(least), default=default, metavar=unit, help=text)
     plan.add_argument('--json', action='store_true', help='print JSON, SI units')
-    plan.add_argument('--plot', type=Path, metavar='FILE', help='margin and friction uses: .png, .svg or .pdf')
+    plan.add_argument('--plot', type=picture, metavar='FILE', help='margin and friction uses: .png, .svg or .pdf')
     add_drive_parser(verbs)
 
 
@@ -57,11 +60,10 @@ def run(args: argparse.Namespace) -> int:
     """Check the motion and print what was found; return 0 where all of it is admissible, else 1."""
     if args.verb == 'drive':
         return run_drive(args)
-    _check(args)
     report = _report(args)
     assumed = _assumed(args, report.plan)
     if args.json:
-        print(json.dumps(_as_json(report, assumed), indent=2))
+        tables.print_json(_as_json(report, assumed))
     else:
         _print(report, assumed)
     if args.plot:
@@ -74,16 +76,6 @@ def run(args: argparse.Namespace) -> int:
         except OSError as error:
             raise CommandError(f'{args.plot}: {error.strerror or error}') from None
     return 1 if report.breaches else 0
-
-
-def _check(args: argparse.Namespace) -> None:
-    """Refuse numbers that make no sense."""
-    for name, least in (('friction', 1e-3), ('margin', 0.0), ('step', SHORTEST), ('payload', 0.0)):
-        value = getattr(args, name)
-        if value is not None and not (math.isfinite(value) and value >= least):
-            raise CommandError(f'--{name}: expected {least:g} or more, found {value:g}', 2)
-    if args.plot and args.plot.suffix not in ('.png', '.svg', '.pdf'):
-        raise CommandError(f'--plot: expected a .png, .svg or .pdf, found {args.plot}', 2)
 
 
 def _report(args: argparse.Namespace) -> ContactReport:
@@ -115,10 +107,6 @@ def _assumed(args: argparse.Namespace, plan: MotionPlan) -> tuple[Assumption, ..
     return found + slope_of(plan.machine, 'slope in the plan')
 
 
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
-
-
 def _as_json(report: ContactReport, assumed: Sequence[Assumption]) -> dict[str, Any]:
     from dyn_nodes.model.assumptions import plain
 
@@ -129,18 +117,15 @@ def _as_json(report: ContactReport, assumed: Sequence[Assumption]) -> dict[str, 
         'payload': report.plan.payload,
         'assumed': plain(assumed),
         'admissible': not report.breaches,
-        'breaches': [
-            {**breach._asdict(), 'margin': _finite(breach.margin), 'friction_use': _finite(breach.friction_use)}
-            for breach in report.breaches
-        ],
+        'breaches': [breach._asdict() for breach in report.breaches],
         'pace': report.pace,
         'posture': None if report.posture is None else report.posture._asdict(),
         'wheels': list(report.wheels),
-        'times': report.reactions.times.tolist(),
-        'margin': [_finite(value) for value in found.margin],
-        'possible': found.possible.tolist(),
-        'robust': found.robust.tolist(),
-        'friction_use': [[_finite(value) for value in row] for row in found.friction_use],
+        'times': report.reactions.times,
+        'margin': found.margin,
+        'possible': found.possible,
+        'robust': found.robust,
+        'friction_use': found.friction_use,
     }
 
 
@@ -161,24 +146,20 @@ def _print(report: ContactReport, assumed: Sequence[Assumption]) -> None:
     if not report.breaches:
         console.print('reactions are admissible all along', style='green')
         return
-    console.print(_table(report.breaches))
+    tables.show(report.breaches, COLUMNS, title='no admissible reactions')
     for line in advice(report):
         console.print(line, soft_wrap=True)
 
 
-def _table(breaches: tuple[Breach, ...]) -> Any:
-    from rich.table import Table
-
-    table = Table(title='no admissible reactions', title_justify='left', title_style='bold')
-    for heading in ('from, s', 'to, s', 'worst, s', 'margin, N', 'friction use'):
-        table.add_column(heading, justify='right')
-    table.add_column('tightest wheel')
-    table.add_column('')
-    for breach in breaches:
-        numbers = (f'{breach.start:.2f}', f'{breach.end:.2f}', f'{breach.worst:.2f}', f'{breach.margin:.1f}')
-        use = f'{breach.friction_use:.2f}' if math.isfinite(breach.friction_use) else '-'
-        table.add_row(*numbers, use, breach.wheel, 'lifts' if breach.lifts else 'slides')
-    return table
+COLUMNS: dict[str, Callable[[Breach], str]] = {
+    'from, s': lambda breach: f'{breach.start:.2f}',
+    'to, s': lambda breach: f'{breach.end:.2f}',
+    'worst, s': lambda breach: f'{breach.worst:.2f}',
+    'margin, N': lambda breach: f'{breach.margin:.1f}',
+    'friction use': lambda breach: f'{breach.friction_use:.2f}' if math.isfinite(breach.friction_use) else '-',
+    'tightest wheel': lambda breach: breach.wheel,
+    '': lambda breach: 'lifts' if breach.lifts else 'slides',
+}
 
 
 def advice(report: ContactReport) -> list[str]:

@@ -11,7 +11,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command, add_machine_and_config, tables
+from dyn_nodes.commands import (
+    CommandError,
+    Subparsers,
+    add_command,
+    add_jobs,
+    add_machine_and_config,
+    add_out,
+    tables,
+)
+from dyn_nodes.commands.option_types import SEED, between, count
 
 if TYPE_CHECKING:
     from dyn_nodes.governor.campaign.grip_campaign import GripOutcome
@@ -39,47 +48,38 @@ def add_drive_parser(verbs: Subparsers) -> None:
         'are on the ground at the start. The exit status is 1 where a wheel slid or lifted with the governor.',
     )
     add_machine_and_config(drive)
-    drive.add_argument('--runs', metavar='N', type=int, default=20, help='random sequences (20)')
-    drive.add_argument('--first', metavar='N', type=int, default=0, help='number of the first of them (0)')
-    drive.add_argument('--seed', metavar='N', type=int, default=1, help='of the random numbers (1)')
-    drive.add_argument('--seconds', metavar='S', type=float, default=2.0, help='length of a run (2)')
-    drive.add_argument('--speed', metavar='M/S', type=float, default=1.5, help='greatest speed (1.5)')
-    drive.add_argument('--turn', metavar='RAD/S', type=float, default=2.0, help='greatest yaw rate (2)')
-    drive.add_argument('--acceleration', metavar='M/S2', type=float, default=5.0, help='greatest acceleration (5)')
-    drive.add_argument('--turn-acceleration', metavar='RAD/S2', type=float, default=10.0, help='of the yaw rate (10)')
-    drive.add_argument('--slope', metavar='DEG', type=float, default=5.0, help='steepest ground about each axis (5)')
-    drive.add_argument('--period', metavar='S', type=float, default=0.005, help='of the commands (0.005)')
-    drive.add_argument('--jobs', metavar='N', type=int, default=1, help='processes (1)')
-    drive.add_argument('--out', metavar='DIR', type=Path, help=f'write {FILE} there, a line for every run')
+    drive.add_argument('--runs', metavar='N', type=count(1, MOST_RUNS), default=20, help='random sequences (20)')
+    drive.add_argument(
+        '--first', metavar='N', type=count(0, MOST_RUNS), default=0, help='number of the first of them (0)'
+    )
+    drive.add_argument('--seed', metavar='N', type=SEED, default=1, help='of the random numbers (1)')
+    usual = between(0.01, 1000.0)
+    for name, unit, kind, default, text in (
+        ('duration', 'S', usual, 2.0, 'length of a run (2)'),
+        ('speed', 'M/S', usual, 1.5, 'greatest speed (1.5)'),
+        ('turn', 'RAD/S', usual, 2.0, 'greatest yaw rate (2)'),
+        ('acceleration', 'M/S2', usual, 5.0, 'greatest acceleration (5)'),
+        ('turn-acceleration', 'RAD/S2', usual, 10.0, 'of the yaw rate (10)'),
+        ('slope', 'DEG', between(0.0, 45.0, 'degrees'), 5.0, 'steepest ground about each axis (5)'),
+        ('period', 'S', between(0.0005, 0.1), 0.005, 'of the commands (0.005)'),
+    ):
+        drive.add_argument(f'--{name}', metavar=unit, type=kind, default=default, help=text)
+    add_jobs(drive, 1)
+    add_out(drive, f'write {FILE} there, a line for every run')
     drive.add_argument('--json', action='store_true', help='print JSON')
 
 
 def run_drive(args: argparse.Namespace) -> int:
     """Run the adversary; return 1 where a wheel slid or lifted with the governor, else 0."""
-    _check(args)
     outcomes = _outcomes(args)
     without, governed = [pair[0] for pair in outcomes], [pair[1] for pair in outcomes]
     summary = {'without': _summary(without), 'governed': _summary(governed)}
     if args.json:
         given = {name: getattr(args, name) for name in ('machine', 'runs', 'first', 'seed')}
-        print(json.dumps({**given, **summary}, indent=2))
+        tables.print_json({**given, **summary})
     else:
         _print(summary)
     return int(any(own.slid or own.lifted or own.overturned for own in governed))
-
-
-def _check(args: argparse.Namespace) -> None:
-    for name, least in (('runs', 1), ('jobs', 1), ('first', 0)):
-        if not least <= getattr(args, name) <= MOST_RUNS:
-            raise CommandError(f'--{name}: expected {least} to {MOST_RUNS}, found {getattr(args, name)}', 2)
-    for name in ('seconds', 'speed', 'turn', 'acceleration', 'turn_acceleration'):
-        value = getattr(args, name)
-        if not (math.isfinite(value) and 0.01 <= value <= 1000.0):
-            raise CommandError(f'--{name.replace("_", "-")}: expected 0.01 to 1000, found {value:g}', 2)
-    if not 0.0005 <= args.period <= 0.1:
-        raise CommandError(f'--period: expected 0.0005 to 0.1, found {args.period:g}', 2)
-    if not 0.0 <= args.slope <= 45.0:
-        raise CommandError(f'--slope: expected 0 to 45 degrees, found {args.slope:g}', 2)
 
 
 def _outcomes(args: argparse.Namespace) -> list[tuple[GripOutcome, GripOutcome]]:
@@ -91,7 +91,7 @@ def _outcomes(args: argparse.Namespace) -> list[tuple[GripOutcome, GripOutcome]]
     from dyn_nodes.nodes.machines import machine_of
 
     limits = DriveLimits(args.speed, args.turn, args.acceleration, args.turn_acceleration)
-    box = GripBox(limits, args.seconds, math.radians(args.slope), args.period)
+    box = GripBox(limits, args.duration, math.radians(args.slope), args.period)
     try:
         machine = machine_of(args.machine, args.config)
         check_machine(machine)
@@ -145,8 +145,4 @@ def _print(summary: dict[str, dict[str, Any]]) -> None:
         ('way that was wanted', *(f'{own["wanted"]:.1f} m' for own in summary.values())),
         ('trajectories slowed or refused', *(str(own['trajectories_slowed']) for own in summary.values())),
     ]
-    width = max(len(row[0]) for row in rows)
-    console = tables.console()
-    console.print(f'{"":{width}}  {"without":>12}  {"with":>12}')
-    for name, first, second in rows:
-        console.print(f'{name:{width}}  {first:>12}  {second:>12}')
+    tables.show(rows, ('', 'without', 'with'))

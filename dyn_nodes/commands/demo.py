@@ -9,7 +9,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command
+from dyn_nodes.commands import CommandError, Subparsers, add_command, add_out
+from dyn_nodes.commands.option_types import count, positive
 from dyn_nodes.common.extras import lacking
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument('--no-viewer', dest='viewer', action='store_false', help='no cockpit in the browser')
     parser.add_argument(
         '--port',
-        type=int,
+        type=count(1024, 65000),
         default=8080,
         metavar='N',
         help='of the cockpit; the next free one from here (default: 8080)',
@@ -47,8 +48,10 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         '--separate', dest='compose', action='store_false', help='every node in its own process, as on a real machine'
     )
-    parser.add_argument('--duration', type=float, default=24.0, metavar='SECONDS', help='simulated time (default: 24)')
-    parser.add_argument('--out', type=Path, default=Path('runs'), metavar='DIR', help='for the results (default: runs)')
+    parser.add_argument(
+        '--duration', type=positive(3600.0, 's'), default=24.0, metavar='S', help='simulated time (default: 24)'
+    )
+    add_out(parser, 'for the results (default: runs)', default=Path('runs'))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -60,10 +63,6 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         CommandError: a wrong option, a missing package, or the nodes can't be started.
     """
-    if not 0.0 < args.duration <= 3600.0:
-        raise CommandError(f'--duration: expected more than 0 and at most 3600 s, found {args.duration:g}')
-    if not 1024 <= args.port <= 65000:
-        raise CommandError(f'--port: expected 1024 to 65000, found {args.port}')
     absent = lacking('plots', *(['viewer'] if args.viewer and not args.fast else []))
     if absent is not None:
         raise CommandError(absent + ('; --fast and --no-viewer need no cockpit' if 'viser' in absent else ''))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+from dyn_nodes.commands.option_types import SEED, count, finite, pair, pairs
 
 if TYPE_CHECKING:
     from dyn_nodes.multibody.isotropic_design import Design
@@ -22,7 +22,7 @@ def add_parser(subparsers: Subparsers) -> None:
         subparsers,
         'design',
         'Find layouts of wheels with wanted properties.',
-        'dyn-nodes design isotropic --wheels 3 --map three.png\n'
+        'dyn-nodes design isotropic --wheels 3 --plot three.png\n'
         'dyn-nodes design isotropic --wheels 4 --roller 45 --distance 0.4 --length 0.4 --vehicle mine.yaml\n'
         'dyn-nodes design isotropic --wheels 4 --places "0.3,0.2 -0.3,0.2 -0.3,-0.2 0.3,-0.2"',
     )
@@ -33,26 +33,30 @@ def add_parser(subparsers: Subparsers) -> None:
         description='Layouts of omnidirectional wheels whose drives see every motion alike: condition number one at '
         'a characteristic length. All families that there are; in given places (--places) the layout nearest to one.',
     )
-    isotropic.add_argument('--wheels', type=int, required=True, metavar='N', help='number of wheels, all driven')
+    isotropic.add_argument('--wheels', type=count(), required=True, metavar='N', help='number of wheels, all driven')
     isotropic.add_argument(
-        '--roller', type=float, nargs='+', default=[90.0], metavar='DEG',
+        '--roller', type=finite, nargs='+', default=[90.0], metavar='DEG',
         help='angle from the hub to the roller on the floor, degrees: one for all, or one for each wheel (90)',
     )  # fmt: skip
-    isotropic.add_argument('--distance', type=float, metavar='M', help='of the wheels from the centre, m (0.3)')
-    isotropic.add_argument(
-        '--length', type=float, metavar='M', help='characteristic length, m (the greatest that the distance allows)'
-    )
-    isotropic.add_argument('--radius', type=float, default=0.1, metavar='M', help='of the wheels, m (0.1)')
-    isotropic.add_argument('--roller-radius', type=float, default=0.01, metavar='M', help='m (0.01)')
-    isotropic.add_argument('--places', metavar="'X,Y X,Y ...'", help='given places of the wheels, m')
+    for name, default, text in (
+        ('distance', None, 'of the wheels from the centre, m (0.3)'),
+        ('length', None, 'characteristic length, m (the greatest that the distance allows)'),
+        ('radius', 0.1, 'of the wheels, m (0.1)'),
+        ('roller-radius', 0.01, 'm (0.01)'),
+    ):
+        isotropic.add_argument(f'--{name}', type=finite, default=default, metavar='M', help=text)
+    isotropic.add_argument('--places', metavar="'X,Y X,Y ...'", type=pairs, help='given places of the wheels, m')
     isotropic.add_argument(
         '--rectangle',
         metavar='A,B',
+        type=pair,
         help='half length and half width of four Mecanum wheels on parallel hubs, m (0.8 and 0.6 of the distance)',
     )
-    isotropic.add_argument('--samples', type=int, default=2, metavar='K', help='of layouts without symmetry (2)')
-    isotropic.add_argument('--seed', type=int, default=0, metavar='K', help='of random choices (0)')
-    isotropic.add_argument('--map', metavar='FILE', help='draw the design space and the layouts there: PNG, SVG or PDF')
+    isotropic.add_argument('--samples', type=count(), default=2, metavar='K', help='of layouts without symmetry (2)')
+    isotropic.add_argument('--seed', type=SEED, default=0, metavar='N', help='of the random numbers (0)')
+    isotropic.add_argument(
+        '--plot', metavar='FILE', help='draw the design space and the layouts there: PNG, SVG or PDF'
+    )
     isotropic.add_argument('--vehicle', metavar='FILE', help='write the first layout as a YAML for `dyn-nodes omni`')
     isotropic.add_argument('--json', action='store_true', help='print JSON, SI units')
 
@@ -63,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         from dyn_nodes.analysis.isotropic_output import as_json
 
-        print(json.dumps(as_json(designs), indent=2))
+        tables.print_json(as_json(designs))
     else:
         _print(designs, args.wheels)
     _write(designs, args)
@@ -76,8 +80,6 @@ def _found(args: argparse.Namespace) -> list[Design]:
     rollers = args.roller * args.wheels if len(args.roller) == 1 else args.roller
     if len(rollers) != args.wheels and args.wheels >= 3:
         raise CommandError(f'--roller: expected one angle, or {args.wheels}, found {len(args.roller)}', 2)
-    if args.samples < 0:
-        raise CommandError(f'--samples: expected 0 or more, found {args.samples}', 2)
     alpha = [math.radians(angle) for angle in rollers]
     require_possible(alpha, args.radius, args.distance, args.length)
     require_possible(alpha, args.roller_radius)
@@ -101,10 +103,10 @@ def _found(args: argparse.Namespace) -> list[Design]:
 def _rectangles(args: argparse.Namespace, alpha: list[float]) -> list[Design]:
     from dyn_nodes.multibody.isotropic_design import ImpossibleDesignError, rectangles
 
-    half_length, half_width = _point('--rectangle', args.rectangle)
+    half_length, half_width = args.rectangle
     if args.wheels != 4 or min(half_length, half_width) <= 0.0:
         raise CommandError(
-            f'--rectangle: expected four wheels and lengths > 0 m, found {args.wheels} and {args.rectangle}'
+            f'--rectangle: expected four wheels and lengths > 0 m, found {args.wheels} and {args.rectangle}', 2
         )
     if any(abs(abs(math.tan(angle)) - 1.0) > 1e-9 for angle in alpha):
         raise ImpossibleDesignError(
@@ -114,23 +116,13 @@ def _rectangles(args: argparse.Namespace, alpha: list[float]) -> list[Design]:
     return rectangles(half_length, half_width, args.radius, args.roller_radius)
 
 
-def _point(option: str, text: str) -> tuple[float, float]:
-    try:
-        x, y = (float(part) for part in text.split(','))
-    except ValueError:
-        x = y = math.nan
-    if not (math.isfinite(x) and math.isfinite(y)):
-        raise CommandError(f'{option}: expected two numbers with a comma, such as 0.3,-0.2; found {text!r}', 2)
-    return x, y
-
-
 def _nearest(args: argparse.Namespace, alpha: list[float]) -> Design:
     """Return the layout nearest to isotropy in given places; its hubs and rollers turn."""
     from dyn_nodes.multibody.isotropic_design import Design, require_possible
     from dyn_nodes.multibody.isotropy import synthesize
     from dyn_nodes.multibody.omni_vehicle import OmniWheel
 
-    places = [_point('--places', text) for text in args.places.split()]
+    places = args.places
     if len(places) != args.wheels:
         raise CommandError(f'--places: expected {args.wheels} places, found {len(places)}', 2)
     reach = max(math.hypot(*place) for place in places)
@@ -147,8 +139,6 @@ def _nearest(args: argparse.Namespace, alpha: list[float]) -> Design:
 
 
 def _print(designs: list[Design], count: int) -> None:
-    from rich.table import Table
-
     from dyn_nodes.analysis.isotropic_output import table_rows
     from dyn_nodes.multibody.isotropic_design import freedom
 
@@ -157,12 +147,9 @@ def _print(designs: list[Design], count: int) -> None:
         layout = design.layout
         title = f'{design.family}: {design.note}'
         said = f'L = {layout.length:.6g} m, sigma = {layout.sigma:.6g} 1/m, condition number {layout.condition:.9g}'
-        table = Table(title=title, caption=said, title_justify='left', caption_justify='left', title_style='bold')
-        for heading in ('wheel', 'x, m', 'y, m', 'hub, deg', 'roller, deg', 'roller axis, deg'):
-            table.add_column(heading, justify='right')
-        for row in table_rows(design):
-            table.add_row(*row)
-        console.print(table)
+        headings = ('wheel', 'x, m', 'y, m', 'hub, deg', 'roller, deg', 'roller axis, deg')
+        tables.show(table_rows(design), headings, title=title)
+        console.print(said, style='italic')
     free = freedom(count)
     told = f'{free} free parameters' if free else 'none but its mirror image'
     console.print(
@@ -176,13 +163,13 @@ def _write(designs: list[Design], args: argparse.Namespace) -> None:
     from dyn_nodes.analysis.isotropic_output import draw, vehicle_yaml
 
     try:
-        if args.map:
-            draw(designs, args.wheels).savefig(args.map)
-            print(f'written: {args.map}', file=sys.stderr)
+        if args.plot:
+            draw(designs, args.wheels).savefig(args.plot)
+            print(f'written: {args.plot}', file=sys.stderr)
         if args.vehicle:
             Path(args.vehicle).write_text(vehicle_yaml(designs[0]), encoding='utf-8')
             print(f'written: {args.vehicle}', file=sys.stderr)
     except OSError as error:
-        raise CommandError(f'{error.filename or args.map}: {error.strerror or error}') from None
+        raise CommandError(f'{error.filename or args.plot}: {error.strerror or error}') from None
     except ValueError as error:  # a suffix that matplotlib does not know
-        raise CommandError(f'--map: {error}', 2) from None
+        raise CommandError(f'--plot: {error}', 2) from None

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from dyn_nodes.commands import CONFIG_HELP, CommandError, Subparsers, add_command, missing_package
+from dyn_nodes.commands import CONFIG_HELP, CommandError, Subparsers, add_command, add_out, missing_package
 from dyn_nodes.commands.machine_report import add_machine, sound_machine
 from dyn_nodes.commands.refusal import print_refusal
 
@@ -23,7 +23,7 @@ def add_verb(verbs: Subparsers) -> None:
     parser.add_argument('fit', metavar='FIT', type=Path, help='directory of `fit machine --out`')
     add_machine(parser, CONFIG_HELP)
     parser.add_argument('--mapping', metavar='YAML', help='of its bus, or its name in config/can: gets joint offsets')
-    parser.add_argument('-o', '--output', metavar='DIR', type=Path, required=True, help='must not exist')
+    add_out(parser, 'must not exist', required=True)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         sources = None if args.mapping is None else load_mapping(args.mapping)[0].sources
         mapping = None if sources is None else (Path(sources[0]), Path(sources[1]))
-        written = write_applied(args.fit, urdf, config, mapping, args.output)
+        written = write_applied(args.fit, urdf, config, mapping, args.out)
         problems = load_machine_report(written[0], written[1]).problems
         if mapping is not None:
             load_mapping(written[2])
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     except (EditError, FileNotFoundError) as error:
         raise CommandError(str(error)) from None
     except OSError as error:
-        raise CommandError(f'{error.filename or args.output}: {error.strerror or error}') from None
+        raise CommandError(f'{error.filename or args.out}: {error.strerror or error}') from None
     for path in written:
         print(path)
     for problem in problems:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections import defaultdict
 from typing import Any
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+from dyn_nodes.commands import Subparsers, add_command, add_jobs, tables
+from dyn_nodes.commands.option_types import between, count
 
 COVERED = (0.93, 0.97)
 """Bounds of the share of intervals of 95 % that hold the truth."""
@@ -26,29 +26,19 @@ def add_verb(verbs: Subparsers) -> None:
         'Simulate logs of the log-loader with noise, steps, sensor offsets and unknown dead times; fit; compare.',
         'dyn-nodes fit check --cases 200 --jobs 2',
     )
-    parser.add_argument('--cases', metavar='N', type=int, default=20, help='(20)')
-    parser.add_argument('--first', metavar='N', type=int, default=0, help='number of the first case (0)')
-    parser.add_argument('--seconds', metavar='S', type=float, default=80.0, help='of each log (80)')
-    parser.add_argument('--jobs', metavar='N', type=int, default=1, help='processes (1)')
+    parser.add_argument('--cases', metavar='N', type=count(1, 10_000), default=20, help='(20)')
+    parser.add_argument('--first', metavar='N', type=count(), default=0, help='number of the first case (0)')
+    parser.add_argument('--duration', metavar='S', type=between(20, 600), default=80.0, help='of each log (80)')
+    add_jobs(parser, 1)
     parser.add_argument('--json', action='store_true', help='print JSON')
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print coverage and errors by group; return 0 where all bounds are kept.
-
-    Raises:
-        CommandError: a number out of range.
-    """
+    """Print coverage and errors by group; return 0 where all bounds are kept."""
     from dyn_nodes.analysis.fit_cases import run_cases
 
-    if not 1 <= args.cases <= 10000 or args.first < 0:
-        raise CommandError(f'--cases: expected 1 to 10000 from 0 on, found {args.cases} from {args.first}')
-    if not 20.0 <= args.seconds <= 600.0:
-        raise CommandError(f'--seconds: expected 20 to 600, found {args.seconds:g}')
-    if not 1 <= args.jobs <= 256:
-        raise CommandError(f'--jobs: expected 1 to 256, found {args.jobs}')
     results: list[dict[str, Any]] = []
-    for number, result in run_cases(range(args.first, args.first + args.cases), args.seconds, args.jobs):
+    for number, result in run_cases(range(args.first, args.first + args.cases), args.duration, args.jobs):
         if result is None:
             print(f'case {number}: the machine overturned; left out', file=sys.stderr)
             continue
@@ -57,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
             print(f'\r{len(results)} of {args.cases}', end='', file=sys.stderr, flush=True)
     summary = summarize(results)
     if args.json:
-        print(json.dumps({'summary': summary, 'cases': results}, indent=1))
+        tables.print_json({'summary': summary, 'cases': results}, indent=1)
     else:
         print(file=sys.stderr)
         _print(summary)
@@ -107,21 +97,17 @@ def _narrow(group: str, check: dict[str, Any]) -> bool:
 
 
 def _print(summary: dict[str, Any]) -> None:
-    from rich.table import Table
-
-    table = Table(title=f'{summary["cases"]} cases', title_justify='left', title_style='bold')
-    table.add_column('numbers')
-    for heading in ('count', 'interval holds', 'seen', 'error, 95 %', 'greatest'):
-        table.add_column(heading, justify='right')
+    rows = []
     for name, row in summary['groups'].items():
         unit = 's' if name == 'dead_time' else 'rad' if name == 'offset' else '%'
         factor = 1.0 if unit != '%' else 100.0
         errors = [
             '-' if row[key] is None else f'{factor * row[key]:.3g} {unit}' for key in ('error_95', 'greatest_error')
         ]
-        table.add_row(name, str(row['numbers']), f'{100 * row["held"]:.1f} %', f'{100 * row["seen"]:.0f} %', *errors)
+        rows.append([name, str(row['numbers']), f'{100 * row["held"]:.1f} %', f'{100 * row["seen"]:.0f} %', *errors])
+    headings = ('numbers', 'count', 'interval holds', 'seen', 'error, 95 %', 'greatest')
+    tables.show(rows, headings, title=f'{summary["cases"]} cases')
     console = tables.console()
-    console.print(table)
     console.print(f'all intervals: {100 * summary["held"]:.2f} % hold the truth')
     if summary['nrmse_95'] is not None:
         console.print(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 from typing import TYPE_CHECKING, Any
 
-from dyn_nodes.commands import CONFIG_HELP, MACHINE_HELP, CommandError, Subparsers, add_command, tables
-from dyn_nodes.commands.machine_report import machine_report
+from dyn_nodes.commands import CONFIG_HELP, CommandError, Subparsers, add_command, tables
+from dyn_nodes.commands.machine_report import add_machine, sound_machine
 from dyn_nodes.common.printing import printable
 
 if TYPE_CHECKING:
@@ -33,8 +32,7 @@ def add_verb(verbs: Subparsers) -> None:
         'flow, dead zone, is taken from the machine YAML.'
     )
     hydraulics.add_argument('bag', metavar='BAG', help='rosbag2 directory or file')
-    hydraulics.add_argument('--machine', metavar='MACHINE', required=True, help=MACHINE_HELP)
-    hydraulics.add_argument('--config', metavar='YAML', help=f'{CONFIG_HELP}, with first guesses')
+    add_machine(hydraulics, f'{CONFIG_HELP}, with first guesses')
     hydraulics.add_argument('--actuator', metavar='NAME', nargs='+', help='only these (all that were recorded)')
     hydraulics.add_argument('--namespace', metavar='NS', help="of the machine's topics, where several are in the bag")
     hydraulics.add_argument('--json', action='store_true', help='print JSON')
@@ -42,15 +40,12 @@ def add_verb(verbs: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Fit and print; return 0 where every actuator chosen was fitted; without a choice every one that the log moves."""
-    report = machine_report(args.machine, args.config)
-    if report.machine is None:
-        for problem in report.problems:
-            print(problem, file=sys.stderr)
+    machine = sound_machine(args)
+    if machine is None:
         return 1
-    fits, failures, left_out = _fit(report.machine, args)
+    fits, failures, left_out = _fit(machine, args)
     if args.json:
-        found = {'fits': [_as_json(fit) for fit in fits], 'failures': failures, 'left_out': left_out}
-        print(json.dumps(found, indent=2))
+        tables.print_json({'fits': [_as_json(fit) for fit in fits], 'failures': failures, 'left_out': left_out})
     else:
         _print(fits)
         for text in left_out:
@@ -102,49 +97,40 @@ def _chosen(machine: Machine, names: list[str] | None) -> list[Actuator]:
         raise CommandError(f'--actuator: {error.args[0]}') from None
 
 
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
 def _as_json(fit: ActuatorFit) -> dict[str, Any]:
     return {
         'actuator': fit.actuator,
         'seconds': fit.seconds,
         'estimates': {
             name: {
-                'value': _number(estimate.value),
-                'standard_error': _number(estimate.error),
+                'value': estimate.value,
+                'standard_error': estimate.error,
                 'before': estimate.before,
                 'identified': bool(estimate.identified),
             }
             for name, estimate in fit.estimates.items()
         },
-        'misfit': fit.misfit.tolist(),
-        'noise': fit.noise.tolist(),
+        'misfit': fit.misfit,
+        'noise': fit.noise,
         'warnings': list(fit.warnings),
     }
 
 
 def _print(fits: list[ActuatorFit]) -> None:
-    from rich.table import Table
-
     console = tables.console()
     for fit in fits:
         noise = ', '.join(f'{value / 1e6:.3f}' for value in fit.noise)
         title = f'{fit.actuator}: {fit.seconds:.1f} s; noise of the pressures {noise} MPa'
-        table = Table(title=title, title_justify='left', title_style='bold')
-        table.add_column('parameter')
-        for heading in ('estimate', 'standard error', 'machine YAML', 'change'):
-            table.add_column(heading, justify='right')
+        rows = []
         for name, estimate in fit.estimates.items():
             if not math.isfinite(estimate.value):
-                table.add_row(name, '-', '-', f'{estimate.before:.4g}', '')
+                rows.append((name, '-', '-', f'{estimate.before:.4g}', ''))
                 continue
             share = 100.0 * estimate.error / abs(estimate.value) if estimate.value else math.inf
             change = f'{100.0 * (estimate.value / estimate.before - 1.0):+.1f} %' if estimate.before else ''
             shown = f'{estimate.value:.4g}' if estimate.identified else f'({estimate.value:.3g})'
-            table.add_row(name, shown, f'{estimate.error:.2g} ({share:.1f} %)', f'{estimate.before:.4g}', change)
-        console.print(table)
+            rows.append((name, shown, f'{estimate.error:.2g} ({share:.1f} %)', f'{estimate.before:.4g}', change))
+        tables.show(rows, ('parameter', 'estimate', 'standard error', 'machine YAML', 'change'), title=title)
         for warning in fit.warnings:
             console.print(f'warning: {warning}', style='yellow')
     if fits:

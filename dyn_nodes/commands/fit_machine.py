@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from dyn_nodes.commands import CONFIG_HELP, CommandError, Subparsers, add_command, tables
+from dyn_nodes.commands import CONFIG_HELP, CommandError, Subparsers, add_command, add_out, tables
 from dyn_nodes.commands.machine_report import add_machine, sound_machine
+from dyn_nodes.commands.option_types import at_least, between
 from dyn_nodes.common.printing import printable
 
 if TYPE_CHECKING:
     from dyn_nodes.analysis.machine_fit import MachineFit
     from dyn_nodes.analysis.mechanics_fit import Quantity
+
+HOLD_HELP = 'part for the validation, s (the last quarter)'
 
 
 def add_verb(verbs: Subparsers) -> None:
@@ -29,16 +31,12 @@ def add_verb(verbs: Subparsers) -> None:
     parser.add_argument('bag', metavar='BAG', help='rosbag2 directory or file, as of can_bridge_node or `bag import`')
     add_machine(parser, f'{CONFIG_HELP}, with first guesses')
     parser.add_argument(
-        '--payload', metavar='KG', type=float, help='in the implement, known (that of the machine YAML)'
+        '--payload', metavar='KG', type=at_least(0, 'kg'), help='in the implement, known (that of the machine YAML)'
     )
-    parser.add_argument(
-        '--use', metavar=('START', 'END'), type=float, nargs=2, help='part of the log, s (all but its last quarter)'
-    )
-    parser.add_argument(
-        '--hold', metavar=('START', 'END'), type=float, nargs=2, help='part for the validation, s (the last quarter)'
-    )
+    for name, text in (('use', 'part of the log, s (all but its last quarter)'), ('hold', HOLD_HELP)):
+        parser.add_argument(f'--{name}', metavar=('START', 'END'), type=between(0, 1e9, 's'), nargs=2, help=text)
     parser.add_argument('--namespace', metavar='NS', help="of the machine's topics, where several are in the bag")
-    parser.add_argument('--out', metavar='DIR', type=Path, help='write numbers, lines for the machine files and plots')
+    add_out(parser, 'write numbers, lines for the machine files and plots')
     parser.add_argument('--json', action='store_true', help='print JSON')
 
 
@@ -69,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         except OSError as error:
             raise CommandError(f'{error.filename or args.out}: {error.strerror or error}') from None
     if args.json:
-        print(json.dumps(as_json(fit), indent=2))
+        tables.print_json(as_json(fit))
     else:
         print_fit(fit)
     for failure in fit.failures:
@@ -78,12 +76,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace, limit: float) -> None:
-    if args.payload is not None and not 0.0 <= args.payload <= limit:
-        raise CommandError(f'--payload: expected 0 to {limit:g} kg, found {args.payload:g}')
+    if args.payload is not None and args.payload > limit:
+        raise CommandError(f'--payload: expected 0 to {limit:g} kg, found {args.payload:g}', 2)
     for name in ('use', 'hold'):
         part = getattr(args, name)
-        if part is not None and not 0.0 <= part[0] < part[1] < 1e9:
-            raise CommandError(f'--{name}: expected a start before an end, s, found {part[0]:g} {part[1]:g}')
+        if part is not None and not part[0] < part[1]:
+            raise CommandError(f'--{name}: expected a start before an end, s, found {part[0]:g} {part[1]:g}', 2)
 
 
 def print_fit(fit: MachineFit) -> None:
@@ -95,7 +93,7 @@ def print_fit(fit: MachineFit) -> None:
     for line in lines(fit.assumed):
         console.print(line, markup=False, soft_wrap=True)
     for title, rows in _tables(fit):
-        _print_table(console, title, rows)
+        tables.show(rows, COLUMNS, title=title)
     if fit.mechanics is not None:
         hidden = ', '.join(fit.mechanics.base.hidden) or 'none'
         console.print(f'no motion of these joints shows: {hidden}', markup=False)
@@ -126,6 +124,12 @@ def print_fit(fit: MachineFit) -> None:
 
 
 Row = tuple[str, 'Quantity', bool]
+COLUMNS: dict[str, Callable[[Row], str]] = {
+    'parameter': lambda row: row[0],
+    'estimate': lambda row: f'{row[1].value:.5g}' if row[2] else f'({row[1].value:.3g})',
+    'interval of 95 %': lambda row: f'+- {row[1].half_width:.2g}',
+    'machine files': lambda row: f'{row[1].before:.5g}',
+}
 
 
 def _tables(fit: MachineFit) -> list[tuple[str, list[Row]]]:
@@ -152,17 +156,3 @@ def _tables(fit: MachineFit) -> list[tuple[str, list[Row]]]:
         left = ', '.join(f'{name} {value:.3g}' for name, value in mechanics.rest.items())
         found.append((f'joints and links: effort left over, N m or N: {left}', rows))
     return found
-
-
-def _print_table(console: Any, title: str, rows: list[Row]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=Text(title), title_justify='left', title_style='bold')
-    table.add_column('parameter')
-    for heading in ('estimate', 'interval of 95 %', 'machine files'):
-        table.add_column(heading, justify='right')
-    for name, one, seen in rows:
-        shown = f'{one.value:.5g}' if seen else f'({one.value:.3g})'
-        table.add_row(Text(name), shown, f'+- {one.half_width:.2g}', f'{one.before:.5g}')
-    console.print(table)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+from dyn_nodes.commands import CommandError, Subparsers, add_command, add_out, tables
 from dyn_nodes.commands.machine_report import add_machine, sound_machine
+from dyn_nodes.commands.option_types import SEED, at_least, between, count
 from dyn_nodes.common.printing import printable
 
 if TYPE_CHECKING:
@@ -27,20 +27,20 @@ def add_verb(verbs: Subparsers) -> None:
     )
     add_machine(parser)
     parser.add_argument('--bag', metavar='BAG', help='what it shows counts already')
-    parser.add_argument('--payload', metavar='KG', type=float, default=0.0, help='in the implement (0)')
-    parser.add_argument('--seconds', metavar='S', type=float, default=40.0, help='of each sequence (40)')
-    parser.add_argument('--sequences', metavar='N', type=int, default=2, help='to propose (2)')
-    parser.add_argument('--candidates', metavar='N', type=int, default=12, help='random sequences to choose from (12)')
+    parser.add_argument('--payload', metavar='KG', type=at_least(0, 'kg'), default=0.0, help='in the implement (0)')
+    parser.add_argument('--duration', metavar='S', type=between(15, 300), default=40.0, help='of each sequence (40)')
+    parser.add_argument('--sequences', metavar='N', type=count(1), default=2, help='to propose (2)')
+    parser.add_argument(
+        '--candidates', metavar='N', type=count(1, 1000), default=12, help='random sequences to choose from (12)'
+    )
     parser.add_argument(
         '--criterion',
         choices=('determinant', 'worst'),
         default='determinant',
         help='determinant of the information, or what is least visible first',
     )
-    parser.add_argument('--seed', metavar='N', type=int, default=0, help='of the random sequences (0)')
-    parser.add_argument(
-        '-o', '--output', metavar='YAML', type=Path, help='task file to write; of more sequences plan_2.yaml, ...'
-    )
+    parser.add_argument('--seed', metavar='N', type=SEED, default=0, help='of the random sequences (0)')
+    add_out(parser, 'task file to write; of more sequences plan_2.yaml, ...', 'YAML')
     parser.add_argument('--json', action='store_true', help='print JSON')
 
 
@@ -57,37 +57,28 @@ def run(args: argparse.Namespace) -> int:
     machine = sound_machine(args)
     if machine is None:
         return 1
-    _check(args, machine.payload.limit if machine.payload is not None else 0.0)
+    limit = machine.payload.limit if machine.payload is not None else 0.0
+    if args.payload > limit:
+        raise CommandError(f'--payload: expected 0 to {limit:g} kg, found {args.payload:g}', 2)
+    if args.sequences > args.candidates:
+        raise CommandError(f'--sequences: expected 1 to {args.candidates}, as --candidates, found {args.sequences}', 2)
     if not any(own.takes_oil for own in machine.actuators):
         raise CommandError(f'{machine.name}: expected hydraulic actuators, found none')
     try:
         known = None if args.bag is None else log_of_bag(read_bag(args.bag), machine)
-        planner = Planner(machine, args.payload, args.seconds)
+        planner = Planner(machine, args.payload, args.duration)
         show = (lambda: None) if args.json else (lambda: print('.', end='', file=sys.stderr, flush=True))
         plan = planner.plan(args.candidates, args.sequences, args.criterion, args.seed, known, show)
     except (BagReadingError, ValueError) as error:
         raise CommandError(printable(str(error))) from None
     if not args.json:
         print(file=sys.stderr)
-    files = _write(plan, machine, args.output)
+    files = _write(plan, machine, args.out)
     if args.json:
-        print(json.dumps(_as_json(plan, files), indent=2))
+        tables.print_json(_as_json(plan, files))
     else:
         _print(plan, files)
     return 0
-
-
-def _check(args: argparse.Namespace, limit: float) -> None:
-    if not 0.0 <= args.payload <= limit:
-        raise CommandError(f'--payload: expected 0 to {limit:g} kg, found {args.payload:g}')
-    if not 15.0 <= args.seconds <= 300.0:
-        raise CommandError(f'--seconds: expected 15 to 300, found {args.seconds:g}')
-    if not 1 <= args.sequences <= args.candidates <= 1000:
-        raise CommandError(
-            f'--sequences: expected 1 up to --candidates, at most 1000, found {args.sequences} of {args.candidates}'
-        )
-    if not 0 <= args.seed < 2**31:
-        raise CommandError(f'--seed: expected 0 or more, found {args.seed}')
 
 
 def _write(plan: Plan, machine: Any, output: Path | None) -> list[Path]:
@@ -117,11 +108,10 @@ def _as_json(plan: Plan, files: list[Path]) -> dict[str, Any]:
     parameters = {}
     for name, own in plan.blocks.items():
         for k, text in enumerate(own.names):
-            wanted = float(own.wanted[k])
             parameters[text] = {
                 'before': float(plan.before[name][k]),
                 'after': float(plan.after[name][k]),
-                'wanted': wanted if wanted != float('inf') else None,
+                'wanted': float(own.wanted[k]),
             }
     return {
         'tried': plan.tried,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 import math
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+from dyn_nodes.commands.option_types import finite
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.common.printing import printable
 
@@ -43,7 +43,7 @@ def add_verb(verbs: Subparsers) -> None:
         help='columns of a CSV; of a bag an actuator (or its number) of valve_commands and a joint; one for each drive',
     )
     parser.add_argument(
-        '--hold', metavar=('START', 'END'), type=float, nargs=2, help='part for the validation, s (the last quarter)'
+        '--hold', metavar=('START', 'END'), type=finite, nargs=2, help='part for the validation, s (the last quarter)'
     )
     parser.add_argument('--namespace', metavar='NS', help="of the machine's topics, where several are in the bag")
     parser.add_argument('--json', action='store_true', help='print JSON')
@@ -67,9 +67,7 @@ def run(args: argparse.Namespace) -> int:
         except SpeedFitError as error:
             failures.append(f'{text}: {error}')
     if args.json:
-        print(
-            json.dumps({'drives': {name: _as_json(fit) for name, fit in fits.items()}, 'failures': failures}, indent=2)
-        )
+        tables.print_json({'drives': {name: _as_json(fit) for name, fit in fits.items()}, 'failures': failures})
     else:
         _print(fits)
     for failure in failures:
@@ -166,29 +164,22 @@ def _as_json(fit: SpeedFit) -> dict[str, Any]:
         'used': list(fit.used),
         'held_out': list(fit.held),
         'windows': list(fit.windows),
-        'nrmse': fit.nrmse if math.isfinite(fit.nrmse) else None,
+        'nrmse': fit.nrmse,
     }
 
 
 def _print(fits: dict[str, SpeedFit]) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
     from dyn_nodes.analysis.speed_fit import PARAMETERS
 
     console = tables.console()
     for name, fit in fits.items():
         way = 'with' if fit.sign > 0 else 'against'
-        table = Table()
         title = f'{printable(name)}: moves {way} the command; {fit.used[0]:.5g} to {fit.used[1]:.5g} s'
-        console.print(escape(title), style='bold')
-        for heading in ('number', 'estimate', '+- (95 %)'):
-            table.add_column(heading, justify='left' if heading == 'number' else 'right')
-        table.add_row('dead time and lag', f'{fit.delay[0]:.3g}', f'{fit.delay[1]:.2g}')
+        rows = [('dead time and lag', f'{fit.delay[0]:.3g}', f'{fit.delay[1]:.2g}')]
         for k, key in enumerate(PARAMETERS):
             value = f'{fit.values[k]:.4g}' if fit.seen[k] else f'({fit.values[k]:.3g})'
-            table.add_row(key, value, f'{fit.half_widths[k]:.2g}')
-        console.print(table)
+            rows.append((key, value, f'{fit.half_widths[k]:.2g}'))
+        tables.show(rows, ('number', 'estimate', '+- (95 %)'), title=title)
         console.print(
             f'speed on {fit.held[0]:.5g} to {fit.held[1]:.5g} s, which the fit has not seen: '
             f'NRMSE {100 * fit.nrmse:.1f} %'

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from dataclasses import asdict
 from pathlib import Path
@@ -22,6 +21,7 @@ from dyn_nodes.commands import (
     governor_sum,
     tables,
 )
+from dyn_nodes.commands.option_types import between, count
 
 if TYPE_CHECKING:
     from dyn_nodes.governor.campaign.campaign import Record
@@ -30,11 +30,6 @@ if TYPE_CHECKING:
 
 MOST_RUNS = 1_000_000
 WORST = 5
-TEST_BOUNDS: dict[str, tuple[float, float]] = {
-    **dict.fromkeys(('runs', 'first', 'search'), (0, MOST_RUNS)),
-    'worst': (0, 1000),
-    'grab': (0, 1e5),
-}
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -66,12 +61,13 @@ def add_parser(subparsers: Subparsers) -> None:
         'themselves. A run takes about a second of a core. The exit status is 1 where, with the governor, a wheel\n'
         'lifted or the simulation diverged, or where a machine overturned after such a start.',
     )
-    test.add_argument('--runs', metavar='N', type=int, default=100, help='random lever sequences (100)')
-    test.add_argument('--first', metavar='N', type=int, default=0, help='number of the first of them (0)')
+    runs = count(0, MOST_RUNS)
+    test.add_argument('--runs', metavar='N', type=runs, default=100, help='random lever sequences (100)')
+    test.add_argument('--first', metavar='N', type=runs, default=0, help='number of the first of them (0)')
     test.add_argument(
         '--search',
         metavar='N',
-        type=int,
+        type=runs,
         nargs='?',
         const=2000,
         default=0,
@@ -88,7 +84,7 @@ def add_parser(subparsers: Subparsers) -> None:
     test.add_argument(
         '--grab',
         metavar='KG',
-        type=float,
+        type=between(0.0, 1e5),
         default=0.0,
         help='grab up to so much more at any time; the governor knows of it after 0.5 s (0)',
     )
@@ -99,7 +95,11 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     test.add_argument('--only-governed', action='store_true', help='leave out the runs without the governor')
     test.add_argument(
-        '--worst', metavar='N', type=int, default=WORST, help='worst cases to show, and to write to --out (5)'
+        '--worst',
+        metavar='N',
+        type=count(0, 1000),
+        default=WORST,
+        help='worst cases to show, and to write to --out (5)',
     )
     test.add_argument('--json', action='store_true', help='print JSON')
 
@@ -121,13 +121,13 @@ def run(args: argparse.Namespace) -> int:
             'sum': governor_sum,
         }
         return verbs[args.verb].run(args)
-    governor_box.check(args, TEST_BOUNDS)
+    governor_box.check(args)
     if args.efforts and args.bring_down:
         raise CommandError(
-            '--bring-down: a governor of efforts moves nothing by itself, expected no --efforts beside it'
+            '--bring-down: a governor of efforts moves nothing by itself, expected no --efforts beside it', 2
         )
     if args.runs == args.search == 0 and args.cases is None:
-        raise CommandError('--runs 0: expected runs, --search or --cases, found none')
+        raise CommandError('--runs 0: expected runs, --search or --cases, found none', 2)
     machine, box = governor_box.machine_and_box(args)
     path = governor_box.runs_file(args)
     try:
@@ -136,7 +136,7 @@ def run(args: argparse.Namespace) -> int:
     except OSError as error:
         raise CommandError(f'{error.filename or args.out}: {error.strerror or error}') from None
     if args.json:
-        print(json.dumps(found, indent=2))
+        tables.print_json(found)
     else:
         _print(found)
     refused = found['refused_starts']
@@ -214,8 +214,6 @@ def _result(
 
 
 def _print(found: dict[str, Any]) -> None:
-    from rich.table import Table
-
     governor_counts.print_counts(
         {
             'without governor': found['without_governor'],
@@ -226,13 +224,8 @@ def _print(found: dict[str, Any]) -> None:
     if not found['worst']:
         return
     console = tables.console()
-    cases = Table(title='worst cases with the governor')
     numbers = ('', 'ended, s', 'lifted, s', 'tilt, deg', 'load share', 'payload / known, kg', 'mass', 'slope, deg')
-    for heading in (*numbers, 'delays, ms'):
-        cases.add_column(heading, justify='right')
-    for own in found['worst']:
-        cases.add_row(*_row(own))
-    console.print(cases)
+    tables.show(map(_row, found['worst']), (*numbers, 'delays, ms'), title='worst cases with the governor')
     for own in found['worst']:
         if own['task'] is not None:
             console.print(own['task'], soft_wrap=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dyn_nodes.commands import CommandError, add_machine_and_config
+from dyn_nodes.commands import CommandError, add_jobs, add_machine_and_config, add_out
+from dyn_nodes.commands.option_types import SEED, between
 
 if TYPE_CHECKING:
     from dyn_nodes.governor.campaign.cases import Box
@@ -17,63 +17,30 @@ if TYPE_CHECKING:
     from dyn_nodes.governor.tip_over_governor import GovernorSettings
     from dyn_nodes.model.machine import Machine
 
-BOUNDS = {
-    'seed': (0, 2**32),
-    'seconds': (1.0, 120.0),
-    'mass_error': (0.0, 50.0),
-    'center_error': (0.0, 500.0),
-    'payload_error': (0.0, 100.0),
-    'slope': (0.0, 30.0),
-    'delay': (0.0, 1000.0),
-    'noise': (0.0, 100.0),
-    'jitter': (0.0, 100.0),
-    'oil_error': (0.0, 90.0),
-    'suspension_error': (0.0, 90.0),
-    'jobs': (1, 64),
-}
-JERKS = (0.1, 1e4)
-CARE = {'reserve': (0.0, 0.9), 'rise': (0.0, 0.9), 'least': (0.0, 0.9), 'slack': (0.0, 0.9)}
+CARE = ('reserve', 'rise', 'least', 'slack')
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add machine, box, processes and file to a verb."""
     add_machine_and_config(parser)
-    parser.add_argument('--seed', metavar='N', type=int, default=1, help='of the random numbers (1)')
-    parser.add_argument('--seconds', metavar='S', type=float, default=10.0, help='length of a lever sequence (10)')
-    parser.add_argument('--mass-error', metavar='%', type=float, default=10.0, help='greatest of all links (10)')
+    parser.add_argument('--seed', metavar='N', type=SEED, default=1, help='of the random numbers (1)')
+    add_doubts(parser, 1000.0)
+    unknown = ', which the governor does not allow for (0)'
+    for name, unit, most, default, text in (
+        ('slope', 'DEG', 30.0, 5.0, 'steepest ground (5)'),
+        ('noise', 'X', 100.0, 0.0, 'errors of sensors; 1: those of dyn-nodes monitor check (0)'),
+        ('jitter', '%', 100.0, 0.0, 'part by which delays are shorter at times (0)'),
+        ('oil-error', '%', 90.0, 0.0, f"greatest of the oil's bulk modulus{unknown}"),
+        ('suspension-error', '%', 90.0, 0.0, f"greatest of the wheels' stiffness and damping{unknown}"),
+    ):
+        parser.add_argument(f'--{name}', metavar=unit, type=between(0.0, most), default=default, help=text)
     parser.add_argument(
-        '--center-error', metavar='MM', type=float, default=0.0, help='greatest of the centre of mass of all links (0)'
-    )
-    parser.add_argument('--payload-error', metavar='%', type=float, default=20.0, help='greatest of the payload (20)')
-    parser.add_argument('--slope', metavar='DEG', type=float, default=5.0, help='steepest ground (5)')
-    parser.add_argument(
-        '--delay', metavar='MS', type=float, default=100.0, help='longest from measurement to valve (100)'
-    )
-    parser.add_argument(
-        '--noise',
-        metavar='X',
-        type=float,
-        default=0.0,
-        help='errors of sensors; 1: those of dyn-nodes monitor check (0)',
-    )
-    parser.add_argument(
-        '--jitter', metavar='%', type=float, default=0.0, help='part by which delays are shorter at times (0)'
+        '--duration', metavar='S', type=between(1.0, 120.0), default=10.0, help='length of a lever sequence (10)'
     )
     parser.add_argument(
         '--any-start',
         action='store_true',
         help='begin at rest in any posture, or as far on the way there as the governor certifies',
-    )
-    unknown = ', which the governor does not allow for (0)'
-    parser.add_argument(
-        '--oil-error', metavar='%', type=float, default=0.0, help=f"greatest of the oil's bulk modulus{unknown}"
-    )
-    parser.add_argument(
-        '--suspension-error',
-        metavar='%',
-        type=float,
-        default=0.0,
-        help=f"greatest of the wheels' stiffness and damping{unknown}",
     )
     parser.add_argument(
         '--nominal', action='store_true', help='the governor knows everything: level ground, no errors, no delay'
@@ -84,8 +51,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_care(parser)
     parser.add_argument('--no-stops', action='store_true', help='without the end stops of joints')
     parser.add_argument('--no-imu', action='store_true', help='the governor has no IMU and takes the ground for level')
-    parser.add_argument('--jobs', metavar='N', type=int, default=os.cpu_count() or 1, help='processes (all processors)')
-    parser.add_argument('--out', metavar='DIR', type=Path, help='directory of what was run; a later call goes on there')
+    add_jobs(parser)
+    add_out(parser, 'directory of what was run; a later call goes on there')
+
+
+def add_doubts(parser: argparse.ArgumentParser, latest: float) -> None:
+    """Add the errors and the delay, ms, that the governor allows for."""
+    for name, unit, most, default, text in (
+        ('mass-error', '%', 50.0, 10.0, 'greatest of all links (10)'),
+        ('center-error', 'MM', 500.0, 0.0, 'greatest of the centre of mass of all links (0)'),
+        ('payload-error', '%', 100.0, 20.0, 'greatest of the payload (20)'),
+        ('delay', 'MS', latest, 100.0, 'longest from measurement to valve (100)'),
+    ):
+        parser.add_argument(f'--{name}', metavar=unit, type=between(0.0, most), default=default, help=text)
 
 
 def add_efforts(parser: argparse.ArgumentParser) -> None:
@@ -98,40 +76,26 @@ def add_efforts(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--jerk',
         metavar='X',
-        type=float,
+        type=between(0.1, 1e4),
         help='of the governor, with --efforts: change of the accelerations of joints at most, rad/s3 or m/s3 (5)',
     )
 
 
 def add_care(parser: argparse.ArgumentParser) -> None:
     """Add how careful the governor is; what is not given is as in `GovernorSettings`."""
-    parser.add_argument(
-        '--reserve', metavar='SHARE', type=float, help='least load of a wheel on a stop, over its mean (0.16)'
-    )
-    parser.add_argument('--rise', metavar='SHARE', type=float, help='how much more where an output grows (0.04)')
-    parser.add_argument(
-        '--least', metavar='SHARE', type=float, help='least load of a wheel on the way to a better stand (0.08)'
-    )
-    parser.add_argument(
-        '--slack', metavar='SHARE', type=float, help='or the load at rest less this, where that is less (0.06)'
-    )
+    for name, text in (
+        ('reserve', 'least load of a wheel on a stop, over its mean (0.16)'),
+        ('rise', 'how much more where an output grows (0.04)'),
+        ('least', 'least load of a wheel on the way to a better stand (0.08)'),
+        ('slack', 'or the load at rest less this, where that is less (0.06)'),
+    ):
+        parser.add_argument(f'--{name}', metavar='SHARE', type=between(0.0, 0.9), help=text)
 
 
-def check(args: argparse.Namespace, more: dict[str, tuple[float, float]]) -> None:
-    """Raise CommandError for an option out of its bounds, `more` with those of the verb."""
-    check_bounds(args, {**more, **BOUNDS, **CARE})
-    if hasattr(args, 'efforts'):
-        check_bounds(args, {'jerk': JERKS})
-        if args.jerk is not None and not args.efforts:
-            raise CommandError('--jerk: the rate of outputs of a governor of efforts, expected --efforts beside it')
-
-
-def check_bounds(args: argparse.Namespace, bounds: dict[str, tuple[float, float]]) -> None:
-    """Raise CommandError for an option that is given and out of its bounds."""
-    for name, (least, most) in bounds.items():
-        value = getattr(args, name)
-        if value is not None and not least <= value <= most:  # false for NaN too
-            raise CommandError(f'--{name.replace("_", "-")}: expected {least:g} to {most:g}, found {value:g}')
+def check(args: argparse.Namespace) -> None:
+    """Raise CommandError for a jerk without efforts."""
+    if args.jerk is not None and not args.efforts:
+        raise CommandError('--jerk: the rate of outputs of a governor of efforts, expected --efforts beside it', 2)
 
 
 def machine_and_box(args: argparse.Namespace) -> tuple[Machine, Box]:
@@ -147,7 +111,7 @@ def machine_and_box(args: argparse.Namespace) -> tuple[Machine, Box]:
         machine, efforts = machine_of(args.machine, args.config), getattr(args, 'efforts', False)
         machine = replace(machine, actuators=()) if efforts else machine
         slope = 0.0 if args.nominal else math.radians(args.slope)
-        more: dict[str, Any] = {'duration': args.seconds, 'stops': not args.no_stops, 'imu': not args.no_imu}
+        more: dict[str, Any] = {'duration': args.duration, 'stops': not args.no_stops, 'imu': not args.no_imu}
         more['any_start'] = args.any_start
         return machine, box_of(machine, efforts, slope=slope, troubles=_troubles(args), **_doubts(args), **more)
     except ValueError as error:

@@ -23,17 +23,9 @@ QUANTITIES = (
 
 def print_counts(rows: dict[str, dict[str, Any] | None]) -> None:
     """Print summaries of runs, a column a kind; None: there were none of it. What no kind has is left out."""
-    from rich.table import Table
-
     found = {kind: own for kind, own in rows.items() if own is not None}
-    table = Table()
-    for heading in ('', *found):
-        table.add_column(heading, justify='right' if heading else 'left')
-    columns = [_column(own) for own in found.values()]
-    for quantity, values in zip(QUANTITIES, zip(*columns)):
-        if any(values):
-            table.add_row(quantity, *values)
-    tables.console().print(table)
+    lines = zip(QUANTITIES, *(_column(own) for own in found.values()))
+    tables.show([line for line in lines if any(line[1:])], ('', *found))
 
 
 def _column(own: dict[str, Any]) -> list[str]:

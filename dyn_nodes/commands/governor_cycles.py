@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,25 +28,16 @@ def add_verb(verbs: Any) -> None:
     )
     add_machine_and_config(verb)
     verb.add_argument('--cycles', metavar='YAML', type=Path, help='file of cycles (those of the log-loader)')
-    verb.add_argument('--mass-error', metavar='%', type=float, default=10.0, help='of all links, allowed for (10)')
-    verb.add_argument(
-        '--center-error', metavar='MM', type=float, default=0.0, help='of the centre of mass of all links (0)'
-    )
-    verb.add_argument('--payload-error', metavar='%', type=float, default=20.0, help='of the payload, allowed for (20)')
-    verb.add_argument('--delay', metavar='MS', type=float, default=100.0, help='longest delay allowed for (100)')
+    governor_box.add_doubts(verb, 500.0)
     governor_box.add_care(verb)
     verb.add_argument('--json', action='store_true', help='print JSON')
 
 
 def run(args: argparse.Namespace) -> int:
     """Drive the cycles; the exit status is 0 where the governor costs no more than it may."""
-    bounds = {'mass_error': (0.0, 50.0), 'center_error': (0.0, 500.0)}
-    bounds |= {'payload_error': (0.0, 100.0), 'delay': (0.0, 500.0)}
-    governor_box.check_bounds(args, {**bounds, **governor_box.CARE})
-    compared = _compared(args)
-    found = _result(compared)
+    found = _result(_compared(args))
     if args.json:
-        print(json.dumps(found, indent=2))
+        tables.print_json(found)
     else:
         _print(found)
     return 0 if found['passed'] else 1
@@ -102,21 +92,15 @@ def _result(compared: list[Compared]) -> dict[str, Any]:
 
 
 def _print(found: dict[str, Any]) -> None:
-    from rich.table import Table
-
-    console = tables.console()
-    table = Table()
+    rows = []
     headings = ('cycle', 'without governor, s', 'least load share', 'with governor, s', 'least load share', 'ratio')
-    for heading in headings:
-        table.add_column(heading, justify='left' if heading == 'cycle' else 'right')
     for own in found['cycles']:
         free, governed = own['without_governor'], own['with_governor']
         shown = 'not reached' if own['ratio'] is None else f'{own["ratio"]:.2f}'
-        table.add_row(own['name'], *_driven(free), *_driven(governed), shown if own['counts'] else f'({shown})')
+        rows.append((own['name'], *_driven(free), *_driven(governed), shown if own['counts'] else f'({shown})'))
     ratio = 'none counts' if found['ratio'] is None else f'{found["ratio"]:.3f}'
-    table.add_row('all', '', '', '', '', ratio)
-    console.print(table)
-    console.print(f'at most {found["allowed"]:g}: {"passed" if found["passed"] else "MISSED"}')
+    tables.show([*rows, ('all', '', '', '', '', ratio)], headings)
+    tables.console().print(f'at most {found["allowed"]:g}: {"passed" if found["passed"] else "MISSED"}')
 
 
 def _driven(own: dict[str, Any]) -> tuple[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import shlex
 from dataclasses import asdict
@@ -11,7 +10,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dyn_nodes.commands import CommandError, add_command, tables
+from dyn_nodes.commands import add_command, tables
+from dyn_nodes.commands.option_types import count
 from dyn_nodes.common.printing import printable
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def add_verb(verbs: Any) -> None:
         'needs\nvalve_commands_in or can/levers, valve_commands and governor/scale; /diagnostics gives the margins.',
     )
     verb.add_argument('bag', metavar='BAG', type=Path, help='a bag directory, MCAP or sqlite3')
-    verb.add_argument('--worst', metavar='N', type=int, default=10, help='interventions to list (10)')
+    verb.add_argument('--worst', metavar='N', type=count(0, 100_000), default=10, help='interventions to list (10)')
     verb.add_argument('--namespace', metavar='NS', help="of the governor's topics, where several are in the bag")
     verb.add_argument('--json', action='store_true', help='print JSON')
 
@@ -47,12 +47,10 @@ def run(args: argparse.Namespace) -> int:
     """
     from dyn_nodes.analysis.interventions import read_interventions
 
-    if not 0 <= args.worst <= 100_000:
-        raise CommandError(f'--worst: expected 0 to 100000, found {args.worst}')
     found = read_interventions(args.bag, args.namespace)
     worst = found.worst(args.worst)
     if args.json:
-        print(json.dumps(_as_json(found, worst, args.bag), indent=2))
+        tables.print_json(_as_json(found, worst, args.bag))
     else:
         _print(found, worst, args.bag)
     return 0
@@ -74,26 +72,20 @@ def when(found: Interventions, time: float) -> str:
 
 
 def _as_json(found: Interventions, worst: list[Intervention], bag: Path) -> dict[str, Any]:
-    def finite(one: Intervention) -> dict[str, Any]:
-        margin = one.margin if math.isfinite(one.margin) else None
-        return {**asdict(one), 'margin': margin, 'play': play_command(bag, one)}
-
     return {
         'interventions': len(found.found),
         'held_s': found.held,
         'commands_s': found.seconds,
         'answers': found.answers,
         'neutral': found.neutral,
-        'functions': {name: asdict(share) for name, share in found.functions.items()},
+        'functions': found.functions,
         'least': {topic: {'value': value, 'time': time} for topic, (value, time) in found.least.items()},
         'origin': found.origin,
-        'worst': [finite(one) for one in worst],
+        'worst': [{**asdict(one), 'play': play_command(bag, one)} for one in worst],
     }
 
 
 def _print(found: Interventions, worst: list[Intervention], bag: Path) -> None:
-    from rich.table import Table
-
     console = tables.console()
     console.print(
         f'interventions: {len(found.found)}, {found.held:.1f} s of {found.seconds:.1f} s with commands; '
@@ -101,13 +93,15 @@ def _print(found: Interventions, worst: list[Intervention], bag: Path) -> None:
     )
     if found.neutral:
         console.print(f'{found.neutral} commands without an answer: nothing certain was known, valves at neutral')
-    table = Table()
-    table.add_column('function')
-    for heading in ('commanded, s', 'held back, s', 'of its commands, %'):
-        table.add_column(heading, justify='right')
-    for name, share in found.functions.items():
-        table.add_row(printable(name), f'{share.commanded:.1f}', f'{share.held:.1f}', f'{100.0 * share.share:.2f}')
-    console.print(table)
+    tables.show(
+        found.functions.items(),
+        {
+            'function': lambda item: printable(item[0]),
+            'commanded, s': lambda item: f'{item[1].commanded:.1f}',
+            'held back, s': lambda item: f'{item[1].held:.1f}',
+            'of its commands, %': lambda item: f'{100.0 * item[1].share:.2f}',
+        },
+    )
     for topic, (value, time) in found.least.items():
         console.print(f'least {printable(topic)}: {value:.4g} at {when(found, time)}', markup=False)
     for one in worst:

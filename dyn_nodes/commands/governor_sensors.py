@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import asdict
 from typing import Any
 
 from dyn_nodes.commands import CommandError, add_command, governor_box, tables
+from dyn_nodes.commands.option_types import between, count
 
 COLUMNS = ('runs', 'slight', 'found', 'median', 'longest', 'missed', 'lifted', 'share')
 
@@ -31,8 +31,12 @@ def add_verb(verbs: Any) -> None:
         'not found, in the unit of the signal; runs in which a wheel lifted; least load of a wheel over its mean.\n'
         'The exit status is 1 where a wheel lifted, or sound sensors were taken for wrong.',
     )
-    verb.add_argument('--seeds', metavar='N', type=int, default=20, help='runs of every fault of every signal (20)')
-    verb.add_argument('--hours', metavar='H', type=float, default=10.0, help='of runs with sound sensors (10)')
+    verb.add_argument(
+        '--seeds', metavar='N', type=count(0, 10_000), default=20, help='runs of every fault of every signal (20)'
+    )
+    verb.add_argument(
+        '--hours', metavar='H', type=between(0.0, 1000.0), default=10.0, help='of runs with sound sensors (10)'
+    )
     verb.add_argument('--only', metavar='NAME', action='append', default=[], help='a signal or a kind of fault')
     governor_box.add_options(verb)
     verb.add_argument('--json', action='store_true', help='print JSON')
@@ -40,7 +44,6 @@ def add_verb(verbs: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Make the runs; the exit status is 0 where no wheel lifts and nothing sound is taken for wrong."""
-    governor_box.check(args, {'seeds': (0, 10_000), 'hours': (0.0, 1000.0)})
     machine, box = governor_box.machine_and_box(args)
     path = governor_box.runs_file(args, 'sensors.jsonl')
 
@@ -53,8 +56,8 @@ def run(args: argparse.Namespace) -> int:
     known = {*KINDS, *signals_of(joints)}
     for name in args.only:
         if name not in known:
-            raise CommandError(f'--only: expected one of {", ".join(sorted(known))}, found {name!r}')
-    names, length = set(args.only), args.seconds + SETTLING
+            raise CommandError(f'--only: expected one of {", ".join(sorted(known))}, found {name!r}', 2)
+    names, length = set(args.only), args.duration + SETTLING
     faulty = [own for own in faulty_cases(box, joints, args.seeds, args.seed) if _is_chosen(own, names)]
     sound = random_cases(box, round(3600.0 * args.hours / length), args.seed)
     try:
@@ -79,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
         'lifted': [{**own.outcome.as_dict(), 'case': own.case.as_dict()} for own in lifted],
     }
     if args.json:
-        print(json.dumps(found, indent=2))
+        tables.print_json(found)
     else:
         _print(found)
     return 1 if lifted or alarms else 0
@@ -91,19 +94,13 @@ def _is_chosen(case: Any, names: set[str]) -> bool:
 
 
 def _print(found: dict[str, Any]) -> None:
-    from rich.table import Table
-
     console = tables.console()
-    table = Table()
-    table.add_column('signal')
-    table.add_column('fault')
-    for heading in ('runs', 'hardly wrong', 'found', 'median, s', 'longest, s', 'greatest error not found'):
-        table.add_column(heading, justify='right')
-    table.add_column('lifted', justify='right')
-    table.add_column('least load share', justify='right')
-    for row in found['faults']:
-        table.add_row(row['signal'], row['kind'].replace('_', ' '), *(_cell(row[name]) for name in COLUMNS))
-    console.print(table)
+    headings = ('runs', 'hardly wrong', 'found', 'median, s', 'longest, s', 'greatest error not found', 'lifted')
+    rows = [
+        (row['signal'], row['kind'].replace('_', ' '), *(_cell(row[name]) for name in COLUMNS))
+        for row in found['faults']
+    ]
+    tables.show(rows, ('signal', 'fault', *headings, 'least load share'))
     alarms = found['false_alarms']
     console.print(f'{found["hours"]:.2f} h with sound sensors: {len(alarms)} false alarms')
     for own in alarms[:5]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
 from dyn_nodes.commands import CommandError, add_command, governor_box, tables
+from dyn_nodes.commands.option_types import between, count
 
 
 def add_verb(verbs: Any) -> None:
@@ -28,9 +28,13 @@ def add_verb(verbs: Any) -> None:
         'The machine is followed to rest. The exit status is 1 where a wheel loses the ground in a stop, however\n'
         'shortly, the machine overturns or does not come to rest, or a run ended before its time.',
     )
-    verb.add_argument('--runs', metavar='N', type=int, default=20, help='random lever sequences (20)')
-    verb.add_argument('--every', metavar='S', type=float, default=0.05, help='from one stop to the next (0.05)')
-    verb.add_argument('--kept', metavar='MS', type=float, default=40.0, help='outputs stay for so long before (40)')
+    verb.add_argument('--runs', metavar='N', type=count(1, 100_000), default=20, help='random lever sequences (20)')
+    verb.add_argument(
+        '--every', metavar='S', type=between(0.01, 60.0), default=0.05, help='from one stop to the next (0.05)'
+    )
+    verb.add_argument(
+        '--kept', metavar='MS', type=between(0.0, 1000.0), default=40.0, help='outputs stay for so long before (40)'
+    )
     verb.add_argument(
         '--hard', action='store_true', help='shut the valves at once; with --kept 200, as where the governor has died'
     )
@@ -43,15 +47,15 @@ def add_verb(verbs: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Make the stops; the exit status is 0 where all wheels stay down in all of them."""
-    governor_box.check(args, {'runs': (1, 100_000), 'every': (0.01, 60.0), 'kept': (0.0, 1000.0)})
+    governor_box.check(args)
     for name in ('hard', 'free'):
         if args.efforts and getattr(args, name):
             raise CommandError(
-                f'--{name}: where efforts move the joints only the governor stops them, expected no --efforts'
+                f'--{name}: where efforts move the joints only the governor stops them, expected no --efforts', 2
             )
     if args.blind and not args.efforts:
         raise CommandError(
-            '--blind: valves are led to neutral without measurements anyway, expected --efforts beside it'
+            '--blind: valves are led to neutral without measurements anyway, expected --efforts beside it', 2
         )
     machine, box = governor_box.machine_and_box(args)
     path = governor_box.runs_file(args, 'stops.jsonl')
@@ -96,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
         'worst': {**outcomes[worst].as_dict(), 'case': records[worst].case.as_dict()},
     }
     if args.json:
-        print(json.dumps(found, indent=2))
+        tables.print_json(found)
     else:
         _print(found)
     return 1 if any(counts[name] for name in BAD) else 0
@@ -106,16 +110,12 @@ BAD = ('lost', 'lifted', 'overturned', 'unfinished', 'ended')
 
 
 def _print(found: dict[str, Any]) -> None:
-    from rich.table import Table
-
-    console = tables.console()
-    table = Table()
     headings = ('runs', 'stops', 'a wheel without load', 'lifted', 'overturned', 'not at rest', 'runs ended early')
-    for heading in (*headings, 'least load share', 'longest, s'):
-        table.add_column(heading, justify='right')
     counts = (str(found[name]) for name in ('runs', 'stops', *BAD))
-    table.add_row(*counts, f'{found["share"]:.3f}', f'{found["longest"]:.2f}')
-    console.print(table)
+    row = (*counts, f'{found["share"]:.3f}', f'{found["longest"]:.2f}')
+    tables.show([row], (*headings, 'least load share', 'longest, s'))
     refused = found['refused_starts']
     if refused['runs']:
-        console.print(f'{refused["runs"]} of the starts are refused: least load share {refused["share"]:.3f} there')
+        tables.console().print(
+            f'{refused["runs"]} of the starts are refused: least load share {refused["share"]:.3f} there'
+        )

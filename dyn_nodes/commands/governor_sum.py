@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from dyn_nodes.commands import CommandError, add_command, governor_counts
+from dyn_nodes.commands import CommandError, add_command, governor_counts, tables
 
 
 def add_verb(verbs: Any) -> None:
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     reports = [(str(path), _report(path)) for path in args.reports]
     found = sum_up(reports)
     if args.json:
-        print(json.dumps(found, indent=2))
+        tables.print_json(found)
     else:
         governor_counts.print_counts({**found})
     governed = [own for kind, own in found.items() if kind != 'without governor']

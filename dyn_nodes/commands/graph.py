@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command
+from dyn_nodes.commands import CommandError, Subparsers, add_command, add_out
 from dyn_nodes.commands.node_graph import Talk
 from dyn_nodes.commands.ros_graph import add_spin_time, cli_node, full_name, is_hidden, wait_for_discovery
 from dyn_nodes.common.printing import printable
@@ -28,7 +28,7 @@ def add_parser(subparsers: Subparsers) -> None:
         'Show which node talks to which over which topic.',
         'dyn-nodes graph\ndyn-nodes graph -o nodes.svg\ndyn-nodes graph --format dot | dot -Tpdf > nodes.pdf',
     )
-    parser.add_argument('-o', '--output', type=Path, metavar='FILE', help='its ending chooses the format')
+    add_out(parser, 'its ending chooses the format', 'FILE')
     parser.add_argument('--format', choices=FORMATS, help='default: mermaid, a text')
     parser.add_argument('--all', action='store_true', help='with hidden nodes, /rosout and /parameter_events')
     parser.add_argument('--connected', action='store_true', help='only topics with a publisher and a subscriber')
@@ -49,26 +49,26 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError('no nodes are running')
     if kind in TEXTS:
         text = TEXTS[kind](talk)
-        if args.output is None:
+        if args.out is None:
             print(text, end='')
             return 0
-        _write(args.output, lambda path: path.write_text(text))
+        _write(args.out, lambda path: path.write_text(text))
     else:
         from dyn_nodes.commands.graph_picture import draw
 
-        _write(args.output, lambda path: draw(talk, path, kind))
-    print(f'{len(talk.nodes)} nodes and {len(talk.types)} topics in {args.output}')
+        _write(args.out, lambda path: draw(talk, path, kind))
+    print(f'{len(talk.nodes)} nodes and {len(talk.types)} topics in {args.out}')
     return 0
 
 
 def _format(args: argparse.Namespace) -> str:
-    if args.output is None:
+    if args.out is None:
         if args.format in ('svg', 'png'):
-            raise CommandError(f'--format {args.format}: expected a file, --output FILE', 2)
+            raise CommandError(f'--format {args.format}: expected a file, --out FILE', 2)
         return args.format or 'mermaid'
-    kind = args.format or SUFFIXES.get(args.output.suffix.lower())
+    kind = args.format or SUFFIXES.get(args.out.suffix.lower())
     if kind is None:
-        raise CommandError(f'--output: expected an ending of {", ".join(SUFFIXES)}, found {args.output.name!r}', 2)
+        raise CommandError(f'--out: expected an ending of {", ".join(SUFFIXES)}, found {args.out.name!r}', 2)
     return kind
 
 

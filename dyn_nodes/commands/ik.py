@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command, add_machine_and_config, tables
+from dyn_nodes.commands.option_types import at_least, count, finite, positive
 
 if TYPE_CHECKING:
     from dyn_nodes.analysis.closed_hand import ClosedResult
@@ -32,7 +32,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument('--link', metavar='LINK', required=True, help='the hand')
     parser.add_argument(
         '--pose',
-        type=float,
+        type=finite,
         nargs='+',
         required=True,
         metavar='X',
@@ -45,23 +45,27 @@ def add_parser(subparsers: Subparsers) -> None:
         help='what matters, of x y z rx ry rz (the pose with six joints or more or closed loops, else the position)',
     )
     parser.add_argument(
-        '--from', dest='start', metavar='POSTURE', default='', help="joint=position,... (the machine's)"
+        '--posture', metavar='POSTURE', default='', help="to start at: joint=position,... (the machine's)"
     )
-    parser.add_argument('--free', nargs='+', metavar='JOINT', help='joints that may move (all driven ones to the link)')
+    parser.add_argument('--joints', nargs='+', metavar='JOINT', help='that may move (all driven ones to the link)')
     parser.add_argument(
-        '--damping', type=float, default=0.0, metavar='X', help='of every step, over the residual; 0: Newton (0)'
+        '--damping',
+        type=at_least(0.0),
+        default=0.0,
+        metavar='X',
+        help='of every step, over the residual; 0: Newton (0)',
     )
     parser.add_argument(
         '--starts',
-        type=int,
+        type=count(1),
         default=1,
         metavar='N',
         help='postures to start at; more than 1 gives several solutions (1)',
     )
     parser.add_argument(
-        '--tolerance', type=float, default=1e-12, metavar='M', help='residual that counts as reached (1e-12)'
+        '--tolerance', type=at_least(0.0), default=1e-12, metavar='M', help='residual that counts as reached (1e-12)'
     )
-    parser.add_argument('--length', type=float, default=1.0, metavar='M', help='that counts as much as 1 rad (1)')
+    parser.add_argument('--length', type=positive(), default=1.0, metavar='M', help='that counts as much as 1 rad (1)')
     parser.add_argument('--json', action='store_true', help='print everything as JSON, SI units')
 
 
@@ -76,11 +80,13 @@ def run(args: argparse.Namespace) -> int:
     except HandError as error:
         raise CommandError(str(error)) from None
     except ValueError as error:
-        text = str(error).replace("parameter 'initial_positions'", '--from').replace("parameter 'config'", '--config')
+        text = (
+            str(error).replace("parameter 'initial_positions'", '--posture').replace("parameter 'config'", '--config')
+        )
         raise CommandError(text.replace("parameter 'machine': ", '')) from None
     task, result = task_and_result
     if args.json:
-        print(json.dumps(_as_json(result, args.link, task)))
+        tables.print_json(_as_json(result, args.link, task))
     else:
         _print(result, machine)
     return 0 if result.reached else 1
@@ -90,10 +96,10 @@ def _without_loops(args: argparse.Namespace, machine: Machine) -> tuple[HandTask
     from dyn_nodes.control.hand import HandKinematics, Settings, inverse_kinematics
     from dyn_nodes.nodes.machines import joint_positions
 
-    hand = HandKinematics.of(machine, args.link, args.free)
+    hand = HandKinematics.of(machine, args.link, args.joints)
     known = set(hand.names)
     own = {name: value for name, value in machine.initial.joint_positions.items() if name in known}
-    start = hand.posture(own | dict(joint_positions(args.start, machine)))
+    start = hand.posture(own | dict(joint_positions(args.posture, machine)))
     settings = Settings(tolerance=args.tolerance, damping=args.damping, starts=args.starts)
     task = _task(args, hand)
     return task, inverse_kinematics(hand, _target(args.pose, task), start, task, settings)
@@ -102,19 +108,17 @@ def _without_loops(args: argparse.Namespace, machine: Machine) -> tuple[HandTask
 def _with_loops(args: argparse.Namespace, machine: Machine) -> tuple[HandTask, ClosedResult] | None:
     """Return task and result of a machine whose links are held together by constraints, else None."""
     from dyn_nodes.analysis.closed_hand import ClosedHand, loop_constraints
-    from dyn_nodes.control.hand import Settings
     from dyn_nodes.nodes.machines import joint_positions
 
     if not loop_constraints(machine):
         return None
     if args.damping:
         raise CommandError('--damping: expected 0 for a machine with closed loops', 2)
-    Settings(tolerance=args.tolerance, starts=args.starts)  # refuses numbers that are none
     hand = ClosedHand(machine, args.link)
-    start = hand.posture(dict(joint_positions(args.start, machine)))
+    start = hand.posture(dict(joint_positions(args.posture, machine)))
     task = _task(args, hand.kinematics, len(args.pose) == POSE_NUMBERS)
     target = _target(args.pose, task)
-    return task, hand.inverse_kinematics(target, start, task, args.starts, args.free)
+    return task, hand.inverse_kinematics(target, start, task, args.starts, args.joints)
 
 
 def _task(args: argparse.Namespace, hand: HandKinematics, whole: bool = False) -> HandTask:
@@ -123,8 +127,6 @@ def _task(args: argparse.Namespace, hand: HandKinematics, whole: bool = False) -
 
     if len(args.pose) not in (3, POSE_NUMBERS):
         raise CommandError(f'--pose: expected 3 or 6 numbers, found {len(args.pose)}', 2)
-    if not all(map(math.isfinite, args.pose)):
-        raise CommandError(f'--pose: expected finite numbers, found {" ".join(map(str, args.pose))}', 2)
     rows = tuple(args.rows or (POSITION if len(args.pose) == 3 else POSE if whole else hand.default_task.rows))
     if len(args.pose) == 3 and any(row.startswith('r') for row in rows):
         raise CommandError('--pose: expected 6 numbers with a row rx, ry or rz, found 3', 2)
@@ -155,34 +157,30 @@ def _solution_json(solution: Solution) -> dict[str, Any]:
     from dyn_nodes.model.rotations import rpy_of_matrix
 
     return {
-        'joints': dict(zip(solution.joints, solution.positions.tolist())),
+        'joints': dict(zip(solution.joints, solution.positions)),
         'reached': solution.reached,
         'residual': {'distance': solution.distance, 'angle': solution.angle},
         'pose': [*solution.pose.position.tolist(), *rpy_of_matrix(solution.pose.rotation).tolist()],
         'iterations': solution.iterations,
-        'condition': solution.condition if math.isfinite(solution.condition) else None,
+        'condition': solution.condition,
         'at_limit': {name: SIDES[side] for name, side in solution.at_limit.items()},
     }
 
 
 def _print(result: Result | ClosedResult, machine: Machine) -> None:
-    from rich.table import Table
-
     from dyn_nodes.model.rotations import rpy_of_matrix
 
     console = tables.console()
     console.print(result.statement)
     for solution in result.solutions:
-        table = Table()
-        for heading in ('joint', 'position', 'deg', 'limits', ''):
-            table.add_column(heading, justify='left' if heading in ('joint', '') else 'right')
+        rows = []
         for name, value in zip(solution.joints, solution.positions.tolist()):
             joint = machine.joint(name)
             turns = joint.type != 'prismatic'
             limits = f'{joint.lower:.4g} to {joint.upper:.4g}' if math.isfinite(joint.lower) else ''
             degrees = f'{math.degrees(value):.2f}' if turns else ''
-            table.add_row(name, f'{value:.9g}', degrees, limits, SIDES[solution.at_limit.get(name, 0)])
-        console.print(table)
+            rows.append((name, f'{value:.9g}', degrees, limits, SIDES[solution.at_limit.get(name, 0)]))
+        tables.show(rows, ('joint', 'position', 'deg', 'limits', ''))
         place = ' '.join(f'{value:.6g}' for value in solution.pose.position)
         turn = ' '.join(f'{value:.6g}' for value in rpy_of_matrix(solution.pose.rotation))
         console.print(

@@ -10,7 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dyn_nodes.commands import MACHINE_HELP, CommandError, Subparsers, add_command
+from dyn_nodes.commands import MACHINE_HELP, CommandError, Subparsers, add_command, add_out
+from dyn_nodes.commands.option_types import between
 
 if TYPE_CHECKING:
     from dyn_nodes.commands.init_guess import Guess
@@ -32,9 +33,7 @@ def add_parser(subparsers: Subparsers) -> None:
         'dyn-nodes init my_machine.urdf -o my_machine.yaml\ndyn-nodes check my_machine.urdf --config my_machine.yaml',
     )
     parser.add_argument('urdf', metavar='MACHINE', type=Path, help=MACHINE_HELP)
-    parser.add_argument(
-        '-o', '--output', metavar='YAML', help="file to write; - for standard output (default: the URDF's name, .yaml)"
-    )
+    add_out(parser, "file to write; - for standard output (default: the URDF's name, .yaml)", 'YAML', type=str)
     parser.add_argument(
         '--closures',
         metavar='FILE',
@@ -45,7 +44,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         '--lightest',
         metavar='SHARE',
-        type=float,
+        type=between(0.0, 1.0),
         default=LIGHTEST,
         help='hold joints that move less than this share of the mass (default %(default)s; 0: none)',
     )
@@ -61,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     from dyn_nodes.model import load_machine_report
     from dyn_nodes.model.named import machine_files
 
-    output = args.output or f'{args.urdf.stem}.yaml'
+    output = args.out or f'{args.urdf.stem}.yaml'
     if output != '-' and os.path.exists(output) and not args.force:
         raise CommandError(f'{output} is there already; --force writes over it')
     try:

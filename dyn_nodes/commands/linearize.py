@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command, add_machine_and_config, tables
+from dyn_nodes.commands.option_types import at_least, between, finite, numbers_by_name, picture, positive
 
 if TYPE_CHECKING:
     from dyn_nodes.model.assumptions import Assumption
@@ -36,25 +37,36 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     add_machine_and_config(parser)
     parser.add_argument('--posture', metavar='POSTURE', default='', help="joint=position,... (the machine's)")
-    parser.add_argument('--payload', type=float, metavar='KG', help="mass in the implement (the machine's)")
+    parser.add_argument(
+        '--payload', type=at_least(0.0, 'kg'), metavar='KG', help="mass in the implement (the machine's)"
+    )
     parser.add_argument('--efforts', action='store_true', help='joint efforts as inputs, without actuators')
     parser.add_argument(
-        '--input', nargs='+', default=[], metavar='NAME=X', help='inputs that act, V, N or N m (0; efforts that hold)'
+        '--input',
+        type=numbers_by_name,
+        nargs='+',
+        default=[],
+        metavar='NAME=X',
+        help='inputs that act, V, N or N m (0; efforts that hold)',
     )
     parser.add_argument(
-        '--after', type=float, default=0.0, metavar='S', help='let the machine move under its inputs for this time (0)'
+        '--after',
+        type=between(0.0, LONGEST, 's'),
+        default=0.0,
+        metavar='S',
+        help='let the machine move under its inputs for this time (0)',
     )
     parser.add_argument('--bag', type=Path, metavar='BAG', help='take the state from a bag of these nodes')
-    parser.add_argument('--at', type=float, metavar='S', help='time in the bag')
+    parser.add_argument('--at', type=finite, metavar='S', help='time in the bag')
     parser.add_argument('--namespace', metavar='NS', help='of the machine, where the bag holds several')
     parser.add_argument(
         '--outputs', nargs='+', metavar='NAME', help='outputs or states (the positions of the driven joints)'
     )
     parser.add_argument('--bode', nargs=2, metavar=('INPUT', 'OUTPUT'), help='gain and phase of this pair')
-    parser.add_argument('--frequencies', nargs='+', type=float, metavar='HZ', help='of --bode')
+    parser.add_argument('--frequencies', nargs='+', type=positive(), metavar='HZ', help='of --bode')
     parser.add_argument('--json', action='store_true', help='print everything as JSON, SI units')
     parser.add_argument('--npz', type=Path, metavar='FILE', help='write A, B, C, D, names, poles and the state there')
-    parser.add_argument('--plot', type=Path, metavar='FILE', help='draw poles and --bode: .png, .svg or .pdf')
+    parser.add_argument('--plot', type=picture, metavar='FILE', help='draw poles and --bode: .png, .svg or .pdf')
 
 
 def run(args: argparse.Namespace) -> int:
@@ -72,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     if bode is not None and not bode.gain.any():
         notes.append(f'nothing goes from {args.bode[0]} to {args.bode[1]} here: closed valves pass no oil; {OPEN}')
     if args.json:
-        print(json.dumps({**_as_json(plant, model, bode, notes), 'assumed': plain(assumed)}))
+        tables.print_json({**_as_json(plant, model, bode, notes), 'assumed': plain(assumed)}, indent=None)
     else:
         _print(plant, model, bode, notes)
     try:
@@ -91,12 +103,6 @@ def _check(args: argparse.Namespace) -> None:
         raise CommandError('--bag and --at: expected both or neither', 2)
     if args.bag is not None and (args.posture or args.after):
         raise CommandError('--bag: expected without --posture and --after, which it replaces', 2)
-    if not 0.0 <= args.after <= LONGEST:
-        raise CommandError(f'--after: expected 0 to {LONGEST:g} s, found {args.after:g}', 2)
-    if args.frequencies and not all(math.isfinite(f) and f > 0 for f in args.frequencies):
-        raise CommandError('--frequencies: expected numbers above zero', 2)
-    if args.plot and args.plot.suffix not in ('.png', '.svg', '.pdf'):
-        raise CommandError(f'--plot: expected a .png, .svg or .pdf, found {args.plot}', 2)
 
 
 def _model(args: argparse.Namespace) -> tuple[Plant, LinearModel, list[str]]:
@@ -111,7 +117,7 @@ def _model(args: argparse.Namespace) -> tuple[Plant, LinearModel, list[str]]:
         values = {} if args.payload is None else {'payload_mass': checked_payload(machine, args.payload)}
         actuation: Any = 'hydraulic' if machine.actuators and not args.efforts else 'effort'
         plant = Plant(machine, actuation, PERIOD, PERIOD, (), joints, values)
-        plant.set_inputs(_inputs(args.input))
+        plant.set_inputs({name: value for given in args.input for name, value in given.items()})
         for _ in range(round(args.after / PERIOD)):
             plant.advance()
         x, u = plant.x, plant.u
@@ -139,19 +145,6 @@ def _assumed(args: argparse.Namespace, machine: Machine) -> tuple[Assumption, ..
     return found + slope_of(machine, 'option for it')
 
 
-def _inputs(texts: list[str]) -> dict[str, float]:
-    found = {}
-    for text in texts:
-        name, _, value = text.partition('=')
-        try:
-            found[name] = float(value)
-        except ValueError:
-            raise CommandError(f'--input: expected NAME=NUMBER, found {text!r}', 2) from None
-        if not math.isfinite(found[name]):
-            raise CommandError(f'--input: expected a finite number, found {text!r}', 2)
-    return found
-
-
 def _from_bag(args: argparse.Namespace, plant: Plant) -> tuple[Any, Any, list[str]]:
     from dyn_nodes.analysis.bag_reading import read_bag
     from dyn_nodes.analysis.recorded_state import recorded_state
@@ -173,13 +166,11 @@ def _as_json(plant: Plant, model: LinearModel, bode: Any, notes: list[str]) -> d
     for what, own in (('controllability', reach), ('observability', seen)):
         found[what] = {'rank': own.rank, 'order': own.order, 'rest': list(own.rest)}
     if bode is not None:
-        found['bode'] = {'hertz': bode.hertz.tolist(), 'gain': bode.gain.tolist(), 'phase': bode.phase.tolist()}
+        found['bode'] = {'hertz': bode.hertz, 'gain': bode.gain, 'phase': bode.phase}
     return found
 
 
 def _print(plant: Plant, model: LinearModel, bode: Any, notes: list[str]) -> None:
-    from rich.table import Table
-
     console = tables.console()
     growing = sum(mode.count for mode in model.modes() if mode.grows)
     still = sum(mode.count for mode in model.modes() if mode.pole == 0)
@@ -189,40 +180,31 @@ def _print(plant: Plant, model: LinearModel, bode: Any, notes: list[str]) -> Non
     console.print(f'{plant.machine.name}: {len(model.state_names)} states, inputs {inputs}; {said}{rest}')
     for note in notes:
         console.print(note, style='dim')
-    table = Table()
-    for heading in ('pole, 1/s', 'Hz', 'damping ratio', 'time constant, s', 'states, share'):
-        table.add_column(heading, justify='left' if heading.startswith('states') else 'right')
+    rows = []
     for mode in model.modes():
         sign = '' if not mode.oscillates else f' ± {mode.pole.imag:.4g}i'
         times = f'{mode.count} x ' if mode.pole == 0 else ''
         undamped = 'undamped' if mode.oscillates else 'integrator'
         decay = f'{mode.time_constant:.4g}' if math.isfinite(mode.time_constant) else undamped
-        table.add_row(
-            f'{times}{mode.pole.real:.4g}{sign}',
-            f'{mode.frequency:.4g}' if mode.oscillates else '',
-            f'{mode.damping_ratio:.3f}' if mode.oscillates else '',
-            decay,
-            ', '.join(f'{name} {100 * share:.0f} %' for name, share in mode.main_states() if share > 0.005),
-        )
-    console.print(table)
+        frequency, damping = (f'{mode.frequency:.4g}', f'{mode.damping_ratio:.3f}') if mode.oscillates else ('', '')
+        states = ', '.join(f'{name} {100 * share:.0f} %' for name, share in mode.main_states() if share > 0.005)
+        rows.append((f'{times}{mode.pole.real:.4g}{sign}', frequency, damping, decay, states))
+    tables.show(rows, ('pole, 1/s', 'Hz', 'damping ratio', 'time constant, s', 'states, share'))
     for what, own in (('inputs reach', model.controllability()), ('outputs see', model.observability())):
         rest = f'; the rest lies mostly in {", ".join(own.rest[:6])}' if own.rest else ''
         console.print(f'{what} {own.rank} of {own.order} states{rest}{" ..." if len(own.rest) > 6 else ""}')
     if bode is not None:
-        _print_bode(console, bode)
+        step = max(1, len(bode.hertz) // 20)
+        lines = zip(*(values[::step] for values in (bode.hertz, bode.gain, bode.decibels, bode.phase)))
+        tables.show(lines, BODE)
 
 
-def _print_bode(console: Any, bode: Any) -> None:
-    from rich.table import Table
-
-    table = Table()
-    for heading in ('Hz', 'gain', 'dB', 'phase, deg'):
-        table.add_column(heading, justify='right')
-    step = max(1, len(bode.hertz) // 20)
-    rows = zip(bode.hertz[::step], bode.gain[::step], bode.decibels[::step], bode.phase[::step])
-    for hertz, gain, decibels, phase in rows:
-        table.add_row(f'{hertz:.4g}', f'{gain:.4g}', f'{decibels:.2f}', f'{math.degrees(phase):.1f}')
-    console.print(table)
+BODE: dict[str, Callable[[Sequence[float]], str]] = {
+    'Hz': lambda line: f'{line[0]:.4g}',
+    'gain': lambda line: f'{line[1]:.4g}',
+    'dB': lambda line: f'{line[2]:.2f}',
+    'phase, deg': lambda line: f'{math.degrees(line[3]):.1f}',
+}
 
 
 def _write_npz(path: Path, model: LinearModel) -> None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dyn_nodes.commands import CONFIG_HELP, MACHINE_HELP, CommandError, Subparsers, add_command, tables
-from dyn_nodes.commands.machine_report import machine_report
+from dyn_nodes.commands import CommandError, Subparsers, add_command, add_machine_and_config, add_out, tables
+from dyn_nodes.commands.machine_report import sound_machine
+from dyn_nodes.commands.option_types import at_least, between, count, finite, numbers_by_name, positive
 
 if TYPE_CHECKING:
     from dyn_nodes.analysis.load_chart import ChartSettings, LoadChart
@@ -32,10 +31,13 @@ def add_parser(subparsers: Subparsers) -> None:
         'dyn-nodes loadchart log_loader --slope 0 5 10 --out chart\n'
         'dyn-nodes loadchart my_machine.urdf --config my_machine.yaml --json',
     )
-    parser.add_argument('urdf', metavar='MACHINE', help=MACHINE_HELP)
-    parser.add_argument('--config', metavar='YAML', help=CONFIG_HELP)
+    add_machine_and_config(parser)
     parser.add_argument(
-        '--slope', type=float, nargs='+', metavar='DEG', help="slopes of the ground, degrees (the machine YAML's own)"
+        '--slope',
+        type=between(0.0, STEEPEST, 'degrees'),
+        nargs='+',
+        metavar='DEG',
+        help="slopes of the ground, degrees (the machine YAML's own)",
     )
     parser.add_argument(
         '--downhill',
@@ -43,55 +45,55 @@ def add_parser(subparsers: Subparsers) -> None:
         default='any',
         help='side of the machine that is downhill on a slope; any: the worst heading counts (any)',
     )
-    parser.add_argument(
-        '--height', type=float, metavar='M', help='height of the load above the ground (the best posture at each reach)'
-    )
-    parser.add_argument(
-        '--tipping-share', type=float, default=0.75, metavar='X', help='rated part of the tipping load (0.75; 0.66)'
-    )
-    parser.add_argument(
-        '--hydraulic-share', type=float, default=0.87, metavar='X', help='rated part of the lift capacity (0.87)'
-    )
-    parser.add_argument('--arm-deceleration', type=float, default=1.0, metavar='A', help='of the load, m/s2 (1.0)')
-    parser.add_argument('--slew-deceleration', type=float, default=0.2, metavar='A', help='rad/s2 (0.2)')
-    parser.add_argument('--slew-speed', type=float, default=0.3, metavar='V', help='rad/s (0.3)')
-    parser.add_argument('--reach-step', type=float, default=0.25, metavar='M', help='m (0.25)')
-    parser.add_argument('--swing-step', type=float, default=5.0, metavar='DEG', help='degrees (5)')
+    for name, unit, kind, default, text in (
+        ('height', 'M', finite, None, 'height of the load above the ground (the best posture at each reach)'),
+        ('tipping-share', 'X', positive(1.0), 0.75, 'rated part of the tipping load (0.75; 0.66)'),
+        ('hydraulic-share', 'X', positive(1.0), 0.87, 'rated part of the lift capacity (0.87)'),
+        ('arm-deceleration', 'A', at_least(0.0), 1.0, 'of the load, m/s2 (1.0)'),
+        ('slew-deceleration', 'A', at_least(0.0), 0.2, 'rad/s2 (0.2)'),
+        ('slew-speed', 'V', at_least(0.0), 0.3, 'rad/s (0.3)'),
+        ('reach-step', 'M', between(0.01, 100.0, 'm'), 0.25, 'm (0.25)'),
+        ('swing-step', 'DEG', between(0.1, 90.0, 'degrees'), 5.0, 'degrees (5)'),
+    ):
+        parser.add_argument(f'--{name}', type=kind, default=default, metavar=unit, help=text)
     parser.add_argument(
         '--rigid', action='store_true', help='take springs and tyres as rigid, as standards do for rigid tyres'
     )
     parser.add_argument(
         '--supports',
-        type=float,
+        type=at_least(0.0, 'kg'),
         metavar='KG',
-        help='print the load of every support over the slew angle instead, with this payload (see --at)',
+        help='print the load of every support over the slew angle instead, with this payload (see --posture)',
     )
     parser.add_argument(
-        '--at', nargs='+', default=[], metavar='JOINT=VALUE', help='posture of --supports, rad or m (the initial one)'
+        '--posture',
+        type=numbers_by_name,
+        action='extend',
+        nargs='+',
+        default=[],
+        metavar='JOINT=VALUE',
+        help='of --supports, rad or m (the initial one)',
     )
     parser.add_argument(
         '--map',
-        type=int,
+        type=count(2, MOST_POSITIONS),
         metavar='N',
         help='judge every posture as well, N positions of each joint of the arm: load_map.png, .csv and .npz in --out',
     )
-    parser.add_argument('--out', metavar='DIR', help='write load_chart.png, .svg, .csv and .txt there')
+    add_out(parser, 'write load_chart.png, .svg, .csv and .txt there')
     parser.add_argument('--json', action='store_true', help='print the whole chart as JSON, SI units')
 
 
 def run(args: argparse.Namespace) -> int:
     """Compute, print and write the chart; return 0, or 1 for a machine with faults."""
     _check(args)
-    report = machine_report(args.urdf, args.config)
-    if report.machine is None:
-        for problem in report.problems:
-            print(problem, file=sys.stderr)
+    machine = sound_machine(args)
+    if machine is None:
         return 1
     from dyn_nodes.analysis.load_chart import ChartSettings, load_chart
     from dyn_nodes.analysis.load_chart_output import as_json, write_all
     from dyn_nodes.model.assumptions import friction_of, lines, plain, slope_of
 
-    machine = report.machine
     if args.supports is not None:
         from dyn_nodes.commands.support_loads import print_support_loads
 
@@ -114,22 +116,21 @@ def run(args: argparse.Namespace) -> int:
     found = None if args.map is None else _map(machine, settings, args.map)
     assumed = (*(() if args.slope else slope_of(machine, '--slope')), *friction_of(machine, 'friction of the ground'))
     if args.json:
-        print(json.dumps({**as_json(chart), 'assumed': plain(assumed)}))
+        tables.print_json({**as_json(chart), 'assumed': plain(assumed)}, indent=None)
     else:
         _print(chart)
         for line in lines(assumed):
             tables.say(tables.console(), line)
     if args.out:
-        out = Path(args.out)
         try:
-            out.mkdir(parents=True, exist_ok=True)
-            paths = write_all(chart, out)
+            args.out.mkdir(parents=True, exist_ok=True)
+            paths = write_all(chart, args.out)
             if found is not None:
                 from dyn_nodes.analysis.load_map import write_map
 
-                paths += write_map(found, out)
+                paths += write_map(found, args.out)
         except OSError as error:
-            raise CommandError(f'--out {out}: {error.strerror}') from None
+            raise CommandError(f'--out {args.out}: {error.strerror}') from None
         print('written: ' + ', '.join(str(path) for path in paths), file=sys.stderr)
     return 0
 
@@ -149,48 +150,17 @@ def _map(machine: Machine, settings: ChartSettings, count: int) -> LoadMap:
 
 
 def _check(args: argparse.Namespace) -> None:
-    """Refuse numbers that make no chart."""
-    ranges = {
-        '--tipping-share': (args.tipping_share, 0.0, 1.0, 'above 0, at most 1'),
-        '--hydraulic-share': (args.hydraulic_share, 0.0, 1.0, 'above 0, at most 1'),
-        '--reach-step': (args.reach_step, 0.009, 100.0, 'from 0.01 to 100 m'),
-        '--swing-step': (args.swing_step, 0.09, 90.0, 'from 0.1 to 90 degrees'),
-    }
-    for name, (value, low, high, expected) in ranges.items():
-        if not low < value <= high:
-            raise CommandError(f'{name}: expected {expected}, found {value:g}', 2)
-    for name in ('arm_deceleration', 'slew_deceleration', 'slew_speed'):
-        value = getattr(args, name)
-        if not (math.isfinite(value) and value >= 0.0):
-            raise CommandError(f'--{name.replace("_", "-")}: expected 0 or more, found {value:g}', 2)
-    for slope in args.slope or ():
-        if not 0.0 <= slope <= STEEPEST:
-            raise CommandError(f'--slope: expected 0 to {STEEPEST:g} degrees, found {slope:g}', 2)
-    if args.supports is not None and not (math.isfinite(args.supports) and args.supports >= 0.0):
-        raise CommandError(f'--supports: expected 0 kg or more, found {args.supports:g}', 2)
-    if args.at and args.supports is None:
-        raise CommandError('--at: expected --supports KG beside it, found none', 2)
-    if args.map is not None and not 2 <= args.map <= MOST_POSITIONS:
-        raise CommandError(f'--map: expected 2 to {MOST_POSITIONS}, found {args.map}', 2)
-    if args.map is not None and args.out is None:
-        raise CommandError('--map: expected --out DIR beside it, found none', 2)
-    if args.height is not None and not math.isfinite(args.height):
-        raise CommandError(f'--height: expected a number of metres, found {args.height:g}', 2)
+    for option, needed, text in (('posture', 'supports', 'supports KG'), ('map', 'out', 'out DIR')):
+        if getattr(args, option) and getattr(args, needed) is None:
+            raise CommandError(f'--{option}: expected --{text} beside it, found none', 2)
 
 
 def _print(chart: LoadChart) -> None:
-    from rich.table import Table
-
     from dyn_nodes.analysis.load_chart_output import SIDES, assumptions, joints_heading, slope_text, table_rows
 
     console = tables.console()
     for k in range(len(chart.settings.slopes)):
         title = f'{chart.machine}: safe payload, kg, {slope_text(chart, k)}'
-        table = Table(title=title, title_justify='left', title_style='bold')
-        for heading in ('reach, m', 'height, m', joints_heading(chart), *SIDES):
-            table.add_column(heading, justify='right')
-        for row in table_rows(chart, k):
-            table.add_row(*row)
-        console.print(table)
+        tables.show(table_rows(chart, k), ('reach, m', 'height, m', joints_heading(chart), *SIDES), title=title)
     for line in assumptions(chart):
         console.print(line, style='dim')

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from dyn_nodes.commands import CONFIG_HELP, MACHINE_HELP, CommandError
+from dyn_nodes.commands import CONFIG_HELP, CommandError, add_machine_and_config
 from dyn_nodes.model import LoadReport, Machine, load_machine_report
 from dyn_nodes.model.named import machine_files
 
@@ -32,8 +32,7 @@ def machine_report(machine: str | Path, config: str | None) -> LoadReport:
 
 def add_machine(parser: argparse.ArgumentParser, config_help: str = CONFIG_HELP) -> None:
     """Add --machine and --config."""
-    parser.add_argument('--machine', metavar='MACHINE', required=True, help=MACHINE_HELP)
-    parser.add_argument('--config', metavar='YAML', help=config_help)
+    add_machine_and_config(parser, '--machine', config_help, required=True)
 
 
 def sound_machine(args: argparse.Namespace) -> Machine | None:

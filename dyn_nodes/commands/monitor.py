@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command, monitor_payload, monitor_replay, tables
+from dyn_nodes.commands.option_types import SEED, at_least, between
 
 if TYPE_CHECKING:
     from dyn_nodes.analysis.measured_run import MeasuredRun
@@ -45,7 +45,7 @@ def add_parser(subparsers: Subparsers) -> None:
         'posture. The exit status is 1 where a bound is missed: 5 % in steady phases, 15 % in motion, 5 % on the '
         'unsafe side in both; this alone from 0.02 s before a wheel comes down to 0.3 s after.',
     )
-    check.add_argument('--seeds', metavar='N', type=int, nargs='+', default=[1], help='of the random numbers (1)')
+    check.add_argument('--seeds', metavar='N', type=SEED, nargs='+', default=[1], help='of the random numbers (1)')
     check.add_argument(
         '--without',
         choices=('imu', 'velocities'),
@@ -57,7 +57,7 @@ def add_parser(subparsers: Subparsers) -> None:
     check.add_argument(
         '--stiffness',
         metavar='FACTOR',
-        type=float,
+        type=between(0.1, 10.0),
         default=1.0,
         help='what the monitor believes of the suspension, times the truth (1)',
     )
@@ -68,8 +68,10 @@ def add_parser(subparsers: Subparsers) -> None:
         description='Give the measurements to monitors that know stiffness, mass, centre of mass or payload with an '
         'error, too large and too small, and print their greatest deviations from the truth, in % as `check` has them.',
     )
-    errors.add_argument('--errors', metavar='%', type=float, nargs='+', default=[5.0, 10.0, 20.0], help='(5 10 20)')
-    errors.add_argument('--seed', metavar='N', type=int, default=1, help='of the random numbers (1)')
+    errors.add_argument(
+        '--errors', metavar='%', type=between(0.01, 99.0, '%'), nargs='+', default=[5.0, 10.0, 20.0], help='(5 10 20)'
+    )
+    errors.add_argument('--seed', metavar='N', type=SEED, default=1, help='of the random numbers (1)')
     errors.add_argument('--json', action='store_true', help='print JSON')
     bag = verbs.add_parser(
         'bag',
@@ -78,7 +80,7 @@ def add_parser(subparsers: Subparsers) -> None:
         'truth/stability/<measure>, to a new bag, to be played to stability_monitor_node.',
     )
     bag.add_argument('directory', metavar='BAG', help='directory to make')
-    bag.add_argument('--seed', metavar='N', type=int, default=1, help='of the random numbers (1)')
+    bag.add_argument('--seed', metavar='N', type=SEED, default=1, help='of the random numbers (1)')
     monitor_payload.add_verb(verbs)
     monitor_replay.add_verb(verbs)
     for verb in (check, errors, bag):
@@ -92,8 +94,9 @@ def add_parser(subparsers: Subparsers) -> None:
             'slope: the cycle on ground that falls to the side and ahead; levers: all levers thrown from end to end',
         )
         payloads = ', '.join(f'{run.payload:g} for {name}' for name, run in RUNS.items())
-        verb.add_argument('--rate', metavar='HZ', type=float, default=200.0, help='of joint states and IMU (200)')
-        verb.add_argument('--payload', metavar='KG', type=float, help=payloads)
+        rates = between(20.0, 1000.0, 'Hz')
+        verb.add_argument('--rate', metavar='HZ', type=rates, default=200.0, help='of joint states and IMU (200)')
+        verb.add_argument('--payload', metavar='KG', type=at_least(0.0, 'kg'), help=payloads)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -134,12 +137,10 @@ def _measured(name: str, payload: float | None, seed: int, rate: float) -> Measu
     from dyn_nodes.model import load_machine
     from dyn_nodes.monitor.measured_samples import SensorModel
 
-    if not 20.0 <= rate <= 1000.0:
-        raise CommandError(f'--rate: expected 20 to 1000 Hz, found {rate:g}')
     machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
     mass = RUNS[name].payload if payload is None else payload
-    if machine.payload is not None and not 0.0 <= mass <= machine.payload.limit:
-        raise CommandError(f'--payload: expected 0 to {machine.payload.limit:g} kg, found {mass:g}')
+    if machine.payload is not None and mass > machine.payload.limit:
+        raise CommandError(f'--payload: expected 0 to {machine.payload.limit:g} kg, found {mass:g}', 2)
     profiles = {'tipping': lambda _: reference_task(), 'levers': thrown_levers}
     profile = profiles.get(name, work_cycle)(machine)
     return measure(machine, profile, mass, SensorModel(rate=rate, seed=seed), RUNS[name].slope)
@@ -163,8 +164,6 @@ def _check(args: argparse.Namespace) -> int:
     from dyn_nodes.analysis.measured_run import full_scale
     from dyn_nodes.analysis.monitor_check import deviations, misjudged, replay
 
-    if not 0.1 <= args.stiffness <= 10.0:
-        raise CommandError(f'--stiffness: expected 0.1 to 10, found {args.stiffness:g}')
     results: list[dict[str, Any]] = []
     scale: dict[str, float] = {}
     for name in args.run:
@@ -178,10 +177,8 @@ def _check(args: argparse.Namespace) -> int:
                 results.append(record)
             sensors = measured.sensors
     if args.json:
-        for record in results:
-            record['bound'] = None if record['bound'] == float('inf') else record['bound']
         facts = {'full_scale': scale, 'sensors': vars(sensors), 'deviations': results}
-        print(json.dumps({**facts, 'assumed': _assumed(args, *args.run)}, indent=2))
+        tables.print_json({**facts, 'assumed': _assumed(args, *args.run)})
     else:
         _print(results, scale, sensors)
         _print_assumed(_assumed(args, *args.run))
@@ -191,9 +188,6 @@ def _check(args: argparse.Namespace) -> int:
 def _errors(args: argparse.Namespace) -> int:
     from dyn_nodes.analysis.monitor_check import CHECKED, QUANTITIES, deviations, misjudged, replay
 
-    for error in args.errors:
-        if not 0.0 < error < 100.0:
-            raise CommandError(f'--errors: expected more than 0 and less than 100 %, found {error:g}')
     measured = _measured(args.run, args.payload, args.seed, args.rate)
     cases: list[tuple[str, float]] = [('none', 0.0)]
     cases += [(quantity, error) for quantity in QUANTITIES for error in args.errors]
@@ -205,7 +199,7 @@ def _errors(args: argparse.Namespace) -> int:
                 if item.measure in CHECKED:
                     records.append({'quantity': quantity, 'error': sign * error, **vars(item), 'passed': item.passed})
     if args.json:
-        print(json.dumps(records, indent=2))
+        tables.print_json(records)
         return 0
     _print_errors(records, cases)
     _print_assumed(_assumed(args, args.run))
@@ -217,45 +211,29 @@ def _errors(args: argparse.Namespace) -> int:
 def _print_errors(records: list[dict[str, Any]], cases: list[tuple[str, float]]) -> None:
     """Print the worse of too large and too small, a line for every quantity and error."""
     phases = list(dict.fromkeys((record['measure'], record['phase']) for record in records))
-    table = _table('what is wrong', 'by %', *(f'{measure} {phase}' for measure, phase in phases))
+    rows = []
     for quantity, error in cases:
         own = [r for r in records if r['quantity'] == quantity and abs(r['error']) == error]
         cells = []
         for measure, phase in phases:
             both = [r for r in own if (r['measure'], r['phase']) == (measure, phase)]
             cells.append(f'{max(r["over"] for r in both):.1f} / {max(r["under"] for r in both):.1f}')
-        table.add_row(quantity, f'{error:g}' if error else '', *cells)
-    _console().print('unsafe / safe side, %')
-    _console().print(table)
-
-
-def _console() -> Any:
-    return tables.console()
-
-
-def _table(*headings: str) -> Any:
-    from rich.table import Table
-
-    table = Table()
-    for heading in headings:
-        table.add_column(heading)
-    return table
+        rows.append((quantity, f'{error:g}' if error else '', *cells))
+    tables.console().print('unsafe / safe side, %')
+    tables.show(rows, ('what is wrong', 'by %', *(f'{measure} {phase}' for measure, phase in phases)))
 
 
 def _print(results: list[dict[str, Any]], scale: dict[str, float], sensors: Any) -> None:
     from dyn_nodes.analysis.monitor_check import CHECKED
 
-    console = _console()
+    console = tables.console()
     console.print('100 %: ' + ', '.join(f'{name} {value:.6g}' for name, value in scale.items()))
     console.print(str(sensors))
-    table = _table('run', 'seed', 'measure', 'phase')
-    for heading in ('instants', 'unsafe side %', 'safe side %', 'median %', 'bound %'):
-        table.add_column(heading, justify='right')
-    table.add_column('')
+    rows = []
     for record in results:
         bound = '' if record['bound'] == float('inf') else f'{record["bound"]:g}'
         verdict = '' if record['measure'] not in CHECKED else 'kept' if record['passed'] else 'MISSED'
         numbers = [f'{record[key]:.1f}' for key in ('over', 'under')] + [f'{record["median"]:.2f}', bound, verdict]
-        first = [record['run'], str(record['seed']), record['measure'], record['phase'], str(record['count'])]
-        table.add_row(*first, *numbers)
-    console.print(table)
+        rows.append([*(str(record[key]) for key in ('run', 'seed', 'measure', 'phase', 'count')), *numbers])
+    headings = ('run', 'seed', 'measure', 'phase', 'instants', 'unsafe side %', 'safe side %', 'median %', 'bound %')
+    tables.show(rows, (*headings, ''))

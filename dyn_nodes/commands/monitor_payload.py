@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dyn_nodes.commands import CONFIG_HELP, CommandError, tables
+from dyn_nodes.commands import CommandError, add_jobs, add_machine_and_config, add_out, tables
+from dyn_nodes.commands.option_types import SEED, count
 from dyn_nodes.common.processes import LastingPool
 
 if TYPE_CHECKING:
@@ -32,26 +31,22 @@ def add_verb(verbs: Any) -> None:
         'the cases, or the error is above 1 % of the limit of the mount in more than 5 %; with --steps where a step of '
         'the load is noticed later than after 0.5 s.',
     )
-    verb.add_argument('--machine', metavar='MACHINE', default='log_loader', help='its name, or its URDF (log_loader)')
-    verb.add_argument('--config', metavar='YAML', default='', help=CONFIG_HELP)
-    verb.add_argument('--cases', metavar='N', type=int, default=100, help='(100)')
-    verb.add_argument('--seed', metavar='N', type=int, default=1, help='of the random numbers (1)')
+    add_machine_and_config(verb, '--machine', default='log_loader', help='its name, or its URDF (log_loader)')
+    verb.add_argument('--cases', metavar='N', type=count(1, MOST_CASES), default=100, help='(100)')
+    verb.add_argument('--seed', metavar='N', type=SEED, default=1, help='of the random numbers (1)')
     verb.add_argument('--steps', action='store_true', help='the load is dropped, or another taken, during the work')
     verb.add_argument(
         '--errors',
         action='store_true',
         help='all cases under errors that the estimator does not know of, one by one, and after a tare too; no bounds',
     )
-    verb.add_argument('--jobs', metavar='N', type=int, default=os.cpu_count() or 1, help='processes (all processors)')
-    verb.add_argument('--out', metavar='DIR', type=Path, help=f'write {FILE} there, a line for every case')
+    add_jobs(verb)
+    add_out(verb, f'write {FILE} there, a line for every case')
     verb.add_argument('--json', action='store_true', help='print JSON')
 
 
 def run(args: argparse.Namespace) -> int:
     """Check the cases; the exit status is 0 where the bounds are kept."""
-    for name, (least, most) in {'cases': (1, MOST_CASES), 'seed': (0, 2**32), 'jobs': (1, 64)}.items():
-        if not least <= getattr(args, name) <= most:
-            raise CommandError(f'--{name}: expected {least} to {most}, found {getattr(args, name)}')
     machine = _machine(args)
     if args.errors:
         return _errors(args, machine)
@@ -65,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     found = summary(results, machine.payload.limit)
     found['missed'] = missed(found, args.steps)
     if args.json:
-        print(json.dumps(found, indent=2))
+        tables.print_json(found)
     else:
         _print(found, machine.payload.limit)
     return 1 if found['missed'] else 0
@@ -115,11 +110,6 @@ def _checked(args: argparse.Namespace, machine: Machine) -> Iterator[PayloadResu
 
 
 def _print(found: dict[str, Any], limit: float) -> None:
-    from rich.table import Table
-
-    table = Table()
-    for heading in ('', 'found'):
-        table.add_column(heading)
     rows = {
         'cases': f'{found["cases"]}',
         'interval of 95 % holds the truth': f'{100.0 * found["covered"]:.1f} %',
@@ -139,18 +129,14 @@ def _print(found: dict[str, Any], limit: float) -> None:
             'noticed: median, latest': f'{found["median_notice"]:.3f}, {found["latest_notice"]:.3f} s',
             'weighed anew: 99 %, latest': f'{found["settled_99"]:.3f}, {found["latest_settled"]:.3f} s',
         }
-    for name, value in rows.items():
-        table.add_row(name, value)
+    tables.show(rows.items(), ('', 'found'))
     console = tables.console()
-    console.print(table)
     for item in found['missed']:
         console.print(f'MISSED: {item}')
 
 
 def _errors(args: argparse.Namespace, machine: Machine) -> int:
     """Print the effect of errors that the estimator does not know of."""
-    from rich.table import Table
-
     from dyn_nodes.analysis.payload_cases import CaseRig, rough_machine
     from dyn_nodes.analysis.payload_errors import WRONG, check_wrong, row
 
@@ -160,20 +146,22 @@ def _errors(args: argparse.Namespace, machine: Machine) -> int:
         for wrong in WRONG
         for tared in (False, True)
     ]
-    if args.json:
-        print(json.dumps(rows, indent=2))
-        return 0
-    table = Table()
-    for heading in ('what is wrong', 'tared', 'covered', 'error: mean', '95 %', 'greatest', 'steps noticed', 'rated'):
-        table.add_column(heading)
-    for own in rows:
-        errors = [_kilograms(own[key]) for key in ('mean_error', 'error_95', 'greatest_error')]
-        covered = '' if own['covered'] is None else f'{100.0 * own["covered"]:.0f} %'
-        counts = [str(own['false_steps']), str(own['rated'])]
-        table.add_row(own['wrong'], 'yes' if own['tared'] else '', covered, *errors, *counts)
-    tables.console().print(table)
+    tables.show(rows, ERRORS, args.json)
     return 0
 
 
 def _kilograms(value: float | None) -> str:
     return '' if value is None else f'{value:.0f} kg'
+
+
+ERRORS: dict[str, Callable[[dict[str, Any]], str]] = {
+    'what is wrong': lambda row: row['wrong'],
+    'tared': lambda row: 'yes' if row['tared'] else '',
+    'covered': lambda row: '' if row['covered'] is None else f'{100.0 * row["covered"]:.0f} %',
+    'error: mean': lambda row: _kilograms(row['mean_error']),
+    '95 %': lambda row: _kilograms(row['error_95']),
+    'greatest': lambda row: _kilograms(row['greatest_error']),
+    'steps noticed': lambda row: str(row['false_steps']),
+    'rated': lambda row: str(row['rated']),
+}
+"""Cells of a kind of error by heading."""

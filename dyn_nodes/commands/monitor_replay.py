@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from dyn_nodes.commands import MACHINE_HELP, CommandError, tables
+from dyn_nodes.commands import CommandError, add_machine_and_config, add_out, tables
 
 if TYPE_CHECKING:
     from dyn_nodes.nodes.monitor_replay import Replayed
@@ -28,9 +27,8 @@ def add_verb(verbs: Any) -> None:
         'summary.json, plots and report.html.',
     )
     parser.add_argument('bag', metavar='BAG', type=Path, help='a bag directory, MCAP or sqlite3')
-    parser.add_argument('--machine', required=True, metavar='MACHINE', help=MACHINE_HELP)
-    parser.add_argument('--config', default='', metavar='YAML', help='machine YAML (default: that of the name)')
-    parser.add_argument('--out', type=Path, metavar='DIR', help='must not exist (default: <BAG>_replay)')
+    add_machine_and_config(parser, '--machine', required=True)
+    add_out(parser, 'must not exist (default: <BAG>_replay)')
     parser.add_argument('--estimate', action='store_true', help='estimate the payload from the pressures')
     parser.add_argument('--namespace', default='', metavar='NS', help="of the machine's topics")
     parser.add_argument(
@@ -78,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
         reason = error.strerror if isinstance(error, OSError) else None
         raise CommandError(f'{directory}: {reason}' if reason else str(error)) from None
     if args.json:
-        print(json.dumps(made.summary, indent=2))
+        tables.print_json(made.summary)
     else:
         print_summary(console, made)
         _print(replayed)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+from dyn_nodes.commands.option_types import count
 from dyn_nodes.common.printing import near
 
 if TYPE_CHECKING:
@@ -35,7 +35,11 @@ def add_parser(subparsers: Subparsers) -> None:
     check = add_command(verbs, 'check', text, 'dyn-nodes object check bar')
     check.add_argument('file', metavar='FILE', help='YAML of the object, or the name of one in config/objects')
     check.add_argument(
-        '--frequencies', type=int, default=6, metavar='N', help='number of them, free and with the grasps at rest (6)'
+        '--frequencies',
+        type=count(0, MOST_FREQUENCIES),
+        default=6,
+        metavar='N',
+        help='number of them, free and with the grasps at rest (6)',
     )
     check.add_argument(
         '--refine', action='store_true', help='compare the stiffness with that of elements of half the size'
@@ -49,8 +53,6 @@ def run(args: argparse.Namespace) -> int:
     from dyn_nodes.teams.deformable.object_check import object_facts, refinement
     from dyn_nodes.teams.deformable.object_file import load_object
 
-    if not 0 <= args.frequencies <= MOST_FREQUENCIES:
-        raise CommandError(f'--frequencies: expected 0 to {MOST_FREQUENCIES}, found {args.frequencies}', 2)
     try:
         item = load_object(_file(args.file))
     except MachineError as error:
@@ -59,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     facts = object_facts(item, args.frequencies)
     change = refinement(item).tolist() if args.refine else None
     if args.json:
-        print(json.dumps(_as_json(item, facts, change)))
+        tables.print_json(_as_json(item, facts, change), indent=None)
     else:
         _print(item, facts, change)
     return 0
@@ -80,23 +82,18 @@ def _file(given: str) -> Path:
 
 
 def _as_json(item: DeformableObject, facts: ObjectFacts, change: list[float] | None) -> dict[str, Any]:
-    plain = {
-        name: value.tolist() if hasattr(value, 'tolist') else value
-        for name, value in facts._asdict().items()
-        if name not in ('masses', 'stiffnesses', 'grasp_forces')
-    }
-    forces = {name: force.tolist() for name, force in facts.grasp_forces.items()}
+    plain = {name: own for name, own in facts._asdict().items() if name not in ('masses', 'stiffnesses')}
     rods = {
         'between': [[item.grasps[i].name, item.grasps[j].name] for i, j in item.lattice.rods.tolist()],
-        'stiffness': item.lattice.stiffness.tolist(),
-        'rod_mass': facts.masses.rods.tolist(),
-        'node_mass': facts.masses.nodes.tolist(),
+        'stiffness': item.lattice.stiffness,
+        'rod_mass': facts.masses.rods,
+        'node_mass': facts.masses.nodes,
         'mass_residual': facts.masses.mass_residual,
         'center_residual': facts.masses.center_residual,
         'inertia_residual': facts.masses.inertia_residual,
         'stiffness_residual': None if facts.stiffnesses is None else facts.stiffnesses.residual,
     }
-    return {'name': item.name, 'model': item.model, **plain, 'grasp_forces': forces, 'rods': rods, 'refinement': change}
+    return {'name': item.name, 'model': item.model, **plain, 'rods': rods, 'refinement': change}
 
 
 def _print(item: DeformableObject, facts: ObjectFacts, change: list[float] | None) -> None:

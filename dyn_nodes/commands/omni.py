@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
-import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+from dyn_nodes.commands.option_types import numbers_by_name, positive
 from dyn_nodes.common.printing import near
 
 if TYPE_CHECKING:
@@ -47,16 +46,15 @@ def _add_verb(parser: argparse.ArgumentParser, verb: str) -> None:
     parser.add_argument(
         'path', metavar='PATH', help='path_1 (along x), path_2 (along y), path_3, circle; or a CSV or YAML of waypoints'
     )
-    parser.add_argument('--step', type=float, default=0.02, metavar='S', help='between samples, s (0.02)')
+    parser.add_argument('--step', type=positive(), default=0.02, metavar='S', help='between samples, s (0.02)')
     parser.add_argument('--driven', nargs='+', metavar='WHEEL', help="wheels with a motor (the file's)")
     if verb in ('torques', 'simulate'):
         for name, what in (
             ('limit', 'torque limit of a wheel, N m, both ways'),
             ('weight', 'of a torque in the effort'),
         ):
-            parser.add_argument(
-                f'--{name}', action='append', default=[], metavar='WHEEL=X', help=f'{what}; WHEEL may be `all`'
-            )
+            text = f'{what}; WHEEL may be `all`'
+            parser.add_argument(f'--{name}', action='append', type=numbers_by_name, metavar='WHEEL=X', help=text)
     if verb == 'simulate':
         parser.add_argument(
             '--torques', metavar='CSV', help="torques by time, such as `omni torques --csv` writes (the path's own)"
@@ -83,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         from dyn_nodes.analysis.omni_output import as_json
 
-        print(json.dumps(as_json(result)))
+        tables.print_json(as_json(result), indent=None)
     else:
         _print(result)
     _write(result, args)
@@ -98,9 +96,9 @@ def _vehicle(args: argparse.Namespace) -> OmniMachine:
         if args.driven:
             machine = machine.with_drives(args.driven)
         if getattr(args, 'limit', None):
-            machine = machine.with_limits(_pairs('--limit', args.limit, machine, 0.0))
+            machine = machine.with_limits(_by_wheel('--limit', args.limit, machine, 0.0))
         if getattr(args, 'weight', None):
-            machine = machine.with_weights(_pairs('--weight', args.weight, machine, sys.float_info.min))
+            machine = machine.with_weights(_by_wheel('--weight', args.weight, machine, sys.float_info.min))
     except ValueError as error:
         raise CommandError(str(error)) from None
     return machine
@@ -120,18 +118,13 @@ def _file(given: str, what: str, folder: str) -> Path:
         raise CommandError(f'{what}: expected a file, or one of {", ".join(names)}; found {found}') from None
 
 
-def _pairs(option: str, given: list[str], machine: OmniMachine, least: float) -> dict[str, float]:
-    """Return wheel -> number of options such as `wheel_1=0.5`."""
+def _by_wheel(option: str, given: list[dict[str, float]], machine: OmniMachine, least: float) -> dict[str, float]:
+    """Return wheel -> number."""
     found: dict[str, float] = {}
-    for text in given:
-        name, _, number = text.partition('=')
-        try:
-            value = float(number)
-        except ValueError:
-            value = math.nan
-        if not value >= least:
+    for name, value in (item for own in given for item in own.items()):
+        if value < least:
             expected = 'WHEEL=X with X a number ' + ('>= 0' if least == 0.0 else '> 0')
-            raise CommandError(f'{option}: expected {expected}, found {text!r}', 2)
+            raise CommandError(f"{option}: expected {expected}, found '{name}={value:g}'", 2)
         found.update(dict.fromkeys(machine.wheels, value) if name == 'all' else {name: value})
     return found
 
@@ -155,8 +148,6 @@ def _path(given: str) -> tuple[str, PlannedPath, tuple[float, float]]:
 def _times(span: tuple[float, float], step: float) -> Any:
     import numpy as np
 
-    if not (math.isfinite(step) and step > 0.0):
-        raise CommandError(f'--step: expected a number > 0 s, found {step:g}', 2)
     count = max(round((span[1] - span[0]) / step), 2) + 1
     if count > MOST_SAMPLES:
         raise CommandError(f'--step: expected at most {MOST_SAMPLES} samples, found {count}', 2)
@@ -172,17 +163,10 @@ def _torques(file: str, machine: OmniMachine) -> Callable[[float], Any]:
 
 
 def _print(result: OmniRun) -> None:
-    from rich.table import Table
-
     from dyn_nodes.analysis.omni_output import headings, remarks, table_rows
 
     console = tables.console(140)
-    table = Table(title=f'{result.machine.name} along {result.path}', title_justify='left', title_style='bold')
-    for number, heading in enumerate(headings(result)):
-        table.add_column(heading, justify='left' if number < 2 else 'right')
-    for row in table_rows(result):
-        table.add_row(*row)
-    console.print(table)
+    console.print(tables.table(table_rows(result), headings(result), f'{result.machine.name} along {result.path}'))
     for line in remarks(result):
         console.print(line, style='dim')
 

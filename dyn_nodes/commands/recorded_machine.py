@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from dyn_nodes.commands import CONFIG_HELP, MACHINE_HELP, CommandError
+from dyn_nodes.commands import MACHINE_HELP, CommandError, add_machine_and_config
 
 if TYPE_CHECKING:
     from dyn_nodes.model import Machine
@@ -30,8 +30,7 @@ class Recorded(NamedTuple):
 
 def add_machine_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say which machine a bag is of."""
-    parser.add_argument('--machine', metavar='MACHINE', help=f'{MACHINE_HELP} (that of robot_description in the bag)')
-    parser.add_argument('--config', metavar='YAML', help=CONFIG_HELP)
+    add_machine_and_config(parser, '--machine', help=f'{MACHINE_HELP} (that of robot_description in the bag)')
     parser.add_argument('--namespace', metavar='NS', help='of the machine, where a bag holds several')
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
+
+from dyn_nodes.common.json_text import json_text
 
 if TYPE_CHECKING:
     from dyn_nodes.model.problems import MachineError, Problem
@@ -18,9 +19,7 @@ def print_refusal(error: MachineError, as_json: bool) -> None:
     """Print the problems of an error, and its warnings."""
     if as_json:
         shown = {'problems': error.problems, 'warnings': error.warnings}
-        print(
-            json.dumps({'valid': False} | {key: [vars(own) for own in found] for key, found in shown.items()}, indent=2)
-        )
+        print(json_text({'valid': False} | {key: [vars(own) for own in found] for key, found in shown.items()}))
         return
     print_problems(error.problems, error.warnings)
 

@@ -6,7 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command
+from dyn_nodes.commands import CommandError, Subparsers, add_command, add_out, tables
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -18,7 +18,7 @@ def add_parser(subparsers: Subparsers) -> None:
         'dyn-nodes report runs/latest/bag\ndyn-nodes report my_bag --out my_report --config config/my_machine.yaml',
     )
     parser.add_argument('bag', metavar='BAG', type=Path, help='a bag directory, MCAP or sqlite3')
-    parser.add_argument('--out', type=Path, metavar='DIR', help='for the results (default: <BAG>_report)')
+    add_out(parser, 'for the results (default: <BAG>_report)')
     parser.add_argument('--config', metavar='YAML', type=Path, help="machine YAML (default: the package's own)")
     parser.add_argument('--namespace', metavar='NS', help='of the machine, where the bag holds several')
     parser.add_argument('--json', action='store_true', help='print the summary as JSON')
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     except OSError as error:
         raise CommandError(f'{error.filename or directory}: {error.strerror or error}') from None
     if args.json:
-        print(json.dumps(made.summary, indent=2))
+        tables.print_json(made.summary)
     else:
         print_summary(console, made)
     return 0

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dyn_nodes.commands import CommandError
+from dyn_nodes.commands.option_types import at_least, count
 from dyn_nodes.commands.plain_messages import service_class
 from dyn_nodes.common.printing import near
 
@@ -21,7 +22,7 @@ def add_spin_time(parser: argparse.ArgumentParser) -> None:
     """Add the option `--spin-time`."""
     parser.add_argument(
         '--spin-time',
-        type=float,
+        type=at_least(0.0),
         default=SPIN_TIME,
         metavar='SECONDS',
         help='how long to wait for discovery (default: %(default)s)',
@@ -165,19 +166,13 @@ def add_qos(parser: argparse.ArgumentParser) -> None:
     """Add the options `--qos-reliability`, `--qos-durability` and `--qos-depth`."""
     parser.add_argument('--qos-reliability', choices=('reliable', 'best_effort'), help='instead of what fits')
     parser.add_argument('--qos-durability', choices=('volatile', 'transient_local'), help='instead of what fits')
-    parser.add_argument('--qos-depth', type=int, metavar='N', help='length of the queue')
+    parser.add_argument('--qos-depth', type=count(1), metavar='N', help='length of the queue')
 
 
 def chosen_qos(profile: Any, args: argparse.Namespace) -> Any:
-    """A profile with what the options of `add_qos` say.
-
-    Raises:
-        CommandError: A wrong depth.
-    """
+    """Return a profile with what the options of `add_qos` say."""
     from dyn_nodes.middleware import DurabilityPolicy, ReliabilityPolicy
 
-    if args.qos_depth is not None and args.qos_depth < 1:
-        raise CommandError(f'--qos-depth: expected at least 1, found {args.qos_depth}', 2)
     profile.depth = args.qos_depth or profile.depth
     if args.qos_reliability:
         profile.reliability = ReliabilityPolicy[args.qos_reliability.upper()]

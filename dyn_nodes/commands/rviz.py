@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dyn_nodes.commands import CONFIG_HELP, MACHINE_HELP, CommandError, Subparsers, add_command
+from dyn_nodes.commands import CommandError, Subparsers, add_command, add_machine_and_config, add_out
 
 if TYPE_CHECKING:
     from dyn_nodes.commands.rviz_layout import Layout
@@ -24,11 +24,10 @@ def add_parser(subparsers: Subparsers) -> None:
         'dyn-nodes rviz log_loader\ndyn-nodes rviz my_machine.urdf --config my_machine.yaml -o my_machine.rviz\n'
         'dyn-nodes rviz log_loader --ros-args -r __ns:=/left',
     )
-    parser.add_argument('machine', metavar='MACHINE', nargs='?', default='log_loader', help=MACHINE_HELP)
-    parser.add_argument('--config', metavar='YAML', help=CONFIG_HELP)
+    add_machine_and_config(parser, nargs='?', default='log_loader')
     parser.add_argument('--team', metavar='TEAM', help="a team's YAML, or its name in config/teams: its robots instead")
     parser.add_argument('--layout', metavar='FILE', default='', help='a layout for RViz that is there already')
-    parser.add_argument('-o', '--output', metavar='FILE', type=Path, help='write the layout, without RViz')
+    add_out(parser, 'write the layout, without RViz', 'FILE')
     parser.add_argument('--ros-args', nargs=argparse.REMAINDER, metavar='...', help='for RViz, to the end of the line')
 
 
@@ -38,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         CommandError: there is no RViz, no such machine, or no place for the layout.
     """
-    if args.output is not None:
+    if args.out is not None:
         print(f'layout in {_written(args)}')
         return 0
     program = _program()
@@ -66,7 +65,7 @@ def _written(args: argparse.Namespace) -> Path:
 
     name, layout = _made(args)
     name = ''.join(c if c.isalnum() or c in '_-' else '_' for c in name)
-    file = args.output or Path.home() / '.dyn_nodes' / 'rviz' / f'{name}.rviz'
+    file = args.out or Path.home() / '.dyn_nodes' / 'rviz' / f'{name}.rviz'
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         draft = file.with_name(f'.{file.name}.{os.getpid()}')

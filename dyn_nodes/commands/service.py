@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command
+from dyn_nodes.commands.option_types import at_least
 from dyn_nodes.commands.plain_messages import fill_message, parse_values, service_class, to_plain, to_yaml
 from dyn_nodes.commands.ros_graph import (
     absolute,
@@ -37,7 +38,7 @@ def add_parser(subparsers: Subparsers) -> None:
     call.add_argument('service', metavar='SERVICE')
     call.add_argument('type', metavar='TYPE', nargs='?', help='its type; found by discovery when left out')
     call.add_argument('values', metavar='VALUES', nargs='?', help='the request as YAML')
-    call.add_argument('--timeout', type=float, default=10.0, metavar='SECONDS', help='default: %(default)s')
+    call.add_argument('--timeout', type=at_least(0.0), default=10.0, metavar='SECONDS', help='default: %(default)s')
     kind = add_command(verbs, 'type', 'Print the type of a service.', 'dyn-nodes service type /dynamics_node/reset')
     kind.add_argument('service', metavar='SERVICE')
     find = add_command(verbs, 'find', 'List the services of a type.', 'dyn-nodes service find std_srvs/srv/Trigger')

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
-import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dyn_nodes.commands import CONFIG_HELP, CommandError, Subparsers, add_command, tables
+from dyn_nodes.commands import CommandError, Subparsers, add_command, add_machine_and_config, tables
 
 if TYPE_CHECKING:
     from dyn_nodes.analysis.bag_reading import BagData
@@ -31,8 +29,7 @@ def add_parser(subparsers: Subparsers) -> None:
         'the one that heats its winding least. Gears are taken as rigid and without loss.',
     )
     parser.add_argument('bag', metavar='BAG', help='rosbag2 directory or file')
-    parser.add_argument('--machine', metavar='MACHINE', help='name of a machine of this package, or its URDF')
-    parser.add_argument('--config', metavar='YAML', default='', help=CONFIG_HELP)
+    add_machine_and_config(parser, '--machine')
     parser.add_argument(
         '--motors',
         metavar='YAML',
@@ -58,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         candidates = catalogue or ([own[joint]] if joint in own else [])
         choices[joint] = [gear_choice(motion, motor) for motor in candidates]
     if args.json:
-        print(json.dumps(_as_json(demands, choices), indent=2))
+        tables.print_json(_as_json(demands, choices))
     else:
         _print(demands, choices, {joint: motor.drive_ratio for joint, motor in own.items()})
     if args.plot:
@@ -132,21 +129,16 @@ def _motion(data: BagData, joint: str, inertia: float) -> JointMotion | None:
 
 
 def _as_json(demands: Mapping[str, Demand], choices: Mapping[str, Sequence[GearChoice]]) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    def number(value: float) -> float | None:
-        return value if math.isfinite(value) else None
-
     return {
         joint: {
-            'demand': asdict(found),
+            'demand': found,
             'motors': [
                 {
                     'motor': choice.motor,
                     'fits': choice.fits,
-                    'least_ratio': number(choice.least),
-                    'greatest_ratio': number(choice.greatest),
-                    'best': asdict(choice.best),
+                    'least_ratio': choice.least,
+                    'greatest_ratio': choice.greatest,
+                    'best': choice.best,
                 }
                 for choice in choices[joint]
             ],
@@ -158,34 +150,32 @@ def _as_json(demands: Mapping[str, Demand], choices: Mapping[str, Sequence[GearC
 def _print(
     demands: Mapping[str, Demand], choices: Mapping[str, Sequence[GearChoice]], present: Mapping[str, float]
 ) -> None:
-    from rich.table import Table
-
-    console = tables.console()
-    table = Table(title='what the task asks of the joints', title_justify='left', title_style='bold')
-    table.add_column('joint')
-    for heading in ('effort', 'RMS', 'speed', 'power', 'comes back', 'work', 'returned'):
-        table.add_column(heading, justify='right')
-    for joint, own in demands.items():
-        efforts = (f'{own.peak_effort:.4g}', f'{own.rms_effort:.4g}', f'{own.peak_speed:.4g}')
-        powers = (f'{own.peak_power:.4g} W', f'{own.peak_return:.4g} W', f'{own.work:.4g} J', f'{own.returned:.4g} J')
-        table.add_row(joint, *efforts, *powers)
-    console.print(table)
-    console.print('efforts in N m or N, speeds in rad/s or m/s')
+    tables.show(demands.items(), DEMANDS, title='what the task asks of the joints')
+    tables.console().print('efforts in N m or N, speeds in rad/s or m/s')
     if not any(choices.values()):
         return
-    table = Table(title='motors and gears', title_justify='left', title_style='bold')
-    for heading in ('joint', 'motor'):
-        table.add_column(heading)
-    for heading in ('ratio now', 'ratios that do', 'coolest', 'current', 'RMS', 'voltage', 'heat'):
-        table.add_column(heading, justify='right')
-    table.add_column('')
-    for joint, found in choices.items():
-        for choice in sorted(found, key=lambda own: (not own.fits, own.best.heat)):
-            table.add_row(joint, choice.motor, f'{present[joint]:.4g}' if joint in present else '', *_cells(choice))
-    console.print(table)
+    rows = [
+        (joint, choice.motor, f'{present[joint]:.4g}' if joint in present else '', *_cells(choice))
+        for joint, found in choices.items()
+        for choice in sorted(found, key=lambda own: (not own.fits, own.best.heat))
+    ]
+    headings = ('joint', 'motor', 'ratio now', 'ratios that do', 'coolest', 'current', 'RMS', 'voltage', 'heat', '')
+    tables.show(rows, headings, title='motors and gears')
     for joint, found in choices.items():
         if found and not any(choice.fits for choice in found):
             print(f'dyn-nodes: {joint}: no motor does this task', file=sys.stderr)
+
+
+DEMANDS: dict[str, Callable[[tuple[str, Demand]], str]] = {
+    'joint': lambda item: item[0],
+    'effort': lambda item: f'{item[1].peak_effort:.4g}',
+    'RMS': lambda item: f'{item[1].rms_effort:.4g}',
+    'speed': lambda item: f'{item[1].peak_speed:.4g}',
+    'power': lambda item: f'{item[1].peak_power:.4g} W',
+    'comes back': lambda item: f'{item[1].peak_return:.4g} W',
+    'work': lambda item: f'{item[1].work:.4g} J',
+    'returned': lambda item: f'{item[1].returned:.4g} J',
+}
 
 
 def _cells(choice: GearChoice) -> tuple[str, ...]:

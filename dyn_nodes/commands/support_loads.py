@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 import math
 import sys
 from pathlib import Path
@@ -27,66 +26,50 @@ def print_support_loads(machine: Machine, args: argparse.Namespace) -> int:
     from dyn_nodes.analysis.support_loads import support_loads
     from dyn_nodes.model.assumptions import lines, plain, posture_of, slope_of
 
+    posture = {name: value for own in args.posture for name, value in own.items()}
     try:
-        found = support_loads(machine, args.supports, math.radians(args.swing_step), _positions(args.at))
+        found = support_loads(machine, args.supports, math.radians(args.swing_step), posture)
     except ValueError as error:
         raise CommandError(str(error)) from None
-    given = {found.swing_joint, *_positions(args.at)}
-    assumed = (*posture_of(machine, '--at', given), *slope_of(machine, 'slope with --supports'))
+    assumed = (
+        *posture_of(machine, '--posture', {found.swing_joint, *posture}),
+        *slope_of(machine, 'slope with --supports'),
+    )
     if args.json:
-        print(json.dumps({**_as_json(found), 'assumed': plain(assumed)}))
+        tables.print_json({**_as_json(found), 'assumed': plain(assumed)}, indent=None)
     else:
         _print(machine.name, found)
         for line in lines(assumed):
             tables.say(tables.console(), line)
     if args.out:
-        _write(found, Path(args.out))
+        _write(found, args.out)
     return 1 if np.isnan(found.loads).any() else 0
 
 
-def _positions(words: list[str]) -> dict[str, float]:
-    """Return joint positions from words `joint=value`."""
-    positions = {}
-    for word in words:
-        name, _, text = word.partition('=')
-        try:
-            positions[name] = float(text)
-        except ValueError:
-            raise CommandError(f'--at: expected JOINT=VALUE with a number in rad or m, found {word!r}', 2) from None
-    return positions
-
-
 def _as_json(found: SupportLoads) -> dict[str, object]:
-    rows = [[None if math.isnan(load) else load for load in row] for row in found.loads.tolist()]
     return {
         'payload': found.payload,
         'swing_joint': found.swing_joint,
-        'swings': found.swings.tolist(),
+        'swings': found.swings,
         'supports': list(found.supports),
-        'loads': rows,
+        'loads': found.loads,
     }
 
 
 def _print(machine: str, found: SupportLoads) -> None:
-    from rich.table import Table
-
     console = tables.console()
     title = f'{machine}: load of the supports, kN, payload {found.payload:g} kg'
-    table = Table(title=title, title_justify='left', title_style='bold')
-    table.add_column(f'{found.swing_joint}, deg', justify='right')
     shown = range(min(len(found.supports), WIDEST))
-    for k in shown:
-        table.add_column(found.supports[k], justify='right', overflow='fold')
+    rows = []
     for swing, row in zip(np.degrees(found.swings), found.loads):
         tips = np.isnan(row).any()
         cells = ['tips' if tips else f'{row[k] / 1000.0:.1f}' for k in shown]
-        table.add_row(f'{swing:.0f}', *cells)
-    table.add_section()
+        rows.append([f'{swing:.0f}', *cells])
     standing = found.loads[~np.isnan(found.loads).any(axis=1)]
     if len(standing):
-        table.add_row('greatest', *(f'{standing[:, k].max() / 1000.0:.1f}' for k in shown))
-        table.add_row('least', *(f'{standing[:, k].min() / 1000.0:.1f}' for k in shown))
-    console.print(table)
+        rows.append(['greatest', *(f'{standing[:, k].max() / 1000.0:.1f}' for k in shown)])
+        rows.append(['least', *(f'{standing[:, k].min() / 1000.0:.1f}' for k in shown)])
+    tables.show(rows, (f'{found.swing_joint}, deg', *found.supports[:WIDEST]), title=title)
     if len(found.supports) > WIDEST:
         tables.say(console, f'{len(found.supports) - WIDEST} further supports: see --json or --out', style='dim')
     tables.say(console, 'At rest on firm ground, springs and tyres yielding; no dynamic factor.', style='dim')

@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command
-from dyn_nodes.commands.sweep_report import report, show
-from dyn_nodes.commands.sweep_worst import worst
+from dyn_nodes.commands import (
+    CommandError,
+    Subparsers,
+    add_command,
+    add_jobs,
+    add_out,
+    sweep_report,
+    sweep_worst,
+    tables,
+)
 
 if TYPE_CHECKING:
     from dyn_nodes.analysis.sweeps.driver import Progress
-    from dyn_nodes.analysis.sweeps.plan import Plan
+    from dyn_nodes.analysis.sweeps.plan import Plan, Share
     from dyn_nodes.analysis.sweeps.sweep import Sweep
     from dyn_nodes.analysis.sweeps.workers import Workers
 
-OF_RESULTS = {'report': report, 'worst': worst}
-"""Words in place of a file that act on the directory of a sweep."""
-MOST_JOBS = 1024
+SHARES: dict[str, Callable[[Share], str]] = {
+    'workers': lambda share: f'{share.workers}',
+    'wall time, s': lambda share: f'{share.seconds:.0f}',
+    'over the runs': lambda share: f'{100.0 * share.overhead:.1f} %',
+}
 LITTLE = 0.05
 """Part of the time of the runs that a plan takes for a small overhead."""
 
@@ -36,41 +43,29 @@ def add_parser(subparsers: Subparsers) -> None:
         subparsers,
         'sweep',
         'Run a machine thousands of times over factors, on all cores or on a cluster.',
-        'dyn-nodes sweep log_loader_tip_over --plan\n'
-        'dyn-nodes sweep my_sweep.yaml --out runs/mine\n'
-        'dyn-nodes sweep my_sweep.yaml --out runs/mine --scheduler tcp://127.0.0.1:8786\n'
-        'dyn-nodes sweep report runs/tip_over --outcome overturned\n'
-        'dyn-nodes sweep worst runs/tip_over --outcome least_zmp --count 3',
+        'dyn-nodes sweep run log_loader_tip_over --plan\n'
+        'dyn-nodes sweep run my_sweep.yaml --out runs/mine\n'
+        'dyn-nodes sweep report runs/mine --outcome overturned',
     )
-    parser.add_argument(
-        'file', metavar='FILE', help='YAML of the sweep, or the name of one of this package; or `report` or `worst`'
+    parser.implied = 'run'
+    verbs = parser.add_subparsers(title='verbs', metavar='VERB', dest='verb', required=True)
+    running = add_command(
+        verbs,
+        'run',
+        'Make the runs, and the parts that an earlier call has not made.',
+        'dyn-nodes sweep run my_sweep.yaml --out runs/mine\n'
+        'dyn-nodes sweep run my_sweep.yaml --out runs/mine --scheduler tcp://127.0.0.1:8786',
     )
-    parser.add_argument('directory', metavar='DIR', nargs='?', type=Path, help='with these: of a sweep')
-    parser.add_argument(
-        '--out', metavar='DIR', type=Path, help='where the results go (runs/sweeps/NAME); what is there is completed'
-    )
-    parser.add_argument('--jobs', metavar='N', type=int, help='processes of this computer (all cores)')
-    parser.add_argument('--scheduler', metavar='ADDRESS', help='of a Dask cluster, such as tcp://127.0.0.1:8786')
-    parser.add_argument('--plan', action='store_true', help='show what the sweep will cost, and run nothing')
-    parser.add_argument('--outcome', metavar='NAME', help='with `report` and `worst`: column (the first outcome)')
-    parser.add_argument(
-        '--where',
-        metavar='CONDITION',
-        action='append',
-        help='with `report`: points that trends count, by their first run: a flag, or NAME>NUMBER, or NAME<NUMBER',
-    )
-    parser.add_argument('--count', metavar='N', type=int, help='with `worst`: runs to write (5)')
-    parser.add_argument(
-        '--end', choices=['least', 'greatest'], help='with `worst`: which values are the worst (by name)'
-    )
-    parser.add_argument('--factors', metavar=('X', 'Y'), nargs=2, help='with `report`: of the map (the two strongest)')
-    parser.add_argument(
-        '--limit',
-        metavar='VALUE',
-        type=float,
-        help='with `report`: of the boundary in the map (half of the runs of a flag)',
-    )
-    parser.add_argument('--json', action='store_true', help='print JSON')
+    running.add_argument('file', metavar='FILE', help='YAML of the sweep, or the name of one of this package')
+    add_out(running, 'where the results go (runs/sweeps/NAME); what is there is completed')
+    workers = running.add_mutually_exclusive_group()
+    add_jobs(workers)
+    workers.add_argument('--scheduler', metavar='ADDRESS', help='of a Dask cluster, such as tcp://127.0.0.1:8786')
+    running.add_argument('--plan', action='store_true', help='show what the sweep will cost, and run nothing')
+    sweep_report.add_verb(verbs)
+    sweep_worst.add_verb(verbs)
+    for verb in verbs.choices.values():
+        verb.add_argument('--json', action='store_true', help='print JSON')
 
 
 def run(args: argparse.Namespace) -> int:
@@ -79,25 +74,17 @@ def run(args: argparse.Namespace) -> int:
         import pyarrow  # noqa: F401
     except ImportError:
         raise CommandError("sweeps need pyarrow: pip install 'dyn_nodes[sweep]'") from None
-    if args.file in OF_RESULTS:
-        return OF_RESULTS[args.file](args)
-    if args.directory is not None:
-        raise CommandError(f'expected one sweep, found {args.file} and {args.directory}', 2)
-    for name in ('outcome', 'factors', 'limit', 'where', 'count', 'end'):
-        if getattr(args, name) is not None:
-            raise CommandError(f'--{name}: expected with `report` or `worst` alone', 2)
-    if args.jobs is not None and args.scheduler is not None:
-        raise CommandError('expected --jobs or --scheduler, found both', 2)
-    jobs = args.jobs if args.jobs is not None else os.cpu_count() or 1
-    if not 1 <= jobs <= MOST_JOBS:
-        raise CommandError(f'--jobs: expected 1 to {MOST_JOBS}, found {jobs}', 2)
+    return {'run': _sweep, 'report': sweep_report.report, 'worst': sweep_worst.worst}[args.verb](args)
+
+
+def _sweep(args: argparse.Namespace) -> int:
     sweep = _loaded(args.file)
     if args.plan:
         from dyn_nodes.analysis.sweeps.plan import plan_of
 
-        _show_plan(plan_of(sweep, jobs), args.json)
+        _show_plan(plan_of(sweep, args.jobs), args.json)
         return 0
-    return _run(args, sweep, jobs)
+    return _run(args, sweep)
 
 
 def _loaded(file: str) -> Sweep:
@@ -110,12 +97,12 @@ def _loaded(file: str) -> Sweep:
         raise CommandError(str(error)) from None
 
 
-def _workers(args: argparse.Namespace, jobs: int) -> Workers:
+def _workers(args: argparse.Namespace) -> Workers:
     from dyn_nodes.analysis.sweeps.cluster import ClusterError, DaskWorkers, quiet_log
     from dyn_nodes.analysis.sweeps.workers import LocalWorkers
 
     if args.scheduler is None:
-        return LocalWorkers(jobs)
+        return LocalWorkers(args.jobs)
     try:
         quiet_log()
         return DaskWorkers(args.scheduler)
@@ -125,14 +112,14 @@ def _workers(args: argparse.Namespace, jobs: int) -> Workers:
         raise CommandError(f'--scheduler {error}') from None
 
 
-def _run(args: argparse.Namespace, sweep: Sweep, jobs: int) -> int:
+def _run(args: argparse.Namespace, sweep: Sweep) -> int:
     from dyn_nodes.analysis.sweeps.driver import run_sweep
     from dyn_nodes.analysis.sweeps.report import read_results, summary
 
     directory = args.out or Path('runs') / 'sweeps' / sweep.name
     since = time.monotonic()
     try:
-        with closing(_workers(args, jobs)) as workers, _progress() as progress:
+        with closing(_workers(args)) as workers, _progress() as progress:
             done = run_sweep(sweep, directory, workers, progress, _remark)
         seconds = time.monotonic() - since
         found = {'directory': str(directory), 'made': done.runs, 'seconds': seconds, **summary(read_results(directory))}
@@ -142,9 +129,9 @@ def _run(args: argparse.Namespace, sweep: Sweep, jobs: int) -> int:
         print(f'dyn-nodes: what is done is kept in {directory}; the same command goes on', file=sys.stderr)
         raise
     if args.json:
-        print(json.dumps(found, indent=2))
+        tables.print_json(found)
     else:
-        show(found)
+        sweep_report.print_summary(found)
         rate = f', {done.runs / seconds:.1f} a second' if done.runs else ''
         print(f'{done.runs} runs in {seconds:.1f} s{rate}; results: {directory}')
     return 0
@@ -178,7 +165,7 @@ def _progress() -> Iterator[Progress]:
 
 def _show_plan(plan: Plan, as_json: bool) -> None:
     if as_json:
-        print(json.dumps({**asdict(plan), 'shared': [asdict(own) for own in plan.shares()]}, indent=2))
+        tables.print_json({**asdict(plan), 'shared': plan.shares()})
         return
     print(f'{plan.runs} runs in {plan.parts} parts, {plan.machines} compiled machine(s)')
     print(f'machine code and first runs: {plan.compile_seconds:.1f} s')
@@ -188,8 +175,6 @@ def _show_plan(plan: Plan, as_json: bool) -> None:
     part = f'{1e3 * plan.driver_seconds:.1f} ms a part of {plan.part_runs} runs'
     print(f'driver: {part}, {100.0 * plan.driver_share:.2f} % of the runs')
     print(f'a new process: {plan.start_seconds:.1f} s until its first run has ended')
-    print('workers  wall time, s  over the runs   (a free core each, machine code there)')
-    for own in plan.shares():
-        print(f'{own.workers:7d} {own.seconds:13.0f} {100.0 * own.overhead:12.1f} %')
+    tables.show(plan.shares(), SHARES, title='a free core each, machine code there')
     most = plan.most_workers(LITTLE)
     print(f'below {100.0 * LITTLE:.0f} % up to {most.workers} workers: {most.seconds:.0f} s')

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dyn_nodes.commands import CommandError, tables
+from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+from dyn_nodes.commands.option_types import finite
 
 if TYPE_CHECKING:
     from dyn_nodes.analysis.sweeps.report import Results
@@ -16,12 +15,32 @@ if TYPE_CHECKING:
 BOUNDARY = 'boundary.csv'
 
 
+def add_verb(verbs: Subparsers) -> None:
+    """Add the verb."""
+    parser = add_command(
+        verbs,
+        'report',
+        'Print the numbers of a sweep, and write its table and pictures.',
+        'dyn-nodes sweep report runs/tip_over --outcome overturned',
+    )
+    parser.add_argument('directory', metavar='DIR', type=Path, help='of a sweep')
+    parser.add_argument('--outcome', metavar='NAME', help='column (the first outcome)')
+    parser.add_argument(
+        '--where',
+        metavar='CONDITION',
+        action='append',
+        help='points that trends count, by their first run: a flag, or NAME>NUMBER, or NAME<NUMBER',
+    )
+    parser.add_argument('--factors', metavar=('X', 'Y'), nargs=2, help='of the map (the two strongest)')
+    parser.add_argument(
+        '--limit', metavar='VALUE', type=finite, help='of the boundary in the map (half of the runs of a flag)'
+    )
+
+
 def report(args: argparse.Namespace) -> int:
     """Print the numbers of a sweep and write its table and pictures beside its parts."""
     from dyn_nodes.analysis.sweeps.report import CSV, outcome_of, read_results, summary, write_csv
 
-    if args.directory is None:
-        raise CommandError('report: expected the directory of a sweep, found none', 2)
     try:
         results = read_results(args.directory)
         outcome = outcome_of(results, args.outcome)
@@ -33,7 +52,7 @@ def report(args: argparse.Namespace) -> int:
     except OSError as error:
         raise CommandError(f'{error.filename or args.directory}: {error.strerror or error}') from None
     if args.json:
-        print(json.dumps(_finite(found), indent=2))
+        tables.print_json(found)
     else:
         _print(found, args.directory)
     return 0
@@ -102,15 +121,6 @@ def _map(args: argparse.Namespace, results: Results, outcome: str, strongest: li
     return [own.tolist() for own in curves]
 
 
-def _finite(found: Any) -> Any:
-    """Return plain data with None for numbers that JSON does not have."""
-    if isinstance(found, dict):
-        return {name: _finite(own) for name, own in found.items()}
-    if isinstance(found, (list, tuple)):
-        return [_finite(own) for own in found]
-    return None if isinstance(found, float) and not math.isfinite(found) else found
-
-
 def _text(interval: tuple[float, float]) -> str:
     return f'{interval[0]:.3g} to {interval[1]:.3g}'
 
@@ -119,7 +129,7 @@ def _print(found: dict[str, Any], directory: Path) -> None:
     from dyn_nodes.analysis.sweeps.pictures import INDICES, MAP, TORNADO, TRENDS
     from dyn_nodes.analysis.sweeps.report import CSV
 
-    show(found)
+    print_summary(found)
     for name, own in found['swings'].items():
         low, high = (f'{own[key]:.4g} ({_text(own[f"{key}_interval"])})' for key in ('low', 'high'))
         print(f'{found["outcome"]} over {name}: {low} to {high}, rank correlation {found["effects"][name]:.2f}')
@@ -136,17 +146,14 @@ def _print(found: dict[str, Any], directory: Path) -> None:
     print('written: ' + ', '.join(str(directory / name) for name in names))
 
 
-def show(found: dict[str, Any]) -> None:
+def print_summary(found: dict[str, Any]) -> None:
     """Print the table of `summary`."""
-    from rich.table import Table
-
     states = ', '.join(f'{count} {status}' for status, count in found['status'].items())
-    table = Table(title=f'{found["name"]}: {found["runs"]} of {found["planned"]} runs: {states}', title_justify='left')
-    for heading in ('', 'least', 'mean', 'greatest', 'runs'):
-        table.add_column(heading, justify='right' if heading else 'left')
+    rows = []
     for name, own in {**found['factors'], **found['numbers']}.items():
         cells = ['-' if own[key] is None else f'{own[key]:.4g}' for key in ('least', 'mean', 'greatest')]
-        table.add_row(name, *cells, str(own['count']))
+        rows.append((name, *cells, str(own['count'])))
     for name, own in found['flags'].items():
-        table.add_row(name, '', f'{100.0 * own["share"]:.1f} %', '', str(own['count']))
-    tables.console().print(table)
+        rows.append((name, '', f'{100.0 * own["share"]:.1f} %', '', str(own['count'])))
+    title = f'{found["name"]}: {found["runs"]} of {found["planned"]} runs: {states}'
+    tables.show(rows, ('', 'least', 'mean', 'greatest', 'runs'), title=title)

@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import argparse
-import json
+from pathlib import Path
 
-from dyn_nodes.commands import CommandError
+from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+from dyn_nodes.commands.option_types import count
 
 DIRECTORY = 'worst'
 MOST = 1000
+
+
+def add_verb(verbs: Subparsers) -> None:
+    """Add the verb."""
+    parser = add_command(
+        verbs,
+        'worst',
+        'Write the worst runs of a sweep as files that repeat them.',
+        'dyn-nodes sweep worst runs/tip_over --outcome least_zmp --count 3',
+    )
+    parser.add_argument('directory', metavar='DIR', type=Path, help='of a sweep')
+    parser.add_argument('--outcome', metavar='NAME', help='column (the first outcome)')
+    parser.add_argument('--count', metavar='N', type=count(1, MOST), default=5, help='runs to write (5)')
+    parser.add_argument('--end', choices=['least', 'greatest'], help='which values are the worst (by name)')
 
 
 def worst(args: argparse.Namespace) -> int:
@@ -16,21 +31,16 @@ def worst(args: argparse.Namespace) -> int:
     from dyn_nodes.analysis.sweeps.replay import worst_runs, write_replay
     from dyn_nodes.analysis.sweeps.report import outcome_of, read_results
 
-    if args.directory is None:
-        raise CommandError('worst: expected the directory of a sweep, found none', 2)
-    count = 5 if args.count is None else args.count
-    if not 1 <= count <= MOST:
-        raise CommandError(f'--count: expected 1 to {MOST}, found {count}', 2)
     try:
         results = read_results(args.directory)
         outcome = outcome_of(results, args.outcome)
-        places = worst_runs(results, outcome, count, None if args.end is None else args.end == 'least')
+        places = worst_runs(results, outcome, args.count, None if args.end is None else args.end == 'least')
         made = [(place, write_replay(results, place, args.directory / DIRECTORY)) for place in places]
     except OSError as error:
         raise CommandError(f'{error.filename or args.directory}: {error.strerror or error}') from None
     rows = [{**results.table.slice(place, 1).to_pylist()[0], 'directory': str(path)} for place, path in made]
     if args.json:
-        print(json.dumps([{name: None if own != own else own for name, own in row.items()} for row in rows], indent=2))
+        tables.print_json(rows)
         return 0
     for row in rows:
         print(f'{row["directory"]}: {outcome} {row[outcome]:g}, {row["status"]} at {row["end_time"]:g} s')

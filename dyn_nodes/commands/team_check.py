@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.table import Table
 
 from dyn_nodes.commands import tables
 from dyn_nodes.commands.refusal import print_refusal
@@ -34,7 +32,7 @@ def check_team(path: str, as_json: bool) -> int:
         return 1
     facts = team_facts(team)
     if as_json:
-        print(json.dumps(_as_json(team, facts), indent=2))
+        tables.print_json(_as_json(team, facts))
     else:
         _print(team, facts)
     return 0
@@ -86,11 +84,10 @@ def _ground(own: RobotFacts) -> dict[str, Any] | None:
     found = own.reactions
     if found is None:
         return None
-    margin = float(found.margin)
     return {
         'possible': bool(found.possible),
         'robust': bool(found.robust),
-        'margin': margin if np.isfinite(margin) else None,
+        'margin': float(found.margin),
         'normal_forces': dict(zip(own.wheels, (float(force) for force in found.split[:, 2]))),
         'friction_use': dict(zip(own.wheels, (float(use) for use in found.friction_use))),
         'friction_assumed': own.assumed,
@@ -101,9 +98,9 @@ def _print(team: Team, facts: TeamFacts) -> None:
     from dyn_nodes.teams.team_check import FRICTION
 
     console = tables.console()
-    console.print(_robot_table(team, facts))
-    console.print(_object_table(team, facts))
-    console.print(_grasp_table(team, facts))
+    _print_robots(team, facts)
+    _print_objects(team, facts)
+    _print_grasps(team, facts)
     if any(own.assumed for own in facts.robots.values()):
         console.print(f'friction {FRICTION:g} is assumed of wheels that roll by constraint', soft_wrap=True)
     for name, own in facts.robots.items():
@@ -118,16 +115,9 @@ def _print(team: Team, facts: TeamFacts) -> None:
     console.print('no problems', style='green')
 
 
-def _table(title: str, words: int, *headings: str) -> Table:
-    table = Table(title=title, title_justify='left', title_style='bold')
-    for k, heading in enumerate(headings):
-        table.add_column(heading, justify='left' if k < words else 'right')
-    return table
-
-
-def _robot_table(team: Team, facts: TeamFacts) -> Table:
+def _print_robots(team: Team, facts: TeamFacts) -> None:
     headings = ('robot', 'machine', 'x, y, m', 'heading, rad', 'mass, kg', 'normal forces at rest, N', 'margin, N')
-    table = _table(f'team {team.name}', 2, *headings)
+    rows = []
     for name, own in facts.robots.items():
         pose = team.robots[name].pose
         ground = own.reactions
@@ -136,29 +126,29 @@ def _robot_table(team: Team, facts: TeamFacts) -> Table:
             normal = ', '.join(f'{wheel} {force:.1f}' for wheel, force in zip(own.wheels, ground.split[:, 2]))
             margin = f'{float(ground.margin):.1f}'
         machine = team.robots[name].machine.name
-        table.add_row(name, machine, _numbers(pose[:2], 4), _numbers(pose[2:], 4), f'{own.mass:.6g}', normal, margin)
-    return table
+        rows.append((name, machine, _numbers(pose[:2], 4), _numbers(pose[2:], 4), f'{own.mass:.6g}', normal, margin))
+    tables.show(rows, headings, title=f'team {team.name}')
 
 
-def _object_table(team: Team, facts: TeamFacts) -> Table:
-    table = _table('objects', 3, 'object', 'file', 'model', 'mass, kg', 'position, m', 'grasps')
+def _print_objects(team: Team, facts: TeamFacts) -> None:
+    rows = []
     for name, item in team.objects.items():
         mass, count = f'{facts.masses[name]:.6g}', f'{len(team.grasps_on(name))}'
-        table.add_row(name, item.item.name, item.model, mass, _numbers(item.position, 4), count)
-    return table
+        rows.append((name, item.item.name, item.model, mass, _numbers(item.position, 4), count))
+    tables.show(rows, ('object', 'file', 'model', 'mass, kg', 'position, m', 'grasps'), title='objects')
 
 
-def _grasp_table(team: Team, facts: TeamFacts) -> Table:
+def _print_grasps(team: Team, facts: TeamFacts) -> None:
     headings = ('grasp', 'hand', 'patch', 'kind', 'distance, mm', 'force at rest, N', 'torque, N m', 'holds')
-    table = _table('grasps', 4, *headings)
+    rows = []
     for name, own in team.grasps.items():
         force = _numbers(facts.grasps[name].force, 3)
         torque = _numbers(facts.grasps[name].torque, 3) if own.kind == 'fixed' else ''
         limits = ((own.holding_force, 'N'), (own.holding_torque, 'N m'))
         holds = ', '.join(f'{limit:.6g} {unit}' for limit, unit in limits if limit is not None)
         hand, patch = f'{own.robot}/{own.hand}', f'{own.object}/{own.patch}'
-        table.add_row(name, hand, patch, own.kind, f'{1e3 * own.distance:.3f}', force, torque, holds)
-    return table
+        rows.append((name, hand, patch, own.kind, f'{1e3 * own.distance:.3f}', force, torque, holds))
+    tables.show(rows, headings, title='grasps')
 
 
 def _numbers(values: Any, digits: int) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command
+from dyn_nodes.commands import CommandError, Subparsers, add_command, add_machine_and_config
+from dyn_nodes.commands.option_types import positive
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -18,17 +18,19 @@ def add_parser(subparsers: Subparsers) -> None:
         'dyn-nodes teleop\ndyn-nodes teleop --machine my.urdf --config my.yaml --levers my_levers.yaml\n'
         'dyn-nodes teleop --cmd-vel --linear 0.5',
     )
-    parser.add_argument(
-        '--machine', default='log_loader', help='a URDF, or a machine of this package; default: %(default)s'
-    )
-    parser.add_argument('--config', default='', help="the machine's YAML; default: the one of that name")
+    add_machine_and_config(parser, '--machine', default='log_loader')
     parser.add_argument('--levers', default='teleop', help='what the keys do: a YAML file, or its name in config/')
     parser.add_argument(
-        '--throw', type=float, default=0.5, help='part of the volts or speeds that a key gives; default: %(default)s'
+        '--throw',
+        type=positive(1.0),
+        default=0.5,
+        help='part of the volts or speeds that a key gives; default: %(default)s',
     )
     parser.add_argument('--cmd-vel', action='store_true', help='drive a vehicle: twists on cmd_vel instead of volts')
-    parser.add_argument('--linear', type=float, default=1.0, help='its greatest speed, m/s; default: %(default)s')
-    parser.add_argument('--angular', type=float, default=1.5, help='its greatest yaw rate, rad/s; default: %(default)s')
+    for name, default, text in (('linear', 1.0, 'speed, m/s'), ('angular', 1.5, 'yaw rate, rad/s')):
+        parser.add_argument(
+            f'--{name}', type=positive(), default=default, help=f'its greatest {text}; default: %(default)s'
+        )
     parser.add_argument('--unstamped', action='store_true', help='cmd_vel is a Twist, not a TwistStamped')
     parser.add_argument(
         '--governed', action='store_true', help='volts go to a governor, never to the valves themselves'
@@ -44,11 +46,6 @@ def run(args: argparse.Namespace) -> int:
     """
     if not sys.stdin.isatty():
         raise CommandError('teleop reads keys: run it in a terminal')
-    if not 0.0 < args.throw <= 1.0:
-        raise CommandError(f'--throw: expected more than 0 and at most 1, found {args.throw:g}')
-    for name, value in (('--linear', args.linear), ('--angular', args.angular)):
-        if not 0.0 < value < math.inf:
-            raise CommandError(f'{name}: expected a number above 0, found {value:g}')
     from dyn_nodes.middleware import Parameter, init
     from dyn_nodes.nodes.keyboard_teleop import KeyboardNode, KeyboardTeleop, KeyboardTwist, drive
 

@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command, topic_pub, topic_rates
+from dyn_nodes.commands.option_types import at_least
 from dyn_nodes.commands.plain_messages import ARRAY_LIMIT, message_class, select_field, to_csv, to_plain, to_yaml
 from dyn_nodes.commands.ros_graph import (
     absolute,
@@ -51,7 +52,9 @@ def add_parser(subparsers: Subparsers) -> None:
     echo.add_argument('--csv', action='store_true', help='one line of values for each message')
     echo.add_argument('--field', metavar='F', help='one field only, such as header.stamp or position[0]')
     echo.add_argument('-f', '--full-length', action='store_true', help='do not cut long arrays')
-    echo.add_argument('--timeout', type=float, metavar='SECONDS', help='give up when no message comes for so long')
+    echo.add_argument(
+        '--timeout', type=at_least(0.0), metavar='SECONDS', help='give up when no message comes for so long'
+    )
 
     info = add_command(verbs, 'info', 'Print type and numbers of a topic.', 'dyn-nodes topic info /joint_states -v')
     info.add_argument('topic', metavar='TOPIC')

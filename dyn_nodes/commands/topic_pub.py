@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command
+from dyn_nodes.commands.option_types import at_least, count, positive
 from dyn_nodes.commands.plain_messages import fill_message, message_class, parse_values
 from dyn_nodes.commands.ros_graph import absolute, add_qos, add_spin_time, chosen_qos, find_topic_type, wait_until
 
@@ -26,20 +27,20 @@ def add_parser(verbs: Subparsers) -> None:
     parser.add_argument('topic', metavar='TOPIC')
     parser.add_argument('type', metavar='TYPE', nargs='?', help='its type; found by discovery when left out')
     parser.add_argument('values', metavar='VALUES', nargs='?', help='the fields as YAML; those left out are zero')
-    parser.add_argument('-r', '--rate', type=float, default=1.0, metavar='HZ', help='default: %(default)s')
-    count = parser.add_mutually_exclusive_group()
-    count.add_argument('-1', '--once', dest='times', action='store_const', const=1, help='stop after one message')
-    count.add_argument('-t', '--times', type=int, metavar='N', help='stop after so many')
-    parser.add_argument('-p', '--print', type=int, default=1, metavar='N', help='print every N-th; 0: none')
+    parser.add_argument('-r', '--rate', type=positive(), default=1.0, metavar='HZ', help='default: %(default)s')
+    until = parser.add_mutually_exclusive_group()
+    until.add_argument('-1', '--once', dest='times', action='store_const', const=1, help='stop after one message')
+    until.add_argument('-t', '--times', type=count(), metavar='N', help='stop after so many')
+    parser.add_argument('-p', '--print', type=count(), default=1, metavar='N', help='print every N-th; 0: none')
     parser.add_argument(
         '-w',
         '--wait-matching-subscriptions',
-        type=int,
+        type=count(),
         metavar='N',
         help='wait for so many (--once, --times: 1; else 0)',
     )
     parser.add_argument(
-        '--keep-alive', type=float, default=LAST_WORD, metavar='SECONDS', help='stay after the last one'
+        '--keep-alive', type=at_least(0.0), default=LAST_WORD, metavar='SECONDS', help='stay after the last one'
     )
     add_qos(parser)
     add_spin_time(parser)
@@ -53,8 +54,6 @@ def run(node: Any, args: argparse.Namespace) -> int:
     """
     from dyn_nodes.middleware import QoSProfile
 
-    if args.rate <= 0.0:
-        raise CommandError(f'--rate: expected more than 0, found {args.rate:g}', 2)
     topic, kind, text = absolute(args.topic), args.type, args.values
     if kind is not None and text is None and ('{' in kind or ':' in kind):
         kind, text = None, kind  # the type was left out

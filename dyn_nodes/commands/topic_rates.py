@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command
+from dyn_nodes.commands.option_types import count
 from dyn_nodes.commands.plain_messages import message_class
 from dyn_nodes.commands.ros_graph import absolute, add_spin_time, find_topic_type, matching_qos, spin_until
 
@@ -32,9 +33,9 @@ def add_parsers(verbs: Subparsers) -> None:
     for verb, window in ((rate, 10000), (width, 100), (delay, 10000)):
         verb.add_argument('topic', metavar='TOPIC')
         verb.add_argument(
-            '-w', '--window', type=int, default=window, metavar='N', help='messages to average over (%(default)s)'
+            '-w', '--window', type=count(2), default=window, metavar='N', help='messages to average over (%(default)s)'
         )
-        verb.add_argument('--count', type=int, metavar='N', help='stop after so many lines')
+        verb.add_argument('--count', type=count(), metavar='N', help='stop after so many lines')
         add_spin_time(verb)
     delay.add_argument(
         '-s', '--use-sim-time', nargs='?', const='/clock', metavar='TOPIC', help='compare with this clock (%(const)s)'
@@ -58,8 +59,6 @@ def _watch(
     """
     from dyn_nodes.middleware import spin_once
 
-    if args.window < 2:
-        raise CommandError(f'--window: expected at least 2, found {args.window}', 2)
     topic = absolute(args.topic)
     kind = message_class(find_topic_type(node, topic, args.spin_time))
     entries: deque[Entry] = deque(maxlen=args.window)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
-import math
 from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command, add_machine_and_config, tables
+from dyn_nodes.commands.option_types import SEED, count, numbers_by_name, pair, picture, positive, wrong
 
 if TYPE_CHECKING:
     from dyn_nodes.control.hand import HandTask
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from dyn_nodes.model.machine import Machine
 
 MOST_POSTURES = 1_000_000
-PICTURES = ('.png', '.svg', '.pdf')
 Ranges = dict[str, tuple[float, float]]
 Survey = tuple['Workspace', 'HandTask', list[str]]
 POSTURES, CLOSED_POSTURES = 20_000, 500
@@ -35,30 +33,38 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument('--link', metavar='LINK', required=True, help='the hand')
     parser.add_argument('--joints', metavar='JOINT', nargs='+', help='that move (all driven ones to the link)')
     parser.add_argument('--rows', metavar='ROW', nargs='+', help='of the condition number, of x y z rx ry rz')
-    parser.add_argument('--length', type=float, default=1.0, metavar='M', help='that counts as much as 1 rad (1)')
+    parser.add_argument('--length', type=positive(), default=1.0, metavar='M', help='that counts as much as 1 rad (1)')
     parser.add_argument(
-        '--range', dest='ranges', metavar='J=A,B', nargs='+', default=[], help="ranges of joints (the machine's limits)"
+        '--range',
+        dest='ranges',
+        type=_range,
+        metavar='J=A,B',
+        nargs='+',
+        default=[],
+        help="ranges of joints (the machine's limits)",
     )
     parser.add_argument(
-        '--stiffness', metavar='J=K', nargs='+', default=[], help='of joints, N m/rad or N/m (of oil that is trapped)'
+        '--stiffness',
+        type=numbers_by_name,
+        metavar='J=K',
+        nargs='+',
+        default=[],
+        help='of joints, N m/rad or N/m (of oil that is trapped)',
     )
     parser.add_argument(
-        '--postures', type=int, metavar='N', help=f'to try ({POSTURES}; with closed loops {CLOSED_POSTURES})'
+        '--postures',
+        type=count(1, MOST_POSTURES),
+        metavar='N',
+        help=f'to try ({POSTURES}; with closed loops {CLOSED_POSTURES})',
     )
-    parser.add_argument('--seed', type=int, default=0, metavar='K', help='of their choice (0)')
+    parser.add_argument('--seed', type=SEED, default=0, metavar='N', help='of their choice (0)')
     parser.add_argument('--json', action='store_true', help='print what is found as JSON, SI units')
     parser.add_argument('--npz', metavar='FILE', help='all postures, positions, conditions and stiffnesses')
-    parser.add_argument('--plot', metavar='FILE', help='the workspace from the side and from above')
+    parser.add_argument('--plot', type=picture, metavar='FILE', help='the workspace from the side and from above')
 
 
 def run(args: argparse.Namespace) -> int:
     """Survey, print, write; return 0."""
-    few_or_many = args.postures is not None and not 1 <= args.postures <= MOST_POSTURES
-    if few_or_many or args.seed < 0:
-        found = f'{args.postures} with seed {args.seed}'
-        raise CommandError(f'--postures: expected 1 to {MOST_POSTURES}, and a seed of 0 or more, found {found}', 2)
-    if args.plot and not args.plot.endswith(PICTURES):
-        raise CommandError(f'--plot: expected a .png, .svg or .pdf, found {args.plot}', 2)
     from dyn_nodes.control.hand import HandError
 
     try:
@@ -70,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError(text.replace("parameter 'machine': ", '')) from None
     facts = _facts(space, task) | ({'notes': notes} if notes else {})
     if args.json:
-        print(json.dumps(facts, indent=2))
+        tables.print_json(facts)
     else:
         _print(facts, args.link)
     _write(args, space)
@@ -82,8 +88,8 @@ def _survey(args: argparse.Namespace) -> Survey:
     from dyn_nodes.analysis.closed_hand import loop_constraints
     from dyn_nodes.nodes.machines import machine_of
 
-    ranges = {name: _pair(text, values) for text, name, values in map(_named, args.ranges)}
-    given = {name: _number(text, value) for text, name, value in map(_named, args.stiffness)}
+    ranges = dict(args.ranges)
+    given = {name: value for own in args.stiffness for name, value in own.items()}
     machine = machine_of(args.machine, args.config)
     if loop_constraints(machine):
         return _survey_closed(args, machine, ranges, given)
@@ -120,28 +126,12 @@ def _survey_closed(args: argparse.Namespace, machine: Machine, ranges: Ranges, g
     )
 
 
-def _named(text: str) -> tuple[str, str, str]:
-    name, sign, value = text.partition('=')
-    if not sign or not name:
-        raise CommandError(f'expected JOINT=VALUE, found {text}', 2)
-    return text, name, value
-
-
-def _number(text: str, value: str) -> float:
-    try:
-        number = float(value)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise CommandError(f'expected JOINT=VALUE with a finite number, found {text}', 2)
-    return number
-
-
-def _pair(text: str, value: str) -> tuple[float, float]:
-    lower, comma, upper = value.partition(',')
-    if not comma:
-        raise CommandError(f'--range: expected JOINT=LEAST,GREATEST, found {text}', 2)
-    return _number(text, lower), _number(text, upper)
+def _range(text: str) -> tuple[str, tuple[float, float]]:
+    """Return the joint and the numbers of `JOINT=LEAST,GREATEST`."""
+    name, sign, numbers = text.partition('=')
+    if not (name and sign):
+        raise wrong('JOINT=LEAST,GREATEST', text)
+    return name, pair(numbers)
 
 
 def _facts(space: Workspace, task: HandTask) -> dict[str, Any]:
@@ -183,17 +173,12 @@ def _facts(space: Workspace, task: HandTask) -> dict[str, Any]:
 
 def _print(facts: dict[str, Any], link: str) -> None:
     """Print a column for each place, so that any number of joints fits."""
-    from rich.table import Table
 
     def shown(value: float | None) -> str:
         return '-' if value is None else f'{value:.4g}'
 
     console = tables.console()
-    table = Table(title=f'{link}: {facts["postures"]} postures', title_justify='left', title_style='bold')
     places = {name: own for name, own in facts.items() if isinstance(own, dict)}
-    table.add_column('')
-    for name in places:
-        table.add_column(name.replace('_', ' '), justify='right')
     rows: dict[str, list[float | None]] = {
         'reach, m': [own['reach'] for own in places.values()],
         'height, m': [own['position'][2] for own in places.values()],
@@ -202,9 +187,9 @@ def _print(facts: dict[str, Any], link: str) -> None:
     if 'softest' in places:
         rows['stiffness, kN/m'] = [own['stiffness'] and 1e-3 * own['stiffness'] for own in places.values()]
     rows |= {name: [own['posture'][name] for own in places.values()] for name in facts['joints']}
-    for name, values in rows.items():
-        table.add_row(name, *map(shown, values))
-    console.print(table)
+    lines = [(name, *map(shown, values)) for name, values in rows.items()]
+    headings = ('', *(name.replace('_', ' ') for name in places))
+    tables.show(lines, headings, title=f'{link}: {facts["postures"]} postures')
     for note in facts.get('notes', ()):
         console.print(note, style='dim')
     median, most = shown(facts['condition_median']), shown(facts['condition_90'])

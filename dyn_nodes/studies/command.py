@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
 import textwrap
 import time
 from pathlib import Path
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+from dyn_nodes.commands import CommandError, Subparsers, add_command, add_out, tables
+from dyn_nodes.commands.option_types import PORT, at_least, count
+from dyn_nodes.common.json_text import json_text
 
 DEFAULT_OUT = 'study_results'
 FRAME = 1 / 30  # s
@@ -42,8 +43,8 @@ def add_parser(subparsers: Subparsers) -> None:
     running.add_argument('names', nargs='+', metavar='STUDY', help='SOURCE/STUDY, SOURCE/all or all')
     running.add_argument('--plot', action='store_true', help='draw the figures; they go to --out with one HTML page')
     running.add_argument('--json', action='store_true', help='print all claims as JSON')
-    running.add_argument('--out', metavar='DIR', help=f'directory of the page and the figures ({DEFAULT_OUT})')
-    running.add_argument('--jobs', type=int, metavar='N', help='processes for sweeps (one a core)')
+    add_out(running, f'directory of the page and the figures ({DEFAULT_OUT})')
+    running.add_argument('--jobs', type=count(1), metavar='N', help='processes for sweeps (one a core)')
     viewing = add_command(
         verbs,
         'view',
@@ -54,8 +55,8 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     viewing.add_argument('name', metavar='STUDY', help='SOURCE/STUDY')
     viewing.add_argument('--variants', nargs='+', default=[], metavar='NAME', help='such as schemes (F1 F2)')
-    viewing.add_argument('--port', type=int, default=8080, metavar='N', help='of the page; 0: a free one (8080)')
-    viewing.add_argument('--duration', type=float, metavar='S', help='end after so long')
+    viewing.add_argument('--port', type=PORT, default=8080, metavar='N', help='of the page; 0: a free one (8080)')
+    viewing.add_argument('--duration', type=at_least(0.0), metavar='S', help='end after so long')
     viewing.add_argument('--csv', metavar='FILE', help='write time, body, position and rotation there instead')
     viewing.add_argument('--motion', metavar='NAME', help='the one to begin with, or to write')
 
@@ -106,7 +107,7 @@ def _list(args: argparse.Namespace) -> int:
 
     studies = listed_studies()
     if args.json:
-        print(json.dumps([{'name': name, 'title': title} for name, title in studies.items()], indent=2))
+        tables.print_json([{'name': name, 'title': title} for name, title in studies.items()])
         return 0
     width = max((len(name) for name in studies), default=0)
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
@@ -124,13 +125,11 @@ def _in_columns(name: str, title: str, width: int, room: int) -> list[str]:
 def _run(args: argparse.Namespace) -> int:
     from dyn_nodes.studies.framework import StudyResult, as_json, run_studies, select
 
-    if args.jobs is not None and args.jobs < 1:
-        raise CommandError(f'--jobs: expected at least 1, found {args.jobs}', 2)
     try:
         chosen = list({entry.name: entry for name in args.names for entry in select(name)}.values())
     except KeyError as error:
         raise CommandError(str(error.args[0])) from None
-    out = Path(args.out or DEFAULT_OUT) if args.plot or args.out else None
+    out = args.out or (Path(DEFAULT_OUT) if args.plot else None)
     if out is not None:
         try:
             out.mkdir(parents=True, exist_ok=True)
@@ -143,22 +142,19 @@ def _run(args: argparse.Namespace) -> int:
 
     results = run_studies(chosen, args.plot, args.jobs, finished=finished)
     if args.json:
-        print(json.dumps(as_json(results), indent=2, ensure_ascii=False))
+        tables.print_json(as_json(results))
     if out is not None:
         from dyn_nodes.studies.page import write_figures, write_page
 
         write_page(results, out / 'index.html', f'dyn-nodes study run {" ".join(args.names)}')
         write_figures(results, out)
-        (out / 'claims.json').write_text(
-            json.dumps(as_json(results), indent=2, ensure_ascii=False) + '\n', encoding='utf-8'
-        )
+        (out / 'claims.json').write_text(json_text(as_json(results)) + '\n', encoding='utf-8')
         if not args.json:
             print(f'page: {out / "index.html"}')
     return 0 if all(result.passed for result in results) else 1
 
 
 def _print_result(result: object) -> None:
-    from rich.table import Table
     from rich.text import Text
 
     from dyn_nodes.studies.framework import StudyResult
@@ -166,17 +162,12 @@ def _print_result(result: object) -> None:
 
     assert isinstance(result, StudyResult)
     console = tables.console(140)
-    table = Table(
-        title=f'{result.study.name}: {result.study.title} ({result.seconds:.1f} s)',
-        title_justify='left',
-        title_style='bold',
-    )
-    for heading in ('claim', 'source', 'expected', 'value', 'tolerance', ''):
-        table.add_column(heading)
+    rows = []
     for claim in result.claims:
         verdict = Text('holds', style='green') if claim.passed else Text('fails', style='red')
         cells = (claim.claim, claim.source, *(shown(v) for v in (claim.expected, claim.value, claim.tolerance)))
-        table.add_row(*cells, verdict)
-    console.print(table)
+        rows.append((*cells, verdict))
+    title = f'{result.study.name}: {result.study.title} ({result.seconds:.1f} s)'
+    console.print(tables.table(rows, ('claim', 'source', 'expected', 'value', 'tolerance', ''), title))
     for note in result.notes:
         console.print(note, style='dim')

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from dataclasses import replace
 
@@ -22,6 +21,7 @@ from dyn_nodes.analysis.machine_log import LogError, Samples, log_of_bag
 from dyn_nodes.analysis.mechanics import JointMechanics
 from dyn_nodes.analysis.simulated_log import drawn_errors, measured
 from dyn_nodes.can.mapping_file import load_mapping
+from dyn_nodes.cli import build_parser
 from dyn_nodes.commands import CommandError, fit
 from dyn_nodes.commands.fit_check import summarize
 from dyn_nodes.common.share import find_resource
@@ -38,9 +38,7 @@ CASE = 3
 
 
 def command(*arguments):
-    parser = argparse.ArgumentParser()
-    fit.add_parser(parser.add_subparsers())
-    return fit.run(parser.parse_args(['fit', *map(str, arguments)]))
+    return fit.run(build_parser(['fit']).parse_args(['fit', *map(str, arguments)]))
 
 
 def log_loader():
@@ -302,9 +300,9 @@ def test_frames_of_a_log_come_back_as_its_bag_to_the_steps_of_their_signals(rig,
 @pytest.mark.parametrize(
     ('words', 'said'),
     [
-        (('--cases', '0'), '--cases: expected 1 to 10000 from 0 on, found 0 from 0'),
-        (('--seconds', '5'), '--seconds: expected 20 to 600, found 5'),
-        (('--jobs', '0'), '--jobs: expected 1 to 256, found 0'),
+        (('--cases', '0'), '--cases: expected 1 to 10000, found 0'),
+        (('--duration', '5'), '--duration: expected 20 to 600, found 5'),
+        (('--jobs', '0'), '--jobs: expected 1 to 1024, found 0'),
     ],
 )
 def test_a_check_of_nothing_is_one_line(words, said):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 
 from dyn_nodes.analysis.excitation import Candidate, Planner, score, task_text
 from dyn_nodes.analysis.information import Block, added
+from dyn_nodes.cli import build_parser
 from dyn_nodes.commands import CommandError, fit
 from dyn_nodes.common.share import find_resource
 from dyn_nodes.control import Segment, VoltageProfile, load_voltage_profile
@@ -21,9 +21,7 @@ def log_loader():
 
 
 def command(*arguments):
-    parser = argparse.ArgumentParser()
-    fit.add_parser(parser.add_subparsers())
-    return fit.run(parser.parse_args(['fit', 'plan', *map(str, arguments)]))
+    return fit.run(build_parser(['fit']).parse_args(['fit', 'plan', *map(str, arguments)]))
 
 
 def test_information_becomes_intervals():
@@ -64,8 +62,8 @@ def test_a_sequence_becomes_a_task_of_the_controller(tmp_path):
     ('words', 'said'),
     [
         (('--payload', '9000'), '--payload: expected 0 to 6000 kg, found 9000'),
-        (('--seconds', '3'), '--seconds: expected 15 to 300, found 3'),
-        (('--sequences', '5', '--candidates', '3'), '--sequences: expected 1 up to --candidates'),
+        (('--duration', '3'), '--duration: expected 15 to 300, found 3'),
+        (('--sequences', '5', '--candidates', '3'), '--sequences: expected 1 to 3, as --candidates, found 5'),
         (('--bag', '/nowhere'), '/nowhere: expected a bag directory, found nothing'),
     ],
 )
@@ -77,7 +75,7 @@ def test_what_cannot_be_planned_is_one_line(words, said):
 @pytest.mark.slow
 def test_a_plan_goes_through_the_governor_and_shows_more(tmp_path, capsys):
     path = tmp_path / 'plan.yaml'
-    words = ('--seconds', '20', '--candidates', '4', '--sequences', '1', '-o', path, '--json')
+    words = ('--duration', '20', '--candidates', '4', '--sequences', '1', '-o', path, '--json')
     assert command('--machine', 'log_loader', *words) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts['governed'] is True

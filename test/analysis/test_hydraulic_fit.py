@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from dataclasses import replace
 
@@ -16,6 +15,7 @@ from dyn_nodes.analysis.bag_reading import BagReadingError
 from dyn_nodes.analysis.hydraulic_fit import FitError, Signal, fit_actuator
 from dyn_nodes.analysis.oil_shooting import Shooting
 from dyn_nodes.analysis.signal_smoothing import noise_level, smooth
+from dyn_nodes.cli import build_parser
 from dyn_nodes.commands import CommandError, fit
 from dyn_nodes.common.share import find_resource
 
@@ -167,9 +167,7 @@ def bag(run, tmp_path_factory):
 
 
 def command(*arguments):
-    parser = argparse.ArgumentParser()
-    fit.add_parser(parser.add_subparsers())
-    return fit.run(parser.parse_args(['fit', 'hydraulics', *map(str, arguments)]))
+    return fit.run(build_parser(['fit']).parse_args(['fit', 'hydraulics', *map(str, arguments)]))
 
 
 FILES = (

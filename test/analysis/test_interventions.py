@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 
 import numpy as np
@@ -11,6 +10,7 @@ from recorded_run import TYPES, BagOfRun, header
 
 from dyn_nodes.analysis.bag_reading import BagReadingError, read_bag
 from dyn_nodes.analysis.interventions import find_interventions
+from dyn_nodes.cli import build_parser
 from dyn_nodes.commands import CommandError, governor
 
 STEP, SECONDS = 0.05, 20.0
@@ -87,9 +87,7 @@ def bag(tmp_path_factory):
 
 
 def ask(*words):
-    parser = argparse.ArgumentParser()
-    governor.add_parser(parser.add_subparsers())
-    return governor.run(parser.parse_args(['governor', 'report', *map(str, words)]))
+    return governor.run(build_parser(['governor']).parse_args(['governor', 'report', *map(str, words)]))
 
 
 def test_count_time_shares_and_margins_are_those_of_the_bag(bag):

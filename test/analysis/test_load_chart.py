@@ -29,6 +29,7 @@ from dyn_nodes.analysis.load_chart_output import (
     write_csv,
 )
 from dyn_nodes.analysis.load_statics import LoadStatics
+from dyn_nodes.cli import build_parser
 from dyn_nodes.commands import CommandError, loadchart
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.posture import center_of_mass, link_poses
@@ -263,11 +264,7 @@ def test_the_table_rounds_down_and_names_the_limit(chart):
 
 
 def command(*arguments):
-    import argparse
-
-    parser = argparse.ArgumentParser()
-    loadchart.add_parser(parser.add_subparsers())
-    return loadchart.run(parser.parse_args(['loadchart', *arguments]))
+    return loadchart.run(build_parser(['loadchart']).parse_args(['loadchart', *arguments]))
 
 
 def test_the_command_writes_picture_csv_and_table(tmp_path, capsys):
@@ -300,8 +297,8 @@ def test_the_command_prints_a_table_for_a_machine_that_does_not_swing(capsys, tm
     ('arguments', 'message'),
     [
         (('--slope', '60'), '--slope: expected 0 to 45 degrees, found 60'),
-        (('--tipping-share', '0'), '--tipping-share: expected above 0, at most 1, found 0'),
-        (('--reach-step', '0'), '--reach-step: expected from 0.01 to 100 m, found 0'),
+        (('--tipping-share', '0'), '--tipping-share: expected more than 0 and at most 1, found 0'),
+        (('--reach-step', '0'), '--reach-step: expected 0.01 to 100 m, found 0'),
         (('--arm-deceleration', '-1'), '--arm-deceleration: expected 0 or more, found -1'),
         (('--map', '1'), '--map: expected 2 to 1000, found 1'),
         (('--map', '5'), '--map: expected --out DIR beside it, found none'),

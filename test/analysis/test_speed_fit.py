@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 
 from dyn_nodes.analysis.machine_log import Samples
 from dyn_nodes.analysis.speed_fit import PARAMETERS, SpeedFitError, curve, fit_speed
+from dyn_nodes.cli import build_parser
 from dyn_nodes.commands import CommandError, fit
 
 TRUTH = np.array([0.12, 0.06, 0.5, -0.3, 0.4, 0.6, 0.45, 0.35])
@@ -97,9 +97,7 @@ def test_a_log_that_shows_nothing_is_refused(logged):
 
 
 def ask(*words):
-    parser = argparse.ArgumentParser()
-    fit.add_parser(parser.add_subparsers())
-    return fit.run(parser.parse_args(['fit', 'speeds', *map(str, words)]))
+    return fit.run(build_parser(['fit']).parse_args(['fit', 'speeds', *map(str, words)]))
 
 
 @pytest.fixture(scope='module')

@@ -52,7 +52,7 @@ def command(*words):
 
 
 def test_the_command_gives_them_and_says_where_the_machine_tips(capsys):
-    words = '--at', 'luff=0', '--at', 'extend=1.3', '--swing-step', '45', '--json'
+    words = '--posture', 'luff=0', '--at', 'extend=1.3', '--swing-step', '45', '--json'
     assert command('--supports', '400', *words) == 0
     shown = json.loads(capsys.readouterr().out)
     machine = machine_of_case('pivot_crane')
@@ -71,7 +71,7 @@ def test_the_command_gives_them_and_says_where_the_machine_tips(capsys):
             "expected a joint out of axle_pivot, swing, luff, extend, found 'lift'",
         ),
         (('--supports', '1', '--at', 'luff=2'), "joint 'luff': expected 0 to 1.2, found 2"),
-        (('--supports', '1', '--at', 'luff'), "--at: expected JOINT=VALUE with a number in rad or m, found 'luff'"),
+        (('--supports', '1', '--at', 'luff'), '--posture: expected NAME=NUMBER, found luff'),
     ],
 )
 def test_mistakes_are_named(words, message, capsys):

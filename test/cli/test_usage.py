@@ -50,7 +50,7 @@ def test_a_command_whose_module_is_missing_is_left_out(monkeypatch, capsys):
         (['lanuch'], 2, 'invalid choice'),
         (['topic'], 2, 'VERB'),
         (['topic', 'echo'], 2, 'TOPIC'),
-        (['topic', 'hz', '/x', '--window', 'many'], 2, 'invalid int'),
+        (['topic', 'hz', '/x', '--window', 'many'], 2, '--window: expected a whole number, found many'),
         (['run', 'recoder_node'], 1, 'did you mean recorder_node?'),
         (['launch', 'no_such'], 1, "no launch file 'no_such'"),
         (['launch', 'no/such.launch.xml'], 1, 'found no such file'),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dyn_nodes.cli import main
+from dyn_nodes.cli import build_parser, main
 from dyn_nodes.commands import CommandError
 from dyn_nodes.commands.attach_config import joined_config
 from dyn_nodes.model import load_machine
@@ -34,7 +34,7 @@ def test_an_arm_goes_on_every_vehicle_with_one_command(vehicle, tmp_path, capsys
     urdf, config = tmp_path / 'both.urdf', tmp_path / 'both.yaml'
     parts = [str(ROOT / 'urdf' / f'{vehicle}.urdf'), str(ARM), '--to', 'base_link', '--prefix', 'arm_', '-o', str(urdf)]
     configs = ['--config', str(ROOT / 'config' / f'{vehicle}.yaml'), '--arm-config', str(ARM_CONFIG)]
-    assert main(['attach', *parts, *configs, '--output-config', str(config)]) == 0
+    assert main(['attach', *parts, *configs, '--out-config', str(config)]) == 0
     assert f'dyn-nodes check {urdf} --config {config}' in capsys.readouterr().out
     alone = load_machine(ROOT / 'urdf' / f'{vehicle}.urdf', ROOT / 'config' / f'{vehicle}.yaml')
     both = load_machine(urdf, config)
@@ -54,22 +54,19 @@ def test_an_arm_goes_on_every_vehicle_with_one_command(vehicle, tmp_path, capsys
 def test_both_or_none_of_the_files_of_a_configuration(tmp_path):
     with pytest.raises(CommandError, match='where to'):
         attach_command(tmp_path, '--config', str(CONFIG))
-    with pytest.raises(CommandError, match='--output-config: expected'):
-        attach_command(tmp_path, '--output-config', str(tmp_path / 'x.yaml'))
+    with pytest.raises(CommandError, match='--out-config: expected'):
+        attach_command(tmp_path, '--out-config', str(tmp_path / 'x.yaml'))
     (tmp_path / 'there.yaml').write_text('name: there')
     with pytest.raises(CommandError, match='there already'):
-        attach_command(tmp_path, '--config', str(CONFIG), '--output-config', str(tmp_path / 'there.yaml'))
+        attach_command(tmp_path, '--config', str(CONFIG), '--out-config', str(tmp_path / 'there.yaml'))
 
 
 def attach_command(tmp_path, *options):
-    import argparse
 
     from dyn_nodes.commands import attach as command
 
-    parser = argparse.ArgumentParser()
-    command.add_parser(parser.add_subparsers())
     line = ['attach', str(PLATFORM), str(ARM), '--to', 'base_link', '-o', str(tmp_path / 'both.urdf'), *options]
-    return command.run(parser.parse_args(line))
+    return command.run(build_parser(['attach']).parse_args(line))
 
 
 def test_defaults_of_the_arm_stay_with_the_arm(tmp_path):

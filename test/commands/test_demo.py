@@ -129,7 +129,7 @@ def test_a_node_that_dies_is_named_and_the_rest_stopped(demo):
 @pytest.mark.parametrize('duration', ['0', '-3', 'nan', '1e9'])
 def test_a_duration_that_is_none_is_refused(demo, duration):
     run = demo('--duration', duration)
-    assert run.wait() == 1
+    assert run.wait() == 2
     assert '--duration: expected more than 0 and at most 3600 s' in run.text
     assert not run.out.exists()
 

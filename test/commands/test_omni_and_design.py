@@ -59,8 +59,8 @@ def test_a_picture_is_written(tmp_path, capsys):
         (['rates', 'threewheels', 'path_1'], 1, 'expected a file, or one of four_wheels'),
         (['rates', 'no/such.yaml', 'path_1'], 1, 'no/such.yaml: file: expected a file that exists'),
         (['rates', 'three_wheels', 'path_9'], 1, 'expected a file of waypoints, or a name (path_1'),
-        (['rates', 'three_wheels', 'path_1', '--step', '0'], 2, '--step: expected a number > 0 s'),
-        (['torques', 'four_wheels', 'path_3', '--limit', 'wheel_4'], 2, '--limit: expected WHEEL=X'),
+        (['rates', 'three_wheels', 'path_1', '--step', '0'], 2, '--step: expected more than 0'),
+        (['torques', 'four_wheels', 'path_3', '--limit', 'wheel_4'], 2, '--limit: expected NAME=NUMBER'),
         (['torques', 'four_wheels', 'path_3', '--limit', 'wheel_5=1'], 1, "did you mean 'wheel_4'?"),
         (['torques', 'four_wheels', 'path_3', '--weight', 'all=0'], 2, 'X a number > 0'),
         (['torques', 'four_wheels', 'path_3', '--driven', 'wheel_1', 'wheel_2'], 1, 'expected three or more driven'),
@@ -85,7 +85,7 @@ def test_a_design_becomes_a_vehicle_that_omni_takes(tmp_path, capsys):
 
     vehicle, picture = tmp_path / 'mine.yaml', tmp_path / 'map.png'
     command = ['design', 'isotropic', '--wheels', '5', '--roller', '60', '--distance', '0.4', '--length', '0.5']
-    assert cli.main([*command, '--vehicle', str(vehicle), '--map', str(picture), '--json']) == 0
+    assert cli.main([*command, '--vehicle', str(vehicle), '--plot', str(picture), '--json']) == 0
     found = json.loads(capsys.readouterr().out)
     assert [design['family'] for design in found] == ['star', 'star, turned', 'general', 'general']
     assert [design['condition_number'] for design in found] == pytest.approx([1.0] * 4, abs=1e-9)
@@ -113,7 +113,7 @@ def test_given_places_get_the_nearest_layout_and_say_whether_it_is_even(capsys):
         (['--wheels', '4', '--distance', '0.3', '--length', '0.5'], 'expected 1/sqrt(2) = 0.7071 or more'),
         (['--wheels', '4', '--rectangle', '0.3,0.2', '--roller', '60'], 'expected rollers at 45 degrees'),
         (['--wheels', '3', '--places', '0,1 1,0'], '--places: expected 3 places, found 2'),
-        (['--wheels', '3', '--places', '0,1 1,0 x'], '--places: expected two numbers with a comma'),
+        (['--wheels', '3', '--places', '0,1 1,0 x'], '--places: expected two finite numbers with a comma'),
         (['--wheels', '4', '--roller', '45', '50'], '--roller: expected one angle, or 4, found 2'),
     ],
 )

@@ -250,10 +250,10 @@ def test_the_command_says_what_is_out_of_reach_and_fails(capsys):
     [
         (['--link', 'payload', '--pose', '1', '1', '1'], "unknown link 'payload'; known: base_link"),
         (['--link', 'payload_link', '--pose', '1', '1'], '--pose: expected 3 or 6 numbers, found 2'),
-        (['--link', 'payload_link', '--pose', '1', '1', 'nan'], '--pose: expected finite numbers'),
+        (['--link', 'payload_link', '--pose', '1', '1', 'nan'], '--pose: expected a finite number, found nan'),
         (['--link', 'payload_link', '--pose', '1', '1', '1', '--rows', 'rx'], 'expected 6 numbers with a row rx'),
-        (['--link', 'payload_link', '--pose', '1', '1', '1', '--from', 'boom_joint=9'], "--from: 'boom_joint=9'"),
-        (['--link', 'payload_link', '--pose', '1', '1', '1', '--free', 'boom'], 'found boom'),
+        (['--link', 'payload_link', '--pose', '1', '1', '1', '--from', 'boom_joint=9'], "--posture: 'boom_joint=9'"),
+        (['--link', 'payload_link', '--pose', '1', '1', '1', '--joints', 'boom'], 'found boom'),
     ],
 )
 def test_a_mistake_on_the_command_line_gets_one_line(capsys, arguments, text):

@@ -113,9 +113,9 @@ def test_the_command_prints_and_writes_what_it_finds(two, tmp_path, capsys):
     ('arguments', 'expected'),
     [
         (('--link', 'no'), 'unknown link'),
-        (('--link', 'tip', '--range', 'a=1'), 'LEAST,GREATEST'),
+        (('--link', 'tip', '--range', 'a=1'), '--range: expected two finite numbers with a comma'),
         (('--link', 'tip', '--range', 'a=nan,1'), 'finite'),
-        (('--link', 'tip', '--stiffness', 'b'), 'JOINT=VALUE'),
+        (('--link', 'tip', '--stiffness', 'b'), '--stiffness: expected NAME=NUMBER'),
         (('--link', 'tip', '--postures', '0'), '--postures'),
         (('--link', 'tip', '--rows', 'w'), 'rows'),
         (('--link', 'tip', '--plot', 'space.foo'), '--plot: expected a .png, .svg or .pdf'),

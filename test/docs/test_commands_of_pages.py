@@ -77,7 +77,7 @@ def test_the_readme_names_the_commands_that_matter():
     assert {'check', 'fit', 'governor', 'graph', 'init', 'launch', 'loadchart', 'monitor', 'report', 'sweep'} <= first
 
 
-RUN = ('check log_loader', 'sweep log_loader_tip_over --plan', 'linearize log_loader', 'loadchart log_loader')
+RUN = ('check log_loader', 'sweep run log_loader_tip_over --plan', 'linearize log_loader', 'loadchart log_loader')
 
 
 @pytest.mark.parametrize('start', RUN)

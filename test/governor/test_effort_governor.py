@@ -108,7 +108,7 @@ def test_a_joint_without_a_limit_of_its_effort_is_refused_by_name(machine):
 def test_the_command_runs_it(capsys):
     from dyn_nodes.cli import main
 
-    args = ['governor', 'test', 'log_loader', '--efforts', '--runs', '1', '--seconds', '2', '--jobs', '1', '--json']
+    args = ['governor', 'test', 'log_loader', '--efforts', '--runs', '1', '--duration', '2', '--jobs', '1', '--json']
     assert main([*args, '--only-governed']) == 0
     found = json.loads(capsys.readouterr().out)
     assert found['levers'] == ['swing_joint', 'boom_joint', 'stick_joint']
@@ -118,7 +118,7 @@ def test_the_command_runs_it(capsys):
 def test_a_governor_of_efforts_brings_nothing_down_by_itself(capsys):
     from dyn_nodes.cli import main
 
-    assert main(['governor', 'test', 'log_loader', '--efforts', '--bring-down']) == 1
+    assert main(['governor', 'test', 'log_loader', '--efforts', '--bring-down']) == 2
     assert '--bring-down: a governor of efforts moves nothing by itself' in capsys.readouterr().err
 
 
@@ -132,5 +132,5 @@ def test_a_governor_of_efforts_brings_nothing_down_by_itself(capsys):
 def test_a_jerk_belongs_to_efforts_and_is_within_its_bounds(words, text, capsys):
     from dyn_nodes.cli import main
 
-    assert main(['governor', 'test', 'log_loader', *words]) == 1
+    assert main(['governor', 'test', 'log_loader', *words]) == 2
     assert text in capsys.readouterr().err

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from dyn_nodes.cli import build_parser
 from dyn_nodes.commands import CommandError, governor
 from dyn_nodes.control import load_voltage_profile
 from dyn_nodes.governor.campaign import governed_run
@@ -884,13 +884,11 @@ def test_a_worst_case_is_written_as_a_task_with_the_same_levers(box, tmp_path):
 
 
 def command(*arguments):
-    parser = argparse.ArgumentParser()
-    governor.add_parser(parser.add_subparsers())
-    return governor.run(parser.parse_args(['governor', 'test', *arguments]))
+    return governor.run(build_parser(['governor']).parse_args(['governor', 'test', *arguments]))
 
 
 def test_the_command_prints_counts_and_worst_cases_and_writes_them(tmp_path, capsys):
-    words = ['--runs', '1', '--seconds', '1', '--nominal', '--jobs', '1', '--out', str(tmp_path), '--json']
+    words = ['--runs', '1', '--duration', '1', '--nominal', '--jobs', '1', '--out', str(tmp_path), '--json']
     status = command('log_loader', *words)
     found = json.loads(capsys.readouterr().out)
     assert status == (1 if found['lifted'] else 0)
@@ -987,7 +985,7 @@ def test_a_wheel_of_a_refused_start_is_shown_and_only_overturning_is_a_failure(o
         (['log_loader', '--runs', '0'], '--runs 0: expected runs, --search or --cases, found none'),
         (['log_loader', '--slope', 'nan'], '--slope: expected 0 to 30, found nan'),
         (['log_loader', '--first', '-1'], '--first: expected 0 to .*, found -1'),
-        (['log_loader', '--jobs', '0'], '--jobs: expected 1 to 64, found 0'),
+        (['log_loader', '--jobs', '0'], '--jobs: expected 1 to 1024, found 0'),
         (['log_loader', '--cases', 'nowhere.jsonl'], '--cases: nowhere.jsonl: No such file'),
         (['log_loader_linkage'], 'log_loader_linkage.*expected joints that their actuators move alone, found boom_pin'),
         (['arm_a6'], "arm_a6.*'motor_1': expected a hydraulic one, found a dc_motor"),

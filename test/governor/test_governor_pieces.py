@@ -15,7 +15,7 @@ from dyn_nodes.cli import main
 def report():
     """A report of one short run."""
     with contextlib.redirect_stdout(io.StringIO()) as out:
-        words = 'governor test log_loader --runs 1 --seconds 1 --seed 5 --jobs 1 --json'
+        words = 'governor test log_loader --runs 1 --duration 1 --seed 5 --jobs 1 --json'
         assert main(words.split()) == 0
     return json.loads(out.getvalue())
 

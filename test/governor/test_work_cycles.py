@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 
 import numpy as np
 import pytest
 
+from dyn_nodes.cli import build_parser
 from dyn_nodes.commands import CommandError, governor
 from dyn_nodes.governor.campaign import work_cycles
 from dyn_nodes.governor.campaign.cycles_file import Cycle, Phase, load_cycles
@@ -94,9 +94,7 @@ def test_a_phase_that_is_not_reached_ends_the_cycle(work, monkeypatch):
 
 
 def command(*words):
-    parser = argparse.ArgumentParser()
-    governor.add_parser(parser.add_subparsers())
-    return governor.run(parser.parse_args(['governor', 'cycles', *words]))
+    return governor.run(build_parser(['governor']).parse_args(['governor', 'cycles', *words]))
 
 
 FREE, SLOWER = Driven((2.0, 8.0), True, False, 0.3), Driven((2.0, 8.7), True, False, 0.4)

@@ -78,7 +78,7 @@ def test_check_shows_names_as_they_are(attack, capsys):
 @pytest.mark.parametrize('attack', ATTACKS.values(), ids=ATTACKS)
 def test_init_writes_a_yaml_that_loads_with_the_same_names(attack, capsys):
     urdf, _ = machine_files(attack)
-    assert main(['init', urdf, '--output', 'first.yaml']) == 0, capsys.readouterr().err
+    assert main(['init', urdf, '--out', 'first.yaml']) == 0, capsys.readouterr().err
     machine = load_machine(urdf, 'first.yaml')
     assert machine.name == names(attack)['name']
     assert [joint.name for joint in machine.movable_joints] == [names(attack)['joint']]

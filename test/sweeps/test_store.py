@@ -77,7 +77,7 @@ def test_a_damaged_file_is_refused_by_readers_and_made_again_by_the_driver(direc
 def test_the_command_says_which_runs_are_made_again(directory, monkeypatch, capsys, tmp_path):
     path = tmp_path / 'sweep.yaml'
     path.write_text(results.SWEEP)
-    monkeypatch.setattr('dyn_nodes.commands.sweep._workers', lambda args, jobs: _Closing())
+    monkeypatch.setattr('dyn_nodes.commands.sweep._workers', lambda args: _Closing())
     flipped(directory / 'parts' / 'part-000000.parquet')
     assert cli.main(['sweep', str(path), '--out', str(directory), '--json']) == 0
     output = capsys.readouterr()

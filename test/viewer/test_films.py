@@ -174,7 +174,7 @@ def test_two_bags_are_beside_each_other(bag, tmp_path):
 @pytest.mark.parametrize(
     ('arguments', 'said'),
     [
-        (['-o', 'x.mp4'], '--output: expected a name that ends in .gif, .webp, .png, found x.mp4'),
+        (['-o', 'x.mp4'], '--out: expected a name that ends in .gif, .webp, .png, found x.mp4'),
         (['-o', 'x.gif', '--camera', 'Low'], "--camera: expected one of Follow, Side, Front, Top, found 'Low'"),
         (['-o', 'x.gif', '--size', '9x9'], "--size: expected WIDTHxHEIGHT, 64 to 4096 pixels each, found '9x9'"),
         (['-o', 'x.gif', '--speed', 'nan'], '--speed: expected 0.01 to 100, found nan'),

@@ -266,11 +266,12 @@ SURVEYS: dict[str, Callable[..., Survey]] = {
 
 def main(words: Sequence[str] | None = None) -> None:
     """Print a survey: its name and the number of manoeuvres to draw."""
+    from dyn_nodes.commands.option_types import count
     from dyn_nodes.studies.framework import Workers
 
     parser = argparse.ArgumentParser(description='Count how often trends of the source hold in random manoeuvres.')
     parser.add_argument('survey', choices=list(SURVEYS), help='which trends')
-    parser.add_argument('count', type=_positive, help='manoeuvres to draw; about half of them are kept')
+    parser.add_argument('count', type=count(1), help='manoeuvres to draw; about half of them are kept')
     arguments = parser.parse_args(words)
     with Workers() as workers:
         found = SURVEYS[arguments.survey](workers.map, arguments.count)
@@ -282,12 +283,6 @@ def main(words: Sequence[str] | None = None) -> None:
         )
     for change, median in found.medians.items():
         print(f'median change of the peak at {change}: {100 * median:+.1f} %')
-
-
-def _positive(text: str) -> int:
-    if not text.isdigit() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f'expected a whole number above zero, found {text!r}')
-    return int(text)
 
 
 if __name__ == '__main__':

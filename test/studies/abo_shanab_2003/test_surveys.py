@@ -86,7 +86,7 @@ def test_a_draw_can_be_repeated():
 @pytest.mark.parametrize(
     ('words', 'message'),
     [
-        (['contact', '0'], 'expected a whole number above zero'),
+        (['contact', '0'], 'expected 1 or more, found 0'),
         (['planar', '5'], "invalid choice: 'planar'"),
         ([], 'survey'),
     ],

@@ -1,0 +1,46 @@
+"""Records as tables and as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dyn_nodes.commands import tables
+from dyn_nodes.common.json_text import json_text
+
+
+@dataclass
+class Wheel:
+    name: str
+    load: float
+
+
+WHEELS = [Wheel('front', 12.5), Wheel('rear', math.nan)]
+COLUMNS = {'wheel': lambda own: own.name, 'load, N': lambda own: f'{own.load:.1f}' if own.load == own.load else ''}
+
+
+def test_words_begin_at_the_left_and_numbers_end_at_the_right(capsys):
+    tables.show(WHEELS, COLUMNS, title='wheels [of] it')
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].strip() == 'wheels [of] it'
+    assert next(line for line in lines if 'front' in line).split() == ['│', 'front', '│', '12.5', '│']
+    assert [column.justify for column in tables.table(WHEELS, COLUMNS).columns] == ['left', 'right']
+
+
+def test_rows_of_cells_need_headings_alone_and_a_long_cell_keeps_all_letters(capsys):
+    tables.show([('x' * 200, '-1')], ('name', 'value'))
+    assert capsys.readouterr().out.count('x') == 200
+    assert [column.header for column in tables.table([], ('a', 'b')).columns] == ['a', 'b']
+
+
+def test_records_are_json_with_null_for_what_is_no_number(capsys):
+    tables.show(WHEELS, COLUMNS, as_json=True)
+    assert json.loads(capsys.readouterr().out) == [{'name': 'front', 'load': 12.5}, {'name': 'rear', 'load': None}]
+
+
+def test_arrays_and_what_is_in_them_become_json():
+    found = {'a': np.array([[1.0, np.inf]]), 'b': np.bool_(True), 'c': (np.float64('nan'), 1)}
+    assert json.loads(json_text(found)) == {'a': [[1.0, None]], 'b': True, 'c': [None, 1]}
