@@ -109,7 +109,7 @@ class GuardedNode(Node):
         self._answered_by[srv_name] = lambda request: guarded(request, srv_type.Response())
         return super().create_service(srv_type, srv_name, guarded, **options)
 
-    def handle(self, topic: str, message: Any) -> None:
+    def receive(self, topic: str, message: Any) -> None:
         """Process a message as if it had arrived: pass it to every subscription of a topic, in the order of creation.
 
         Args:

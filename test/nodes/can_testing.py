@@ -119,7 +119,7 @@ def run(node, wires, seconds=0.15, command=None, skip=''):
     for _ in range(round(seconds / STEP)):
         wires.measure(skip)
         if command is not None:
-            node.handle('valve_commands', Volts(data=[command, 0.0, 0.0]))
+            node.receive('valve_commands', Volts(data=[command, 0.0, 0.0]))
         wires.time.pass_by(STEP, node)
         node.run_cycle()
         seen.append(wires.volts())

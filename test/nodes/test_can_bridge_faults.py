@@ -206,7 +206,7 @@ def test_a_fault_on_the_bus_disarms_within_its_timeout_and_is_named(setup, fault
     while node.arming.state != 'shadow' or not any(text in message for message in said):
         assert wires.time.now < begin + 3.0, said
         send()
-        node.handle('valve_commands', Volts(data=[1.0, 0.0, 0.0]))
+        node.receive('valve_commands', Volts(data=[1.0, 0.0, 0.0]))
         wires.time.pass_by(TURN, node)
         node.run_cycle()
         said = [statuses(array)[subject].message for array in messages[before:]]

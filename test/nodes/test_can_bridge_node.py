@@ -105,12 +105,12 @@ def test_a_simulated_machine_sends_the_levers_of_its_operator_until_they_end(con
         assert wires.volts() is None
         seen, end = None, time.monotonic() + 30.0
         while seen is None and time.monotonic() < end:
-            node.handle('levers', Volts(data=[1.5, 0.0, 0.0]))
+            node.receive('levers', Volts(data=[1.5, 0.0, 0.0]))
             time.sleep(0.02)
             seen = wires.volts()
         assert seen == pytest.approx(1.5)
         assert list(node.commands_out.last.data) == [1.5, 0.0, 0.0]
-        node.handle('levers', Volts(data=[np.nan, 0.0, 0.0]))
+        node.receive('levers', Volts(data=[np.nan, 0.0, 0.0]))
         assert list(node.commands_out.last.data) == [1.5, 0.0, 0.0], 'refused'
         time.sleep(0.3)
         wires.volts()
@@ -179,12 +179,12 @@ def test_a_node_that_hangs_sends_neutral_although_its_writing_thread_lives(setup
 
 def test_a_command_of_another_size_is_refused_and_the_last_good_one_stays(setup):
     node, _ = setup
-    node.handle('valve_commands', Volts(data=[0.0, 0.0, 0.0]))
-    node.handle('valve_commands', Volts(data=[1.0, 0.0, 0.0]))
-    node.handle('valve_commands', Volts(data=[1.0]))
+    node.receive('valve_commands', Volts(data=[0.0, 0.0, 0.0]))
+    node.receive('valve_commands', Volts(data=[1.0, 0.0, 0.0]))
+    node.receive('valve_commands', Volts(data=[1.0]))
     other = volts_message(('stick', 'boom', 'swing'))
     other.data = [2.0, 0.0, 0.0]
-    node.handle('valve_commands', other)
+    node.receive('valve_commands', other)
     assert node.refusals.counts == {'wrong size': 1, 'other actuators': 1}
     assert list(node.commands_out.last.data) == [1.0, 0.0, 0.0]
     assert node._command[1][0] == 1.0
@@ -320,7 +320,7 @@ def test_a_bridge_that_ends_leaves_neutral_behind(context, request, tmp_path):
         def turned():
             wires.time.now += 0.01
             wires.measure()
-            node.handle('valve_commands', Volts(data=[command, 0.0, 0.0]))
+            node.receive('valve_commands', Volts(data=[command, 0.0, 0.0]))
             node.run_cycle()
             return until()
 

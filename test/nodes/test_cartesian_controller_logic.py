@@ -60,7 +60,7 @@ def follow(node, start, end, posture=POSTURE):
     """A machine that does exactly as the reference says; returns its postures."""
     postures = [np.array(posture)]
     for k in range(round(start / PERIOD), round(end / PERIOD)):
-        node.handle('joint_states', joint_state(k * PERIOD, postures[-1]))
+        node.receive('joint_states', joint_state(k * PERIOD, postures[-1]))
         postures.append(node.follower.sample((k + 1) * PERIOD).position)
     return postures
 
@@ -90,7 +90,7 @@ def test_a_pose_is_reached_on_a_straight_line(make):
     posture = follow(node, 0.0, 0.1)[-1]
     start = place(node, posture)
     goal = start + np.array([0.3, 0.2, -0.4])
-    node.handle('hand_pose', pose(*goal, frame='base_link'))
+    node.receive('hand_pose', pose(*goal, frame='base_link'))
     postures = follow(node, 0.1, 4.0, posture)
     places = np.array([place(node, each) for each in postures]) - start
     along = np.array([0.3, 0.2, -0.4]) / np.linalg.norm([0.3, 0.2, -0.4])
@@ -106,7 +106,7 @@ def test_a_twist_moves_the_hand_until_it_falls_silent(make):
     node = make()
     posture = follow(node, 0.0, 0.1)[-1]
     start = place(node, posture)
-    node.handle('hand_twist', twist(0.0, 0.2, 0.0))
+    node.receive('hand_twist', twist(0.0, 0.2, 0.0))
     postures = follow(node, 0.1, 3.0, posture)
     moved = place(node, postures[-1]) - start
     assert 0.09 < moved[1] < 0.25  # half a second, and the way to rest
@@ -120,7 +120,7 @@ def test_a_path_goes_through_its_corners_at_the_times_of_its_stamps(make):
     posture = follow(node, 0.0, 0.1)[-1]
     start = place(node, posture)
     corners = start + np.array([[0.2, 0.0, -0.2], [0.2, 0.3, -0.2]])
-    node.handle('hand_path', path(pose(*corners[0], stamp=3.0), pose(*corners[1], stamp=6.0)))
+    node.receive('hand_path', path(pose(*corners[0], stamp=3.0), pose(*corners[1], stamp=6.0)))
     postures = follow(node, 0.1, 7.0, posture)
     places = np.array([place(node, each) for each in postures])
     lead = round(node.follower.lead / PERIOD)
@@ -131,7 +131,7 @@ def test_a_path_goes_through_its_corners_at_the_times_of_its_stamps(make):
 def test_beyond_reach_the_hand_stops_and_says_why(make):
     node = make()
     posture = follow(node, 0.0, 0.1, (0.0, 0.2, -0.8))[-1]
-    node.handle('hand_pose', pose(9.0, -0.12, place(node, posture)[2]))
+    node.receive('hand_pose', pose(9.0, -0.12, place(node, posture)[2]))
     follow(node, 0.1, 4.5, posture)
     assert node.state_out.last.data == 'stopped: singular posture ahead'
     assert 'slowed: stick_joint at its greatest speed' in [m.data for m in node.state_out.messages]
@@ -143,14 +143,14 @@ def test_beyond_reach_the_hand_stops_and_says_why(make):
 def test_in_the_world_the_pose_of_the_base_is_taken_off(make):
     node = make(target_frame='world')
     follow(node, 0.0, 0.1)
-    node.handle('hand_pose', pose(4.0, 0.0, 4.0, 'odom'))
+    node.receive('hand_pose', pose(4.0, 0.0, 4.0, 'odom'))
     assert node.refusals.counts == {'no odom': 1}
     odom = Odometry()
     odom.pose.pose.position.z, odom.pose.pose.orientation.w = 1.5, 1.0
-    node.handle('odom', odom)
+    node.receive('odom', odom)
     posture = follow(node, 0.1, 0.2)[-1]
     goal = place(node, posture) + np.array([0.2, 0.0, -0.2])
-    node.handle('hand_pose', pose(goal[0], goal[1], goal[2] + 1.5, 'odom'))
+    node.receive('hand_pose', pose(goal[0], goal[1], goal[2] + 1.5, 'odom'))
     np.testing.assert_allclose(place(node, follow(node, 0.2, 4.0, posture)[-1]), goal, atol=1e-4)
 
 
@@ -159,20 +159,20 @@ def test_a_hand_in_the_world_is_held_where_the_pose_of_the_base_is_lost(make):
     node = make(target_frame='world', mode='realtime', partner='external', command_timeout=60.0)
     odom = Odometry()
     odom.pose.pose.position.z, odom.pose.pose.orientation.w = 1.5, 1.0
-    node.handle('odom', odom)
+    node.receive('odom', odom)
     posture = follow(node, 0.0, 0.2)[-1]
     goal = place(node, posture) + np.array([0.2, 0.0, 1.3])
-    node.handle('hand_pose', pose(*goal, 'odom'))
+    node.receive('hand_pose', pose(*goal, 'odom'))
     assert follow(node, 0.2, 0.4, posture) is not None
     assert node.follower.reference.moving
     node.base_received_at -= 100.0
     follow(node, 0.4, 0.5, posture)
     assert not node.follower.reference.moving
     assert node._hand_health().text.startswith('no odom')
-    node.handle('hand_pose', pose(*goal, 'odom'))
+    node.receive('hand_pose', pose(*goal, 'odom'))
     assert node.refusals.counts == {'no odom': 1}
-    node.handle('odom', odom)
-    node.handle('hand_pose', pose(*goal, 'odom'))
+    node.receive('odom', odom)
+    node.receive('hand_pose', pose(*goal, 'odom'))
     assert node.follower.reference.moving
 
 
@@ -181,9 +181,9 @@ def test_only_in_a_simulation_may_the_pose_of_the_base_stay_away_with_a_partner_
     node = make(target_frame='world', mode='realtime', command_timeout=60.0, use_sim_time=simulated)
     odom = Odometry()
     odom.pose.pose.position.z, odom.pose.pose.orientation.w = 1.5, 1.0
-    node.handle('odom', odom)
+    node.receive('odom', odom)
     posture = follow(node, 0.0, 0.2)[-1]
-    node.handle('hand_pose', pose(*place(node, posture) + np.array([0.2, 0.0, 1.3]), 'odom'))
+    node.receive('hand_pose', pose(*place(node, posture) + np.array([0.2, 0.0, 1.3]), 'odom'))
     follow(node, 0.2, 0.4, posture)
     node.check_timeouts()
     node.base_received_at -= 100.0
@@ -199,14 +199,14 @@ def test_positions_of_the_hands_joints_are_commanded_where_valves_are_not(make):
         return joint_state(0.005 * k, q, np.zeros(7), np.zeros(7), names)
 
     q = np.array([0.3, 0.4, -0.2, 1.1, 0.5, 0.7, 0.1])
-    node.handle('joint_states', states(0, q))
+    node.receive('joint_states', states(0, q))
     np.testing.assert_allclose(node.commands_out.last.position, q)
     goal = node.hand.pose(q).moved([0.05, 0.05, -0.1, 0, 0, 0])
     target = pose(*goal.position)
     fill_pose(target, goal)
-    node.handle('hand_pose', target)
+    node.receive('hand_pose', target)
     for k in range(1, 500):
-        node.handle('joint_states', states(k, q))
+        node.receive('joint_states', states(k, q))
         q = np.array(node.commands_out.last.position)
     assert len(node.commands_out.messages) == 500
     np.testing.assert_allclose(node.hand.pose(q).error_to(goal), 0.0, atol=1e-5)
@@ -215,9 +215,9 @@ def test_positions_of_the_hands_joints_are_commanded_where_valves_are_not(make):
 def test_time_that_goes_back_holds_the_joints(make):
     node = make()
     posture = follow(node, 0.0, 0.5)[-1]
-    node.handle('hand_twist', twist(0.0, 0.2, 0.0))
+    node.receive('hand_twist', twist(0.0, 0.2, 0.0))
     follow(node, 0.5, 0.8, posture)
-    node.handle('joint_states', joint_state(0.0, POSTURE))
+    node.receive('joint_states', joint_state(0.0, POSTURE))
     assert not node.follower.reference.moving
     np.testing.assert_allclose(node.follower.sample(0.0).position, POSTURE)
 
@@ -252,13 +252,13 @@ def test_a_turn_that_is_no_quaternion_is_refused(make):
     follow(node, 0.0, 0.1)
     msg = pose(5, 0, 1)
     msg.pose.orientation.x = 1.0
-    node.handle('hand_pose', msg)
+    node.receive('hand_pose', msg)
     assert 'expected a quaternion of norm 1, found 1.41421' in node.refusals.last
 
 
 def test_targets_before_the_first_joint_states_are_refused(make):
     node = make()
-    node.handle('hand_pose', pose(5, 0, 1))
+    node.receive('hand_pose', pose(5, 0, 1))
     assert node.refusals.counts == {'no joint_states': 1}
 
 
@@ -287,7 +287,7 @@ def test_limits_and_gains_change_while_it_runs(make):
     node = make()
     posture = follow(node, 0.0, 0.1)[-1]
     node.set_parameters([Parameter('limits.speed', value=0.1), Parameter('gains.position', value=2.0)])
-    node.handle('hand_pose', pose(*(place(node, posture) + np.array([0.3, 0.0, -0.3]))))
+    node.receive('hand_pose', pose(*(place(node, posture) + np.array([0.3, 0.0, -0.3]))))
     postures = follow(node, 0.1, 3.0, posture)
     speeds = np.linalg.norm(np.diff([place(node, each) for each in postures], axis=0), axis=1) / PERIOD
     assert speeds.max() == pytest.approx(0.1, rel=1e-3)
@@ -322,14 +322,14 @@ def test_through_closed_loops_the_rods_lead_the_grapple_on_a_line(make):
     def led(posture, first, last):
         found = [posture]
         for k in range(first, last):
-            node.handle('joint_states', joint_state(k * PERIOD, found[-1], rest, rest, names))
+            node.receive('joint_states', joint_state(k * PERIOD, found[-1], rest, rest, names))
             rods = node.follower.sample((k + 1) * PERIOD).position
             found.append(node.hand.with_joints(found[-1], rods))
         return found
 
     posture = led(node.hand.home, 0, 10)[-1]
     start, move = place(node, posture), np.array([0.1, 0.05, -0.15])
-    node.handle('hand_pose', pose(*(start + move)))
+    node.receive('hand_pose', pose(*(start + move)))
     postures = led(posture, 10, 210)
     ways = np.array([place(node, each) for each in postures]) - start
     along = move / np.linalg.norm(move)

@@ -60,19 +60,19 @@ class Exchange:
         sent = deque(self.states.messages)
         while sent and self.dynamics.plant.time < end - 1e-9:
             before, self.controller.commands_out.messages = len(self.states.messages), []
-            self.controller.handle('joint_states', sent.popleft())
+            self.controller.receive('joint_states', sent.popleft())
             for command in self.controller.commands_out.messages:
-                self.dynamics.handle('valve_commands', command)
+                self.dynamics.receive('valve_commands', command)
             sent.extend(self.states.messages[before:])
 
     def raise_the_gate(self):
         first = self.states.messages[0]
-        self.controller.handle('joint_states', first)
+        self.controller.receive('joint_states', first)
         goal = Point(positions=[GOAL], velocities=[0.0])
         goal.time_from_start.sec = 1
-        self.controller.handle('joint_trajectory', JointTrajectory(joint_names=['hinge'], points=[goal]))
+        self.controller.receive('joint_trajectory', JointTrajectory(joint_names=['hinge'], points=[goal]))
         for command in self.controller.commands_out.messages:
-            self.dynamics.handle('valve_commands', command)
+            self.dynamics.receive('valve_commands', command)
         self.states.messages.remove(first)
         self.run(1.3)
 
@@ -110,10 +110,10 @@ def test_volts_from_before_a_reset_do_not_answer_its_first_instant(make):
     late.data = [3.0]
     stamp_volts(late, 100_000_000)
     assert dynamics.put_back() == ''
-    dynamics.handle('valve_commands', late)
+    dynamics.receive('valve_commands', late)
     assert dynamics.plant.time == 0.0
     stamp_volts(late, 0)
-    dynamics.handle('valve_commands', late)
+    dynamics.receive('valve_commands', late)
     assert dynamics.plant.time == pytest.approx(0.005)
 
 
@@ -127,11 +127,11 @@ def test_motors_in_a_node_refuse_volts_of_another_period(make):
     volts = volts_message(['motor'])
     volts.data = [3.0]
     stamp_volts(volts, 5_000_000)
-    node.handle('valve_commands', volts)
+    node.receive('valve_commands', volts)
     assert node.command_refusals.counts == {'wrong period': 1}
     assert node.voltages_received == 0
     stamp_volts(volts, 10_000_000)
-    node.handle('valve_commands', volts)
+    node.receive('valve_commands', volts)
     assert node.voltages_received == 1
 
 
@@ -140,8 +140,8 @@ def test_levers_and_other_software_may_command_when_they_like(make):
     volts = volts_message(['motor'])
     volts.data = [3.0]
     stamp_volts(volts, 5_000_000)
-    node.handle('valve_commands', volts)
-    node.handle('valve_commands', Float64MultiArray(data=[2.0]))
+    node.receive('valve_commands', volts)
+    node.receive('valve_commands', Float64MultiArray(data=[2.0]))
     assert node.voltages_received == 2
 
 

@@ -53,7 +53,7 @@ def make(make_node: Callable[..., Any]) -> Callable[..., Any]:
 
 def play(node: Any, start: float, end: float, position: Any = POSTURE, step: float = 1e-3) -> None:
     for k in range(round(start / step), round(end / step)):
-        node.handle('joint_states', joint_state(k * step, position))
+        node.receive('joint_states', joint_state(k * step, position))
 
 
 def sent(node: Any) -> list[list[float]]:
@@ -105,8 +105,8 @@ class TestTask:
     def test_a_repeated_instant_gets_no_second_command(self, make: Any, task: str) -> None:
         node = make(task=task)
         play(node, 0.0, 0.011)
-        node.handle('joint_states', joint_state(0.01))
-        node.handle('joint_states', joint_state(0.01))
+        node.receive('joint_states', joint_state(0.01))
+        node.receive('joint_states', joint_state(0.01))
         assert len(sent(node)) == 2
 
     def test_time_that_goes_back_starts_the_task_again(self, make: Any, task: str) -> None:
@@ -119,16 +119,16 @@ class TestTask:
     def test_in_realtime_the_stamps_need_not_lie_on_the_grid(self, make: Any, task: str) -> None:
         node = make(task=task, mode='realtime', partner='external')
         for stamp in (0.0003, 0.0071, 0.0132, 0.0198, 0.0207, 0.0551):
-            node.handle('joint_states', joint_state(stamp))
+            node.receive('joint_states', joint_state(stamp))
         assert len(sent(node)) == 4
 
     def test_in_realtime_a_stamp_that_stands_still_is_silence(self, make: Any, task: str) -> None:
         node = make(task=task, mode='realtime', partner='external')
-        node.handle('joint_states', joint_state(0.01))
+        node.receive('joint_states', joint_state(0.01))
         node.heard -= 100.0
-        node.handle('joint_states', joint_state(0.01))
+        node.receive('joint_states', joint_state(0.01))
         assert node.health.states_silent()
-        node.handle('joint_states', joint_state(0.02))
+        node.receive('joint_states', joint_state(0.02))
         assert not node.health.states_silent()
 
     def test_a_task_of_the_package_is_found_by_its_name(self, make: Any) -> None:
@@ -147,7 +147,7 @@ class TestTrajectory:
     def test_it_takes_over_from_the_task_and_holds_at_the_end(self, make: Any, task: str) -> None:
         node = make(task=task)
         play(node, 0.0, 0.1)
-        node.handle('joint_trajectory', trajectory((0.0, 1.06, -1.83), 0.05))
+        node.receive('joint_trajectory', trajectory((0.0, 1.06, -1.83), 0.05))
         play(node, 0.1, 0.13)
         assert sent(node)[-1][0] > 1.0  # up, where the task would go down
         assert sent(node)[-1][1] == 0.0
@@ -172,7 +172,7 @@ class TestTrajectory:
     def test_a_bad_one_is_refused_and_the_motion_goes_on(self, make: Any, task: str, bad: Any, kind: str) -> None:
         node = make(task=task)
         play(node, 0.0, 0.1)
-        node.handle('joint_trajectory', bad)
+        node.receive('joint_trajectory', bad)
         status = command_status(node)
         assert status.level == 1
         assert values_of(status)[f'refused: {kind}'] == '1'
@@ -202,7 +202,7 @@ class TestTrajectory:
     ) -> None:
         node = make()
         play(node, 0.0, 0.1)
-        node.handle('joint_trajectory', trajectory(goal, duration))
+        node.receive('joint_trajectory', trajectory(goal, duration))
         assert node.refusals.counts == {kind: 1}
         assert text in node.refusals.last
         play(node, 0.1, 0.12)
@@ -210,19 +210,19 @@ class TestTrajectory:
 
     def test_it_needs_joint_states_to_start_from(self, make: Any) -> None:
         node = make()
-        node.handle('joint_trajectory', trajectory((0.0, 0.9, -1.7)))
+        node.receive('joint_trajectory', trajectory((0.0, 0.9, -1.7)))
         assert values_of(command_status(node))['refused: no joint_states'] == '1'
 
     def test_it_may_begin_later(self, make: Any) -> None:
         node = make()
         play(node, 0.0, 0.1)
-        node.handle('joint_trajectory', trajectory((0.0, 1.06, -1.83), 0.5, stamp=2.0))
+        node.receive('joint_trajectory', trajectory((0.0, 1.06, -1.83), 0.5, stamp=2.0))
         assert node.motion.tracker.trajectory.times == pytest.approx([0.0, 2.0 - 0.099 + 0.5])
 
     def test_a_reset_forgets_it(self, make: Any) -> None:
         node = make()
         play(node, 0.0, 0.1)
-        node.handle('joint_trajectory', trajectory((0.0, 1.06, -1.83)))
+        node.receive('joint_trajectory', trajectory((0.0, 1.06, -1.83)))
         play(node, 0.0, 0.1)
         assert phases(node) == ['idle', 'track', 'idle']
         assert sent(node)[-1] == [0.0, 0.0, 0.0]
@@ -234,7 +234,7 @@ class TestJointCommand:
         play(node, 0.0, 0.1)
         assert len(node.commands_out.messages) == 100
         assert np.asarray(node.commands_out.last.position) == pytest.approx(POSTURE)
-        node.handle('joint_trajectory', trajectory((0.2, 0.96, -1.83), 0.1))
+        node.receive('joint_trajectory', trajectory((0.2, 0.96, -1.83), 0.1))
         play(node, 0.1, 0.15)
         last = node.commands_out.last
         assert list(last.name) == list(JOINTS)
@@ -249,7 +249,7 @@ class TestJointCommand:
     def test_a_repeated_instant_gets_the_same_answer(self, make: Any) -> None:
         node = make(output='joint_command')
         play(node, 0.0, 0.002)
-        node.handle('joint_states', joint_state(0.001))
+        node.receive('joint_states', joint_state(0.001))
         assert len(node.commands_out.messages) == 3
         assert node.commands_out.messages[-1] == node.commands_out.messages[-2]
 
@@ -276,7 +276,7 @@ class TestAntiSway:
         """By half a period of both modes, 1.81 and 1.51 s; joints that are held are held at once."""
         node = make(machine='log_loader_grapple', anti_sway='zv', mode='realtime', partner='external')
         play(node, 0.0, 0.1)
-        node.handle('joint_trajectory', trajectory((0.0, 1.06, -1.83)))
+        node.receive('joint_trajectory', trajectory((0.0, 1.06, -1.83)))
         assert node.motion.tracker.trajectory.duration == pytest.approx(1.0 + 0.5 * (1.81 + 1.51), abs=0.01)
         assert node.phase == 'track'
         assert node.motion.interrupt(0.2, np.array(POSTURE)[[1, 2, 0]])
@@ -288,8 +288,8 @@ class TestAntiSway:
         play(node, 0.0, 0.1)
         durations = []
         for payload in (0.0, 2000.0, 1e9):
-            node.handle('payload', Float64(data=payload))
-            node.handle('joint_trajectory', trajectory((0.0, 1.06, -1.83)))
+            node.receive('payload', Float64(data=payload))
+            node.receive('joint_trajectory', trajectory((0.0, 1.06, -1.83)))
             durations.append(node.motion.tracker.trajectory.duration)
         assert durations == pytest.approx([2.87, 2.66, 2.66], abs=0.01)
         assert node.refusals.counts == {'payload': 1}
@@ -326,7 +326,7 @@ class TestSilence:
     ) -> None:
         node = make(mode='realtime', partner='external')
         play(node, 0.0, 0.1)
-        node.handle('joint_trajectory', trajectory((0.0, 1.06, -1.83), 3.0))
+        node.receive('joint_trajectory', trajectory((0.0, 1.06, -1.83), 3.0))
         now = time.monotonic()
         monkeypatch.setattr(time, 'monotonic', lambda: now + 0.25)
         node.check_timeouts()
@@ -393,7 +393,7 @@ class TestPartnerAutoInRealTime:
         def build(**parameters: Any) -> Any:
             node = make(mode='realtime', **parameters)
             play(node, 0.0, 0.1)
-            node.handle('joint_trajectory', trajectory((0.0, 1.06, -1.83), 10.0))
+            node.receive('joint_trajectory', trajectory((0.0, 1.06, -1.83), 10.0))
             play(node, 0.1, 0.12)
             return node
 
@@ -466,10 +466,10 @@ class TestStampsThatGoBack:
     ) -> None:
         node = real(task=task)
         play(node, 0.0, 0.1)
-        node.handle('joint_trajectory', trajectory((0.0, 1.06, -1.83), 3.0))
+        node.receive('joint_trajectory', trajectory((0.0, 1.06, -1.83), 3.0))
         play(node, 0.1, 0.12)
         count, before = len(sent(node)), node.motion.tracker.trajectory
-        node.handle('joint_states', joint_state(0.118, (0.0, 0.5, -1.83)))
+        node.receive('joint_states', joint_state(0.118, (0.0, 0.5, -1.83)))
         assert node.state_refusals.counts == {'out of order': 1}
         assert 'found one 0.001 s before the last' in node.state_refusals.last
         assert (len(sent(node)), node.time) == (count, pytest.approx(0.119))
@@ -481,7 +481,7 @@ class TestStampsThatGoBack:
         node = real()
         play(node, 0.0, 0.1)
         node.heard -= 100.0
-        node.handle('joint_states', joint_state(0.098))
+        node.receive('joint_states', joint_state(0.098))
         assert node.health.states_silent()
 
     def test_a_clock_that_is_set_back_neither_starts_the_task_again_nor_returns_to_it(
@@ -489,7 +489,7 @@ class TestStampsThatGoBack:
     ) -> None:
         node = real(task=task)
         play(node, 0.0, 0.4)
-        node.handle('joint_trajectory', trajectory((0.0, 1.06, -1.83), 3.0))
+        node.receive('joint_trajectory', trajectory((0.0, 1.06, -1.83), 3.0))
         play(node, 0.4, 0.5)
         play(node, 0.0, 0.3)
         assert phases(node)[-2:] == ['track', 'hold']
@@ -513,14 +513,14 @@ class TestStampsThatGoBack:
 class TestRefusals:
     def test_a_braked_base_refuses_cmd_vel(self, make: Any) -> None:
         node = make()
-        node.handle('cmd_vel', TwistStamped())
+        node.receive('cmd_vel', TwistStamped())
         status = command_status(node)
         assert status.level == 1
         assert 'no driven base' in status.message
 
     def test_bad_joint_states_are_not_used(self, make: Any, task: str) -> None:
         node = make(task=task)
-        node.handle('joint_states', joint_state(0.0, (0.0, math.nan, 0.0)))
+        node.receive('joint_states', joint_state(0.0, (0.0, math.nan, 0.0)))
         assert sent(node) == []
         assert statuses(node.diagnostics.publisher.last)['joint_states'].level == 1
         play(node, 0.0, 0.001)
@@ -567,7 +567,7 @@ class TestGains:
             node = make()
             node.set_parameters([Parameter('gains.boom_joint.p', value=gain)])
             play(node, 0.0, 0.1)
-            node.handle('joint_trajectory', trajectory((0.0, 1.06, -1.83), 0.05))
+            node.receive('joint_trajectory', trajectory((0.0, 1.06, -1.83), 0.05))
             play(node, 0.1, 0.2)
             volts.append(sent(node)[-1][0])
         assert volts[1] > volts[0] > 0.0

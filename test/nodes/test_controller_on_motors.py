@@ -52,27 +52,27 @@ def state(time, position=0.0, velocity=0.0, effort=-WEIGHT):
 
 def test_the_weight_is_held_by_its_nominal_voltage_and_deviations_by_the_gain(make):
     node = make(motors__law='lqr')
-    node.handle('joint_states', state(0.0))
+    node.receive('joint_states', state(0.0))
     held = node.commands_out.last.data[0]
     assert held == pytest.approx(-0.8 * WEIGHT / GAIN, rel=1e-6)
     K = node.motion.gain[0]
     assert (K > 0.0).all()
-    node.handle('joint_states', state(0.01, 0.01, -0.02, -WEIGHT + 1.0))
+    node.receive('joint_states', state(0.01, 0.01, -0.02, -WEIGHT + 1.0))
     current = (1.0 + node.motion.law.viscous[0] * -0.02) / GAIN
     expected = held - K @ [0.01, -0.02, current]
     assert node.commands_out.last.data[0] == pytest.approx(expected, rel=1e-9)
-    node.handle('joint_states', state(0.02, 1.0))
+    node.receive('joint_states', state(0.02, 1.0))
     assert node.commands_out.last.data[0] == -24.0
 
 
 def test_a_trajectory_moves_the_nominal_state(make):
     node = make(motors__law='poles', motors__poles=[-10.0, -12.0, -80.0])
-    node.handle('joint_states', state(0.0))
+    node.receive('joint_states', state(0.0))
     goal = Point(positions=[0.3], velocities=[0.0])
     goal.time_from_start.sec = 1
-    node.handle('joint_trajectory', JointTrajectory(joint_names=['hinge'], points=[goal]))
+    node.receive('joint_trajectory', JointTrajectory(joint_names=['hinge'], points=[goal]))
     assert node.trajectories == 1
-    node.handle('joint_states', state(0.01))
+    node.receive('joint_states', state(0.01))
     moved = node.commands_out.last.data[0]
     assert moved > -0.8 * WEIGHT / GAIN
     assert node.phase_out.last.data == 'track'
@@ -98,11 +98,11 @@ def test_laws_that_do_not_fit_the_machine_are_refused_in_one_line(make, paramete
 def test_a_trajectory_with_joints_that_no_motor_moves_is_refused(make):
     node = make('revolute', '0 0.1 0.2', motors__law='lqr')
     names = list(node.motion.joint_names)
-    node.handle('joint_states', joint_state(0.0, [0.0, 0.0], [0.0, 0.0], [-WEIGHT, 0.0], names))
+    node.receive('joint_states', joint_state(0.0, [0.0, 0.0], [0.0, 0.0], [-WEIGHT, 0.0], names))
     assert len(node.commands_out.last.data) == 1
     goal = Point(positions=[0.1, 0.0], velocities=[0.0, 0.0])
     goal.time_from_start.sec = 1
-    node.handle('joint_trajectory', JointTrajectory(joint_names=names, points=[goal]))
+    node.receive('joint_trajectory', JointTrajectory(joint_names=names, points=[goal]))
     assert node.refusals.counts == {'bad trajectory': 1}
     assert 'expected a motor on every joint, found none on second' in node.refusals.last
 
@@ -112,5 +112,5 @@ def test_live_parameters_of_valves_change_nothing_on_motors(make, law):
     node = make(motors__law=law)
     results = node.set_parameters([Parameter('dead_band', value=0.01)])
     assert all(result.successful for result in results)
-    node.handle('joint_states', state(0.0))
+    node.receive('joint_states', state(0.0))
     assert np.isfinite(node.commands_out.last.data[0])

@@ -70,8 +70,8 @@ def effort(node: Any) -> float:
 
 
 def test_the_first_answer_holds_the_measured_effort_by_its_current(node: Any) -> None:
-    node.handle('valve_commands', volts(0.8 * -3.924))
-    node.handle('joint_states', hinge(0.0))
+    node.receive('valve_commands', volts(0.8 * -3.924))
+    node.receive('joint_states', hinge(0.0))
     assert node.exchange.system.oil.tolist() == pytest.approx([-3.924])
     assert list(node.commands_out.last.name) == ['hinge']
     assert effort(node) == pytest.approx(-39.24, rel=1e-4)
@@ -80,8 +80,8 @@ def test_the_first_answer_holds_the_measured_effort_by_its_current(node: Any) ->
 def test_a_voltage_drives_a_stalled_motor_to_its_current(node: Any) -> None:
     for k in range(40):
         if k % 10 == 0:
-            node.handle('valve_commands', volts(4.0))
-        node.handle('joint_states', hinge(k * PERIOD, effort=effort(node) if k else 0.0))
+            node.receive('valve_commands', volts(4.0))
+        node.receive('joint_states', hinge(k * PERIOD, effort=effort(node) if k else 0.0))
     assert node.exchange.system.oil[0] == pytest.approx(5.0, rel=1e-5)
     assert effort(node) == pytest.approx(50.0, rel=1e-2)
 
@@ -89,8 +89,8 @@ def test_a_voltage_drives_a_stalled_motor_to_its_current(node: Any) -> None:
 def test_a_voltage_beyond_the_source_ends_at_the_limit_of_current(node: Any) -> None:
     for k in range(60):
         if k % 10 == 0:
-            node.handle('valve_commands', volts(40.0))
-        node.handle('joint_states', hinge(k * PERIOD, effort=0.0))
+            node.receive('valve_commands', volts(40.0))
+        node.receive('joint_states', hinge(k * PERIOD, effort=0.0))
     assert node.exchange.system.oil[0] == pytest.approx(12.0, rel=1e-4)
     assert node.exchange.system.oil[0] <= 12.0
 
@@ -98,8 +98,8 @@ def test_a_voltage_beyond_the_source_ends_at_the_limit_of_current(node: Any) -> 
 def test_reports_are_current_voltage_heat_and_effort_below_motors(node: Any) -> None:
     boxes = {name: Outbox.behind(publisher) for name, publisher in node.reports.publishers}
     assert list(boxes) == ['motor/current', 'motor/terminal_voltage', 'motor/winding_power', 'motor/effort']
-    node.handle('valve_commands', volts(0.8 * -3.924))
-    node.handle('joint_states', hinge(0.0))
+    node.receive('valve_commands', volts(0.8 * -3.924))
+    node.receive('joint_states', hinge(0.0))
     found = {name: box.last.data for name, box in boxes.items()}
     assert found['motor/current'] == pytest.approx(-3.924)
     assert found['motor/winding_power'] == pytest.approx(0.8 * 3.924**2)
@@ -109,23 +109,23 @@ def test_reports_are_current_voltage_heat_and_effort_below_motors(node: Any) -> 
 
 @pytest.mark.parametrize('wrong', [[float('nan')], [1.0, 2.0], [100.0], []])
 def test_a_refused_command_is_counted_and_changes_nothing(realtime: Any, wrong: list[float]) -> None:
-    realtime.handle('valve_commands', Float64MultiArray(data=wrong))
+    realtime.receive('valve_commands', Float64MultiArray(data=wrong))
     assert sum(realtime.command_refusals.counts.values()) == 1
     for k in range(30):
-        realtime.handle('joint_states', hinge(k * PERIOD, effort=0.0))
+        realtime.receive('joint_states', hinge(k * PERIOD, effort=0.0))
     assert realtime.exchange.system.oil[0] == pytest.approx(0.0, abs=1e-12)
     assert 'refused' in reported(realtime, 'valve_commands')
 
 
 def test_a_late_command_leaves_the_motor_at_zero_volts(realtime: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    realtime.handle('valve_commands', volts(4.0))
+    realtime.receive('valve_commands', volts(4.0))
     for k in range(30):
-        realtime.handle('joint_states', hinge(k * PERIOD, effort=0.0))
+        realtime.receive('joint_states', hinge(k * PERIOD, effort=0.0))
     assert realtime.exchange.system.oil[0] == pytest.approx(5.0, rel=1e-3)
     now = realtime.commanded
     monkeypatch.setattr(actuator_health.time, 'monotonic', lambda: now + 0.25)
     for k in range(30, 60):
-        realtime.handle('joint_states', hinge(k * PERIOD, effort=0.0))
+        realtime.receive('joint_states', hinge(k * PERIOD, effort=0.0))
     assert realtime.exchange.system.oil[0] == pytest.approx(0.0, abs=0.01)
     assert reported(realtime, 'valve_commands') == 'no valve_commands for 0.2 s: motors to 0 V'
 
@@ -133,24 +133,24 @@ def test_a_late_command_leaves_the_motor_at_zero_volts(realtime: Any, monkeypatc
 def test_a_motor_at_zero_volts_brakes_by_its_back_emf(node: Any) -> None:
     for k in range(60):
         if k % 10 == 0:
-            node.handle('valve_commands', volts(0.0))
-        node.handle('joint_states', hinge(k * PERIOD, rate=0.2, effort=0.0, position=0.2 * k * PERIOD))
+            node.receive('valve_commands', volts(0.0))
+        node.receive('joint_states', hinge(k * PERIOD, rate=0.2, effort=0.0, position=0.2 * k * PERIOD))
     assert effort(node) == pytest.approx(-(GAIN**2) / 0.8 * 0.2 - FRICTION * 0.2, rel=0.02)
 
 
 def test_time_that_goes_back_starts_the_currents_again(node: Any) -> None:
-    node.handle('valve_commands', volts(0.0))
-    node.handle('joint_states', hinge(0.0))
-    node.handle('joint_states', hinge(PERIOD))
-    node.handle('valve_commands', volts(0.0))
-    node.handle('joint_states', hinge(0.0, effort=20.0))
+    node.receive('valve_commands', volts(0.0))
+    node.receive('joint_states', hinge(0.0))
+    node.receive('joint_states', hinge(PERIOD))
+    node.receive('valve_commands', volts(0.0))
+    node.receive('joint_states', hinge(0.0, effort=20.0))
     assert node.restarts == 1
     assert node.exchange.system.oil.tolist() == pytest.approx([2.0])
 
 
 def test_an_effort_that_no_current_holds_is_reported(node: Any) -> None:
-    node.handle('valve_commands', volts(0.0))
-    node.handle('joint_states', hinge(0.0, effort=150.0))
+    node.receive('valve_commands', volts(0.0))
+    node.receive('joint_states', hinge(0.0, effort=150.0))
     assert node.commands_out.messages == []
     assert 'the current cannot hold the joints' in reported(node, 'motors')
     assert 'takes 15 A, expected at most the limit of 12 A' in reported(node, 'motors')

@@ -71,9 +71,9 @@ def play(node, run, rows, pressures=True, states=1, ahead=0.0, reports=REPORTS):
     """Give measurements to a node: IMU at every instant, joint states at most, pressures at every fourth, later."""
     for k in rows:
         time = float(run.time[k])
-        node.handle('imu', imu_message(time, run.angular_velocity[k], run.specific_force[k], None))
+        node.receive('imu', imu_message(time, run.angular_velocity[k], run.specific_force[k], None))
         if k % states == 0:
-            node.handle('joint_states', joint_state(time, run.positions[k], run.velocities[k], effort=()))
+            node.receive('joint_states', joint_state(time, run.positions[k], run.velocities[k], effort=()))
         if pressures and k % reports == 0:
             for line, value in zip(node.payload.estimator.model.lines, run.pressures[k]):
                 node.payload.take_pressure(line, pressure(time + ahead, value))
@@ -178,7 +178,7 @@ def test_without_an_imu_the_rated_payload_holds(make_monitor, dropped):
     assert values_of(said(node))['state'] == 'observed'
     for k in range(len(until(dropped, 1.5)), len(until(dropped, 1.9))):
         time = float(dropped.time[k])
-        node.handle('joint_states', joint_state(time, dropped.positions[k], dropped.velocities[k], effort=()))
+        node.receive('joint_states', joint_state(time, dropped.positions[k], dropped.velocities[k], effort=()))
         for line, value in zip(node.payload.estimator.model.lines, dropped.pressures[k]):
             node.payload.take_pressure(line, pressure(time, value))
     assert node.sensing.monitor.payload == RATED
@@ -261,7 +261,7 @@ def test_time_that_goes_back_begins_anew(make_monitor, dropped):
 def test_joint_states_that_were_overtaken_leave_what_was_weighed(make_monitor, dropped):
     node = make_monitor()
     play(node, dropped, until(dropped, 1.5))
-    node.handle('joint_states', joint_state(1.45, dropped.positions[0], dropped.velocities[0], effort=()))
+    node.receive('joint_states', joint_state(1.45, dropped.positions[0], dropped.velocities[0], effort=()))
     assert node.sensing.monitor.payload == pytest.approx(2400.0, abs=0.01 * LIMIT)
 
 

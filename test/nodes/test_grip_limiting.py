@@ -46,10 +46,10 @@ def drive(node, start, end, twist=(0.0, 0.0, 0.0), arm=FOLDED):
         rates = np.zeros(4) if reference is None else reference.wheel_speeds
         names = [*node.motion.joints, *ARM]
         state = joint_state(k * PERIOD, [*wheels, *arm], [*rates, 0, 0, 0, 0], [0.0] * 8, names)
-        node.handle('joint_states', state)
+        node.receive('joint_states', state)
         if any(twist):
             msg.header.stamp = stamp_of(k * PERIOD)
-            node.handle('cmd_vel', msg)
+            node.receive('cmd_vel', msg)
         greatest = max(greatest, float(np.abs(node.motion.reference.acceleration[0])))
     return greatest
 
@@ -68,7 +68,7 @@ def swing(node, goal, duration):
     seconds = int(duration)
     time = Duration(sec=seconds, nanosec=round(1e9 * (duration - seconds)))
     point = Point(positions=list(goal), velocities=[0.0] * 4, accelerations=[0.0] * 4, time_from_start=time)
-    node.handle('joint_trajectory', JointTrajectory(joint_names=list(ARM), points=[point]))
+    node.receive('joint_trajectory', JointTrajectory(joint_names=list(ARM), points=[point]))
 
 
 def test_without_the_mode_nothing_is_limited_and_no_status_appears(make):
@@ -166,7 +166,7 @@ def test_a_vehicle_on_a_slope_is_held_from_the_first_command_after_a_gap_on(make
     hold, names = -1.23, [*node.motion.joints, *ARM]
     efforts = [hold] * 4 + [0.0] * 4 if measured else []
     for time in (0.0, PERIOD, 2 * PERIOD, 0.51, 0.515):
-        node.handle('joint_states', joint_state(time, [0.0] * 4 + list(FOLDED), [0.0] * 8, efforts, names))
+        node.receive('joint_states', joint_state(time, [0.0] * 4 + list(FOLDED), [0.0] * 8, efforts, names))
         torques = np.array(node.commands_out.last.effort[:4])
         assert torques.sum() == pytest.approx(4 * hold, rel=0.01)
 
@@ -184,7 +184,7 @@ def test_a_payload_that_is_told_later_counts(make):
     light, heavy = make(**{'grip.mode': 'limit'}), make(**{'grip.mode': 'limit'})
     for node, mass in ((light, 0.0), (heavy, 8.0)):
         drive(node, 0.0, 0.05, arm=OUT)
-        node.handle('payload', Float64(data=mass))
+        node.receive('payload', Float64(data=mass))
     assert heavy.grip.payload == 8.0
     fast = [drive(node, 0.05, 0.25, (-2.0, 0.0, 0.0), OUT) for node in (light, heavy)]
     assert fast[0] > 1.05 * fast[1]
@@ -202,7 +202,7 @@ def test_the_slope_is_that_of_the_parameters_turned_with_the_heading_or_that_of_
     roll = 0.2
     message_ = imu_message(0.05, (0.0, 0.0, 0.0), (0.0, 9.81 * np.sin(roll), 9.81 * np.cos(roll)))
     message_.orientation_covariance[0] = -1.0
-    other.handle('imu', message_)
+    other.receive('imu', message_)
     assert other.grip.gravity() == pytest.approx([0.0, -9.81 * np.sin(roll), -9.81 * np.cos(roll)], abs=1e-6)
     assert 'measured' in values_of(health(other))['slope']
 
@@ -215,7 +215,7 @@ def test_a_curve_is_no_slope_to_an_imu_without_orientation(make):
     for k in range(100):
         message_ = imu_message(0.1 + 0.05 * k, (0.0, 0.0, 1.5), (0.0, 1.5, 9.81))
         message_.orientation_covariance[0] = -1.0
-        node.handle('imu', message_)
+        node.receive('imu', message_)
     assert node.grip.gravity() == pytest.approx([0.0, 0.0, -9.81], abs=1e-6)
 
 
@@ -224,7 +224,7 @@ def test_a_slope_that_was_measured_stays_where_it_is_when_the_imu_is_silent_and_
     drive(node, 0.0, 0.05)
     message_ = imu_message(0.05, (0.0, 0.0, 0.0), (-9.81 * np.sin(0.09), 0.0, 9.81 * np.cos(0.09)))
     message_.orientation_covariance[0] = -1.0
-    node.handle('imu', message_)
+    node.receive('imu', message_)
     before = node.grip.gravity()
     assert before == pytest.approx([9.81 * np.sin(0.09), 0.0, -9.81 * np.cos(0.09)])
     node.motion.odometry.pose[2] += np.pi
@@ -291,7 +291,7 @@ def test_an_arm_on_its_way_is_stopped_within_the_reserve_where_a_greater_payload
     swing(node, goal, 3.0)
     assert node.grip.slowed == 0
     follow(node, 0.05, told)
-    node.handle('payload', Float64(data=8.0))
+    node.receive('payload', Float64(data=8.0))
     found = follow(node, told, 3.2)
     assert not at_rest(node, goal, 8.0)
     assert at_rest(node, found, 8.0)
@@ -309,7 +309,7 @@ def test_an_arm_on_its_way_goes_on_with_a_payload_that_changes_little_or_holds(m
         drive(node, 0.0, 0.05)
         swing(node, goal, 1.0)
         follow(node, 0.05, 0.3)
-        node.handle('payload', Float64(data=mass))
+        node.receive('payload', Float64(data=mass))
         assert follow(node, 0.3, 1.2) == pytest.approx(goal)
         assert node.grip.stopped == 0
 
@@ -321,7 +321,7 @@ def test_an_arm_on_its_way_is_stopped_where_the_ground_turns_out_to_be_steep(mak
     follow(node, 0.05, 0.3)
     steep = imu_message(0.3, (0.0, 0.0, 0.0), (-9.81 * np.sin(0.2), 0.0, 9.81 * np.cos(0.2)))
     steep.orientation_covariance[0] = -1.0
-    node.handle('imu', steep)
+    node.receive('imu', steep)
     found = follow(node, 0.3, 3.2)
     assert node.grip.stopped == 1
     assert at_rest(node, found, 4.0)
@@ -332,7 +332,7 @@ def test_a_report_stops_no_arm_and_warns(make):
     node, goal = make(**{'grip.mode': 'report'}), (0.9, 1.45, 0.0, 0.0)
     drive(node, 0.0, 0.05)
     swing(node, goal, 3.0)
-    node.handle('payload', Float64(data=8.0))
+    node.receive('payload', Float64(data=8.0))
     assert follow(node, 0.05, 3.2) == pytest.approx(goal)
     assert 'would lift' in health(node).message
     assert node.grip.stopped == 0

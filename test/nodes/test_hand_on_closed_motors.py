@@ -44,7 +44,7 @@ def states(time, home, **changed):
 
 
 def test_a_platform_is_held_by_its_nominal_voltages_and_led_to_a_pose(node, home):
-    node.handle('joint_states', states(0.0, home))
+    node.receive('joint_states', states(0.0, home))
     volts = node.commands_out.last
     assert volts.layout.dim[0].label == ','.join(f'motor_{k}' for k in range(1, 7))
     assert np.abs(volts.data) == pytest.approx(np.full(6, HOLDING), rel=1e-3)
@@ -53,23 +53,23 @@ def test_a_platform_is_held_by_its_nominal_voltages_and_led_to_a_pose(node, home
     place, now = target.pose.position, node.hand.pose(node.hand.home).position
     place.x, place.y, place.z = float(now[0]) + 0.05, float(now[1]), float(now[2])
     target.pose.orientation.w = 1.0
-    node.handle('hand_pose', target)
+    node.receive('hand_pose', target)
     assert node.targets == 1
     for k in range(1, 4):
-        node.handle('joint_states', states(0.01 * k, home))
+        node.receive('joint_states', states(0.01 * k, home))
     assert np.abs(np.subtract(node.commands_out.last.data, volts.data)).max() > 1e-3
     node._on_timeout_tick()
     assert list(node.commands_out.last.data) == [0.0] * 6
 
 
 def test_measured_legs_at_which_the_loops_do_not_close_give_0_volts_and_are_reported(node, home):
-    node.handle('joint_states', states(0.0, home))
+    node.receive('joint_states', states(0.0, home))
     sent = node.sent
-    node.handle('joint_states', states(0.01, home, leg_3_length_joint=3.9))
+    node.receive('joint_states', states(0.01, home, leg_3_length_joint=3.9))
     assert list(node.commands_out.last.data) == [0.0] * 6
     assert node.sent == sent + 1
     assert node.state_refusals.counts == {'open loop': 1}
     node.diagnostics.update(100.0, 0.0)
     assert 'the loops do not close at' in statuses(node.diagnostics.publisher.last)['joint_states'].message
-    node.handle('joint_states', states(0.02, home))
+    node.receive('joint_states', states(0.02, home))
     assert np.abs(node.commands_out.last.data) == pytest.approx(np.full(6, HOLDING), rel=0.05)

@@ -37,7 +37,7 @@ def stamped(time_: float, *values: float) -> Any:
 def go_on(node: Any, first: int, last: int) -> None:
     """Send the joint states of the ms from `first` to `last`."""
     for k in range(first, last + 1):
-        node.handle('joint_states', joint_state(k * 1e-3))
+        node.receive('joint_states', joint_state(k * 1e-3))
 
 
 @pytest.fixture
@@ -56,23 +56,23 @@ def efforts_of(reply: Any) -> dict[str, float]:
 
 class TestLockstep:
     def test_the_first_answer_holds_the_measured_efforts(self, node: Any) -> None:
-        node.handle('valve_commands', volts(0, 0, 0))
-        node.handle('joint_states', joint_state(0.0))
+        node.receive('valve_commands', volts(0, 0, 0))
+        node.receive('joint_states', joint_state(0.0))
         reply = node.commands_out.last
         assert seconds_of_stamp(reply.header.stamp) == 0.0
         assert efforts_of(reply) == pytest.approx(dict(zip(JOINTS, EFFORTS)), abs=1e-6)
 
     def test_an_instant_of_a_command_waits_for_it_and_the_others_do_not(self, node: Any) -> None:
-        node.handle('joint_states', joint_state(0.0))
+        node.receive('joint_states', joint_state(0.0))
         assert node.commands_out.messages == []
-        node.handle('valve_commands', volts(0, 0, 0))
+        node.receive('valve_commands', volts(0, 0, 0))
         assert len(node.commands_out.messages) == 1
         for k in range(1, 10):
-            node.handle('joint_states', joint_state(k * 1e-3))
+            node.receive('joint_states', joint_state(k * 1e-3))
         assert len(node.commands_out.messages) == 10
-        node.handle('joint_states', joint_state(0.01))
+        node.receive('joint_states', joint_state(0.01))
         assert len(node.commands_out.messages) == 10
-        node.handle('valve_commands', volts(0, 0, 0))
+        node.receive('valve_commands', volts(0, 0, 0))
         assert seconds_of_stamp(node.commands_out.last.header.stamp) == 0.01
 
     def test_either_order_of_state_and_command_gives_the_same_efforts(self, make_node: Callable[..., Any]) -> None:
@@ -82,10 +82,10 @@ class TestLockstep:
             for k in range(50):
                 command = [volts(-5.0, 3.0, 1.0)] * (k % 10 == 0)
                 if command_first and command:
-                    node.handle('valve_commands', command[0])
-                node.handle('joint_states', joint_state(k * 1e-3))
+                    node.receive('valve_commands', command[0])
+                node.receive('joint_states', joint_state(k * 1e-3))
                 if not command_first and command:
-                    node.handle('valve_commands', command[0])
+                    node.receive('valve_commands', command[0])
             replies.append([np.asarray(reply.effort).tobytes() for reply in node.commands_out.messages])
         assert len(replies[0]) == 50
         assert replies[0] == replies[1]
@@ -93,62 +93,62 @@ class TestLockstep:
     def test_a_command_is_held_until_the_next_one(self, node: Any) -> None:
         for k in range(20):
             if k % 10 == 0:
-                node.handle('valve_commands', volts(-5.0, 0.0, 0.0))
-            node.handle('joint_states', joint_state(k * 1e-3))
+                node.receive('valve_commands', volts(-5.0, 0.0, 0.0))
+            node.receive('joint_states', joint_state(k * 1e-3))
         spool = node.exchange.system.oil[0]
         assert spool == pytest.approx(-5e-3 * (1.0 - math.exp(-0.019 / 0.08)), rel=1e-6)
 
     def test_a_repeated_instant_gets_the_same_answer_without_moving_the_oil(self, node: Any) -> None:
-        node.handle('valve_commands', volts(-5.0, 0.0, 0.0))
-        node.handle('joint_states', joint_state(0.0))
-        node.handle('joint_states', joint_state(0.001))
+        node.receive('valve_commands', volts(-5.0, 0.0, 0.0))
+        node.receive('joint_states', joint_state(0.0))
+        node.receive('joint_states', joint_state(0.001))
         oil = node.exchange.system.oil.copy()
-        node.handle('joint_states', joint_state(0.001))
+        node.receive('joint_states', joint_state(0.001))
         first, again = node.commands_out.messages[-2:]
         assert first == again
         assert np.array_equal(node.exchange.system.oil, oil)
         assert node.answered == 2
 
     def test_joints_without_an_actuator_get_no_effort_and_all_are_named(self, node: Any) -> None:
-        node.handle('valve_commands', volts(0, 0, 0))
-        node.handle('joint_states', joint_state(0.0))
+        node.receive('valve_commands', volts(0, 0, 0))
+        node.receive('joint_states', joint_state(0.0))
         assert list(node.commands_out.last.name) == [joint.name for joint in node.machine.movable_joints]
 
     def test_time_that_goes_back_starts_the_oil_again(self, node: Any) -> None:
         for k in range(30):
             if k % 10 == 0:
-                node.handle('valve_commands', volts(-5.0, 5.0, 5.0))
-            node.handle('joint_states', joint_state(k * 1e-3))
-        node.handle('valve_commands', volts(0, 0, 0))
-        node.handle('joint_states', joint_state(0.0))
+                node.receive('valve_commands', volts(-5.0, 5.0, 5.0))
+            node.receive('joint_states', joint_state(k * 1e-3))
+        node.receive('valve_commands', volts(0, 0, 0))
+        node.receive('joint_states', joint_state(0.0))
         assert node.restarts == 1
         assert efforts_of(node.commands_out.last) == pytest.approx(dict(zip(JOINTS, EFFORTS)), abs=1e-6)
 
     def test_a_command_for_an_instant_before_the_reset_is_not_taken_for_the_first_one_after_it(self, node: Any) -> None:
-        node.handle('valve_commands', volts(0, 0, 0))
+        node.receive('valve_commands', volts(0, 0, 0))
         for k in range(10):
-            node.handle('joint_states', joint_state(k * 1e-3))
-        node.handle('joint_states', joint_state(0.01))  # waits for its command
-        node.handle('joint_states', joint_state(0.0))  # the dynamics was reset meanwhile
-        node.handle('valve_commands', volts(7.0, 7.0, 7.0))  # of t = 0.01
+            node.receive('joint_states', joint_state(k * 1e-3))
+        node.receive('joint_states', joint_state(0.01))  # waits for its command
+        node.receive('joint_states', joint_state(0.0))  # the dynamics was reset meanwhile
+        node.receive('valve_commands', volts(7.0, 7.0, 7.0))  # of t = 0.01
         assert node.waiting is not None
-        node.handle('valve_commands', volts(-5.0, 0.0, 0.0))
+        node.receive('valve_commands', volts(-5.0, 0.0, 0.0))
         assert node.waiting is None
-        node.handle('joint_states', joint_state(0.001))
+        node.receive('joint_states', joint_state(0.001))
         assert node.exchange.system.oil[0] < 0.0
 
     @pytest.mark.parametrize('late', [True, False])
     @pytest.mark.parametrize('first', ['joint states', 'command'])
     def test_after_a_reset_a_stamped_command_is_for_its_own_instant(self, node: Any, late: bool, first: str) -> None:
         """Whether that of the instant before the reset comes or not, and whatever topic is faster."""
-        node.handle('valve_commands', stamped(0.0, 0.0, 0.0, 0.0))
+        node.receive('valve_commands', stamped(0.0, 0.0, 0.0, 0.0))
         go_on(node, 0, 10)  # the last one waits for its command
         if late and first == 'command':
-            node.handle('valve_commands', stamped(0.01, 7.0, 7.0, 7.0))
-        steps = [lambda: node.handle('joint_states', joint_state(0.0))]
+            node.receive('valve_commands', stamped(0.01, 7.0, 7.0, 7.0))
+        steps = [lambda: node.receive('joint_states', joint_state(0.0))]
         if late and first == 'joint states':
-            steps.append(lambda: node.handle('valve_commands', stamped(0.01, 7.0, 7.0, 7.0)))
-        steps.append(lambda: node.handle('valve_commands', stamped(0.0, -5.0, 0.0, 0.0)))
+            steps.append(lambda: node.receive('valve_commands', stamped(0.01, 7.0, 7.0, 7.0)))
+        steps.append(lambda: node.receive('valve_commands', stamped(0.0, -5.0, 0.0, 0.0)))
         count = len(node.commands_out.messages)
         for step in steps[::-1] if first == 'command' else steps:
             assert len(node.commands_out.messages) == count
@@ -157,13 +157,13 @@ class TestLockstep:
         go_on(node, 1, 10)
         assert node.exchange.system.oil[0] < 0.0
         assert seconds_of_stamp(node.commands_out.last.header.stamp) == 0.009, 'nothing of before the reset is taken'
-        node.handle('valve_commands', stamped(0.01, -5.0, 0.0, 0.0))
+        node.receive('valve_commands', stamped(0.01, -5.0, 0.0, 0.0))
         assert seconds_of_stamp(node.commands_out.last.header.stamp) == 0.01
 
     def test_stamped_commands_that_come_ahead_are_kept_for_their_instants(self, node: Any) -> None:
-        node.handle('joint_states', joint_state(0.0))
+        node.receive('joint_states', joint_state(0.0))
         for k in range(3):
-            node.handle('valve_commands', stamped(0.01 * k, -1.0 - k, 0.0, 0.0))
+            node.receive('valve_commands', stamped(0.01 * k, -1.0 - k, 0.0, 0.0))
         for k in range(3):
             go_on(node, 10 * k + (k == 0), 10 * k + 9)
             assert node._volts[0] == -1.0 - k
@@ -173,26 +173,26 @@ class TestLockstep:
         self, node: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(commands, 'MOST_WAITING', 20)
-        node.handle('joint_states', joint_state(0.0))
+        node.receive('joint_states', joint_state(0.0))
         for k in range(1, 31):
-            node.handle('valve_commands', stamped(0.01 * k, -1.0, 0.0, 0.0))
+            node.receive('valve_commands', stamped(0.01 * k, -1.0, 0.0, 0.0))
         assert sorted(node._stamped) == [10_000_000 * k for k in range(11, 31)]
 
     def test_valves_follow_the_order_of_the_parameter(self, make_node: Callable[..., Any]) -> None:
         node = make_node(HydraulicActuatorNode, joints=['swing_joint', 'boom'])
-        node.handle('valve_commands', volts(2.0, -5.0))
-        node.handle('joint_states', joint_state(0.0))
-        node.handle('joint_states', joint_state(0.001))
+        node.receive('valve_commands', volts(2.0, -5.0))
+        node.receive('joint_states', joint_state(0.0))
+        node.receive('joint_states', joint_state(0.001))
         boom, stick, swing = node.exchange.system.oil[::3]
         assert boom < 0.0 < swing
         assert stick == 0.0
 
     def test_a_divergence_keeps_the_oil_gives_nothing_and_is_an_error_until_the_reset(self, node: Any) -> None:
-        node.handle('valve_commands', volts(0, 0, 0))
+        node.receive('valve_commands', volts(0, 0, 0))
         node.reader.bounds = node.posture.bounds = None  # which would reject it
-        node.handle('joint_states', joint_state(0.0))
+        node.receive('joint_states', joint_state(0.0))
         oil = node.exchange.system.oil.copy()
-        node.handle('joint_states', joint_state(0.001, velocity=(0.0, 1e12, 0.0)))
+        node.receive('joint_states', joint_state(0.001, velocity=(0.0, 1e12, 0.0)))
         assert len(node.commands_out.messages) == 1
         assert np.array_equal(node.exchange.system.oil, oil)
         status = statuses(node.diagnostics.publisher.last)['hydraulics']
@@ -204,18 +204,18 @@ class TestLockstep:
     def test_it_goes_on_after_a_divergence_at_any_instant(self, node: Any, instant: float, how: str) -> None:
         for k in range(round(instant * 1e3)):
             if k == 0:
-                node.handle('valve_commands', volts(0, 0, 0))
-            node.handle('joint_states', joint_state(k * 1e-3))
+                node.receive('valve_commands', volts(0, 0, 0))
+            node.receive('joint_states', joint_state(k * 1e-3))
         if instant == 0.01:
-            node.handle('valve_commands', volts(0, 0, 0))
+            node.receive('valve_commands', volts(0, 0, 0))
         node.reader.bounds = node.posture.bounds = None  # which would reject it
-        node.handle('joint_states', joint_state(instant, velocity=(0.0, 1e12, 0.0)))
+        node.receive('joint_states', joint_state(instant, velocity=(0.0, 1e12, 0.0)))
         count = len(node.commands_out.messages)
         assert node.fault
         if how == 'time goes back':
-            node.handle('joint_states', joint_state(0.0))
+            node.receive('joint_states', joint_state(0.0))
             assert len(node.commands_out.messages) == count  # its command is not here yet
-            node.handle('valve_commands', volts(0, 0, 0))
+            node.receive('valve_commands', volts(0, 0, 0))
         else:
             node.waiting = (node.waiting[0], node.waiting[1], np.zeros(3))  # what drove it apart has gone
             assert node.answer('~/reset', None).success
@@ -225,8 +225,8 @@ class TestLockstep:
     def test_diagnostics_are_paced_and_stamped_by_simulated_time(self, node: Any) -> None:
         for k in range(2101):
             if k % 10 == 0:
-                node.handle('valve_commands', volts(0, 0, 0))
-            node.handle('joint_states', joint_state(k * 1e-3))
+                node.receive('valve_commands', volts(0, 0, 0))
+            node.receive('joint_states', joint_state(k * 1e-3))
         stamps = [seconds_of_stamp(array.header.stamp) for array in node.diagnostics.publisher.messages]
         assert stamps == pytest.approx([0.0, 1.0, 2.0])
         last = statuses(node.diagnostics.publisher.last)
@@ -236,7 +236,7 @@ class TestLockstep:
     def test_a_missing_command_is_reported_by_the_wall_clock_alone(
         self, node: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        node.handle('joint_states', joint_state(0.0))
+        node.receive('joint_states', joint_state(0.0))
         node.check_timeouts()
         assert node.diagnostics.publisher.messages == []
         now = time.monotonic()
@@ -257,12 +257,12 @@ class TestRefusals:
         ],
     )
     def test_a_bad_command_is_not_used_counted_and_reported(self, node: Any, command: Any, kind: str) -> None:
-        node.handle('valve_commands', volts(-5.0, 0.0, 0.0))
+        node.receive('valve_commands', volts(-5.0, 0.0, 0.0))
         for k in range(10):
-            node.handle('joint_states', joint_state(k * 1e-3))
+            node.receive('joint_states', joint_state(k * 1e-3))
         age = node.commanded
-        node.handle('joint_states', joint_state(0.01))
-        node.handle('valve_commands', command)
+        node.receive('joint_states', joint_state(0.01))
+        node.receive('valve_commands', command)
         assert len(node.commands_out.messages) == 10
         assert node.commanded == age
         status = statuses(node.diagnostics.publisher.last)['valve_commands']
@@ -270,23 +270,23 @@ class TestRefusals:
         assert values_of(status)[f'refused: {kind}'] == '1'
 
     def test_bad_joint_states_are_not_answered_and_do_not_hurt(self, node: Any) -> None:
-        node.handle('valve_commands', volts(0, 0, 0))
-        node.handle('joint_states', joint_state(0.0, position=(0.0, math.nan, 0.0)))
-        node.handle('joint_states', joint_state(0.0, names=('a', 'b', 'c')))
-        node.handle('joint_states', joint_state(0.0, velocity=(1.0,)))
-        node.handle('joint_states', joint_state(0.0, effort=(math.inf, 0.0, 0.0)))
+        node.receive('valve_commands', volts(0, 0, 0))
+        node.receive('joint_states', joint_state(0.0, position=(0.0, math.nan, 0.0)))
+        node.receive('joint_states', joint_state(0.0, names=('a', 'b', 'c')))
+        node.receive('joint_states', joint_state(0.0, velocity=(1.0,)))
+        node.receive('joint_states', joint_state(0.0, effort=(math.inf, 0.0, 0.0)))
         assert node.commands_out.messages == []
         status = statuses(node.diagnostics.publisher.last)['joint_states']
         assert status.level == 1
         counts = dict(node.state_refusals.counts)
         assert counts == {'not finite': 2, 'missing joint': 1, 'wrong size': 1}
-        node.handle('joint_states', joint_state(0.0))
+        node.receive('joint_states', joint_state(0.0))
         assert efforts_of(node.commands_out.last) == pytest.approx(dict(zip(JOINTS, EFFORTS)), abs=1e-6)
 
     def test_a_refusal_is_forgotten_after_five_seconds(self, node: Any) -> None:
-        node.handle('valve_commands', volts(0, 0, 0))
-        node.handle('joint_states', joint_state(0.0))
-        node.handle('valve_commands', volts(1.0))
+        node.receive('valve_commands', volts(0, 0, 0))
+        node.receive('joint_states', joint_state(0.0))
+        node.receive('valve_commands', volts(1.0))
         assert statuses(node.diagnostics.publisher.last)['valve_commands'].level == 1
         node.stamp = 5_000_000_000
         node.update_diagnostics()
@@ -298,12 +298,12 @@ class TestRefusals:
 class TestRealtime:
     def test_it_answers_every_new_instant_without_waiting(self, realtime: Any) -> None:
         for k in range(5):
-            realtime.handle('joint_states', joint_state(k * 1e-3))
-        realtime.handle('joint_states', joint_state(0.004))
+            realtime.receive('joint_states', joint_state(k * 1e-3))
+        realtime.receive('joint_states', joint_state(0.004))
         assert len(realtime.commands_out.messages) == 5
 
     def test_without_commands_the_spools_are_neutral_and_it_says_so(self, realtime: Any) -> None:
-        realtime.handle('joint_states', joint_state(0.0))
+        realtime.receive('joint_states', joint_state(0.0))
         realtime.update_diagnostics()
         status = statuses(realtime.diagnostics.publisher.last)['valve_commands']
         assert status.level == 1
@@ -312,54 +312,54 @@ class TestRealtime:
     def test_silent_commands_bring_the_spools_to_neutral_and_new_ones_move_them_again(
         self, realtime: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        realtime.handle('joint_states', joint_state(0.0))
-        realtime.handle('valve_commands', volts(-5.0, 0.0, 0.0))
+        realtime.receive('joint_states', joint_state(0.0))
+        realtime.receive('valve_commands', volts(-5.0, 0.0, 0.0))
         for k in range(1, 101):
-            realtime.handle('joint_states', joint_state(k * 1e-3))
+            realtime.receive('joint_states', joint_state(k * 1e-3))
         opened = realtime.exchange.system.oil[0]
         assert opened == pytest.approx(-5e-3 * (1.0 - math.exp(-0.1 / 0.08)), rel=1e-6)
         now = time.monotonic()
         monkeypatch.setattr(actuator_health.time, 'monotonic', lambda: now + 0.25)
         for k in range(101, 201):
-            realtime.handle('joint_states', joint_state(k * 1e-3))
+            realtime.receive('joint_states', joint_state(k * 1e-3))
         assert realtime.exchange.system.oil[0] == pytest.approx(opened * math.exp(-0.1 / 0.08), rel=1e-6)
         realtime.update_diagnostics()
         status = statuses(realtime.diagnostics.publisher.last)['valve_commands']
         assert (status.level, status.message) == (1, 'no valve_commands for 0.2 s: spools to neutral')
-        realtime.handle('valve_commands', volts(-5.0, 0.0, 0.0))
-        realtime.handle('joint_states', joint_state(0.201))
+        realtime.receive('valve_commands', volts(-5.0, 0.0, 0.0))
+        realtime.receive('joint_states', joint_state(0.201))
         realtime.update_diagnostics()
         assert statuses(realtime.diagnostics.publisher.last)['valve_commands'].level == 0
 
     def test_a_short_gap_is_integrated_over_and_a_long_one_starts_the_oil_again(self, realtime: Any) -> None:
-        realtime.handle('joint_states', joint_state(0.0))
-        realtime.handle('valve_commands', volts(-5.0, 0.0, 0.0))
-        realtime.handle('joint_states', joint_state(0.1))
+        realtime.receive('joint_states', joint_state(0.0))
+        realtime.receive('valve_commands', volts(-5.0, 0.0, 0.0))
+        realtime.receive('joint_states', joint_state(0.1))
         assert realtime.exchange.system.oil[0] == pytest.approx(-5e-3 * (1.0 - math.exp(-0.1 / 0.08)), rel=1e-6)
         assert realtime.restarts == 0
-        realtime.handle('joint_states', joint_state(0.35))
+        realtime.receive('joint_states', joint_state(0.35))
         assert realtime.restarts == 1
         assert realtime.exchange.system.oil[0] == 0.0
         assert efforts_of(realtime.commands_out.last)['boom_joint'] == pytest.approx(EFFORTS[1], rel=1e-3)
 
     def test_joint_states_that_were_overtaken_are_refused_and_the_oil_goes_on(self, realtime: Any) -> None:
-        realtime.handle('valve_commands', volts(-5.0, 0.0, 0.0))
+        realtime.receive('valve_commands', volts(-5.0, 0.0, 0.0))
         for k in (0, 100, 110, 105, 120):
-            realtime.handle('joint_states', joint_state(k * 1e-3))
+            realtime.receive('joint_states', joint_state(k * 1e-3))
         assert realtime.exchange.system.oil[0] == pytest.approx(-5e-3 * (1.0 - math.exp(-0.12 / 0.08)), rel=1e-6)
         assert dict(realtime.state_refusals.counts) == {'out of order': 1}
         assert (realtime.restarts, realtime.answered) == (0, 4)
 
     @pytest.mark.parametrize('back', [0.201, 3.0])
     def test_a_clock_that_was_set_back_starts_the_oil_again(self, realtime: Any, back: float) -> None:
-        realtime.handle('valve_commands', volts(-5.0, 0.0, 0.0))
+        realtime.receive('valve_commands', volts(-5.0, 0.0, 0.0))
         for at in (5.0, 5.05, 5.05 - back):
-            realtime.handle('joint_states', joint_state(at))
+            realtime.receive('joint_states', joint_state(at))
         assert (realtime.restarts, realtime.answered) == (1, 3)
         assert realtime.exchange.system.oil[0] == 0.0
 
     def test_silent_joint_states_are_an_error(self, realtime: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        realtime.handle('joint_states', joint_state(0.0))
+        realtime.receive('joint_states', joint_state(0.0))
         realtime.check_timeouts()
         assert statuses(realtime.diagnostics.publisher.last)['joint_states'].level == 0
         now = time.monotonic()
@@ -370,19 +370,19 @@ class TestRealtime:
 
     def test_after_a_divergence_it_gives_nothing_until_it_is_reset(self, realtime: Any) -> None:
         realtime.reader.bounds = None  # which would reject it
-        realtime.handle('joint_states', joint_state(0.0))
-        realtime.handle('joint_states', joint_state(0.001, velocity=(0.0, 1e12, 0.0)))
+        realtime.receive('joint_states', joint_state(0.0))
+        realtime.receive('joint_states', joint_state(0.001, velocity=(0.0, 1e12, 0.0)))
         for k in range(2, 300):
-            realtime.handle('joint_states', joint_state(k * 1e-3))
+            realtime.receive('joint_states', joint_state(k * 1e-3))
         assert len(realtime.commands_out.messages) == 1
         response = realtime.answer('~/reset', None)
         assert response.success
-        realtime.handle('joint_states', joint_state(0.3))
+        realtime.receive('joint_states', joint_state(0.3))
         assert len(realtime.commands_out.messages) == 2
         assert efforts_of(realtime.commands_out.last) == pytest.approx(dict(zip(JOINTS, EFFORTS)), abs=1e-3)
 
     def test_without_measured_efforts_the_oil_starts_unloaded(self, realtime: Any) -> None:
-        realtime.handle('joint_states', joint_state(0.0, effort=()))
+        realtime.receive('joint_states', joint_state(0.0, effort=()))
         assert efforts_of(realtime.commands_out.last) == pytest.approx(dict.fromkeys(JOINTS, 0.0), abs=1e-6)
 
 
@@ -395,8 +395,8 @@ def test_reset_brings_the_oil_back_to_what_holds_the_present_efforts(node: Any) 
     assert not node.answer('~/reset', None).success
     for k in range(30):
         if k % 10 == 0:
-            node.handle('valve_commands', volts(-5.0, 5.0, 5.0))
-        node.handle('joint_states', joint_state(k * 1e-3, effort=(0.0, 1.5e5, -1e4)))
+            node.receive('valve_commands', volts(-5.0, 5.0, 5.0))
+        node.receive('joint_states', joint_state(k * 1e-3, effort=(0.0, 1.5e5, -1e4)))
     assert node.exchange.system.oil[0] < -1e-4
     assert node.answer('~/reset', None).success
     assert node.exchange.system.oil[::3].tolist() == [0.0, 0.0, 0.0]
@@ -424,8 +424,8 @@ def test_reports_tell_the_oil_of_the_instant(node: Any) -> None:
     boxes = {name: Outbox.behind(publisher) for name, publisher in node.reports.publishers}
     for k in range(41):
         if k % 10 == 0:
-            node.handle('valve_commands', volts(-5.0, 0.0, 0.0))
-        node.handle('joint_states', joint_state(k * 1e-3))
+            node.receive('valve_commands', volts(-5.0, 0.0, 0.0))
+        node.receive('joint_states', joint_state(k * 1e-3))
     head = boxes['boom/head_pressure'].messages
     assert [seconds_of_stamp(m.header.stamp) for m in head] == pytest.approx([0.0, 0.02, 0.04])
     assert boxes['boom/effort'].messages[0].data == pytest.approx(EFFORTS[1])
@@ -449,8 +449,8 @@ class TestPacedLockstep:
             node = make_node(HydraulicActuatorNode, mode=mode, command_source='lockstep')
             for k in range(50):
                 if k % 10 == 0:
-                    node.handle('valve_commands', volts(-5.0, 3.0, 1.0))
-                node.handle('joint_states', joint_state(k * 1e-3, velocity=(0.01 * k, 0.0, 0.0)))
+                    node.receive('valve_commands', volts(-5.0, 3.0, 1.0))
+                node.receive('joint_states', joint_state(k * 1e-3, velocity=(0.01 * k, 0.0, 0.0)))
             answers.append([np.asarray(reply.effort).tobytes() for reply in node.commands_out.messages])
         assert len(answers[0]) == 50
         assert answers[0] == answers[1]
@@ -460,32 +460,32 @@ class TestPacedLockstep:
     ) -> None:
         node = make_node(HydraulicActuatorNode, mode='realtime', command_source='asynchronous')
         for k in range(5):
-            node.handle('joint_states', joint_state(k * 1e-3))
+            node.receive('joint_states', joint_state(k * 1e-3))
         assert len(node.commands_out.messages) == 5
-        node.handle('valve_commands', volts(-5.0, 0.0, 0.0))
+        node.receive('valve_commands', volts(-5.0, 0.0, 0.0))
         assert len(node.commands_out.messages) == 5
         for k in range(5, 12):
-            node.handle('joint_states', joint_state(k * 1e-3))
+            node.receive('joint_states', joint_state(k * 1e-3))
         assert node.exchange.system.oil[0] < 0.0
 
     def test_a_person_who_lets_go_gets_neutral_spools(
         self, make_node: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         node = make_node(HydraulicActuatorNode, mode='realtime', command_source='asynchronous')
-        node.handle('valve_commands', volts(-5.0, 0.0, 0.0))
+        node.receive('valve_commands', volts(-5.0, 0.0, 0.0))
         for k in range(101):
-            node.handle('joint_states', joint_state(k * 1e-3))
+            node.receive('joint_states', joint_state(k * 1e-3))
         opened = node.exchange.system.oil[0]
         now = time.monotonic()
         monkeypatch.setattr(actuator_health.time, 'monotonic', lambda: now + 0.3)
         for k in range(101, 202):
-            node.handle('joint_states', joint_state(k * 1e-3))
+            node.receive('joint_states', joint_state(k * 1e-3))
         assert node.exchange.system.oil[0] == pytest.approx(opened * math.exp(-0.1 / 0.08), rel=0.02)
 
     def test_a_controller_that_is_gone_is_given_up_and_waited_for_when_it_is_back(
         self, paced: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        paced.handle('joint_states', joint_state(0.0))
+        paced.receive('joint_states', joint_state(0.0))
         paced.check_timeouts()
         assert paced.commands_out.messages == []
         now = time.monotonic()
@@ -494,48 +494,48 @@ class TestPacedLockstep:
         assert len(paced.commands_out.messages) == 1
         assert 'spools to neutral' in statuses(paced.diagnostics.publisher.last)['valve_commands'].message
         for k in range(1, 21):
-            paced.handle('joint_states', joint_state(k * 1e-3))
+            paced.receive('joint_states', joint_state(k * 1e-3))
         assert len(paced.commands_out.messages) == 21
-        paced.handle('valve_commands', volts(-5.0, 0.0, 0.0))  # of an instant that has its answer
+        paced.receive('valve_commands', volts(-5.0, 0.0, 0.0))  # of an instant that has its answer
         for k in range(21, 31):
-            paced.handle('joint_states', joint_state(k * 1e-3))
+            paced.receive('joint_states', joint_state(k * 1e-3))
         assert len(paced.commands_out.messages) == 30  # that of 0.03 s waits for its command again
-        paced.handle('valve_commands', volts(-5.0, 0.0, 0.0))
+        paced.receive('valve_commands', volts(-5.0, 0.0, 0.0))
         assert len(paced.commands_out.messages) == 31
         assert not paced.source_lost
 
     def test_a_source_that_was_given_up_and_answers_its_backlog_moves_nothing_with_old_volts(
         self, paced: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        paced.handle('joint_states', joint_state(0.0))
+        paced.receive('joint_states', joint_state(0.0))
         now = time.monotonic()
         monkeypatch.setattr(actuator_health.time, 'monotonic', lambda: now + SOURCE_PATIENCE + 0.1)
         paced.check_timeouts()
         go_on(paced, 1, 45)
         for k in range(4):
-            paced.handle('valve_commands', stamped(0.01 * k, 7.0, 7.0, 7.0))
+            paced.receive('valve_commands', stamped(0.01 * k, 7.0, 7.0, 7.0))
         assert not paced.source_lost
-        paced.handle('joint_states', joint_state(0.046))
+        paced.receive('joint_states', joint_state(0.046))
         assert not paced.exchange.system.oil[::3].any(), 'commands of periods that are over'
-        paced.handle('valve_commands', stamped(0.04, -4.0, 0.0, 0.0))
+        paced.receive('valve_commands', stamped(0.04, -4.0, 0.0, 0.0))
         go_on(paced, 47, 49)
         assert paced.exchange.system.oil[0] < 0.0, 'that of this period holds for the rest of it'
         for k in range(50, 80, 10):
-            paced.handle('joint_states', joint_state(k * 1e-3))
+            paced.receive('joint_states', joint_state(k * 1e-3))
             assert paced.answered == k, 'every instant waits for its own command again'
-            paced.handle('valve_commands', stamped(k * 1e-3, 0.1 * k, 0.0, 0.0))
+            paced.receive('valve_commands', stamped(k * 1e-3, 0.1 * k, 0.0, 0.0))
             assert paced.answered == k + 1
             assert paced._volts[0] == pytest.approx(0.1 * k)
             go_on(paced, k + 1, k + 9)
 
     def test_joint_states_that_went_on_without_an_answer_are_all_taken(self, paced: Any) -> None:
         for k in range(3):  # the dynamics has given this node up, and its controller too
-            paced.handle('joint_states', joint_state(k * 1e-3))
+            paced.receive('joint_states', joint_state(k * 1e-3))
         assert len(paced.commands_out.messages) == 3
         assert paced.restarts == 0
 
     def test_a_gap_of_another_length_starts_the_oil_again(self, paced: Any) -> None:
-        paced.handle('valve_commands', volts(0.0, 0.0, 0.0))
-        paced.handle('joint_states', joint_state(0.0))
-        paced.handle('joint_states', joint_state(0.003))
+        paced.receive('valve_commands', volts(0.0, 0.0, 0.0))
+        paced.receive('joint_states', joint_state(0.0))
+        paced.receive('joint_states', joint_state(0.003))
         assert paced.restarts == 1

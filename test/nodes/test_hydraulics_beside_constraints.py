@@ -42,7 +42,7 @@ def test_a_linkage_follows_the_voltages_of_its_valves(make_node, tmp_path):
     for _ in range(20):
         assert node.advance()
     assert plant.positions == pytest.approx(at_rest, abs=1e-9)
-    node.handle('valve_commands', Float64MultiArray(data=[5.0, -4.0]))
+    node.receive('valve_commands', Float64MultiArray(data=[5.0, -4.0]))
     for _ in range(400):
         assert node.advance()
     boom, swing = (plant.joints.index(name) for name in ('boom_joint', 'swing_joint'))

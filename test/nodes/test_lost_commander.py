@@ -51,7 +51,7 @@ class Robot:
         """Efforts that hold the joints, and `more` on one of them, N m."""
         efforts = self.node.plant.holding_efforts().copy()
         efforts[self.joint] += more
-        self.node.handle('joint_command', JointState(name=list(self.node.plant.joints), effort=efforts.tolist()))
+        self.node.receive('joint_command', JointState(name=list(self.node.plant.joints), effort=efforts.tolist()))
 
     def status(self) -> Any:
         self.node.diagnostics.update(math.inf, 0.0)

@@ -53,10 +53,10 @@ def tell(node: ObjectNode, now: int, only: str = '', offset: float = 0.0) -> Non
             msg = state_message('odom', 'hand')
             place = own.grasp.position + np.array([offset, 0.0, 0.0])
             write_state(msg, HandState(place, own.grasp.rotation, np.zeros(3), np.zeros(3)), now)
-            node.handle(f'{own.grasp.robot}/grasp_states/{own.grasp.hand}', msg)
+            node.receive(f'{own.grasp.robot}/grasp_states/{own.grasp.hand}', msg)
             msg = mobility_message(own.size)
             write_mobility(msg, HandMobility(np.zeros((own.size, own.size)), np.zeros(own.size)), now)
-            node.handle(f'{own.grasp.robot}/grasp_mobility/{own.grasp.hand}', msg)
+            node.receive(f'{own.grasp.robot}/grasp_mobility/{own.grasp.hand}', msg)
 
 
 def test_every_hand_gets_its_wrench_when_all_hands_are_known(make: Any) -> None:
@@ -150,7 +150,7 @@ def test_a_state_that_is_no_number_is_refused_and_counted(make: Any) -> None:
     own = next(iter(node.hands.values()))
     msg = state_message('odom', 'hand')
     msg.pose.pose.position.x = float('nan')
-    node.handle(f'{own.grasp.robot}/grasp_states/{own.grasp.hand}', msg)
+    node.receive(f'{own.grasp.robot}/grasp_states/{own.grasp.hand}', msg)
     assert node.refusals.counts == {'not finite': 1}
     assert own.moved == -1
 
@@ -206,10 +206,10 @@ def test_hands_in_one_place_stop_the_team_and_not_the_node(make: Any, at_once: b
     for own in node.hands.values():
         msg = state_message('odom', 'hand')
         write_state(msg, HandState(np.ones(3), np.eye(3), np.zeros(3), np.zeros(3)), 0 if at_once else STEP)
-        node.handle(f'{own.grasp.robot}/grasp_states/{own.grasp.hand}', msg)
+        node.receive(f'{own.grasp.robot}/grasp_states/{own.grasp.hand}', msg)
         msg = mobility_message()
         write_mobility(msg, FIXED, 0 if at_once else STEP)
-        node.handle(f'{own.grasp.robot}/grasp_mobility/{own.grasp.hand}', msg)
+        node.receive(f'{own.grasp.robot}/grasp_mobility/{own.grasp.hand}', msg)
     assert node.stopped.startswith('plate: ')
     assert node.wrenches_out == {}
     assert node._health().level == ERROR
@@ -228,11 +228,11 @@ def test_no_motion_of_hands_ends_the_node(make: Any, seed: int) -> None:
             place = own.grasp.position + size * random.normal(size=3)
             motion = HandState(place, turn * np.linalg.det(turn), size * random.normal(size=3), random.normal(size=3))
             write_state(msg, motion, k * STEP)
-            node.handle(f'{own.grasp.robot}/grasp_states/{own.grasp.hand}', msg)
+            node.receive(f'{own.grasp.robot}/grasp_states/{own.grasp.hand}', msg)
             root = random.normal(size=(3, 3))
             msg = mobility_message()
             write_mobility(msg, HandMobility(root @ root.T, size * random.normal(size=3)), k * STEP)
-            node.handle(f'{own.grasp.robot}/grasp_mobility/{own.grasp.hand}', msg)
+            node.receive(f'{own.grasp.robot}/grasp_mobility/{own.grasp.hand}', msg)
     if node.stopped:
         assert node.stopped.startswith('plate: ')
     else:

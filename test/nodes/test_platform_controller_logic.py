@@ -77,7 +77,7 @@ def follow(node, start, end, legs=None):
     legs = node.follower.sample().position if legs is None else legs
     kept = [legs]
     for k in range(round(start / PERIOD), round(end / PERIOD)):
-        node.handle('joint_states', states(k * PERIOD, kept[-1]))
+        node.receive('joint_states', states(k * PERIOD, kept[-1]))
         out = node.commands_out.last
         kept.append(np.array(out.position) + PERIOD * np.array(out.velocity))
     return kept
@@ -107,7 +107,7 @@ def test_without_a_target_the_platform_is_held(make):
 def test_a_pose_is_reached_and_held(make):
     node = make()
     legs = follow(node, 0.0, 0.1)[-1]
-    node.handle('platform_pose', pose(0.05, -0.03, 1.82, (0.05, -0.05, 0.1)))
+    node.receive('platform_pose', pose(0.05, -0.03, 1.82, (0.05, -0.05, 0.1)))
     legs = follow(node, 0.1, 2.5, legs)[-1]
     goal = node.follower.reference.target
     assert goal.position == pytest.approx([0.05, -0.03, 1.82])
@@ -138,7 +138,7 @@ def test_velocities_of_points_are_met(make):
     node = make()
     legs = follow(node, 0.0, 0.1)[-1]
     still, moving = (0.0, 0.0, 0.0), (0.1, 0.0, 0.0)
-    node.handle('platform_trajectory', trajectory((0.5, pose(0.02), moving), (1.0, pose(0.07), still)))
+    node.receive('platform_trajectory', trajectory((0.5, pose(0.02), moving), (1.0, pose(0.07), still)))
     follow(node, 0.1, 0.6, legs)
     assert node.follower.reference.motion.twist[0] == pytest.approx(0.1, abs=2e-3)
 
@@ -146,11 +146,11 @@ def test_velocities_of_points_are_met(make):
 def test_a_new_target_takes_over_without_a_jump(make):
     node = make()
     legs = follow(node, 0.0, 0.1)[-1]
-    node.handle('platform_trajectory', trajectory((1.0, pose(0.1))))
+    node.receive('platform_trajectory', trajectory((1.0, pose(0.1))))
     first = follow(node, 0.1, 0.6, legs)
-    node.handle('platform_trajectory', trajectory((1.0, pose(0.0, 0.05))))
+    node.receive('platform_trajectory', trajectory((1.0, pose(0.0, 0.05))))
     second = follow(node, 0.6, 1.0, first[-1])
-    node.handle('platform_pose', pose())
+    node.receive('platform_pose', pose())
     third = follow(node, 1.0, 1.5, second[-1])
     speed = np.abs(np.diff([*first, *second[1:], *third[1:]], axis=0)) / PERIOD
     assert np.abs(np.diff(speed, axis=0)).max() < 0.025
@@ -162,7 +162,7 @@ def test_motors_get_voltages_that_hold_the_platform(make):
     """The holding current of `dyn-nodes check`, 0.929 A at 1.16 ohm."""
     node = make(output='valve_commands')
     legs = node.follower.sample().position
-    node.handle('joint_states', states(0.0, legs))
+    node.receive('joint_states', states(0.0, legs))
     assert node.commands_out.last.layout.dim[0].label == ','.join(f'motor_{k}' for k in range(1, 7))
     assert np.abs(node.commands_out.last.data) == pytest.approx(np.full(6, 1.16 * 0.9289), rel=1e-3)
     node._on_timeout_tick()
@@ -172,9 +172,9 @@ def test_motors_get_voltages_that_hold_the_platform(make):
 def test_a_platform_that_lags_stops_where_it_is_and_says_so(make):
     node = make()
     legs = follow(node, 0.0, 0.1)[-1]
-    node.handle('platform_pose', pose(0.1))
+    node.receive('platform_pose', pose(0.1))
     for k in range(10, 160):
-        node.handle('joint_states', states(k * PERIOD, legs))  # the legs are stuck
+        node.receive('joint_states', states(k * PERIOD, legs))  # the legs are stuck
     assert node.state.startswith('stopped: 2')
     assert node.follower.reference.state == 'holding'
     assert node.follower.reference.motion.pose.position == pytest.approx([0, 0, 1.8], abs=1e-6)
@@ -186,34 +186,34 @@ def test_a_platform_that_lags_stops_where_it_is_and_says_so(make):
 def test_a_platform_that_leaves_its_reference_again_and_again_gets_no_voltage(make):
     node = make(output='valve_commands')
     home = node.follower.sample().position
-    node.handle('joint_states', states(0.0, home))
+    node.receive('joint_states', states(0.0, home))
     for k in range(1, 40):
-        node.handle('joint_states', states(k * PERIOD, home + 0.03 * (k % 2)))  # it jumps to and fro
+        node.receive('joint_states', states(k * PERIOD, home + 0.03 * (k % 2)))  # it jumps to and fro
     assert node.state == 'fault: the platform has left its reference 3 times in 1 s'
     assert list(node.commands_out.last.data) == [0.0] * 6
-    node.handle('joint_states', states(0.5, home))
-    node.handle('platform_pose', pose(0.05))
+    node.receive('joint_states', states(0.5, home))
+    node.receive('platform_pose', pose(0.05))
     assert node.refusals.counts == {'fault': 1}
     assert list(node.commands_out.last.data) == [0.0] * 6
-    node.handle('joint_states', states(0.0, home))  # time goes back
+    node.receive('joint_states', states(0.0, home))  # time goes back
     assert node.state == 'holding'
 
 
 def test_legs_that_no_pose_has_are_a_fault_until_they_are_plausible_again(make):
     node = make(output='valve_commands')
     legs = node.follower.sample().position
-    node.handle('joint_states', states(0.0, legs))
+    node.receive('joint_states', states(0.0, legs))
     broken = legs.copy()
     broken[2] = 3.9
-    node.handle('joint_states', states(PERIOD, broken))
+    node.receive('joint_states', states(PERIOD, broken))
     assert list(node.commands_out.last.data) == [0.0] * 6
     assert node.state.startswith('fault: expected positions of the legs that a pose near the last one has')
     status = platform_status(node)
     assert status.level == 2
     assert status.message.endswith('motors at 0 V')
-    node.handle('platform_pose', pose(0.05))
+    node.receive('platform_pose', pose(0.05))
     assert node.refusals.counts == {'fault': 1}
-    node.handle('joint_states', states(2 * PERIOD, legs))
+    node.receive('joint_states', states(2 * PERIOD, legs))
     assert node.state == 'holding'
     assert np.abs(node.commands_out.last.data).max() > 0.5
 
@@ -221,10 +221,10 @@ def test_legs_that_no_pose_has_are_a_fault_until_they_are_plausible_again(make):
 def test_time_that_goes_back_holds_the_platform(make):
     node = make()
     legs = follow(node, 0.0, 0.1)[-1]
-    node.handle('platform_pose', pose(0.1))
+    node.receive('platform_pose', pose(0.1))
     legs = follow(node, 0.1, 0.4, legs)[-1]
     assert node.state == 'moving'
-    node.handle('joint_states', states(0.0, legs))
+    node.receive('joint_states', states(0.0, legs))
     assert node.state == 'holding'
 
 
@@ -236,7 +236,7 @@ def test_on_a_real_machine_stamps_that_go_back_do_not_play_the_file_again(make, 
     node = make(path=str(path), mode='realtime', partner='external')
     legs = follow(node, 10.0, 11.0)[-1]
     assert node.state == 'holding'
-    node.handle('joint_states', states(10.99 - back, legs))
+    node.receive('joint_states', states(10.99 - back, legs))
     assert node.state_refusals.counts == refused
     assert node.state == 'holding'
     assert np.ptp(follow(node, 11.0 - back, 12.0 - back, legs), axis=0).max() < 1e-6
@@ -247,11 +247,11 @@ def test_on_a_real_machine_stamps_that_go_back_give_a_platform_that_was_given_up
     node = make(output='valve_commands', mode='realtime', partner='external')
     home = node.follower.sample().position
     for k in range(40):
-        node.handle('joint_states', states(10.0 + k * PERIOD, home + 0.03 * (k % 2)))  # it jumps to and fro
+        node.receive('joint_states', states(10.0 + k * PERIOD, home + 0.03 * (k % 2)))  # it jumps to and fro
     fault = 'fault: the platform has left its reference 3 times in 1 s'
     assert node.state == fault
     for k in range(10):
-        node.handle('joint_states', states(10.39 - back + k * PERIOD, home))
+        node.receive('joint_states', states(10.39 - back + k * PERIOD, home))
     assert node.given_up
     assert node.state == fault
     assert list(node.commands_out.last.data) == [0.0] * 6
@@ -295,8 +295,8 @@ def test_a_target_that_makes_no_sense_is_refused_and_nothing_moves(make, callbac
 
 def test_targets_before_the_first_joint_states_are_refused(make):
     node = make()
-    node.handle('platform_pose', pose())
-    node.handle('platform_trajectory', trajectory((1.0, pose())))
+    node.receive('platform_pose', pose())
+    node.receive('platform_trajectory', trajectory((1.0, pose())))
     assert node.refusals.counts == {'no joint_states': 2}
 
 
@@ -318,7 +318,7 @@ def test_limits_change_while_it_runs(make):
     node = make()
     legs = follow(node, 0.0, 0.04)[-1]
     node.set_parameters([Parameter('limits.speed', value=0.05)])
-    node.handle('platform_pose', pose(0.1))
+    node.receive('platform_pose', pose(0.1))
     follow(node, 0.04, 0.8, legs)
     assert np.linalg.norm(node.follower.reference.motion.twist[:3]) == pytest.approx(0.05, rel=1e-2)
     (answer,) = node.set_parameters([Parameter('limits.speed', value=-1.0)])

@@ -31,10 +31,10 @@ class Bench:
     def reach(self, time: float, share: float | None = 0.1) -> tuple[float, float]:
         """Let time go on to an instant, with a report where there is a share of the load; volts of boom and stick."""
         if share is not None:
-            self.node.handle(f'stability/{MEASURES[self.node.watch.task.on.watched].topic}', Float64(data=share))
+            self.node.receive(f'stability/{MEASURES[self.node.watch.task.on.watched].topic}', Float64(data=share))
         msg = JointState(name=list(START), position=list(START.values()), velocity=[0.0] * 3, effort=[0.0] * 3)
         msg.header.stamp = stamp_of(time)
-        self.node.handle('joint_states', msg)
+        self.node.receive('joint_states', msg)
         names = [actuator.name for actuator in self.node.motion.tracker.actuators]
         volts = dict(zip(names, self.sent[-1]))
         return volts['boom'], volts['stick']
@@ -46,7 +46,7 @@ class Bench:
 
     def event(self, kind: str, time: str) -> None:
         status = DiagnosticStatus(name=f'dynamics_node: {kind}', values=[KeyValue(key='time', value=time)])
-        self.node.handle('events', status)
+        self.node.receive('events', status)
 
     def health(self):
         return self.node.watch.health()

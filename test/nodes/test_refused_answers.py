@@ -26,7 +26,7 @@ def node(make_node):
 def answer(node, effort, stamp=None):
     reply = JointState(name=['crank_joint'], effort=[effort])
     reply.header.stamp = stamp_of(node.plant.time if stamp is None else stamp)
-    node.handle('joint_command', reply)
+    node.receive('joint_command', reply)
 
 
 def test_time_goes_on_with_the_joints_held_when_an_effort_is_beyond_its_limit(node):

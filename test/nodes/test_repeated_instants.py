@@ -22,9 +22,9 @@ def test_a_second_answer_to_the_first_instant_is_no_unstamped_command(monkeypatc
     try:
         node.repeat()
         node.plant.advance()
-        node.handle('joint_command', answer)
+        node.receive('joint_command', answer)
         assert sum(node.refusals.counts.values()) == 0
-        node.handle('joint_command', answer)
+        node.receive('joint_command', answer)
         assert node.refusals.counts['stamp'] == 1
     finally:
         node.destroy_node()

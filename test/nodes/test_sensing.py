@@ -89,7 +89,7 @@ class Node:
         self.order.append(topic)
         self.subscriptions[topic], self.handlers[topic] = qos, callback
 
-    def handle(self, topic, msg):
+    def receive(self, topic, msg):
         self.handlers[topic](msg)
 
     def create_service(self, kind, name, callback):
@@ -128,11 +128,11 @@ def make(machine, monkeypatch):
 
 
 def state(sensing, at, positions=POSITIONS, velocity=(0.0, 0.1, 0.2)):
-    sensing.node.handle('joint_states', joint_state(at, positions, velocity=velocity))
+    sensing.node.receive('joint_states', joint_state(at, positions, velocity=velocity))
 
 
 def imu(sensing, at, **fields):
-    sensing.node.handle('imu', imu_message(at, **fields))
+    sensing.node.receive('imu', imu_message(at, **fields))
 
 
 def test_the_imu_is_subscribed_to_first_and_not_at_all_where_it_is_off(make):
@@ -482,7 +482,7 @@ def test_an_imu_beyond_any_machine_is_refused(make, what):
 def test_an_imu_that_does_not_measure_what_is_needed_is_refused(make, what):
     sensing, msg = make(), imu_message(0.0)
     getattr(msg, f'{what}_covariance')[0] = -1.0
-    sensing.node.handle('imu', msg)
+    sensing.node.receive('imu', msg)
     assert sensing.refusals.counts == {'missing quantity': 1}
     assert sensing.monitor.given == []
 
@@ -582,7 +582,7 @@ def test_a_payload_that_nobody_gave_is_named_and_a_warning_on_a_real_machine(mak
     health = sensing.payload_health()
     assert health.level == (OK if simulated else WARN)
     assert '1000 kg of the machine file' in health.text
-    sensing.node.handle('payload', Float64(data=2000.0))
+    sensing.node.receive('payload', Float64(data=2000.0))
     assert (sensing.payload_health().level, sensing.payload_health().text) == (OK, '2000 kg')
     assert make(simulated=simulated, payload=0.0).payload_health().text == '0 kg'
 
@@ -696,9 +696,9 @@ def test_health_of_an_imu_that_is_required(make):
 
 def test_a_payload_of_the_topic_is_checked(make):
     sensing = make()
-    sensing.node.handle('payload', Float64(data=500.0))
+    sensing.node.receive('payload', Float64(data=500.0))
     assert sensing.monitor.payload == 500.0
-    sensing.node.handle('payload', Float64(data=-1.0))
+    sensing.node.receive('payload', Float64(data=-1.0))
     assert sensing.monitor.payload == 500.0
     assert sensing.refusals.counts == {'payload': 1}
 

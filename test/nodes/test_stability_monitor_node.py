@@ -51,14 +51,14 @@ def make_monitor(context):
 
 def stand(node, seconds=0.4, start=0.0, positions=(0.1, 0.7, -1.4)):
     for k in range(round(seconds / 0.01) + 1):
-        node.handle('joint_states', joint_state(start + 0.01 * k, positions))
+        node.receive('joint_states', joint_state(start + 0.01 * k, positions))
 
 
 def test_a_planar_machine_is_watched_as_one_in_space(make_monitor):
     node = make_monitor(machine='log_loader_planar', payload=4000.0)
     for k in range(41):
         posture = joint_state(0.01 * k, (0.6, -1.4), (0.0, 0.0), (0.0, 0.0), ('boom_joint', 'stick_joint'))
-        node.handle('joint_states', posture)
+        node.receive('joint_states', posture)
     loads = {name: own.publisher.last.wrench.force.z for name, own in node.reports.reactions.items()}
     machine = load_machine(find_resource('urdf/log_loader_planar.urdf'), find_resource('config/log_loader_planar.yaml'))
     system = System(machine)
@@ -148,7 +148,7 @@ def test_joint_states_that_make_no_sense_are_refused_and_counted(make_monitor, n
     node = make_monitor()
     stand(node)
     before = node.sensing.received
-    node.handle('joint_states', joint_state(0.5, positions, names=names, velocity=(), effort=()))
+    node.receive('joint_states', joint_state(0.5, positions, names=names, velocity=(), effort=()))
     assert node.sensing.received == before
     assert node.sensing.refusals.counts[kind] == 1
     status = said(node, 'joint_states')
@@ -166,7 +166,7 @@ def test_joint_states_that_make_no_sense_are_refused_and_counted(make_monitor, n
 )
 def test_imu_messages_that_make_no_sense_are_refused(make_monitor, fields, kind):
     node = make_monitor()
-    node.handle('imu', imu_message(0.0, **fields))
+    node.receive('imu', imu_message(0.0, **fields))
     assert node.sensing.refusals.counts[kind] == 1
     assert node.sensing.imu_received == 0
 
@@ -175,11 +175,11 @@ def test_payload_changes_the_margins_and_a_wrong_one_is_refused(make_monitor, ma
     node = make_monitor()
     stand(node)
     loaded = node.reports.margins['net_moment'].publisher.last.data
-    node.handle('payload', Float64(data=0.0))
+    node.receive('payload', Float64(data=0.0))
     stand(node, 0.1, start=0.41)
     assert node.reports.margins['net_moment'].publisher.last.data != pytest.approx(loaded, rel=0.05)
     for wrong in (-1.0, machine.payload.limit + 1.0, np.nan):
-        node.handle('payload', Float64(data=wrong))
+        node.receive('payload', Float64(data=wrong))
     assert node.sensing.refusals.counts['payload'] == 3
     assert node.sensing.monitor.payload == 0.0
 
@@ -340,7 +340,7 @@ def test_in_simulated_time_margins_do_not_depend_on_how_long_the_computer_takes(
     monkeypatch.setattr(sensing, 'SIMULATED_TIMEOUT', 500.0)
     node = make_monitor(state_timeout=0.05, imu_timeout=0.05, use_sim_time=True)
     for k in range(41):
-        node.handle('imu', imu_message(0.01 * k))
+        node.receive('imu', imu_message(0.01 * k))
         stand(node, 0.0, 0.01 * k)
     margin = node.reports.margins['zmp'].publisher
     be_silent(node, 100.0)
@@ -413,16 +413,16 @@ def test_a_base_whose_motion_nobody_measures_is_said_and_what_it_costs(make_moni
     assert values_of(status)['base motion'] == 'not measured'
     assert 'margins are 5 % of their full scale lower while the machine moves' in status.message
     for k in range(60):
-        node.handle('imu', imu_message(0.41 + 0.01 * k))
-        node.handle('joint_states', joint_state(0.41 + 0.01 * k, (0.1, 0.7, -1.4)))
+        node.receive('imu', imu_message(0.41 + 0.01 * k))
+        node.receive('joint_states', joint_state(0.41 + 0.01 * k, (0.1, 0.7, -1.4)))
     assert values_of(said(node, 'imu'))['base motion'] == 'measured'
 
 
 def test_an_imu_whose_stamp_stands_still_is_a_warning_as_the_base_is_predicted(make_monitor):
     node = make_monitor()
     for k in range(60):
-        node.handle('imu', imu_message(min(0.01 * k, 0.3)))
-        node.handle('joint_states', joint_state(0.01 * k, (0.1, 0.7, -1.4)))
+        node.receive('imu', imu_message(min(0.01 * k, 0.3)))
+        node.receive('joint_states', joint_state(0.01 * k, (0.1, 0.7, -1.4)))
     assert not node.sensing.monitor.has_imu
     status = said(node, 'imu')
     assert levels(node)['imu'] == WARN
@@ -433,19 +433,19 @@ def test_joint_states_wait_for_the_imu_of_their_instant(make_monitor):
     node = make_monitor(imu='required')
     sensing, given = node.sensing, node.reports.margins['zmp'].publisher.messages
     for k in range(60):
-        node.handle('imu', imu_message(0.01 * k))
-        node.handle('joint_states', joint_state(0.01 * k, (0.1, 0.7, -1.4)))
+        node.receive('imu', imu_message(0.01 * k))
+        node.receive('joint_states', joint_state(0.01 * k, (0.1, 0.7, -1.4)))
     before, told = sensing.received, len(given)
-    node.handle('joint_states', joint_state(0.60, (0.1, 0.7, -1.4)))
+    node.receive('joint_states', joint_state(0.60, (0.1, 0.7, -1.4)))
     assert sensing.received == before
-    node.handle('imu', imu_message(0.60))
+    node.receive('imu', imu_message(0.60))
     assert sensing.received == before + 1
     assert sensing.monitor.imu_time == sensing.monitor.time == 0.60
-    node.handle('joint_states', joint_state(0.61, (0.1, 0.7, -1.4)))
-    node.handle('joint_states', joint_state(0.62, (0.1, 0.7, -1.4)))
+    node.receive('joint_states', joint_state(0.61, (0.1, 0.7, -1.4)))
+    node.receive('joint_states', joint_state(0.62, (0.1, 0.7, -1.4)))
     assert sensing.received == before + 1
-    node.handle('imu', imu_message(0.615))
-    node.handle('imu', imu_message(0.625))
+    node.receive('imu', imu_message(0.615))
+    node.receive('imu', imu_message(0.625))
     assert sensing.received == before + 3
     assert sensing.monitor.time == 0.62
     assert sensing.monitor.imu_time <= 0.625
@@ -463,14 +463,14 @@ def test_time_that_goes_back_starts_the_filters_again(make_monitor):
 def test_joint_states_that_were_overtaken_are_refused_and_the_monitor_goes_on(make_monitor):
     node = make_monitor()
     for k in range(60):
-        node.handle('imu', imu_message(0.01 * k, (0.005, 0.0, 0.0)))
-        node.handle('joint_states', joint_state(0.01 * k, (0.1, 0.7, -1.4)))
+        node.receive('imu', imu_message(0.01 * k, (0.005, 0.0, 0.0)))
+        node.receive('joint_states', joint_state(0.01 * k, (0.1, 0.7, -1.4)))
     monitor = node.sensing.monitor
     bias = monitor.ground.bias
     assert bias[0] == pytest.approx(0.005, abs=1e-3)
-    node.handle('joint_states', joint_state(0.585, (0.1, 0.7, -1.4)))
-    node.handle('imu', imu_message(0.6, (0.005, 0.0, 0.0)))
-    node.handle('joint_states', joint_state(0.6, (0.1, 0.7, -1.4)))
+    node.receive('joint_states', joint_state(0.585, (0.1, 0.7, -1.4)))
+    node.receive('imu', imu_message(0.6, (0.005, 0.0, 0.0)))
+    node.receive('joint_states', joint_state(0.6, (0.1, 0.7, -1.4)))
     assert node.sensing.refusals.counts == {'out of order': 1}
     assert monitor.settled
     assert monitor.has_imu

@@ -66,11 +66,11 @@ class Robots:
                 point, turn = own.robot.hand_pose(state.q)
                 hand = state_message('odom', 'hand')
                 write_state(hand, HandState(point, turn, here.rate[:3], np.zeros(3)), now)
-                self.node.handle(f'{link.name}/grasp_states/{link.holder.hand}', hand)
+                self.node.receive(f'{link.name}/grasp_states/{link.holder.hand}', hand)
                 msg = JointState(name=list(own.joints), position=state.q[own.places].tolist())
                 msg.velocity, msg.effort = state.u.tolist(), [0.0] * 5
                 msg.header.stamp = stamp_at(now)
-                self.node.handle(f'{link.name}/joint_states', msg)
+                self.node.receive(f'{link.name}/joint_states', msg)
 
     def go(self, seconds: float) -> None:
         for _ in range(round(seconds / PERIOD)):
@@ -86,7 +86,7 @@ class Robots:
     def slip(self, grasp: str, time: float, kind: str = 'slip_off') -> None:
         values = {'time': f'{time:.9f}', 'grasp': grasp}
         text = f'{grasp} slips off'
-        self.node.handle('events', status_message(self.node, kind, Health(WARN, text, values)))
+        self.node.receive('events', status_message(self.node, kind, Health(WARN, text, values)))
 
     def middle(self) -> np.ndarray:
         return self.state.nodes.mean(axis=0)
@@ -179,7 +179,7 @@ def test_a_slip_at_a_time_that_cannot_be_stops_the_carrying_too(make: Any, time:
     robots = Robots(node)
     robots.go(2 * PERIOD)
     details = {'time': time, 'grasp': 'right_end'}
-    node.handle('events', status_message(node, 'slip_off', Health(WARN, 'right_end slips off', details)))
+    node.receive('events', status_message(node, 'slip_off', Health(WARN, 'right_end slips off', details)))
     robots.go(6 * PERIOD)
     assert any(node.carrying.free)
 
@@ -270,21 +270,21 @@ def test_the_object_goes_to_a_goal_from_rest_alone(make: Any) -> None:
     robots = Robots(node)
     goal = PoseStamped()
     goal.pose.position.x, goal.pose.position.y = 0.1, 0.3
-    node.handle('object_goal', goal)
+    node.receive('object_goal', goal)
     assert 'expected a team at rest' in node.refusals.last
     robots.go(0.2)
     goal.header.frame_id = 'base_link'
-    node.handle('object_goal', goal)
+    node.receive('object_goal', goal)
     assert "header.frame_id: expected 'odom'" in node.refusals.last
     goal.header.frame_id = 'odom'
-    node.handle('object_goal', goal)
+    node.receive('object_goal', goal)
     assert node.goals == 1
     robots.go(0.1)
-    node.handle('object_goal', goal)
+    node.receive('object_goal', goal)
     assert node.refusals.last == 'object_goal: expected a team at rest, found: carrying'
     robots.go(node.carrying.plan.ends - node.time + 0.5)
     assert robots.middle()[:2] == pytest.approx((0.1, 0.3), abs=1e-3)
-    node.handle('object_goal', goal)
+    node.receive('object_goal', goal)
     assert 'expected another pose than the one at the start' in node.refusals.last
 
 
@@ -329,10 +329,10 @@ def test_time_that_goes_back_begins_the_path_again(make: Any) -> None:
 def test_states_that_are_no_numbers_are_refused_and_counted(make: Any) -> None:
     node = make()
     msg = JointState(name=list(node.links[0].holder.joints), position=[float('nan')] * 5, velocity=[0.0] * 5)
-    node.handle(f'{node.links[0].name}/joint_states', msg)
+    node.receive(f'{node.links[0].name}/joint_states', msg)
     hand = state_message('odom', 'hand')
     hand.pose.pose.position.x = float('inf')
-    node.handle(f'{node.links[1].name}/grasp_states/{node.links[1].holder.hand}', hand)
+    node.receive(f'{node.links[1].name}/grasp_states/{node.links[1].holder.hand}', hand)
     assert node.state_refusals.counts == {'not finite': 2}
     assert 'left/grasp_states' not in node.state_refusals.last
     assert all(link.instant == -1 for link in node.links)

@@ -67,14 +67,14 @@ def test_node_launch_file_and_law_are_equally_careful():
 
 def stand(node, positions, seconds=0.3, start=0.0):
     for k in range(round(seconds / 0.01) + 1):
-        node.handle('joint_states', joint_state(start + 0.01 * k, positions))
+        node.receive('joint_states', joint_state(start + 0.01 * k, positions))
 
 
 def push(node, volts, count=60):
     """Hold the levers, as long as it takes the outputs to get there."""
     for _ in range(count):
         node.decided_at = (node.sensing.stamp or 0) / NANO - 0.02
-        node.handle(f'{node.channel.topic}_in', Float64MultiArray(data=list(volts)))
+        node.receive(f'{node.channel.topic}_in', Float64MultiArray(data=list(volts)))
     return node.commands_out.last.data
 
 
@@ -110,7 +110,7 @@ def test_a_planar_machine_is_governed_as_one_in_space(make_governor):
     node = make_governor(machine='log_loader_planar', payload=5000.0, **exact)
     joints = ['boom_joint', 'stick_joint']
     for k in range(31):
-        node.handle('joint_states', joint_state(0.01 * k, (0.6, -1.4), (0.0, 0.0), (0.0, 0.0), joints))
+        node.receive('joint_states', joint_state(0.01 * k, (0.6, -1.4), (0.0, 0.0), (0.0, 0.0), joints))
     assert abs(push(node, OUT[:2])[0]) < 0.3 * abs(OUT[0])
     assert level(node)[0] == WARN
     assert level(node)[1].startswith('holding back boom, stick (')
@@ -173,7 +173,7 @@ def test_on_ground_that_is_no_ground_nothing_is_let_through_and_the_status_says_
 def test_commands_that_make_no_sense_are_refused(make_governor, data):
     node = make_governor()
     stand(node, CLOSE)
-    node.handle(f'{node.channel.topic}_in', Float64MultiArray(data=data))
+    node.receive(f'{node.channel.topic}_in', Float64MultiArray(data=data))
     assert node.commands_out.messages == []
     assert sum(node.refusals.counts.values()) == 1
     assert level(node)[0] == WARN
@@ -189,7 +189,7 @@ def test_stale_joint_states_and_silent_levers_lead_to_neutral(make_governor):
     node = make_governor(payload=0.0)
     stand(node, CLOSE)
     node.decided_at = node.sensing.stamp / NANO - 0.1
-    node.handle(f'{node.channel.topic}_in', Float64MultiArray(data=[-3.0, 0.0, 0.0]))
+    node.receive(f'{node.channel.topic}_in', Float64MultiArray(data=[-3.0, 0.0, 0.0]))
     assert node.commands_out.last.data[0] < -1.0
     node.heard = node.sensing.heard = time.monotonic() - 9.1
     watch(node, 20)
@@ -229,8 +229,8 @@ def test_an_imu_that_goes_takes_the_slope_with_it_and_nothing_passes_until_it_is
     def live(start, seconds, with_imu):
         for k in range(round(seconds / 0.01)):
             if with_imu:
-                node.handle('imu', imu_at(start + 0.01 * k, 0.08))
-            node.handle('joint_states', joint_state(start + 0.01 * k, CLOSE))
+                node.receive('imu', imu_at(start + 0.01 * k, 0.08))
+            node.receive('joint_states', joint_state(start + 0.01 * k, CLOSE))
 
     live(0.0, 0.5, True)
     assert push(node, [-2.0, 0.0, 0.0])[0] == pytest.approx(-2.0)
@@ -298,8 +298,8 @@ def test_the_default_of_a_message_is_no_orientation(make_governor):
     for k in range(400):
         imu = imu_at(0.01 * k, 0.08)
         imu.orientation.y, imu.orientation.w = 0.0, 1.0
-        node.handle('imu', imu)
-        node.handle('joint_states', joint_state(0.01 * k, CLOSE))
+        node.receive('imu', imu)
+        node.receive('joint_states', joint_state(0.01 * k, CLOSE))
     assert node.sensing.monitor.up == pytest.approx(up, abs=1e-3)
 
 
@@ -379,7 +379,7 @@ class Driven:
 
     def measure(self, at):
         """Joint states of a time of the wall clock come, s."""
-        self.node.handle('joint_states', joint_state(at - self.origin, CLOSE))
+        self.node.receive('joint_states', joint_state(at - self.origin, CLOSE))
 
 
 def test_after_late_joint_states_it_decides_at_once_on_levers_that_come_seldom(make_governor, monkeypatch):
@@ -503,7 +503,7 @@ def test_regular_joint_states_that_are_older_than_the_delay_lead_to_neutral_and_
     monkeypatch.setattr(node, 'get_clock', lambda: wall)
     for _ in range(80):
         now[0] += 0.01
-        node.handle('joint_states', joint_state(1.7e9 + now[0] - age, CLOSE))
+        node.receive('joint_states', joint_state(1.7e9 + now[0] - age, CLOSE))
         command(node, -3.0 if node.received > 20 else 0.0, 0.0, 0.0)
         given.append(node.commands_out.last.data[0] if node.commands_out.messages else 0.0)
     if text:
@@ -526,7 +526,7 @@ def test_a_payload_that_nobody_gave_is_anything_from_nothing_on_to_the_error_bey
     node.update_diagnostics()
     status = statuses(node.diagnostics.publisher.last)['payload']
     assert status.message.startswith(f'payload assumed, 0 to {1.2 * rated:.0f} kg: none on payload')
-    node.handle('payload', message('std_msgs/msg/Float64')(data=0.0))
+    node.receive('payload', message('std_msgs/msg/Float64')(data=0.0))
     push(node, [0.0, 0.0, 0.0], 1)
     assert node.stops.payload_bounds is None
     assert make_governor(payload=1000.0).sensing.assumes_payload is False
@@ -546,31 +546,31 @@ def test_in_lockstep_a_command_keeps_its_instant_after_one_was_refused(make_gove
         msg = volts_message(node.governor.names)
         msg.data = volts
         stamp_volts(msg, round(0.01 * k * NANO))
-        node.handle(f'{node.channel.topic}_in', msg)
+        node.receive(f'{node.channel.topic}_in', msg)
 
-    node.handle('joint_states', joint_state(0.0, CLOSE))
+    node.receive('joint_states', joint_state(0.0, CLOSE))
     send(0, [np.nan, 0.0, 0.0])
-    node.handle('joint_states', joint_state(0.01, CLOSE))
+    node.receive('joint_states', joint_state(0.01, CLOSE))
     send(1, [-1.0, 0.0, 0.0])
     assert len(node.commands_out.messages) == 1
     send(2, [-1.0, 0.0, 0.0])
     assert len(node.commands_out.messages) == 1, 'its joint states have not come'
-    node.handle('joint_states', joint_state(0.02, CLOSE))
+    node.receive('joint_states', joint_state(0.02, CLOSE))
     assert len(node.commands_out.messages) == 2
 
 
 def test_in_lockstep_commands_of_instants_after_a_reset_do_not_wait_for_those_of_before(make_governor):
     node = make_governor(mode='lockstep', payload=0.0, exchange_period=0.01, command_period=0.01)
     for k in (0, 1):
-        node.handle('joint_states', joint_state(0.01 * k, CLOSE))
-    node.handle('joint_states', joint_state(0.0, CLOSE))  # the dynamics was reset while the controller computes
+        node.receive('joint_states', joint_state(0.01 * k, CLOSE))
+    node.receive('joint_states', joint_state(0.0, CLOSE))  # the dynamics was reset while the controller computes
     for k in (0, 1, 0):
         msg = volts_message(node.governor.names)
         msg.data = [-1.0, 0.0, 0.0]
         stamp_volts(msg, round(0.01 * k * NANO))
-        node.handle(f'{node.channel.topic}_in', msg)
+        node.receive(f'{node.channel.topic}_in', msg)
     assert [stamp_of_volts(msg) for msg in node.commands_out.messages] == [0, 0]
-    node.handle('joint_states', joint_state(0.01, CLOSE))
+    node.receive('joint_states', joint_state(0.01, CLOSE))
     assert len(node.commands_out.messages) == 2, 'nothing of before the reset is left'
 
 
@@ -582,16 +582,16 @@ def test_a_required_imu_that_is_missing_keeps_the_valves_at_neutral(make_governo
 
 def test_in_lockstep_every_command_waits_for_its_instant_and_gets_one_answer(make_governor):
     node = make_governor(mode='lockstep', payload=0.0, exchange_period=0.001, command_period=0.01)
-    node.handle(f'{node.channel.topic}_in', Float64MultiArray(data=[-1.0, 0.0, 0.0]))
+    node.receive(f'{node.channel.topic}_in', Float64MultiArray(data=[-1.0, 0.0, 0.0]))
     assert node.commands_out.messages == []
     for k in range(11):
-        node.handle('joint_states', joint_state(0.001 * k, CLOSE))
+        node.receive('joint_states', joint_state(0.001 * k, CLOSE))
     assert len(node.commands_out.messages) == 1  # instants 0 and 0.01 have come, one command has
-    node.handle(f'{node.channel.topic}_in', Float64MultiArray(data=[-1.0, 0.0, 0.0]))
+    node.receive(f'{node.channel.topic}_in', Float64MultiArray(data=[-1.0, 0.0, 0.0]))
     assert len(node.commands_out.messages) == 2
-    node.handle(f'{node.channel.topic}_in', Float64MultiArray(data=[-1.0, 0.0, 0.0]))
+    node.receive(f'{node.channel.topic}_in', Float64MultiArray(data=[-1.0, 0.0, 0.0]))
     assert len(node.commands_out.messages) == 2
-    node.handle('joint_states', joint_state(0.0, CLOSE))  # time went back
+    node.receive('joint_states', joint_state(0.0, CLOSE))  # time went back
     assert len(node.commands_out.messages) == 3
     first = node.commands_out.last.data[0]
     assert first == pytest.approx(-0.15)  # from neutral again, at 15 V/s
@@ -607,11 +607,11 @@ def test_in_lockstep_it_does_not_matter_whether_imu_or_joint_states_of_an_instan
             imu.header.stamp = joint_state(0.01 * k, CLOSE).header.stamp
             imu.orientation.w, imu.linear_acceleration.z = 1.0, 9.81
             imu.angular_velocity.y = 0.02 * np.sin(0.5 * k)  # it rocks
-            takes = [lambda imu=imu: node.handle('imu', imu)]
-            takes.append(lambda k=k: node.handle('joint_states', joint_state(0.01 * k, CLOSE)))
+            takes = [lambda imu=imu: node.receive('imu', imu)]
+            takes.append(lambda k=k: node.receive('joint_states', joint_state(0.01 * k, CLOSE)))
             for take in takes if imu_first else takes[::-1]:
                 take()
-            node.handle(f'{node.channel.topic}_in', Float64MultiArray(data=[-1.0, -2.0, 0.0]))
+            node.receive(f'{node.channel.topic}_in', Float64MultiArray(data=[-1.0, -2.0, 0.0]))
         assert node.sensing.imu_received == 29
         return node.verdict, node.sensing.monitor.balance().margins['zmp'].value
 
@@ -628,22 +628,22 @@ def test_in_lockstep_the_slope_is_known_after_a_reset_whose_imu_was_late(make_go
 
     def tilted(at):
         force = (-9.81 * np.sin(2.0 * half), 0.0, 9.81 * np.cos(2.0 * half))
-        node.handle('imu', imu_message(at, force=force, orientation=(0.0, np.sin(half), 0.0, np.cos(half))))
+        node.receive('imu', imu_message(at, force=force, orientation=(0.0, np.sin(half), 0.0, np.cos(half))))
 
     for k in range(30):
         tilted(0.01 * k)
-        node.handle('joint_states', joint_state(0.01 * k, CLOSE))
-    node.handle('joint_states', joint_state(0.0, CLOSE))
+        node.receive('joint_states', joint_state(0.01 * k, CLOSE))
+    node.receive('joint_states', joint_state(0.0, CLOSE))
     tilted(0.3)  # of before the reset
     for k in range(30):
         tilted(0.01 * k)
-        node.handle('joint_states', joint_state(0.01 * (k + 1), CLOSE))
+        node.receive('joint_states', joint_state(0.01 * (k + 1), CLOSE))
     assert node.sensing.monitor.has_imu
     assert node.sensing.monitor.up == pytest.approx([-np.sin(2.0 * half), 0.0, np.cos(2.0 * half)], abs=1e-6)
 
 
 def command(node, *volts):
-    node.handle(f'{node.channel.topic}_in', Float64MultiArray(data=[float(value) for value in volts]))
+    node.receive(f'{node.channel.topic}_in', Float64MultiArray(data=[float(value) for value in volts]))
     return list(node.commands_out.last.data)
 
 
@@ -728,7 +728,7 @@ def test_after_silence_the_first_command_counts_from_the_outputs_before_it(make_
 
 def test_in_lockstep_the_watch_sends_nothing(make_governor):
     node = make_governor(mode='lockstep', payload=0.0, exchange_period=0.001, command_period=0.01)
-    node.handle('joint_states', joint_state(0.0, CLOSE))
+    node.receive('joint_states', joint_state(0.0, CLOSE))
     command(node, -1.0, 0.0, 0.0)
     node.heard = node.sensing.heard = -1e9
     node.check_timeouts()
@@ -739,20 +739,20 @@ def test_in_lockstep_the_watch_sends_nothing(make_governor):
 def test_in_lockstep_an_instant_that_is_repeated_asks_for_no_second_answer(make_governor):
     node = make_governor(mode='lockstep', payload=0.0, exchange_period=0.001, command_period=0.01)
     for time_ in (0.0, 0.0, 0.0, 0.005, 0.01, 0.01):
-        node.handle('joint_states', joint_state(time_, CLOSE))
+        node.receive('joint_states', joint_state(time_, CLOSE))
     for _ in range(4):
-        node.handle(f'{node.channel.topic}_in', Float64MultiArray(data=[-1.0, 0.0, 0.0]))
+        node.receive(f'{node.channel.topic}_in', Float64MultiArray(data=[-1.0, 0.0, 0.0]))
     assert len(node.commands_out.messages) == 2
 
 
 def test_in_lockstep_commands_far_ahead_are_dropped_the_oldest_first(make_governor):
     node = make_governor(mode='lockstep', payload=0.0, exchange_period=0.001, command_period=0.01, rate=100.0)
     for k in range(MOST_WAITING + 1):
-        node.handle(f'{node.channel.topic}_in', Float64MultiArray(data=[0.0, 0.0, -1.0 if k == 1 else 1.0]))
+        node.receive(f'{node.channel.topic}_in', Float64MultiArray(data=[0.0, 0.0, -1.0 if k == 1 else 1.0]))
     assert len(node.waiting) == MOST_WAITING
-    node.handle('joint_states', joint_state(0.0, CLOSE))
+    node.receive('joint_states', joint_state(0.0, CLOSE))
     assert node.commands_out.messages == [], 'the command of the first instant has been dropped'
-    node.handle('joint_states', joint_state(0.01, CLOSE))
+    node.receive('joint_states', joint_state(0.01, CLOSE))
     assert [list(msg.data) for msg in node.commands_out.messages] == [[0.0, 0.0, -1.0]]
 
 
@@ -775,8 +775,8 @@ def test_before_the_filters_have_settled_the_valves_stay_at_neutral(make_governo
 def test_in_lockstep_what_is_held_back_is_shown_at_the_simulated_time(make_governor):
     node = make_governor(mode='lockstep', exchange_period=0.01, command_period=0.01)
     for k in range(40):
-        node.handle(f'{node.channel.topic}_in', Float64MultiArray(data=OUT))
-        node.handle('joint_states', joint_state(0.01 * k, FAR))
+        node.receive(f'{node.channel.topic}_in', Float64MultiArray(data=OUT))
+        node.receive('joint_states', joint_state(0.01 * k, FAR))
     assert len(node.commands_out.messages) == 40
     assert 0.0 <= node.verdict.scale < 1.0
     found, text = level(node)
@@ -825,8 +825,8 @@ def test_on_a_slope_less_is_left(make_governor):
 def test_in_lockstep_the_output_follows_its_rate_over_simulated_time(make_governor):
     node = make_governor(mode='lockstep', payload=0.0, exchange_period=0.01, command_period=0.01)
     for k in range(5):
-        node.handle(f'{node.channel.topic}_in', Float64MultiArray(data=[-5.0, 0.0, 0.0]))
-        node.handle('joint_states', joint_state(0.01 * k, CLOSE))
+        node.receive(f'{node.channel.topic}_in', Float64MultiArray(data=[-5.0, 0.0, 0.0]))
+        node.receive('joint_states', joint_state(0.01 * k, CLOSE))
     assert [sent.data[0] for sent in node.commands_out.messages] == pytest.approx([-0.15, -0.3, -0.45, -0.6, -0.75])
 
 
@@ -875,7 +875,7 @@ def test_efforts_pass_as_they_are_where_there_is_room(make_governor):
     wanted = np.add(weight_of(node), [100.0, -200.0, 10.0])
     for _ in range(20):
         node.decided_at = (node.sensing.stamp or 0) / NANO - 0.02
-        node.handle(f'{node.channel.topic}_in', efforts(wanted))
+        node.receive(f'{node.channel.topic}_in', efforts(wanted))
     assert list(node.commands_out.last.name) == ARM
     np.testing.assert_allclose(node.commands_out.last.effort, wanted, rtol=1e-6, atol=1.0)
     assert level(node)[0] == OK
@@ -887,7 +887,7 @@ def test_efforts_that_would_tip_the_machine_are_held_back_and_the_arm_is_carried
     held = weight_of(node)
     for _ in range(60):
         node.decided_at = (node.sensing.stamp or 0) / NANO - 0.02
-        node.handle(f'{node.channel.topic}_in', efforts(np.add(held, [0.0, -4e5, 1e5])))
+        node.receive(f'{node.channel.topic}_in', efforts(np.add(held, [0.0, -4e5, 1e5])))
     given = np.array(node.commands_out.last.effort)
     assert given[1] > 0.6 * held[1]
     assert level(node)[0] == WARN
@@ -896,10 +896,10 @@ def test_efforts_that_would_tip_the_machine_are_held_back_and_the_arm_is_carried
 
 def test_efforts_wait_for_no_neutral_but_for_the_machine(make_governor):
     node = make_governor(output='joint_command', payload=0.0, fresh=True)
-    node.handle(f'{node.channel.topic}_in', efforts([0.0, 1e5, 2e4]))
+    node.receive(f'{node.channel.topic}_in', efforts([0.0, 1e5, 2e4]))
     assert node.commands_out.messages == [], 'nothing is known of the weight'
     stand(node, CLOSE)
-    node.handle(f'{node.channel.topic}_in', efforts(weight_of(node)))
+    node.receive(f'{node.channel.topic}_in', efforts(weight_of(node)))
     assert len(node.commands_out.messages) >= 1
     assert not node.waits
 
@@ -917,7 +917,7 @@ def test_efforts_that_make_no_sense_are_refused(make_governor, message_of, reaso
     node = make_governor(output='joint_command', payload=0.0)
     stand(node, CLOSE)
     before = len(node.commands_out.messages)
-    node.handle(f'{node.channel.topic}_in', message_of())
+    node.receive(f'{node.channel.topic}_in', message_of())
     assert len(node.commands_out.messages) == before
     assert reason in node.refusals.last
 
@@ -926,7 +926,7 @@ def test_silent_efforts_are_followed_by_those_that_carry_the_weight(make_governo
     node = make_governor(output='joint_command', payload=1000.0, command_timeout=0.05)
     stand(node, CLOSE)
     held = weight_of(node)
-    node.handle(f'{node.channel.topic}_in', efforts(held))
+    node.receive(f'{node.channel.topic}_in', efforts(held))
     time.sleep(0.06)
     watch(node, 20)
     np.testing.assert_allclose(node.commands_out.last.effort, held, rtol=0.02, atol=500.0)
@@ -950,9 +950,9 @@ class Arm:
             plant, node = self.plant, self.node
             msg = joint_state(plant.time, plant.positions)
             msg.velocity = plant.velocities.tolist()
-            node.handle('joint_states', msg)
+            node.receive('joint_states', msg)
             if command is not None:
-                node.handle(f'{node.channel.topic}_in', efforts(command()))
+                node.receive(f'{node.channel.topic}_in', efforts(command()))
             if node.commands_out.messages:
                 plant.set_efforts(np.array(node.commands_out.last.effort))
             else:
@@ -979,7 +979,7 @@ def test_an_arm_whose_controller_has_gone_is_braked_and_stays_by_what_is_measure
 def test_efforts_end_where_nothing_is_measured_any_more_and_the_model_rests(make_governor):
     node = make_governor(output='joint_command', payload=1000.0, state_timeout=0.05)
     stand(node, CLOSE)
-    node.handle(f'{node.channel.topic}_in', efforts(weight_of(node)))
+    node.receive(f'{node.channel.topic}_in', efforts(weight_of(node)))
     time.sleep(0.06)
     watch(node, 4)
     assert level(node)[1].endswith('joints are braked')
@@ -989,7 +989,7 @@ def test_efforts_end_where_nothing_is_measured_any_more_and_the_model_rests(make
     assert len(node.commands_out.messages) == given
     assert level(node)[1].endswith('no efforts, the drives hold the joints')
     stand(node, CLOSE, start=1.0)
-    node.handle(f'{node.channel.topic}_in', efforts(weight_of(node)))
+    node.receive(f'{node.channel.topic}_in', efforts(weight_of(node)))
     assert len(node.commands_out.messages) > given
 
 
@@ -997,8 +997,8 @@ def test_in_lockstep_every_exchange_gets_its_efforts(make_governor):
     node = make_governor(output='joint_command', mode='lockstep', payload=0.0, exchange_period=0.005)
     for k in range(6):
         at = 0.005 * k
-        node.handle('joint_states', joint_state(at, CLOSE))
-        node.handle(f'{node.channel.topic}_in', efforts([0.0, 1.2e5, 2e4], at))
+        node.receive('joint_states', joint_state(at, CLOSE))
+        node.receive(f'{node.channel.topic}_in', efforts([0.0, 1.2e5, 2e4], at))
     stamps = [msg.header.stamp.sec * NANO + msg.header.stamp.nanosec for msg in node.commands_out.messages]
     assert stamps == [round(0.005 * k * NANO) for k in range(6)]
 

@@ -43,16 +43,16 @@ def state(time: float, position: Any = (0.0,) * 4, velocity: Any = (0.0,) * 4, e
 def play(node: Any, start: float, end: float, speed: float = 0.0) -> None:
     """Feed joint states of wheels that turn evenly from time 0 on."""
     for k in range(round(start / PERIOD), round(end / PERIOD)):
-        node.handle('joint_states', state(k * PERIOD, (speed * k * PERIOD,) * 4, (speed,) * 4))
+        node.receive('joint_states', state(k * PERIOD, (speed * k * PERIOD,) * 4, (speed,) * 4))
 
 
 def roll(node: Any, start: float, end: float) -> None:
     """Feed joint states of wheels that do at once as they are told."""
     if start == 0.0:
-        node.handle('joint_states', state(0.0))
+        node.receive('joint_states', state(0.0))
     for k in range(max(1, round(start / PERIOD)), round(end / PERIOD)):
         reference = node.motion.reference
-        node.handle('joint_states', state(k * PERIOD, node.motion._turns, reference.wheel_speeds))
+        node.receive('joint_states', state(k * PERIOD, node.motion._turns, reference.wheel_speeds))
 
 
 def twist(vx: float = 0.0, vy: float = 0.0, wz: float = 0.0, stamp: float = 0.0) -> Any:
@@ -82,7 +82,7 @@ class TestDriving:
     def test_an_instant_that_is_asked_for_again_gets_the_same_answer(self, make: Any) -> None:
         node = make()
         play(node, 0.0, 0.02)
-        node.handle('joint_states', state(0.018))
+        node.receive('joint_states', state(0.018))
         first, second = node.commands_out.messages[-2:]
         assert first.header.stamp == second.header.stamp
         assert list(first.effort) == list(second.effort)
@@ -91,7 +91,7 @@ class TestDriving:
     def test_cmd_vel_drives_all_wheels_ahead(self, make: Any) -> None:
         node = make()
         play(node, 0.0, 0.1)
-        node.handle('cmd_vel', twist(vx=0.5))
+        node.receive('cmd_vel', twist(vx=0.5))
         play(node, 0.1, 0.11)
         assert min(node.commands_out.last.effort) > 0.5
         assert node.state == DRIVING
@@ -101,13 +101,13 @@ class TestDriving:
         play(node, 0.0, 0.01)
         msg = Twist()
         msg.linear.y = 0.2
-        node.handle('cmd_vel', msg)
+        node.receive('cmd_vel', msg)
         assert node.wanted.tolist() == [0.0, 0.2, 0.0]
 
     def test_a_silent_cmd_vel_ends_in_a_hold_and_is_counted_once(self, make: Any) -> None:
         node = make(cmd_vel_timeout=0.2)
         roll(node, 0.0, 0.02)
-        node.handle('cmd_vel', twist(vx=0.1))
+        node.receive('cmd_vel', twist(vx=0.1))
         roll(node, 0.02, 0.2)
         assert node.motion.drive.twist[0] == pytest.approx(0.1)
         roll(node, 0.2, 0.24)
@@ -120,7 +120,7 @@ class TestDriving:
     def test_velocities_and_their_positions_are_given_on_request(self, make: Any) -> None:
         node = make(output='velocity')
         roll(node, 0.0, 0.02)
-        node.handle('cmd_vel', twist(vx=0.1))
+        node.receive('cmd_vel', twist(vx=0.1))
         roll(node, 0.02, 0.5)
         last = node.commands_out.last
         assert list(last.effort) == []
@@ -132,7 +132,7 @@ class TestDriving:
         node = make()
         play(node, 0.0, 0.5, speed=3.0)
         assert node.motion.odometry.pose[0] == pytest.approx(0.3 * 0.498)
-        node.handle('joint_states', state(0.0))
+        node.receive('joint_states', state(0.0))
         assert node.motion.odometry.pose.tolist() == [0.0, 0.0, 0.0]
 
     def test_speeds_can_be_limited_while_it_runs(self, make: Any) -> None:
@@ -142,7 +142,7 @@ class TestDriving:
             [Parameter('limits.linear_speed', value=0.2), Parameter('limits.linear_speed', value=-1.0)]
         )
         assert [result.successful for result in results] == [True, False]
-        node.handle('cmd_vel', twist(vx=0.5))
+        node.receive('cmd_vel', twist(vx=0.5))
         roll(node, 0.01, 0.45)
         assert node.motion.drive.twist[0] == pytest.approx(0.2)
 
@@ -178,7 +178,7 @@ class TestOdometry:
     def test_slip_is_told_by_wheel_and_warned_of(self, make: Any) -> None:
         node = make(slip_warning=0.05)
         play(node, 0.0, 0.05)
-        node.handle('joint_states', state(0.05, velocity=(8.0, 0.0, 0.0, 0.0)))
+        node.receive('joint_states', state(0.05, velocity=(8.0, 0.0, 0.0, 0.0)))
         assert node.slip_out.messages
         status = health(node)['wheels']
         assert level(status) == 1
@@ -196,28 +196,28 @@ class TestRefusals:
     def test_numbers_that_are_not_finite_are_refused_counted_and_change_nothing(self, make: Any, bad: float) -> None:
         node = make()
         play(node, 0.0, 0.01)
-        node.handle('cmd_vel', twist(vx=0.1))
-        node.handle('cmd_vel', twist(vx=0.1, vy=bad))
+        node.receive('cmd_vel', twist(vx=0.1))
+        node.receive('cmd_vel', twist(vx=0.1, vy=bad))
         assert node.wanted.tolist() == [0.1, 0.0, 0.0]
         assert values_of(health(node)['cmd_vel'])['refused: not finite'] == '1'
 
     def test_a_stamp_that_is_too_old_is_refused(self, make: Any) -> None:
         node = make()
         play(node, 0.0, 1.0)
-        node.handle('cmd_vel', twist(vx=0.1, stamp=0.3))
+        node.receive('cmd_vel', twist(vx=0.1, stamp=0.3))
         assert node.refusals.counts['too old'] == 1
-        node.handle('cmd_vel', twist(vx=0.1, stamp=0.9))
+        node.receive('cmd_vel', twist(vx=0.1, stamp=0.9))
         assert node.twists == 1
 
     def test_nothing_is_taken_before_the_first_joint_states(self, make: Any) -> None:
         node = make()
-        node.handle('cmd_vel', twist(vx=0.1))
+        node.receive('cmd_vel', twist(vx=0.1))
         assert node.refusals.counts['no joint_states'] == 1
 
     def test_what_wheels_cannot_do_is_named_and_counted_once(self, make: Any) -> None:
         node = make(machine='agv_mecanum')
         play(node, 0.0, 0.01)
-        node.handle('cmd_vel', twist(vx=5.0))
+        node.receive('cmd_vel', twist(vx=5.0))
         play(node, 0.01, 0.1)
         status = health(node)['cmd_vel']
         assert level(status) == 1
@@ -226,14 +226,14 @@ class TestRefusals:
 
     def test_joint_states_with_a_missing_wheel_are_refused(self, make: Any) -> None:
         node = make()
-        node.handle('joint_states', joint_state(0.0, (0.0,), (0.0,), (0.0,), WHEELS[:1]))
+        node.receive('joint_states', joint_state(0.0, (0.0,), (0.0,), (0.0,), WHEELS[:1]))
         assert node.state_refusals.counts['missing joint'] == 1
         assert node.sent == 0
 
     def test_a_trajectory_for_a_vehicle_without_an_arm_is_refused(self, make: Any) -> None:
         node = make()
         play(node, 0.0, 0.01)
-        node.handle('joint_trajectory', JointTrajectory(joint_names=['elbow'], points=[Point(positions=[1.0])]))
+        node.receive('joint_trajectory', JointTrajectory(joint_names=['elbow'], points=[Point(positions=[1.0])]))
         assert node.refusals.counts['joint_trajectory'] == 1
 
     def test_a_machine_that_does_not_roll_is_refused_in_one_line(self, make: Any) -> None:
@@ -251,7 +251,7 @@ class TestSilence:
     ) -> None:
         node = make(mode='realtime', partner='external')
         roll(node, 0.0, 0.02)
-        node.handle('cmd_vel', twist(vx=0.3))
+        node.receive('cmd_vel', twist(vx=0.3))
         roll(node, 0.02, 0.1)
         sent = node.sent
         later = time.monotonic() + 10.0
@@ -259,23 +259,23 @@ class TestSilence:
         node.check_timeouts()
         assert node.silent
         assert level(health(node)['joint_states']) == 2
-        node.handle('cmd_vel', twist(vx=0.3))
+        node.receive('cmd_vel', twist(vx=0.3))
         assert (node.sent, node.twists) == (sent, 1)
         # back, after a jump in time: it takes up what the wheels do, and comes to rest from there
-        node.handle('joint_states', state(10.0, velocity=(2.0,) * 4))
+        node.receive('joint_states', state(10.0, velocity=(2.0,) * 4))
         assert not node.silent
         assert not node.wanted.any()
         assert node.motion.drive.twist[0] == pytest.approx(0.2)
-        node.handle('joint_states', state(10.05, (0.1,) * 4, velocity=(2.0,) * 4))
+        node.receive('joint_states', state(10.05, (0.1,) * 4, velocity=(2.0,) * 4))
         assert 0.1 < node.motion.drive.twist[0] < 0.16
 
     def test_a_clock_that_is_set_back_neither_moves_the_odometry_nor_the_vehicle(self, make: Any) -> None:
         node = make(mode='realtime', partner='external')
         roll(node, 0.0, 0.02)
-        node.handle('cmd_vel', twist(vx=0.3))
+        node.receive('cmd_vel', twist(vx=0.3))
         roll(node, 0.02, 0.5)
         before = node.motion.odometry.pose.copy()
-        node.handle('joint_states', state(0.0))
+        node.receive('joint_states', state(0.0))
         assert not node.wanted.any()
         assert node.motion.odometry.pose == pytest.approx(before)
         assert node.state == 'holding'
@@ -294,11 +294,11 @@ class TestArm:
 
         def feed(k: int) -> None:
             positions = [start[name] for name in names]
-            node.handle('joint_states', joint_state(k * PERIOD, positions, [0.0] * 8, [0.0] * 8, names))
+            node.receive('joint_states', joint_state(k * PERIOD, positions, [0.0] * 8, [0.0] * 8, names))
 
         feed(0)
         point = Point(positions=[goal[name] for name in self.JOINTS], time_from_start=Duration(sec=0, nanosec=10**8))
-        node.handle('joint_trajectory', JointTrajectory(joint_names=list(self.JOINTS), points=[point]))
+        node.receive('joint_trajectory', JointTrajectory(joint_names=list(self.JOINTS), points=[point]))
         for k in range(1, 80):
             feed(k)
         assert list(node.commands_out.last.name) == order
@@ -320,5 +320,5 @@ def test_the_machine_code_of_a_first_cmd_vel_is_there_when_the_node_is(
     monkeypatch.setattr(torque_distribution, 'active_set', counted)
     node = make()
     assert used
-    node.handle('joint_states', state(0.0))
+    node.receive('joint_states', state(0.0))
     assert not np.any(node.motion.drive.twist)  # nothing of it stays

@@ -39,11 +39,11 @@ def drive(node: Any, count: int) -> list[np.ndarray]:
     if node.motors is not None:
         box = node.motors.publisher = Outbox()
     for k in range(count):
-        node.handle('joint_states', joint_state(k * PERIOD, (0.0,) * 3, (0.01 * k,) * 3, (0.0,) * 3, WHEELS))
+        node.receive('joint_states', joint_state(k * PERIOD, (0.0,) * 3, (0.01 * k,) * 3, (0.0,) * 3, WHEELS))
         if k == 0:
             twist = TwistStamped()
             twist.twist.linear.x, twist.header.stamp = 0.5, stamp_of(0.0)
-            node.handle('cmd_vel', twist)
+            node.receive('cmd_vel', twist)
     field = 'data' if node.motors is not None else 'effort'
     return [np.array(getattr(msg, field)) for msg in box.messages]
 

@@ -16,10 +16,10 @@ Float64 = message('std_msgs/msg/Float64')
 def test_the_arm_holds_the_payload_that_it_is_told(make_node):
     node = make_node(VehicleControllerNode, machine='agv_mecanum_arm')
     assert node.servo.payload == 1.0
-    node.handle('payload', Float64(data=6.0))
+    node.receive('payload', Float64(data=6.0))
     assert node.servo.payload == 6.0
     for wrong in (9.0, -1.0, math.nan):
-        node.handle('payload', Float64(data=wrong))
+        node.receive('payload', Float64(data=wrong))
     assert node.servo.payload == 6.0
     assert node.refusals.values()['refused: payload'] == '3'
 

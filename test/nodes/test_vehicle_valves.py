@@ -41,7 +41,7 @@ def states(node: Any, time: float, left: float = 0.0, right: float = 0.0, effort
 
 def play(node: Any, start: float, end: float, **motion: float) -> Any:
     for k in range(round(start / PERIOD), round(end / PERIOD)):
-        node.handle('joint_states', states(node, k * PERIOD, **motion))
+        node.receive('joint_states', states(node, k * PERIOD, **motion))
     return node.valves.publisher
 
 
@@ -66,7 +66,7 @@ def test_every_command_period_has_its_volts_and_neutral_ones_without_a_command(n
 
 def test_cmd_vel_opens_the_valves_of_both_tracks_beyond_their_dead_zone(node: Any) -> None:
     play(node, 0.0, 0.1)
-    node.handle('cmd_vel', twist(0.4, stamp=0.1))
+    node.receive('cmd_vel', twist(0.4, stamp=0.1))
     volts = play(node, 0.1, 0.5).last.data
     assert node.state == DRIVING
     assert volts[LEFT] == pytest.approx(volts[RIGHT])
@@ -76,7 +76,7 @@ def test_cmd_vel_opens_the_valves_of_both_tracks_beyond_their_dead_zone(node: An
 
 def test_a_turn_asks_for_faster_belts_than_without_slip(node: Any) -> None:
     play(node, 0.0, 0.1)
-    node.handle('cmd_vel', twist(0.0, 0.2, stamp=0.1))
+    node.receive('cmd_vel', twist(0.0, 0.2, stamp=0.1))
     volts = play(node, 0.1, 0.4).last.data
     assert volts[LEFT] < -0.5 < 0.5 < volts[RIGHT]
     left, right = node.motion.reference.wheel_speeds
@@ -92,8 +92,8 @@ def test_the_odometry_of_the_tracks_turns_less_than_their_belts(node: Any) -> No
 
 def test_levers_of_the_other_valves_pass_and_expire(node: Any) -> None:
     play(node, 0.0, 0.1)
-    node.handle('cmd_vel', twist(0.3, stamp=0.1))
-    node.handle('valve_commands_in', levers(boom=3.0, left_travel=8.0))
+    node.receive('cmd_vel', twist(0.3, stamp=0.1))
+    node.receive('valve_commands_in', levers(boom=3.0, left_travel=8.0))
     volts = play(node, 0.1, 0.3).last.data
     assert volts[BOOM] == 3.0
     assert volts[LEFT] == pytest.approx(volts[RIGHT])  # cmd_vel drives the tracks
@@ -102,21 +102,21 @@ def test_levers_of_the_other_valves_pass_and_expire(node: Any) -> None:
 
 def test_levers_drive_the_tracks_while_cmd_vel_asks_for_nothing(node: Any) -> None:
     play(node, 0.0, 0.1)
-    node.handle('valve_commands_in', levers())
+    node.receive('valve_commands_in', levers())
     assert drawn(node, 0.1, left_travel=4.0, right_travel=-4.0) == (4.0, -4.0)
 
 
 def drawn(node: Any, start: float, **volts: float) -> tuple[float, float]:
     """The volts of both tracks 50 ms after levers have come."""
-    node.handle('valve_commands_in', levers(**volts))
+    node.receive('valve_commands_in', levers(**volts))
     sent = play(node, start, start + 0.05).last.data
     return sent[LEFT], sent[RIGHT]
 
 
 def test_levers_held_while_cmd_vel_drove_act_only_after_they_have_been_neutral(node: Any) -> None:
     play(node, 0.0, 0.1)
-    node.handle('valve_commands_in', levers())
-    node.handle('cmd_vel', twist(0.3, stamp=0.1))
+    node.receive('valve_commands_in', levers())
+    node.receive('cmd_vel', twist(0.3, stamp=0.1))
     held, end = {'boom': 2.0, 'left_travel': 6.0, 'right_travel': 6.0}, 40
     for k in range(2, end):  # cmd_vel falls silent, the vehicle comes to rest
         drawn(node, 0.05 * k, **held)
@@ -143,8 +143,8 @@ def test_levers_of_tracks_are_neutral_once_before_they_act_at_the_start_and_afte
 
 def test_wrong_levers_are_refused_and_counted(node: Any) -> None:
     play(node, 0.0, 0.1)
-    node.handle('valve_commands_in', Float64MultiArray(data=[1.0]))
-    node.handle('joint_trajectory', JointTrajectory())
+    node.receive('valve_commands_in', Float64MultiArray(data=[1.0]))
+    node.receive('joint_trajectory', JointTrajectory())
     assert not any(play(node, 0.1, 0.15).last.data)
     node.diagnostics.update(node.now() + 100.0)
     status = statuses(node.diagnostics.publisher.last)['cmd_vel']

@@ -158,7 +158,7 @@ def test_the_governor_certifies_stops_for_the_bounds_that_were_weighed(governor)
             if bounds:
                 governor.weighed.take(interval(start + 0.01 * k, *bounds, 1))
             governor._bound_payload()
-            governor.handle('joint_states', joint_state(start + 0.01 * k, CLOSE))
+            governor.receive('joint_states', joint_state(start + 0.01 * k, CLOSE))
         governor.stops.see()
         mean = governor.stops.support.mean_push[0]
         return governor.stops.stop(np.zeros(3)).standing * mean, mean

@@ -96,9 +96,9 @@ def drive(node: Any, vehicle: Vehicle, start: float, end: float) -> list[float]:
     """Let node and vehicle run; returns distances of the hand from its reference, m."""
     lags = []
     for k in range(round(start / PERIOD), round(end / PERIOD)):
-        node.handle('odom', vehicle.odometry(k * PERIOD))
+        node.receive('odom', vehicle.odometry(k * PERIOD))
         positions, rates = vehicle.joints
-        node.handle('joint_states', joint_state(k * PERIOD, positions, rates, np.zeros(5), NAMES))
+        node.receive('joint_states', joint_state(k * PERIOD, positions, rates, np.zeros(5), NAMES))
         lags.append(node.follower.lag)
         vehicle.step(node.commands_out.last.effort, PERIOD)
     return lags
@@ -115,7 +115,7 @@ def test_the_base_follows_a_hand_beyond_the_reach_of_its_arm(make):
     assert max(lags) < 1e-3, 'the point rests without a target'
     start = hand_of(node, vehicle)
     goal = start + np.array([1.0, 0.3, 0.1])
-    node.handle('hand_pose', target(goal))
+    node.receive('hand_pose', target(goal))
     lags = drive(node, vehicle, 0.1, 4.0)
     assert hand_of(node, vehicle) == pytest.approx(goal, abs=2e-3)
     assert max(lags) < 0.02
@@ -134,7 +134,7 @@ def test_a_velocity_of_the_hand_is_kept_until_it_falls_silent(make):
         twist = TwistStamped()
         twist.header.frame_id, twist.header.stamp = 'odom', stamp_of(0.1 * k)
         twist.twist.linear.x = 0.3
-        node.handle('hand_twist', twist)
+        node.receive('hand_twist', twist)
         drive(node, vehicle, 0.1 + 0.1 * k, 0.2 + 0.1 * k)
     moved = hand_of(node, vehicle) - before
     assert 0.1 < moved[0] < 0.3

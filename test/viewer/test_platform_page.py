@@ -49,7 +49,7 @@ def page(viewer):
 def measured(viewer, x, y, z, rpy=(0.0, 0.0, 0.0)):
     msg = PoseStamped()
     fill_pose(msg, HandPose(matrix_of_rpy(rpy), np.array([x, y, z])))
-    viewer.handle('platform_measured', msg)
+    viewer.receive('platform_measured', msg)
 
 
 def test_sliders_move_the_platform_from_where_it_is(viewer, page):
@@ -113,7 +113,7 @@ def test_a_refused_pose_is_shown_once(viewer):
         name='platform_controller_node: platform', message='refused: platform_pose: leg_1 is short'
     )
     for _ in range(3):
-        viewer.handle('/diagnostics', DiagnosticArray(status=[status]))
+        viewer.receive('/diagnostics', DiagnosticArray(status=[status]))
     assert [text for text, _ in viewer.notices] == ['platform_pose: leg_1 is short']
 
 
