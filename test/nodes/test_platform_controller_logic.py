@@ -122,7 +122,7 @@ def test_a_pose_is_reached_and_held(make):
 def test_a_trajectory_is_followed_at_its_times(make):
     node = make()
     legs = follow(node, 0.0, 0.1)[-1]
-    node.handle(
+    node.receive(
         'platform_trajectory', trajectory((0.5, pose(0.03)), (1.0, pose(0.0, 0.03, rpy=(0, 0, 0.1))), (1.5, pose()))
     )
     legs = follow(node, 0.1, 0.61, legs)[-1]

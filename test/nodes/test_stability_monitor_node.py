@@ -379,7 +379,7 @@ def test_wheels_whose_ground_points_cross_are_named_and_the_margins_withdrawn_un
 
     def slide(position, start):
         for k in range(40):
-            node.handle(
+            node.receive(
                 'joint_states',
                 joint_state(start + 0.01 * k, (position,), velocity=(0.0,), effort=(0.0,), names=('rail',)),
             )
