@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.commands import CommandError, add_machine_and_config
+from dyn_nodes.governor.settings import JERK, GovernorSettings
 
 if TYPE_CHECKING:
     from dyn_nodes.governor.campaign.cases import Box
     from dyn_nodes.governor.campaign.troubles import TroubleBox
-    from dyn_nodes.governor.tip_over_governor import GovernorSettings
     from dyn_nodes.model.machine import Machine
 
 BOUNDS = {
@@ -31,6 +31,9 @@ BOUNDS = {
     'suspension_error': (0.0, 90.0),
     'jobs': (1, 64),
 }
+DEFAULTS = GovernorSettings()
+MASS_ERROR, PAYLOAD_ERROR = 100.0 * DEFAULTS.mass_error, 100.0 * DEFAULTS.payload_error  # %
+CENTER_ERROR, DELAY = 1e3 * DEFAULTS.center_error, 1e3 * DEFAULTS.delay  # mm, ms
 JERKS = (0.1, 1e4)
 CARE = {'reserve': (0.0, 0.9), 'rise': (0.0, 0.9), 'least': (0.0, 0.9), 'slack': (0.0, 0.9)}
 
@@ -40,14 +43,26 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_machine_and_config(parser)
     parser.add_argument('--seed', metavar='N', type=int, default=1, help='of the random numbers (1)')
     parser.add_argument('--seconds', metavar='S', type=float, default=10.0, help='length of a lever sequence (10)')
-    parser.add_argument('--mass-error', metavar='%', type=float, default=10.0, help='greatest of all links (10)')
     parser.add_argument(
-        '--center-error', metavar='MM', type=float, default=0.0, help='greatest of the centre of mass of all links (0)'
+        '--mass-error', metavar='%', type=float, default=MASS_ERROR, help=f'greatest of all links ({MASS_ERROR:g})'
     )
-    parser.add_argument('--payload-error', metavar='%', type=float, default=20.0, help='greatest of the payload (20)')
+    parser.add_argument(
+        '--center-error',
+        metavar='MM',
+        type=float,
+        default=CENTER_ERROR,
+        help=f'greatest of the centre of mass of all links ({CENTER_ERROR:g})',
+    )
+    parser.add_argument(
+        '--payload-error',
+        metavar='%',
+        type=float,
+        default=PAYLOAD_ERROR,
+        help=f'greatest of the payload ({PAYLOAD_ERROR:g})',
+    )
     parser.add_argument('--slope', metavar='DEG', type=float, default=5.0, help='steepest ground (5)')
     parser.add_argument(
-        '--delay', metavar='MS', type=float, default=100.0, help='longest from measurement to valve (100)'
+        '--delay', metavar='MS', type=float, default=DELAY, help=f'longest from measurement to valve ({DELAY:g})'
     )
     parser.add_argument(
         '--noise',
@@ -99,21 +114,33 @@ def add_efforts(parser: argparse.ArgumentParser) -> None:
         '--jerk',
         metavar='X',
         type=float,
-        help='of the governor, with --efforts: change of the accelerations of joints at most, rad/s3 or m/s3 (5)',
+        help='of the governor, with --efforts: change of the accelerations of joints at most, rad/s3 or m/s3 '
+        f'({JERK:g})',
     )
 
 
 def add_care(parser: argparse.ArgumentParser) -> None:
     """Add how careful the governor is; what is not given is as in `GovernorSettings`."""
     parser.add_argument(
-        '--reserve', metavar='SHARE', type=float, help='least load of a wheel on a stop, over its mean (0.16)'
+        '--reserve',
+        metavar='SHARE',
+        type=float,
+        help=f'least load of a wheel on a stop, over its mean ({DEFAULTS.reserve:g})',
     )
-    parser.add_argument('--rise', metavar='SHARE', type=float, help='how much more where an output grows (0.04)')
     parser.add_argument(
-        '--least', metavar='SHARE', type=float, help='least load of a wheel on the way to a better stand (0.08)'
+        '--rise', metavar='SHARE', type=float, help=f'how much more where an output grows ({DEFAULTS.rise:g})'
     )
     parser.add_argument(
-        '--slack', metavar='SHARE', type=float, help='or the load at rest less this, where that is less (0.06)'
+        '--least',
+        metavar='SHARE',
+        type=float,
+        help=f'least load of a wheel on the way to a better stand ({DEFAULTS.least:g})',
+    )
+    parser.add_argument(
+        '--slack',
+        metavar='SHARE',
+        type=float,
+        help=f'or the load at rest less this, where that is less ({DEFAULTS.slack:g})',
     )
 
 
@@ -177,16 +204,12 @@ def _doubts(args: argparse.Namespace) -> dict[str, float]:
 
 def settings(args: argparse.Namespace) -> GovernorSettings:
     """Return the settings of the governor, which allows for the errors and the delay that are given."""
-    from dyn_nodes.governor.tip_over_governor import GovernorSettings
-
     given: dict[str, Any] = {name: value for name in CARE if (value := getattr(args, name)) is not None}
     given |= {} if getattr(args, 'unaware', False) else _doubts(args)
     given['bring_down'] = getattr(args, 'bring_down', False)
     if getattr(args, 'efforts', False):
-        from dyn_nodes.governor.effort_predictor import JERK
-
         given['rate'] = JERK if args.jerk is None else args.jerk
-    return replace(GovernorSettings(), **given)
+    return replace(DEFAULTS, **given)
 
 
 def runs_file(args: argparse.Namespace, name: str = 'runs.jsonl') -> Path | None:
