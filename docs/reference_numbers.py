@@ -1,6 +1,4 @@
-"""Write the table (number, test) of every source from the tests that read its numbers.
-
-    python docs/reference_numbers.py            writes docs/reference_numbers_<source>.md
+"""The pages with the table (number, test) of every source; `docs/site/hooks.py` adds them to the site.
 
 A test checks a row if it reads it, by `tabulated('<source>/<key>')` or `matches('<source>/<key>', ...)`, or if it is
 marked `@pytest.mark.pins('<source>/<key>', ...)`. Rows no test checks are listed at the end of the table.
@@ -15,8 +13,7 @@ from pathlib import Path
 
 from dyn_nodes.studies.reference import FILE, FOLDER, rows
 
-DOCS = Path(__file__).resolve().parent
-TESTS = DOCS.parent / 'test'
+TESTS = Path(__file__).resolve().parents[1] / 'test'
 SOURCES = tuple(sorted(path.parent.name.replace('_', '-') for path in FOLDER.glob(f'*/{FILE}')))
 READERS = ('tabulated', 'matches')
 HEAD = """# Reference numbers of {source}, and the tests that pin them
@@ -77,8 +74,3 @@ def table(source: str) -> str:
     count = len(rows(source))
     lines.append(f'\n{count - len(missing)} of {count} rows are pinned.\n')
     return ''.join([*lines, '\n', *missing] if missing else lines)
-
-
-if __name__ == '__main__':
-    for source in SOURCES:
-        (DOCS / f'reference_numbers_{source.replace("-", "_")}.md').write_text(table(source))
