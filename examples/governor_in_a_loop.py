@@ -4,7 +4,8 @@ import numpy as np
 
 import dyn_nodes as dn
 from dyn_nodes.governor.predictor import StopPredictor
-from dyn_nodes.governor.tip_over_governor import GovernorSettings, TipOverGovernor
+from dyn_nodes.governor.settings import GovernorSettings
+from dyn_nodes.governor.tip_over_governor import TipOverGovernor
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 
 PAYLOAD, LEVERS = 5100.0, np.array([-5.0, -5.5, 0.0])  # kg; volts of boom, stick and swing: reach out

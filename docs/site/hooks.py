@@ -1,4 +1,4 @@
-"""Additions to MkDocs: equations as MathML, identifiers in tables, links that leave docs/, lines that are stale."""
+"""Additions to MkDocs: generated pages, equations as MathML, identifiers in tables, links out of docs/, stale lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ from typing import Any
 from latex2mathml.converter import convert
 from mkdocs.structure.files import File
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+import parameters
+import reference_numbers
+import witnesses
+
 from mutants.page import marked
 
 INLINE = re.compile(r'<span class="arithmatex">\\\((.*?)\\\)</span>', re.DOTALL)
@@ -31,13 +36,24 @@ class EquationError(ValueError):
 
 
 def on_files(files: Any, config: Any, **_: Any) -> Any:
-    """Add the math font."""
+    """Add the math font and the pages that are generated from data."""
     package = find_spec('ziamath')
     if package is None or package.origin is None:
         raise EquationError("ziamath, which has the math font, is not installed: pip install '.[dev]'")
     font = Path(package.origin).parent / MATH_FONT
     files.append(File.generated(config, 'site/math.ttf', content=font.read_bytes()))
+    for name, content in generated_pages().items():
+        files.append(File.generated(config, name, content=content))
     return files
+
+
+def generated_pages() -> dict[str, str]:
+    """Return the pages that are not in `docs/`, by name."""
+    tables = {
+        f'reference_numbers_{source.replace("-", "_")}.md': reference_numbers.table(source)
+        for source in reference_numbers.SOURCES
+    }
+    return {'parameters.md': parameters.text(), 'witnesses.md': witnesses.text(), **tables}
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:

@@ -10,14 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.commands import CommandError, add_jobs, add_machine_and_config, add_out
 from dyn_nodes.commands.option_types import SEED, between
+from dyn_nodes.governor.settings import JERK, GovernorSettings
 
 if TYPE_CHECKING:
     from dyn_nodes.governor.campaign.cases import Box
     from dyn_nodes.governor.campaign.troubles import TroubleBox
-    from dyn_nodes.governor.tip_over_governor import GovernorSettings
     from dyn_nodes.model.machine import Machine
 
-CARE = ('reserve', 'rise', 'least', 'slack')
+CARE = {
+    'reserve': 'least load of a wheel on a stop, over its mean',
+    'rise': 'how much more where an output grows',
+    'least': 'least load of a wheel on the way to a better stand',
+    'slack': 'or the load at rest less this, where that is less',
+}
+DEFAULTS = GovernorSettings()
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -58,11 +64,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def add_doubts(parser: argparse.ArgumentParser, latest: float) -> None:
     """Add the errors and the delay, ms, that the governor allows for."""
     for name, unit, most, default, text in (
-        ('mass-error', '%', 50.0, 10.0, 'greatest of all links (10)'),
-        ('center-error', 'MM', 500.0, 0.0, 'greatest of the centre of mass of all links (0)'),
-        ('payload-error', '%', 100.0, 20.0, 'greatest of the payload (20)'),
-        ('delay', 'MS', latest, 100.0, 'longest from measurement to valve (100)'),
+        ('mass-error', '%', 50.0, 100.0 * DEFAULTS.mass_error, 'greatest of all links'),
+        ('center-error', 'MM', 500.0, 1e3 * DEFAULTS.center_error, 'greatest of the centre of mass of all links'),
+        ('payload-error', '%', 100.0, 100.0 * DEFAULTS.payload_error, 'greatest of the payload'),
+        ('delay', 'MS', latest, 1e3 * DEFAULTS.delay, 'longest from measurement to valve'),
     ):
+        text = f'{text} ({default:g})'
         parser.add_argument(f'--{name}', metavar=unit, type=between(0.0, most), default=default, help=text)
 
 
@@ -77,18 +84,15 @@ def add_efforts(parser: argparse.ArgumentParser) -> None:
         '--jerk',
         metavar='X',
         type=between(0.1, 1e4),
-        help='of the governor, with --efforts: change of the accelerations of joints at most, rad/s3 or m/s3 (5)',
+        help='of the governor, with --efforts: change of the accelerations of joints at most, rad/s3 or m/s3 '
+        f'({JERK:g})',
     )
 
 
 def add_care(parser: argparse.ArgumentParser) -> None:
     """Add how careful the governor is; what is not given is as in `GovernorSettings`."""
-    for name, text in (
-        ('reserve', 'least load of a wheel on a stop, over its mean (0.16)'),
-        ('rise', 'how much more where an output grows (0.04)'),
-        ('least', 'least load of a wheel on the way to a better stand (0.08)'),
-        ('slack', 'or the load at rest less this, where that is less (0.06)'),
-    ):
+    for name, text in CARE.items():
+        text = f'{text} ({getattr(DEFAULTS, name):g})'
         parser.add_argument(f'--{name}', metavar='SHARE', type=between(0.0, 0.9), help=text)
 
 
@@ -141,16 +145,12 @@ def _doubts(args: argparse.Namespace) -> dict[str, float]:
 
 def settings(args: argparse.Namespace) -> GovernorSettings:
     """Return the settings of the governor, which allows for the errors and the delay that are given."""
-    from dyn_nodes.governor.tip_over_governor import GovernorSettings
-
     given: dict[str, Any] = {name: value for name in CARE if (value := getattr(args, name)) is not None}
     given |= {} if getattr(args, 'unaware', False) else _doubts(args)
     given['bring_down'] = getattr(args, 'bring_down', False)
     if getattr(args, 'efforts', False):
-        from dyn_nodes.governor.effort_predictor import JERK
-
         given['rate'] = JERK if args.jerk is None else args.jerk
-    return replace(GovernorSettings(), **given)
+    return replace(DEFAULTS, **given)
 
 
 def runs_file(args: argparse.Namespace, name: str = 'runs.jsonl') -> Path | None:

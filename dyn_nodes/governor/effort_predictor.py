@@ -25,9 +25,6 @@ from dyn_nodes.governor.stop_model import STEP_TIME
 from dyn_nodes.governor.stops import Decision
 from dyn_nodes.model.machine import Machine
 
-JERK = 5.0
-"""Rate of the settings that suits efforts: by which accelerations change, rad/s3 or m/s3. With three times as much an
-arm that is let go and held in turns rocks the log-loader over longer delays, and lifts a wheel."""
 LEARNING_TIME, WEIGHING_TIME = 2.0, 1.0
 """In which disturbances are learnt, and what links and payload weigh of them, s."""
 UNSEEN = 0.01

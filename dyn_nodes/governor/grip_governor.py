@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from dyn_nodes.common.arrays import Array
+from dyn_nodes.governor.settings import GripSettings
 
 PARTS = np.linspace(0.0, 1.0, 9)
 """Parts of a step, or of a speed, that are tried."""
@@ -22,23 +23,6 @@ GRIDS = 2
 LEAST = 1e-9
 ALIKE = 1e-6
 """Difference of margins that is none, N: round-off depends on how many twists are looked at."""
-
-
-@dataclass(frozen=True)
-class GripSettings:
-    """How careful the governor is.
-
-    Attributes:
-        friction_use: greatest friction force over what static friction can hold.
-        load_share: least normal force over an equal share of the load.
-        least_braking: deceleration that is always allowed, and that must be possible from every twist, m/s2.
-        overshoot: times the rates that are asked for, for springs that ring behind them.
-    """
-
-    friction_use: float = 0.8
-    load_share: float = 0.25
-    least_braking: float = 0.3
-    overshoot: float = 1.2
 
 
 class Reactions(Protocol):

@@ -16,6 +16,7 @@ from dyn_nodes.common.arrays import Array, Flags, Indices
 from dyn_nodes.governor._kernels import kernel, part
 from dyn_nodes.governor.prediction import eases_of, predict_stops
 from dyn_nodes.governor.records import Requests, Results, Situation, situation_of
+from dyn_nodes.governor.settings import LawSettings
 from dyn_nodes.governor.stops import Stop
 
 GAIN = 2e-3
@@ -30,17 +31,6 @@ ROOM = 16
 PREDICTED, NOTED, ASKED, OPEN = 0, 1, 2, 3
 """Indices in `Memory.counts`: stops that are predicted; these and those that are noted; questions asked; whether one of
 them had no answer."""
-
-
-class LawSettings(NamedTuple):
-    """Numbers of `GovernorSettings` that the law uses; their description is there."""
-
-    reserve: float
-    rise: float
-    least: float
-    slack: float
-    rate: float
-    halvings: int
 
 
 class Memory(NamedTuple):

@@ -39,9 +39,10 @@ from dyn_nodes.governor.records import (
     support_layout,
     surroundings,
 )
+from dyn_nodes.governor.settings import GovernorSettings
 from dyn_nodes.governor.stop_model import STEP_TIME, StopModel
 from dyn_nodes.governor.stops import Decision, Stop
-from dyn_nodes.governor.tip_over_governor import LONGEST_LASTING, GovernorSettings
+from dyn_nodes.governor.tip_over_governor import LONGEST_LASTING
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.monitor.standing import StandingGround

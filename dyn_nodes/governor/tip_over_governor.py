@@ -18,62 +18,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from dyn_nodes.common.arrays import Array
-from dyn_nodes.governor.law import LawSettings, approach
+from dyn_nodes.governor.law import approach
+from dyn_nodes.governor.settings import GovernorSettings
 from dyn_nodes.governor.stops import Stop, Stops
 
 LONGEST_STEP = 0.1
 """After a longer pause outputs change as after this one, s."""
 LONGEST_LASTING = 1.0
 """Outputs are certified to last so long at most, s: decisions are not made less often."""
-
-
-@dataclass(frozen=True)
-class GovernorSettings:
-    """How careful the governor is, and what it does not know.
-
-    Attributes:
-        reserve: least share of its mean load that every wheel keeps on the way to rest.
-        rise: by which more is kept where an output grows, so that one that just passed is not braked at once.
-        least: share that every wheel keeps under a command to a better stand.
-        slack: by which such a command may come below the share at rest, where that bound is lower than `least`.
-        hold: s for which such a command goes on in the prediction.
-        rate: greatest change of an output, V/s.
-        delay: longest time from a measurement to the valve that answers it, s.
-        least_delay: the shortest, s; as long as `delay` where it is known.
-        lateness: by which measurements may be late before outputs are led to neutral, s: these are certified for so
-            much longer than until the next decision.
-        mass_error: part by which all links may be heavier or lighter than known.
-        center_error: by which the centre of mass of all links may lie elsewhere, in any horizontal direction, m.
-        payload_error: part by which the payload may be heavier or lighter than known.
-        horizon: s that are predicted at least.
-        longest: s that are predicted at most, while a joint moves or the base still rocks; longer where valves would be
-            open still.
-        halvings: of the part of a function's step that is let through.
-        bring_down: where a wheel has lifted and no lever leads to a better stand, the governor leads functions there
-            by itself, if that brings the wheel down sooner than to stop.
-    """
-
-    reserve: float = 0.16
-    rise: float = 0.04
-    least: float = 0.08
-    slack: float = 0.06
-    hold: float = 0.8
-    rate: float = 15.0
-    delay: float = 0.1
-    least_delay: float = 0.0
-    lateness: float = 0.04
-    mass_error: float = 0.1
-    center_error: float = 0.0
-    payload_error: float = 0.2
-    horizon: float = 1.2
-    longest: float = 4.0
-    halvings: int = 2
-    bring_down: bool = False
-
-    @property
-    def law(self) -> LawSettings:
-        """Settings of the law."""
-        return LawSettings(self.reserve, self.rise, self.least, self.slack, self.rate, self.halvings)
 
 
 @dataclass

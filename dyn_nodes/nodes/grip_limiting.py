@@ -14,8 +14,9 @@ from dyn_nodes.control.motion import PositionMotion
 from dyn_nodes.control.trajectory import JointTrajectory
 from dyn_nodes.control.wheel_motion import WheelMotion
 from dyn_nodes.governor.arm_pace import SLOWEST, STILL, ArmPace, slowed, stopping
-from dyn_nodes.governor.grip_governor import GripGovernor, GripSettings, Verdict
+from dyn_nodes.governor.grip_governor import GripGovernor, Verdict
 from dyn_nodes.governor.grip_model import COMING, GripModel, GripModelError, is_astray, joint_states
+from dyn_nodes.governor.settings import GripSettings
 from dyn_nodes.middleware import QoSProfile, message
 from dyn_nodes.model.equilibrium import gravity_in_ground
 from dyn_nodes.model.machine import Machine, Slope

@@ -2,7 +2,8 @@
 
 The files are in the manner of generate_parameter_library: `type`, `default_value`, `description`, `read_only`,
 `validation` (`bounds<>`, `gt_eq<>`, `one_of<>`); and `unit`. `include` takes groups of `shared.yaml`. A group named
-`__map_<parameter>` is declared once for every name that the node makes of that parameter.
+`__map_<parameter>` is declared once for every name that the node makes of that parameter. `defaults` has a dataclass,
+`module:name`, by the group of parameters whose `default_value` stands at its fields ('' for the node itself).
 
     PARAMETERS = node_parameters('teleop_node')
     values = declare(node, PARAMETERS)
@@ -13,9 +14,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import yaml
@@ -201,7 +203,7 @@ def _load(name: str) -> dict[str, Any]:
 @cache
 def _read(node: str) -> tuple[Declared, ...]:
     document = _load(node)
-    extra = set(document) - {'include', node}
+    extra = set(document) - {'include', 'defaults', node}
     if extra or not isinstance(document.get(node, {}), dict):
         raise ParameterFileError(f'{node}.yaml: expected the keys include and {node}, found {", ".join(document)}')
     found: list[Declared] = []
@@ -209,8 +211,22 @@ def _read(node: str) -> tuple[Declared, ...]:
         if group not in _load(SHARED):
             raise ParameterFileError(f'{node}.yaml: include: no group {group!r} in {SHARED}.yaml')
         found += _parse(f'{SHARED}.yaml', '', _load(SHARED)[group])
-    found += _parse(f'{node}.yaml', '', document.get(node) or {})
+    table = _with_defaults(f'{node}.yaml', document.get(node) or {}, document.get('defaults', {}))
+    found += _parse(f'{node}.yaml', '', table)
     return tuple(found)
+
+
+def _with_defaults(file: str, table: dict[str, Any], classes: dict[str, str]) -> dict[str, Any]:
+    """Return the parameters of a node; those that a dataclass has get the default of its field."""
+    for group, name in classes.items():
+        parameters = dict(table[group] if group else table)
+        for field in fields(resolve_name(name)):
+            if 'default_value' in parameters.get(field.name, {}):
+                raise ParameterFileError(f'{file}: {field.name}: default_value stands at {name} already')
+            if field.name in parameters:
+                parameters[field.name] = {**parameters[field.name], 'default_value': field.default}
+        table = {**table, group: parameters} if group else parameters
+    return table
 
 
 def _parse(file: str, prefix: str, table: dict[str, Any]) -> Iterator[Declared]:

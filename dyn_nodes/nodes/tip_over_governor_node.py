@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from dyn_nodes.governor.tip_over_governor import GovernorSettings, TipOverGovernor, Verdict
+from dyn_nodes.governor.settings import GovernorSettings
+from dyn_nodes.governor.tip_over_governor import TipOverGovernor, Verdict
 from dyn_nodes.middleware import Clock, ClockType, message
 from dyn_nodes.monitor.in_space import in_space
 from dyn_nodes.nodes import commands

@@ -17,6 +17,7 @@ from dyn_nodes.cli import main
 from dyn_nodes.control.hand import POSE, HandError, HandPose, HandTask
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.rotations import matrix_of_rotation_vector
+from dyn_nodes.studies.reference import tabulated
 
 ROOT = Path(__file__).resolve().parents[2]
 LEGS = [f'leg_{r}_length_joint' for r in range(1, 7)]
@@ -47,9 +48,8 @@ def test_a_pose_of_the_stewart_platform_gives_its_leg_lengths():
     result = own.inverse_kinematics(POSE_OF_7_10, own.start, HandTask(POSE))
     (solution,) = result.solutions
     assert solution.joints[:6] == tuple(LEGS)
-    lengths = [2.056303, 2.400021, 2.223206, 2.195174, 2.026316, 2.397149]
-    assert solution.positions[:6] == pytest.approx(lengths, abs=1e-6)
-    assert solution.condition == pytest.approx(2.2907, abs=5e-5)
+    assert solution.positions[:6] == pytest.approx(tabulated('freeman-1985/7.10/lengths'), abs=1e-6)
+    assert solution.condition == pytest.approx(tabulated('freeman-1985/7.10/condition'), abs=5e-5)
     assert max(solution.distance, solution.angle) < 1e-11
     assert np.abs(own.blocks.at(solution.posture).residual).max() < 1e-11
 

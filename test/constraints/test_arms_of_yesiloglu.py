@@ -16,6 +16,7 @@ from dyn_nodes.constraints import (
     projected_velocity,
 )
 from dyn_nodes.constraints.linear import Subspaces, rank_of
+from dyn_nodes.studies.reference import tabulated
 from dyn_nodes.studies.yesiloglu_2007 import models
 from dyn_nodes.studies.yesiloglu_2007.deficient import hold_pseudo_joints, subspace_dynamics
 from dyn_nodes.studies.yesiloglu_2007.flexible import exponential, flexible_dynamics
@@ -27,28 +28,9 @@ def numbers(text):
 
 PLANAR_ORDER = (2, 0, 1, 3, 4, 5, 6, 7, 8)
 """Base angle, base x, y, joints: the specification's order."""
-PLANAR_ACCELERATIONS = numbers("""
-    -0.0262027469 0.0048610415 0.0055628060 0.1718978146 -0.3139422428 0.3133765477
-    0.1084263743 -0.1869993621 0.2499051073
-""")
-PLANAR_WRENCHES = numbers('0.0060221481 0.1982809774 0.0097684315 0.1027413211 0.1408581668 -0.1712254829')
 PLANAR_FREE = numbers("""
     -0.02600701 0.00732286 0.00891327 0.18560673 -0.42902041 0.89350495 0.21455709 -0.55231906 6.28783901
 """)
-SPATIAL_WRENCHES = numbers("""
-    -0.9658324961 1.4075015774 -0.6049298086 -7.4898934406 1.7779829244 -11.7212954397
-    0.3198666598 -2.0181787132 0.7334993402 10.0878803484 6.4525080679 -5.1749444541
-""")
-SPATIAL_RATES = numbers("""
-    0.1650749216 0.4375192459 -0.6086791056 -0.1071041592 0.0639992510 0.2523670129
-    -0.1671142678 0.4324677318 -0.7591133395 0.2316275130 0.2785369162 0.3771235892
-""")
-SPATIAL_ACCELERATIONS = numbers("""
-    0.5088628957 0.2056023207 0.2350731887 -0.0609864683 -0.0391614735 0.2837887350
-    0.6079306919 -3.4075506942 8.1129113419 -1.5956561156 -4.2317548807 -1.7863330981
-    -1.0579797472 2.5175048958 -6.7519257493 1.8497552716 3.8248044281 -0.5609692964
-""")
-LOAD_ACCELERATION = numbers('-1.5183125683 -0.4906921708 -0.9542711283 0.1970126036 0.5224604450 -1.1506629620')
 
 
 def near(values, digits):
@@ -85,38 +67,38 @@ def world(q, v, a, body):
     return np.concatenate([R @ a[body.v : body.v + 3], R @ (a[body.v + 3 : body.v + 6] + np.cross(w, linear))])
 
 
-@pytest.mark.pins('yesiloglu-2007/6.4/rates')
 def test_spatial_arms_meet_at_the_load_and_move_with_it(spatial):
     model, system, v, _ = spatial
     import casadi as ca
 
     tips = [system.state.frame_pose(model.tree.frame(f'tip_{k}')).p for k in (1, 2)]
     found = np.array(ca.Function('tips', [system.q], [ca.vertcat(*tips)])(model.q)).ravel()
-    assert found == near((1.1035962186, 1.7552961197, 4.5575436811, 0.2598898561, 1.5786130068, 4.3262888276), 10)
+    places, rates = tabulated('yesiloglu-2007/6.4/rates')
+    assert found == near(places, 10)
     assert np.abs(system.at(model.q).residual).max() < 1e-14
-    assert v[6:18] == near(SPATIAL_RATES, 10)
+    assert v[6:18] == near(rates, 10)
 
 
-@pytest.mark.pins('yesiloglu-2007/6.4/tip_wrenches', 'yesiloglu-2007/6.4/accelerations')
 @pytest.mark.parametrize('method', METHODS)
 def test_spatial_arms_accelerate_and_pull_as_specified(spatial, method):
     model, system, v, tau = spatial
     solution = constrained_dynamics(system, model.q, v, tau, method=method)
     base, load = (model.tree.bodies[model.tree.body(name)] for name in ('base', 'load'))
-    assert solution.multipliers == near(SPATIAL_WRENCHES, 9)
+    assert solution.multipliers == near(tabulated('yesiloglu-2007/6.4/tip_wrenches'), 9)
+    of_base, of_joints, of_load = tabulated('yesiloglu-2007/6.4/accelerations')
     found = [*world(model.q, v, solution.acceleration, base), *solution.acceleration[6:18]]
-    assert found == near(SPATIAL_ACCELERATIONS, 9)
-    assert world(model.q, v, solution.acceleration, load) == near(LOAD_ACCELERATION, 9)
+    assert found == near([*of_base, *of_joints], 9)
+    assert world(model.q, v, solution.acceleration, load) == near(of_load, 9)
 
 
-@pytest.mark.pins('yesiloglu-2007/6.4/condition', 'yesiloglu-2007/6.4/operator_recursion')
+@pytest.mark.pins('yesiloglu-2007/6.4/operator_recursion')
 def test_spatial_arms_condition_numbers_and_recursion(spatial):
     model, system, _, tau = spatial
     blocks = system.at(model.q)
     # the source's J is that of base and joints, base velocity in world axes; a rotation leaves the number alone
-    assert np.linalg.cond(blocks.J[:, :18]) == pytest.approx(8.60028, abs=1e-5)
+    assert np.linalg.cond(blocks.J[:, :18]) == pytest.approx(tabulated('yesiloglu-2007/6.4/condition')[1], abs=1e-5)
     dense = blocks.J @ np.linalg.solve(blocks.M, blocks.J.T)
-    assert np.linalg.cond(dense) == pytest.approx(2206.58, abs=0.01)
+    assert np.linalg.cond(dense) == pytest.approx(tabulated('yesiloglu-2007/6.4/condition')[0], abs=0.01)
     _, spread = system.responses(model.q, tau, blocks.J)
     assert np.abs(blocks.J @ spread - dense).max() / np.abs(dense).max() < 1e-13
 
@@ -139,7 +121,7 @@ def test_the_printed_bias_of_2_51_misses_the_closure(spatial):
     Omega = J @ np.linalg.solve(M, J.T) + A @ np.linalg.solve(Mc, A.T)
     # gamma of (load - tip) is dJ/dt v - a_c
     right = np.linalg.solve(Omega, free + A @ np.linalg.solve(Mc, b_c) + closing)
-    assert right == near(SPATIAL_WRENCHES, 9)
+    assert right == near(tabulated('yesiloglu-2007/6.4/tip_wrenches'), 9)
     printed = np.linalg.solve(Omega, free - A @ (Mc @ b_c) - closing)
     assert np.abs(printed - right).max() == pytest.approx(3.46, abs=0.005)
     missed = Omega @ (printed - right)
@@ -158,17 +140,15 @@ def planar():
     return model, model.blocks(), tau
 
 
-@pytest.mark.pins('yesiloglu-2007/6.5/initial')
 def test_planar_arms_start_as_specified(planar):
     model, system, _ = planar
     assert model.q[3:9] == near(
         (1.9198621772, -0.6981317008, -1.2217304764, 1.2217304764, 0.6981317008, 1.2217304764), 10
     )
-    assert model.q[10] == pytest.approx(2.1793852, abs=1e-7)
+    assert model.q[10] == pytest.approx(tabulated('yesiloglu-2007/6.5/initial')[0], abs=1e-7)
     assert np.abs(system.at(model.q).residual).max() < 1e-14
 
 
-@pytest.mark.pins('yesiloglu-2007/6.5/mass_matrix', 'yesiloglu-2007/6.5/condition')
 def test_planar_arms_mass_matrix_and_ranks(planar):
     model, system, _ = planar
     blocks = system.at(model.q)
@@ -176,20 +156,22 @@ def test_planar_arms_mass_matrix_and_ranks(planar):
     assert np.diag(M) == near((58.6708416, 70, 70, 13.6262667, 2.46593938, 0.03, 13.6262667, 2.46593938, 0.03), 7)
     row = (58.6708416293, -25.7335450365, 0, 17.2808437367, 4.9704628279, -0.045, 17.2808437367, 4.9704628279, -0.045)
     assert M[0] == near(row, 10)
-    assert np.linalg.slogdet(M)[1] == pytest.approx(8.06661234, abs=1e-8)
-    assert np.linalg.cond(blocks.J[:, :9]) == pytest.approx(7.9557902819, abs=1e-9)
-    assert np.linalg.cond(blocks.J @ np.linalg.solve(blocks.M, blocks.J.T)) == pytest.approx(194.213275, abs=1e-6)
+    assert np.linalg.slogdet(M)[1] == pytest.approx(tabulated('yesiloglu-2007/6.5/mass_matrix')[1], abs=1e-8)
+    assert np.linalg.cond(blocks.J[:, :9]) == pytest.approx(tabulated('yesiloglu-2007/6.5/condition')[0], abs=1e-9)
+    assert np.linalg.cond(blocks.J @ np.linalg.solve(blocks.M, blocks.J.T)) == pytest.approx(
+        tabulated('yesiloglu-2007/6.5/condition')[1], abs=1e-6
+    )
     report = analyse(system, model.q, actuated=model.actuated)
     assert (report.rank, report.mobility, report.actuators, report.underactuation) == (6, 6, 2, 4)
 
 
-@pytest.mark.pins('yesiloglu-2007/6.5/instant')
 @pytest.mark.parametrize('method', METHODS)
 def test_planar_arms_instant(planar, method):
     model, system, tau = planar
     solution = constrained_dynamics(system, model.q, model.v, tau, method=method)
-    assert solution.acceleration[list(PLANAR_ORDER)] == near(PLANAR_ACCELERATIONS, 10)
-    assert solution.multipliers == near(PLANAR_WRENCHES, 10)
+    accelerations, wrenches = tabulated('yesiloglu-2007/6.5/instant')
+    assert solution.acceleration[list(PLANAR_ORDER)] == near(accelerations, 10)
+    assert solution.multipliers == near(wrenches, 10)
     # A-4: what the tips do to the load is what moves it
     moment, load = np.zeros(3), slice(9, 12)
     for k, arm in ((0, -0.2), (1, 0.2)):
@@ -244,16 +226,16 @@ def closed_form(coupler):
     return moment / (2 / 3 * crank * L**2 + coupler * L**2)
 
 
-BAR_WRENCHES = (-2.2878423305, -3.0475248692, 3.8130705508, 2.2878423305, 6.1900794378, 3.8130705508)
+BAR_WRENCHES = tabulated('yesiloglu-2007/6.6/planar')
 
 
-@pytest.mark.pins('yesiloglu-2007/6.6/closed_form', 'yesiloglu-2007/6.6/planar')
+@pytest.mark.pins('yesiloglu-2007/6.6/planar')
 @pytest.mark.parametrize('method', METHODS)
 def test_four_bar_in_the_plane(method):
     model = models.four_bar()
     system = model.blocks()
     solution = constrained_dynamics(system, model.q, model.v, drive(model), method=method)
-    assert closed_form(models.COUPLER_MASS) == pytest.approx(-7.62692307692, abs=1e-11)
+    assert closed_form(models.COUPLER_MASS) == pytest.approx(tabulated('yesiloglu-2007/6.6/closed_form'), abs=1e-11)
     assert solution.acceleration[0] == pytest.approx(closed_form(models.COUPLER_MASS), rel=1e-12)
     assert solution.multipliers == near(BAR_WRENCHES, 10)
     assert (solution.rank, bool(solution.unique.all())) == (6, True)
@@ -276,14 +258,13 @@ def test_four_bar_in_space_has_three_redundant_rows(method):
     assert (len(report.redundant), report.mobility) == (3, 1)
 
 
-@pytest.mark.pins('yesiloglu-2007/6.6/sliders')
 def test_sliders_as_pseudo_joints_give_the_axial_forces_of_the_cranks():
     names = ('slider_1', 'slider_2')
     model = models.four_bar(pseudo=names)
     result = hold_pseudo_joints(model.blocks(), model.q, model.v, drive(model), names)
     assert (result.case, result.rows_rank, result.rank) == ('regular', 6, 2)
     assert np.linalg.svd(result.d4, compute_uv=False) == near((0.529, 0.4), 3)
-    assert [result.efforts[name] for name in names] == near((18.2098719511, 22.8286741046), 9)
+    assert [result.efforts[name] for name in names] == near(tabulated('yesiloglu-2007/6.6/sliders')[1], 9)
     assert result.acceleration[0] == pytest.approx(closed_form(models.COUPLER_MASS), rel=1e-12)
     assert [result.acceleration[model.tree.velocity_index(name)] for name in names] == near((0, 0), 11)
     assert result.multipliers == near(BAR_WRENCHES, 9)
@@ -306,14 +287,13 @@ OUT = ('arm_1_rx', 'arm_1_ry', 'arm_1_z', 'arm_2_rx', 'arm_2_ry', 'arm_2_z')
     'yesiloglu-2007/6.6/three_out_of_plane',
     'yesiloglu-2007/6.6/two_out_of_plane',
     'yesiloglu-2007/6.6/six_out_of_plane',
-    'yesiloglu-2007/6.6/pseudo_masses',
 )
 @pytest.mark.parametrize(
     ('names', 'rows_rank', 'rank', 'case', 'acceleration'),
     [
-        (OUT[:3], 12, 0, 'indeterminate reactions', -7.69996),
-        (('arm_1_rx', 'arm_1_z'), 11, 0, 'dependent rows remain', -7.67617),
-        (OUT, 12, 3, 'indeterminate reactions', -7.76827),
+        (OUT[:3], 12, 0, 'indeterminate reactions', tabulated('yesiloglu-2007/6.6/pseudo_masses')[0]),
+        (('arm_1_rx', 'arm_1_z'), 11, 0, 'dependent rows remain', tabulated('yesiloglu-2007/6.6/pseudo_masses')[1]),
+        (OUT, 12, 3, 'indeterminate reactions', tabulated('yesiloglu-2007/6.6/pseudo_masses')[2]),
     ],
 )
 def test_rank_theorem_of_pseudo_joints(names, rows_rank, rank, case, acceleration):
@@ -336,7 +316,6 @@ def test_a_pseudo_joint_that_moves_is_refused():
 # -- deficient arm
 
 
-@pytest.mark.pins('yesiloglu-2007/6.7/acceleration')
 @pytest.mark.parametrize('method', METHODS)
 def test_a_deficient_arm_needs_no_special_treatment(method):
     """Omega has rank 6 although the arm's Jacobian has rank 1."""
@@ -348,12 +327,11 @@ def test_a_deficient_arm_needs_no_special_treatment(method):
     inertia = 0.05 + 2 * 0.25**2 + 0.02 + 3 * 0.5**2
     hand = (1 - (2 * 0.25 + 3 * 0.5) * 9.81 * np.cos(0.4)) / inertia
     assert a[0] == pytest.approx(hand, rel=1e-12)
-    assert a[0] == pytest.approx(-18.064779579, abs=1e-9)
+    assert a[0] == pytest.approx(tabulated('yesiloglu-2007/6.7/acceleration'), abs=1e-9)
     load = world(model.q, model.v, a, model.tree.bodies[1])
     assert load[3:5] == near((2.854, -8.600), 3)
 
 
-@pytest.mark.pins('yesiloglu-2007/6.7/reduction')
 def test_the_subspace_form_is_wrong_here_and_says_so():
     model = models.deficient_arm()
     system, tau = model.blocks(), [1.0] + [0.0] * 6
@@ -362,7 +340,7 @@ def test_the_subspace_form_is_wrong_here_and_says_so():
     wrong = subspace_dynamics(system, model.q, model.v, tau, {'grasp': ['hinge']}, refuse=False)
     assert not wrong.valid
     assert wrong.residual > 1
-    assert wrong.acceleration[0] == pytest.approx(-17.607160558, abs=1e-9)
+    assert wrong.acceleration[0] == pytest.approx(tabulated('yesiloglu-2007/6.7/reduction')[0], abs=1e-9)
     load = world(model.q, model.v, wrong.acceleration, model.tree.bodies[1])
     assert load[3:5] == near((0.02, -9.86), 2)
 

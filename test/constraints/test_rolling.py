@@ -21,6 +21,7 @@ from dyn_nodes.constraints import (
 )
 from dyn_nodes.multibody import TreeBuilder
 from dyn_nodes.simulation import Settings, System
+from dyn_nodes.studies.reference import tabulated
 from dyn_nodes.studies.yesiloglu_2007.models import Model
 from dyn_nodes.studies.yesiloglu_2007.wheeled import (
     CORNERS,
@@ -59,22 +60,22 @@ def on_outside(model: Model, multipliers: np.ndarray) -> np.ndarray:
 # --- disc -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.pins('yesiloglu-2007/6.8/upright')
 def test_an_upright_disc_accelerates_as_in_closed_form():
     model = disc()
     system = model.blocks()
     tau = np.zeros(9)
     tau[0] = -2.0
+    ahead, spin, force, rank = tabulated('yesiloglu-2007/6.8/upright')
     for method in ('saddle', 'reduced'):
         solution = constrained_dynamics(system, model.q, model.v, tau, method=method)
-        assert solution.acceleration[4] == pytest.approx(0.4444444444, abs=1e-10)
-        assert solution.acceleration[0] == pytest.approx(-1.4814814815, abs=1e-10)
-        assert on_outside(model, solution.multipliers)[0] == pytest.approx([0, 0, 0, 0, -4.4444444444, -98.1], abs=1e-9)
-        assert solution.rank == 6
-    assert np.linalg.matrix_rank(system.at(model.q).M) == 6
+        assert solution.acceleration[4] == pytest.approx(ahead, abs=1e-10)
+        assert solution.acceleration[0] == pytest.approx(spin, abs=1e-10)
+        assert on_outside(model, solution.multipliers)[0] == pytest.approx(force, abs=1e-9)
+        assert solution.rank == rank
+    assert np.linalg.matrix_rank(system.at(model.q).M) == rank
     short = disc(form='contact')
     solution = constrained_dynamics(short.blocks(), short.q, short.v, tau[:6])
-    assert solution.forces['wheel_ground'] == pytest.approx([4.4444444444, 0, 98.1], abs=1e-9)
+    assert solution.forces['wheel_ground'] == pytest.approx([-force[4], 0, -force[5]], abs=1e-9)
 
 
 @pytest.mark.pins('yesiloglu-2007/6.8/massless')
@@ -92,25 +93,6 @@ def test_small_inertias_on_the_massless_links_trade_error_for_conditioning():
         assert np.linalg.cond(Omega) == pytest.approx(condition, rel=0.005)
 
 
-ROWS = {  # t: lean, yaw, leg rate, then lean and yaw rate, contact, force on the ground, where printed
-    0.05: (0.219175892, 0.029023232, 8.048478024),
-    0.1: (0.261088653, 0.032037467, 8.212774426),
-    0.2: (0.355100473, -0.086885617, 8.893483436),
-    0.3: (0.363930408, -0.314517192, 8.981473748),
-    0.4: (0.276076708, -0.457879063, 8.291540109),
-}
-FULL = {
-    0.5: (0.202793758, -0.442565040, 8.006040186, -0.274490774, 0.654360676,
-          0.2598327, 1.2195046, -16.01400, 7.78401, -90.92339),
-    1.0: (0.217005690, -0.880672640, 8.042163439, -0.613139199, 0.421186022,
-          0.9683949, 2.2466729, -11.08658, 13.82555, -90.77256),
-    1.5: (0.240777659, -1.308746991, 8.123011188, -0.871492127, 0.026709842,
-          2.0189043, 2.9239076, -4.56787, 17.11776, -91.24369),
-    2.0: (0.270983112, -1.722338457, 8.263562331, -1.014617487, -0.484716097,
-          3.2516097, 3.1453745, 2.25352, 17.89544, -93.17145),
-}  # fmt: skip
-
-
 @pytest.fixture(scope='module')
 def free_rolling():
     model = disc(0.2, 0.1, 0.7, 8.0)
@@ -124,11 +106,12 @@ def free_rolling():
     return model, system, list(zip(done.q, done.v))
 
 
-@pytest.mark.pins('yesiloglu-2007/6.8/free_rolling', 'yesiloglu-2007/6.8/nutation')
 def test_a_leaning_disc_rolls_through_the_rows_of_the_specification(free_rolling):
     model, system, states = free_rolling
     contact = ca.Function('p', [system.q], [system.state.frame_pose(model.tree.frame('wheel_pivot')).p])
-    for time, expected in (ROWS | FULL).items():
+    rows = [*zip((0.05, 0.1, 0.2, 0.3, 0.4), tabulated('yesiloglu-2007/6.8/nutation'))]
+    rows += zip((0.5, 1.0, 1.5, 2.0), tabulated('yesiloglu-2007/6.8/free_rolling'))
+    for time, expected in rows:
         q, v = states[round(time / STEP)]
         assert [-q[8], -q[9], v[6]] == pytest.approx(expected[:3], abs=2e-8)
         if len(expected) > 3:
@@ -138,11 +121,10 @@ def test_a_leaning_disc_rolls_through_the_rows_of_the_specification(free_rolling
             assert on_outside(model, multipliers)[0, 3:] == pytest.approx(expected[7:], abs=1e-5)
 
 
-@pytest.mark.pins('yesiloglu-2007/6.8/classical')
 def test_energy_is_kept_and_the_classical_disc_equations_agree(free_rolling):
     _, system, states = free_rolling
     energy = [sum(system.energies(q, v)) for q, v in states]
-    assert energy[0] == pytest.approx(73.6169283084, abs=1e-9)
+    assert energy[0] == pytest.approx(tabulated('yesiloglu-2007/6.8/classical')[1], abs=1e-9)
     assert np.abs(np.array(energy) - energy[0]).max() < 2e-8
     m, r, axial, across = DISC_MASS, DISC_RADIUS, DISC_AXIAL, DISC_DIAMETRAL
 
@@ -164,10 +146,9 @@ def test_energy_is_kept_and_the_classical_disc_equations_agree(free_rolling):
     assert -ours[:, 9] == pytest.approx(found[1], abs=2e-8)
 
 
-@pytest.mark.pins('yesiloglu-2007/6.8/steady_turns')
 @pytest.mark.parametrize(
     ('lean', 'yaw_rate', 'leg_rate', 'radius'),
-    [(0.2, -0.7, 6.428860120, 2.755225766), (0.1, -0.5, 4.416188960, 2.649713375)],
+    [(*start, *row) for start, row in zip(((0.2, -0.7), (0.1, -0.5)), tabulated('yesiloglu-2007/6.8/steady_turns'))],
 )
 def test_a_disc_turns_steadily_at_the_rates_of_the_specification(lean, yaw_rate, leg_rate, radius):
     model = disc(lean, 0.0, yaw_rate, leg_rate)
@@ -199,7 +180,12 @@ def test_the_printed_five_rows_let_the_wheel_slide_sideways():
         return np.linalg.solve(saddle, np.r_[-b.h, gamma])[:9]
 
     states = run(model, five_rows, 0.005, 400)
-    for time, slip, energy in ((0.5, 1.04, 72.915), (1.0, 2.38, 72.023), (1.5, 3.50, 69.369), (2.0, 4.45, 64.201)):
+    for time, slip, energy in (
+        (0.5, 1.04, 72.915),
+        (1.0, 2.38, 72.023),
+        (1.5, 3.50, 69.369),
+        (2.0, 4.45, 64.201),
+    ):
         q, v = states[round(time / 0.005)]
         b = system.at(q, v)
         x1 = axle(q)
@@ -224,11 +210,7 @@ def test_both_forms_have_the_same_accelerations_and_forces_in_any_state():
 
 # --- cart -----------------------------------------------------------------------------------------------------------
 
-CART = {
-    (0.5, 0.5): ((0.3125, 0.0, 2.5), ((0, -2.1875, -68.67), (0, -2.1875, -68.67))),
-    (-0.5, 0.5): ((0.0, 1.388888889, 0.0), ((0, 2.083333333, -68.67), (0, -2.083333333, -68.67))),
-    (0.25, 0.5): ((0.234375, 0.347222222, 1.875), ((0, -1.119791667, -68.67), (0, -2.161458333, -68.67))),
-}
+CART = ((0.5, 0.5), (-0.5, 0.5), (0.25, 0.5))
 
 
 @pytest.mark.pins('yesiloglu-2007/6.9/rank')
@@ -243,18 +225,17 @@ def test_the_two_wheels_of_a_cart_share_one_lateral_row():
     assert np.abs(J.T @ squeeze).max() < 1e-12
 
 
-@pytest.mark.pins('yesiloglu-2007/6.9/cases')
-@pytest.mark.parametrize(('torques', 'expected'), CART.items())
-def test_the_cart_accelerates_and_presses_as_in_closed_form(torques, expected):
-    (v, yaw, pitch), forces = expected
+@pytest.mark.parametrize(('case', 'torques'), enumerate(CART))
+def test_the_cart_accelerates_and_presses_as_in_closed_form(case, torques):
+    expected = tabulated('yesiloglu-2007/6.9/cases')
     model = cart()
     tau = forward(model, dict(zip(model.actuated, torques)))
     solution = constrained_dynamics(model.blocks(), model.q, model.v, tau)
-    assert solution.acceleration[[4, 2, 0]] == pytest.approx([v, yaw, pitch], abs=1e-9)
-    assert on_outside(model, solution.multipliers)[:, 3:] == pytest.approx(np.array(forces), abs=1e-8)
+    assert solution.acceleration[[4, 2, 0]] == pytest.approx(expected[case], abs=1e-9)
+    forces = np.array([(0.0, lateral, -68.67) for lateral in expected[3 + case]])
+    assert on_outside(model, solution.multipliers)[:, 3:] == pytest.approx(forces, abs=1e-8)
 
 
-@pytest.mark.pins('yesiloglu-2007/6.9/cases')
 @pytest.mark.parametrize('torques', CART)
 def test_the_cart_is_where_the_specification_says_after_two_seconds(torques):
     model = cart('contact')
@@ -271,8 +252,9 @@ def test_the_cart_is_where_the_specification_says_after_two_seconds(torques):
         assert w == pytest.approx([0.0, 2.777777778], abs=1e-8)
         assert np.abs(q[:2]).max() < 1e-9
     else:
-        assert w == pytest.approx([0.46875, 0.694444444], abs=1e-8)
-        assert q[:2] == pytest.approx([-0.156323687, 0.431972085], abs=1e-8)
+        *_, place, speeds = tabulated('yesiloglu-2007/6.9/cases')
+        assert w == pytest.approx(speeds, abs=1e-8)
+        assert q[:2] == pytest.approx(place, abs=1e-8)
         assert w[0] / w[1] == pytest.approx(0.675, abs=1e-8)
     work = sum(
         -t * q[model.tree.position_names.index(joint)] for joint, t in zip(('left_drive', 'right_drive'), torques)
@@ -302,7 +284,6 @@ def cart_in_a_turn() -> Model:
     return model
 
 
-@pytest.mark.pins('yesiloglu-2007/6.9/instant')
 def test_a_moving_cart_feels_lateral_forces_and_a_shift_of_load():
     model = cart_in_a_turn()
     system = model.blocks()
@@ -311,9 +292,9 @@ def test_a_moving_cart_feels_lateral_forces_and_a_shift_of_load():
     a = solution.acceleration
     # components in the rod's axes turn with it: to the fixed frame by w x v
     linear = a[3:6] + np.cross(model.v[:3], model.v[3:6])
-    assert np.r_[a[:3], linear] == pytest.approx([1.875, 0, 0.347222222, -0.15, 0.234375, 0], abs=1e-9)
-    expected = [[1.05, -1.119791667, -67.87], [1.05, -2.161458333, -69.47]]
-    assert on_outside(model, solution.multipliers)[:, 3:] == pytest.approx(np.array(expected), abs=1e-8)
+    accelerations, *forces = tabulated('yesiloglu-2007/6.9/instant')
+    assert np.r_[a[:3], linear] == pytest.approx(accelerations, abs=1e-9)
+    assert on_outside(model, solution.multipliers)[:, 3:] == pytest.approx(np.array(forces), abs=1e-8)
 
 
 @pytest.mark.pins('yesiloglu-2007/6.9/massless')
@@ -391,75 +372,72 @@ def drive(torque: float) -> dict[str, float]:
     return {f'{corner}_drive': torque for corner in CORNERS}
 
 
-@pytest.mark.pins('yesiloglu-2007/6.10/driving')
 @pytest.mark.parametrize('form', FORMS)
 def test_driving_with_locked_steering_shifts_load_and_loads_the_locks(form):
     model = platform(form, locked=True)
     system = model.blocks()
     solution = constrained_dynamics(system, model.q, model.v, forward(model, drive(1.5)))
-    assert solution.acceleration[4] == pytest.approx(0.3571428571, abs=1e-9)
+    acceleration, traction, loads, ends = tabulated('yesiloglu-2007/6.10/driving')
+    assert solution.acceleration[4] == pytest.approx(acceleration, abs=1e-9)
     for corner, (side, end) in CORNERS.items():
         force = solution.forces[f'{corner}_ground'][-3:]
-        traction = force[1] if form == 'arm' else force[0]
-        load = 248.7334693878 if end > 0 else 261.3865306122
-        assert [traction, force[2]] == pytest.approx([9.2857142857, load], abs=1e-8)
+        pull = force[1] if form == 'arm' else force[0]
+        assert [pull, force[2]] == pytest.approx([traction, loads[0 if end > 0 else 1]], abs=1e-8)
         assert solution.forces[f'{corner}_lock'] == pytest.approx([-0.6 * side], abs=1e-9)
     if form == 'arm':
         assert solution.rank == 25
         return
     q, v = run(model, held(system, forward(model, drive(1.5))), 0.02, 100)[-1]
-    assert [v[4], q[1], v[7]] == pytest.approx([0.7142857143, 0.7142857, -4.7619047619], abs=1e-7)
+    assert [v[4], q[1], v[7]] == pytest.approx(ends, abs=1e-7)
 
 
-@pytest.mark.pins('yesiloglu-2007/6.10/free_steering')
 @pytest.mark.parametrize('form', FORMS)
 def test_driving_with_free_steering_swings_the_legs(form):
     model = platform(form)
     solution = constrained_dynamics(model.blocks(), model.q, model.v, forward(model, drive(1.5)))
-    assert solution.acceleration[4] == pytest.approx(0.15846736, abs=1e-8)
+    acceleration, steering, loads = tabulated('yesiloglu-2007/6.10/free_steering')
+    assert solution.acceleration[4] == pytest.approx(acceleration, abs=1e-8)
     for corner, (side, end) in CORNERS.items():
         steer = model.tree.velocity_index(f'{corner}_steer')
-        assert solution.acceleration[steer] == pytest.approx(side * 9.933774834, abs=1e-8)
-        load = 249.86875794 if end > 0 else 260.25124206
+        assert solution.acceleration[steer] == pytest.approx(side * steering, abs=1e-8)
+        load = loads[0 if end > 0 else 1]
         assert solution.forces[f'{corner}_ground'][-1] == pytest.approx(load, abs=1e-7)
 
 
-@pytest.mark.pins('yesiloglu-2007/6.10/crab')
 def test_steering_all_legs_alike_leaves_the_body_at_rest():
     tau = {f'{corner}_steer': 0.8 for corner in CORNERS}
     model = platform()
     solution = constrained_dynamics(model.blocks(), model.q, model.v, forward(model, tau))
     assert solution.acceleration[:6] == pytest.approx(np.zeros(6), abs=1e-10)
-    assert solution.acceleration[6] == pytest.approx(11.1731843575, abs=1e-9)
+    acceleration, (pull, side, load), ends = tabulated('yesiloglu-2007/6.10/crab')
+    assert solution.acceleration[6] == pytest.approx(acceleration, abs=1e-9)
     found = on_outside(model, solution.multipliers)
-    expected = [(6.754988029, -1.787709497), (6.754988029, 1.787709497)]
-    expected += [(-6.754988029, -1.787709497), (-6.754988029, 1.787709497)]
+    expected = [(pull, -side), (pull, side), (-pull, -side), (-pull, side)]
     assert found[:, 3:5] == pytest.approx(np.array(expected), abs=1e-8)
-    assert -found[:, 5] == pytest.approx([255.06] * 4, abs=1e-8)
+    assert -found[:, 5] == pytest.approx([load] * 4, abs=1e-8)
     short = platform('contact')
     system = short.blocks()
     q, v = run(short, held(system, forward(short, tau)), 0.01, 50)[-1]
-    assert [q[7], v[6]] == pytest.approx([1.3966480447, 5.5865921788], abs=1e-9)
+    assert [q[7], v[6]] == pytest.approx(ends, abs=1e-9)
     assert np.abs(v[:6]).max() < 1e-9
 
 
-@pytest.mark.pins('yesiloglu-2007/6.10/circle')
 def test_the_platform_drives_on_a_circle_about_the_common_point_of_its_axles():
     angles = turning_angles(1.5)
-    assert list(angles.values()) == pytest.approx([-0.1973955598, -0.2730087031, 0.1973955598, 0.2730087031], abs=1e-10)
+    steering, (near, far), inertia, acceleration, (turning, *spins) = tabulated('yesiloglu-2007/6.10/circle')
+    assert list(angles.values()) == pytest.approx(steering, abs=1e-10)
     model = platform('contact', locked=True, steering=angles)
     system = model.blocks()
     tau = forward(model, drive(1.5))
     solution = constrained_dynamics(system, model.q, model.v, tau)
-    assert solution.acceleration[2] == pytest.approx(-0.2323991581, abs=1e-9)
-    radii = {1: 1.2180754986, -1: 1.8646568298}
-    reduced = 1.5 * sum(2 * r for r in radii.values()) / 0.15 / 0.2323991581
-    assert reduced == pytest.approx(265.2963421818, abs=1e-6)
+    assert solution.acceleration[2] == pytest.approx(acceleration, abs=1e-9)
+    reduced = 1.5 * 2 * (near + far) / 0.15 / -acceleration
+    assert reduced == pytest.approx(inertia, abs=1e-6)
     q, v = run(model, held(system, tau), 0.02, 100)[-1]
-    assert v[2] == pytest.approx(-0.464798316, abs=1e-8)
+    assert v[2] == pytest.approx(turning, abs=1e-8)
     assert np.hypot(q[0] - 1.5, q[1]) == pytest.approx(1.5, abs=1e-8)
     drives = [v[model.tree.velocity_index(f'front_{side}_drive')] for side in ('left', 'right')]
-    assert drives == pytest.approx([-5.777929031, -3.774396271], abs=1e-7)
+    assert drives == pytest.approx(spins, abs=1e-7)
 
 
 # --- what is refused, and moving ground -------------------------------------------------------------------------------

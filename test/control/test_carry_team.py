@@ -13,6 +13,7 @@ from dyn_nodes.control.carry import Formation, Gains, HoldingRobot, TeamLaw, fig
 from dyn_nodes.control.carry.formation import RobotState
 from dyn_nodes.control.carry.law import efforts_for, taken_over
 from dyn_nodes.control.carry.plan import settled
+from dyn_nodes.studies.reference import tabulated
 from dyn_nodes.studies.tanner_1998.carrying import ACTUATED, FRICTION, GRIP, MOST, holding_rm_1, starts, team_around
 from dyn_nodes.studies.tanner_1998.kanes_equations import kanes_equations
 from dyn_nodes.studies.tanner_1998.team import BAR, facing
@@ -48,15 +49,16 @@ def test_a_robot_in_its_actuated_rates_accelerates_as_by_kanes_equations(robot, 
     wanted = kane.accelerations(rm_1().efforts(T0[2:], T0[:2]))
     found = np.linalg.solve(at_s0.inertia, T0 - at_s0.bias)
     assert found == pytest.approx(wanted[list(robot.places)], rel=1e-9)
-    assert at_s0.place[:3] == pytest.approx((0.800819334, 0.368464865, 0.822424917), abs=1e-9)
-    assert at_s0.rate[:3] == pytest.approx((-0.154222065, 0.964670748, -0.031743367), abs=1e-9)
+    _, place, velocity = tabulated('tanner-1998/6.2/energy')
+    assert at_s0.place[:3] == pytest.approx(place + np.array([0.0, 0.0, 0.3]), abs=1e-9)
+    assert at_s0.rate[:3] == pytest.approx(velocity, abs=1e-9)
 
 
 def test_its_load_on_the_ground_gives_the_printed_reactions(robot, at_s0):
     change = np.linalg.solve(at_s0.inertia, T0 - at_s0.bias)
     ground = robot.ground(at_s0.q, at_s0.u, change, np.zeros(3))
     found = reactions([ground], np.array([robot.tractions(T0)]), FRICTION * GRIP).split[0]
-    expected = ((30, 5.677250864, 248.201525458), (20, 5.677250864, 227.073294777), (0, 0, 288.436892265))
+    expected = tabulated('tanner-1998/6.4/S0')[:3]
     assert found == pytest.approx(np.array(expected), abs=1e-6)
 
 
@@ -179,15 +181,12 @@ def test_two_robots_drop_their_arms_with_the_bar_as_printed():
     team, start = dropped()
     trace = team.run(start, idle, 0.005, 40, substeps=1)
     first, second = (rm_1().state(own.q) for own in trace.instants[-1].state.robots)
-    expected = (-1.0091605915, 0.0066831671, 0.0376206499, 0.0219694190, 0.2605514250, -0.9007077308)
-    assert first == pytest.approx(expected, abs=2e-6)
-    expected = (1.1291480518, -0.0025249340, 3.1630184643, -0.0385869708, 0.2419808340, -0.8430514948)
-    assert second == pytest.approx(expected, abs=2e-6)
-    assert trace.instants[-1].state.robots[0].u[2:] == pytest.approx(
-        (0.0968461049, -4.2493700497, 2.3506342283), abs=2e-4
-    )
+    one, other, _, loss = tabulated('tanner-1998/6.8/damped')
+    assert first == pytest.approx(one[:6], abs=2e-6)
+    assert second == pytest.approx(other[:6], abs=2e-6)
+    assert trace.instants[-1].state.robots[0].u[2:] == pytest.approx(one[8:], abs=2e-4)
     lost = team.energy(start) - team.energy(trace.instants[-1].state)
-    assert lost == pytest.approx(0.019639275, abs=1e-5)
+    assert lost == pytest.approx(loss, abs=1e-5)
 
 
 def test_a_hand_slips_off_at_its_holding_force_and_the_object_keeps_its_momentum():

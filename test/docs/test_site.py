@@ -58,6 +58,14 @@ def test_links_between_pages_and_pictures_lead_somewhere(site):
             assert ((site / name).parent / link).resolve().exists(), f'{name}: {link}'
 
 
+def test_the_site_has_pages_that_are_generated_from_data(site):
+    assert '<code class="word">bring_down</code>' in (site / 'parameters.html').read_text()
+    assert 'pinocchio' in (site / 'witnesses.html').read_text()
+    for page in (ROOT / 'docs' / 'sources').glob('*.md'):
+        text = (site / f'reference_numbers_{page.stem}.html').read_text()
+        assert re.search(r'(\d+) of \1 rows are pinned', text), page.stem
+
+
 @pytest.mark.parametrize('page', ['multibody', 'contact', 'hydraulics', 'stability', 'hybrid', 'compile'])
 def test_names_in_code_are_names_in_the_code(page):
     """The last column of the table of symbols: identifiers, methods, keys."""

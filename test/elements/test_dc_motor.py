@@ -35,6 +35,7 @@ from dyn_nodes.studies.formulations.natural_complement import natural_orthogonal
 from dyn_nodes.studies.formulations.transfer import coordinate_transfer
 from dyn_nodes.studies.formulations.witnesses import gibbs_appell, kane
 from dyn_nodes.studies.freeman_1985.machines import MECHANISMS, random_state
+from dyn_nodes.studies.reference import tabulated
 
 ROOT = Path(__file__).resolve().parents[2]
 URDF, YAML = ROOT / 'urdf' / 'arm_a6.urdf', ROOT / 'config' / 'arm_a6.yaml'
@@ -72,7 +73,11 @@ def test_supplied_power_is_heat_friction_mechanical_power_and_stored_energy():
 
 
 def test_within_the_limits_the_equations_of_the_source_hold():
-    rate, current, volts = 0.5, 0.331287, 12.83111
+    rate, current, volts = (
+        0.5,
+        float(tabulated('freeman-1985/7.4/current')[0]),
+        float(tabulated('freeman-1985/7.4/voltage')[0]),
+    )
     effort, slope, *_, terminal, _, excess = traced()(rate, current, volts)
     assert terminal == volts
     assert excess < 0.0

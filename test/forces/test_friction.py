@@ -36,7 +36,7 @@ def steady_coefficient(params: LuGre, speed: float) -> float:
         (ICE, 1.0, 0.046873, 0.045073),
     ],
 )
-@pytest.mark.pins('6.7/lugre_steady')
+@pytest.mark.pins('abo-shanab-2003/6.7/lugre_steady')
 def test_steady_sliding_has_the_reference_coefficients(params, speed, total, eta):
     assert stribeck(params, speed) == pytest.approx(eta, abs=5e-7)
     assert steady_coefficient(params, speed) == pytest.approx(-total, abs=5e-7)
@@ -44,7 +44,7 @@ def test_steady_sliding_has_the_reference_coefficients(params, speed, total, eta
 
 
 @pytest.mark.parametrize(('rate', 'expected'), [(1e3, 0.05192), (10e3, 0.05439), (50e3, 0.05755)])
-@pytest.mark.pins('6.7/break_away')
+@pytest.mark.pins('abo-shanab-2003/6.7/break_away')
 def test_break_away_force_rises_with_the_rate_of_loading(rate, expected):
     mass, g = 19_518.0, 9.81
     weight = mass * g

@@ -12,7 +12,7 @@ from dyn_nodes.governor.prediction import eases_of, predict_stops
 from dyn_nodes.governor.predictor import FOLLOWED, STEP_TIME, StopPredictor
 from dyn_nodes.governor.present import draw
 from dyn_nodes.governor.records import requests, results
-from dyn_nodes.governor.tip_over_governor import GovernorSettings
+from dyn_nodes.governor.settings import GovernorSettings
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.multibody.inertial_sensor import read_imu
 from dyn_nodes.simulation.plant import Plant

@@ -11,7 +11,7 @@ from dyn_nodes.governor.campaign.campaign import random_cases
 from dyn_nodes.governor.campaign.cases import box_of
 from dyn_nodes.governor.campaign.governed_run import Rig
 from dyn_nodes.governor.predictor import STEP_TIME
-from dyn_nodes.governor.tip_over_governor import GovernorSettings
+from dyn_nodes.governor.settings import GovernorSettings
 
 SHOCK = 5.0
 """Acceleration of a joint that meets its stop or leaves it, rad/s2."""

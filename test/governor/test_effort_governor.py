@@ -12,8 +12,7 @@ import pytest
 from dyn_nodes.governor.campaign.campaign import random_cases
 from dyn_nodes.governor.campaign.cases import ACCELERATION, Case, box_of
 from dyn_nodes.governor.campaign.governed_run import Rig
-from dyn_nodes.governor.effort_predictor import JERK
-from dyn_nodes.governor.tip_over_governor import GovernorSettings
+from dyn_nodes.governor.settings import JERK, GovernorSettings
 from dyn_nodes.model import load_machine
 
 RUNS = 15

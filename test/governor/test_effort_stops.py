@@ -10,8 +10,9 @@ import pytest
 from dyn_nodes.common.share import find_resource
 from dyn_nodes.governor.campaign.governed_run import heavier
 from dyn_nodes.governor.drives import BRAKING_TIME, SLIGHT, EffortDrives
-from dyn_nodes.governor.effort_predictor import JERK, LEARNING_TIME, EffortPredictor
-from dyn_nodes.governor.tip_over_governor import GovernorSettings, TipOverGovernor
+from dyn_nodes.governor.effort_predictor import LEARNING_TIME, EffortPredictor
+from dyn_nodes.governor.settings import JERK, GovernorSettings
+from dyn_nodes.governor.tip_over_governor import TipOverGovernor
 from dyn_nodes.model import load_machine
 from dyn_nodes.monitor.measured_samples import sample_of
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor

@@ -16,8 +16,7 @@ from dyn_nodes.governor.campaign.campaign import Campaign, random_cases, read_ca
 from dyn_nodes.governor.campaign.cases import Case, box_of
 from dyn_nodes.governor.campaign.emergency_stops import STOPS, Stopped, emergency_stops, released_levers
 from dyn_nodes.governor.campaign.governed_run import Rig
-from dyn_nodes.governor.effort_predictor import JERK
-from dyn_nodes.governor.tip_over_governor import GovernorSettings
+from dyn_nodes.governor.settings import JERK, GovernorSettings
 from dyn_nodes.simulation.period import PlantDivergedError
 
 GOOD = Stopped(40, 0, 0, 0, 0, 0.2, 1.25, 1.9, False, False)

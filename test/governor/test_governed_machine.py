@@ -11,7 +11,8 @@ from log_loader_tasks import PAYLOAD
 from dyn_nodes.common.share import find_resource
 from dyn_nodes.control import load_voltage_profile
 from dyn_nodes.governor.predictor import StopPredictor
-from dyn_nodes.governor.tip_over_governor import GovernorSettings, TipOverGovernor
+from dyn_nodes.governor.settings import GovernorSettings
+from dyn_nodes.governor.tip_over_governor import TipOverGovernor
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.simulation.plant import Plant
 

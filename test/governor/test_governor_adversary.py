@@ -23,7 +23,7 @@ from dyn_nodes.governor.campaign.search import SearchSettings, search
 from dyn_nodes.governor.campaign.troubles import TroubleBox, Troubles
 from dyn_nodes.governor.campaign.wheel_watch import Wheels, turned
 from dyn_nodes.governor.predictor import StopPredictor
-from dyn_nodes.governor.tip_over_governor import GovernorSettings
+from dyn_nodes.governor.settings import GovernorSettings
 from dyn_nodes.model.posture import initial_positions
 from dyn_nodes.monitor.measured_samples import Sample, SensorModel, Sensors
 from dyn_nodes.simulation.assembly import DAMPING_SCALE, STIFFNESS_SCALE

@@ -18,7 +18,8 @@ from dyn_nodes.elements import actuator_element
 from dyn_nodes.governor.prediction import eases_of, predict_stops
 from dyn_nodes.governor.predictor import StopPredictor
 from dyn_nodes.governor.records import copied, requests, results
-from dyn_nodes.governor.tip_over_governor import GovernorSettings, TipOverGovernor
+from dyn_nodes.governor.settings import GovernorSettings
+from dyn_nodes.governor.tip_over_governor import TipOverGovernor
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 
 RECORDED = Path(__file__).with_name('governor_decisions.npz')

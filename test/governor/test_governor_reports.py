@@ -13,7 +13,7 @@ import pytest
 from dyn_nodes.governor.campaign.cases import Case
 from dyn_nodes.governor.campaign.governed_run import Rig
 from dyn_nodes.governor.campaign.pieces import sum_up
-from dyn_nodes.governor.tip_over_governor import GovernorSettings
+from dyn_nodes.governor.settings import GovernorSettings
 
 DOCS = Path(__file__).parents[2] / 'docs'
 REPORTS = sorted((DOCS / 'campaigns' / 'log_loader').glob('*.json'))

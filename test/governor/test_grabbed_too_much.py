@@ -8,7 +8,7 @@ import pytest
 from dyn_nodes.governor.campaign.cases import Case
 from dyn_nodes.governor.campaign.governed_run import Rig
 from dyn_nodes.governor.campaign.troubles import Troubles
-from dyn_nodes.governor.tip_over_governor import GovernorSettings
+from dyn_nodes.governor.settings import GovernorSettings
 
 GRAB = 0.5
 """s after the levers begin."""

@@ -13,8 +13,8 @@ from dyn_nodes.cli import main
 from dyn_nodes.control.wheel_drive import DriveLimits
 from dyn_nodes.governor.campaign import grip_campaign
 from dyn_nodes.governor.campaign.grip_campaign import GripBox, GripOutcome, random_case, run_case
-from dyn_nodes.governor.grip_governor import GripSettings
 from dyn_nodes.governor.grip_model import GripModel
+from dyn_nodes.governor.settings import GripSettings
 from dyn_nodes.nodes.machines import machine_of
 
 BOX = GripBox(DriveLimits(1.5, 2.0, 5.0, 10.0), 2.0)

@@ -10,7 +10,8 @@ import pytest
 
 from dyn_nodes.control.wheel_base import WheelBase
 from dyn_nodes.control.wheel_drive import DriveLimits, WheelDrive
-from dyn_nodes.governor.grip_governor import GripGovernor, GripSettings
+from dyn_nodes.governor.grip_governor import GripGovernor
+from dyn_nodes.governor.settings import GripSettings
 from dyn_nodes.nodes.machines import machine_of
 
 G, MU, DT = 9.81, 0.6, 0.01

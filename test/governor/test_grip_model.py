@@ -11,8 +11,9 @@ from dyn_nodes.control.trajectory import JointReference, JointTrajectory, Trajec
 from dyn_nodes.control.wheel_base import WheelBase
 from dyn_nodes.governor.arm_efforts import ArmEfforts
 from dyn_nodes.governor.arm_pace import EFFORT_USE, SLOWEST, ArmPace, slowed
-from dyn_nodes.governor.grip_governor import GripGovernor, GripSettings
+from dyn_nodes.governor.grip_governor import GripGovernor
 from dyn_nodes.governor.grip_model import GripModel, GripModelError, features, is_astray, joint_states
+from dyn_nodes.governor.settings import GripSettings
 from dyn_nodes.model.posture import initial_positions
 from dyn_nodes.monitor.ground_compliance import ground_compliance
 from dyn_nodes.nodes.machines import machine_of

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
-import yaml
 from plain_law import as_python
 
 from dyn_nodes.governor import law
 from dyn_nodes.governor.law import GAIN, WAYS
 from dyn_nodes.governor.records import results
+from dyn_nodes.governor.settings import GovernorSettings
 from dyn_nodes.governor.stops import Decision, Stop
-from dyn_nodes.governor.tip_over_governor import (
-    LONGEST_LASTING,
-    LONGEST_STEP,
-    GovernorSettings,
-    TipOverGovernor,
-    Verdict,
-)
-from dyn_nodes.nodes.parameters import FOLDER
+from dyn_nodes.governor.tip_over_governor import LONGEST_LASTING, LONGEST_STEP, TipOverGovernor, Verdict
 
 RESERVE, RISE, PERIOD, RATE = 0.16, 0.04, 0.01, 15.0
 NAMES = ('boom', 'stick', 'swing')
@@ -88,14 +79,6 @@ def govern(stops, command, times=1, output=None):
     for _ in range(times):
         verdict = governor.govern(np.array(command, float), PERIOD)
     return verdict
-
-
-def test_the_defaults_are_those_of_the_node():
-    declared = yaml.safe_load((FOLDER / 'tip_over_governor_node.yaml').read_text())['tip_over_governor_node']
-    names = {field.name for field in dataclasses.fields(GovernorSettings)} - {'halvings'}
-    assert names <= declared.keys()
-    for name in names:
-        assert getattr(GovernorSettings(), name) == declared[name]['default_value'], name
 
 
 def test_a_certified_command_passes_at_its_rate_after_one_prediction():

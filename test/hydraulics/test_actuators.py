@@ -33,7 +33,7 @@ def planar_efforts(boom_angle: float, stick_angle: float, payload: float) -> tup
     return G * boom_moment, G * stick_moment
 
 
-@pytest.mark.pins('6.6/rigid_start')
+@pytest.mark.pins('abo-shanab-2003/6.6/rigid_start')
 def test_initial_pressures_hold_the_load_of_profile_p1(boom, stick):
     q = math.radians(55), math.radians(-105)
     boom_effort, stick_effort = planar_efforts(*q, 5000.0)
@@ -76,7 +76,7 @@ def test_motor_starts_at_idle_pressure_and_holds_a_torque(swing):
     assert motor(swing, first, second, 0.0, 0.0).effort == pytest.approx(50e3)
 
 
-@pytest.mark.pins('6.10/locked_boom')
+@pytest.mark.pins('abo-shanab-2003/6.10/locked_boom')
 def test_locked_boom_has_the_reference_stiffness_and_frequency(boom):
     for degrees, stiffness, inertia, frequency in ((0, 2.154e7, 267_676, 1.43), (55, 1.694e7, 171_231, 1.58)):
         k = actuator_element(boom).locked_stiffness(math.radians(degrees))

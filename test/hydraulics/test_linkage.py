@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from dyn_nodes.elements.hydraulics import lever, lever_rate, linkage, piston
 from dyn_nodes.model.machine import PinTriangle
+from dyn_nodes.studies.reference import tabulated
 
 
 @pytest.mark.parametrize(
     ('degrees', 'position', 'arm'),
-    [(-10, 0.422321, 0.715365), (0, 0.552694, 0.772719), (30, 0.966805, 0.772759), (60, 1.333602, 0.608448)],
+    [(degrees, *row) for degrees, row in zip((-10, 0, 30, 60), tabulated('abo-shanab-2003/6.10/linkage_boom'))],
 )
-@pytest.mark.pins('6.10/linkage_boom')
 def test_boom_linkage_has_the_reference_geometry(boom, degrees, position, arm):
     q = math.radians(degrees)
     assert piston(boom.linkage, q) == pytest.approx(position, abs=5e-7)
@@ -23,9 +23,9 @@ def test_boom_linkage_has_the_reference_geometry(boom, degrees, position, arm):
 
 
 @pytest.mark.parametrize(
-    ('degrees', 'position', 'arm'), [(-110, 1.249971, -0.317111), (-60, 0.813714, -0.647481), (0, 0.122741, -0.527757)]
+    ('degrees', 'position', 'arm'),
+    [(degrees, *row) for degrees, row in zip((-110, -60, 0), tabulated('abo-shanab-2003/6.10/linkage_stick'))],
 )
-@pytest.mark.pins('6.10/linkage_stick')
 def test_stick_linkage_extends_while_the_joint_angle_falls(stick, degrees, position, arm):
     q = math.radians(degrees)
     assert piston(stick.linkage, q) == pytest.approx(position, abs=5e-7)

@@ -55,7 +55,7 @@ def gallery_pressure_by_root_finding(inlet: float, bypass: float, pressure: floa
         (2, 5e6, 2.5906e6, 0.0),
     ],
 )
-@pytest.mark.pins('6.10/supply')
+@pytest.mark.pins('abo-shanab-2003/6.10/supply')
 def test_pump_sharing_has_the_reference_numbers(supply, valve, spool, pressure, gallery, flow):
     areas = valve_areas(valve, spool * MM)
     result = shared_flow(supply, areas.inlet, areas.bypass, pressure)
@@ -63,7 +63,7 @@ def test_pump_sharing_has_the_reference_numbers(supply, valve, spool, pressure, 
     assert result.inlet_flow == pytest.approx(flow, rel=5e-6, abs=1e-15)
 
 
-@pytest.mark.pins('6.10/supply_random')
+@pytest.mark.pins('abo-shanab-2003/6.10/supply_random')
 def test_gallery_pressure_equals_root_finding_in_3000_random_cases(supply):
     random = np.random.default_rng(1)
     worst_pressure = worst_flow = 0.0

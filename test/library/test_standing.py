@@ -50,7 +50,7 @@ def test_the_static_margin_is_that_of_the_center_of_mass_over_the_wheels(loader)
     assert s['static']['front'] == pytest.approx(np.mean(front, axis=0)[0] - com[0], abs=1e-3)
 
 
-@pytest.mark.pins('6.4/whole_machine')
+@pytest.mark.pins('abo-shanab-2003/6.4/whole_machine')
 @pytest.mark.parametrize(
     ('boom', 'stick', 'margin', 'moment'), [(55, -105, 0.9326, 178_569.5), (0, -45, 0.1476, 28_262.1)]
 )

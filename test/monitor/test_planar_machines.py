@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dyn_nodes.governor.predictor import StopPredictor
-from dyn_nodes.governor.tip_over_governor import GovernorSettings
+from dyn_nodes.governor.settings import GovernorSettings
 from dyn_nodes.monitor.in_space import in_space
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.multibody.inertial_sensor import read_imu

@@ -1,4 +1,4 @@
-"""The files of the nodes' parameters: what they may say, what nodes make of them, and the page made from them."""
+"""The files of the nodes' parameters: what they may say, and what nodes make of them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from dyn_nodes.governor.settings import GripSettings
 from dyn_nodes.measures import DEFAULT_MEASURES
 from dyn_nodes.middleware import Node, Parameter
 from dyn_nodes.nodes import parameters
@@ -69,15 +70,6 @@ def test_a_node_declares_what_its_file_says(node: str) -> None:
     assert node_parameters(node) == module.PARAMETERS
 
 
-def test_the_page_of_parameters_is_in_step() -> None:
-    spec = importlib.util.spec_from_file_location('parameters_page', ROOT / 'docs' / 'parameters.py')
-    assert spec is not None
-    assert spec.loader is not None
-    page = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(page)
-    assert page.text() == page.DOCUMENT.read_text(), 'run python docs/parameters.py'
-
-
 def test_the_measures_published_are_those_that_the_simulation_computes_by_default() -> None:
     (measures,) = (d for d in node_parameters('dynamics_node') if d.name == 'measures')
     assert tuple(measures.default) == DEFAULT_MEASURES
@@ -115,6 +107,19 @@ def test_a_file_may_group_include_and_bound_below(write: Any) -> None:
     assert not table['names'].read_only
 
 
+SETTINGS = 'dyn_nodes.governor.settings:GripSettings'
+"""A dataclass with a field `overshoot`."""
+
+
+@pytest.mark.parametrize('group', ['', 'grip'])
+def test_a_default_may_stand_at_the_field_of_a_dataclass(write: Any, group: str) -> None:
+    text = 'overshoot: {type: double, description: of it}'
+    table = f'{{{group}: {{{text}}}}}' if group else f'{{{text}}}'
+    write(f'defaults: {{{group!r}: {SETTINGS!r}}}\nsome_node: {table}\n')
+    (declared,) = node_parameters('some_node')
+    assert declared.default == GripSettings().overshoot
+
+
 @pytest.mark.parametrize(
     ('text', 'said'),
     [
@@ -130,6 +135,10 @@ def test_a_file_may_group_include_and_bound_below(write: Any) -> None:
         (entry(type='string', default_value='c', validation={'one_of<>': [['a', 'b']]}), r'expected one of a, b'),
         ('some_node:\n  size: 3\n', r'some_node\.yaml: size: expected a parameter or a group, found 3'),
         ('include: [wheels]\nsome_node: {}\n', r"include: no group 'wheels' in shared\.yaml"),
+        (
+            f'defaults: {{"": {SETTINGS!r}}}\nsome_node: {{overshoot: {{type: double, default_value: 1.0}}}}\n',
+            r'some_node\.yaml: overshoot: default_value stands at dyn_nodes\.governor\.settings:GripSettings already',
+        ),
         ('other_node: {}\n', r'expected the keys include and some_node, found other_node'),
     ],
 )

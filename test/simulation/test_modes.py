@@ -62,7 +62,7 @@ def heave(rigid_machine):
     return Heave(replace(rigid_machine, name='log_loader_centred', wheels=wheels))
 
 
-@pytest.mark.pins('2.24/heave')
+@pytest.mark.pins('abo-shanab-2003/2.24/heave')
 def test_mass_on_four_springs_has_the_sources_frequency_and_damping():
     natural = np.sqrt(STIFFNESS / MASS)
     assert natural / (2 * np.pi) == pytest.approx(FREQUENCY, abs=5e-4)
@@ -128,7 +128,7 @@ def test_every_mode_of_the_machine_at_rest_is_damped(heave):
     assert np.linalg.eigvals(by_state).real.max() < 1e-6
 
 
-@pytest.mark.pins('6.10/locked_boom')
+@pytest.mark.pins('abo-shanab-2003/6.10/locked_boom')
 def test_locked_oil_is_the_spring_of_the_specification(system):
     """Section 6.10: at a neutral spool the boom (0, -45 degrees) stands on oil of 2.154e7 N m/rad."""
     p, u = system.parameters({'payload_mass': 5000.0}), np.zeros(3)

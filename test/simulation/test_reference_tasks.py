@@ -39,7 +39,7 @@ def edges(flags, times):
 # ---------------------------------------------------------------------------- at rest
 
 
-@pytest.mark.pins('6.8/start')
+@pytest.mark.pins('abo-shanab-2003/6.8/start')
 def test_static_wheel_loads_and_attitude(system):
     p = system.parameters()
     y = system.outputs(initial_state(system, p), np.zeros(3), p)
@@ -54,7 +54,7 @@ def test_static_wheel_loads_and_attitude(system):
     assert degrees(at('roll')) == pytest.approx(0.042, abs=5.1e-4)
 
 
-@pytest.mark.pins('6.8/start')
+@pytest.mark.pins('abo-shanab-2003/6.8/start')
 def test_machine_stays_at_rest_without_commands(system):
     result = run(system, STILL, 5.0)
     assert result.status == 'done'
@@ -66,7 +66,7 @@ def test_machine_stays_at_rest_without_commands(system):
 # ---------------------------------------------------------------------------- E10, E9: recovery or not
 
 
-@pytest.mark.pins('6.8/p3d_peak')
+@pytest.mark.pins('abo-shanab-2003/6.8/p3d_peak')
 def test_recovered_task_tips_as_far_as_the_specification_says(task):
     tilt = task.output('tilt')
     assert task.status == 'done'
@@ -75,7 +75,7 @@ def test_recovered_task_tips_as_far_as_the_specification_says(task):
     assert task.times[tilt.argmax()] == pytest.approx(10.68, abs=0.02)
 
 
-@pytest.mark.pins('6.8/p3d_history')
+@pytest.mark.pins('abo-shanab-2003/6.8/p3d_history')
 def test_recovered_task_follows_the_printed_history(task):
     history = {
         7: 0.83, 8: 1.05, 8.5: 1.27, 9: 3.44, 9.5: 5.55, 10: 7.27, 10.5: 8.43,
@@ -85,7 +85,7 @@ def test_recovered_task_follows_the_printed_history(task):
     np.testing.assert_allclose(pitch, list(history.values()), rtol=SPEC, atol=0.0051)
 
 
-@pytest.mark.pins('6.8/p3d_lift')
+@pytest.mark.pins('abo-shanab-2003/6.8/p3d_lift')
 def test_rear_wheels_lift_and_come_down_when_the_specification_says(task, machine):
     """A wheel has lifted when its strut is longer than its spring."""
     lifted = {}
@@ -116,7 +116,7 @@ def test_wheels_never_pull(task):
     assert wheel_loads(task).min() >= 0.0
 
 
-@pytest.mark.pins('6.8/p3d_peak')
+@pytest.mark.pins('abo-shanab-2003/6.8/p3d_peak')
 def test_machine_overturns_without_recovery(system):
     result = run(system, P3D_NO_RECOVERY, 16.0)
     assert result.overturned
@@ -125,7 +125,7 @@ def test_machine_overturns_without_recovery(system):
     assert degrees(np.arccos(1 - 2 * (result.last[3] ** 2 + result.last[4] ** 2))) == pytest.approx(75.0, abs=0.1)
 
 
-@pytest.mark.pins('6.8/fast')
+@pytest.mark.pins('abo-shanab-2003/6.8/fast')
 def test_fast_profile_recovers_or_overturns(system):
     result = run(system, P3D_FAST, 20.0)
     assert degrees(result.output('tilt').max()) == pytest.approx(13.09, rel=SPEC)
@@ -135,7 +135,7 @@ def test_fast_profile_recovers_or_overturns(system):
     assert without.end_time == pytest.approx(11.0, abs=0.1)
 
 
-@pytest.mark.pins('6.8/p3d_peak')
+@pytest.mark.pins('abo-shanab-2003/6.8/p3d_peak')
 def test_halving_the_step_changes_no_peak(system):
     peaks = [run(system, P3D, 16.0, settings=Settings(step=step)).output('tilt').max() for step in (1e-3, 5e-4, 2.5e-4)]
     assert peaks == pytest.approx([peaks[-1]] * 3, rel=1e-4)
@@ -150,14 +150,14 @@ def assert_sweep(system, inputs, end, parameter, expected):
     return np.array(peaks)
 
 
-@pytest.mark.pins('6.8/stiffness')
+@pytest.mark.pins('abo-shanab-2003/6.8/stiffness')
 def test_stiffer_wheels_tip_less(system):
     expected = {0.8: 9.26, 1.0: 8.55, 1.5: 6.52, 2.0: 5.37, 4.0: 4.26, 10.0: 3.66}
     peaks = assert_sweep(system, P3D, 16.0, 'wheel_stiffness_scale', expected)
     assert (np.diff(peaks) < 0).all()
 
 
-@pytest.mark.pins('6.8/damping')
+@pytest.mark.pins('abo-shanab-2003/6.8/damping')
 def test_stronger_damping_tips_less_and_matters_less_than_stiffness(system):
     by_constant = {5.25: 9.07, 7.0: 8.65, 7.5: 8.55, 10.5: 8.12, 14.0: 7.84, 21.0: 7.60, 28.0: 7.50}
     expected = {constant / 7.5: peak for constant, peak in by_constant.items()}
@@ -169,7 +169,7 @@ def test_stronger_damping_tips_less_and_matters_less_than_stiffness(system):
     assert of_stiffness == pytest.approx(0.50, abs=0.015)
 
 
-@pytest.mark.pins('6.8/modulus')
+@pytest.mark.pins('abo-shanab-2003/6.8/modulus')
 def test_softer_oil_tips_less_in_the_fast_profile(system):
     expected = {0.5: 4.96, 0.75: 9.06, 1.0: 13.09}
     peaks = assert_sweep(system, P3D_FAST, 20.0, 'bulk_modulus_scale', expected)
@@ -182,7 +182,7 @@ def test_influence_of_the_oil_is_no_general_law(system):
     assert peak_tilt(system, P3D_FAST, 20.0, {'bulk_modulus_scale': 0.25}) is None
 
 
-@pytest.mark.pins('6.8/fast_stiffness')
+@pytest.mark.pins('abo-shanab-2003/6.8/fast_stiffness')
 def test_influence_of_stiffness_in_the_fast_profile_is_not_monotone(system):
     expected = {0.75: 9.5, 1.0: 13.1, 1.25: 14.0, 1.5: 12.5, 2.0: 8.7, 4.0: 4.9}
     assert_sweep(system, P3D_FAST, 20.0, 'wheel_stiffness_scale', expected)
@@ -204,12 +204,12 @@ def with_inertias(machine, reading):
 
 
 @pytest.mark.parametrize(('reading', 'peak'), [('literal', 8.55), ('point', 7.84), ('uniform', 7.70)])
-@pytest.mark.pins('2.24/readings')
+@pytest.mark.pins('abo-shanab-2003/2.24/readings')
 def test_readings_of_the_inertia_table(machine, reading, peak):
     assert peak_tilt(System(with_inertias(machine, reading)), P3D, 16.0) == pytest.approx(peak, rel=SPEC)
 
 
-@pytest.mark.pins('6.8/fast_slippery', '6.8/fast_slippery_slide')
+@pytest.mark.pins('abo-shanab-2003/6.8/fast_slippery', 'abo-shanab-2003/6.8/fast_slippery_slide')
 def test_slippery_ground_lets_the_fast_machine_slide_and_tip_less(machine):
     ice = LuGre(static=0.05, kinetic=0.03)
     wheels = tuple(replace(wheel, friction=ice) for wheel in machine.wheels)

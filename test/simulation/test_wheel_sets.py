@@ -9,6 +9,7 @@ from dyn_nodes.model import load_machine
 from dyn_nodes.model.problems import MachineError
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 from dyn_nodes.simulation.wheel_sets import rolling_rank
+from dyn_nodes.studies.reference import tabulated
 from dyn_nodes.studies.tanner_1998.kanes_equations import kanes_equations
 from dyn_nodes.studies.tanner_1998.wheels import Wheel
 
@@ -58,13 +59,16 @@ def rolling(*names, more=''):
 
 CORNERS = {'front_left': (0.3, 0.3), 'front_right': (0.3, -0.3), 'rear_left': (-0.3, 0.3), 'rear_right': (-0.3, -0.3)}
 
+ACKERMANN = tabulated('tanner-1998/6.1/ranks')[3]
+"""Angles of the front wheels, rad."""
+
 
 def on_corners(tmp_path, turns):
     wheels = [(name, *CORNERS[name], turns.get(name, 0.0)) for name in CORNERS]
     return vehicle(tmp_path, wheels, rolling(*CORNERS))
 
 
-@pytest.mark.parametrize('turns', [{}, {'front_left': 0.339292614484, 'front_right': 0.255182391}])
+@pytest.mark.parametrize('turns', [{}, dict(zip(CORNERS, ACKERMANN))])
 def test_parallel_axles_and_axles_that_meet_leave_a_motion(tmp_path, turns):
     start = constrained_machine(on_corners(tmp_path, turns))
     assert rolling_rank(start.machine, start.system.blocks, start.q) == 2

@@ -17,13 +17,14 @@ from dyn_nodes.stability.friction_cone import (
     lateral_chord,
     necessary_lateral_check,
 )
+from dyn_nodes.studies.reference import tabulated
 
 FACETS = 64
 HEIGHT = 0.3
 FOUR = np.array([(0.35, 0.30), (0.35, -0.30), (-0.35, 0.30), (-0.35, -0.30)])
 TRIANGLE = np.array([(-0.15, 0.3), (-0.15, -0.3), (0.35, 0.0)])
 ROLLING = {'friction': (0.7, 0.7, 0.0), 'traction': (30.0, 20.0, 0.0)}
-S0 = np.array((50, 11.354501727, 763.711712499, 9.744819722, -44.661689257, -4.703175259))
+S0 = tabulated('tanner-1998/6.4/wrench')[0]
 
 
 def below(points, height=HEIGHT):
@@ -229,30 +230,29 @@ def test_a_slope_is_held_up_to_the_angle_of_friction():
         assert found.margin == pytest.approx(0.0, abs=1e-3)
 
 
-@pytest.mark.pins('tanner-1998/6.4/S0')
 def test_reactions_of_rm_1_in_motion():
     found = admissible_reactions(below(TRIANGLE), np.zeros(3), -S0[:3], -S0[3:], **ROLLING)
-    expected = [(30, 5.677250864, 248.201525458), (20, 5.677250864, 227.073294777), (0, 0, 288.436892265)]
+    *expected, use = tabulated('tanner-1998/6.4/S0')
     assert found.split == pytest.approx(np.array(expected), abs=1e-6)
     assert found.possible
     assert found.robust
-    assert 0.7 * found.friction_use[:2] == pytest.approx([0.123015, 0.091557], abs=1e-6)
+    assert 0.7 * found.friction_use[:2] == pytest.approx(use, abs=1e-6)
     assert found.tightest == 0
     assert found.mismatch < 1e-8 * np.linalg.norm(S0)
 
 
-@pytest.mark.pins('tanner-1998/6.4/interval', 'tanner-1998/6.4/chords')
 def test_lateral_forces_of_rm_1_are_a_line_between_the_chords():
     found = admissible_reactions(below(TRIANGLE), np.zeros(3), -S0[:3], -S0[3:], **ROLLING)
     chords = lateral_chord(found.split[:2, 2], (30.0, 20.0), 0.7)
-    assert chords == pytest.approx([171.131407542, 157.688039459], abs=1e-6)
-    assert (found.least[0, 1], found.greatest[0, 1]) == pytest.approx((-146.333537731, 169.042541187), abs=1e-6)
+    assert chords == pytest.approx(tabulated('tanner-1998/6.4/chords')[0], abs=1e-6)
+    assert (found.least[0, 1], found.greatest[0, 1]) == pytest.approx(tabulated('tanner-1998/6.4/interval'), abs=1e-6)
     assert found.greatest[1, 1] == pytest.approx(chords[1], abs=1e-6)
     assert found.freedom == 1
     normal = found.split[:, 2]
     assert found.least[:, 2] == pytest.approx(normal, abs=1e-6)
     assert found.greatest[:, 2] == pytest.approx(normal, abs=1e-6)
-    assert greatest_drive_torque((238.975732, 214.887855), 0.1, 0.7) == pytest.approx([16.728301, 15.042150], abs=1e-6)
+    at_rest = tabulated('tanner-1998/6.4/static')[0][:2]
+    assert greatest_drive_torque(at_rest, 0.1, 0.7) == pytest.approx(tabulated('tanner-1998/6.4/chords')[1], abs=1e-6)
 
 
 @pytest.mark.pins('tanner-1998/6.4/nullity', 'tanner-1998/3.1/S11')
@@ -290,28 +290,27 @@ def test_chords_that_reach_the_lateral_force_do_not_prove_a_motion():
     assert not turned_by(50.0 + 1e-3).possible
 
 
-@pytest.mark.pins('tanner-1998/6.5/four')
 def test_normal_forces_of_four_wheels_have_one_open_direction():
     acceleration = np.array((-1.0, 1.5, 0.0))
     force = 60.0 * (np.array((0.0, 0.0, -9.81)) - acceleration) + (0.0, 0.0, -180.0)
     found = admissible_reactions(below(FOUR), np.zeros(3), force, (-12.0, 25.0, 0.0), friction=1e7)
-    assert found.split[:, 2] == pytest.approx([210.364286, 235.364286, 148.935714, 173.935714], abs=1e-6)
+    least, inside, ends = tabulated('tanner-1998/6.5/four')
+    assert found.split[:, 2] == pytest.approx(least, abs=1e-6)
     best = admissible_reactions(below(FOUR), np.zeros(3), force, (-12.0, 25.0, 0.0), friction=1e7, ranges=False)
-    assert best.best[:, 2] == pytest.approx([197.864286, 247.864286, 161.435714, 161.435714], abs=1e-3)
-    assert best.margin == pytest.approx(161.435714, abs=1e-3)
+    assert best.best[:, 2] == pytest.approx(inside, abs=1e-3)
+    assert best.margin == pytest.approx(inside[2], abs=1e-3)
     # along (1, -1, -1, 1) the third wheel lifts after 148.9 N, the fourth after -173.9 N
     steps = (found.greatest[0, 2] - found.split[0, 2], found.least[0, 2] - found.split[0, 2])
-    assert steps == pytest.approx((148.935714, -173.935714), abs=1e-4)
+    assert steps == pytest.approx(ends[::-1], abs=1e-4)
 
 
-@pytest.mark.pins('tanner-1998/6.6/rigid')
 @pytest.mark.parametrize(
     ('wheels', 'direction', 'critical'),
     [
-        (FOUR, (1, 0), 11.445),
-        (FOUR, (-1, 0), 11.445),
+        (FOUR, (1, 0), tabulated('tanner-1998/6.6/rigid')[0][0]),
+        (FOUR, (-1, 0), tabulated('tanner-1998/6.6/rigid')[0][0]),
         (FOUR, (0, 1), 9.81),
-        (TRIANGLE, (-1, 0), 11.445),
+        (TRIANGLE, (-1, 0), tabulated('tanner-1998/6.6/rigid')[0][0]),
         (TRIANGLE, (1, 0), 4.905),
         (TRIANGLE, (0, 1), 6.867),
     ],
@@ -325,14 +324,15 @@ def test_a_rigid_vehicle_tips_where_the_closed_form_says(wheels, direction, crit
     assert not at(critical * (1.0 + 1e-4)).possible
 
 
-@pytest.mark.pins('tanner-1998/6.6/friction')
 def test_the_cone_is_the_one_of_coulomb_and_not_the_printed_one():
     for friction in (0.2, 0.5, 0.7, 1.0):
         assert cone_function((friction, 0.0, 1.0), friction) == pytest.approx(0.0, abs=1e-15)
-    printed = np.array([0.447214, 0.707107, 0.836660, 1.0])
+    printed = np.array(tabulated('tanner-1998/6.6/friction')[1][:4])
     assert np.sqrt([0.2, 0.5, 0.7, 1.0]) == pytest.approx(printed, abs=1e-6)
     assert (cone_function(np.column_stack([printed[:3], np.zeros(3), np.ones(3)]), np.array((0.2, 0.5, 0.7))) > 0).all()
-    wider = np.array([1.095445, 1.224745, 1.303840, 1.414214])  # (5.7) as printed: above 45 degrees without friction
+    wider = np.array(
+        tabulated('tanner-1998/6.6/friction')[1][4:]
+    )  # (5.7) as printed: above 45 degrees without friction
     assert np.sqrt(1.0 + np.array([0.2, 0.5, 0.7, 1.0])) == pytest.approx(wider, abs=1e-6)
     eigenvalues = np.linalg.eigvalsh(cone_hessian((3.0, 4.0, 1.0)))
     assert eigenvalues == pytest.approx([0.0, 0.0, 0.2], abs=1e-15)

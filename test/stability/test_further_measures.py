@@ -48,7 +48,7 @@ def random_feet(rng, least=3, most=8):
 # ---------------------------------------------------------------------------------------------- conservative
 
 
-@pytest.mark.pins('6.4/pentagon_conservative')
+@pytest.mark.pins('abo-shanab-2003/6.4/pentagon_conservative')
 def test_conservative_margin_of_the_pentagon():
     at_centre, aside = conservative_margin(PENTAGON, (0, 0, 1)), conservative_margin(PENTAGON, (0.2, 0.1, 1))
     assert at_centre.value == pytest.approx(0.309017, abs=5e-7)
@@ -59,7 +59,7 @@ def test_conservative_margin_of_the_pentagon():
     assert static_margin(PENTAGON, (0.2, 0.1, 1)).value == pytest.approx(0.610558, abs=5e-7)
 
 
-@pytest.mark.pins('6.4/square_conservative')
+@pytest.mark.pins('abo-shanab-2003/6.4/square_conservative')
 def test_conservative_margin_of_a_square_is_not_defined():
     result = conservative_margin(SQUARE, (0, 0, 1))
     assert np.isnan(result.value)

@@ -62,7 +62,7 @@ def net_load(state, payload):
     return np.array((-0.5, 0.0, 0.9)), action - np.array((0.0, 0.0, WEIGHT)), moment
 
 
-@pytest.mark.pins('6.5/reaction', '6.5/moments')
+@pytest.mark.pins('abo-shanab-2003/6.5/reaction', 'abo-shanab-2003/6.5/moments')
 def test_reaction_and_edge_moments_of_the_moving_arm():
     forward, normal, torque, joints = action_on_base(MOVING, 5000)
     np.testing.assert_allclose(
@@ -76,7 +76,7 @@ def test_reaction_and_edge_moments_of_the_moving_arm():
     assert moments.front - moments.rear == pytest.approx(5.0 * (WEIGHT - normal), rel=1e-14)
 
 
-@pytest.mark.pins('6.5/moments')
+@pytest.mark.pins('abo-shanab-2003/6.5/moments')
 def test_edge_moments_are_the_base_row_of_the_chain_with_virtual_links():
     moments = edge_moments(MOVING, 5000)
     for edge, expected in (('front', moments.front), ('rear', moments.rear)):
@@ -84,7 +84,7 @@ def test_edge_moments_are_the_base_row_of_the_chain_with_virtual_links():
         assert -inverse_dynamics(chain, *base_at_rest(*MOVING))[2] == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.pins('6.5/zmp')
+@pytest.mark.pins('abo-shanab-2003/6.5/zmp')
 def test_zmp_of_the_moving_arm():
     degree = zmp_degree(FEET, *net_load(MOVING, 5000))
     assert degree.point[0] + 2.5 == pytest.approx(4.77813, abs=5.1e-6)
@@ -102,7 +102,7 @@ def test_zmp_of_the_moving_arm():
         ((0, 0), None, 0.0057, None, 1100.7),
     ],
 )
-@pytest.mark.pins('6.4/whole_machine')
+@pytest.mark.pins('abo-shanab-2003/6.4/whole_machine')
 def test_static_margins_of_the_whole_machine(arm, com, margin, degree, front):
     arm = np.radians(arm)
     centre = whole_machine_com(arm, 5000)
@@ -127,7 +127,7 @@ def test_static_margins_of_the_whole_machine(arm, com, margin, degree, front):
         ((0, 0), (227.2, 106.5, -14.2, -74.5)),
     ],
 )
-@pytest.mark.pins('6.4/slope_moments')
+@pytest.mark.pins('abo-shanab-2003/6.4/slope_moments')
 def test_front_moment_on_the_slope(arm, expected):
     slope = np.radians(20)
     for payload, value in zip((0, 2000, 4000, 5000), expected):

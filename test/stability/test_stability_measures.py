@@ -59,7 +59,7 @@ def test_static_margin_of_a_rectangle():
     assert result.valid
 
 
-@pytest.mark.pins('6.4/pentagon_static')
+@pytest.mark.pins('abo-shanab-2003/6.4/pentagon_static')
 def test_static_margin_of_the_pentagon():
     pentagon = [(-np.sin(a), np.cos(a), 0.0) for a in 2 * np.pi / 5 * np.arange(5)]
     assert static_margin(pentagon, (0, 0, 1)).value == pytest.approx(0.809017, abs=5e-7)
@@ -106,7 +106,7 @@ FRONT_DISTANCE, FRONT_ANGLE = np.hypot(3.0, 0.9), np.arctan2(3.0, 0.9)
 REAR_DISTANCE, REAR_ANGLE = np.hypot(2.0, 0.9), np.arctan2(2.0, 0.9)
 
 
-@pytest.mark.pins('6.4/base_geometry', '6.4/rear_level')
+@pytest.mark.pins('abo-shanab-2003/6.4/base_geometry', 'abo-shanab-2003/6.4/rear_level')
 def test_geometry_of_the_base_is_the_specified_one():
     distances = (FRONT_DISTANCE, REAR_DISTANCE)
     np.testing.assert_allclose(distances, (3.132092, 2.193171), rtol=0, atol=5e-7)
@@ -126,7 +126,7 @@ def test_geometry_of_the_base_is_the_specified_one():
         (350_000, 1.25086, 45.672),
     ],
 )
-@pytest.mark.pins('6.4/extended_level')
+@pytest.mark.pins('abo-shanab-2003/6.4/extended_level')
 def test_extended_level_of_the_front_edge(moment, phi, level):
     planar = planar_energy_level(moment, weight=BASE_WEIGHT, distance=FRONT_DISTANCE, angle=FRONT_ANGLE)
     assert planar.level == pytest.approx(level, abs=5e-4)
@@ -141,7 +141,7 @@ def test_extended_level_of_the_front_edge(moment, phi, level):
     assert np.sum(widths * (net[1:] + net[:-1]) / 2) == pytest.approx(planar.level, rel=1e-6)
 
 
-@pytest.mark.pins('6.4/extended_level_zero')
+@pytest.mark.pins('abo-shanab-2003/6.4/extended_level_zero')
 def test_extended_level_vanishes_where_the_machine_begins_to_tip():
     at_the_verge = extended_energy_level(WIDE, BASE_COM, (0, 0, -BASE_WEIGHT), (0, 353_160, 0))
     assert at_the_verge.edges[FRONT] == 0.0
@@ -151,7 +151,7 @@ def test_extended_level_vanishes_where_the_machine_begins_to_tip():
     assert planar.level == pytest.approx(0.0, abs=1e-6)
 
 
-@pytest.mark.pins('6.4/rear_level', '6.4/slope_levels')
+@pytest.mark.pins('abo-shanab-2003/6.4/rear_level', 'abo-shanab-2003/6.4/slope_levels')
 def test_levels_of_the_rear_edge_and_on_the_slope():
     def level(distance, angle):
         return planar_energy_level(0.0, weight=BASE_WEIGHT, distance=distance, angle=angle).level
@@ -191,7 +191,7 @@ def test_level_falls_continuously_where_rule_four_takes_over():
 # ---------------------------------------------------------------------------------------------- energy, in space
 
 
-@pytest.mark.pins('6.4/levels_in_space')
+@pytest.mark.pins('abo-shanab-2003/6.4/levels_in_space')
 def test_levels_in_space():
     feet = [(-2, -1, 0), (2, -1, 0), (2, 1, 0), (-2, 1, 0)]  # right, front, left, rear
     result = energy_level(feet, (0.3, 0.1, 1.2), 1000)
@@ -200,7 +200,7 @@ def test_levels_in_space():
     assert static_margin(feet, (0.3, 0.1, 1.2)).value == pytest.approx(0.9, rel=1e-14)
 
 
-@pytest.mark.pins('6.4/levelled_body')
+@pytest.mark.pins('abo-shanab-2003/6.4/levelled_body')
 def test_levelled_body_on_a_slope_has_equal_static_margins_but_a_smaller_level_downhill():
     feet = [(-2, -1, 0), (2, -1, -0.5), (2, 1, -0.5), (-2, 1, 0)]
     result = energy_level(feet, (0, 0, 1.2), 1000)
@@ -266,7 +266,7 @@ def test_level_is_the_work_to_the_first_stationary_maximum(seed):
 # ---------------------------------------------------------------------------------------------- force-angle
 
 
-@pytest.mark.pins('6.4/force_angle')
+@pytest.mark.pins('abo-shanab-2003/6.4/force_angle')
 def test_force_angle_of_the_base():
     still = force_angle(WIDE, BASE_COM, (0, 0, -117_720))
     assert still.angles[FRONT] == pytest.approx(1.2793395, abs=5e-8)
@@ -276,7 +276,7 @@ def test_force_angle_of_the_base():
     assert still.value == pytest.approx(270_271.559, abs=5e-4)
 
 
-@pytest.mark.pins('6.4/force_angle_pushed')
+@pytest.mark.pins('abo-shanab-2003/6.4/force_angle_pushed')
 def test_force_angle_with_a_forward_force():
     pushed = force_angle(WIDE, BASE_COM, (50_000, 0, -117_720))
     assert pushed.angles[FRONT] == pytest.approx(0.8776920, abs=5e-8)

@@ -9,6 +9,7 @@ from dyn_nodes.analysis.omni import NoTorquesError, drive_torques, simulate, whe
 from dyn_nodes.control.platform_path import LinesAndCurve, circle_path, straight_path
 from dyn_nodes.control.torque_distribution import TorqueDistribution
 from dyn_nodes.multibody.omni_vehicle import OmniVehicle
+from dyn_nodes.studies.reference import tabulated
 from dyn_nodes.studies.saha_1991.machines import vehicle
 
 PATH_3 = LinesAndCurve()
@@ -30,38 +31,42 @@ def peaks(v: OmniVehicle, limit=np.inf) -> tuple[np.ndarray, float]:
 
 
 PEAKS = [
-    (3, None, {}, (0.102523, 0.094822, 0.081911), 0.236366),
-    (4, None, {'w4': 0.01}, (0.069676, 0.106811, 0.066877, 0.01), 0.215899),
-    (6, None, {}, (0.060858, 0.056670, 0.048955, 0.060626, 0.044863, 0.056793), 0.167621),
-    (6, None, {'w2': 0.01, 'w6': 0.025}, (0.090907, 0.01, 0.077514, 0.083785, 0.088247, 0.025), 0.256112),
+    (3, None, {}, 0),
+    (4, None, {'w4': 0.01}, 3),
+    (6, None, {}, 7),
+    (6, None, {'w2': 0.01, 'w6': 0.025}, 8),
 ]
+"""Number of wheels, driven and limited ones, row of the table."""
 
 
-@pytest.mark.parametrize(('count', 'driven', 'limited', 'expected', 'effort'), PEAKS)
-def test_peak_torques_on_path_3_are_those_of_the_table(count, driven, limited, expected, effort):
+@pytest.mark.parametrize(('count', 'driven', 'limited', 'row'), PEAKS)
+def test_peak_torques_on_path_3_are_those_of_the_table(count, driven, limited, row):
     v = vehicle(count, driven)
     limit = limits(count=len(v.L_driven), **limited)
     found, integral = peaks(v, limit)
-    assert found == pytest.approx(expected, abs=1.5e-6)
-    assert integral == pytest.approx(effort, abs=2e-6)
+    assert found == pytest.approx(tabulated('saha-1991/6.6/peaks')[row], abs=1.5e-6)
+    assert integral == pytest.approx(tabulated('saha-1991/6.6/effort')[row], abs=2e-6)
 
 
 def test_planned_twists_and_wheel_rates_are_those_of_the_table():
     motion = PATH_3([20.0, 25.0, 52.5])
-    assert motion.twist[0] == pytest.approx([0.0261799388, -0.0525204582, 0.1225036319], abs=1e-10)
-    assert motion.twist_acceleration[1] == pytest.approx([0.0094970313, -0.0339758274, 0.0107745693], abs=1e-10)
+    plan = tabulated('saha-1991/6.6/plan')
+    assert motion.twist[0] == pytest.approx(plan[1, :3], abs=1e-10)
+    assert motion.twist_acceleration[1] == pytest.approx(plan[2, 3:], abs=1e-10)
     assert motion.twist[2] == pytest.approx([0.0, 0.06, 0.0], abs=1e-10)
     wheels = wheel_motion(vehicle(3), motion)
-    assert wheels.hub_rates[1] == pytest.approx([-2.1379285648, 2.3282168250, -0.8971466073], abs=1e-10)
-    assert wheels.hub_accelerations[1] == pytest.approx([-0.2219953140, 0.2909617882, -0.1544397555], abs=1e-10)
-    assert wheels.roller_rates[1] == pytest.approx([18.6216445, 7.1636580, -25.7853024], abs=1e-7)
+    rates, accelerations, rollers = tabulated('saha-1991/6.6/wheels')
+    assert wheels.hub_rates[1] == pytest.approx(rates, abs=1e-10)
+    assert wheels.hub_accelerations[1] == pytest.approx(accelerations, abs=1e-10)
+    assert wheels.roller_rates[1] == pytest.approx(rollers, abs=1e-7)
 
 
 def test_wheel_angles_after_path_3_are_those_of_the_table():
     motion = PATH_3(np.linspace(0.0, 60.0, 601))
-    assert wheel_angles(vehicle(3), motion)[0][-1] == pytest.approx([-4.54176, 47.08312, -56.67853], abs=1e-5)
+    of_three, of_four = tabulated('saha-1991/6.6/angles')
+    assert wheel_angles(vehicle(3), motion)[0][-1] == pytest.approx(of_three, abs=1e-5)
     four = wheel_angles(vehicle(4), motion)[0][-1]
-    assert four == pytest.approx([-58.51043, 61.30321, 61.64447, -58.16917], abs=1e-5)
+    assert four == pytest.approx(of_four, abs=1e-5)
 
 
 @pytest.mark.parametrize(

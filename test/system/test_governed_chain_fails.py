@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from dyn_nodes.governor.tip_over_governor import GovernorSettings
+from dyn_nodes.governor.settings import GovernorSettings
 from dyn_nodes.middleware import QoSProfile, message
 
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')

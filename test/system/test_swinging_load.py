@@ -10,8 +10,9 @@ from dyn_nodes.governor.campaign.cases import box_of
 from dyn_nodes.governor.campaign.governed_run import Rig
 from dyn_nodes.governor.predictor import StopPredictor
 from dyn_nodes.governor.records import SURROUNDINGS, support, support_layout, surroundings
+from dyn_nodes.governor.settings import GovernorSettings
 from dyn_nodes.governor.stop_model import StopModel
-from dyn_nodes.governor.tip_over_governor import GovernorSettings, TipOverGovernor
+from dyn_nodes.governor.tip_over_governor import TipOverGovernor
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.multibody.inertial_sensor import read_imu
 from dyn_nodes.nodes.machines import machine_of

@@ -26,7 +26,7 @@ from dyn_nodes.governor.campaign.cases import Box, Case, random_case
 from dyn_nodes.governor.campaign.governed_run import Rig
 from dyn_nodes.governor.campaign.json_lines import cut_last_line, json_objects
 from dyn_nodes.governor.campaign.run_outcome import Outcome
-from dyn_nodes.governor.tip_over_governor import GovernorSettings
+from dyn_nodes.governor.settings import GovernorSettings
 from dyn_nodes.model.fingerprint import code_fingerprint, machine_fingerprint
 from dyn_nodes.model.machine import Machine
 

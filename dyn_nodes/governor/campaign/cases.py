@@ -22,6 +22,7 @@ from dyn_nodes.control import Segment, VoltageProfile
 from dyn_nodes.governor.campaign.json_lines import finite
 from dyn_nodes.governor.campaign.troubles import TroubleBox, Troubles
 from dyn_nodes.governor.drives import EffortDrives
+from dyn_nodes.governor.settings import GovernorSettings
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.monitor.in_space import in_space
@@ -77,11 +78,11 @@ class Box:
     payload: float
     payload_limit: float
     reach: tuple[tuple[float, float], ...]
-    payload_error: float = 0.2
-    mass_error: float = 0.1
+    payload_error: float = GovernorSettings.payload_error
+    mass_error: float = GovernorSettings.mass_error
     center_error: float = 0.0
     slope: float = np.radians(5.0)
-    delay: float = 0.1
+    delay: float = GovernorSettings.delay
     duration: float = 10.0
     stops: bool = True
     imu: bool = True

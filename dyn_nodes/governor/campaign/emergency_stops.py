@@ -28,7 +28,8 @@ from dyn_nodes.governor.campaign.json_lines import finite
 from dyn_nodes.governor.campaign.wheel_watch import Wheels
 from dyn_nodes.governor.effort_predictor import EffortPredictor
 from dyn_nodes.governor.law import approach
-from dyn_nodes.governor.tip_over_governor import GovernorSettings, TipOverGovernor
+from dyn_nodes.governor.settings import GovernorSettings
+from dyn_nodes.governor.tip_over_governor import TipOverGovernor
 from dyn_nodes.model.equilibrium import NoEquilibriumError
 from dyn_nodes.simulation.period import PlantDivergedError
 from dyn_nodes.simulation.plant import Plant

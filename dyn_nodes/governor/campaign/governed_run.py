@@ -21,7 +21,8 @@ from dyn_nodes.governor.campaign.lever_effects import Efforts, Valves, lever_eff
 from dyn_nodes.governor.campaign.run_outcome import RESTLESS, Outcome
 from dyn_nodes.governor.campaign.sensor_faults import FaultySensors
 from dyn_nodes.governor.campaign.wheel_watch import Stand, Wheels, travel
-from dyn_nodes.governor.tip_over_governor import GovernorSettings, TipOverGovernor
+from dyn_nodes.governor.settings import GovernorSettings
+from dyn_nodes.governor.tip_over_governor import TipOverGovernor
 from dyn_nodes.model.equilibrium import NoEquilibriumError
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import initial_positions

@@ -21,8 +21,9 @@ from dyn_nodes.control.wheel_base import WheelBase
 from dyn_nodes.control.wheel_drive import DriveLimits
 from dyn_nodes.control.wheel_motion import JointValues, WheelMotion
 from dyn_nodes.governor.arm_pace import SLOWEST, STILL, ArmPace, slowed
-from dyn_nodes.governor.grip_governor import GripGovernor, GripSettings
+from dyn_nodes.governor.grip_governor import GripGovernor
 from dyn_nodes.governor.grip_model import COMING, GripModel, is_astray, joint_states
+from dyn_nodes.governor.settings import GripSettings
 from dyn_nodes.model.equilibrium import NoEquilibriumError, gravity_in_ground
 from dyn_nodes.model.machine import Machine, Slope
 from dyn_nodes.simulation.plant import Plant

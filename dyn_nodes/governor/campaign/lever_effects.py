@@ -15,8 +15,8 @@ from dyn_nodes.governor.drives import EffortDrives
 from dyn_nodes.governor.effort_predictor import EffortPredictor
 from dyn_nodes.governor.predictor import StopPredictor
 from dyn_nodes.governor.records import SURROUNDINGS, surroundings
+from dyn_nodes.governor.settings import GovernorSettings
 from dyn_nodes.governor.stop_model import StopModel
-from dyn_nodes.governor.tip_over_governor import GovernorSettings
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.rotations import turned_back
 from dyn_nodes.monitor.in_space import in_space

@@ -18,6 +18,7 @@ from dyn_nodes.studies.abo_shanab_2003.planar import (
 )
 from dyn_nodes.studies.abo_shanab_2003.surveys import friction_level_survey, friction_survey
 from dyn_nodes.studies.framework import StudyRun, study
+from dyn_nodes.studies.reference import tabulated
 
 MODELS: tuple[FrictionModel, FrictionModel] = ('karnopp', 'lugre')
 TITLES = {'karnopp': 'Karnopp', 'lugre': 'LuGre'}
@@ -36,13 +37,9 @@ MANOEUVRES = 60
 LEVEL_MANOEUVRES = 40
 NO_SKID = {P1: 13.98, P2: 10.16}
 LEVELS = (0.9, 0.3, 0.2, 0.1, 0.07, 0.05, 0.04, 0.03, 0.02, 0.01, 0.005)
-LEVEL_PEAKS = {
-    # P2, peak in degrees against mu_s (spec 6.7)
-    ('lugre', 'source'): (9.951, 9.955, 9.961, 9.925, 9.859, 9.801, 9.773, 9.783, 9.868, 10.032, 10.575),
-    ('lugre', 'edge'): (10.345, 10.349, 10.354, 10.317, 10.246, 10.181, 10.142, 10.125, 10.164, 10.230, 10.644),
-    ('karnopp', 'source'): (10.219, 10.229, 10.212, 9.901, 9.971, 10.048, 10.100, 10.138, 10.164, 10.672, 10.662),
-    ('karnopp', 'edge'): (10.573, 10.594, 10.578, 10.291, 10.285, 10.301, 10.315, 10.335, 10.315, 10.714, 10.683),
-}
+SWEEPS = (('lugre', 'source'), ('lugre', 'edge'), ('karnopp', 'source'), ('karnopp', 'edge'))
+LEVEL_PEAKS = dict(zip(SWEEPS, tabulated('abo-shanab-2003/6.7/levels')))
+"""P2, peak in degrees against mu_s (spec 6.7)."""
 TASK_NAMES = {P1: 'P1', P2: 'P2'}
 
 

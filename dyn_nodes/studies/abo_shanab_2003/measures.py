@@ -13,20 +13,12 @@ from dyn_nodes.studies.abo_shanab_2003 import figures
 from dyn_nodes.studies.abo_shanab_2003.planar import Case, Outcome, simulate
 from dyn_nodes.studies.abo_shanab_2003.rigid import front_energy_level
 from dyn_nodes.studies.framework import StudyRun, study
+from dyn_nodes.studies.reference import tabulated
 
 GRAVITY = 9.81
 LENGTH = 5.0  # m, of the base
-EXTENDED = {
-    # moment about the front edge, N m: energy level, J (spec 6.4)
-    -200_000: 574_338.819,
-    -100_000: 404_341.639,
-    0: 262_761.865,
-    100_000: 148_473.732,
-    200_000: 62_603.006,
-    300_000: 9_722.451,
-    350_000: 45.672,
-    353_160: 0.0,
-}
+EXTENDED = (-200_000, -100_000, 0, 100_000, 200_000, 300_000, 350_000, 353_160)
+"""Moments about the front edge, N m."""
 
 
 @study('abo-shanab-2003/e15', 'Stability measures compared: slope, onset, agreement')
@@ -105,7 +97,7 @@ def _claim_extended(s: StudyRun) -> None:
     distance, angle = math.hypot(3.0, 0.9), math.atan2(3.0, 0.9)
     moments = np.array(list(EXTENDED), dtype=np.float64)
     found = planar_energy_level(moments, weight=weight, distance=distance, angle=angle)
-    for moment, expected, level in zip(EXTENDED, EXTENDED.values(), found.level):
+    for moment, expected, level in zip(EXTENDED, (*tabulated('abo-shanab-2003/6.4/extended_level'), 0.0), found.level):
         s.near(
             f'extended energy level of the front edge, M = {moment} N m, J',
             'spec 6.4',

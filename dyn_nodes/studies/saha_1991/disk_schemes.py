@@ -14,11 +14,12 @@ from dyn_nodes.analysis import drawing
 from dyn_nodes.analysis.plots import BLUE, GREEN, ORANGE
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.studies.framework import StudyRun, study
+from dyn_nodes.studies.reference import tabulated
 from dyn_nodes.studies.saha_1991.disk import CIRCLES, DISK, GENERAL
 from dyn_nodes.studies.saha_1991.disk_motion import disk_motion
 from dyn_nodes.studies.saha_1991.rolling_disk import SCHEMES
 
-REFERENCE = (0.5941674515, -0.0198975168, 0.0163125764)
+REFERENCE = tabulated('saha-1991/6.7/general')[1][[0, 6, 7]]
 """Tilt, rad, and place of the centre, m, after 1 s (specification, 6.7)."""
 STEPS = (0.02, 0.01, 0.005, 0.0025, 0.00125)
 DURATION, FINE = 1.0, 1.25e-4  # s
@@ -68,7 +69,7 @@ def _end(scheme: str, start: Array, step: float) -> tuple[Array, Array]:
 def _convergence(s: StudyRun, errors: dict[str, Array]) -> None:
     for name in SCHEMES:
         run = DISK.run(name, GENERAL, 1e-3, 1000)  # type: ignore[arg-type]
-        away = np.abs([run.tilt[-1], *run.position[-1]] - np.array(REFERENCE)).max()
+        away = np.abs([run.tilt[-1], *run.position[-1]] - REFERENCE).max()
         s.near(f'{name} at 1 ms: tilt and place after 1 s', 'spec 6.7', 0.0, float(away), absolute=1e-9)
     for name in ('F1', 'F2', 'F4', 'D4', 'I2'):
         order = float(np.log2(errors[name][1] / errors[name][2]))

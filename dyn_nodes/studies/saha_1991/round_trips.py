@@ -16,6 +16,7 @@ from dyn_nodes.analysis import drawing
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.platform_path import LinesAndCurve, PlanarMotion, circle_path
 from dyn_nodes.studies.framework import StudyRun, study
+from dyn_nodes.studies.reference import tabulated
 from dyn_nodes.studies.saha_1991.differential_drive import CasterVehicle
 from dyn_nodes.studies.saha_1991.traced_vehicle import Plan, TracedVehicle, driven, plan
 from dyn_nodes.studies.saha_1991.wheeled_vehicles import axle_vehicle, caster_vehicle
@@ -23,7 +24,7 @@ from dyn_nodes.studies.saha_1991.wheeled_vehicles import axle_vehicle, caster_ve
 TIMES = np.linspace(0.0, 60.0, 6001)
 AHEAD, RADIUS = CasterVehicle().ahead, 5.0
 """Mass centre of the caster vehicle ahead of its axle, and of the circle, m."""
-STEADY_FORK = 0.0555464236
+STEADY_FORK = float(tabulated('saha-1991/6.3/fork')[0])
 """Fork angle on the circle, rad (specification, 6.3)."""
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.studies.framework import StudyRun, study
+from dyn_nodes.studies.reference import tabulated
 from dyn_nodes.studies.tanner_1998.robot import WHEELS
 from dyn_nodes.studies.tanner_1998.team import BAR, POSTURE, Team, facing
 from dyn_nodes.studies.tanner_1998.team_runs import Moving, TeamState, moving, run
@@ -47,29 +48,25 @@ def idle(t: float, k: int, state: Array, robot: Moving) -> Array:
     return np.zeros(rm_1().blocks.tree.nv)
 
 
-FREE = {0.2: (0.597064428, 0.019639275), 1.0: (0.591130641, 19.073375218)}
-"""Length of the bar, m, and loss of its damping, J."""
-CARRIED = {
-    0.0: (-1.064502, 1.064502),
-    0.5: (-1.044161, 1.084837),
-    1.0: (-0.937547, 1.191415),
-    2.0: (-0.499920, 1.629085),
-}
-"""Places of the robots, m."""
-SECONDS = tuple(FREE)
+SECONDS = (0.2, 1.0)
+INSTANTS = (0.0, 0.5, 1.0, 2.0)
 
 
 @study('tanner-1998/e10-runs', 'Two RM-1 swing freely with a bar, and carry it: states, energy, momenta (E10)')
 def e10_runs(s: StudyRun) -> None:
     """Check runs of the specification."""
     team = Team(BAR)
-    for t, now in zip(SECONDS, run(team, facing(BAR, MOTIONS), idle, SECONDS)):
+    _, _, *damped = tabulated('tanner-1998/6.8/damped')
+    _, _, loss, reach, *_ = tabulated('tanner-1998/6.8/free')
+    lengths, losses = (damped[0], reach), (damped[1], loss)
+    for k, (t, now) in enumerate(zip(SECONDS, run(team, facing(BAR, MOTIONS), idle, SECONDS))):
         said = f'free, {t:g} s'
-        s.near(f'{said}: length of the bar, m', '6.8', FREE[t][0], length(now.robots), absolute=1e-6)
-        s.near(f'{said}: loss of its damping, J', '6.8', FREE[t][1], now.lost, absolute=1e-6)
+        s.near(f'{said}: length of the bar, m', '6.8', lengths[k], length(now.robots), absolute=1e-6)
+        s.near(f'{said}: loss of its damping, J', '6.8', losses[k], now.lost, absolute=1e-6)
         _balances(s, said, team, now)
     start = facing(BAR, [(0.0, 0.0, (0.0, 0.0, 0.0))] * 2)
-    for (t, places), now in zip(CARRIED.items(), run(team, start, carrying, tuple(CARRIED), 1e-8)):
+    carried = tabulated('tanner-1998/6.8/carry')
+    for t, places, now in zip(INSTANTS, carried, run(team, start, carrying, INSTANTS, 1e-8)):
         for k, place in enumerate(places):
             s.near(f'carried, {t:g} s: place of robot {k + 1}, m', '6.8', place, float(now.robots[k, 0]), absolute=1e-6)
         _balances(s, f'carried, {t:g} s', team, now)

@@ -15,6 +15,7 @@ from dyn_nodes.control.carry.formation import RobotState
 from dyn_nodes.control.platform_path import Path
 from dyn_nodes.multibody import Frame
 from dyn_nodes.stability import AdmissibleReactions
+from dyn_nodes.studies.reference import tabulated
 from dyn_nodes.studies.tanner_1998.robot import FRICTION, HEIGHT, MOUNT
 from dyn_nodes.studies.tanner_1998.team import POSTURE, REACH
 from dyn_nodes.studies.tanner_1998.team_run import Hold, Instant, TeamRun, TeamState, TeamTrace
@@ -32,7 +33,7 @@ GAINS = Gains()
 ABILITY = Ability(MOST, np.full(len(MOST), np.inf), FRICTION * GRIP)
 HEADING = 2.0
 """Direction in which a team starts beside its path, rad."""
-HAND_HEIGHT = 0.522424917 + HEIGHT
+HAND_HEIGHT = float(tabulated('tanner-1998/6.2/energy')[1][2]) + HEIGHT
 
 
 EFFORTS_ALONE = Reserve(friction=20.0, lift=-1e4)

@@ -14,6 +14,7 @@ from dyn_nodes.multibody import Frame
 from dyn_nodes.studies.formulations.natural_complement import natural_orthogonal_complement
 from dyn_nodes.studies.formulations.witnesses import WITNESSES
 from dyn_nodes.studies.framework import StudyRun, study
+from dyn_nodes.studies.reference import tabulated
 from dyn_nodes.studies.tanner_1998.generalized_speeds import link_speeds
 from dyn_nodes.studies.tanner_1998.kanes_equations import KanesEquations, kanes_equations
 from dyn_nodes.studies.tanner_1998.robot import AXLE, WHEELS
@@ -161,19 +162,20 @@ def e2(s: StudyRun) -> None:
 def e3(s: StudyRun) -> None:
     """Check the closed form at S0 and T0."""
     here, tau = reference()
-    expected = (0.611200938, 0.491273735, 4.498706233, 6.716447604, 25.868421742)
+    expected, _ = tabulated('tanner-1998/6.2/rates')
     s.near('rates of the speeds, greatest difference', '6.2', 0.0,
            float(np.abs(here.speed_rates(tau) - expected).max()), absolute=1e-7)  # fmt: skip
     wrench = here.mount_wrench(rm_1().mount, tau)
-    for axis, value, found in zip('xyz', (-1.763433729, -4.459365517, -175.111712499), wrench.force):
+    expected = tabulated('tanner-1998/6.2/mount')[0]
+    for axis, value, found in zip('xyz', expected[:3], wrench.force):
         s.near(f'force of the arm on the vehicle along {axis}, N', '6.2', value, float(found), relative=1e-7)
-    for axis, value, found in zip('xyz', (-22.460408680, 19.507592451, -1.973810792), wrench.torque):
+    for axis, value, found in zip('xyz', expected[3:], wrench.torque):
         s.near(f'torque of the arm on the vehicle about {axis}, N m', '6.2', value, float(found), relative=1e-7)
     rows = len(here.u) + 6
     s.holds('rows: equations of motion and of the wrench', 'S4', rows == 11, expected=11, value=rows)
     least, M = float(np.linalg.eigvalsh(here.inertia)[0]), here.inertia
     s.holds('M is symmetric and positive', 'S5', least > 0.0 and np.abs(M - M.T).max() < 1e-12)
-    s.near('kinetic energy, J', '6.2', 12.208579528, here.kinetic_energy, relative=1e-9)
+    s.near('kinetic energy, J', '6.2', tabulated('tanner-1998/6.2/energy')[0][0], here.kinetic_energy, relative=1e-9)
 
 
 @study('tanner-1998/e4', 'Runs of RM-1, free and driven: end states, energy, Kane beside multipliers (E4, S1)')
@@ -226,9 +228,10 @@ def e5(s: StudyRun) -> None:
     half, mass, about = float(WHEELS[0][1]), VEHICLE_MASS, VEHICLE_INERTIA[2] + VEHICLE_MASS * AXLE**2
     driven = (left + right) / (RADIUS * mass) + AXLE * S0_TURN**2
     turned = (half * (right - left) / RADIUS - mass * AXLE * S0_TURN * S0_SPEED) / about
+    rates = tabulated('tanner-1998/6.2/vehicle')
     for said, source, expected, found in (
-        ('rate of speed, m/s2', '6.2', 0.929333333, ahead),
-        ('rate of turning, rad/s2', '6.2', -1.233644860, turning),
+        ('rate of speed, m/s2', '6.2', rates[0], ahead),
+        ('rate of turning, rad/s2', '6.2', rates[1], turning),
         ('rate of speed in closed form, m/s2', 'E5', driven, ahead),
         ('rate of turning in closed form, rad/s2', 'E5', turned, turning),
     ):

@@ -18,6 +18,7 @@ from dyn_nodes.stability.friction_cone import (
     necessary_lateral_check,
 )
 from dyn_nodes.studies.framework import StudyRun, study
+from dyn_nodes.studies.reference import tabulated
 from dyn_nodes.studies.tanner_1998.robot import (
     ARM_LEFT,
     FRICTION,
@@ -34,9 +35,8 @@ from dyn_nodes.studies.tanner_1998.robot import (
 FOUR = np.array([(0.35, 0.30), (0.35, -0.30), (-0.35, 0.30), (-0.35, -0.30)])
 MASS, RADIUS = 60.0, 0.1
 WHEEL_NAMES = ('left', 'right', 'castor')
-CIRCLES = ((0.5, 7.112172372, 12.054327), (1.0, 3.457135830, 5.985691), (-0.5, 5.278384306, 8.863429),
-           (-1.0, 2.474201421, 4.306355))  # fmt: skip
-"""Rate of turning, rad/s; speeds at which RM-1 slides and at which a wheel lifts, m/s."""
+RATES = (0.5, 1.0, -0.5, -1.0)
+"""Rates of turning of the circles, rad/s."""
 RANDOM = 500
 
 
@@ -44,27 +44,28 @@ RANDOM = 500
 def unique_reactions(s: StudyRun) -> None:
     """At rest and at S0/T0: normal forces, least norm, chords, admissible lateral forces, open directions."""
     rest = reactions(load_in_a_circle(S0_JOINTS), ranges=True)
-    for name, force, expected in zip(WHEEL_NAMES, rest.split[:, 2], (238.975732, 214.887855, 286.791413)):
+    for name, force, expected in zip(WHEEL_NAMES, rest.split[:, 2], tabulated('tanner-1998/6.4/static')[0]):
         s.near(f'at rest: normal force of the {name} wheel, N', '6.4', expected, float(force), absolute=1e-6)
     spread = float(np.abs(rest.greatest[:, 2] - rest.least[:, 2]).max())
     s.near('three wheels: open range of the normal forces at rest, N', 'S12', 0.0, spread, absolute=1e-6)
     moving = _at_s0(ranges=True)
-    for name, lateral in zip(WHEEL_NAMES[:2], moving.split[:2, 1]):
-        s.near(f'S0: lateral force of the {name} wheel, least norm, N', '6.4', 5.677250864, float(lateral),
-               absolute=1e-6)  # fmt: skip
+    least = tabulated('tanner-1998/6.4/S0')
+    for name, lateral, expected in zip(WHEEL_NAMES, moving.split[:2, 1], least):
+        said = f'S0: lateral force of the {name} wheel, least norm, N'
+        s.near(said, '6.4', expected[1], float(lateral), absolute=1e-6)
     chords = lateral_chord(moving.split[:2, 2], S0_TRACTION[:2], FRICTION)
-    for name, chord, expected in zip(WHEEL_NAMES, chords, (171.131407542, 157.688039459)):
+    ends, torques = tabulated('tanner-1998/6.4/chords')
+    for name, chord, expected in zip(WHEEL_NAMES, chords, ends):
         s.near(f'S0: chord of the {name} wheel, N', '6.4, S16', expected, float(chord), absolute=1e-6)
-    s.near('S0: least lateral force of the left wheel, N', '6.4', -146.333537731, float(moving.least[0, 1]),
-           absolute=1e-6)  # fmt: skip
-    s.near('S0: greatest lateral force of the left wheel, N', '6.4', 169.042541187, float(moving.greatest[0, 1]),
-           absolute=1e-6)  # fmt: skip
+    low, high = tabulated('tanner-1998/6.4/interval')
+    s.near('S0: least lateral force of the left wheel, N', '6.4', low, float(moving.least[0, 1]), absolute=1e-6)
+    s.near('S0: greatest lateral force of the left wheel, N', '6.4', high, float(moving.greatest[0, 1]), absolute=1e-6)
     s.holds('S0: lateral forces are open in one direction', 'S12', moving.freedom == 1, expected=1,
             value=int(moving.freedom))  # fmt: skip
-    torques = greatest_drive_torque(rest.split[:2, 2], RADIUS, FRICTION)
-    for name, torque, expected in zip(WHEEL_NAMES, torques, (16.728301, 15.042150)):
-        s.near(f'at rest: greatest drive torque of the {name} wheel, N m', '6.4', expected, float(torque),
-               absolute=1e-6)  # fmt: skip
+    greatest = greatest_drive_torque(rest.split[:2, 2], RADIUS, FRICTION)
+    for name, torque, expected in zip(WHEEL_NAMES, greatest, torques):
+        said = f'at rest: greatest drive torque of the {name} wheel, N m'
+        s.near(said, '6.4', expected, float(torque), absolute=1e-6)
     counts = [_open_directions(wheels) for wheels in (3, 4, 6)]
     s.holds('open directions of 3, 4, 6 wheels; with known tractions', 'S11',
             counts == [(3, 1), (6, 3), (12, 7)], expected=[[3, 1], [6, 3], [12, 7]],
@@ -124,15 +125,12 @@ def tipping(s: StudyRun) -> None:
         found = brentq(lambda a, p=points, d=direction: _rigid_margin(p, d, a), 1.0, 20.0, rtol=1e-12)
         s.near(f'{name}: acceleration at which a wheel lifts, m/s2', '6.6, C21', 9.81 * arm / HEIGHT, found,
                relative=1e-4)  # fmt: skip
-    static = {'left': (280.4025, 207.645, 252.6075), 'front': (222.1965, 222.1965, 296.262),
-              'back': (265.851, 265.851, 208.953)}  # fmt: skip
-    loads = {'left': 21.166667, 'front': 45.3, 'back': 21.3}
-    for name, joints in POSTURES.items():
+    static, loads = tabulated('tanner-1998/6.6/straight'), tabulated('tanner-1998/6.6/payload')
+    for (name, joints), expected, load in zip(POSTURES.items(), static, loads):
         normal = reactions(load_in_a_circle(joints)).split[:, 2]
-        miss = float(np.abs(normal - static[name]).max())
+        miss = float(np.abs(normal - expected).max())
         s.near(f'arm {name}: normal forces at rest against the specification, N', '6.6', 0.0, miss, absolute=1e-6)
-        s.near(f'arm {name}: payload at which a wheel lifts, kg', '6.6', loads[name], _payload_limit(joints),
-               relative=1e-4)  # fmt: skip
+        s.near(f'arm {name}: payload at which a wheel lifts, kg', '6.6', load, _payload_limit(joints), relative=1e-4)
     agree, feasible = _zmp_agreement()
     s.holds(f'{RANDOM} random loads: reactions without friction limits exist where the ZMP is inside', 'C21, 6.6',
             agree == RANDOM, expected=RANDOM, value=agree)  # fmt: skip
@@ -181,7 +179,8 @@ def _draw_payload() -> drawing.Figure:
 @study('tanner-1998/e8', 'The friction cone and the printed forms of it')
 def friction_cone(s: StudyRun) -> None:
     """Bounds of true and printed cones, convexity of the cone and of the admissible set."""
-    for friction, four, seven in ((0.2, 0.447214, 1.095445), (0.5, 0.707107, 1.224745), (0.7, 0.836660, 1.303840)):
+    frictions, printed, _ = tabulated('tanner-1998/6.6/friction')
+    for friction, four, seven in zip(frictions[:3], printed[:4], printed[4:]):
         bound = brentq(lambda x, mu=friction: float(cone_function((x, 0.0, 1.0), mu)), 0.0, 2.0)
         s.near(f'bound of F_t / F_z for a coefficient of {friction:g}', '5.4, F42', friction, bound, absolute=1e-12)
         s.near(f'the same by (5.4) as printed, {friction:g}', '6.6', four, float(np.sqrt(friction)), absolute=1e-6)
@@ -243,7 +242,7 @@ def _draw_cones() -> drawing.Figure:
 @study('tanner-1998/e12', 'RM-1 in a circle, arm to the left: it slides before a wheel lifts')
 def circles(s: StudyRun) -> None:
     """Speeds at which contact becomes inadmissible, by which mechanism, and beyond them (S14)."""
-    for rate, slides, lifts in CIRCLES:
+    for rate, slides, lifts in zip(RATES, *tabulated('tanner-1998/6.6/E12')):
         found = brentq(_margin_at(rate), 0.5 * slides, 1.5 * slides, rtol=1e-10)
         lift = brentq(_lightest(rate), 0.5 * lifts, 1.5 * lifts, rtol=1e-10)
         s.near(f'{rate:+g} rad/s: speed at which it slides, m/s', '6.6, E12', slides, found, relative=1e-5)
@@ -274,7 +273,7 @@ def _mechanism(speed: float, rate: float) -> str:
 
 def _draw_circles() -> drawing.Figure:
     figure, (axes,) = drawing.panels(1, 3.0)
-    for rate, slides, _ in CIRCLES:
+    for rate, slides in zip(RATES, tabulated('tanner-1998/6.6/E12')[0]):
         speeds = np.linspace(0.0, 1.3 * slides, 61)
         (line,) = axes.plot(speeds, [_margin_at(rate)(speed) for speed in speeds], label=f'{rate:+g} rad/s')
         axes.plot(slides, 0.0, 'o', color=line.get_color(), markersize=4)

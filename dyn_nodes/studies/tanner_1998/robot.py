@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.stability import AdmissibleReactions, admissible_reactions
+from dyn_nodes.studies.reference import tabulated
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
 HEIGHT = 0.3
@@ -29,7 +30,7 @@ INERTIAS = ((0.03, 0.015, 0.03), (0.01, 0.06, 0.06), (0.005, 0.03, 0.03))
 S0_JOINTS, ARM_LEFT = (0.4, 0.6, -0.9), (np.pi / 2.0, 0.0, 0.0)
 POSTURES = {'left': ARM_LEFT, 'front': (0.0, 0.0, 0.0), 'back': (np.pi, 0.0, 0.0)}
 """Postures with the arm straight."""
-S0_LOAD = -np.array((50.0, 11.354501727, 763.711712499, 9.744819722, -44.661689257, -4.703175259))
+S0_LOAD = -tabulated('tanner-1998/6.4/wrench')[0]
 """Force and moment that the ground has to balance at S0/T0, N and N m (6.4)."""
 S0_TRACTION = (30.0, 20.0, 0.0)
 """Rolling forces there, drive torques over the radius, N."""

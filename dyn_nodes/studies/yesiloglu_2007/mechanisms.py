@@ -12,6 +12,7 @@ from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints import METHODS, MethodError, analyse, constrained_dynamics
 from dyn_nodes.simulation import Inputs, Run, Settings, System
 from dyn_nodes.studies.framework import StudyRun, study
+from dyn_nodes.studies.reference import tabulated
 from dyn_nodes.studies.yesiloglu_2007 import models
 from dyn_nodes.studies.yesiloglu_2007.deficient import hold_pseudo_joints, subspace_dynamics
 
@@ -40,7 +41,7 @@ def drive(model: models.Model, torque: float) -> Array:
 def four_bar(s: StudyRun) -> None:
     """Check the variants of section 6.6 and a run against the closed form."""
     exact = parallelogram_acceleration(models.CRANK_ANGLE)
-    s.near('closed form, rad/s2', 'spec 6.6', -7.62692307692, exact, absolute=1e-10)
+    s.near('closed form, rad/s2', 'spec 6.6', tabulated('yesiloglu-2007/6.6/closed_form'), exact, absolute=1e-10)
     for planar, rows, rank in ((True, 6, 6), (False, 12, 9)):
         model = models.four_bar(planar)
         system = model.blocks()
@@ -57,7 +58,8 @@ def four_bar(s: StudyRun) -> None:
         )
         s.near(f'{where}: acceleration, rad/s2', 'spec 6.6', exact, float(solution.acceleration[0]), relative=1e-11)
         force = solution.force('grasp_1')[1 if planar else 3]
-        s.near(f'{where}: force of arm 1 on the coupler, x, N', 'spec 6.6', -3.0475248692, float(force), absolute=1e-9)
+        pull = tabulated('yesiloglu-2007/6.6/planar')[1]
+        s.near(f'{where}: force of arm 1 on the coupler, x, N', 'spec 6.6', pull, float(force), absolute=1e-9)
     _pseudo_joints(s)
     _four_bar_run(s)
 
@@ -66,14 +68,11 @@ def _pseudo_joints(s: StudyRun) -> None:
     names: tuple[str, ...] = ('slider_1', 'slider_2')
     model = models.four_bar(pseudo=names)
     held = hold_pseudo_joints(model.blocks(), model.q, model.v, drive(model, models.CRANK_TORQUE), names)
-    for name, expected in zip(names, (18.2098719511, 22.8286741046)):
+    for name, expected in zip(names, tabulated('yesiloglu-2007/6.6/sliders')[1]):
         s.near(f'axial force of crank {name[-1]}, N', 'Fig. 4.5, spec 6.6', expected, held.efforts[name], absolute=1e-9)
     s.holds('sliders: case', 'C12', held.case == 'regular', expected='regular', value=held.case)
-    for names, rows, rank, printed in (
-        (OUT_OF_PLANE[:3], 12, 0, -7.69996),
-        ((OUT_OF_PLANE[0], OUT_OF_PLANE[2]), 11, 0, -7.67617),
-        (OUT_OF_PLANE, 12, 3, -7.76827),
-    ):
+    cases = ((OUT_OF_PLANE[:3], 12, 0), ((OUT_OF_PLANE[0], OUT_OF_PLANE[2]), 11, 0), (OUT_OF_PLANE, 12, 3))
+    for (names, rows, rank), printed in zip(cases, tabulated('yesiloglu-2007/6.6/pseudo_masses')):
         model = models.four_bar(planar=False, pseudo=names, pseudo_mass=0.05)
         held = hold_pseudo_joints(model.blocks(), model.q, model.v, drive(model, models.CRANK_TORQUE), names)
         found = [held.rows_rank, held.rank]
@@ -199,11 +198,10 @@ def deficient_arm(s: StudyRun) -> None:
     report = analyse(blocks, model.q, actuated=model.actuated)
     s.holds('rank of the closure, although J has rank 1', 'spec 6.7', report.rank == 6, expected=6, value=report.rank)
     right = constrained_dynamics(blocks, model.q, model.v, tau)
-    s.near('acceleration, full closure, rad/s2', 'spec 6.7', -18.064779579, float(right.acceleration[0]), absolute=1e-9)
+    expected, wrongly = tabulated('yesiloglu-2007/6.7/acceleration'), tabulated('yesiloglu-2007/6.7/reduction')[0]
+    s.near('acceleration, full closure, rad/s2', 'spec 6.7', expected, float(right.acceleration[0]), absolute=1e-9)
     wrong = subspace_dynamics(blocks, model.q, model.v, tau, {'grasp': ['hinge']}, refuse=False)
-    s.near(
-        'acceleration, subspace form (wrong)', 'spec 6.7', -17.607160558, float(wrong.acceleration[0]), absolute=1e-9
-    )
+    s.near('acceleration, subspace form (wrong)', 'spec 6.7', wrongly, float(wrong.acceleration[0]), absolute=1e-9)
     s.holds('its residual check fails', 'F24', not wrong.valid, expected=False, value=wrong.valid)
     refused = ''
     try:

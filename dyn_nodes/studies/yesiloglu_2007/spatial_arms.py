@@ -17,21 +17,10 @@ from dyn_nodes.constraints import (
 )
 from dyn_nodes.simulation import Inputs, Settings, System
 from dyn_nodes.studies.framework import StudyRun, study
+from dyn_nodes.studies.reference import tabulated
 from dyn_nodes.studies.yesiloglu_2007 import models
 
 SPEC = 'spec 6.4'
-WRENCHES = (
-    *(-0.9658324961, 1.4075015774, -0.6049298086, -7.4898934406, 1.7779829244, -11.7212954397),
-    *(0.3198666598, -2.0181787132, 0.7334993402, 10.0878803484, 6.4525080679, -5.1749444541),
-)
-JOINT_ACCELERATIONS = (
-    *(0.6079306919, -3.4075506942, 8.1129113419, -1.5956561156, -4.2317548807, -1.7863330981),
-    *(-1.0579797472, 2.5175048958, -6.7519257493, 1.8497552716, 3.8248044281, -0.5609692964),
-)
-JOINTS_AT_END = (
-    *(0.13731953, 0.33702916, 1.52240808, -1.36580141, -1.10138516, 0.85532058),
-    *(-0.41337376, -0.37761187, -1.56954026, 1.88759024, 1.20748264, 0.55780072),
-)
 
 
 def motion(model: models.Model, system: ConstraintBlocks) -> Array:
@@ -57,9 +46,9 @@ def spatial_arms(s: StudyRun) -> None:
     for method in (name for name in METHODS if name != 'saddle'):
         difference = float(np.abs(solutions[method].acceleration - reference.acceleration).max())
         s.near(f'accelerations, {method} against saddle point', 'E-5', 0.0, difference, absolute=1e-12)
-    wrenches = float(np.abs(reference.multipliers - WRENCHES).max())
+    wrenches = float(np.abs(reference.multipliers - tabulated('yesiloglu-2007/6.4/tip_wrenches')).max())
     s.near('tip wrenches, worst, N or N m', SPEC, 0.0, wrenches, absolute=1e-9)
-    joints = float(np.abs(reference.acceleration[6:18] - JOINT_ACCELERATIONS).max())
+    joints = float(np.abs(reference.acceleration[6:18] - tabulated('yesiloglu-2007/6.4/accelerations')[1]).max())
     s.near('joint accelerations, worst, rad/s2', SPEC, 0.0, joints, absolute=1e-9)
     report = analyse(blocks, model.q, actuated=model.actuated)
     found = [report.rank, report.mobility, report.underactuation]
@@ -67,7 +56,13 @@ def spatial_arms(s: StudyRun) -> None:
     system = System.of_blocks(model.name, blocks, model.actuated)
     times = np.linspace(0.0, 1.0, 101)
     free = system.run(system.state(model.q, v), times, settings=Settings(step=5e-3, stabilization=None))
-    s.near('kinetic energy, J', SPEC, 1.01811023, float(free.kinetic[0]), absolute=1e-8)
+    s.near(
+        'kinetic energy, J',
+        SPEC,
+        tabulated('yesiloglu-2007/6.4/unforced_run')[0],
+        float(free.kinetic[0]),
+        absolute=1e-8,
+    )
     s.near('its change in 1 s without forces, J', SPEC, 0.0, float(np.abs(free.energy_balance).max()), absolute=1e-11)
     lost = float(np.abs(free.momentum - free.momentum[0]).max())
     s.near('change of momentum without forces', SPEC, 0.0, lost, absolute=1e-10)
@@ -77,13 +72,14 @@ def spatial_arms(s: StudyRun) -> None:
         Inputs.constant(dict(zip(model.actuated, models.SPATIAL_TORQUES))),
         settings=Settings(step=5e-3, stabilization=None),
     )
-    s.near('energy after 1 s of constant torques, J', SPEC, 11.1012042, float(run.kinetic[-1]), absolute=1e-6)
-    s.near('work of the torques, J', SPEC, 10.0830940, float(run.work[-1]), absolute=1e-6)
+    energy, work, joints_at_end, _ = tabulated('yesiloglu-2007/6.4/forced_run')
+    s.near('energy after 1 s of constant torques, J', SPEC, energy, float(run.kinetic[-1]), absolute=1e-6)
+    s.near('work of the torques, J', SPEC, work, float(run.work[-1]), absolute=1e-6)
     s.near('energy less work, J', SPEC, 0.0, float(np.abs(run.energy_balance).max()), absolute=2e-8)
     lost = float(np.abs(run.momentum - run.momentum[0]).max())
     s.near('change of momentum under torques', SPEC, 0.0, lost, absolute=4e-8)
     s.near('drift of the grasps, m or rad', SPEC, 0.0, float(np.abs(run.residual).max()), absolute=1e-9)
-    end = float(np.abs(run.q[-1][7:19] - JOINTS_AT_END).max())
+    end = float(np.abs(run.q[-1][7:19] - joints_at_end).max())
     s.near('joint angles after 1 s, worst, rad', SPEC, 0.0, end, absolute=1e-7)
     efforts = np.tile(tau, (len(times), 1))
     forces = ForceObserver(blocks).forces(run.q, run.v, run.a, run.multipliers, efforts, run.p, run.times)

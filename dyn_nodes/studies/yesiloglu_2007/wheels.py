@@ -11,6 +11,7 @@ from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints import ConstraintBlocks, analyse, constrained_dynamics
 from dyn_nodes.simulation import Inputs, Run, Settings, System
 from dyn_nodes.studies.framework import StudyRun, study
+from dyn_nodes.studies.reference import tabulated
 from dyn_nodes.studies.yesiloglu_2007 import wheeled
 from dyn_nodes.studies.yesiloglu_2007.models import Model
 
@@ -45,11 +46,9 @@ def rolling_disc(s: StudyRun) -> None:
     short = wheeled.disc(0.2, 0.1, 0.7, 8.0, form='contact')
     other = simulate(short, {}, 2.0, 5e-4)
     s.holds('both forms run to the end', 'spec C13', run.status == other.status == 'done', value=run.status)
-    for time, lean, yaw, rate in (
-        (0.5, 0.202793758, -0.442565040, 8.006040186),
-        (1.0, 0.217005690, -0.880672640, 8.042163439),
-        (2.0, 0.270983112, -1.722338457, 8.263562331),
-    ):
+    rows = tabulated('yesiloglu-2007/6.8/free_rolling')
+    for time, row in ((0.5, rows[0]), (1.0, rows[1]), (2.0, rows[3])):
+        lean, yaw, rate = row[:3]
         k = int(np.argmin(np.abs(run.times - time)))
         s.near(f'lean at {time:g} s, rad', 'spec 6.8', lean, float(-run.position('wheel_lean')[k]), absolute=2e-8)
         s.near(f'yaw at {time:g} s, rad', 'spec 6.8', yaw, float(-run.position('wheel_pivot')[k]), absolute=2e-8)
@@ -86,15 +85,10 @@ def cart(s: StudyRun) -> None:
     report = analyse(blocks, model.q, actuated=model.actuated)
     s.holds('rank of the rolling rows', 'spec 6.9', report.rank == 11, expected=11, value=report.rank)
     s.holds('underactuation', 'p. 59', report.underactuation == 1, expected=1, value=report.underactuation)
-    expected = {
-        'B-1 forward': (0.3125, 0.0, 2.5),
-        'B-2 centre': (0.0, 1.388888889, 0.0),
-        'B-3 off centre': (0.234375, 0.347222222, 1.875),
-    }
-    for name, torques in CART_CASES.items():
+    for (name, torques), expected in zip(CART_CASES.items(), tabulated('yesiloglu-2007/6.9/cases')):
         tau = wheeled.forward(model, dict(zip(model.actuated, torques)))
         solution = constrained_dynamics(blocks, model.q, model.v, tau)
-        for what, place, value in zip(('dv, m/s2', 'yaw, rad/s2', 'pitch, rad/s2'), (4, 2, 0), expected[name]):
+        for what, place, value in zip(('dv, m/s2', 'yaw, rad/s2', 'pitch, rad/s2'), (4, 2, 0), expected):
             s.near(f'{name}: {what}', 'spec 6.9', value, float(solution.acceleration[place]), absolute=1e-9)
         run = simulate(short, dict(zip(short.actuated, torques)), 2.0, 2.5e-3, blocks=short_blocks)
         _cart_run(s, name, run)
@@ -110,9 +104,10 @@ def _cart_run(s: StudyRun, name: str, run: Run) -> None:
     elif name.startswith('B-2'):
         s.near(f'{name}: centre moves, m', 'B-2', 0.0, float(np.hypot(*run.q[:, :2].T).max()), absolute=1e-9)
     else:
-        s.near(f'{name}: x after 2 s, m', 'spec 6.9', -0.156323687, float(end[0]), absolute=1e-6)
-        s.near(f'{name}: y after 2 s, m', 'spec 6.9', 0.431972085, float(end[1]), absolute=1e-6)
-        s.near(f'{name}: speed after 2 s, m/s', 'spec 6.9', 0.46875, float(speed[-1]), absolute=1e-6)
+        *_, (x, y), (velocity, _) = tabulated('yesiloglu-2007/6.9/cases')
+        s.near(f'{name}: x after 2 s, m', 'spec 6.9', x, float(end[0]), absolute=1e-6)
+        s.near(f'{name}: y after 2 s, m', 'spec 6.9', y, float(end[1]), absolute=1e-6)
+        s.near(f'{name}: speed after 2 s, m/s', 'spec 6.9', velocity, float(speed[-1]), absolute=1e-6)
         lateral = np.array([run.force(f'{side}_ground')[:, 1] for side in ('left', 'right')])
         s.near(
             f'{name}: lateral forces of the wheels differ by, N',
@@ -140,23 +135,25 @@ def platform(s: StudyRun) -> None:
     corners = wheeled.CORNERS
     drive = {f'{corner}_drive': 1.5 for corner in corners}
     run = simulate(wheeled.platform('contact', locked=True), drive, 2.0, 1e-2)
-    s.near('C-2 driving: dv, m/s2', 'spec 6.10', 0.3571428571, float(run.acceleration('backbone_vy')[0]), absolute=1e-9)
-    for corner, load in (('front_left', 248.7334693878), ('rear_left', 261.3865306122)):
+    expected, _, loads, (_, travel, _) = tabulated('yesiloglu-2007/6.10/driving')
+    s.near('C-2 driving: dv, m/s2', 'spec 6.10', expected, float(run.acceleration('backbone_vy')[0]), absolute=1e-9)
+    for corner, load in zip(('front_left', 'rear_left'), loads):
         found = float(run.force(f'{corner}_ground')[0, 2])
         s.near(f'C-2 driving: load {corner}, N', 'spec 6.10', load, found, absolute=1e-8)
     s.near('C-2 driving: lock torque, N m', 'spec 6.10', 0.6, float(run.force('front_left_lock')[0, 0]), absolute=1e-9)
-    s.near('C-2 driving: travel after 2 s, m', 'spec 6.10', 0.7142857, float(run.q[-1, 1]), absolute=1e-7)
+    s.near('C-2 driving: travel after 2 s, m', 'spec 6.10', travel, float(run.q[-1, 1]), absolute=1e-7)
     _platform_figure(s, 'driving', run)
     free = simulate(wheeled.platform('contact'), drive, 0.2, 1e-2, 21)
     refused = free.status in ('rank changed', 'contradictory constraints')
     s.holds('C-3 driving with free legs is ended where the rank jumps', 'C-3', refused, value=free.status)
     crab = simulate(wheeled.platform('contact'), {f'{corner}_steer': 0.8 for corner in corners}, 0.5, 5e-3)
-    s.near('C-4 crab: angle after 0.5 s, rad', 'spec 6.10', 1.3966480447, float(crab.q[-1, 7]), absolute=1e-9)
+    angle = tabulated('yesiloglu-2007/6.10/crab')[2][0]
+    s.near('C-4 crab: angle after 0.5 s, rad', 'spec 6.10', angle, float(crab.q[-1, 7]), absolute=1e-9)
     s.near('C-4 crab: body moves, m/s', 'C-4', 0.0, float(np.abs(crab.v[:, :6]).max()), absolute=1e-9)
     _platform_figure(s, 'steering', crab)
     circle = simulate(wheeled.platform('contact', True, wheeled.turning_angles(1.5)), drive, 2.0, 1e-2)
     yaw = float(circle.acceleration('backbone_wz')[0])
-    s.near('C-5 circle: yaw, rad/s2', 'spec 6.10', -0.2323991581, yaw, absolute=1e-9)
+    s.near('C-5 circle: yaw, rad/s2', 'spec 6.10', tabulated('yesiloglu-2007/6.10/circle')[3], yaw, absolute=1e-9)
     radius = np.hypot(circle.q[:, 0] - 1.5, circle.q[:, 1])
     s.near('C-5 circle: radius varies by, m', 'C-5', 0.0, float(np.abs(radius - 1.5).max()), absolute=1e-8)
     _platform_figure(s, 'circle', circle)

@@ -43,7 +43,7 @@ def pulling_model(monkeypatch):
     monkeypatch.setattr(planar, 'hybrid_model', lambda contact, inertia: model)
 
 
-@pytest.mark.pins('6.6/contact_that_pulls')
+@pytest.mark.pins('abo-shanab-2003/6.6/contact_that_pulls')
 def test_a_machine_on_springs_that_pull_does_not_tip(pulling_model):
     run = simulate(Case(contact='no_skid'))
     rotation = run.series['rotation']

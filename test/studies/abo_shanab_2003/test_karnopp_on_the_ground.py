@@ -23,7 +23,7 @@ def result(reading: Reading, task: str, monkeypatch) -> list[float]:
     return [run.peak, run.slide, run.friction]
 
 
-@pytest.mark.pins('6.7/table_ground_karnopp')
+@pytest.mark.pins('abo-shanab-2003/6.7/table_ground_karnopp')
 @pytest.mark.parametrize('task', TABLE)
 def test_the_row_comes_from_a_foot_at_the_edge_whose_damper_alone_sees_the_ground(task, monkeypatch):
     """Its flag is judged by the speed of the edge, its force by that of the ground: within 1 % (the row's is 5 %)."""

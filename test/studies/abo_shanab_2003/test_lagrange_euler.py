@@ -29,6 +29,7 @@ from dyn_nodes.studies.abo_shanab_2003.lagrange_euler import (
     mass_matrix,
     newton_euler,
 )
+from dyn_nodes.studies.reference import tabulated
 
 SEEDS = st.integers(0, 2**32 - 1)
 SPATIAL_Q = np.array((1.2, 0.1, -0.2, 0.03, -np.pi / 2 + 0.04, -np.pi / 2 + 0.05, 0.4, 0.5, -1.2))
@@ -85,7 +86,7 @@ def test_printed_dh_matrix_is_no_rotation():
     assert np.linalg.norm(matrix.T @ matrix - np.eye(3)) > 0.1
 
 
-@pytest.mark.pins('6.3/table_6_1')
+@pytest.mark.pins('abo-shanab-2003/6.3/table_6_1')
 def test_frames_of_table_6_1():
     frames = planar_friction_machine().frames(np.zeros(5))
     np.testing.assert_allclose(frames[2, :3, :3].T, [(0, 0, 1), (1, 0, 0), (0, 1, 0)], atol=1e-15)
@@ -93,7 +94,7 @@ def test_frames_of_table_6_1():
     np.testing.assert_allclose(frames[3:, :3, 3], origins, atol=1e-14)
 
 
-@pytest.mark.pins('6.3/table_7_1')
+@pytest.mark.pins('abo-shanab-2003/6.3/table_7_1')
 def test_frames_of_table_7_1():
     frames = log_loader_chain().frames((1, 0, 0, 0, -np.pi / 2, -np.pi / 2, 0, 0, 0))
     np.testing.assert_allclose(frames[6, :3, :3], np.eye(3), atol=1e-15)
@@ -103,7 +104,7 @@ def test_frames_of_table_7_1():
     np.testing.assert_allclose(frames[7:, :3, 3], origins, atol=1e-14)
 
 
-@pytest.mark.pins('6.9/frames')
+@pytest.mark.pins('abo-shanab-2003/6.9/frames')
 def test_frames_of_the_reference_state():
     frames = log_loader_chain().frames(SPATIAL_Q)
     printed(frames[6, :3, 3], (0.306566, -0.199210, 1.424121))
@@ -152,7 +153,7 @@ def test_link_matrices_add_as_bodies_do():
     np.testing.assert_allclose(both.inertia, separate, atol=1e-12)
 
 
-@pytest.mark.pins('2.24/planar_inertia')
+@pytest.mark.pins('abo-shanab-2003/2.24/planar_inertia')
 def test_readings_of_the_planar_inertia_table():
     literal, axis = planar_bodies('literal'), planar_bodies('axis')
     assert [literal[name].inertia[2, 2] for name in ('base', 'boom', 'stick')] == [90_523.0, 15_500.0, 610.0]
@@ -199,14 +200,13 @@ SPHERICAL = {'mass': 5.0, 'com_height': 0.3, 'inertia': 2.0, 'axial_inertia': 0.
 SPHERICAL_STATE = ((0.3, 0.8, -0.5), (1.0, -0.6, 2.0), (0.5, 1.5, -1.0))
 
 
-@pytest.mark.pins('6.2/spherical', '6.2/spherical_mass')
 def test_spherical_joint_numbers():
     chain = spherical_joint(**SPHERICAL)
-    tau = (-8.098068851553, 28.658108067383, -0.154863093551)
+    tau = tabulated('abo-shanab-2003/6.2/spherical')
     printed(inverse_dynamics(chain, *SPHERICAL_STATE), tau, 12)
     printed(newton_euler(chain, *SPHERICAL_STATE).torque, tau, 12)
     matrix = mass_matrix(chain, SPHERICAL_STATE[0])
-    printed((matrix[0, 0], matrix[0, 2], matrix[1, 1], matrix[2, 2]), (2.629749, 0.487695, 4.45, 0.7))
+    printed((matrix[0, 0], matrix[0, 2], matrix[1, 1], matrix[2, 2]), tabulated('abo-shanab-2003/6.2/spherical_mass'))
 
 
 def test_ordinary_tensor_in_the_trace_form_is_wrong():
@@ -230,7 +230,7 @@ def upper_triangle(rows):
 PLANAR_STATE = ((0.1, 0.2, -0.05, 0.6, -1.1), (0.1, -0.2, 0.3, -0.4, 0.5), (0.3, 0.1, -0.2, 0.4, 0.6))
 
 
-@pytest.mark.pins('6.2/planar_chain')
+@pytest.mark.pins('abo-shanab-2003/6.2/planar_chain')
 def test_planar_chain_numbers_without_payload():
     chain = planar_friction_machine()
     q, qd, _ = PLANAR_STATE
@@ -251,7 +251,7 @@ def test_planar_chain_numbers_without_payload():
     printed(newton_euler(chain, *PLANAR_STATE).torque, torque)
 
 
-@pytest.mark.pins('6.2/planar_chain_payload')
+@pytest.mark.pins('abo-shanab-2003/6.2/planar_chain_payload')
 def test_planar_chain_numbers_with_payload():
     chain = planar_friction_machine(payload=5000)
     q, qd, _ = PLANAR_STATE
@@ -265,7 +265,7 @@ def test_planar_chain_numbers_with_payload():
     printed(gravity_vector(chain, q), (0, 191471.58, 424017.252308, 361490.320963, 80800.700334))
 
 
-@pytest.mark.pins('6.5/mass_matrix')
+@pytest.mark.pins('abo-shanab-2003/6.5/mass_matrix')
 def test_mass_matrix_at_the_impact_posture():
     chain = planar_rigid_machine('front', payload=5000)
     matrix = mass_matrix(chain, (0, 0, 0, np.radians(20), np.radians(-60)))
@@ -277,7 +277,7 @@ def test_mass_matrix_at_the_impact_posture():
     printed(matrix[indices], expected)
 
 
-@pytest.mark.pins('6.9/dynamics')
+@pytest.mark.pins('abo-shanab-2003/6.9/dynamics')
 def test_spatial_chain_numbers():
     chain = log_loader_chain()
     matrix = mass_matrix(chain, SPATIAL_Q)
@@ -301,7 +301,7 @@ def test_spatial_chain_numbers():
 
 @given(SEEDS)
 @settings(deadline=None)
-@pytest.mark.pins('6.2/random_chains')
+@pytest.mark.pins('abo-shanab-2003/6.2/random_chains')
 def test_trace_form_equals_newton_euler(seed):
     chain, (q, qd, qdd) = random_chain(seed), random_state(seed)
     witness = newton_euler(chain, q, qd, qdd).torque
@@ -310,7 +310,7 @@ def test_trace_form_equals_newton_euler(seed):
 
 
 @pytest.mark.parametrize('reading', ['literal', 'point', 'uniform'])
-@pytest.mark.pins('6.9/agreement')
+@pytest.mark.pins('abo-shanab-2003/6.9/agreement')
 def test_trace_form_equals_newton_euler_on_the_log_loader(reading):
     chain = log_loader_chain(reading, payload=5100)
     for seed in range(5):

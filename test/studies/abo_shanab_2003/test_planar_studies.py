@@ -17,18 +17,43 @@ def failed(name: str) -> list[str]:
     return [f'{claim.claim}: {claim.expected} against {claim.value}' for claim in result.claims if not claim.passed]
 
 
-@pytest.mark.pins('6.2/spherical', '6.4/slope_levels', '6.4/extended_level', '6.4/levelled_body')  # e1, e15
-@pytest.mark.pins('6.6/rigid_course', '6.6/rigid_levels', '6.6/rigid_levels_late', '6.6/slope_course')  # e3, e4
+@pytest.mark.pins(
+    'abo-shanab-2003/6.2/spherical',
+    'abo-shanab-2003/6.4/slope_levels',
+    'abo-shanab-2003/6.4/extended_level',
+    'abo-shanab-2003/6.4/levelled_body',
+)  # e1, e15
+@pytest.mark.pins(
+    'abo-shanab-2003/6.6/rigid_course',
+    'abo-shanab-2003/6.6/rigid_levels',
+    'abo-shanab-2003/6.6/rigid_levels_late',
+    'abo-shanab-2003/6.6/slope_course',
+)  # e3, e4
 @pytest.mark.parametrize('name', ['e1', 'e3', 'e4', 'e15'])
 def test_claims_hold(name):
     assert failed(name) == []
 
 
 @pytest.mark.slow
-@pytest.mark.pins('6.1/swing_energy', '6.1/swing_drift', '6.1/swing_end')  # e2
-@pytest.mark.pins('6.6/stiffness_literal', '6.6/damping', '6.6/compliant_front_height', '6.11/planar_trends')  # e5
-@pytest.mark.pins('6.7/no_skid_p1', '6.7/no_skid_p2', '6.7/table_edge', '6.7/table_source', '6.7/levels')  # e6, e7
-@pytest.mark.pins('6.11/friction_trends', '6.11/planar_survey', '6.11/friction_survey')  # e5, e6, e7
+@pytest.mark.pins(
+    'abo-shanab-2003/6.1/swing_energy', 'abo-shanab-2003/6.1/swing_drift', 'abo-shanab-2003/6.1/swing_end'
+)  # e2
+@pytest.mark.pins(
+    'abo-shanab-2003/6.6/stiffness_literal',
+    'abo-shanab-2003/6.6/damping',
+    'abo-shanab-2003/6.6/compliant_front_height',
+    'abo-shanab-2003/6.11/planar_trends',
+)  # e5
+@pytest.mark.pins(
+    'abo-shanab-2003/6.7/no_skid_p1',
+    'abo-shanab-2003/6.7/no_skid_p2',
+    'abo-shanab-2003/6.7/table_edge',
+    'abo-shanab-2003/6.7/table_source',
+    'abo-shanab-2003/6.7/levels',
+)  # e6, e7
+@pytest.mark.pins(
+    'abo-shanab-2003/6.11/friction_trends', 'abo-shanab-2003/6.11/planar_survey', 'abo-shanab-2003/6.11/friction_survey'
+)  # e5, e6, e7
 @pytest.mark.parametrize('name', ['e2', 'e5', 'e6', 'e7'])
 def test_claims_of_the_sweeps_hold(name):
     assert failed(name) == []

@@ -17,7 +17,12 @@ def failed(name: str) -> list[str]:
     return [f'{claim.claim}: {claim.expected} against {claim.value}' for claim in result.claims if not claim.passed]
 
 
-@pytest.mark.pins('6.8/p3d_peak', '6.8/p3d_history', '6.8/p3d_lift', '6.8/fast')
+@pytest.mark.pins(
+    'abo-shanab-2003/6.8/p3d_peak',
+    'abo-shanab-2003/6.8/p3d_history',
+    'abo-shanab-2003/6.8/p3d_lift',
+    'abo-shanab-2003/6.8/fast',
+)
 @pytest.mark.parametrize('name', ['e9', 'e10'])
 def test_claims_of_reaching_out_hold(name):
     assert failed(name) == []
@@ -32,7 +37,7 @@ def test_a_reaction_that_is_too_late_is_no_recovery():
     assert reaction_case(Reaction(None, 1.5)).overturned
 
 
-@pytest.mark.pins('6.11/spatial_survey')
+@pytest.mark.pins('abo-shanab-2003/6.11/spatial_survey')
 def test_trends_of_stiffness_and_damping_in_the_first_random_manoeuvres():
     """Two of eight rock and return; in both stiffness counts more than damping. No trend is rarer than by chance."""
     found = spatial_survey(lambda function, cases, label: [function(case) for case in cases], 8)
@@ -42,19 +47,29 @@ def test_trends_of_stiffness_and_damping_in_the_first_random_manoeuvres():
 
 
 @pytest.mark.slow
-@pytest.mark.pins('6.8/stiffness', '6.8/damping', '6.8/modulus', '6.11/spatial_survey')
+@pytest.mark.pins(
+    'abo-shanab-2003/6.8/stiffness',
+    'abo-shanab-2003/6.8/damping',
+    'abo-shanab-2003/6.8/modulus',
+    'abo-shanab-2003/6.11/spatial_survey',
+)
 @pytest.mark.parametrize('name', ['e11', 'e12', 'e13'])
 def test_claims_of_the_sweeps_hold(name):
     assert failed(name) == []
 
 
 @pytest.mark.slow
-@pytest.mark.pins('6.8/swing_slow', '6.8/swing_order', '6.8/swing_fast', '6.8/swing_other_posture')
+@pytest.mark.pins(
+    'abo-shanab-2003/6.8/swing_slow',
+    'abo-shanab-2003/6.8/swing_order',
+    'abo-shanab-2003/6.8/swing_fast',
+    'abo-shanab-2003/6.8/swing_other_posture',
+)
 def test_claims_of_the_swing_hold():
     assert failed('e8') == []
 
 
-@pytest.mark.pins('6.8/coordination')
+@pytest.mark.pins('abo-shanab-2003/6.8/coordination')
 def test_simultaneous_motion_is_stable_where_one_joint_after_the_other_overturns():
     """The first of the three targets; all of them in the study."""
     assert coordination_case(('simultaneous', 30.0, -75.0, 4.0)).peak == pytest.approx(1.85, rel=0.01)
@@ -63,6 +78,6 @@ def test_simultaneous_motion_is_stable_where_one_joint_after_the_other_overturns
 
 
 @pytest.mark.slow
-@pytest.mark.pins('6.8/coordination')
+@pytest.mark.pins('abo-shanab-2003/6.8/coordination')
 def test_claims_of_simultaneous_and_sequential_motion_hold():
     assert failed('e14') == []

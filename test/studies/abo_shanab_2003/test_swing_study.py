@@ -30,7 +30,12 @@ def test_the_reference_turns_once_and_lies_on_the_smooth_one_at_its_knots():
     assert cruise == pytest.approx(0.8)
 
 
-@pytest.mark.pins('6.8/swing_slow', '6.8/swing_order', '6.8/swing_fast', '6.8/swing_other_posture')
+@pytest.mark.pins(
+    'abo-shanab-2003/6.8/swing_slow',
+    'abo-shanab-2003/6.8/swing_order',
+    'abo-shanab-2003/6.8/swing_fast',
+    'abo-shanab-2003/6.8/swing_other_posture',
+)
 def test_faster_swings_tilt_the_machine_more_until_it_overturns():
     """Some speeds of the table; all of them in the study."""
     runs = {k: swing_case(SwingCase(SPEEDS[k], ACCELERATIONS[k])) for k in (0, 1, 5, 8)}

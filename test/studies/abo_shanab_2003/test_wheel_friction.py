@@ -44,7 +44,7 @@ def test_karnopp_friction_obeys_its_law(slip, deflection, stick, normal):
 
 
 @pytest.mark.parametrize('key', [(task, 'edge', model) for task in (P1, P2) for model in ('karnopp', 'lugre')])
-@pytest.mark.pins('6.7/table_edge')
+@pytest.mark.pins('abo-shanab-2003/6.7/table_edge')
 def test_friction_table_at_the_edges(key):
     task, arm, model = key
     run = simulate(Case(task, 'friction', friction=model, arm=arm))
@@ -54,7 +54,7 @@ def test_friction_table_at_the_edges(key):
     assert run.friction == pytest.approx(friction, rel=0.02)
 
 
-@pytest.mark.pins('6.7/levels')
+@pytest.mark.pins('abo-shanab-2003/6.7/levels')
 @pytest.mark.parametrize('model', ['lugre', 'karnopp'])
 @pytest.mark.parametrize('level', [0.9, 0.1, 0.03, 0.005])
 def test_levels_of_friction_at_the_edges_have_the_peaks_of_the_sweep(model, level):
@@ -62,7 +62,7 @@ def test_levels_of_friction_at_the_edges_have_the_peaks_of_the_sweep(model, leve
     assert run.peak == pytest.approx(LEVEL_PEAKS[model, 'edge'][LEVELS.index(level)], rel=5e-3)
 
 
-@pytest.mark.pins('6.11/friction_trends', '6.11/planar_survey')
+@pytest.mark.pins('abo-shanab-2003/6.11/friction_trends', 'abo-shanab-2003/6.11/planar_survey')
 def test_karnopp_slides_farther_and_with_less_force_than_lugre_in_the_first_random_manoeuvres():
     found = friction_survey(lambda function, cases, label: [function(case) for case in cases], 4)
     assert found.kept == 2
@@ -70,7 +70,7 @@ def test_karnopp_slides_farther_and_with_less_force_than_lugre_in_the_first_rand
     assert all(share.not_rarer for share in found.shares.values())
 
 
-@pytest.mark.pins('6.7/table_source', '6.7/levels_p1', '6.7/levels')
+@pytest.mark.pins('abo-shanab-2003/6.7/table_source', 'abo-shanab-2003/6.7/levels_p1', 'abo-shanab-2003/6.7/levels')
 def test_lugre_friction_with_the_printed_arms():
     """One machine of the slow tests below: a row of the table, a level of P1 and two of P2."""
     peak, slide, friction = TABLE[P2, 'source', 'lugre']
@@ -83,7 +83,7 @@ def test_lugre_friction_with_the_printed_arms():
         assert found == pytest.approx(LEVEL_PEAKS['lugre', 'source'][LEVELS.index(level)], rel=5e-3)
 
 
-@pytest.mark.pins('6.11/friction_survey')
+@pytest.mark.pins('abo-shanab-2003/6.11/friction_survey')
 def test_the_level_of_friction_in_the_first_random_manoeuvres():
     """On the machine of the test above: of two that rock and return the peak falls in one and rises in the other."""
     found = friction_level_survey(lambda function, cases, label: [function(case) for case in cases], 6)
@@ -94,7 +94,7 @@ def test_the_level_of_friction_in_the_first_random_manoeuvres():
 
 
 @pytest.mark.parametrize('key', [key for key in TABLE if key[1] == 'source'])
-@pytest.mark.pins('6.7/table_source')
+@pytest.mark.pins('abo-shanab-2003/6.7/table_source')
 def test_friction_table_with_the_printed_arms(key):
     task, arm, model = key
     run = simulate(Case(task, 'friction', friction=model, arm=arm))
@@ -105,7 +105,7 @@ def test_friction_table_with_the_printed_arms(key):
 
 
 @pytest.mark.parametrize(('task', 'peak', 'slide', 'force'), [(P1, 13.82, 0.142, 5295.0), (P2, 9.82, 0.083, 6260.0)])
-@pytest.mark.pins('6.7/table_ground_lugre')
+@pytest.mark.pins('abo-shanab-2003/6.7/table_ground_lugre')
 def test_lugre_friction_on_the_ground(task, peak, slide, force):
     run = simulate(Case(task, 'friction', arm='ground'))
     assert run.peak == pytest.approx(peak, rel=2e-3)
@@ -113,7 +113,7 @@ def test_lugre_friction_on_the_ground(task, peak, slide, force):
     assert run.friction == pytest.approx(force, rel=0.02)
 
 
-@pytest.mark.pins('6.7/levels_p1')
+@pytest.mark.pins('abo-shanab-2003/6.7/levels_p1')
 def test_rotation_rises_as_friction_falls_in_the_pick_and_place():
     peaks = [simulate(Case(P1, 'friction', arm='source', static=level)).peak for level in (0.9, 0.05, 0.005)]
     assert peaks == pytest.approx([13.58, 13.97, 17.78], rel=0.05)
@@ -126,7 +126,7 @@ def test_steps_hardly_change_the_karnopp_run():
 
 
 @pytest.mark.parametrize(('rate', 'share'), [(1e3, 0.05192), (1e4, 0.05439), (5e4, 0.05755)])
-@pytest.mark.pins('6.7/break_away')
+@pytest.mark.pins('abo-shanab-2003/6.7/break_away')
 def test_break_away_force_rises_with_the_rate(rate, share):
     """LuGre, mu 0.05 / 0.03: force over weight at which a block of 19518 kg under a force ramp passes 0.01 m/s."""
     weight, friction, step = 19_518.0 * 9.81, LuGre(0.05, 0.03), 1e-4

@@ -23,7 +23,7 @@ def lowered(factor):
     return lambda wheel: replace(wheel, position=wheel.position * np.array([1.0, 1.0, factor]))
 
 
-@pytest.mark.pins('6.8/height')
+@pytest.mark.pins('abo-shanab-2003/6.8/height')
 def test_wheels_a_fifth_farther_below_the_base_overturn_the_machine(monkeypatch):
     """The height is that of the attachments below the base, 1.20 m: r_w of G8."""
     assert recovered(monkeypatch, lowered(1.2)).overturned

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dyn_nodes.control.platform_path import circle_path
+from dyn_nodes.studies.reference import tabulated
 from dyn_nodes.studies.saha_1991.differential_drive import CasterVehicle
 from dyn_nodes.studies.saha_1991.round_trips import (
     RADIUS,
@@ -18,7 +19,7 @@ from dyn_nodes.studies.saha_1991.round_trips import (
 from dyn_nodes.studies.saha_1991.traced_vehicle import TracedVehicle, plan
 from dyn_nodes.studies.saha_1991.wheeled_vehicles import axle_vehicle, caster_vehicle
 
-STEADY = 0.0555464236
+STEADY = float(tabulated('saha-1991/6.3/fork')[0])
 
 
 @pytest.fixture(scope='module')
@@ -60,36 +61,37 @@ def peak(values):
 # --- 6.2 ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.pins('saha-1991/6.2/rates', 'saha-1991/6.2/accelerations', 'saha-1991/6.2/angles')
 def test_the_axle_on_the_circle_has_the_rates_accelerations_and_angles_of_the_table(axle, circle_of_axle):
     own = circle_of_axle
     assert own.missed < 1e-13
-    assert own.rates[3000] == pytest.approx([-18.84955592, -20.42035225], abs=5e-9)
-    assert np.abs(own.rates).max(axis=0) == pytest.approx([18.84955592, 20.42035225], abs=5e-9)
+    assert own.rates[3000] == pytest.approx(tabulated('saha-1991/6.2/rates'), abs=5e-9)
+    assert np.abs(own.rates).max(axis=0) == pytest.approx(-tabulated('saha-1991/6.2/rates'), abs=5e-9)
     sizes, times = peak(own.accelerations)
-    assert sizes == pytest.approx([0.96735966, 1.04797296], abs=6e-9)
-    assert np.minimum(times, 60.0 - times) == pytest.approx([12.679] * 2, abs=1e-3)
-    assert np.maximum(times, 60.0 - times) == pytest.approx([47.321] * 2, abs=1e-3)
+    assert sizes == pytest.approx(tabulated('saha-1991/6.2/accelerations')[0], abs=6e-9)
+    assert np.minimum(times, 60.0 - times) == pytest.approx(
+        [tabulated('saha-1991/6.2/accelerations')[1][0]] * 2, abs=1e-3
+    )
+    assert np.maximum(times, 60.0 - times) == pytest.approx(
+        [tabulated('saha-1991/6.2/accelerations')[1][1]] * 2, abs=1e-3
+    )
     assert own.accelerations[::-1] == pytest.approx(-own.accelerations, abs=1e-12)  # it has both peaks
     end = angles(axle, own.q, 'left', 'right')[-1]
-    assert end == pytest.approx([-603.18578949, -653.45127195], abs=6e-9)
+    assert end == pytest.approx(tabulated('saha-1991/6.2/angles'), abs=6e-9)
     assert end == pytest.approx([-192 * np.pi, -208 * np.pi], abs=1e-8)
 
 
-@pytest.mark.pins('saha-1991/6.2/torques', 'saha-1991/6.2/ratio')
 def test_the_torques_of_the_axle_are_proportional_to_its_accelerations(circle_of_axle):
     own = circle_of_axle
-    assert peak(own.efforts)[0] == pytest.approx([0.00725205, 0.00786295], abs=5e-9)
+    assert peak(own.efforts)[0] == pytest.approx(tabulated('saha-1991/6.2/torques'), abs=5e-9)
     moving = np.abs(own.accelerations[:, 0]) > 1e-3
     ratio = own.efforts[moving] / own.accelerations[moving]
-    assert ratio.mean(axis=0) == pytest.approx([0.0074967, 0.0075030], abs=5e-8)
+    assert ratio.mean(axis=0) == pytest.approx(tabulated('saha-1991/6.2/ratio'), abs=5e-8)
     assert np.ptp(ratio, axis=0) == pytest.approx([0.0, 0.0], abs=1e-12)
 
 
-@pytest.mark.pins('saha-1991/6.2/energy')
 def test_the_work_of_the_torques_of_the_axle_is_its_kinetic_energy(circle_of_axle):
     own = circle_of_axle
-    assert own.energy[3000] == pytest.approx(2.89616023, abs=5e-9)
+    assert own.energy[3000] == pytest.approx(tabulated('saha-1991/6.2/energy')[0], abs=5e-9)
     assert own.work(30.0) == pytest.approx(own.energy[3000], abs=1e-6)
     assert own.work(60.0) == pytest.approx(0.0, abs=1e-12)
 
@@ -107,62 +109,47 @@ def test_the_axle_driven_by_its_own_torques_comes_back_on_the_circle(axle, circl
 # --- 6.3 ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.pins('saha-1991/6.3/inertia', 'saha-1991/6.3/plate')
 def test_the_caster_vehicle_has_the_inertia_of_the_specification(caster):
-    rows = {0.0: (0.03435059, 0.00189941, 0.03435059), 0.7: (0.03375346, 0.00104467, 0.03561965)}
+    (same, across), turned = tabulated('saha-1991/6.3/inertia')
+    rows = {0.0: (same, across, same), 0.7: turned}
     for fork, expected in rows.items():
         inertia = caster.inertia(caster.own.position({'fork': fork, 'yaw': 0.3}))
         assert inertia[np.triu_indices(2)] == pytest.approx(expected, abs=5e-9)
     plate = TracedVehicle(caster_vehicle(CasterVehicle(yaw_inertia=20.0 * 0.202**2 / 4)), ('left', 'right'))
-    for fork, expected in ((0.0, 0.03115871875), (0.7, 0.03056158332), (1.5, 0.03183056075)):
+    for fork, expected in zip((0.0, 0.7, 1.5), tabulated('saha-1991/6.3/plate')):
         assert plate.inertia(plate.own.position({'fork': fork}))[0, 0] == pytest.approx(expected, abs=5e-12)
 
 
-@pytest.mark.pins('saha-1991/6.3/convective')
 def test_the_caster_vehicle_has_the_convective_torques_of_the_specification(caster):
     """Of C only its product with the rates is unique."""
     rates = np.array([-3.0, -4.5])
-    rows = {
-        0.0: [[0.00197423, -0.00750398], [0.00750398, -0.00197423]],
-        0.7: [[0.00078066, 0.0145713], [-0.02123031, 0.00183674]],
-    }
+    (near, far), turned = tabulated('saha-1991/6.3/convective')
+    rows = {0.0: [[near, far], [-far, -near]], 0.7: turned.reshape(2, 2)}
     for fork, matrix in rows.items():
         q = caster.own.position({'fork': fork, 'yaw': -1.0})
         assert caster.efforts(q, rates, [0.0, 0.0]) == pytest.approx(-np.array(matrix) @ rates, abs=5e-8)
 
 
-@pytest.mark.pins('saha-1991/6.3/forward')
 def test_the_caster_vehicle_accelerates_as_the_specification_says(caster):
     rows = (
-        (0.3, (-3.0, -4.5), (0.02, -0.05), (0.21777221, -1.16195758)),
-        (1.1, (5.0, -2.0), (-0.1, 0.03), (-2.94789897, 4.37545237)),
+        (0.3, (-3.0, -4.5), (0.02, -0.05), tabulated('saha-1991/6.3/forward')[0]),
+        (1.1, (5.0, -2.0), (-0.1, 0.03), tabulated('saha-1991/6.3/forward')[1]),
     )
     for fork, rates, torques, expected in rows:
         q = caster.own.position({'fork': fork, 'yaw': 2.0})
         assert caster.rate(q, rates, caster.own.motors(torques))[1] == pytest.approx(expected, abs=6e-9)
 
 
-CIRCLE = {
-    5: (-1.7594996, -1.9061558, -0.6398180, -0.6931475, -0.02278357, -0.02550296),
-    10: (-5.8165277, -6.3013413, -0.9306444, -1.0082146, -0.02896029, -0.04095309),
-    20: (-14.8903108, -16.1314338, -0.7445155, -0.8065717, 0.00457065, -0.05836718),
-    30: (-18.8455496, -20.4163459, 0.0, 0.0, 0.05061034, -0.04671648),
-    40: (-14.8903108, -16.1314338, 0.7445155, 0.8065717, 0.05862093, 0.00003744),
-    50: (-5.8165277, -6.3013413, 0.9306444, 1.0082146, 0.03860256, 0.03205268),
-}
-
-
-@pytest.mark.pins('saha-1991/6.3/circle', 'saha-1991/6.3/circle_peaks', 'saha-1991/6.3/circle_energy')
 def test_the_caster_vehicle_on_the_circle_has_the_torques_of_the_table(circle):
     assert circle.missed < 1e-12
-    for time, expected in CIRCLE.items():
+    for time, expected in zip((5, 10, 20, 30, 40, 50), tabulated('saha-1991/6.3/circle')):
         k = 100 * time
         assert np.r_[circle.rates[k], circle.accelerations[k]] == pytest.approx(expected[:4], abs=6e-8)
         assert circle.efforts[k] == pytest.approx(expected[4:], abs=6e-9)
     sizes, times = peak(circle.efforts)
-    assert sizes == pytest.approx([0.060598, 0.059201], abs=5e-7)
+    assert sizes == pytest.approx(tabulated('saha-1991/6.3/circle_peaks')[0], abs=5e-7)
     assert times == pytest.approx([36.7, 22.2], abs=0.05)
-    assert circle.energy[3000] == pytest.approx(13.991587, abs=5e-7)
+    assert circle.energy[3000] == pytest.approx(tabulated('saha-1991/6.3/circle_energy')[0], abs=5e-7)
     assert circle.work(30.0) == pytest.approx(circle.energy[3000], abs=1e-6)
     assert circle.work(60.0) == pytest.approx(0.0, abs=1e-6)
 
@@ -192,38 +179,31 @@ def test_the_caster_vehicle_driven_by_its_own_torques_comes_back_on_the_circle(
     assert found.place <= place
 
 
-LINES = {
-    5: (-0.6, -0.6, -0.2176559, -0.2176559, 0.0, -0.00789003, -0.00789003),
-    20: (-1.9133787, -3.4181184, -0.2137101, -0.2710944, 0.37221831, 0.00049433, -0.01443125),
-    25: (-5.0826419, -5.5655026, -0.7181832, -0.5544749, 0.06579073, -0.02074817, -0.02493370),
-    30: (-7.1796781, -7.1796781, -0.0336051, 0.0336051, 0.00045349, -0.00091345, 0.00091345),
-    40: (-3.4181184, -1.9133787, 0.2710944, 0.2137101, -0.36654333, 0.00552508, 0.01540587),
-}
-
-
-@pytest.mark.pins('saha-1991/6.3/lines')
 def test_the_caster_vehicle_on_lines_and_curve_has_the_torques_of_the_table(caster, lines):
     assert lines.missed < 1e-12
-    for time, expected in LINES.items():
+    for time, expected in zip((5, 20, 25, 30, 40), tabulated('saha-1991/6.3/lines')):
         k = 100 * time
         assert np.r_[lines.rates[k], lines.accelerations[k]] == pytest.approx(expected[:4], abs=6e-8)
         assert angles(caster, lines.q, 'fork')[k] == pytest.approx(expected[4:5], abs=6e-9)
         assert lines.efforts[k] == pytest.approx(expected[5:], abs=6e-9)
 
 
-@pytest.mark.pins('saha-1991/6.3/lines_peaks', 'saha-1991/6.3/lines_angles', 'saha-1991/6.3/lines_energy')
 def test_the_caster_vehicle_on_lines_and_curve_has_the_peaks_and_ends_of_the_specification(caster, lines):
-    assert peak(lines.rates)[0] == pytest.approx([7.18300252] * 2, abs=6e-9)
-    assert peak(lines.accelerations)[0] == pytest.approx([0.76688161] * 2, abs=6e-9)
+    assert peak(lines.rates)[0] == pytest.approx([tabulated('saha-1991/6.3/lines_peaks')[0][0]] * 2, abs=6e-9)
+    assert peak(lines.accelerations)[0] == pytest.approx([tabulated('saha-1991/6.3/lines_peaks')[0][1]] * 2, abs=6e-9)
     sizes, times = peak(lines.efforts)
-    assert sizes == pytest.approx([0.0210508, 0.0321040], abs=6e-8)
+    assert sizes == pytest.approx(tabulated('saha-1991/6.3/lines_peaks')[0][2:], abs=6e-8)
     assert times == pytest.approx([24.43, 36.68], abs=6e-3)
     fork = angles(caster, lines.q, 'fork')[:, 0]
-    assert [fork.min(), fork.max()] == pytest.approx([-0.372395, 0.372292], abs=6e-7)
+    assert [fork.min(), fork.max()] == pytest.approx(tabulated('saha-1991/6.3/lines_peaks')[1], abs=6e-7)
     assert fork[-1] == pytest.approx(0.0, abs=1e-9)
-    assert angles(caster, lines.q, 'left', 'right')[-1] == pytest.approx([-163.911820] * 2, abs=6e-7)
-    assert angles(caster, lines.q, 'caster')[-1] == pytest.approx([-165.829928], abs=6e-7)
-    assert lines.energy[3000] == pytest.approx(1.868607, abs=5e-7)
+    assert angles(caster, lines.q, 'left', 'right')[-1] == pytest.approx(
+        [tabulated('saha-1991/6.3/lines_angles')[0]] * 2, abs=6e-7
+    )
+    assert angles(caster, lines.q, 'caster')[-1] == pytest.approx(
+        [tabulated('saha-1991/6.3/lines_angles')[2]], abs=6e-7
+    )
+    assert lines.energy[3000] == pytest.approx(tabulated('saha-1991/6.3/lines_energy'), abs=5e-7)
     assert lines.work(30.0) == pytest.approx(lines.energy[3000], abs=1e-6)
 
 
@@ -241,14 +221,13 @@ def test_the_caster_vehicle_driven_by_its_own_torques_comes_back_on_lines_and_cu
     assert found.place <= place
 
 
-@pytest.mark.pins('saha-1991/6.3/centre_on_lines')
 def test_with_its_centre_on_the_path_the_caster_vehicle_has_the_peaks_of_the_specification(caster):
     own = plan(caster, centre_on_lines())
     assert own.missed < 1e-9
-    assert peak(own.rates)[0] == pytest.approx([7.1734750, 7.1927286], abs=6e-8)
-    assert peak(own.accelerations)[0] == pytest.approx([0.811946, 0.743200], abs=6e-7)
-    assert peak(own.efforts)[0] == pytest.approx([0.0207027, 0.0304394], abs=6e-8)
+    assert peak(own.rates)[0] == pytest.approx(tabulated('saha-1991/6.3/centre_on_lines')[0][:2], abs=6e-8)
+    assert peak(own.accelerations)[0] == pytest.approx(tabulated('saha-1991/6.3/centre_on_lines')[0][2:4], abs=6e-7)
+    assert peak(own.efforts)[0] == pytest.approx(tabulated('saha-1991/6.3/centre_on_lines')[0][4:], abs=6e-8)
     yaw, fork = angles(caster, own.q, 'yaw', 'fork').T
-    assert yaw.max() == pytest.approx(1.2296222, abs=6e-8)
-    assert [fork.min(), fork.max()] == pytest.approx([-0.358997, 0.354690], abs=6e-7)
+    assert yaw.max() == pytest.approx(tabulated('saha-1991/6.3/centre_on_lines')[1][0], abs=6e-8)
+    assert [fork.min(), fork.max()] == pytest.approx(tabulated('saha-1991/6.3/centre_on_lines')[2], abs=6e-7)
     assert yaw[-1] == pytest.approx(2.2e-6, abs=6e-8)

@@ -7,6 +7,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from dyn_nodes.control.platform_path import LinesAndCurve, circle_path
+from dyn_nodes.studies.reference import tabulated
 from dyn_nodes.studies.saha_1991.differential_drive import AxleMotion, CasterVehicle, DrivenAxle
 
 AXLE, CASTER = DrivenAxle(), CasterVehicle()
@@ -31,17 +32,17 @@ def test_two_wheels_on_the_circle_have_the_rates_and_torques_of_the_table():
     motion = on_circle(5.0)
     rates, torques = AXLE.rates(motion.yaw_rate, motion.speed), AXLE.torques(motion)
     accelerations = AXLE.rates(motion.yaw_acceleration, motion.acceleration)
-    assert rates[3000] == pytest.approx([-18.84955592, -20.42035225], abs=1e-8)
-    assert np.abs(accelerations).max(axis=0) == pytest.approx([0.96735966, 1.04797296], abs=1e-7)
-    assert np.abs(torques).max(axis=0) == pytest.approx([0.00725205, 0.00786295], abs=1e-8)
+    assert rates[3000] == pytest.approx(tabulated('saha-1991/6.2/rates'), abs=1e-8)
+    assert np.abs(accelerations).max(axis=0) == pytest.approx(tabulated('saha-1991/6.2/accelerations')[0], abs=1e-7)
+    assert np.abs(torques).max(axis=0) == pytest.approx(tabulated('saha-1991/6.2/torques'), abs=1e-8)
     assert np.trapezoid(rates, TIMES, axis=0) == pytest.approx([-192 * np.pi, -208 * np.pi], abs=1e-6)
     moving = np.abs(accelerations[:, 0]) > 1e-6
     ratio = torques[moving] / accelerations[moving]
-    assert ratio == pytest.approx(np.tile([0.0074967, 0.0075030], (moving.sum(), 1)), abs=1e-7)
-    assert AXLE.lateral_force(motion)[3000] == pytest.approx(-0.771063, abs=1e-6)
+    assert ratio == pytest.approx(np.tile(tabulated('saha-1991/6.2/ratio'), (moving.sum(), 1)), abs=1e-7)
+    assert AXLE.lateral_force(motion)[3000] == pytest.approx(tabulated('saha-1991/6.2/lateral_force'), abs=1e-6)
     energy = 0.5 * rates[3000] @ AXLE.inertia @ rates[3000]
     work = np.trapezoid((rates * torques).sum(axis=1)[:3001], TIMES[:3001])
-    assert energy == pytest.approx(2.89616023, abs=1e-8)
+    assert energy == pytest.approx(tabulated('saha-1991/6.2/energy')[0], abs=1e-8)
     assert work == pytest.approx(energy, abs=1e-5)
 
 
@@ -50,20 +51,18 @@ def test_rates_and_twist_are_inverse():
 
 
 def test_the_caster_vehicle_has_the_matrices_of_the_table():
-    assert CASTER.inertia(0.0) == pytest.approx(
-        np.array([[0.03435059, 0.00189941], [0.00189941, 0.03435059]]), abs=1e-8
-    )
-    assert CASTER.inertia(0.7) == pytest.approx(
-        np.array([[0.03375346, 0.00104467], [0.00104467, 0.03561965]]), abs=1e-8
-    )
+    (same, across), turned = tabulated('saha-1991/6.3/inertia')
+    assert CASTER.inertia(0.0) == pytest.approx(np.array([[same, across], [across, same]]), abs=1e-8)
+    assert CASTER.inertia(0.7)[np.triu_indices(2)] == pytest.approx(turned, abs=1e-8)
     plate = CasterVehicle(yaw_inertia=20.0 * 0.202**2 / 4)
-    for fork, expected in ((0.0, 0.03115871875), (0.7, 0.03056158332), (1.5, 0.03183056075)):
+    for fork, expected in zip((0.0, 0.7, 1.5), tabulated('saha-1991/6.3/plate')):
         assert plate.inertia(fork)[0, 0] == pytest.approx(expected, abs=1e-11)
     bias = CASTER.coupling(0.7, [-3.0, -4.5]) @ [-3.0, -4.5]
-    expected = np.array([[0.00078066, 0.0145713], [-0.02123031, 0.00183674]]) @ [-3.0, -4.5]
+    expected = tabulated('saha-1991/6.3/convective')[1].reshape(2, 2) @ [-3.0, -4.5]
     assert bias == pytest.approx(expected, abs=1e-7)
-    assert CASTER.accelerations(0.3, [-3, -4.5], [0.02, -0.05]) == pytest.approx([0.21777221, -1.16195758], abs=1e-8)
-    assert CASTER.accelerations(1.1, [5, -2], [-0.1, 0.03]) == pytest.approx([-2.94789897, 4.37545237], abs=1e-8)
+    first, second = tabulated('saha-1991/6.3/forward')
+    assert CASTER.accelerations(0.3, [-3, -4.5], [0.02, -0.05]) == pytest.approx(first, abs=1e-8)
+    assert CASTER.accelerations(1.1, [5, -2], [-0.1, 0.03]) == pytest.approx(second, abs=1e-8)
 
 
 @pytest.mark.pins('saha-1991/6.1/structure')
@@ -76,16 +75,9 @@ def test_the_loops_of_the_caster_vehicle_are_controllable_at_every_fork_angle(fo
 
 def test_the_caster_vehicle_on_the_circle_has_the_torques_of_the_table():
     fork = CASTER.steady_fork(5.0)
-    assert fork == pytest.approx(0.0555464236, abs=1e-10)
+    assert fork == pytest.approx(tabulated('saha-1991/6.3/fork')[0], abs=1e-10)
     motion = on_circle(np.sqrt(25.0 - CASTER.ahead**2))
-    rows = {
-        5: (-1.7594996, -1.9061558, -0.6398180, -0.6931475, -0.02278357, -0.02550296),
-        10: (-5.8165277, -6.3013413, -0.9306444, -1.0082146, -0.02896029, -0.04095309),
-        30: (-18.8455496, -20.4163459, 0.0, 0.0, 0.05061034, -0.04671648),
-        40: (-14.8903108, -16.1314338, 0.7445155, 0.8065717, 0.05862093, 0.00003744),
-        50: (-5.8165277, -6.3013413, 0.9306444, 1.0082146, 0.03860256, 0.03205268),
-    }
-    for time, expected in rows.items():
+    for time, expected in zip((5, 10, 20, 30, 40, 50), tabulated('saha-1991/6.3/circle')):
         k = time * 100
         rates = CASTER.axle.rates(motion.yaw_rate[k], motion.speed[k])
         growth = CASTER.axle.rates(motion.yaw_acceleration[k], motion.acceleration[k])
@@ -99,14 +91,10 @@ def test_the_caster_vehicle_on_the_circle_has_the_torques_of_the_table():
 def test_the_caster_vehicle_on_lines_and_curve_has_the_torques_of_the_table():
     motion = along_lines()
     fork = CASTER.fork_angles(motion)
-    assert [fork.min(), fork.max(), fork[-1]] == pytest.approx([-0.372395, 0.372292, 0.0], abs=1e-6)
-    rows = {
-        20: (-1.9133787, -3.4181184, -0.2137101, -0.2710944, 0.37221831, 0.00049433, -0.01443125),
-        25: (-5.0826419, -5.5655026, -0.7181832, -0.5544749, 0.06579073, -0.02074817, -0.02493370),
-        30: (-7.1796781, -7.1796781, -0.0336051, 0.0336051, 0.00045349, -0.00091345, 0.00091345),
-        40: (-3.4181184, -1.9133787, 0.2710944, 0.2137101, -0.36654333, 0.00552508, 0.01540587),
-    }
-    for time, expected in rows.items():
+    assert [fork.min(), fork.max(), fork[-1]] == pytest.approx(
+        [*tabulated('saha-1991/6.3/lines_peaks')[1], 0.0], abs=1e-6
+    )
+    for time, expected in zip((5, 20, 25, 30, 40), tabulated('saha-1991/6.3/lines')):
         k = time * 100
         rates = CASTER.axle.rates(motion.yaw_rate[k], motion.speed[k])
         growth = CASTER.axle.rates(motion.yaw_acceleration[k], motion.acceleration[k])

@@ -9,6 +9,7 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
+from dyn_nodes.studies.reference import tabulated
 from dyn_nodes.studies.saha_1991.rolling_disk import SCHEMES, RollingDisk
 from dyn_nodes.studies.saha_1991.traced_vehicle import TracedVehicle
 from dyn_nodes.studies.saha_1991.wheeled_vehicles import rolling_disk
@@ -57,14 +58,16 @@ def spectrum(disk, heading, spin):
 # --- 6.7 ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.pins('saha-1991/6.7/steady', 'saha-1991/6.7/energy', 'saha-1991/6.7/radius', 'saha-1991/6.7/period')
 @pytest.mark.parametrize(
     ('circle', 'degrees', 'joule', 'radius', 'period'),
     [
-        ('A', 0.217632970, 0.0098254122, 0.02481008, 6.283185),
-        ('B', 1.004185861, 0.0098890737, 0.03523484, 3.490659),
-        ('C', 6.099777948, 0.0102604623, 0.03873461, 1.495997),
-        ('D', 23.465158310, 0.0105278041, 0.02748627, 0.654498),
+        *zip(
+            'ABCD',
+            tabulated('saha-1991/6.7/steady'),
+            tabulated('saha-1991/6.7/energy'),
+            tabulated('saha-1991/6.7/radius'),
+            tabulated('saha-1991/6.7/period'),
+        )
     ],
 )
 def test_steady_circles_have_the_tilt_energy_and_radius_of_the_specification(
@@ -81,22 +84,22 @@ def test_steady_circles_have_the_tilt_energy_and_radius_of_the_specification(
     assert 2 * np.pi / heading == pytest.approx(period, abs=6e-7)
 
 
-@pytest.mark.pins('saha-1991/6.7/growth', 'saha-1991/6.7/family')
+@pytest.mark.pins('saha-1991/6.7/family')
 def test_small_motions_about_the_steady_circles_grow_as_the_specification_says(disk):
-    for name, growth in {'A': 12.464517, 'B': 12.237431, 'C': 10.497568}.items():
+    growths, pair = tabulated('saha-1991/6.7/growth')
+    for name, growth in zip('ABC', growths):
         assert spectrum(disk, *CIRCLES[name]).real.max() == pytest.approx(growth, abs=6e-7)
     stable = spectrum(disk, *CIRCLES['D'])
     assert np.abs(stable.real).max() < 1e-8
-    assert np.abs(stable.imag).max() == pytest.approx(7.037289, abs=6e-7)
+    assert np.abs(stable.imag).max() == pytest.approx(pair, abs=6e-7)
     # along the family heading + spin = 0.5 rad/s it becomes stable
     assert spectrum(disk, 8.0, -7.5).real.max() == pytest.approx(1.664, abs=6e-4)
     assert np.abs(spectrum(disk, 8.5, -8.0).real).max() < 1e-8
 
 
-@pytest.mark.pins('saha-1991/6.7/discarded')
 def test_the_quartic_of_the_source_has_the_discarded_roots_of_the_specification():
     """Eq. A.27 in tan of half the tilt: the other real root is beyond -90 degrees."""
-    for (heading, spin), degrees in zip(CIRCLES.values(), (-179.7796, -178.9535, -172.3847, -132.1996)):
+    for (heading, spin), degrees in zip(CIRCLES.values(), tabulated('saha-1991/6.7/discarded')):
         ratio, weight = 5 * heading / (3 * spin), 4 * 9.81 / (3 * heading * spin * 0.05)
         roots = np.roots([1.0, ratio - weight, 0.0, -(ratio + weight), -1.0])
         real = np.sort(2 * np.degrees(np.arctan(roots[np.abs(roots.imag) < 1e-9].real)))
@@ -105,31 +108,23 @@ def test_the_quartic_of_the_source_has_the_discarded_roots_of_the_specification(
 
 
 GENERAL = [0.35, 0.1, 0.2, 0.4, 6.0, -5.0, 0.0, 0.0]
-MOTION = {
-    0.5: (0.4191957804, 6.7154091063, -6.3788255248, 2.2097847001, 6.8187536022, -5.9913470135, -0.0080393302,
-          0.0048471622),
-    1.0: (0.5941674515, 13.425050061, -13.069600721, 4.3078989608, 9.8912299872, -9.5870277287, -0.0198975168,
-          0.0163125764),
-    2.0: (1.0328724308, 28.474123484, -28.262081576, -0.9855315199, 38.399645424, -40.753064716, -0.0710449623,
-          0.0410362779),
-}  # fmt: skip
 DIGITS = [1e-10, 1e-9, 1e-9, 2e-10, 1e-9, 1e-9, 1e-10, 1e-10]
 
 
-@pytest.mark.pins('saha-1991/6.7/general')
 def test_the_disk_of_the_engine_moves_as_the_specification_says(disk):
+    *motion, started = tabulated('saha-1991/6.7/general')
     names = disk.own.blocks.tree.position_names
     places = [names.index(name) for name in ('tilt', 'heading', 'spin', 'x', 'y')]
     still, begin = np.zeros(len(names)), disk.own.position(dict(zip(('tilt', 'heading', 'spin'), GENERAL)))
-    assert energy(disk, GENERAL[0], GENERAL[3:6]) == pytest.approx(0.0097435025159, abs=6e-14)
+    assert energy(disk, GENERAL[0], GENERAL[3:6]) == pytest.approx(started, abs=6e-14)
 
     def rate(_, state):
         return np.concatenate(disk.rate(state[:-3], state[-3:], still))
 
     found = solve_ivp(
-        rate, (0.0, 2.0), [*begin, *GENERAL[3:6]], method='DOP853', t_eval=list(MOTION), rtol=1e-13, atol=1e-15
+        rate, (0.0, 2.0), [*begin, *GENERAL[3:6]], method='DOP853', t_eval=(0.5, 1.0, 2.0), rtol=1e-13, atol=1e-15
     )
-    for state, expected in zip(found.y.T, MOTION.values()):
+    for state, expected in zip(found.y.T, motion):
         missed = np.abs(np.r_[state[places][:3], state[-3:], state[places][3:]] - expected)
         assert (missed <= DIGITS).all(), missed
 
@@ -137,10 +132,11 @@ def test_the_disk_of_the_engine_moves_as_the_specification_says(disk):
 @pytest.mark.pins('saha-1991/6.7/schemes')
 def test_all_schemes_reproduce_the_general_motion():
     missed = {}
+    expected = tabulated('saha-1991/6.7/general')[1]
     for scheme in SCHEMES:
         run = DISK.run(scheme, GENERAL, 0.001, 1000)
-        missed[scheme] = abs(run.tilt[-1] - MOTION[1.0][0])
-        assert np.abs(run.position[-1] - MOTION[1.0][6:]).max() < 4.6e-11 + 5e-11  # and the printed digits
+        missed[scheme] = abs(run.tilt[-1] - expected[0])
+        assert np.abs(run.position[-1] - expected[6:]).max() < 4.6e-11 + 5e-11  # and the printed digits
         assert np.abs(run.energy - run.energy[0]).max() < 6.5e-13
     assert max(missed, key=missed.__getitem__) == 'F2'
     assert missed['F2'] == pytest.approx(7.4e-10, abs=1e-10)

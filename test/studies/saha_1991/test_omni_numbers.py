@@ -12,6 +12,7 @@ from scipy.interpolate import CubicSpline
 from dyn_nodes.control.platform_path import LinesAndCurve, straight_path
 from dyn_nodes.control.torque_distribution import InfeasibleDemandError, TorqueDistribution
 from dyn_nodes.multibody.omni_vehicle import OmniVehicle, OmniWheel
+from dyn_nodes.studies.reference import tabulated
 from dyn_nodes.studies.saha_1991.machines import vehicle
 from dyn_nodes.studies.saha_1991.traced_vehicle import Plan, TracedVehicle, driven, plan
 from dyn_nodes.studies.saha_1991.wheeled_vehicles import omni_vehicle
@@ -114,21 +115,20 @@ def test_inertia_and_mass_are_those_of_the_table(count):
     assert sum(body.mass for body in machine(count).traced.own.blocks.tree.bodies) == MATRICES[count][2]
 
 
-@pytest.mark.pins('saha-1991/6.4/joint_space')
 def test_joint_space_inertia_is_that_of_the_table():
-    expected = np.full((3, 3), -0.05651667) + np.eye(3) * (0.20681667 + 0.05651667)
-    four = [[0.8008862, -0.1225, 0.6783862], [-0.1225, 0.245, -0.1225], [0.6783862, -0.1225, 0.8008862]]
-    for count, matrix, digits in ((3, expected, 6e-9), (4, four, 6e-8)):
+    (same, other), (corner, side, across, middle) = tabulated('saha-1991/6.4/joint_space')
+    three = np.full((3, 3), other) + np.eye(3) * (same - other)
+    four = [[corner, side, across], [side, middle, side], [across, side, corner]]
+    for count, matrix, digits in ((3, three, 6e-9), (4, four, 6e-8)):
         own = TracedVehicle(omni_vehicle(vehicle(count)), ('wheel_1', 'wheel_2', 'wheel_3'))
         assert own.inertia(own.own.position({'yaw': 0.6})) == pytest.approx(np.array(matrix), abs=digits)
 
 
-@pytest.mark.pins('saha-1991/6.4/multiplier_model')
 def test_four_wheels_accelerate_as_the_multiplier_model():
     own = machine(4).traced
     twist = np.array([0.4, -0.25, 0.3])
     _, a = own.rate(own.own.rest, twist, own.own.motors([0.03, -0.02, 0.05, 0.01]))
-    assert a[[2, 0, 1]] == pytest.approx([0.02585871, 0.01632653, 0.0077551], abs=6e-9)
+    assert a[[2, 0, 1]] == pytest.approx(tabulated('saha-1991/6.4/multiplier_model'), abs=6e-9)
 
 
 # --- 6.5 ---------------------------------------------------------------------------------------------------------
@@ -177,34 +177,23 @@ def test_straight_paths_have_the_rates_and_torques_of_the_table(count, numbers, 
 # --- 6.6 ---------------------------------------------------------------------------------------------------------
 
 
-PLAN = {
-    7.5: ((0, 0, 0.06), (0, 0, 0.0125663706)),
-    20.0: ((0.0261799388, -0.0525204582, 0.1225036319), (0.0094970313, -0.0278178069, 0.0012608152)),
-    25.0: ((0.0785398163, -0.1902309116, 0.1862164446), (0.0094970313, -0.0339758274, 0.0107745693)),
-    30.0: ((0.1047197551, -0.1543849806, 0.3240906080), (0, 0, 0)),
-    40.0: ((0.0261799388, 0.1172502351, 0.0633870707), (-0.0094970313, 0.0012608152, -0.0278178069)),
-    52.5: ((0, 0.06, 0), (0, -0.0125663706, 0)),
-}
-
-
-@pytest.mark.pins('saha-1991/6.6/plan')
 def test_planned_twists_and_accelerations_are_those_of_the_table():
     own = on_path_3(3)
     twist, acceleration = in_platform(own, own.rates), in_platform(own, own.accelerations)
-    for time, (speeds, growths) in PLAN.items():
+    for time, row in zip((7.5, 20.0, 25.0, 30.0, 40.0, 52.5), tabulated('saha-1991/6.6/plan')):
         k = round(50 * time)
-        assert twist[k] == pytest.approx(speeds, abs=6e-11)
-        assert acceleration[k] == pytest.approx(growths, abs=6e-11)
+        assert twist[k] == pytest.approx(row[:3], abs=6e-11)
+        assert acceleration[k] == pytest.approx(row[3:], abs=6e-11)
 
 
-@pytest.mark.pins('saha-1991/6.6/wheels', 'saha-1991/6.6/wrench')
 def test_three_wheels_have_the_rates_and_the_wrench_of_the_specification_at_25_s():
     own, k, wheels = on_path_3(3), 1250, machine(3).wheels
-    assert own.v[k, wheels] == pytest.approx([-2.1379285648, 2.3282168250, -0.8971466073], abs=6e-11)
-    assert own.a[k, wheels] == pytest.approx([-0.2219953140, 0.2909617882, -0.1544397555], abs=6e-11)
-    assert roller_rates(3, own)[k] == pytest.approx([18.6216445, 7.1636580, -25.7853024], abs=6e-8)
+    rates, accelerations, rollers = tabulated('saha-1991/6.6/wheels')
+    assert own.v[k, wheels] == pytest.approx(rates, abs=6e-11)
+    assert own.a[k, wheels] == pytest.approx(accelerations, abs=6e-11)
+    assert roller_rates(3, own)[k] == pytest.approx(rollers, abs=6e-8)
     wrench = in_platform(own, own.efforts)[k]
-    assert wrench == pytest.approx([0.0240479077, -1.3201070736, 0.4480065368], abs=6e-11)
+    assert wrench == pytest.approx(tabulated('saha-1991/6.6/wrench'), abs=6e-11)
 
 
 @dataclass(frozen=True)
@@ -216,8 +205,6 @@ class Case:
     limited: dict[int, float]
     by: dict[float, tuple[float, ...]]
     digits: float
-    peaks: tuple[float, ...]
-    effort: float
     unlimited_at: tuple[float, ...] = ()
 
 
@@ -225,44 +212,37 @@ CASES = {
     '3 / 1-3': Case(3, None, {}, {
         7.5: (0, 0.02865803, -0.02865803), 25: (-0.09067913, 0.06719725, 0.01546591),
         30: (0.00339387, -0.00029682, -0.00309705), 40: (0.00615808, -0.06277634, 0.06463422),
-        52.5: (-0.03309144, 0.01654572, 0.01654572)}, 6e-9, (0.102523, 0.094822, 0.081911), 0.236366),
+        52.5: (-0.03309144, 0.01654572, 0.01654572)}, 6e-9),
+    '4 / 1-3': Case(4, (1, 2, 3), {}, {
+        7.5: (-0.030788, 0.030788, 0), 25: (-0.016532, 0.109702, -0.067461), 30: (-0.003233, -0.003554, 0.006788),
+        35: (0.071055, -0.114435, 0.017671), 52.5: (0, 0.030788, -0.030788)}, 6e-7),
     '4 / 1-4': Case(4, None, {}, {
         7.5: (-0.01539380, 0.01539380, 0.01539380, -0.01539380), 25: (0.03189209, 0.06127793, -0.01903777, -0.04842361),
         30: (-0.00501058, -0.00177715, 0.00501058, 0.00177715), 40: (0.02624617, -0.04252138, -0.03910049, 0.02966706),
-        52.5: (0.01539380, 0.01539380, -0.01539380, -0.01539380)}, 6e-9,
-        (0.045886, 0.065416, 0.046888, 0.051481), 0.139820),
-    '4 / 1-3': Case(4, (1, 2, 3), {}, {
-        7.5: (-0.030788, 0.030788, 0), 25: (-0.016532, 0.109702, -0.067461), 30: (-0.003233, -0.003554, 0.006788),
-        35: (0.071055, -0.114435, 0.017671), 52.5: (0, 0.030788, -0.030788)}, 6e-7,
-        (0.079676, 0.116811, 0.076877), 0.286555),
+        52.5: (0.01539380, 0.01539380, -0.01539380, -0.01539380)}, 6e-9),
     '4 / 1-4, 4 limited': Case(4, None, {4: 0.01}, {
         7.5: (-0.020788, 0.020788, 0.01, -0.01), 25: (-0.006532, 0.099702, -0.057461, -0.01),
-        35: (0.061055, -0.104435, 0.007671, 0.01), 52.5: (0.01, 0.020788, -0.020788, -0.01)}, 6e-7,
-        (0.069676, 0.106811, 0.066877, 0.01), 0.215899, (30,)),
+        35: (0.061055, -0.104435, 0.007671, 0.01), 52.5: (0.01, 0.020788, -0.020788, -0.01)}, 6e-7, (30,)),
     '6 / 1-3': Case(6, (1, 2, 3), {}, {
         7.5: (0, 0.034099, -0.034099), 25: (-0.107076, 0.080048, 0.016398), 30: (0.006788, -0.000594, -0.006194),
-        35: (0.041431, -0.108175, 0.077373), 52.5: (-0.039375, 0.019687, 0.019687)}, 6e-7,
-        (0.121717, 0.113340, 0.097909), 0.335241),
+        35: (0.041431, -0.108175, 0.077373), 52.5: (-0.039375, 0.019687, 0.019687)}, 6e-7),
     '6 / 2-5': Case(6, (2, 3, 4, 5), {}, {
         7.5: (0.017050, -0.017050, -0.017050, 0.017050), 25: (0.090905, 0.059080, -0.096219, -0.064394),
         30: (-0.003691, -0.006491, 0.003691, 0.006491), 35: (-0.072146, 0.020628, 0.077460, -0.015314),
-        52.5: (0.029531, 0.029531, -0.029531, -0.029531)}, 6e-7, (0.096018, 0.076478, 0.101978, 0.082614), 0.331852),
+        52.5: (0.029531, 0.029531, -0.029531, -0.029531)}, 6e-7),
     '6 / 2-5, 2 limited': Case(6, (2, 3, 4, 5), {2: 0.01}, {
         7.5: (0.01, -0.01, -0.024099, 0.024099), 25: (0.01, 0.139984, -0.177124, 0.016511),
-        35: (-0.01, -0.041518, 0.139606, -0.077459), 52.5: (0.01, 0.049062, -0.049062, -0.01)}, 6e-7,
-        (0.01, 0.160378, 0.187992, 0.088200), 0.617840, (30,)),
+        35: (-0.01, -0.041518, 0.139606, -0.077459), 52.5: (0.01, 0.049062, -0.049062, -0.01)}, 6e-7, (30,)),
     '6 / all': Case(6, None, {}, {
         7.5: (0, 0.01704971, -0.01704971, -0.01704971, 0.01704971, 0),
         25: (-0.05353777, 0.04002416, 0.00819907, -0.04356719, -0.01174209, 0.04999474),
         30: (0.00339387, -0.00029682, -0.00309705, 0.00029682, 0.00309705, -0.00339387),
         40: (0.00391274, -0.03730739, 0.03870919, 0.04085041, -0.03516616, -0.00036971),
-        52.5: (-0.01968731, 0.00984366, 0.00984366, -0.00984366, -0.00984366, 0.01968731)}, 6e-9,
-        (0.060858, 0.056670, 0.048955, 0.060626, 0.044863, 0.056793), 0.167621),
+        52.5: (-0.01968731, 0.00984366, 0.00984366, -0.00984366, -0.00984366, 0.01968731)}, 6e-9),
     '6 / all, 2 and 6 limited': Case(6, None, {2: 0.01, 6: 0.025}, {
         7.5: (0, 0.01, -0.01705, -0.0194, 0.02175, 0.0047),
         25: (-0.080544, 0.01, 0.062212, -0.07158, 0.044283, 0.025),
-        35: (0.033654, -0.01, 0.012809, 0.080952, -0.081786, -0.025)}, 6e-7,
-        (0.090907, 0.01, 0.077514, 0.083785, 0.088247, 0.025), 0.256112, (30, 52.5)),
+        35: (0.033654, -0.01, 0.012809, 0.080952, -0.081786, -0.025)}, 6e-7, (30, 52.5)),
 }  # fmt: skip
 
 
@@ -273,8 +253,7 @@ def case_torques(name):
 
 
 @pytest.mark.pins(
-    'saha-1991/6.6/torques_3', 'saha-1991/6.6/torques_4', 'saha-1991/6.6/torques_6', 'saha-1991/6.6/peaks',
-    'saha-1991/6.6/effort',
+    'saha-1991/6.6/torques_3', 'saha-1991/6.6/torques_4', 'saha-1991/6.6/torques_6',
 )  # fmt: skip
 @pytest.mark.parametrize('name', CASES)
 def test_torques_on_path_3_are_those_of_the_tables(name):
@@ -284,13 +263,16 @@ def test_torques_on_path_3_are_those_of_the_tables(name):
     free = torques(case.count, on_path_3(case.count), case.driven) if case.unlimited_at else found
     for time in case.unlimited_at:
         assert found[round(50 * time)] == pytest.approx(free[round(50 * time)], abs=1e-15), time
-    assert np.abs(found).max(axis=0) == pytest.approx(case.peaks, abs=1e-6)
-    assert np.trapezoid((found**2).sum(axis=1), TIMES) == pytest.approx(case.effort, abs=1e-6)
+    row = list(CASES).index(name)
+    assert np.abs(found).max(axis=0) == pytest.approx(tabulated('saha-1991/6.6/peaks')[row], abs=1e-6)
+    effort = np.trapezoid((found**2).sum(axis=1), TIMES)
+    assert effort == pytest.approx(tabulated('saha-1991/6.6/effort')[row], abs=1e-6)
 
 
-@pytest.mark.pins('saha-1991/6.6/kinetic_energy', 'saha-1991/6.6/work', 'saha-1991/6.6/power')
+@pytest.mark.pins('saha-1991/6.6/work', 'saha-1991/6.6/power')
 @pytest.mark.parametrize(
-    ('name', 'energy'), [('3 / 1-3', 2.559056), ('4 / 1-4, 4 limited', 3.172109), ('6 / 2-5', 3.046842)]
+    ('name', 'energy'),
+    [*zip(('3 / 1-3', '4 / 1-4, 4 limited', '6 / 2-5'), tabulated('saha-1991/6.6/kinetic_energy'))],
 )
 def test_the_torques_give_the_power_and_the_work_of_the_motion(name, energy):
     case = CASES[name]
@@ -348,13 +330,9 @@ def test_low_limits_on_all_four_wheels_have_no_solution_at_211_of_301_instants()
     assert missed == 211
 
 
-@pytest.mark.pins('saha-1991/6.6/peak_rates', 'saha-1991/6.6/angles')
 def test_wheels_reach_the_rates_and_angles_of_the_specification():
-    rows = {
-        3: ((2.38204, 3.268172, 2.904624), (-4.54176, 47.08312, -56.67853)),
-        4: ((2.984132, 4.975687, 3.148734, 4.768987), (-58.51043, 61.30321, 61.64447, -58.16917)),
-    }
-    for count, (rates, angles) in rows.items():
+    rows = zip((3, 4), tabulated('saha-1991/6.6/peak_rates'), tabulated('saha-1991/6.6/angles'))
+    for count, rates, angles in rows:
         own, wheels = on_path_3(count), machine(count).wheels
         assert np.abs(own.v[:, wheels]).max(axis=0) == pytest.approx(rates, abs=1e-6)
         names = own.q.shape[1] - len(wheels)

@@ -8,6 +8,7 @@ from scipy.optimize import brentq
 
 from dyn_nodes.stability import admissible_reactions
 from dyn_nodes.stability.friction_cone import lateral_chord, necessary_lateral_check
+from dyn_nodes.studies.reference import tabulated
 from dyn_nodes.studies.tanner_1998.kane import reference
 from dyn_nodes.studies.tanner_1998.robot import (
     AXLE,
@@ -31,15 +32,15 @@ def normal_forces(joints, **motion):
     return reactions(load_in_a_circle(joints, **motion)).split[:, 2]
 
 
-@pytest.mark.pins('tanner-1998/6.4/static', 'tanner-1998/3.1/S12', 'tanner-1998/3.1/S15')
+@pytest.mark.pins('tanner-1998/3.1/S12', 'tanner-1998/3.1/S15')
 def test_normal_forces_at_rest_are_unique_and_carry_the_weight():
     found = reactions(load_in_a_circle(S0), ranges=True)
-    assert found.split[:, 2] == pytest.approx([238.975732, 214.887855, 286.791413], abs=1e-6)
+    assert found.split[:, 2] == pytest.approx(tabulated('tanner-1998/6.4/static')[0], abs=1e-6)
     assert found.split[:, :2] == pytest.approx(0.0, abs=1e-9)
-    assert found.split[:, 2].sum() == pytest.approx(740.655)
+    assert found.split[:, 2].sum() == pytest.approx(tabulated('tanner-1998/6.4/static')[1])
     assert found.least[:, 2] == pytest.approx(found.greatest[:, 2], abs=1e-6)
-    zmp = found.split[:, 2] @ WHEELS[:, :2] / 740.655
-    assert zmp == pytest.approx([0.043606614, 0.009756720], abs=1e-8)
+    zmp = found.split[:, 2] @ WHEELS[:, :2] / tabulated('tanner-1998/6.4/static')[1]
+    assert zmp == pytest.approx(tabulated('tanner-1998/6.4/static')[2], abs=1e-8)
     assert found.freedom == 1
 
 
@@ -52,7 +53,6 @@ def edge_distances(point):
     ]
 
 
-@pytest.mark.pins('tanner-1998/6.4/edges')
 def test_distances_of_the_zero_moment_point_from_the_sides():
     static = reactions(load_in_a_circle(S0)).split[:, 2]
     moving = admissible_reactions(
@@ -60,19 +60,17 @@ def test_distances_of_the_zero_moment_point_from_the_sides():
     ).split[:, 2]
     points = [normal @ WHEELS[:, :2] / normal.sum() for normal in (static, moving)]
     assert points[1] == pytest.approx([0.038838856, 0.008299557], abs=1e-8)
-    assert edge_distances(points[0]) == pytest.approx([0.166004415, 0.149271778, 0.193606614], abs=1e-8)
-    assert edge_distances(points[1]) == pytest.approx([0.167207900, 0.152974276, 0.188838856], abs=1e-8)
+    assert edge_distances(points[0]) == pytest.approx(tabulated('tanner-1998/6.4/edges')[0], abs=1e-8)
+    assert edge_distances(points[1]) == pytest.approx(tabulated('tanner-1998/6.4/edges')[1], abs=1e-8)
 
 
-@pytest.mark.pins('tanner-1998/6.5/mount')
 def test_normal_forces_are_wrong_without_the_torque_of_the_arm_on_the_vehicle():
     """The printed moment balance leaves it out: the arm then hangs at the mount."""
     weight = bodies(S0).mass[1:].sum() * GRAVITY
     load = np.concatenate([60.0 * GRAVITY + weight, np.cross(MOUNT, weight)])
-    assert reactions(load).split[:, 2] == pytest.approx([244.02375, 244.02375, 252.6075], abs=1e-6)
+    assert reactions(load).split[:, 2] == pytest.approx(tabulated('tanner-1998/6.5/mount'), abs=1e-6)
 
 
-@pytest.mark.pins('tanner-1998/6.4/centripetal')
 def test_the_centripetal_balance_is_that_of_newton():
     """With the centre of mass ahead of the axle m a.e differs from m |e|^2 by m d w (V dw - w dV)."""
     robot = rm_1()
@@ -85,15 +83,15 @@ def test_the_centripetal_balance_is_that_of_newton():
     speed = velocity @ (np.cos(yaw), np.sin(yaw))
     gained = acceleration @ (np.cos(yaw), np.sin(yaw)) + omega * velocity @ (-np.sin(yaw), np.cos(yaw))
     assert speed == pytest.approx(0.5)
-    assert 60.0 * acceleration @ e == pytest.approx(-1.131602538, abs=1e-7)
-    assert 60.0 * e @ e == pytest.approx(10.152960000, abs=1e-8)
+    assert 60.0 * acceleration @ e == pytest.approx(tabulated('tanner-1998/6.4/centripetal')[0], abs=1e-7)
+    assert 60.0 * e @ e == pytest.approx(tabulated('tanner-1998/6.4/centripetal')[1], abs=1e-8)
     difference = 60.0 * AXLE * omega * (speed * rates[turn] - omega * gained)
-    assert difference == pytest.approx(-11.284562538, abs=1e-7)
+    assert difference == pytest.approx(tabulated('tanner-1998/6.4/centripetal')[2], abs=1e-7)
     assert 60.0 * (acceleration @ e - e @ e) == pytest.approx(difference, abs=1e-9)
     # the ground's force of 6.4, in axes of the vehicle, and that of the arm give this acceleration
     turned = np.array([[np.cos(yaw), -np.sin(yaw)], [np.sin(yaw), np.cos(yaw)]])
     pushed = turned @ -S0_LOAD[:2] + here.mount_wrench(robot.mount, tau).force[:2]
-    assert pushed @ e == pytest.approx(-1.131602538, abs=1e-6)
+    assert pushed @ e == pytest.approx(tabulated('tanner-1998/6.4/centripetal')[0], abs=1e-6)
 
 
 @pytest.fixture(scope='module')
@@ -104,16 +102,15 @@ def in_motion():
     return here, tau, Team(BAR).ground_load(robot, here.speed_rates(tau), np.zeros(3))
 
 
-@pytest.mark.pins('tanner-1998/6.4/wrench')
 def test_what_the_ground_has_to_balance_at_the_reference_state(in_motion):
     load = in_motion[2]
-    expected = (50, 11.354501727, 763.711712499, 9.744819722, -44.661689257, -4.703175259)
+    expected = tabulated('tanner-1998/6.4/wrench')[0]
     assert -load == pytest.approx(expected, abs=1e-7)
     wheels = {'friction': (FRICTION, FRICTION, 0.0), 'traction': S0_TRACTION}
     found = admissible_reactions(WHEELS, np.zeros(3), load[:3], load[3:], **wheels)
     assert found.mismatch < 1e-10 * 763.7
-    assert found.split[:, 2].sum() == pytest.approx(763.711712, abs=1e-6)
-    assert found.split[:2, 1].sum() == pytest.approx(11.354501728, abs=1e-6)
+    assert found.split[:, 2].sum() == pytest.approx(tabulated('tanner-1998/6.4/wrench')[1][0], abs=1e-6)
+    assert found.split[:2, 1].sum() == pytest.approx(tabulated('tanner-1998/6.4/wrench')[1][1], abs=1e-6)
     assert found.freedom == 1
     open_ = (found.greatest - found.least) / np.linalg.norm(found.greatest - found.least)
     assert open_.ravel() == pytest.approx(np.array([0, 1, 0, 0, 1, 0, 0, 0, 0]) / np.sqrt(2.0), abs=1e-8)
@@ -140,7 +137,6 @@ def test_momenta_of_the_whole_vehicle_change_by_ground_reactions_and_weight(in_m
     assert np.abs(changed - load).max() > 0.1, 'another arm is seen'
 
 
-@pytest.mark.pins('tanner-1998/6.4/left-side')
 def test_the_left_side_of_the_centripetal_balance(in_motion):
     """Corrected it is m a.e; as printed, with the inertia force in R, it is zero in every motion."""
     here, tau, load = in_motion
@@ -149,49 +145,54 @@ def test_the_left_side_of_the_centripetal_balance(in_motion):
     acceleration = np.append(here.speed_rates(tau)[:2], 0.0)
     ground, arm = turned @ -load[:3], here.mount_wrench(rm_1().mount, tau).force
     weight = 60.0 * GRAVITY
-    assert (weight + arm + ground) @ e == pytest.approx(-1.131602538, abs=1e-7)
+    assert (weight + arm + ground) @ e == pytest.approx(tabulated('tanner-1998/6.4/left-side')[0], abs=1e-7)
     rest = weight - 60.0 * acceleration + arm
     assert (rest + ground) @ e == pytest.approx(0.0, abs=1e-11)
-    assert -rest[2] == pytest.approx(763.711712499, abs=1e-6), 'vertical balance, eq. 5.1 with its sign'
+    assert -rest[2] == pytest.approx(tabulated('tanner-1998/6.4/wrench')[0][2], abs=1e-6), (
+        'vertical balance, eq. 5.1 with its sign'
+    )
 
 
-@pytest.mark.pins('tanner-1998/6.6/straight')
 def test_normal_forces_with_the_arm_straight():
-    assert normal_forces(LEFT) == pytest.approx([280.4025, 207.645, 252.6075], abs=1e-6)
-    assert normal_forces(FRONT) == pytest.approx([222.1965, 222.1965, 296.262], abs=1e-6)
-    assert normal_forces(BACK) == pytest.approx([265.851, 265.851, 208.953], abs=1e-6)
+    assert normal_forces(LEFT) == pytest.approx(tabulated('tanner-1998/6.6/straight')[0], abs=1e-6)
+    assert normal_forces(FRONT) == pytest.approx(tabulated('tanner-1998/6.6/straight')[1], abs=1e-6)
+    assert normal_forces(BACK) == pytest.approx(tabulated('tanner-1998/6.6/straight')[2], abs=1e-6)
 
 
-@pytest.mark.pins('tanner-1998/6.6/payload')
-@pytest.mark.parametrize(('joints', 'limit'), [(LEFT, 21.166667), (FRONT, 45.3), (BACK, 21.3)])
+@pytest.mark.parametrize(
+    ('joints', 'limit'), [(LEFT, tabulated('tanner-1998/6.6/payload')[0]), (FRONT, 45.3), (BACK, 21.3)]
+)
 def test_the_payload_that_lifts_a_wheel_is_the_payload_limit(joints, limit):
     found = brentq(lambda load: float(reactions(load_in_a_circle(joints, payload=load)).margin), 0.0, 100.0)
     assert found == pytest.approx(limit, rel=1e-4)
 
 
-@pytest.mark.pins('tanner-1998/6.6/circle')
 def test_reactions_in_a_circle_with_the_arm_to_the_left():
     load = load_in_a_circle(LEFT, 1.0, 0.8)
     found = reactions(load)
-    assert found.split[:, 2] == pytest.approx([241.6265, 239.813, 259.2155], abs=1e-6)
-    assert -load[[0, 1, 5]] == pytest.approx([-8.24, 58.976, 1.4536], abs=1e-6)
-    assert found.split[:2, 0] == pytest.approx([-21.286667, 13.046667], abs=1e-6)
+    assert found.split[:, 2] == pytest.approx(tabulated('tanner-1998/6.6/circle')[0], abs=1e-6)
+    assert -load[[0, 1, 5]] == pytest.approx(tabulated('tanner-1998/6.6/circle')[1], abs=1e-6)
+    assert found.split[:2, 0] == pytest.approx(tabulated('tanner-1998/6.6/circle')[2], abs=1e-6)
     chords = lateral_chord(found.split[:2, 2], found.split[:2, 0], FRICTION)
-    assert chords == pytest.approx([167.793703, 167.361343], abs=1e-5)
+    assert chords == pytest.approx(tabulated('tanner-1998/6.6/circle')[3], abs=1e-5)
 
 
-CIRCLES = [
-    (0.5, 7.112172372, 12.054327, (114.699, 370.767, 255.189), 267.928, (19.373, 248.555)),
-    (1.0, 3.457135830, 5.985691, (117.367, 360.355, 262.933), 258.789, (15.808, 242.981)),
-    (-0.5, 5.278384306, 8.863429, (402.263, 83.203, 255.189), -199.815, None),
-    (-1.0, 2.474201421, 4.306355, (392.680, 85.042, 262.933), -189.027, None),
+REACTIONS = [
+    ((114.699, 370.767, 255.189), 267.928, (19.373, 248.555)),
+    ((117.367, 360.355, 262.933), 258.789, (15.808, 242.981)),
+    ((402.263, 83.203, 255.189), -199.815, None),
+    ((392.680, 85.042, 262.933), -189.027, None),
 ]
 
 
-@pytest.mark.pins('tanner-1998/6.6/E12', 'tanner-1998/3.1/S16')
-@pytest.mark.parametrize(('rate', 'speed', 'lift', 'normal', 'lateral', 'chords'), CIRCLES)
-def test_in_a_circle_wheels_slide_before_one_lifts(rate, speed, lift, normal, lateral, chords):
+@pytest.mark.pins('tanner-1998/3.1/S16')
+@pytest.mark.parametrize(
+    ('rate', 'speed', 'lift', 'reactions_there'),
+    [*zip((0.5, 1.0, -0.5, -1.0), *tabulated('tanner-1998/6.6/E12'), REACTIONS)],
+)
+def test_in_a_circle_wheels_slide_before_one_lifts(rate, speed, lift, reactions_there):
     """Chords are exhausted, or the right wheel slips by its traction; reactions at the border are the printed ones."""
+    normal, lateral, chords = reactions_there
 
     def margin(v, friction=FRICTION):
         return float(reactions(load_in_a_circle(LEFT, v, rate), friction).margin)

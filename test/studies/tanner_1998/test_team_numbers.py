@@ -7,6 +7,7 @@ import pytest
 
 from dyn_nodes.stability import admissible_reactions
 from dyn_nodes.studies.framework import Study, run_study
+from dyn_nodes.studies.reference import tabulated
 from dyn_nodes.studies.tanner_1998 import objects
 from dyn_nodes.studies.tanner_1998.robot import WHEELS
 from dyn_nodes.studies.tanner_1998.team import BAR, TRIANGLE, Team, facing
@@ -38,39 +39,34 @@ def trio():
     return members, TRIO.solve(members)
 
 
-@pytest.mark.pins('tanner-1998/6.8/instant')
 def test_accelerations_and_grasp_forces_of_two_robots_with_a_bar(pair):
     members, held = pair
     assert PAIR_START[:, :3] == pytest.approx(np.array([(-1.0645020172, 0, 0), (1.0645020172, 0, np.pi)]), abs=1e-10)
     velocity = np.concatenate([one.velocity for one in members])
-    expected = (0.265171809, 0.249350605, 0.099463626, 0.296727681, 0.041450202, 0.116605367)
-    assert velocity == pytest.approx(expected, abs=1e-9)
-    expected = (-1.921512389, 0.306426258, -4.096938188, -0.362122888, 0.169388780, -1.470950643)
-    assert held.acceleration == pytest.approx(expected, rel=1e-7)
-    expected = (-1.051402010, 0.156448259, 3.953034596, -0.318779156, 0.129040764, 4.478232105)
-    assert held.force.ravel() == pytest.approx(expected, rel=1e-7)
+    rates, accelerations, forces = tabulated('tanner-1998/6.8/instant')
+    assert velocity == pytest.approx(rates, abs=1e-9)
+    assert held.acceleration == pytest.approx(accelerations, rel=1e-7)
+    assert held.force.ravel() == pytest.approx(forces, rel=1e-7)
 
 
-@pytest.mark.pins('tanner-1998/6.8/apparent')
 def test_apparent_mass_of_the_hands(pair):
     for member, sign in zip(pair[0], (1.0, -1.0)):
         J, M = member.hand.jacobian, member.hand.inertia
         apparent = np.linalg.inv(J @ np.linalg.solve(M, J.T))
-        across = -sign * 1.498384636
-        expected = [(4.728297974, 0, across), (0, 1.806207589, 0), (across, 0, 1.386737311)]
+        (ahead, across, aside, up), _ = tabulated('tanner-1998/6.8/apparent')
+        across *= sign
+        expected = [(ahead, 0, across), (0, aside, 0), (across, 0, up)]
         assert apparent == pytest.approx(np.array(expected), abs=1e-8)
 
 
-@pytest.mark.pins('tanner-1998/6.8/printed')
 def test_grasp_forces_added_as_printed_are_counted_twice(pair):
     members, held = pair
     mass = np.kron(BAR.mass.toarray(), np.eye(3))
     load = held.force.ravel() - mass @ held.acceleration
     hands = [one.hand for one in members]
     assert augmented_object(hands, mass, load).acceleration == pytest.approx(held.acceleration, rel=1e-12)
-    printed = (-1.419311198, 0.372580371, -1.807121403, -1.341188243, 0.221881547, 1.600169660)
     twice = augmented_object(hands, mass, load - held.force.ravel())
-    assert twice.acceleration == pytest.approx(printed, rel=1e-7)
+    assert twice.acceleration == pytest.approx(tabulated('tanner-1998/6.8/printed'), rel=1e-7)
 
 
 @pytest.mark.pins('tanner-1998/3.1/S9', 'tanner-1998/6.8/saddle', 'tanner-1998/6.9/saddle')
@@ -103,13 +99,10 @@ def test_momentum_of_the_whole_team_changes_by_ground_reactions_and_weight(pair,
         assert np.abs(team.balance(members, other).force).max() > 0.1, 'a pull that the object does not feel is seen'
 
 
-@pytest.mark.pins('tanner-1998/6.8/ground')
 def test_ground_reactions_of_both_robots(pair):
     members, held = pair
-    expected = (
-        ((10, 2.692928664, 227.659659257), (15, 2.692928664, 235.761223108), (0, 0, 279.461018642)),
-        ((-10, -1.176306378, 219.749734565), (-12, -1.176306378, 215.980220699), (0, 0, 303.665783727)),
-    )
+    left, right, castor, *others = tabulated('tanner-1998/6.8/ground')
+    expected = ((left, right, (0, 0, castor)), (*others[:2], (0, 0, others[2])))
     for one, rates, pull, drives, wheels in zip(
         members, held.speed_rates, held.force, ((10, 15, 0), (-10, -12, 0)), expected
     ):
@@ -121,20 +114,12 @@ def test_ground_reactions_of_both_robots(pair):
         assert found.possible
 
 
-@pytest.mark.pins('tanner-1998/6.9/instant')
 def test_accelerations_and_grasp_forces_of_three_robots_with_a_triangle(trio):
     _, held = trio
     assert np.linalg.norm(TRIO_START[:, :2], axis=1) == pytest.approx(1.110912178671609, abs=1e-12)
-    expected = (
-        2.127008301, 0.046117443, -3.528402794, 0.146190108, -0.760392901, -0.337340066, -0.526329037, 0.336003568,
-        -2.171070793,
-    )  # fmt: skip
-    assert held.acceleration == pytest.approx(expected, rel=1e-7)
-    expected = (
-        -0.864196665, -0.806485002, 2.815865198, 0.164139384, -0.234274692, 3.454077743, 1.398805030, 0.889450938,
-        3.087331598,
-    )  # fmt: skip
-    assert held.force.ravel() == pytest.approx(expected, rel=1e-7)
+    accelerations, forces = tabulated('tanner-1998/6.9/instant')
+    assert held.acceleration == pytest.approx(accelerations, rel=1e-7)
+    assert held.force.ravel() == pytest.approx(forces, rel=1e-7)
 
 
 @pytest.mark.pins('tanner-1998/6.9/static')

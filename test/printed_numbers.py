@@ -1,19 +1,18 @@
-"""The one assertion of the tests that pin numbers of freeman-1985."""
+"""Comparison of quantities with the reference numbers of the sources."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from dyn_nodes.studies.reference import row, tabulated
 
-def matches(key, what, found, expected, tolerance):
-    """Compare a quantity with its numbers; the tolerance is one, one a number, or a function of the numbers.
 
-    A test of the table reads key, description and numbers off this call.
-    """
-    numbers, values = np.asarray(expected, float), np.asarray(found, float)
-    assert values.shape == numbers.shape, f'{key}, {what}: shape {values.shape}'
+def matches(key, found, tolerance):
+    """Compare a quantity with the numbers of a row; a tolerance for all, one for each, or a function of the numbers."""
+    numbers, values = np.asarray(tabulated(key), float), np.asarray(found, float)
+    assert values.shape == numbers.shape, f'{key}, {row(key)[0]}: shape {values.shape}'
     error = np.abs(values - numbers)
-    said = f'{key}, {what}: off by {error.max():.3g}, expected {numbers.tolist()}, found {values.tolist()}'
+    said = f'{key}, {row(key)[0]}: off by {error.max():.3g}, expected {numbers.tolist()}, found {values.tolist()}'
     assert (error <= (tolerance(numbers) if callable(tolerance) else tolerance)).all(), said
 
 
