@@ -31,7 +31,6 @@ def contacts(geometry: Geometry, loads: Mapping[str, float]) -> Iterator[Relatio
         yield from _contact(f'contacts.{own.name}', own, loads.get(own.name, 0.0), geometry)
         yield from own.relations(geometry.extent)
     for entry in machine.rigid_wheels:
-        assert entry.first is not None
         radius = Quantity(f'constraints.{entry.name}.radius', entry.radius, 'm (radius)')
         yield from _radius(radius, entry.first.link, np.array(entry.axis), entry.first.position, geometry)
         yield from _coefficient(f'constraints.{entry.name}.friction', entry.friction or 0.0)
