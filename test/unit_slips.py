@@ -17,9 +17,10 @@ from dyn_nodes.model.constraint import JointClass, Load
 from dyn_nodes.model.constraint_kinds import constraint_keys
 from dyn_nodes.model.hand import Hand
 from dyn_nodes.model.hydraulic import SharedPump
+from dyn_nodes.model.machine import Karnopp, LuGre
 from dyn_nodes.model.schema import Key, keys_of
 from dyn_nodes.model.terrain import Rise
-from dyn_nodes.model.wheel import Karnopp, LuGre, Wheel
+from dyn_nodes.model.wheel import Wheel
 
 DEGREES = math.degrees(1.0)
 TYPED: dict[str, dict[str, float]] = {

@@ -20,7 +20,6 @@ from dyn_nodes.model.problems import Report, did_you_mean
 from dyn_nodes.model.schema import Key, build, keys_of
 from dyn_nodes.model.schema_reader import SchemaReader, overlay
 from dyn_nodes.model.terrain import Rise
-from dyn_nodes.model.wheel import Karnopp
 from dyn_nodes.model.yaml_source import Entry
 
 Read = Callable[[SchemaReader, str, Entry], Any]
@@ -108,9 +107,8 @@ def _wheel(reader: SchemaReader, name: str, own: Entry, shared: Entry | None, ro
     if wheel is None:
         return None
     friction = wheel.friction
-    if isinstance(friction, Karnopp):
-        absent = {key: getattr(wheel, key) for key in ('stiffness', 'damping') if getattr(friction, key) is None}
-        friction = replace(friction, **absent)
+    if friction is not None:
+        friction = friction.on_wheel(wheel.stiffness, wheel.damping)
     return replace(wheel, link=wheel.link or root_link, friction=friction)
 
 

@@ -19,6 +19,8 @@ from dyn_nodes.model.constraint import ConstraintRecord, JointClass, Load, LoopR
 from dyn_nodes.model.contact import ContactRecord, Support
 from dyn_nodes.model.cylinder import CylinderActuator
 from dyn_nodes.model.dc_motor import DcMotorActuator
+from dyn_nodes.model.friction.karnopp import Karnopp
+from dyn_nodes.model.friction.lugre import LuGre
 from dyn_nodes.model.hand import Hand
 from dyn_nodes.model.hydraulic import SharedPump, Supply, Valve
 from dyn_nodes.model.linkage import Linkage, PinTriangle, SlidingRod
@@ -36,7 +38,7 @@ from dyn_nodes.model.schema import (
     vector,
 )
 from dyn_nodes.model.terrain import Rise
-from dyn_nodes.model.wheel import FrictionPoint, Karnopp, LuGre, Wheel
+from dyn_nodes.model.wheel import FrictionPoint, Wheel
 
 __all__ = [
     'Actuator',

@@ -59,6 +59,7 @@ class Key(NamedTuple):
         remark: returns what a number of this unit looks like where it can't be in it, else None.
         needed, allowed: kinds of the mapping that must, and that may have the key; both empty: all may.
         shared: an entry of `defaults` with the name of the key lies under the value.
+        kinds: returns the records, where these are not known at the declaration.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Key(NamedTuple):
     needed: tuple[str, ...] = ()
     allowed: tuple[str, ...] = ()
     shared: bool = False
+    kinds: Callable[[], Mapping[str, type]] | None = None
 
     @property
     def record(self) -> type | None:
@@ -117,12 +119,12 @@ def table(meaning: str, record: type, name: str = '', default: Any = _OF_THE_FIE
     return Key(name, 'table', meaning, '', default, records=(('', record),), **limits)
 
 
-def one_table_of(meaning: str, chooser: Key, records: Mapping[str, type]) -> Key:
-    """Declare a mapping with the keys of several records, one of which it is for: the key `chooser` names it."""
-    return Key(
-        '', 'table', meaning, '', _OF_THE_FIELD, records=tuple(records.items()), chooser=chooser.name,
-        table=(chooser._replace(choices=tuple(records)),),
-    )  # fmt: skip
+def one_table_of(meaning: str, chooser: Key, records: Callable[[], Mapping[str, type]]) -> Key:
+    """Declare a mapping with the keys of several records, one of which it is for: the key `chooser` names it.
+
+    `records` is called when the keys are first asked for: by then all kinds of a package are there.
+    """
+    return Key('', 'table', meaning, '', _OF_THE_FIELD, chooser=chooser.name, table=(chooser,), kinds=records)
 
 
 def named(meaning: str, record: type | None = None, name: str = '') -> Key:
@@ -191,6 +193,10 @@ def _defaults(record: type) -> dict[str, Any]:
 def _completed(key: Key, field: str, default: Any) -> Key:
     """Return a declared key with what its field and the records of its value say."""
     default = default if key.default is _OF_THE_FIELD else key.default
+    if key.kinds is not None:
+        records = key.kinds()
+        table = (key.table[0]._replace(choices=tuple(records)),)
+        key = key._replace(records=tuple(records.items()), table=table, kinds=None)
     keys = (*key.table, *_keys_of_records(key))
     return _naming_kinds(key._replace(name=key.name or field, field=field, table=keys, default=default))
 

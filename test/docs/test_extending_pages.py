@@ -72,3 +72,19 @@ def test_a_constraint_of_one_file_is_read_checked_and_simulated(follow, tmp_path
         ValueError, match=r'held\.yaml:4: constraints\.pin\.height: expected a value, which kind height'
     ):
         dn.load('slider_crank', 'held.yaml')
+
+
+BOX = """<robot name="box"><link name="body"><inertial><origin xyz="0 0 0"/><mass value="100"/>
+<inertia ixx="5" iyy="5" izz="8" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>
+"""
+
+
+def test_a_friction_law_of_one_file_is_read_and_simulated(follow, tmp_path):
+    (tmp_path / 'box.urdf').write_text(BOX)
+    names = follow('friction_law.md')
+    same = 'model: lugre, bristle_damping: 0, viscous: 0'  # with one coefficient the bristles are those of Dahl
+    text = (tmp_path / 'dahl.yaml').read_text()
+    (tmp_path / 'lugre.yaml').write_text(text.replace('model: dahl', same))
+    reference = dn.load('box.urdf', 'lugre.yaml').simulate(0.5)
+    assert names['run'].status == reference.status == 'done'
+    np.testing.assert_allclose(names['run'].last, reference.last, rtol=1e-9, atol=1e-9)

@@ -44,7 +44,7 @@ OTHERS = {
     'config.py': {'wheel', 'wheels', 'actuators', 'pumps', 'terrain', 'constraints', 'loads', 'joints', 'type', 'base'}
     | {'link', 'friction', 'name', 'initial', 'defaults'},
     'constraint_config.py': {'kind', 'times', 'values', 'inertia'},
-    'wheel.py': {'model'},
+    '__init__.py': {'model'},
     'discovery.py': {'kind'},
 }
 """Keys that a module treats by name: named mappings with readers of their own, the root link, the places of messages,
@@ -149,7 +149,9 @@ class Buffer:
     spring: Annotated[Spring, table('that carries', Spring)]
     pad: Annotated[
         Spring | Rubber | None,
-        one_table_of('below it', Key('model', 'choice', 'which', default='steel'), {'steel': Spring, 'rubber': Rubber}),
+        one_table_of(
+            'below it', Key('model', 'choice', 'which', default='steel'), lambda: {'steel': Spring, 'rubber': Rubber}
+        ),
     ] = None
 
 
