@@ -13,12 +13,14 @@ from lxml import etree
 
 from dyn_nodes.model import actuators, contacts
 from dyn_nodes.model.config import machine_keys
-from dyn_nodes.model.constraint import JointClass, Load, MachineConstraint
+from dyn_nodes.model.constraint import JointClass, Load
+from dyn_nodes.model.constraint_kinds import constraint_keys
 from dyn_nodes.model.hand import Hand
 from dyn_nodes.model.hydraulic import SharedPump
+from dyn_nodes.model.machine import Karnopp, LuGre
 from dyn_nodes.model.schema import Key, keys_of
 from dyn_nodes.model.terrain import Rise
-from dyn_nodes.model.wheel import Karnopp, LuGre, Wheel
+from dyn_nodes.model.wheel import Wheel
 
 DEGREES = math.degrees(1.0)
 TYPED: dict[str, dict[str, float]] = {
@@ -115,9 +117,10 @@ def _keys_of(kind: str, own: dict[str, Any]) -> tuple[Key, ...]:
         return actuators.actuator_keys(own['type'])
     if kind == 'contacts':
         return contacts.contact_keys(own['type'])
+    if kind == 'constraints':
+        return constraint_keys()
     records = {
-        'wheels': Wheel, 'pumps': SharedPump, 'constraints': MachineConstraint, 'loads': Load, 'joints': JointClass,
-        'terrain': Rise, 'grasps': Hand,
+        'wheels': Wheel, 'pumps': SharedPump, 'loads': Load, 'joints': JointClass, 'terrain': Rise, 'grasps': Hand,
     }  # fmt: skip
     return keys_of(records[kind])
 

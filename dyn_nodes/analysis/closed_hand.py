@@ -27,7 +27,7 @@ from dyn_nodes.constraints import (
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.control.hand import POSITION, ROWS, HandError, HandKinematics, HandPose, HandTask, Solution
 from dyn_nodes.control.hand.workspace import SINGULAR, ranges_of
-from dyn_nodes.model.constraint import MachineConstraint
+from dyn_nodes.model.constraint import ConstraintRecord
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import Frame, build_tree
 from dyn_nodes.simulation.machine_rows import machine_constraints
@@ -265,11 +265,8 @@ class ClosedHand:
         )  # fmt: skip
 
 
-def loop_constraints(machine: Machine) -> tuple[MachineConstraint, ...]:
+def loop_constraints(machine: Machine) -> tuple[ConstraintRecord, ...]:
     """Return the constraints that hold links to each other or to the world, without wheels and held loads."""
     loads = {load.name for load in machine.loads}
 
-    def of_links(own: MachineConstraint) -> bool:
-        return not any(end is not None and end.link in loads for end in (own.first, own.second))
-
-    return tuple(own for own in machine.constraints if own.kind != 'wheel' and of_links(own))
+    return tuple(own for own in machine.linkages if not any(end.link in loads for end in own.ends))

@@ -117,8 +117,7 @@ class LoadStatics:
             if joint.parent in moved or joint.name in arm:
                 moved.add(joint.child)
         for entry in machine.constraints:
-            ends = {end.link for end in (entry.first, entry.second) if end is not None}
-            if ends & moved or {name for name, _ in entry.coefficients} & set(arm):
+            if {end.link for end in entry.ends} & moved or set(entry.coupled_joints) & set(arm):
                 raise LoadChartError(
                     f'{machine.name}: a load chart expects an arm whose drives move its joints one by one, found '
                     f'constraint {entry.name!r}'

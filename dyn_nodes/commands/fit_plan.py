@@ -53,6 +53,7 @@ def run(args: argparse.Namespace) -> int:
     from dyn_nodes.analysis.bag_reading import BagReadingError, read_bag
     from dyn_nodes.analysis.excitation import Planner
     from dyn_nodes.analysis.machine_log import log_of_bag
+    from dyn_nodes.model.actuators import oil_actuators
 
     machine = sound_machine(args)
     if machine is None:
@@ -62,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError(f'--payload: expected 0 to {limit:g} kg, found {args.payload:g}', 2)
     if args.sequences > args.candidates:
         raise CommandError(f'--sequences: expected 1 to {args.candidates}, as --candidates, found {args.sequences}', 2)
-    if not any(own.takes_oil for own in machine.actuators):
+    if not oil_actuators(machine.actuators):
         raise CommandError(f'{machine.name}: expected hydraulic actuators, found none')
     try:
         known = None if args.bag is None else log_of_bag(read_bag(args.bag), machine)

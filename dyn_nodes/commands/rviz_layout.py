@@ -124,7 +124,7 @@ def _stands(machine: Machine) -> bool:
 
 def _followed(machine: Machine) -> str:
     """Return the frame with which the eye goes: that of the base, unless it rolls."""
-    rolling = any(own.first is not None and own.first.link == machine.base.link for own in machine.rigid_wheels)
+    rolling = any(own.first.link == machine.base.link for own in machine.rigid_wheels)
     return 'odom' if rolling else machine.base.link
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import casadi as ca
 
@@ -15,6 +16,8 @@ from dyn_nodes.multibody.spatial import Expression
 @dataclass(frozen=True, eq=False)
 class Lock:
     """A joint held at a position (parameter `<name>/position`, rad or m); the multiplier is the holding effort."""
+
+    joint_effort: ClassVar[str] = 'drive'
 
     name: str
     joint: str
@@ -36,6 +39,8 @@ class Coupling:
     A gear of ratio n between `motor` and `arm` is {'motor': 1, 'arm': -n}. The multiplier times a coefficient is the
     effort on that joint.
     """
+
+    joint_effort: ClassVar[str] = 'transmitted'
 
     name: str
     coefficients: Mapping[str, float]
@@ -70,6 +75,8 @@ class Prescribed:
         numbers: of the motion that can change between runs, with their defaults: parameters `<name>/<key>`, which the
             motion gets as keyword arguments.
     """
+
+    joint_effort: ClassVar[str] = 'drive'
 
     of: Constraint
     motion: Callable[..., Expression] | None = None

@@ -66,7 +66,8 @@ class Constraint(Protocol):
     """What holds a tree. An implementation is a frozen dataclass.
 
     It builds its Jacobian from `state.jacobian(frame)` and from columns of joints, `state.width` wide, so that the same
-    text also has the bodies on which it pulls (`multibody.kinematics.ExplodedState`).
+    text also has the bodies on which it pulls (`multibody.kinematics.ExplodedState`). A constraint on joints says by
+    its attribute `joint_effort` whether its efforts on them are those of a `drive` or `transmitted` from other joints.
     """
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import casadi as ca
 import numpy as np
@@ -27,6 +28,8 @@ class HeadingSteering:
         ratio: d phi / d theta; -1 would keep the direction of the wheel in the world.
         offset: phi at heading 0, rad.
     """
+
+    joint_effort: ClassVar[str] = 'transmitted'
 
     name: str
     joint: str

@@ -80,7 +80,7 @@ def platform_of(machine: Machine, link: str = '') -> tuple[str, PlatformLegs]:
     """
     if link:
         return link, PlatformLegs.of_machine(machine, link)
-    ends = [end.link for own in machine.constraints for end in (own.first, own.second) if end is not None]
+    ends = [end.link for own in machine.constraints for end in own.ends]
     for name in dict.fromkeys(ends):
         try:
             return name, PlatformLegs.of_machine(machine, name)

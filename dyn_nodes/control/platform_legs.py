@@ -21,6 +21,8 @@ from dyn_nodes.model.rotations import matrix_of_rotation_vector
 
 FOUND, MOST_STEPS = 1e-12, 30
 """Difference of the lengths, m, at which a pose counts as found, and the most steps of Newton's method."""
+POINT = ('x', 'y', 'z')
+"""Directions that a spherical constraint holds."""
 CENTRED = 1e-9
 """Distance from the axis of a leg at which its ends count as on it, m."""
 
@@ -149,9 +151,9 @@ def _vertex(machine: Machine, leg: Joint, platform: str, poses: dict[str, Array]
 
 
 def _constraint(machine: Machine, leg: Joint, platform: str) -> tuple[Array, Array]:
-    """Return where a constraint of kind `point` joins a leg and the platform, in the axes of both."""
-    for own in machine.constraints:
-        if own.kind != 'point' or own.first is None or own.second is None:
+    """Return where a spherical constraint joins a leg and the platform, in the axes of both."""
+    for own in machine.loops:
+        if own.directions != POINT:
             continue
         for one, other in ((own.first, own.second), (own.second, own.first)):
             if (one.link, other.link) == (leg.child, platform):

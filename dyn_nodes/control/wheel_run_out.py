@@ -37,7 +37,7 @@ class WheelRunOut:
         rolling = {wheel.link for wheel in machine.wheels if wheel.rolling is not None}
         self.joints = np.array([k for k, joint in enumerate(movable) if joint.child in rolling], dtype=np.intp)
         places = {joint.child: k for k, joint in enumerate(movable)}
-        wheels = [(own.first.link, own.radius) for own in machine.rigid_wheels if own.first is not None]
+        wheels = [(own.first.link, own.radius) for own in machine.rigid_wheels]
         self._rigid = [(places[link], radius) for link, radius in wheels if link in places]
         wheeled = {place for place, _ in self._rigid}
         self._driven = [k for k, own in enumerate(movable) if k not in wheeled and own.name not in machine.idle_joints]

@@ -115,7 +115,7 @@ def constraint_wheels(machine: Machine) -> tuple[RollingWheel, ...]:
             own.name, own.first.link, own.first.position, own.first.rotation @ np.asarray(own.axis), own.radius, None
         )
         for own in machine.rigid_wheels
-        if own.first is not None and not own.frictionless
+        if not own.frictionless
     )
 
 

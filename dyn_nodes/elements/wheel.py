@@ -22,7 +22,7 @@ from dyn_nodes.elements.forces import (
     wheel_contact,
 )
 from dyn_nodes.elements.forces.terrain import ground_at
-from dyn_nodes.model.machine import Karnopp, Machine, Wheel
+from dyn_nodes.model.machine import Machine, Wheel
 from dyn_nodes.model.terrain import Rise
 from dyn_nodes.multibody import TreeState
 from dyn_nodes.multibody.elements import ContactElement, ElementState, GroundPoint, Surface, Symbols, Watch, symbolic
@@ -45,7 +45,7 @@ def axis_names(wheel: str) -> list[str]:
 class SprungWheel(ContactElement):
     """A wheel or foot on a unilateral spring and damper along the normal of the ground, with friction.
 
-    Its deflections are bristles (LuGre) or that of the wheel against its foot (Karnopp), m. Their energy counts as
+    Its deflections are those of its friction law, m. Their energy counts as
     dissipated: `dissipated_power` is negative for a moment where deflections give way.
 
     Args:
@@ -78,14 +78,14 @@ class SprungWheel(ContactElement):
     @property
     def deflections(self) -> tuple[str, ...]:
         """Names of the deflections."""
-        kind = 'deflection' if isinstance(self.wheel.friction, Karnopp) else 'bristle'
-        return tuple(f'{self.name}/{kind}_{direction}' for direction in self.directions)
+        law = self.wheel.friction
+        return () if law is None else tuple(f'{self.name}/{law.deflection}_{own}' for own in self.directions)
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Names of the stick flags of Karnopp friction: 1 where the foot sticks."""
-        sticks = self.directions if isinstance(self.wheel.friction, Karnopp) else ()
-        return tuple(f'{self.name}/stick_{direction}' for direction in sticks)
+        """Names of the stick flags: 1 where the foot sticks."""
+        law = self.wheel.friction
+        return tuple(f'{self.name}/stick_{own}' for own in self.directions) if law is not None and law.sticks else ()
 
     @property
     def states(self) -> tuple[ElementState, ...]:

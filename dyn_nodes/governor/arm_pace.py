@@ -88,7 +88,7 @@ class ArmPace:
     def __init__(self, governor: GripGovernor, model: GripModel, names: Sequence[str]) -> None:
         self.governor, self.model, self.names = governor, model, tuple(names)
         self._places = [model.joints.index(name) for name in names]
-        in_loops = any(own.kind != 'wheel' for own in model.machine.constraints)
+        in_loops = bool(model.machine.linkages)
         self._efforts = ArmEfforts(model.machine, names) if names and not in_loops else None
 
     def of(

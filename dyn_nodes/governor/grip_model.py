@@ -142,7 +142,7 @@ class GripModel:
             raise GripModelError(f'{machine.name}: expected wheels with friction, found none')
         self._normals = self._normal_directions(compliance)
         self._wheels = np.array([self.joints.index(wheel.drive) for wheel in base.wheels], dtype=np.intp)
-        loops = [own.name for own in machine.constraints if own.kind != 'wheel']
+        loops = machine.linkages
         self._swivels = {own.name for own in base.wheels if own.steering and not own.steered and not loops}
         self._twists, self._rates, self._inverse = _samples()
         self._coefficients = np.zeros((1, FEATURES, 3 * len(self.names)))
@@ -302,11 +302,10 @@ def _contacts(machine: Machine, base: WheelBase, friction: float) -> tuple[_Cont
         found.append(_Contact(own.name, k, unit, np.zeros(2), 0.0 if unit is None else float(grip[k])))
     poses = link_poses(machine.links, machine.joints, initial_positions(machine))
     for wheel in machine.rigid_wheels:
-        if wheel.first is not None:
-            pose = poses[wheel.first.link]
-            point = (pose[:3, :3] @ wheel.first.position + pose[:3, 3])[:2]
-            unit = units.get(wheel.name)
-            found.append(_Contact(wheel.name, -1, unit, point, 0.0 if unit is None else wheel.friction or friction))
+        pose = poses[wheel.first.link]
+        point = (pose[:3, :3] @ wheel.first.position + pose[:3, 3])[:2]
+        unit = units.get(wheel.name)
+        found.append(_Contact(wheel.name, -1, unit, point, 0.0 if unit is None else wheel.friction or friction))
     return tuple(found)
 
 

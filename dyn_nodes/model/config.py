@@ -20,7 +20,6 @@ from dyn_nodes.model.problems import Report, did_you_mean
 from dyn_nodes.model.schema import Key, build, keys_of
 from dyn_nodes.model.schema_reader import SchemaReader, overlay
 from dyn_nodes.model.terrain import Rise
-from dyn_nodes.model.wheel import Karnopp
 from dyn_nodes.model.yaml_source import Entry
 
 Read = Callable[[SchemaReader, str, Entry], Any]
@@ -108,15 +107,14 @@ def _wheel(reader: SchemaReader, name: str, own: Entry, shared: Entry | None, ro
     if wheel is None:
         return None
     friction = wheel.friction
-    if isinstance(friction, Karnopp):
-        absent = {key: getattr(wheel, key) for key in ('stiffness', 'damping') if getattr(friction, key) is None}
-        friction = replace(friction, **absent)
+    if friction is not None:
+        friction = friction.on_wheel(wheel.stiffness, wheel.damping)
     return replace(wheel, link=wheel.link or root_link, friction=friction)
 
 
 def _actuator(reader: SchemaReader, name: str, own: Entry, shared: Mapping[str, Entry]) -> ActuatorRecord | None:
     _check_name(name, own, 'hydraulics/<name>/...', reader.report)
-    kind = _kind(own, actuators.KINDS, reader.report)
+    kind = _kind(own, actuators.actuator_kinds(), reader.report)
     if kind is None:
         return None
     meant = actuators.kind_of_keys(own.mapping, kind)
@@ -124,7 +122,7 @@ def _actuator(reader: SchemaReader, name: str, own: Entry, shared: Mapping[str, 
         given = own.mapping['type']
         reader.report.add(given.line, given.path, f'{meant!r}, as the keys of this actuator are', repr(kind))
         return None
-    record, keys = actuators.KINDS[kind], actuators.actuator_keys(kind)
+    record, keys = actuators.actuator_kinds()[kind], actuators.actuator_keys(kind)
     parts = {key.name: Entry('map', {}, own.line, f'{own.path}.{key.name}') for key in keys if key.shared}
     below = Entry(
         'map',

@@ -194,8 +194,8 @@ def _check_moved_joints(config: Config, movers: Mapping[str, str], report: Repor
             expected = f'class actuated of a joint that actuators.{movers[entry.joint]} moves'
             report.add(entry.line, f'joints.{entry.joint}', expected, repr(entry.kind))
     for own in config.constraints:
-        if own.kind == 'prescribed' and own.joint in movers:
-            found = f'{own.joint!r}, which actuators.{movers[own.joint]} moves'
+        if own.moved_joint in movers:
+            found = f'{own.moved_joint!r}, which actuators.{movers[own.moved_joint]} moves'
             report.add(own.line, f'constraints.{own.name}.joint', 'a joint without actuator', found)
 
 
@@ -206,7 +206,7 @@ def _check_support(config: Config, urdf: Urdf, report: Report) -> None:
             report.warn(line, 'wheels', 'no wheels on a fixed base', f'{len(wheels)}, which carry nothing')
         return
     least = 3 if attachment == 'free' else 2
-    rolling = [entry.first for entry in config.rigid_wheels if entry.first is not None]
+    rolling = [entry.first for entry in config.rigid_wheels]
     if not wheels and (config.gravity == 0 or rolling):
         return
     if not wheels:

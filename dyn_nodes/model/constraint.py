@@ -3,10 +3,13 @@
 Every key of the machine YAML is declared at its field.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_args
 
 from dyn_nodes.common.arrays import Array
+from dyn_nodes.model.bodies import Joint
+from dyn_nodes.model.problems import Report, did_you_mean
 from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.model.schema import (
     choice,
@@ -21,40 +24,17 @@ from dyn_nodes.model.schema import (
     vector,
 )
 
-ConstraintKind = Literal[
-    'frame',
-    'point',
-    'hinge',
-    'slider',
-    'planar',
-    'line',
-    'plane',
-    'distance',
-    'lock',
-    'coupling',
-    'prescribed',
-    'wheel',
-    'steering',
-]
 ProfileKind = Literal['sine', 'polynomial', 'points', 'bump']
 LoadMotion = Literal['free', 'planar']
 JointKind = Literal['actuated', 'free', 'flexible', 'locked', 'pseudo']
 WORLD = 'world'
-
-
-ENDS = ('frame', 'point', 'hinge', 'slider', 'planar', 'line', 'plane', 'distance')
-"""Kinds of constraints between two ends."""
+NO_DIRECTION = ('axis', 'a direction', 'a vector of length zero')
 ORIGIN = (0.0, 0.0, 0.0)
 
 
 def rotation_of(angles: Any) -> Array:
     """Return the read-only (3, 3) rotation of roll, pitch, yaw, as in a URDF, rad."""
     return frozen_array(matrix_of_rpy(angles), (3, 3))
-
-
-def as_pairs(factors: Any) -> tuple[tuple[str, float], ...]:
-    """Return the entries of a mapping."""
-    return tuple(dict(factors).items())
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,61 +75,213 @@ class Profile:
     duration: Annotated[float, number('from its start to its end', 's', 'positive', needed=('bump',))] = 0.0
 
 
-@dataclass(frozen=True, eq=False)
-class MachineConstraint:
-    """A constraint as the machine YAML gives it; which fields count depends on the kind.
+class Parts(NamedTuple):
+    """The parts of a machine that a constraint may name.
 
     Attributes:
+        links: of the URDF, loads and `world`.
+        joints: of the URDF, by name.
+        locked: joints of the list `locked`.
+    """
+
+    links: tuple[str, ...]
+    joints: Mapping[str, Joint]
+    locked: tuple[str, ...]
+
+    def check_joint(self, name: str, line: int, where: str, report: Report) -> None:
+        """Report a joint that does not exist or does not move."""
+        movable = {key: joint for key, joint in self.joints.items() if joint.movable and key not in self.locked}
+        if name not in movable:
+            found = f'{name!r}, which is fixed' if name in self.joints else did_you_mean(name, movable)
+            report.add(line, where, 'a movable joint of the URDF', found)
+
+
+class JointSum(NamedTuple):
+    """A sum of coefficient times joint position that equals an offset, rad or m."""
+
+    coefficients: tuple[tuple[str, float], ...]
+    offset: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ConstraintRecord:
+    """A constraint of the machine YAML. Every kind is a subclass in a file of `dyn_nodes.constraints.kinds`.
+
+    Attributes:
+        kind: `kind` in the machine YAML.
         line: in the YAML.
     """
 
+    kind: ClassVar[str]
+
     name: str
-    kind: Annotated[ConstraintKind, choice('what is held; see below', get_args(ConstraintKind))]
-    first: Annotated[End | None, table('end that is held; of a wheel its centre', End, needed=(*ENDS, 'wheel'))] = None
-    second: Annotated[End | None, table('end that holds it', End, needed=ENDS)] = None
+    line: int = 0
+
+    @property
+    def ends(self) -> tuple[End, ...]:
+        """The frames in links that it holds."""
+        return ()
+
+    @property
+    def held_joint(self) -> str:
+        """Joint whose position it determines; empty: none."""
+        return ''
+
+    @property
+    def moved_joint(self) -> str:
+        """Joint that it moves as a function of time; empty: none."""
+        return ''
+
+    @property
+    def locked_position(self) -> float | None:
+        """Position at which it locks its joint, rad or m; None: it locks none."""
+        return None
+
+    @property
+    def joint_sum(self) -> JointSum | None:
+        """The sum of joint positions that it keeps; None: none."""
+        return None
+
+    @property
+    def coupled_joints(self) -> tuple[str, ...]:
+        """Joints of its sum of joint positions."""
+        return () if self.joint_sum is None else tuple(joint for joint, _ in self.joint_sum.coefficients)
+
+    @property
+    def motion(self) -> tuple[str, Profile] | None:
+        """Key and profile of the motion that it prescribes; None: it does not move by itself."""
+        return None
+
+    @property
+    def fault(self) -> tuple[str, str, str] | None:
+        """Key, expected and found of values that exclude each other; None: there are none."""
+        return None
+
+    def beside_locked(self, positions: Mapping[str, float], report: Report) -> 'ConstraintRecord | None':
+        """Return the constraint of the joints that move; None: locked joints leave nothing of it.
+
+        Args:
+            positions: of the locked joints by name, rad or m.
+            report: gets a constraint that the locked joints do not meet.
+        """
+        return self
+
+    def check(self, parts: Parts, report: Report) -> None:
+        """Report links and joints that do not exist or do not fit."""
+
+    def miss(self, gap: float, above: float) -> tuple[str, str]:
+        """Return what is expected and what was found at a start that the constraint does not allow.
+
+        Args:
+            gap: to the nearest start that the other constraints allow, m or rad.
+            above: residual of its last row, m or rad.
+        """
+        return (
+            'a joint position that the other constraints allow',
+            f'one that misses them by {gap:.4g} rad or m',
+        )
+
+    def on(self, tree: Any) -> Any:
+        """Return the rows of the constraint on a tree (`dyn_nodes.constraints.rows.Constraint`).
+
+        Raises:
+            KeyError: a link that the tree does not have.
+        """
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class JointRecord(ConstraintRecord):
+    """A constraint that determines the position of one joint."""
+
+    joint: Annotated[str, text('that is held or moved')]
+
+    @property
+    def held_joint(self) -> str:
+        """The joint."""
+        return self.joint
+
+    def check(self, parts: Parts, report: Report) -> None:
+        """Report a joint that does not exist or does not move."""
+        parts.check_joint(self.joint, self.line, f'constraints.{self.name}', report)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LoopRecord(ConstraintRecord):
+    """A constraint between two ends; its rows have them as the frames `first` and `second`.
+
+    Attributes:
+        directions: of `rx ry rz x y z`, in the axes of the second end, that an equilibrium holds; empty: the search of
+            equilibria rejects the constraint.
+    """
+
+    directions: ClassVar[tuple[str, ...]] = ()
+
+    first: Annotated[End, table('end that is held', End)]
+    second: Annotated[End, table('end that holds it', End)]
+
+    @property
+    def ends(self) -> tuple[End, ...]:
+        """Both ends."""
+        return (self.first, self.second)
+
+    @property
+    def along(self) -> tuple[float, float, float] | None:
+        """The z axis of its directions, in both ends; None: that of the ends."""
+        return None
+
+    @property
+    def rod(self) -> float:
+        """Distance of the ends that it keeps, m; 0: none."""
+        return 0.0
+
+    def check(self, parts: Parts, report: Report) -> None:
+        """Report links that do not exist, and an end on the other one's link."""
+        where = f'constraints.{self.name}'
+        for key, end in (('first', self.first), ('second', self.second)):
+            _check_link(end, self.line, f'{where}.{key}.link', parts, report)
+        if self.first.link == self.second.link:
+            report.add(self.line, where, 'two different links', f'{self.first.link!r} twice')
+
+    def miss(self, gap: float, above: float) -> tuple[str, str]:
+        """Return how far the ends stay apart."""
+        return 'a loop that closes', f'ends that stay {gap:.4g} m (or rad) apart'
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AxisLoopRecord(LoopRecord):
+    """A constraint between two ends along an axis that both have."""
+
     axis: Annotated[
         tuple[float, float, float],
-        vector(
-            'in both ends: of a hinge or slider; of a line; normal of a plane; axle of a wheel (forward: axle x up)',
-            read=unit_tuple,
-            allowed=('hinge', 'slider', 'line', 'plane', 'wheel'),
-        ),
+        vector('in both ends: axis, direction of the line or normal of the plane', read=unit_tuple),
     ] = (0.0, 0.0, 1.0)
-    length: Annotated[float, number('of a rod', 'm', 'positive', needed=('distance',))] = 0.0
-    radius: Annotated[float, number('of the wheel', 'm', 'positive', needed=('wheel',))] = 0.0
-    joint: Annotated[str, text('that is held or moved', needed=('lock', 'prescribed', 'steering'))] = ''
-    position: Annotated[float, number('where the joint is held, rad or m', allowed=('lock',))] = 0.0
-    coefficients: Annotated[
-        tuple[tuple[str, float], ...],
-        collection('positions', 'by joint name', read=as_pairs, needed=('coupling',)),
-    ] = ()
-    offset: Annotated[
-        float,
-        number(
-            'sum of coefficient times joint position; of kind steering: joint position at heading 0, rad',
-            allowed=('coupling', 'steering'),
-        ),
-    ] = 0.0
-    ratio: Annotated[
-        float, number('joint position per heading of the vehicle that carries the joint', needed=('steering',))
-    ] = 0.0
-    profile: Annotated[
-        Profile | None,
-        table(
-            'position over the time, rad or m; of kind plane: height of the plane along its normal',
-            Profile,
-            needed=('prescribed',),
-            allowed=('plane',),
-        ),
-    ] = None
-    ground: Annotated[
-        Profile | None, table('height of the ground under it over the time, m', Profile, allowed=('wheel',))
-    ] = None
+
+    @property
+    def along(self) -> tuple[float, float, float] | None:
+        """The axis."""
+        return self.axis
+
+    @property
+    def fault(self) -> tuple[str, str, str] | None:
+        """An axis without a direction."""
+        return None if any(self.axis) else NO_DIRECTION
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RollingRecord(ConstraintRecord):
+    """A wheel that rolls by constraint."""
+
+    first: Annotated[End, table('its centre', End)]
+    axis: Annotated[tuple[float, float, float], vector('axle; forward: axle x up', read=unit_tuple)] = (
+        0.0,
+        0.0,
+        1.0,
+    )
+    radius: Annotated[float, number('of the wheel', 'm', 'positive')]
+    ground: Annotated[Profile | None, table('height of the ground under it over the time, m', Profile)] = None
     frictionless: Annotated[
-        bool,
-        flag(
-            'the ground holds the wheel along its normal only, as a caster without horizontal force', allowed=('wheel',)
-        ),
+        bool, flag('the ground holds the wheel along its normal only, as a caster without horizontal force')
     ] = False
     friction: Annotated[
         float | None,
@@ -157,10 +289,42 @@ class MachineConstraint:
             'static coefficient of the wheel on the ground, by which measures and controllers judge; absent: unknown',
             '',
             'positive',
-            allowed=('wheel',),
         ),
     ] = None
-    line: int = 0
+
+    @property
+    def ends(self) -> tuple[End, ...]:
+        """The centre."""
+        return (self.first,)
+
+    @property
+    def motion(self) -> tuple[str, Profile] | None:
+        """The motion of the ground."""
+        return None if self.ground is None else ('ground', self.ground)
+
+    @property
+    def fault(self) -> tuple[str, str, str] | None:
+        """Friction of a frictionless wheel, or an axle without a direction."""
+        if self.friction is not None and self.frictionless:
+            return 'friction', 'no friction of a wheel that is frictionless', f'{self.friction:g}'
+        return None if any(self.axis) else NO_DIRECTION
+
+    def check(self, parts: Parts, report: Report) -> None:
+        """Report a link that does not exist or does not move."""
+        where = f'constraints.{self.name}.first.link'
+        _check_link(self.first, self.line, where, parts, report)
+        if self.first.link == WORLD:
+            report.add(self.line, where, 'a link that moves', 'world')
+
+    def miss(self, gap: float, above: float) -> tuple[str, str]:
+        """Return how far the wheel is above or below the ground."""
+        side = 'above' if above > 0 else 'below'
+        return 'a wheel on the ground', f'one {abs(above):.4g} m {side} it; nearest the others allow: {gap:.4g} m'
+
+
+def _check_link(end: End, line: int, where: str, parts: Parts, report: Report) -> None:
+    if end.link not in parts.links:
+        report.add(line, where, 'a link of the URDF, a load or world', did_you_mean(end.link, parts.links))
 
 
 class Inertia(NamedTuple):

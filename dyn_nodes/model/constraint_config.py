@@ -3,53 +3,56 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
 
 from dyn_nodes.model.bodies import Joint
-from dyn_nodes.model.constraint import WORLD, JointClass, Load, MachineConstraint, Profile
+from dyn_nodes.model.constraint import WORLD, ConstraintRecord, JointClass, Load, Parts, Profile
+from dyn_nodes.model.constraint_kinds import constraint_keys, constraint_kinds
 from dyn_nodes.model.limits import NAME
-from dyn_nodes.model.problems import Report, did_you_mean, number
-from dyn_nodes.model.schema import build, keys_of
+from dyn_nodes.model.problems import Report, number
+from dyn_nodes.model.schema import Key, build, keys_of
 from dyn_nodes.model.schema_reader import SchemaReader
 from dyn_nodes.model.yaml_source import Entry
 
 
-def read_constraint(reader: SchemaReader, name: str, own: Entry) -> MachineConstraint | None:
+def read_constraint(reader: SchemaReader, name: str, own: Entry) -> ConstraintRecord | None:
     """Return a sound constraint; None where it has faults, which are reported."""
-    values = reader.table(own, keys_of(MachineConstraint))
-    result = build(MachineConstraint, values, name=name, line=own.line)
-    if result is None or not _fits_kind(MachineConstraint, result.kind, own, reader.report):
+    values = reader.table(own, constraint_keys())
+    kind = values.get('kind')
+    if kind is None or not _fits_kind(constraint_keys(), kind, own, reader.report):
         return None
-    profiles = {'profile': result.profile, 'ground': result.ground}
+    record = constraint_kinds()[kind]
+    keys = keys_of(record)  # type: ignore[arg-type]
+    absent = {key.name: key.default for key in keys if not _is_present(key.name, own)}
+    result: ConstraintRecord | None = build(record, {**values, **absent}, name=name, line=own.line)
+    if result is None:
+        return None
+    profiles = {key.name: getattr(result, key.field) for key in keys if key.record is Profile}
     if not all(_sound_profile(own.mapping.get(key), profile, reader.report) for key, profile in profiles.items()):
         return None
-    if result.kind == 'steering' and result.ratio == 0.0:
-        reader.report.add(
-            own.mapping['ratio'].line, f'{own.path}.ratio', 'a number other than zero', '0; lock the joint'
-        )
-        return None
-    if result.friction is not None and result.frictionless:
-        place = own.mapping['friction']
-        reader.report.add(place.line, place.path, 'no friction of a wheel that is frictionless', f'{result.friction:g}')
-        return None
-    if not any(result.axis):
-        reader.report.add(own.mapping['axis'].line, f'{own.path}.axis', 'a direction', 'a vector of length zero')
+    if result.fault is not None:
+        key, expected, found = result.fault
+        reader.report.add(own.mapping[key].line, f'{own.path}.{key}', expected, found)
         return None
     return result
 
 
-def _fits_kind(record: type, kind: str, own: Entry, report: Report) -> bool:
+def _is_present(key: str, own: Entry) -> bool:
+    return key in own.mapping and own.mapping[key].kind != 'null'
+
+
+def _fits_kind(keys: Sequence[Key], kind: str, own: Entry, report: Report) -> bool:
     """Report keys that this kind of a mapping needs, and those that it may not have."""
-    keys, sound = [key for key in keys_of(record) if key.needed or key.allowed], True
-    fitting = {'kind', *(key.name for key in keys if kind in (*key.needed, *key.allowed))}
-    for key in keys:
-        if kind in key.needed and key.name not in own.mapping:
+    limited, sound = [key for key in keys if key.needed or key.allowed], True
+    fitting = {'kind', *(key.name for key in limited if kind in (*key.needed, *key.allowed))}
+    for key in limited:
+        if kind in key.needed and not _is_present(key.name, own):
             report.add(own.line, f'{own.path}.{key.name}', f'a value, which kind {kind} needs', 'nothing')
             sound = False
-    for key in keys:
+    for key in limited:
         if key.name in own.mapping and key.name not in fitting:
             child = own.mapping[key.name]
             report.add(child.line, child.path, f'keys of kind {kind}: {", ".join(sorted(fitting))}', repr(key.name))
@@ -61,7 +64,7 @@ def _sound_profile(entry: Entry | None, profile: Profile | None, report: Report)
     """Report what makes no motion of a profile; True where there is none."""
     if entry is None or profile is None:
         return True
-    if not _fits_kind(Profile, profile.kind, entry, report):
+    if not _fits_kind(keys_of(Profile), profile.kind, entry, report):
         return False
     if profile.kind == 'polynomial':
         return bool(profile.coefficients)
@@ -109,7 +112,7 @@ def read_joint_class(reader: SchemaReader, name: str, own: Entry) -> JointClass 
 
 
 def check_constraints(
-    constraints: tuple[MachineConstraint, ...],
+    constraints: tuple[ConstraintRecord, ...],
     loads: tuple[Load, ...],
     classes: tuple[JointClass, ...],
     links: Mapping[str, object],
@@ -118,46 +121,21 @@ def check_constraints(
     report: Report,
 ) -> None:
     """Check names and contradictions; whether loops close is a matter of `dyn_nodes.simulation.constrained_machine`."""
-    movable = {name: joint for name, joint in joints.items() if joint.movable and name not in locked}
-    known = [*links, *(load.name for load in loads), WORLD]
+    parts = Parts((*links, *(load.name for load in loads), WORLD), joints, locked)
     for load in loads:
         if load.name in links or load.name in joints or load.name == WORLD:
             report.add(load.line, f'loads.{load.name}', 'a name that no link or joint has', repr(load.name))
     for entry in classes:
-        _check_joint(entry.joint, movable, joints, entry.line, f'joints.{entry.joint}', report)
+        parts.check_joint(entry.joint, entry.line, f'joints.{entry.joint}', report)
     for constraint in constraints:
-        where = f'constraints.{constraint.name}'
         if not re.match(NAME, constraint.name):
             expected = 'a name of letters, digits and underscores, as it becomes part of a topic'
-            report.add(constraint.line, where, expected, repr(constraint.name))
-        for end, value in (('first', constraint.first), ('second', constraint.second)):
-            if value is not None and value.link not in known:
-                expected = 'a link of the URDF, a load or world'
-                report.add(constraint.line, f'{where}.{end}.link', expected, did_you_mean(value.link, known))
-        ends = (constraint.first, constraint.second)
-        if ends[0] is not None and ends[1] is not None and ends[0].link == ends[1].link:
-            report.add(constraint.line, where, 'two different links', f'{ends[0].link!r} twice')
-        if constraint.kind == 'wheel' and constraint.first is not None and constraint.first.link == WORLD:
-            report.add(constraint.line, f'{where}.first.link', 'a link that moves', 'world')
-        if constraint.joint:
-            _check_joint(constraint.joint, movable, joints, constraint.line, where, report)
-        for name, _ in constraint.coefficients:
-            if name not in joints or name not in locked:  # locked joints shift the offset of a coupling
-                _check_joint(name, movable, joints, constraint.line, where, report)
-        if constraint.kind == 'coupling' and not any(factor for _, factor in constraint.coefficients):
-            report.add(constraint.line, f'{where}.coefficients', 'a coefficient other than zero', 'none')
+            report.add(constraint.line, f'constraints.{constraint.name}', expected, repr(constraint.name))
+        constraint.check(parts, report)
     _check_locks(constraints, classes, report)
 
 
-def _check_joint(
-    name: str, movable: Mapping[str, Joint], joints: Mapping[str, Joint], line: int, where: str, report: Report
-) -> None:
-    if name not in movable:
-        found = f'{name!r}, which is fixed' if name in joints else did_you_mean(name, movable)
-        report.add(line, where, 'a movable joint of the URDF', found)
-
-
-def _check_locks(constraints: tuple[MachineConstraint, ...], classes: tuple[JointClass, ...], report: Report) -> None:
+def _check_locks(constraints: tuple[ConstraintRecord, ...], classes: tuple[JointClass, ...], report: Report) -> None:
     """Two locks or prescribed motions of one joint, or one of a joint of class locked or pseudo, are refused."""
     held: dict[str, str] = {}
     for entry in classes:
@@ -165,14 +143,12 @@ def _check_locks(constraints: tuple[MachineConstraint, ...], classes: tuple[Join
             at = 'its initial position' if entry.rest is None else number(entry.rest)
             held[entry.joint] = f'joints.{entry.joint} holds it at {at}'
     for constraint in constraints:
-        if constraint.kind not in ('lock', 'prescribed'):
+        joint, position = constraint.held_joint, constraint.locked_position
+        moved = bool(constraint.moved_joint)
+        if not moved and position is None:
             continue
-        where, moved = f'constraints.{constraint.name}', constraint.kind == 'prescribed'
-        if constraint.joint in held:
-            found = 'a motion' if moved else number(constraint.position)
-            expected = (
-                f'one lock of joint {constraint.joint}' if not moved else f'one motion of joint {constraint.joint}'
-            )
-            report.add(constraint.line, where, expected, f'{found}, while {held[constraint.joint]}')
-        at = 'moves it' if moved else f'holds it at {number(constraint.position)}'
-        held[constraint.joint] = f'{where} {at}'
+        where, at = f'constraints.{constraint.name}', '' if position is None else number(position)
+        if joint in held:
+            found, expected = ('a motion', 'one motion') if moved else (at, 'one lock')
+            report.add(constraint.line, where, f'{expected} of joint {joint}', f'{found}, while {held[joint]}')
+        held[joint] = f'{where} {"moves it" if moved else f"holds it at {at}"}'

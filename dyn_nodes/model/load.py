@@ -82,7 +82,7 @@ def load_machine_report(
     if parsed is not None and not (report.failed and settings.locked):
         parsed = lock_joints(parsed, locked_positions(settings, parsed))
         if not massless_joints:
-            ends = {end.link for own in settings.constraints for end in (own.first, own.second) if end is not None}
+            ends = {end.link for own in settings.constraints for end in own.ends}
             check_moved_inertia(parsed.links, parsed.joints, parsed.outline.joints, report, ends)
     if not report.failed and parsed is not None and text is not None:
         sources = (str(urdf), *([] if config is None else [str(config)]))

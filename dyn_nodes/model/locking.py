@@ -14,14 +14,11 @@ from lxml import etree
 
 from dyn_nodes.model.bodies import Joint
 from dyn_nodes.model.config import Config
-from dyn_nodes.model.constraint import JointClass, MachineConstraint
+from dyn_nodes.model.constraint import ConstraintRecord, JointClass
 from dyn_nodes.model.posture import joint_transform
-from dyn_nodes.model.problems import Report, did_you_mean, number
+from dyn_nodes.model.problems import Report, did_you_mean
 from dyn_nodes.model.schema import frozen_array
 from dyn_nodes.model.urdf import Urdf
-
-MET = 1e-9
-"""Greatest gap of a coupling between locked joints, rad or m."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +47,9 @@ def locks_of(config: Config) -> tuple[Lock, ...]:
         if entry.kind == 'locked'
     )
     constraints = (
-        Lock(entry.joint, f'constraints.{entry.name}', entry.line, entry.position)
+        Lock(entry.held_joint, f'constraints.{entry.name}', entry.line, entry.locked_position)
         for entry in config.constraints
-        if entry.kind == 'lock'
+        if entry.locked_position is not None
     )
     return (*listed, *classes, *constraints)
 
@@ -93,7 +90,7 @@ def gather_locks(config: Config, report: Report) -> Config:
             report.warn(lock.line, lock.where, 'locked joints in the list `locked`', found)
     positions = {lock.joint: lock.position for lock in locks if lock.position is not None}
     initial = replace(config.initial, joint_positions={**config.initial.joint_positions, **positions})
-    constraints = _without_locked(config, held, initial.joint_positions, report)
+    constraints = _beside_locked(config, {name: initial.joint_positions.get(name, 0.0) for name in held}, report)
     classes = tuple(entry for entry in config.joint_classes if entry.joint not in held)
     rows: tuple[str, ...] = ()
     if constraints or config.loads or any(entry.held for entry in classes):
@@ -108,25 +105,10 @@ def gather_locks(config: Config, report: Report) -> Config:
     )
 
 
-def _without_locked(
-    config: Config, held: set[str], positions: Mapping[str, float], report: Report
-) -> tuple[MachineConstraint, ...]:
+def _beside_locked(config: Config, positions: Mapping[str, float], report: Report) -> tuple[ConstraintRecord, ...]:
     """Return the constraints without locks, and couplings without the joints that are held."""
-    kept = []
-    for entry in config.constraints:
-        if entry.kind == 'lock':
-            continue
-        if entry.kind != 'coupling' or not held & {joint for joint, _ in entry.coefficients}:
-            kept.append(entry)
-            continue
-        moving = tuple((joint, factor) for joint, factor in entry.coefficients if joint not in held and factor)
-        fixed = sum(factor * positions.get(joint, 0.0) for joint, factor in entry.coefficients if joint in held)
-        if moving:
-            kept.append(replace(entry, coefficients=moving, offset=entry.offset - fixed))
-        elif abs(entry.offset - fixed) > MET:
-            expected = f'locked joints that meet it, with a sum of {number(entry.offset)}'
-            report.add(entry.line, f'constraints.{entry.name}', expected, number(fixed))
-    return tuple(kept)
+    kept = (entry.beside_locked(positions, report) for entry in config.constraints)
+    return tuple(entry for entry in kept if entry is not None)
 
 
 def warn_of_idle_friction(config: Config, urdf: Urdf, report: Report) -> None:
@@ -169,7 +151,7 @@ def warn_of_mimics(config: Config, urdf: Urdf, report: Report) -> None:
         urdf: of the machine.
         report: of the URDF.
     """
-    coupled = {joint for entry in config.constraints for joint, _ in entry.coefficients}
+    coupled = {joint for entry in config.constraints for joint in entry.coupled_joints}
     held = coupled | {lock.joint for lock in locks_of(config)}
     for joint in urdf.joints:
         mimic = urdf.outline.mimic.get(joint.name)

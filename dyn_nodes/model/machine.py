@@ -13,16 +13,18 @@ from typing import Annotated, Literal, NamedTuple, get_args
 import numpy as np
 
 from dyn_nodes.common.printing import near
-from dyn_nodes.model.actuators import Actuator
+from dyn_nodes.model.actuator import ActuatorRecord as Actuator
+from dyn_nodes.model.actuators.cylinder import CylinderActuator
+from dyn_nodes.model.actuators.dc_motor import DcMotorActuator
+from dyn_nodes.model.actuators.motor import MotorActuator
 from dyn_nodes.model.bodies import Array, Joint, JointType, Link
-from dyn_nodes.model.constraint import JointClass, Load, MachineConstraint
+from dyn_nodes.model.constraint import ConstraintRecord, JointClass, Load, LoopRecord, RollingRecord
 from dyn_nodes.model.contact import ContactRecord, Support
-from dyn_nodes.model.cylinder import CylinderActuator
-from dyn_nodes.model.dc_motor import DcMotorActuator
+from dyn_nodes.model.friction.karnopp import Karnopp
+from dyn_nodes.model.friction.lugre import LuGre
 from dyn_nodes.model.hand import Hand
 from dyn_nodes.model.hydraulic import SharedPump, Supply, Valve
 from dyn_nodes.model.linkage import Linkage, PinTriangle, SlidingRod
-from dyn_nodes.model.motor import MotorActuator
 from dyn_nodes.model.schema import (
     choice,
     collection,
@@ -36,7 +38,7 @@ from dyn_nodes.model.schema import (
     vector,
 )
 from dyn_nodes.model.terrain import Rise
-from dyn_nodes.model.wheel import FrictionPoint, Karnopp, LuGre, Wheel
+from dyn_nodes.model.wheel import FrictionPoint, Wheel
 
 __all__ = [
     'Actuator',
@@ -177,9 +179,7 @@ class MachineFile:
     pumps: Annotated[
         tuple[SharedPump, ...], named('pumps that feed several actuators in series, by name', SharedPump)
     ] = ()
-    constraints: Annotated[
-        tuple[MachineConstraint, ...], named('what holds links beside the joints, by name', MachineConstraint)
-    ] = ()
+    constraints: Annotated[tuple[ConstraintRecord, ...], named('what holds links beside the joints, by name')] = ()
     loads: Annotated[
         tuple[Load, ...], named('rigid bodies without a joint, such as a load held by several arms', Load)
     ] = ()
@@ -206,14 +206,19 @@ class MachineFile:
         return (*self.wheels, *self.contacts)
 
     @property
-    def rigid_wheels(self) -> tuple[MachineConstraint, ...]:
+    def rigid_wheels(self) -> tuple[RollingRecord, ...]:
         """Wheels that roll by constraint."""
-        return tuple(entry for entry in self.constraints if entry.kind == 'wheel' and entry.first is not None)
+        return tuple(entry for entry in self.constraints if isinstance(entry, RollingRecord))
 
     @property
-    def loops(self) -> tuple[MachineConstraint, ...]:
+    def linkages(self) -> tuple[ConstraintRecord, ...]:
+        """Constraints but wheels."""
+        return tuple(entry for entry in self.constraints if not isinstance(entry, RollingRecord))
+
+    @property
+    def loops(self) -> tuple[LoopRecord, ...]:
         """Constraints with a reaction between two ends: all but wheels and those on joints."""
-        return tuple(entry for entry in self.constraints if entry.kind != 'wheel' and entry.first is not None)
+        return tuple(entry for entry in self.constraints if isinstance(entry, LoopRecord))
 
     @property
     def supports(self) -> tuple[Support, ...]:
@@ -277,7 +282,7 @@ class Machine(MachineFile):
         idle = {joint.name: 'passive' for joint in self.movable_joints if joint.effort_limit == 0.0}
         idle = {name: kind for name, kind in idle.items() if name not in driven}
         classes: dict[str, str] = {entry.joint: entry.kind for entry in self.joint_classes}
-        prescribed = {entry.joint: 'moved as prescribed' for entry in self.constraints if entry.kind == 'prescribed'}
+        prescribed = {entry.moved_joint: 'moved as prescribed' for entry in self.constraints if entry.moved_joint}
         return {name: kind for name, kind in (idle | classes | prescribed).items() if kind != 'actuated'}
 
     @property

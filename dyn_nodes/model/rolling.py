@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from dyn_nodes.model.friction.lugre import LuGre
 from dyn_nodes.model.problems import Report
 from dyn_nodes.model.schema import number, unit_tuple, vector
 
@@ -38,7 +39,7 @@ def check_rolling(name: str, wheel: Any, joints: Mapping[str, Any], config: Any,
     """Check a rolling wheel: its link turns about its axle, through its centre; bristles, not Karnopp's foot."""
     where = f'wheels.{name}.rolling'
     line, written = config.line(where), config.written(where)
-    if wheel.friction is None or not hasattr(wheel.friction, 'bristle_stiffness'):
+    if not isinstance(wheel.friction, LuGre):
         report.add(line, written, 'friction of model lugre for a wheel that rolls', 'another, or none')
     if wheel.friction_point != 'ground':
         where = f'wheels.{name}.friction_point'

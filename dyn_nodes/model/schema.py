@@ -59,6 +59,7 @@ class Key(NamedTuple):
         remark: returns what a number of this unit looks like where it can't be in it, else None.
         needed, allowed: kinds of the mapping that must, and that may have the key; both empty: all may.
         shared: an entry of `defaults` with the name of the key lies under the value.
+        kinds: returns the records, where these are not known at the declaration.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Key(NamedTuple):
     needed: tuple[str, ...] = ()
     allowed: tuple[str, ...] = ()
     shared: bool = False
+    kinds: Callable[[], Mapping[str, type]] | None = None
 
     @property
     def record(self) -> type | None:
@@ -117,12 +119,12 @@ def table(meaning: str, record: type, name: str = '', default: Any = _OF_THE_FIE
     return Key(name, 'table', meaning, '', default, records=(('', record),), **limits)
 
 
-def one_table_of(meaning: str, chooser: Key, records: Mapping[str, type]) -> Key:
-    """Declare a mapping with the keys of several records, one of which it is for: the key `chooser` names it."""
-    return Key(
-        '', 'table', meaning, '', _OF_THE_FIELD, records=tuple(records.items()), chooser=chooser.name,
-        table=(chooser._replace(choices=tuple(records)),),
-    )  # fmt: skip
+def one_table_of(meaning: str, chooser: Key, records: Callable[[], Mapping[str, type]]) -> Key:
+    """Declare a mapping with the keys of several records, one of which it is for: the key `chooser` names it.
+
+    `records` is called when the keys are first asked for: by then all kinds of a package are there.
+    """
+    return Key('', 'table', meaning, '', _OF_THE_FIELD, chooser=chooser.name, table=(chooser,), kinds=records)
 
 
 def named(meaning: str, record: type | None = None, name: str = '') -> Key:
@@ -190,12 +192,52 @@ def _defaults(record: type) -> dict[str, Any]:
 
 def _completed(key: Key, field: str, default: Any) -> Key:
     """Return a declared key with what its field and the records of its value say."""
-    kinds, meaning = (*key.needed, *key.allowed), key.meaning
-    if 0 < len(kinds) <= MOST_KINDS_SHOWN:
-        meaning += f'; {"kind" if len(kinds) == 1 else "kinds"} {", ".join(kinds)}'
     default = default if key.default is _OF_THE_FIELD else key.default
+    if key.kinds is not None:
+        records = key.kinds()
+        table = (key.table[0]._replace(choices=tuple(records)),)
+        key = key._replace(records=tuple(records.items()), table=table, kinds=None)
     keys = (*key.table, *_keys_of_records(key))
-    return key._replace(name=key.name or field, field=field, meaning=meaning, table=keys, default=default)
+    return _naming_kinds(key._replace(name=key.name or field, field=field, table=keys, default=default))
+
+
+def _naming_kinds(key: Key) -> Key:
+    """Return a key whose meaning names the kinds of the mapping that have it, where these are few."""
+    kinds = (*key.needed, *key.allowed)
+    if not 0 < len(kinds) <= MOST_KINDS_SHOWN:
+        return key
+    return key._replace(meaning=f'{key.meaning}; {"kind" if len(kinds) == 1 else "kinds"} {", ".join(kinds)}')
+
+
+def keys_of_kinds(records: Mapping[str, type]) -> tuple[Key, ...]:
+    """Return the keys of a mapping that is of one of several kinds, with the kinds that need and that may have each.
+
+    Args:
+        records: record of every kind.
+
+    Raises:
+        TypeError: two kinds have a key of one name and different values.
+    """
+    having: dict[str, dict[str, Key]] = {}
+    for kind, record in records.items():
+        for key in keys_of(record):
+            having.setdefault(key.name, {})[kind] = key
+    return tuple(_key_of_kinds(by_kind) for by_kind in having.values())
+
+
+def _key_of_kinds(by_kind: Mapping[str, Key]) -> Key:
+    needed = tuple(kind for kind, key in by_kind.items() if key.default is REQUIRED)
+    allowed = tuple(kind for kind in by_kind if kind not in needed)
+    first = by_kind[(*needed, *allowed)[0]]
+    meanings: dict[str, str] = {}
+    for kind in (*needed, *allowed):
+        key = by_kind[kind]
+        if (key.kind, key.unit, key.sign, key.table) != (first.kind, first.unit, first.sign, first.table):
+            raise TypeError(f'{key.name}: expected a {first.kind} with the same unit in every kind, found {kind}')
+        meanings.setdefault(key.meaning, f'of kind {kind}: {key.meaning}')
+    meaning = '; '.join((first.meaning, *list(meanings.values())[1:]))
+    default = None if needed else first.default
+    return _naming_kinds(first._replace(meaning=meaning, default=default, needed=needed, allowed=allowed))
 
 
 def _keys_of_records(key: Key) -> list[Key]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from dyn_nodes.model.actuators import KINDS as ACTUATORS
-from dyn_nodes.model.actuators import actuator_keys
+from dyn_nodes.model.actuators import actuator_keys, actuator_kinds
 from dyn_nodes.model.config import machine_keys
+from dyn_nodes.model.constraint_kinds import constraint_keys
 from dyn_nodes.model.contacts import KINDS as CONTACTS
 from dyn_nodes.model.contacts import contact_keys
 from dyn_nodes.model.schema import REQUIRED, Key
@@ -23,11 +23,12 @@ KINDS = {
     'numbers': 'list of numbers',
 }
 
-OF_KINDS: dict[str, tuple[Collection[str], Callable[[str], tuple[Key, ...]]]] = {
-    'actuators': (ACTUATORS, actuator_keys),
-    'contacts': (CONTACTS, contact_keys),
+OF_KINDS: dict[str, Callable[[], Mapping[str, tuple[Key, ...]]]] = {
+    'actuators': lambda: {f' of type `{kind}`': actuator_keys(kind) for kind in actuator_kinds()},
+    'contacts': lambda: {f' of type `{kind}`': contact_keys(kind) for kind in CONTACTS},
+    'constraints': lambda: {'': constraint_keys()},
 }
-"""Keys whose entries have a `type`: the types, and the keys of each."""
+"""Keys whose entries are of kinds: the keys of the kinds that have a table in the document."""
 
 
 @dataclass
@@ -55,10 +56,9 @@ def _below(path: str, keys: tuple[Key, ...]) -> Iterator[tuple[str, tuple[Key, .
     for key in keys:
         at = f'{path}{key.name}'
         if key.name in OF_KINDS and not path:
-            kinds, keys_of_kind = OF_KINDS[key.name]
-            for kind in kinds:
-                yield f'`{at}.<name>` of type `{kind}`', keys_of_kind(kind)
-                yield from _below(f'{at}.<name>.', keys_of_kind(kind))
+            for kind, own in OF_KINDS[key.name]().items():
+                yield f'`{at}.<name>`{kind}', own
+                yield from _below(f'{at}.<name>.', own)
         elif key.table:
             at += '.<name>' if key.kind == 'named' else ''
             yield f'`{at}`', key.table

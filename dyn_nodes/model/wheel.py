@@ -1,46 +1,16 @@
 """Wheels and feet: suspension, friction, rolling. Data only; every key of the machine YAML is declared at its field."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from dyn_nodes.model.bodies import Array
 from dyn_nodes.model.contact import Support
+from dyn_nodes.model.friction import MODEL, friction_laws
+from dyn_nodes.model.friction_law import FrictionLaw
 from dyn_nodes.model.rolling import Rolling
-from dyn_nodes.model.schema import Key, choice, frozen_vector, number, one_table_of, table, text, vector
+from dyn_nodes.model.schema import choice, frozen_vector, number, one_table_of, table, text, vector
 
 FrictionPoint = Literal['ground', 'attachment']
-
-
-@dataclass(frozen=True)
-class _Coulomb:
-    static: Annotated[float, number('friction coefficient at rest, mu_s', '', 'positive')] = 0.9
-    kinetic: Annotated[float, number('friction coefficient while sliding fast, mu_c <= mu_s', '', 'positive')] = 0.5
-
-
-@dataclass(frozen=True)
-class LuGre(_Coulomb):
-    """LuGre tyre friction (abo-shanab-2003, eqs 6.13 to 6.21), per unit of normal load."""
-
-    bristle_stiffness: Annotated[float, number('sigma_0', '1/m', 'positive')] = 40.0
-    bristle_damping: Annotated[float, number('sigma_1', 's/m', 'non-negative')] = 4.9487
-    viscous: Annotated[float, number('sigma_2', 's/m', 'non-negative')] = 0.0018
-    stribeck_speed: Annotated[float, number('v_s', 'm/s', 'positive')] = 12.5
-    stribeck_exponent: Annotated[float, number('alpha', '', 'positive')] = 0.5
-
-
-@dataclass(frozen=True)
-class Karnopp(_Coulomb):
-    """Karnopp friction behind a horizontal spring and damper on a massless foot (abo-shanab-2003, eqs 6.1, 6.5 to 6.8).
-
-    The loader puts the wheel's stiffness and damping where the machine YAML has none for the foot.
-    """
-
-    stiffness: Annotated[Any, number('k_h, horizontal; absent: that of the wheel', 'N/m', 'positive')] = None
-    damping: Annotated[Any, number('c_h, horizontal; absent: that of the wheel', 'N s/m', 'positive')] = None
-    stick_speed: Annotated[float, number('D_v, below which the wheel sticks', 'm/s', 'positive')] = 1e-3
-
-
-MODEL = Key('model', 'choice', 'friction model', default='lugre')
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,10 +31,8 @@ class Wheel:
         float, number('height of the attachment above the ground at which contact is lost', 'm', 'positive')
     ]
     friction: Annotated[
-        LuGre | Karnopp | None,
-        one_table_of(
-            'LuGre or Karnopp friction; absent or `null`: frictionless', MODEL, {'lugre': LuGre, 'karnopp': Karnopp}
-        ),
+        FrictionLaw | None,
+        one_table_of('LuGre or Karnopp friction; absent or `null`: frictionless', MODEL, friction_laws),
     ] = None
     friction_point: Annotated[
         FrictionPoint,

@@ -80,7 +80,6 @@ class ConstraintReports:
         result: list[Frame] = []
         for entry in self.constraints.loops:
             end = entry.first
-            assert end is not None
             parent = self.world if end.link == WORLD else end.link
             turn = quaternion_of_matrix(end.rotation)
             result.append((parent, constraint_frame(entry.name), np.asarray(end.position).tolist(), turn.tolist()))

@@ -142,7 +142,7 @@ class VehicleControllerNode(CommandingNode):
 
     def _refuse_closed_loops(self, names: tuple[str, ...]) -> None:
         """Raise ParameterError where efforts of an arm's joints would need the loops that its linkages close."""
-        loops = [own.name for own in self.machine.constraints if own.kind != 'wheel']
+        loops = [own.name for own in self.machine.linkages]
         if loops:
             raise ParameterError(
                 f"parameter 'output': expected valve_commands or velocity for {self.machine.name!r}, whose "

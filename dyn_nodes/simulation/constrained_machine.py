@@ -32,6 +32,7 @@ from dyn_nodes.constraints.drives import dependent_drives
 from dyn_nodes.constraints.kane.mounts import fixed_beyond
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.elements.actuators import states_at_rest
+from dyn_nodes.model.constraint import ConstraintRecord
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.problems import MachineError, Problem
 from dyn_nodes.model.rotations import matrix_of_quaternion, quaternion_of_matrix
@@ -218,7 +219,7 @@ def _refuse_reactions(machine: Machine, tree: Tree) -> None:
     """
     holding = [(own.link, f'contact {own.name!r}') for own in machine.ground_contacts]
     for entry in machine.constraints:
-        holding += [(end.link, f'constraint {entry.name!r}') for end in (entry.first, entry.second) if end is not None]
+        holding += [(end.link, f'constraint {entry.name!r}') for end in entry.ends]
     for name in (name for name in machine.reactions if not machine.joint(name).movable):
         within = fixed_beyond(machine, tree, name)
         held = [said for link, said in holding if link in within]
@@ -322,15 +323,9 @@ def _base_velocities(tree: Tree) -> list[str]:
 
 
 def _gap(machine: Machine, name: str, gap: float, blocks: ConstraintBlocks, guess: Array) -> tuple[str, str]:
-    kinds = {entry.name: entry.kind for entry in machine.constraints}
-    if kinds.get(name) == 'wheel':
-        rows = blocks.slices[name]
-        above = float(blocks.at(guess).residual[rows][-1])
-        side = 'above' if above > 0 else 'below'
-        return 'a wheel on the ground', f'one {abs(above):.4g} m {side} it; nearest the others allow: {gap:.4g} m'
-    if kinds.get(name, 'lock') in ('lock', 'coupling', 'prescribed', 'steering'):
-        return 'a joint position that the other constraints allow', f'one that misses them by {gap:.4g} rad or m'
-    return 'a loop that closes', f'ends that stay {gap:.4g} m (or rad) apart'
+    of_joint = ConstraintRecord(name=name)  # a joint of class locked or pseudo has no record
+    record = next((entry for entry in machine.constraints if entry.name == name), of_joint)
+    return record.miss(gap, float(blocks.at(guess).residual[blocks.slices[name]][-1]))
 
 
 def _problem(machine: Machine, name: str, expected: str, found: str) -> Problem:

@@ -15,12 +15,11 @@ import numpy as np
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.compile.tape import Tape
-from dyn_nodes.constraints import ConstraintBlocks, Coupling, Lock, Prescribed, RollingWheel
+from dyn_nodes.constraints import ConstraintBlocks, Prescribed, RollingWheel
 from dyn_nodes.constraints.rows import Rows
-from dyn_nodes.constraints.steering import HeadingSteering
 from dyn_nodes.elements.forces.joint import joint_motion
 from dyn_nodes.elements.wheel import XYZ, axis_names
-from dyn_nodes.model.constraint import MachineConstraint
+from dyn_nodes.model.constraint import LoopRecord
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import Frame
 from dyn_nodes.multibody.elements import ground_wrench
@@ -121,21 +120,21 @@ class ConstrainedOutputs:
         A joint without any of these has the effort that couplings and steering transmit to it.
         """
         blocks = self.blocks
-        driven = self._tau + self._efforts_of(Lock, Prescribed)
+        driven = self._tau + self._efforts_of('drive')
         for element in blocks.forces:
             if element.drives:
                 driven = driven + element.generalized_force(blocks.state, blocks.parameters)
-        transmitted = self._efforts_of(Coupling, HeadingSteering)
+        transmitted = self._efforts_of('transmitted')
         idle = self.machine.idle_joints
         for joint in self.machine.movable_joints:
             efforts = driven + transmitted if idle.get(joint.name) in ('passive', 'free') else driven
             self._add([f'{joint.name}/drive_effort'], efforts[blocks.tree.velocity_index(joint.name)])
 
-    def _efforts_of(self, *kinds: type) -> Expression:
-        """(nv,) efforts of the constraints of these kinds on the joints."""
+    def _efforts_of(self, kind: str) -> Expression:
+        """(nv,) efforts on the joints of the constraints with this `joint_effort`."""
         blocks, total = self.blocks, ca.SX(self.blocks.tree.nv, 1)
         for constraint in blocks.constraints:
-            if isinstance(constraint, kinds):
+            if getattr(constraint, 'joint_effort', '') == kind:
                 total = total + self._pulls[constraint.name][: blocks.tree.nv]
         return total
 
@@ -145,7 +144,7 @@ class ConstrainedOutputs:
         pull = self._pulls[name]
         return pull[start : start + 3], pull[start + 3 : start + 6]
 
-    def _reaction(self, entry: MachineConstraint) -> Expression:
+    def _reaction(self, entry: LoopRecord) -> Expression:
         """(6,) force and torque on the first link at the first end, in that end's axes."""
         state, of = self.blocks.state, self._ends(entry.name)
         pose = state.frame_pose(of[0])
@@ -154,7 +153,6 @@ class ConstrainedOutputs:
         arm = pose.p - state.poses[body].p
         at_end = moment - cross(arm, force)
         # a loop may have turned its frames to its axis: the end is that of the file
-        assert entry.first is not None
         R = ca.SX(entry.first.rotation)
         if entry.first.link in self.blocks.tree.frames:
             link = self.blocks.tree.frame(entry.first.link)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dyn_nodes.constraints import ConstraintBlocks, Lock
-from dyn_nodes.constraints.of_machine import constraint_on
 from dyn_nodes.constraints.rows import Constraint
 from dyn_nodes.elements.actuators import ActuatorForces, actuator_elements
 from dyn_nodes.elements.contacts import contact_elements
@@ -39,12 +38,12 @@ def machine_dynamics(machine: Machine, actuation: Actuation) -> ConstrainedDynam
 
 def machine_constraints(machine: Machine, tree: Tree) -> tuple[Constraint, ...]:
     """Return what `constraints` of the YAML say, as rows on a tree with these links and joints."""
-    return tuple(constraint_on(tree, entry) for entry in machine.constraints)
+    return tuple(entry.on(tree) for entry in machine.constraints)
 
 
 def _watched(machine: Machine) -> tuple[ForceElement, ...]:
     """Return what watches the tilt of a machine on wheels."""
     stands = machine.supports or machine.rigid_wheels
-    if any(wheel.first is not None and wheel.first.link == machine.base.link for wheel in machine.rigid_wheels):
+    if any(wheel.first.link == machine.base.link for wheel in machine.rigid_wheels):
         return ()  # a base that is a wheel turns over as it rolls
     return (Overturning(machine.base.link, machine.overturn_angle),) if stands else ()

@@ -31,4 +31,4 @@ def refuse_wheels_that_hold(machine: Machine, blocks: ConstraintBlocks, q: Array
 def _wheels(machine: Machine) -> list[str]:
     if machine.base.attachment != 'free':
         return []
-    return [own.name for own in machine.rigid_wheels if own.first is not None and own.first.link != machine.base.link]
+    return [own.name for own in machine.rigid_wheels if own.first.link != machine.base.link]

@@ -134,7 +134,6 @@ def _contacts(
         centers.append(poses[wheel.link][:3, :3] @ wheel.position + poses[wheel.link][:3, 3])
         grip.append(own if friction is None or own == 0.0 else friction)
     for entry in machine.rigid_wheels:
-        assert entry.first is not None
         link = poses[entry.first.link]
         names.append(entry.name)
         centers.append(link[:3, :3] @ entry.first.position + link[:3, 3])

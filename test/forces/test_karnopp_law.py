@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dyn_nodes.elements.forces.contact import wheel_contact
-from dyn_nodes.elements.forces.karnopp import karnopp
+from dyn_nodes.model.friction.karnopp import karnopp
 from dyn_nodes.model.machine import Karnopp, LuGre, Wheel
 
 LAW = Karnopp(static=0.9, kinetic=0.5, stiffness=1000.0, damping=50.0, stick_speed=0.01)

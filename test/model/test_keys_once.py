@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple
 import pytest
 
 from dyn_nodes.analysis.omni_keys import omni_keys
-from dyn_nodes.model.actuators import KINDS
+from dyn_nodes.model.actuators import actuator_kinds
 from dyn_nodes.model.config import read_config
 from dyn_nodes.model.machine import Base, MachineFile
 from dyn_nodes.model.problems import Report
@@ -24,6 +24,7 @@ from dyn_nodes.model.schema_reader import SchemaReader
 from dyn_nodes.model.yaml_source import read_yaml
 
 MODEL = Path(__file__).resolve().parents[2] / 'dyn_nodes' / 'model'
+CONSTRAINTS = MODEL.parent / 'constraints' / 'kinds'
 OMNI = [MODEL.parent / 'analysis' / name for name in ('omni_keys.py', 'omni_config.py')]
 """The YAML of platforms on omnidirectional wheels has the same records and reader."""
 DECLARING = {'Key', '_number'}
@@ -42,8 +43,8 @@ URDF = {
 OTHERS = {
     'config.py': {'wheel', 'wheels', 'actuators', 'pumps', 'terrain', 'constraints', 'loads', 'joints', 'type', 'base'}
     | {'link', 'friction', 'name', 'initial', 'defaults'},
-    'constraint_config.py': {'axis', 'ratio', 'times', 'values', 'inertia', 'profile', 'ground', 'friction'},
-    'wheel.py': {'model'},
+    'constraint_config.py': {'kind', 'times', 'values', 'inertia'},
+    '__init__.py': {'model'},
     'discovery.py': {'kind'},
 }
 """Keys that a module treats by name: named mappings with readers of their own, the root link, the places of messages,
@@ -90,6 +91,11 @@ def _named_by(node: ast.AST) -> Iterator[tuple[str, str]]:
         yield node.slice.value, 'lookup'
 
 
+def declaring() -> list[Path]:
+    """Return the modules with the records of the machine YAML."""
+    return [*MODEL.rglob('*.py'), *CONSTRAINTS.glob('*.py')]
+
+
 def all_keys() -> dict[str, set[str]]:
     """Return the name of every key, and the places of the mappings that have it."""
     found: dict[str, set[str]] = {}
@@ -100,15 +106,15 @@ def all_keys() -> dict[str, set[str]]:
 
 
 def test_a_key_is_named_nowhere_but_at_its_declaration():
-    found = [own for own in statements(MODEL.rglob('*.py'), set(all_keys())) if own.how != 'field']
+    found = [own for own in statements(declaring(), set(all_keys())) if own.how != 'field']
     other = [own for own in found if own.key not in OTHERS.get(own.module, set())]
     assert other == []
 
 
 def test_every_key_is_the_field_of_a_record_with_its_meaning():
-    kinds = set(KINDS)
+    kinds = set(actuator_kinds())
     written = kinds | {'defaults', 'wheel', 'valve', 'supply', 'type', 'model', 'class', 'joints', 'rod'}
-    fields = {own.key for own in statements(MODEL.rglob('*.py'), set(all_keys())) if own.how == 'field'}
+    fields = {own.key for own in statements(declaring(), set(all_keys())) if own.how == 'field'}
     assert set(all_keys()) - fields - written == set()
     assert all(key.meaning for section in sections() for key in section.keys)
 
@@ -143,7 +149,9 @@ class Buffer:
     spring: Annotated[Spring, table('that carries', Spring)]
     pad: Annotated[
         Spring | Rubber | None,
-        one_table_of('below it', Key('model', 'choice', 'which', default='steel'), {'steel': Spring, 'rubber': Rubber}),
+        one_table_of(
+            'below it', Key('model', 'choice', 'which', default='steel'), lambda: {'steel': Spring, 'rubber': Rubber}
+        ),
     ] = None
 
 

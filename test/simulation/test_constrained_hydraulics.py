@@ -12,8 +12,9 @@ from derivatives import differences
 
 from dyn_nodes.common.share import find_resource
 from dyn_nodes.constraints import assemble, constrained_dynamics
+from dyn_nodes.constraints.kinds.distance import DistanceConstraint
 from dyn_nodes.model import load_machine
-from dyn_nodes.model.constraint import End, JointClass, MachineConstraint
+from dyn_nodes.model.constraint import End, JointClass
 from dyn_nodes.model.machine import Base, Joint, Link
 from dyn_nodes.model.posture import initial_positions, link_poses
 from dyn_nodes.simulation import Inputs, Settings
@@ -58,7 +59,7 @@ def linkage():
         machine,
         actuators=tuple(actuator for actuator in machine.actuators if actuator.name != 'stick'),
         joint_classes=(JointClass('stick_joint', 'free'),),
-        constraints=(MachineConstraint('rod', 'distance', first, second, length=length),),
+        constraints=(DistanceConstraint(name='rod', first=first, second=second, length=length),),
     )
 
 

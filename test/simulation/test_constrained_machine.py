@@ -164,7 +164,7 @@ BROKEN = {
         "joints.rocket_joint: expected a movable joint of the URDF, found 'rocket_joint' (did you mean",
         10,
     ),
-    'unknown kind': ([('kind: hinge', 'kind: hing')], 'constraints.pin.kind: expected one of frame, point', 7),
+    'unknown kind': ([('kind: hinge', 'kind: hing')], 'constraints.pin.kind: expected one of coupling, distance', 7),
     'missing end': (
         [(', second: {link: rocker, position: [0.5, 0, 0]}', '')],
         'constraints.pin.second: expected a value, which kind hinge needs, found nothing',

@@ -18,10 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints import Constraint, ConstraintBlocks
 from dyn_nodes.constraints.independent import choose_independent
-from dyn_nodes.constraints.of_machine import constraint_on
 from dyn_nodes.constraints.row_coefficients import RowCoefficients, row_coefficients
 from dyn_nodes.control.hand.kinematics import HandError, HandKinematics, HandPose
-from dyn_nodes.model.constraint import WORLD, MachineConstraint
+from dyn_nodes.model.constraint import WORLD, ConstraintRecord
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import initial_positions
 from dyn_nodes.multibody.influence import Coefficients, TransferredModel, TreePosition, serial_model
@@ -231,13 +230,13 @@ def hand_of(machine: Machine, link: str, joints: Sequence[str] | None = None) ->
         HandError: an unknown link, joints that do not move it, loops that cannot be closed.
     """
     plain = HandKinematics.of(machine, link, None)
-    held = [entry for entry in machine.constraints if _holds(entry, machine)]
+    held = [entry for entry in machine.linkages if _holds(entry, machine)]
     driven = [joint.name for joint in machine.actuated_joints]
     if not held or set(plain.carrying) <= set(driven):
         return plain if joints is None else HandKinematics.of(machine, link, joints)
     tree = build_tree(replace(machine, base=replace(machine.base, attachment='fixed'), loads=()))
     try:
-        constraints = [constraint_on(tree, entry) for entry in held]
+        constraints = [entry.on(tree) for entry in held]
     except KeyError as error:
         raise HandError(f'machine {machine.name!r}: a constraint of the hand: {error.args[0]}') from None
     positions = initial_positions(machine)
@@ -248,9 +247,7 @@ def hand_of(machine: Machine, link: str, joints: Sequence[str] | None = None) ->
     return LoopHand(tree, link, constraints, start, driven, joints, lower, upper)
 
 
-def _holds(entry: MachineConstraint, machine: Machine) -> bool:
+def _holds(entry: ConstraintRecord, machine: Machine) -> bool:
     """Return whether a constraint joins parts of the machine, and does not move by itself."""
-    if entry.kind == 'wheel' or entry.profile is not None:
-        return False
-    grounded = any(end is not None and end.link == WORLD for end in (entry.first, entry.second))
-    return machine.base.attachment == 'fixed' or not grounded
+    grounded = any(end.link == WORLD for end in entry.ends)
+    return entry.motion is None and (machine.base.attachment == 'fixed' or not grounded)

@@ -22,7 +22,6 @@ import numpy as np
 
 from dyn_nodes.elements.forces.contact import ground_axes, kelvin_voigt
 from dyn_nodes.elements.forces.joint import along_joint, joint_motion
-from dyn_nodes.elements.forces.lugre import stribeck
 from dyn_nodes.elements.forces.terrain import ground_at
 from dyn_nodes.elements.wheel import (
     DAMPING_SCALE,
@@ -35,8 +34,8 @@ from dyn_nodes.elements.wheel import (
     axis_names,
 )
 from dyn_nodes.model.contacts.track import Track, forward
+from dyn_nodes.model.friction.lugre import LuGre, stribeck
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.model.wheel import LuGre
 from dyn_nodes.multibody import TreeState
 from dyn_nodes.multibody.elements import ContactElement, ElementState, GroundPoint, Surface, Symbols, Watch, symbolic
 from dyn_nodes.multibody.spatial import Expression, cross, dot

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dyn_nodes.elements.forces.contact import GroundAxes, WheelContact, ground_axes, kelvin_voigt, wheel_contact
-from dyn_nodes.elements.forces.karnopp import StickSlip, karnopp
-from dyn_nodes.elements.forces.lugre import Friction, lugre, stribeck
 from dyn_nodes.elements.forces.power import friction_power, suspension_dissipation, suspension_energy
 from dyn_nodes.elements.forces.rolling import rolling_contact, tyre_friction
+from dyn_nodes.model.friction.karnopp import karnopp
+from dyn_nodes.model.friction.lugre import lugre, stribeck
+from dyn_nodes.model.friction_law import Friction
 
 __all__ = [
     'Friction',
     'GroundAxes',
-    'StickSlip',
     'WheelContact',
     'friction_power',
     'ground_axes',

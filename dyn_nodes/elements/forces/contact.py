@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from dyn_nodes.elements.forces.karnopp import karnopp
-from dyn_nodes.elements.forces.lugre import lugre
 from dyn_nodes.elements.forces.vectors import cross, dot
-from dyn_nodes.model.machine import Karnopp, Wheel
+from dyn_nodes.model.friction_law import Friction
+from dyn_nodes.model.machine import Wheel
 
 Scalar = Any  # a Python float, a casadi DM or an SX expression
 Vector = Any  # anything that holds scalars and takes an index: list, array, DM or SX column
@@ -39,9 +38,9 @@ class WheelContact(NamedTuple):
         force: (3,) on the body, world frame, N.
         application_point: (3,) where the force acts, world frame, m: of the wheel's `friction_point`.
         slip: (2,) speed of the body-fixed point that is there, longitudinal and lateral, m/s.
-        bristle_rate: (2,) of the bristles (LuGre) or of the wheel against its foot (Karnopp), m/s.
+        bristle_rate: (2,) of the deflections of the friction law, m/s.
         ground_point: (3,) of the ground below the wheel, world frame, m.
-        stick: (2,) flags after this instant (Karnopp), 1 where the foot sticks.
+        stick: (2,) flags after this instant, 1 where the foot sticks.
         axes: of the contact.
 
     The vectors are casadi columns. `force` at `application_point` has the power
@@ -120,10 +119,9 @@ def wheel_contact(
         point: (3,) of the attachment, m.
         velocity: (3,) of the attachment, m/s.
         angular_velocity: (3,) of the body that carries the wheel, rad/s.
-        bristle: (2,) mean deflections, longitudinal and lateral, m (Karnopp: of the wheel against its foot); ignored
-            without friction.
+        bristle: (2,) deflections of the friction law, longitudinal and lateral, m; ignored without friction.
         plane_offset: distance of the plane from the world origin along its normal, m.
-        stick: (2,) flags of Karnopp friction, 1 or 0; ignored without it.
+        stick: (2,) flags of the friction law, 1 or 0; ignored without them.
 
     All vectors are in the world frame.
     """
@@ -142,7 +140,8 @@ def wheel_contact(
             slip[1] + height * dot(longitudinal, angular_velocity),
         )
         application_point = ground_point
-    along, across = (_friction(wheel, slip[k], bristle[k], push, stick[k]) for k in range(2))
+    none, law = Friction(0.0, 0.0), wheel.friction
+    along, across = (none if law is None else law.friction(slip[k], bristle[k], stick[k], push) for k in range(2))
     return WheelContact(
         height=height,
         height_rate=height_rate,
@@ -156,14 +155,3 @@ def wheel_contact(
         stick=ca.vertcat(along[2], across[2]),
         axes=axes,
     )
-
-
-def _friction(
-    wheel: Wheel, slip_speed: Scalar, bristle: Scalar, normal: Scalar, stick: Scalar
-) -> tuple[Scalar, Scalar, Scalar]:
-    """Return force on the body, rate of the deflection and flag in one direction, by the wheel's friction model."""
-    if wheel.friction is None:
-        return 0.0, 0.0, 1.0
-    if isinstance(wheel.friction, Karnopp):
-        return tuple(karnopp(wheel.friction, slip_speed, bristle, stick, normal))
-    return (*lugre(wheel.friction, slip_speed, bristle, normal), 1.0)

@@ -1,6 +1,6 @@
 """Dry friction of a joint: `friction` of a URDF joint's `dynamics`, N m or N.
 
-Karnopp's model of a body on a massless foot (`forces.karnopp`), with one coefficient for sticking and sliding, as a
+Karnopp's model of a body on a massless foot (`model.friction`), with one coefficient for sticking and sliding, as a
 URDF has one: the joint carries the foot behind a stiff spring and damper. Up to its greatest force F the foot stands:
 a joint that sticks holds its place like a spring and does not creep; beyond, the foot slides and the effort is F
 against the motion. The effort is a continuous function of the state: integrators of every kind go through it, and no
@@ -16,8 +16,9 @@ import casadi as ca
 import numpy as np
 
 from dyn_nodes.elements.forces.joint import along_joint, joint_motion
-from dyn_nodes.elements.forces.karnopp import StickSlip, karnopp
-from dyn_nodes.model.machine import Joint, Karnopp, Machine
+from dyn_nodes.model.friction.karnopp import Karnopp
+from dyn_nodes.model.friction_law import Friction
+from dyn_nodes.model.machine import Joint, Machine
 from dyn_nodes.model.posture import initial_positions, link_poses, moved_inertia
 from dyn_nodes.multibody import TreeState, build_tree, mass_matrix
 from dyn_nodes.multibody.elements import ElementState, ForceElement, Surface, Symbols, Watch
@@ -66,12 +67,12 @@ class JointFriction(ForceElement):
         """The greatest effort."""
         return {f'{self.joint}/friction': self.friction}
 
-    def _law(self, state: TreeState, symbols: Symbols) -> StickSlip:
+    def _law(self, state: TreeState, symbols: Symbols) -> Friction:
         # equal coefficients: the force is the same whether the foot is taken to stick or to slip
         law = Karnopp(static=1.0, kinetic=1.0, stiffness=self.stiffness, damping=self.damping)
         rate = joint_motion(state, self.joint).rate
         deflection = symbols[f'{self.joint}/friction_deflection']
-        return karnopp(law, rate, deflection, _SLIPS, symbols[f'{self.joint}/friction'])
+        return law.friction(rate, deflection, _SLIPS, symbols[f'{self.joint}/friction'])
 
     def generalized_force(self, state: TreeState, symbols: Symbols) -> Expression:
         """Return (width,) the friction along the joint, at most F."""

@@ -13,9 +13,9 @@ from typing import Any
 import casadi as ca
 
 from dyn_nodes.elements.forces.contact import GroundAxes, WheelContact, ground_axes, kelvin_voigt
-from dyn_nodes.elements.forces.lugre import stribeck
 from dyn_nodes.elements.forces.vectors import cross, dot
-from dyn_nodes.model.machine import LuGre, Wheel
+from dyn_nodes.model.friction.lugre import LuGre, stribeck
+from dyn_nodes.model.machine import Wheel
 
 Scalar = Any  # a Python float, a casadi DM or an SX expression
 Vector = Any  # anything that holds scalars and takes an index: list, array, DM or SX column

@@ -8,12 +8,12 @@ import numpy as np
 
 from dyn_nodes.model.bodies import Array, Joint, Link
 from dyn_nodes.model.contact import ContactRecord, Support
+from dyn_nodes.model.friction.lugre import LuGre
 from dyn_nodes.model.magnitudes.relation import Quantity, Relation, relation
 from dyn_nodes.model.places import Places
 from dyn_nodes.model.problems import Report, did_you_mean, number
 from dyn_nodes.model.schema import frozen_vector, table, text, vector
 from dyn_nodes.model.schema import number as quantity
-from dyn_nodes.model.wheel import LuGre
 
 LEAST_ROLLERS = 2
 MOST_ROLLERS = 40

@@ -11,7 +11,7 @@ import numpy as np
 from dyn_nodes.model.magnitudes.geometry import Geometry
 from dyn_nodes.model.magnitudes.limits import limits_of
 from dyn_nodes.model.magnitudes.relation import Quantity, Relation, relation
-from dyn_nodes.model.wheel import Karnopp, LuGre, Wheel
+from dyn_nodes.model.wheel import Wheel
 
 
 def contacts(geometry: Geometry, loads: Mapping[str, float]) -> Iterator[Relation]:
@@ -31,7 +31,6 @@ def contacts(geometry: Geometry, loads: Mapping[str, float]) -> Iterator[Relatio
         yield from _contact(f'contacts.{own.name}', own, loads.get(own.name, 0.0), geometry)
         yield from own.relations(geometry.extent)
     for entry in machine.rigid_wheels:
-        assert entry.first is not None
         radius = Quantity(f'constraints.{entry.name}.radius', entry.radius, 'm (radius)')
         yield from _radius(radius, entry.first.link, np.array(entry.axis), entry.first.position, geometry)
         yield from _coefficient(f'constraints.{entry.name}.friction', entry.friction or 0.0)
@@ -89,53 +88,7 @@ def _contact(key: str, own: Any, load: float, geometry: Geometry) -> Iterator[Re
         return
     yield from _coefficient(f'{key}.friction.static', friction.static)
     yield from _coefficient(f'{key}.friction.kinetic', friction.kinetic)
-    if isinstance(friction, LuGre):
-        yield from _bristles(f'{key}.friction', friction, free)
-    if isinstance(friction, Karnopp) and load > 0.0 and gravity > 0.0:
-        coefficient = Quantity(f'{key}.friction.static', friction.static, '')
-        spring = Quantity(f'{key}.friction.stiffness', friction.stiffness, 'N/m')
-        damper = Quantity(f'{key}.friction.damping', friction.damping, 'N s/m')
-        yield from relation(
-            'a deflection before it slides over its free length',
-            '',
-            1e-5,
-            2.0,
-            (coefficient, 1.0),
-            (spring, -1.0),
-            (free, -1.0),
-            factor=load,
-        )
-        yield from relation(
-            'a damping ratio with the load that it carries',
-            '',
-            2e-3,
-            10.0,
-            (damper, 1.0),
-            (spring, -0.5),
-            factor=0.5 / (load / gravity) ** 0.5,
-        )
-        speed = Quantity(f'{key}.friction.stick_speed', friction.stick_speed, 'm/s')
-        yield from relation('a speed below which it sticks', 'm/s', 1e-7, 0.2, (speed, 1.0))
-
-
-def _bristles(key: str, friction: LuGre, free: Quantity) -> Iterator[Relation]:
-    static = Quantity(f'{key}.static', friction.static, '')
-    bristle = Quantity(f'{key}.bristle_stiffness', friction.bristle_stiffness, '1/m')
-    damping = Quantity(f'{key}.bristle_damping', friction.bristle_damping, 's/m')
-    viscous = Quantity(f'{key}.viscous', friction.viscous, 's/m')
-    speed = Quantity(f'{key}.stribeck_speed', friction.stribeck_speed, 'm/s')
-    yield from relation(
-        'a deflection before it slides over its free length',
-        '',
-        1e-5,
-        2.0,
-        (static, 1.0),
-        (bristle, -1.0),
-        (free, -1.0),
-    )
-    yield from relation('a time in which a bristle comes to rest', 's', 1e-3, 2.0, (damping, 1.0), (bristle, -1.0))
-    yield from relation('a viscous friction at 1 m/s', '', 1e-5, 0.3, (viscous, 1.0))
-    yield from relation('a Stribeck speed', 'm/s', 1e-4, 20.0, (speed, 1.0))
+    yield from friction.relations(f'{key}.friction', free, load, gravity)
 
 
 def _coefficient(where: str, value: float) -> Iterator[Relation]:

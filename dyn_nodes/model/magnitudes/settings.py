@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from dyn_nodes.model.constraint import JointClass, Load, MachineConstraint
+from dyn_nodes.model.constraint import ConstraintRecord, JointClass, Load
 from dyn_nodes.model.magnitudes.geometry import Geometry
 from dyn_nodes.model.magnitudes.relation import Quantity, Relation, relation
 from dyn_nodes.model.posture import moved_inertia, moved_links
@@ -119,12 +119,7 @@ def _load(load: Load, geometry: Geometry) -> Iterator[Relation]:
     machine, key = geometry.machine, f'loads.{load.name}'
     mass = Quantity(f'{key}.mass', load.mass, 'kg')
     inertia = Quantity(f'{key}.inertia', float(np.linalg.eigvalsh(load.inertia)[-1]), 'kg m2')
-    ends = [
-        end
-        for own in machine.constraints
-        for end in (own.first, own.second)
-        if end is not None and end.link == load.name
-    ]
+    ends = [end for own in machine.constraints for end in own.ends if end.link == load.name]
     reach = max((float(np.linalg.norm(end.position - load.com)) for end in ends), default=0.0)
     if reach > 0.0:
         yield from relation(
@@ -145,15 +140,12 @@ def _load(load: Load, geometry: Geometry) -> Iterator[Relation]:
     )
 
 
-def _motion(own: MachineConstraint, geometry: Geometry) -> Iterator[Relation]:
-    profile, key = own.profile, f'constraints.{own.name}.profile'
-    slides = True
-    if own.kind == 'prescribed':
-        slides = geometry.machine.joint(own.joint).type == 'prismatic'
-    if profile is None:
-        profile, key = own.ground, f'constraints.{own.name}.ground'
-    if profile is None:
+def _motion(own: ConstraintRecord, geometry: Geometry) -> Iterator[Relation]:
+    if own.motion is None:
         return
+    name, profile = own.motion
+    key = f'constraints.{own.name}.{name}'
+    slides = not own.moved_joint or geometry.machine.joint(own.moved_joint).type == 'prismatic'
     unit, span = ('m', geometry.extent) if slides else ('rad', 2.0 * math.pi)
     frequency = Quantity(f'{key}.frequency', profile.frequency, 'Hz')
     amplitude = Quantity(f'{key}.amplitude', profile.amplitude, unit)

@@ -17,7 +17,7 @@ import numpy as np
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.common.errors import UserError
 from dyn_nodes.model.bodies import Joint
-from dyn_nodes.model.constraint import End, MachineConstraint
+from dyn_nodes.model.constraint import WORLD, End, LoopRecord
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import initial_positions, link_poses, moved_links
 from dyn_nodes.stability.equilibrium.balance import ANGULAR, DISTANCE, LINEAR
@@ -28,6 +28,8 @@ ON_AXIS = 1e-6
 """Distance, m, from the axis of a joint within which a support stays where it is when the joint turns."""
 SWIVEL = 0.02
 """Sine of the angle to the vertical below which an axis of a castor or a hook counts as vertical."""
+TURNS = (('ry', 2, 0), ('rx', 2, 1), ('rz', 1, 0))
+"""Directions of turns, and the axes of the first and the second end that are then normal to each other."""
 GIVING_WAY = ('passive', 'free', 'flexible')
 X, Y, Z = np.eye(3)
 
@@ -156,7 +158,7 @@ def base_joints(machine: Machine) -> tuple[tuple[str, bool, Array], ...]:
 
 def held_joints(machine: Machine) -> dict[str, str]:
     """Return the joints without a drive that a row of constraints holds or moves, by name, with the reason."""
-    held = {entry.joint: 'held by a constraint' for entry in machine.constraints if entry.kind in ('lock', 'steering')}
+    held = {entry.held_joint: 'held by a constraint' for entry in machine.constraints if entry.held_joint}
     return held | {name: kind for name, kind in machine.idle_joints.items() if kind not in GIVING_WAY}
 
 
@@ -205,14 +207,13 @@ def _check(machine: Machine) -> None:
         names = ', '.join(load.name for load in machine.loads)
         raise GearError(f'{name}: expected bodies on joints alone, found the loads {names}')
     for entry in machine.constraints:
-        ends = [end.link for end in (entry.first, entry.second) if end is not None]
-        if entry.kind == 'wheel' or 'world' in ends:
+        if entry in machine.rigid_wheels or any(end.link == WORLD for end in entry.ends):
             raise GearError(f'{name}: expected a machine that springs alone hold, found constraint {entry.name!r}')
 
 
 def neutral(machine: Machine, joint: Joint, poses: Mapping[str, Array]) -> str:
     """Return why a joint without a drive keeps its position in every equilibrium; '' where it does not."""
-    if any(joint.name in dict(entry.coefficients) for entry in machine.constraints):
+    if any(joint.name in entry.coupled_joints for entry in machine.constraints):
         return ''
     if any(entry.joint == joint.name and entry.kind == 'flexible' for entry in machine.joint_classes):
         return ''
@@ -220,7 +221,7 @@ def neutral(machine: Machine, joint: Joint, poses: Mapping[str, Array]) -> str:
         return ''
     moved = moved_links(machine, joint)
     axis, origin = poses[joint.child][:3, :3] @ joint.axis, poses[joint.child][:3, 3]
-    if any(end is not None and end.link in moved for own in machine.constraints for end in (own.first, own.second)):
+    if any(end.link in moved for own in machine.constraints for end in own.ends):
         return ''
     points = [
         poses[support.link][:3, :3] @ support.position + poses[support.link][:3, 3]
@@ -335,10 +336,10 @@ class _Builder:
         numbers = {joint.name: count + k for k, joint in enumerate(self.loose)}
         rows, values = [], []
         for entry in self.machine.constraints:
-            if entry.kind != 'coupling':
+            if entry.joint_sum is None:
                 continue
-            row, value = np.zeros(n), entry.offset
-            for name, factor in entry.coefficients:
+            row, value = np.zeros(n), entry.joint_sum.offset
+            for name, factor in entry.joint_sum.coefficients:
                 if name in numbers:
                     row[numbers[name]] += factor
                 else:
@@ -351,14 +352,13 @@ class _Builder:
     def _between(self, local: Mapping[str, Array]) -> Any:
         """Return the rows (r,) between two bodies."""
         rows = []
-        for entry in self.machine.constraints:
-            if entry.first is not None and entry.second is not None:
-                one, two = self._end(entry.first, local), self._end(entry.second, local)
-                if one[0] != two[0]:
-                    rows += [
-                        (kind, one[0], two[0], *vectors, entry.length or 1.0)
-                        for kind, *vectors in _rows_of(entry, one, two, self.machine.name)
-                    ]
+        for entry in self.machine.loops:
+            one, two = self._end(entry.first, local), self._end(entry.second, local)
+            if one[0] != two[0]:
+                rows += [
+                    (kind, one[0], two[0], *vectors, entry.rod or 1.0)
+                    for kind, *vectors in _rows_of(entry, one, two, self.machine.name)
+                ]
         between = np.zeros(len(rows), BETWEEN)
         for k, row in enumerate(rows):
             between[k] = row
@@ -374,36 +374,21 @@ Row = tuple[int, Array, Array, Array]
 
 
 def _rows_of(
-    entry: MachineConstraint, one: tuple[int, Array, Array], two: tuple[int, Array, Array], machine: str
+    entry: LoopRecord, one: tuple[int, Array, Array], two: tuple[int, Array, Array], machine: str
 ) -> list[Row]:
     """Return kind, places or directions in both bodies, and direction in the second, of the rows of a constraint."""
     (_, p, A), (_, r, B) = one, two
-    if entry.kind in ('hinge', 'slider', 'line', 'plane'):
-        turn = _axes_along(np.array(entry.axis))
-        A, B = A @ turn, B @ turn
-    a, b = A.T, B.T  # rows: axes of both ends
-
-    def linear(*axes: int) -> list[Row]:
-        return [(LINEAR, p, r, b[k]) for k in axes]
-
-    def angular(*pairs: tuple[int, int]) -> list[Row]:
-        return [(ANGULAR, a[i], b[j], b[0]) for i, j in pairs]
-
-    tilts, turns = ((2, 0), (2, 1)), ((2, 0), (2, 1), (1, 0))
-    rows: dict[str, list[Row]] = {
-        'point': linear(0, 1, 2),
-        'frame': linear(0, 1, 2) + angular(*turns),
-        'hinge': linear(0, 1, 2) + angular(*tilts),
-        'slider': linear(0, 1) + angular(*turns),
-        'line': linear(0, 1),
-        'plane': linear(2),
-        'distance': [(DISTANCE, p, r, b[0])],
-    }
-    if entry.kind not in rows or entry.profile is not None:
+    if (not entry.directions and not entry.rod) or entry.motion is not None:
         raise GearError(
             f'{machine}: expected constraints that the equilibrium knows, found {entry.name!r} ({entry.kind})'
         )
-    return rows[entry.kind]
+    if entry.along is not None:
+        turn = _axes_along(np.array(entry.along))
+        A, B = A @ turn, B @ turn
+    a, b = A.T, B.T  # rows: axes of both ends
+    rows: list[Row] = [(DISTANCE, p, r, b[0])] if entry.rod else []
+    rows += [(LINEAR, p, r, b[k]) for k, axis in enumerate('xyz') if axis in entry.directions]
+    return rows + [(ANGULAR, a[i], b[j], b[0]) for turn, i, j in TURNS if turn in entry.directions]
 
 
 def _axes_along(normal: Array) -> Array:

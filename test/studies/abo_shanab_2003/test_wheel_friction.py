@@ -134,7 +134,7 @@ def test_break_away_force_rises_with_the_rate(rate, share):
 
     def rates(v, z, t):
         found = lugre(friction, v, z, weight)
-        return (rate * t + float(found.force)) / 19_518.0, float(found.bristle_rate)
+        return (rate * t + float(found.force)) / 19_518.0, float(found.deflection_rate)
 
     while speed < 0.01:
         a, b = rates(speed, bristle, time)

@@ -1,0 +1,21 @@
+"""Revolute connection of two ends."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dyn_nodes.constraints.ends import end_frames
+from dyn_nodes.constraints.loops import Loop
+from dyn_nodes.model.constraint import AxisLoopRecord
+from dyn_nodes.multibody import Tree
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HingeConstraint(AxisLoopRecord):
+    """The first end turns about the axis of the second and does nothing else."""
+
+    kind: ClassVar[str] = 'hinge'
+    directions: ClassVar[tuple[str, ...]] = ('rx', 'ry', 'x', 'y', 'z')
+
+    def on(self, tree: Tree) -> Loop:
+        """Return the five rows on a tree."""
+        return Loop.hinge(self.name, *end_frames(tree, self), self.axis)
