@@ -189,30 +189,36 @@ class InstantQueue(Generic[Command]):
 
 
 class Meeting(Generic[Name]):
-    """Finds the instant at which all of several sources have arrived.
+    """Finds the instant of which all is here that several sources give, each in one or more messages.
 
     Args:
-        names: of the sources.
+        names: of the sources, one at least.
+        parts: of what each of them gives.
     """
 
-    def __init__(self, names: Iterable[Name]) -> None:
-        self._newest = dict.fromkeys(names, -1)
+    def __init__(self, names: Iterable[Name], parts: Iterable[str] = ('',)) -> None:
+        parts = tuple(parts)
+        self._newest = {name: dict.fromkeys(parts, -1) for name in names}
 
-    def clear(self) -> None:
-        """Forget all arrivals."""
-        self._newest = dict.fromkeys(self._newest, -1)
+    def arrive(self, name: Name, instant: int, part: str = '') -> None:
+        """Note that a part of what a source gives of an instant, ns, is here."""
+        self._newest[name][part] = instant
 
-    def arrive(self, name: Name, instant: int) -> None:
-        """Note that a source has given all of an instant, ns."""
-        self._newest[name] = instant
+    def of(self, name: Name) -> int:
+        """Return the newest instant of a source, ns, where all of its parts are of that one; else -1."""
+        return _common(self._newest[name].values())
 
     @property
     def instant(self) -> int:
-        """Return the instant, ns, that is the newest of every source; -1: there is none."""
-        instants = set(self._newest.values())
-        return instants.pop() if len(instants) == 1 else -1
+        """Return the instant, ns, that is the newest of every part of every source; -1: there is none."""
+        return _common(self.of(name) for name in self._newest)
 
     def late(self, least: int = 0) -> list[Name]:
-        """Return the sources that have not arrived where the first one is, nor at `least`, ns."""
-        newest = max(least, *self._newest.values())
-        return [name for name, instant in self._newest.items() if instant < newest]
+        """Return the sources that have not given all of the newest instant, or of `least`, ns, where that is newer."""
+        newest = max(least, *(max(parts.values()) for parts in self._newest.values()))
+        return [name for name in self._newest if self.of(name) < newest]
+
+
+def _common(instants: Iterable[int]) -> int:
+    different = set(instants)
+    return different.pop() if len(different) == 1 else -1
