@@ -23,7 +23,6 @@ class CommandedNode(Protocol):
     values: dict[str, Any]
     lockstep: bool
     awaits_commands: bool
-    source_lost: bool
     waiting: tuple[int, Any, Any] | None
     fault: str
     stamp: int | None
@@ -36,6 +35,11 @@ class CommandedNode(Protocol):
     valve_names: list[str]
     state_refusals: Refusals
     command_refusals: Refusals
+
+    @property
+    def source_lost(self) -> bool:
+        """Return whether the source of valve_commands has been given up."""
+        raise NotImplementedError
 
     @property
     def source_patience(self) -> float:

@@ -29,6 +29,7 @@ from dyn_nodes.nodes.exchange import (
     valve_order,
 )
 from dyn_nodes.nodes.follower import FollowerNode
+from dyn_nodes.nodes.instants import InstantQueue, Match
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import checked_payload, machine_of
 from dyn_nodes.nodes.parameters import Declared, ParameterError, declare
@@ -58,8 +59,8 @@ class ActuatorNode(FollowerNode):
         voltages_received: good valve_commands.
         stamp: of the newest joint states, ns; None before the first.
         awaits_commands: lockstep: every command period has its own valve_commands, which are waited for.
-        source_lost: the source of valve_commands has been given up (realtime); the commands are 0 V.
-        waiting: lockstep: joint states that wait for their valve_commands, (stamp, positions, velocities).
+        instants: lockstep: which valve_commands belong to which joint states.
+        waiting: lockstep: joint states that have no answer yet, (stamp, positions, velocities).
         fault: why no efforts are given, or ''.
         health: its statuses.
         state_refusals, command_refusals: what was refused.
@@ -147,12 +148,8 @@ class ActuatorNode(FollowerNode):
         self.fault = ''
         self.heard = self.commanded = time.monotonic()
         self._message: Any = None
-        self._volts, self._commands = np.zeros(count), np.zeros(count)
-        self.source_lost = False
-        self._stamped: dict[int, Any] = {}  # commands by the instant that they answer, which has not taken them yet
-        self._fresh = False  # a command without an instant has come that none has taken yet
-        self._stale = 0  # of these still to come that are meant for instants before time went back
-        self._commanded_stamp: int | None = None  # the last instant that took one
+        self._volts, self._newest = np.zeros(count), np.zeros(count)
+        self.instants: InstantQueue[Any] = InstantQueue(self._command_due.lasts)
 
     def _create_topics(self) -> None:
         data, command = data_qos(not self.paced), command_qos(self.lockstep)
@@ -173,7 +170,7 @@ class ActuatorNode(FollowerNode):
 
     def check_timeouts(self) -> None:
         """Report messages that are missing. In lockstep this is the only thing that the wall clock may cause."""
-        if self.paced and self.waiting is not None and time.monotonic() - self.heard > self.source_patience:
+        if self.paced and self._lacks_command and time.monotonic() - self.heard > self.source_patience:
             self._give_up_source()
             self._answer()
         if not self.lockstep or self.health.silence_changed():
@@ -184,12 +181,19 @@ class ActuatorNode(FollowerNode):
         """Wall time without the valve_commands of an instant after which the commands go to 0 V (realtime), s."""
         return max(float(self.values['command_timeout']), SOURCE_PATIENCE)
 
+    @property
+    def source_lost(self) -> bool:
+        """The source of valve_commands has been given up (realtime); the commands are 0 V."""
+        return self.instants.lost
+
+    @property
+    def _lacks_command(self) -> bool:
+        """The newest joint states wait for their valve_commands alone."""
+        return self.instants.waits and not self.fault
+
     def _give_up_source(self) -> None:
-        if not self.source_lost:
-            stamp = (self.stamp or 0) / NANO
-            self.get_logger().error(f'no valve_commands for t = {stamp:.3f} s: {self.neutral}')
-        self.source_lost = True
-        self._commands = np.zeros_like(self._commands)
+        self.get_logger().error(f'no valve_commands for t = {self.time:.3f} s: {self.neutral}')
+        self.instants.give_up()
 
     # -- joint states ------------------------------------------------------------------------------------------------
 
@@ -204,7 +208,7 @@ class ActuatorNode(FollowerNode):
                 self._repeat()
                 return
             surroundings = self._surroundings_of(msg, positions)
-            if self.waiting is not None and stamp > self.waiting[0] and self.awaits_commands:
+            if self._lacks_command and stamp > (self.stamp or 0):
                 self._give_up_source()  # the dynamics has gone on without this answer
                 self._answer()
             interval = self._interval(stamp, msg, positions)
@@ -214,13 +218,12 @@ class ActuatorNode(FollowerNode):
         self.stamp, self._message = stamp, msg
         self.heard = time.monotonic()
         self.received += 1
-        if interval is None:
-            return
         if self.lockstep:
             self._surroundings = surroundings
             self.waiting = stamp, positions, velocities
+            self.instants.begin(stamp, self.awaits_commands and self._command_due.at(stamp))
             self._answer()
-        else:
+        elif interval is not None:
             self._follow(stamp, interval, positions, velocities)
 
     def _surroundings_of(self, msg: Any, positions: Any) -> tuple[Any, Any]:
@@ -243,9 +246,6 @@ class ActuatorNode(FollowerNode):
         started = self._start(msg, positions)
         self.restarts += 1
         if gap < 0.0:
-            self._stale = int(self._awaits_command())
-            self._stamped = {own: volts for own, volts in self._stamped.items() if own <= stamp}
-            self._commanded_stamp = None
             self.get_logger().info(f'time went back by {-gap:.3f} s: {self.content} starts again')
         else:
             period = f' (exchange_period: {self.exchange.period:g} s)' if self.lockstep else ''
@@ -281,32 +281,30 @@ class ActuatorNode(FollowerNode):
         if self.waiting is None and self.answered:
             self.commands_out.publish(self._reply)
 
-    def _awaits_command(self) -> bool:
-        """Return whether the instant that waits for its answer has not got its valve_commands yet."""
-        if self.waiting is None or not self.awaits_commands or self.source_lost:
-            return False
-        return self.waiting[0] != self._commanded_stamp and self._command_due.at(self.waiting[0])
-
-    def _take_commands(self, stamp: int) -> bool:
-        """Set the volts of an instant; False where it has to wait for them."""
-        if self._awaits_command():
-            volts = self._stamped.pop(stamp, None)
-            if volts is None:
-                if not self._fresh:
-                    return False
-                volts, self._fresh = self._commands, False
-            self._volts, self._commanded_stamp = volts, stamp
-        elif self.source_lost or not self.awaits_commands:
-            silent = self.source_lost or self.health.commands_silent()
-            self._volts = np.zeros_like(self._commands) if silent else self._commands
+    def _set_volts(self) -> bool:
+        """Set the volts of the newest joint states; False where they have to wait for them."""
+        if not self.awaits_commands:
+            self._volts = self._newest_volts()
+        elif self.source_lost:
+            self._volts = np.zeros_like(self._volts)
+            self.instants.pass_by()
+        elif self.instants.waits:
+            taken = self.instants.take()
+            if taken is None:
+                return False
+            self._volts = taken[1]
         return True
+
+    def _newest_volts(self) -> Any:
+        """Return the volts of a person: those that came last, 0 V where they are silent."""
+        return np.zeros_like(self._newest) if self.health.commands_silent() else self._newest
 
     def _answer(self) -> None:
         """Lockstep: give the efforts of this exchange, once its valve_commands are here."""
         if self.waiting is None or self.fault:
             return
         stamp, positions, velocities = self.waiting
-        if not self._take_commands(stamp):
+        if not self._set_volts():
             return
         try:
             efforts = self.exchange.predict(positions, velocities, self._volts, *self._surroundings)
@@ -322,9 +320,8 @@ class ActuatorNode(FollowerNode):
 
     def _follow(self, stamp: int, interval: float, positions: Any, velocities: Any) -> None:
         """Realtime: bring the actuators to this instant and give the efforts for the time until the next."""
-        volts = np.zeros_like(self._commands) if self.health.commands_silent() else self._commands
         try:
-            efforts = self.exchange.follow(interval, positions, velocities, volts)
+            efforts = self.exchange.follow(interval, positions, velocities, self._newest_volts())
         except DivergedError as error:
             self._fail(str(error))
             return
@@ -361,44 +358,18 @@ class ActuatorNode(FollowerNode):
         except commands.RefusedError as refused:
             self._refuse(self.command_refusals, refused)
             return
-        if stamp is None and self._stale:  # meant for an instant before time went back
-            self._stale -= 1
-            return
         volts = np.zeros(len(self.exchange.system.names))
         volts[self.order] = values
-        self.commanded = time.monotonic()
+        if self.awaits_commands:
+            match = self.instants.offer(stamp, volts)
+            if match is Match.STALE:
+                return
+            if match is Match.RUNNING:
+                self._volts = volts
+        self._newest, self.commanded = volts, time.monotonic()
         self.voltages_received += 1
-        if stamp is None:
-            self._take_unstamped(volts)
-        else:
-            self._take_stamped(stamp, volts)
-
-    def _take_unstamped(self, volts: Any) -> None:
-        """Take a command (m,), V, of whatever instant is next."""
-        self._commands = volts
-        if self.source_lost:  # it is back; this command is of an instant that has its answer already
-            self.source_lost, self._volts = False, volts
-            return
-        self._fresh = True
         if self.awaits_commands:
             self._answer()
-
-    def _take_stamped(self, stamp: int, volts: Any) -> None:
-        """Keep a command (m,), V, for its own instant, ns.
-
-        One of an instant that was answered without it holds for the rest of its period. It is for no instant that
-        follows, unless time goes back to its own: a source sends its commands in order, so later ones are dropped.
-        """
-        present, due = self.stamp or 0, self._command_due
-        is_present = 0 <= present - stamp < (due.ticks - 0.5) * due.exchange
-        if is_present and self.waiting is None and stamp != self._commanded_stamp:
-            self._volts = volts
-        self.source_lost, self._stale = False, 0
-        self._stamped = {own: kept for own, kept in self._stamped.items() if present <= own < stamp}
-        self._stamped[stamp] = volts
-        if len(self._stamped) > commands.MOST_WAITING:
-            del self._stamped[min(self._stamped)]
-        self._answer()
 
     def _set_payload(self, mass: float) -> None:
         if self.mobility is not None:

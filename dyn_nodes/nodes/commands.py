@@ -14,8 +14,6 @@ from dyn_nodes.common.errors import UserError
 from dyn_nodes.nodes.diagnostics import one_line
 from dyn_nodes.nodes.stamps import NANO
 
-MOST_WAITING = 1000
-"""Commands kept that came before the joint states that they belong to: a partner in step does not send so many."""
 NEUTRAL = 1e-9
 """Volts within which a valve is at neutral."""
 

@@ -33,6 +33,7 @@ from dyn_nodes.nodes.events import EventPublisher
 from dyn_nodes.nodes.exchange import Every, command_qos, data_qos, is_lockstep, states_qos
 from dyn_nodes.nodes.grasp_exchange import GraspExchange
 from dyn_nodes.nodes.imu_report import ImuReport
+from dyn_nodes.nodes.instants import Match
 from dyn_nodes.nodes.joint_targets import JointTargets
 from dyn_nodes.nodes.linear_service import LinearizeService
 from dyn_nodes.nodes.machines import checked_payload, joint_positions, machine_of, moving, robot_of_team
@@ -415,16 +416,18 @@ class DynamicsNode(OverridableNode):
 
     def _answers_now(self, msg: Any) -> bool:
         """Return whether a command belongs to the present instant. Raises RefusedError: it belongs to none."""
-        stamp, now = nanoseconds_of_stamp(msg.header.stamp), nanoseconds_of(self.plant.time)
-        if stamp == now:
+        stamp = nanoseconds_of_stamp(msg.header.stamp)
+        match = self.pacer.instants.match(stamp)
+        if match is Match.NOW:
             return True
         if stamp == 0 and self._first_repeated:  # answered more than once, like any instant that was repeated
             commands.joint_values(msg, self.plant.joints, self._limits, passive=self._passive)
             self._first_repeated -= 1
             return False
-        if self.paced and not 0 < stamp < now:
+        if self.paced and (match is Match.AHEAD or stamp == 0):
             commands.joint_values(msg, self.plant.joints, self._limits, passive=self._passive)
-            text = f'joint_command: expected the stamp of joint_states, {now / NANO:.6f} s, found {stamp / NANO:.6f} s'
+            now = nanoseconds_of(self.plant.time) / NANO
+            text = f'joint_command: expected the stamp of joint_states, {now:.6f} s, found {stamp / NANO:.6f} s'
             raise commands.RefusedError('stamp', f'{text} (other software: set partner to external)')
         if self.paced:
             self.pacer.earlier_command()
@@ -448,12 +451,10 @@ class DynamicsNode(OverridableNode):
         Raises RefusedError where they answer an instant that asks for none.
         """
         self._command_due.check_answered('valve_commands', stamp)
-        now = nanoseconds_of(self.plant.time)
-        if stamp is None or stamp == now:
-            return True
-        if self.paced and stamp < now:
+        match = Match.NOW if stamp is None else self.pacer.instants.match(stamp)
+        if self.paced and match is Match.LATE:
             self.pacer.earlier_command()
-        return False  # of a partner that was given up, or of a time before a reset
+        return match is Match.NOW  # else of a partner that was given up, or of a time before a reset
 
     def _on_payload(self, msg: Any) -> None:
         try:

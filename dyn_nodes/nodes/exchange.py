@@ -93,6 +93,9 @@ class Every:
         exchange_period: s.
         exact: the period must be a whole number of exchanges (lockstep).
 
+    Attributes:
+        lasts: time in which a command of the period holds, ns, half an exchange less as stamps are rounded.
+
     Raises:
         ParameterError: it is not.
     """
@@ -108,6 +111,7 @@ class Every:
                 f'parameter {name!r}: in lockstep expected a multiple of the exchange period of {exchange_period:g} s, '
                 f'found {period:g} s'
             )
+        self.lasts = self.ticks * self.exchange - self.exchange // 2
         self._last: int | None = None
 
     def at(self, nanoseconds: int) -> bool:

@@ -29,6 +29,7 @@ from dyn_nodes.nodes.grasp_messages import (
     read_state,
     write_wrench,
 )
+from dyn_nodes.nodes.instants import Meeting
 from dyn_nodes.nodes.object_reports import ObjectReports
 from dyn_nodes.nodes.object_shapes import shape_of
 from dyn_nodes.nodes.overridable import OverridableNode
@@ -49,6 +50,8 @@ PARAMETERS = node_parameters('object_node')
 
 DYNAMICS = 'dynamics_node'
 """Name of the node of each robot, in the namespace of its name."""
+MOTION, MOBILITY = 'motion', 'mobility'
+"""What a hand gives of an instant."""
 
 
 class GraspInput:
@@ -57,24 +60,17 @@ class GraspInput:
     Attributes:
         grasp: of the team.
         size: of its wrenches: 3 of a ball, 6 of a fixed grasp.
-        moved: time, ns, of the motion `state`.
-        answering: time, ns, of the mobility.
+        state, mobility: newest motion and mobility.
     """
 
     def __init__(self, grasp: TeamGrasp) -> None:
         self.grasp, self.size = grasp, 6 if grasp.kind == 'fixed' else 3
-        self.moved = self.answering = -1
         self.state = HandState(np.zeros(3), np.eye(3), np.zeros(3), np.zeros(3))
         self.mobility = HandMobility(np.zeros((self.size, self.size)), np.zeros(self.size))
 
     @property
-    def instant(self) -> int:
-        """Time, ns, at which all is known; -1: none."""
-        return self.moved if self.moved == self.answering else -1
-
-    @property
     def hand(self) -> HeldHand:
-        """The hand at that time."""
+        """The hand at their time."""
         now = self.state
         return HeldHand(now.position, now.velocity, *self.mobility, now.rotation, now.angular_velocity)
 
@@ -99,6 +95,7 @@ class ObjectNode(OverridableNode):
         self.period = nanoseconds_of(self.values['exchange_period'])
         self.refusals = commands.Refusals()
         self.hands = {name: GraspInput(grasp) for name, grasp in self.team.grasps.items()}
+        self.meeting = Meeting(self.hands, (MOTION, MOBILITY))
         self.objects = {name: _held_object(self.team, name) for name in self.team.objects}
         self.instant = -1
         self.stopped = ''
@@ -137,16 +134,17 @@ class ObjectNode(OverridableNode):
         except commands.RefusedError as refused:
             self._refuse(refused)
             return
-        own.moved = nanoseconds_of_stamp(msg.header.stamp)
+        self.meeting.arrive(own.grasp.name, nanoseconds_of_stamp(msg.header.stamp), MOTION)
         self._answer_if_all_are_here()
 
     def _on_mobility(self, own: GraspInput, msg: Any) -> None:
         try:
             topic = f'{own.grasp.robot}/grasp_mobility/{own.grasp.hand}'
-            own.answering, own.mobility = read_mobility(topic, msg, own.size)
+            instant, own.mobility = read_mobility(topic, msg, own.size)
         except commands.RefusedError as refused:
             self._refuse(refused)
             return
+        self.meeting.arrive(own.grasp.name, instant, MOBILITY)
         self._answer_if_all_are_here()
 
     def _refuse(self, refused: commands.RefusedError) -> None:
@@ -154,10 +152,9 @@ class ObjectNode(OverridableNode):
         self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
 
     def _answer_if_all_are_here(self) -> None:
-        instants = {own.instant for own in self.hands.values()}
-        if self.stopped or self._over_at is not None or len(instants) != 1 or -1 in instants:
+        now = self.meeting.instant
+        if self.stopped or self._over_at is not None or now == -1:
             return
-        (now,) = instants
         if now == self.instant:
             self._publish_wrenches()  # of an instant that was repeated
             return
@@ -254,9 +251,7 @@ class ObjectNode(OverridableNode):
             self._stop(f'no motion of {", ".join(gone or late)} since {waited:.2f} s')
 
     def _late(self) -> list[str]:
-        newest = max(max(own.moved, own.answering) for own in self.hands.values())
-        late = (own.grasp.robot for own in self.hands.values() if own.instant < max(newest, self.instant + 1))
-        return list(dict.fromkeys(late))
+        return list(dict.fromkeys(self.hands[name].grasp.robot for name in self.meeting.late(self.instant + 1)))
 
     def _is_there(self, robot: str) -> bool:
         topics = (f'{robot}/grasp_states/{grasp.hand}' for grasp in self.team.grasps_of(robot))

@@ -9,10 +9,12 @@ import numpy as np
 
 from dyn_nodes.middleware import Clock, ClockType
 from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE, WATCH_PERIOD
+from dyn_nodes.nodes.instants import InstantQueue
 from dyn_nodes.nodes.joint_targets import JointTargets
 from dyn_nodes.nodes.readiness import Readiness
 from dyn_nodes.nodes.running import RunOver
 from dyn_nodes.nodes.schedule import RealTimeFactor, WallSchedule
+from dyn_nodes.nodes.stamps import nanoseconds_of
 from dyn_nodes.simulation.plant import Plant
 
 FLUSH_TIME = 0.5
@@ -125,7 +127,8 @@ class Pacer:
         self._finished_at: float | None = None
         is_composed = getattr(getattr(node, 'context', None), 'local', None) is not None
         self._flush_time = COMPOSED_FLUSH_TIME if is_composed else FLUSH_TIME
-        self._answered = self._is_going = False
+        self._is_going = False
+        self._instants: InstantQueue[None] = InstantQueue()
         self._partners: frozenset[bytes] = frozenset()
         self._partners_at, self._commands_then = -np.inf, -1
         self._steady = Clock(clock_type=ClockType.STEADY_TIME)
@@ -141,11 +144,18 @@ class Pacer:
         if self.paced and not self.readiness.awaits:
             self.start_clock()
 
+    @property
+    def instants(self) -> InstantQueue[None]:
+        """Whether the present instant waits, and which commands are its own. A monolithic machine needs few."""
+        asks = self.waits and not (self.node.monolithic and not self.node.due('command_period'))
+        self._instants.begin(nanoseconds_of(self.now()), asks)
+        return self._instants
+
     def commanded(self) -> None:
         """Go on: the command of the present instant is here."""
         self._since = time.monotonic()
         self.silent = False
-        self._answered = True
+        self.instants.answer()
         self.advance_due()
 
     def note_command(self) -> None:
@@ -156,6 +166,7 @@ class Pacer:
         """Wait again for a partner that was given up: a command of an earlier instant has come from it."""
         self._since = time.monotonic()
         self.silent = False
+        self.instants.regain()
 
     def now(self) -> float:
         """Return simulated time, s."""
@@ -195,7 +206,8 @@ class Pacer:
     def restart(self) -> None:
         """Time starts again at 0."""
         self._finished_at = self._command_at = None
-        self._answered = self.uncommanded = False
+        self.uncommanded = False
+        self._instants.restart()
         if self.started:
             self.start_clock()
 
@@ -229,13 +241,10 @@ class Pacer:
         return not self.paced or self.schedule.is_due(self.now() + self.node.values['exchange_period'])
 
     def has_command(self) -> bool:
-        """Return whether the present instant needs no (further) command; a monolithic one needs few."""
-        if self._answered or not self.waits or (self.silent and self.paced):
-            return True
-        return self.node.monolithic and not self.node.due('command_period')
+        """Return whether the present instant needs no (further) command."""
+        return not self.instants.waits
 
     def _advance(self) -> bool:
-        self._answered = False
         if self.paced:
             self.schedule.begin(self.now() + self.node.values['exchange_period'])
         if not self.node.advance():
@@ -272,6 +281,8 @@ class Pacer:
         if waited > self.patience and not self.silent:
             self.silent = True
             self._report_silence(waited)
+            if self.paced:
+                self.instants.give_up()
             if self.paced or not self.waits:
                 self.node.hold()
         if self.silent and self.waits and not self.paced:

@@ -22,13 +22,14 @@ from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
 from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE, data_qos
 from dyn_nodes.nodes.follower import FollowerNode
 from dyn_nodes.nodes.hand_messages import check_frame, pose_of
+from dyn_nodes.nodes.instants import Meeting
 from dyn_nodes.nodes.pacing import FLUSH_TIME
 from dyn_nodes.nodes.parameters import ParameterError, declare, group, node_parameters
 from dyn_nodes.nodes.running import RunOver, run_node
 from dyn_nodes.nodes.stamps import NANO
 from dyn_nodes.nodes.team_carrying import Carrying
 from dyn_nodes.nodes.team_health import TeamHealth
-from dyn_nodes.nodes.team_links import RobotLink
+from dyn_nodes.nodes.team_links import HAND, JOINTS, RobotLink
 from dyn_nodes.nodes.team_reports import TeamReports
 from dyn_nodes.teams import load_team
 from dyn_nodes.teams.carry_limits import Reserve
@@ -103,6 +104,7 @@ class TeamControllerNode(FollowerNode):
 
     def _create_topics(self) -> None:
         machines = self.team.robots
+        self.meeting = Meeting([holder.name for holder in self.carrying.carriage.holders], (JOINTS, HAND))
         self.links = [
             RobotLink(self, own, machines[own.name].machine, self._on_states) for own in self.carrying.carriage.holders
         ]
@@ -130,9 +132,8 @@ class TeamControllerNode(FollowerNode):
         if link.instant >= 0 and link.instant == link.answered == self.stamp:
             link.repeat()  # of an instant that came again
             return
-        instants = {own.instant for own in self.links}
-        if len(instants) == 1 and -1 not in instants and instants != {self.stamp}:
-            self._answer(instants.pop())
+        if self.meeting.instant not in (-1, self.stamp):
+            self._answer(self.meeting.instant)
 
     def _answer(self, now: int) -> None:
         before, self.stamp = self.stamp, now
@@ -232,8 +233,8 @@ class TeamControllerNode(FollowerNode):
 
     def late(self) -> list[RobotLink]:
         """Return the robots whose states of the newest instant are not here."""
-        newest = max(max(link.moved, link.placed) for link in self.links)
-        return [link for link in self.links if link.instant < newest or newest < 0]
+        late = self.meeting.late()
+        return [link for link in self.links if link.name in late]
 
     def _end(self, why: str) -> None:
         """Give no commands any longer: every robot holds its joints after its own timeout."""

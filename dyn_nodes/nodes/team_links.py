@@ -20,6 +20,8 @@ from dyn_nodes.teams.holding import Holder
 
 JointState = message('sensor_msgs/msg/JointState')
 Odometry = message('nav_msgs/msg/Odometry')
+JOINTS, HAND = 'joints', 'hand'
+"""What a robot gives of an instant."""
 
 
 class RobotLink:
@@ -28,20 +30,19 @@ class RobotLink:
     `joint_states` gives its joints, `grasp_states/<hand>` the pose of its hand, and both together that of its base.
 
     Args:
-        node: the node.
+        node: the node; in its `meeting` the robot arrives.
         holder: the robot.
         machine: of the robot.
         arrived: called with this link when something new has come.
 
     Attributes:
-        moved, placed: time of the newest joint states and of the newest pose of the hand, ns; -1: none.
         answered: time of the last efforts, ns; -1: none.
     """
 
     def __init__(self, node: Any, holder: Holder, machine: Machine, arrived: Callable[[RobotLink], None]) -> None:
         self.node, self.holder, self.arrived = node, holder, arrived
         self.name = holder.name
-        self.moved = self.placed = self.answered = -1
+        self.answered = -1
         self._reader = JointStateReader(holder.joints, Bounds.of(machine, holder.joints))
         self._positions = self._rates = np.zeros(len(holder.joints))
         self.hand, self._rotation = np.zeros(3), np.eye(3)
@@ -58,7 +59,7 @@ class RobotLink:
     @property
     def instant(self) -> int:
         """Time, ns, at which all is known; -1: none."""
-        return self.moved if self.moved == self.placed else -1
+        return int(self.node.meeting.of(self.name))
 
     @property
     def is_there(self) -> bool:
@@ -95,7 +96,7 @@ class RobotLink:
         except RefusedError as refused:
             self.node.refuse(RefusedError(refused.kind, f'{self.name}: {refused}'))
             return
-        self.moved = nanoseconds_of_stamp(msg.header.stamp)
+        self.node.meeting.arrive(self.name, nanoseconds_of_stamp(msg.header.stamp), JOINTS)
         self.arrived(self)
 
     def _on_hand(self, msg: Any) -> None:
@@ -105,5 +106,5 @@ class RobotLink:
             self.node.refuse(refused)
             return
         self.hand, self._rotation = pose.position, pose.rotation
-        self.placed = nanoseconds_of_stamp(msg.header.stamp)
+        self.node.meeting.arrive(self.name, nanoseconds_of_stamp(msg.header.stamp), HAND)
         self.arrived(self)

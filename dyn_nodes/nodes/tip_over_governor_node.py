@@ -30,6 +30,7 @@ from dyn_nodes.nodes.exchange import (
     states_qos,
 )
 from dyn_nodes.nodes.governed_commands import CHANNELS, EffortCommands, refuse_closed_loops
+from dyn_nodes.nodes.instants import InstantQueue, Step
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.neighbours import MEASUREMENTS
 from dyn_nodes.nodes.overridable import OverridableNode
@@ -71,7 +72,7 @@ class TipOverGovernorNode(OverridableNode):
         refusals: of commands.
         limits: (l,) of the outputs, V; N m or N of efforts.
         decided_at: time of the last decision, s; None before the first.
-        waiting: commands and their stamps, ns, that came before the joint states of their instant.
+        instants: lockstep: which commands belong to which joint states.
     """
 
     is_sole = watches_ages = True
@@ -111,9 +112,7 @@ class TipOverGovernorNode(OverridableNode):
         self._led = 0.0
         self._given: float | None = None
         self._wanted: np.ndarray | None = None
-        self._due_states = self._paired = 0
-        self.waiting: list[tuple[np.ndarray, int | None]] = []
-        self._due_stamp: int | None = None
+        self.instants: InstantQueue[np.ndarray] = InstantQueue(in_order=True)
         self.sensing.warm_up(self._warm_up)
         self._create_topics()
         sources = {
@@ -149,15 +148,12 @@ class TipOverGovernorNode(OverridableNode):
         if not self.lockstep:
             self._decide_again()
             return
-        if not self._command_due.at(stamp) or stamp == self._due_stamp:
+        if not self._command_due.at(stamp):
             return
-        if self._due_stamp is not None and stamp < self._due_stamp:
+        if self.instants.begin(stamp) is Step.BACK:
             self.governor.reset()
             self.decided_at = None
-            self._forget_after(stamp)
-        self._due_stamp = stamp
-        self._due_states += 1
-        self._answer_waiting()
+        self._answer_commands()
 
     def _decide_again(self) -> None:
         """Decide on the levers as they were, until they are silent.
@@ -172,21 +168,11 @@ class TipOverGovernorNode(OverridableNode):
         if silent or self._led or self.decided_at is None or not 0.0 <= now - self.decided_at < AGAIN:
             self._answer(self._wanted, now)
 
-    def _answer_waiting(self) -> None:
-        """Lockstep: a command belongs to the instant that it is stamped with; else the k-th to the k-th instant."""
-        while self.waiting and self._has_come(self.waiting[0][1]):
-            volts, stamp = self.waiting.pop(0)
-            self._paired = self._paired + 1 if stamp is None else self._due_states
+    def _answer_commands(self) -> None:
+        """Lockstep: answer all commands whose instants are here."""
+        while taken := self.instants.take():
+            stamp, volts = taken
             self._answer(volts, (self.sensing.stamp or 0) / NANO, stamp)
-
-    def _forget_after(self, stamp: int) -> None:
-        """Drop commands of later instants, ns: time went back, and what they were computed from is no more."""
-        self.waiting = [(volts, own) for volts, own in self.waiting if own is None or own <= stamp]
-
-    def _has_come(self, stamp: int | None) -> bool:
-        if stamp is None:
-            return self._paired < self._due_states
-        return self._due_stamp is not None and stamp <= self._due_stamp
 
     def _on_command(self, msg: Any) -> None:
         try:
@@ -201,13 +187,8 @@ class TipOverGovernorNode(OverridableNode):
         self.received += 1
         self.heard = time.monotonic()
         if self.lockstep:
-            if stamp is not None:
-                self._forget_after(stamp)
-            self.waiting.append((volts, stamp))
-            if len(self.waiting) > commands.MOST_WAITING:
-                del self.waiting[0]
-                self._paired += 1
-            self._answer_waiting()
+            self.instants.offer(stamp, volts)
+            self._answer_commands()
         else:
             self._wanted = volts
             self._answer(volts, self._time())

@@ -12,7 +12,7 @@ import pytest
 from node_testing import EFFORTS, JOINTS, POSTURE, Outbox, joint_state, statuses, values_of
 
 from dyn_nodes.middleware import message
-from dyn_nodes.nodes import actuator_health, commands
+from dyn_nodes.nodes import actuator_health
 from dyn_nodes.nodes.arrays import stamp_volts, volts_message
 from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE, SOURCE_PATIENCE
 from dyn_nodes.nodes.hydraulic_actuator_node import HydraulicActuatorNode
@@ -169,14 +169,15 @@ class TestLockstep:
             assert node._volts[0] == -1.0 - k
         assert node.answered == 30
 
+    @pytest.mark.parametrize(('first', 'answered'), [(10, 0), (11, 1)])
     def test_of_stamped_commands_far_ahead_of_time_the_latest_are_kept_in_bounded_number(
-        self, node: Any, monkeypatch: pytest.MonkeyPatch
+        self, node: Any, first: int, answered: int
     ) -> None:
-        monkeypatch.setattr(commands, 'MOST_WAITING', 20)
-        node.receive('joint_states', joint_state(0.0))
+        node.instants.most = 20
         for k in range(1, 31):
             node.receive('valve_commands', stamped(0.01 * k, -1.0, 0.0, 0.0))
-        assert sorted(node._stamped) == [10_000_000 * k for k in range(11, 31)]
+        node.receive('joint_states', joint_state(0.01 * first))
+        assert node.answered == answered
 
     def test_valves_follow_the_order_of_the_parameter(self, make_node: Callable[..., Any]) -> None:
         node = make_node(HydraulicActuatorNode, joints=['swing_joint', 'boom'])
