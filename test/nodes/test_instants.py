@@ -64,6 +64,20 @@ class History:
                 owed = int(more) + (owed if self.in_order else 0)
         return owed
 
+    @property
+    def taken(self) -> int | None:
+        """The last instant that has its command, since time went back."""
+        present = taken = None
+        for what, which, _ in self.since_start:
+            if what == 'begin':
+                taken = None if present is not None and which < present else taken
+                present = which
+            elif what == 'answer' or (what == 'taken' and which is None):
+                taken = present
+            elif what == 'taken':
+                taken = which
+        return taken
+
     def next(self) -> Any:
         """Return the command that is to be taken now, as stamp and name, or None."""
         stamped = [entry for entry in self._stamped() if self._has_come(entry[0])]
@@ -180,9 +194,10 @@ def happen(queue: InstantQueue[int], history: History, name: int, what: str, whi
             assert match is Match.AHEAD
         elif which == present and owed > 0:
             assert match is Match.NOW
+        elif owed == 0 and present - which < LASTS and which != history.taken:
+            assert match is Match.RUNNING
         else:
-            assert match in {Match.NOW if which == present else Match.LATE, Match.RUNNING}
-            assert match is not Match.RUNNING or present - which < LASTS
+            assert match is (Match.NOW if which == present else Match.LATE)
         if match is not Match.STALE:
             history.note('offer' if which is not None or match is not Match.RUNNING else 'regain', which, name)
         return {str(match)}
