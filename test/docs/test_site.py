@@ -22,7 +22,7 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp('site')
     command = [sys.executable, '-m', 'mkdocs', 'build', '--strict', '--site-dir', str(folder)]
     environment = {**os.environ, 'NO_MKDOCS_2_WARNING': '1'}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     assert 'WARNING' not in done.stderr
     return folder
