@@ -18,7 +18,7 @@ POINTS = 161
 
 def opening(fit: MachineFit, name: str, key: str, volts: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the area (v,) of `inlet_gain` or `outlet_gain` of an actuator at given volts, m2."""
-    own, valve = fit.valves[name], fit.machine.actuator(name).valve  # type: ignore[union-attr]
+    own, valve = fit.valves[name], hydraulic(fit.machine.actuator(name)).valve
     way = np.where(volts >= 0.0, 'forward', 'reverse')
     gain, zone = (
         np.array([own.values[PARAMETERS.index(f'{one}.{side}')] for side in way]) for one in (key, 'dead_zone')

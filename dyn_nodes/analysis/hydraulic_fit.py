@@ -19,7 +19,7 @@ import numpy as np
 from dyn_nodes.analysis.oil_shooting import PARAMETERS, ActuatorRecord, FitError, NothingToFitError, Shooting, Signal
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.elements import actuator_element
-from dyn_nodes.model.actuators import OilActuator
+from dyn_nodes.model.hydraulic import HydraulicRecord
 from dyn_nodes.model.machine import Machine
 
 __all__ = ['ActuatorFit', 'ActuatorRecord', 'Estimate', 'FitError', 'NothingToFitError', 'Signal', 'fit_actuator']
@@ -67,7 +67,7 @@ class ActuatorFit:
     warnings: tuple[str, ...]
 
 
-def fit_actuator(machine: Machine, actuator: OilActuator, record: ActuatorRecord) -> ActuatorFit:
+def fit_actuator(machine: Machine, actuator: HydraulicRecord, record: ActuatorRecord) -> ActuatorFit:
     """Estimate the parameters of one actuator.
 
     Args:
@@ -146,7 +146,7 @@ def _warnings(estimates: dict[str, Estimate], left: Array, noise: Array) -> tupl
     return tuple(found)
 
 
-def _viscous(actuator: OilActuator, record: ActuatorRecord, fit: Shooting) -> Estimate:
+def _viscous(actuator: HydraulicRecord, record: ActuatorRecord, fit: Shooting) -> Estimate:
     """Friction by linear least squares: what the oil pushes less what the joint gets, against the speed."""
     before = actuator.viscous
     if record.effort is None or not np.isfinite(record.effort.values).all():

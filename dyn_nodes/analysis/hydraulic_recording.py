@@ -6,20 +6,20 @@ import numpy as np
 
 from dyn_nodes.analysis.bag_reading import BagData, Table
 from dyn_nodes.analysis.hydraulic_fit import ActuatorRecord, FitError, Signal
-from dyn_nodes.model.actuators import OilActuator
+from dyn_nodes.model.hydraulic import HydraulicRecord
 
 
-def topics_of(actuator: OilActuator) -> tuple[str, ...]:
+def topics_of(actuator: HydraulicRecord) -> tuple[str, ...]:
     """Topics of spool, two line pressures and supply pressure, relative to the machine's namespace."""
     return tuple(f'hydraulics/{actuator.name}/{name}' for name in ('spool', *actuator.lines, 'supply_pressure'))
 
 
-def is_recorded(data: BagData, actuator: OilActuator) -> bool:
+def is_recorded(data: BagData, actuator: HydraulicRecord) -> bool:
     """Return whether a bag holds anything of an actuator."""
     return any(topic in data.tables for topic in topics_of(actuator))
 
 
-def actuator_record(data: BagData, actuator: OilActuator) -> ActuatorRecord:
+def actuator_record(data: BagData, actuator: HydraulicRecord) -> ActuatorRecord:
     """Return the signals of an actuator and of its joint.
 
     Raises:

@@ -15,7 +15,7 @@ from dyn_nodes.analysis.valve_fit import EVERY as VALVE_EVERY
 from dyn_nodes.analysis.valve_fit import PARAMETERS, SENSORS, ValveFitError, ValveProblem, ValveScale, start_values
 from dyn_nodes.analysis.valve_fit import WIDTH as VALVE_WIDTH
 from dyn_nodes.common.arrays import Array
-from dyn_nodes.model.actuators import hydraulic
+from dyn_nodes.model.actuators import hydraulic, oil_actuators
 from dyn_nodes.model.machine import Machine
 
 EFFORT_LEFT, FLOW_LEFT = 0.01, 0.007
@@ -64,7 +64,7 @@ class Information:
 
     def __init__(self, machine: Machine, payload: float) -> None:
         self.machine = machine
-        self.actuators = tuple(own.name for own in machine.actuators if own.takes_oil)
+        self.actuators = tuple(own.name for own in oil_actuators(machine.actuators))
         self._mechanics = JointMechanics(machine, self.actuators, payload)
         self.blocks: dict[str, Block] = {}
 

@@ -9,7 +9,8 @@ import numpy as np
 from dyn_nodes.analysis.bag_reading import BagData, Table
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.common.errors import UserError
-from dyn_nodes.model.actuators import OilActuator, hydraulic
+from dyn_nodes.model.actuators import oil_actuators
+from dyn_nodes.model.hydraulic import HydraulicRecord
 from dyn_nodes.model.machine import Machine
 
 IMU = ('wx', 'wy', 'wz', 'ax', 'ay', 'az')
@@ -121,14 +122,14 @@ def log_of_bag(data: BagData, machine: Machine) -> MachineLog:
     )
 
 
-def topics_of(actuator: OilActuator) -> tuple[str, str]:
+def topics_of(actuator: HydraulicRecord) -> tuple[str, str]:
     """Return the topics of the two line pressures, relative to the machine's namespace."""
     first, second = (f'hydraulics/{actuator.name}/{line}' for line in actuator.lines)
     return first, second
 
 
-def _oil_actuators(machine: Machine) -> list[OilActuator]:
-    return [hydraulic(own) for own in machine.actuators if own.takes_oil]
+def _oil_actuators(machine: Machine) -> list[HydraulicRecord]:
+    return oil_actuators(machine.actuators)
 
 
 def _table(data: BagData, topic: str) -> Table:
@@ -151,7 +152,7 @@ def _clean(times: Array, values: Array) -> Samples:
     return Samples(times[good], values[good])
 
 
-def _pressures(data: BagData, actuator: OilActuator) -> Samples:
+def _pressures(data: BagData, actuator: HydraulicRecord) -> Samples:
     """Both lines at the times of the first; the second is interpolated where its times differ."""
     first, second = (_samples(data, data.tables[topic], ['pressure']) for topic in topics_of(actuator))
     if len(first.times) < 2 or len(second.times) < 2:
@@ -162,7 +163,7 @@ def _pressures(data: BagData, actuator: OilActuator) -> Samples:
     return Samples(times, np.column_stack([first.values[inside, 0], beside]))
 
 
-def _commands(data: BagData, machine: Machine, recorded: list[OilActuator]) -> Samples:
+def _commands(data: BagData, machine: Machine, recorded: list[HydraulicRecord]) -> Samples:
     table = _table(data, 'valve_commands')
     names = [own.name for own in machine.actuators]
     width = len(table.columns)

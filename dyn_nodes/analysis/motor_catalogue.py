@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from dyn_nodes.model.dc_motor import DcMotorActuator
+from dyn_nodes.model.actuators.dc_motor import DcMotorActuator
 from dyn_nodes.model.named_file import load_named
 from dyn_nodes.model.schema import Key, build, keys_of, named, number
 from dyn_nodes.model.schema_reader import SchemaReader

@@ -16,8 +16,8 @@ from dyn_nodes.common.errors import UserError
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.elements.hydraulic import OIL_SCALE
-from dyn_nodes.model.actuators import OilActuator
 from dyn_nodes.model.fingerprint import machine_fingerprint
+from dyn_nodes.model.hydraulic import HydraulicRecord
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.elements import symbolic
 
@@ -103,7 +103,7 @@ class Shooting:
 
     pressure_scale = 1e6
 
-    def __init__(self, machine: Machine, actuator: OilActuator, record: ActuatorRecord) -> None:
+    def __init__(self, machine: Machine, actuator: HydraulicRecord, record: ActuatorRecord) -> None:
         self.actuator = actuator
         signals = (record.position, record.spool, record.first, record.second, record.supply)
         self.start = max(float(signal.times[0]) for signal in signals)
@@ -244,7 +244,7 @@ class Shooting:
         return np.asarray(inverse @ (scores.T @ scores) @ inverse * count / max(count - 1, 1))
 
 
-def _oil_module(machine: Machine, actuator: OilActuator) -> CompiledModule:
+def _oil_module(machine: Machine, actuator: HydraulicRecord) -> CompiledModule:
     """Kernels of the oil of one actuator: states two pressures, inputs spool, q, qd, parameters `PARAMETERS`."""
 
     def make() -> tuple[dict[str, ca.Function], dict[str, Any]]:

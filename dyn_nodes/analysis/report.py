@@ -18,7 +18,7 @@ from dyn_nodes.analysis.run_record import RunRecord
 from dyn_nodes.analysis.summary import tightest_wheel, verdict
 from dyn_nodes.measures import measure_of
 from dyn_nodes.model import Machine
-from dyn_nodes.model.actuators import hydraulic
+from dyn_nodes.model.actuators import oil_actuators
 from dyn_nodes.model.assumptions import lines
 
 TEMPLATE = Path(__file__).with_name('report_page.html')
@@ -298,7 +298,7 @@ def _machine_section(machine: Machine | None, summary: Mapping[str, Any]) -> str
             f'{1e-6 * a.supply.relief_pressure:.0f}',
             f'{1e-6 * a.supply.bulk_modulus:.0f}',
         )
-        for a in (hydraulic(own) for own in machine.actuators if own.takes_oil)
+        for a in oil_actuators(machine.actuators)
     ]
     return '\n'.join(
         (

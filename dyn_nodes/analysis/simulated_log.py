@@ -264,6 +264,7 @@ def with_friction(machine: Machine, friction: dict[str, float], leakage: dict[st
     joints = tuple(replace(own, friction=friction.get(own.name, own.friction)) for own in machine.joints)
     leaks = leakage or {}
     actuators = tuple(
-        replace(hydraulic(own), leakage=leaks[own.name]) if own.name in leaks else own for own in machine.actuators
+        replace(hydraulic(own), leakage=leaks[own.name]) if own.name in leaks else own  # type: ignore[call-arg]
+        for own in machine.actuators
     )
     return replace(machine, joints=joints, actuators=actuators)

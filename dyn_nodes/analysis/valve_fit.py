@@ -27,7 +27,7 @@ from dyn_nodes.common.arrays import Array
 from dyn_nodes.common.errors import UserError
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.elements.hydraulic import OIL_SCALE
-from dyn_nodes.model.actuators import OilActuator
+from dyn_nodes.model.hydraulic import HydraulicRecord
 from dyn_nodes.multibody.elements import symbolic
 
 STEP, WIDTH, EVERY = 5e-3, 0.2, 0.05
@@ -104,7 +104,7 @@ class ValveProblem:
         ValveFitError: too little of the log can be used.
     """
 
-    def __init__(self, actuator: OilActuator, log: MachineLog, offset: float = 0.0) -> None:
+    def __init__(self, actuator: HydraulicRecord, log: MachineLog, offset: float = 0.0) -> None:
         self.actuator = actuator
         self.before = start_values(actuator)
         joint, own = log.joints.index(actuator.joint), log.actuators.index(actuator.name)
@@ -177,7 +177,7 @@ class ValveProblem:
         return float(np.sqrt(np.mean(self._swept[self.good] ** 2)))
 
 
-def start_values(actuator: OilActuator) -> Array:
+def start_values(actuator: HydraulicRecord) -> Array:
     """Return the parameters (16,) of the machine file."""
     valve, supply = actuator.valve, actuator.supply
     gains = [valve.dead_zone] * 2 + [valve.inlet_gain] * 2 + [valve.outlet_gain] * 2
@@ -185,7 +185,7 @@ def start_values(actuator: OilActuator) -> Array:
     return np.array([*gains, *own, 0.0, 0.0, supply.bulk_modulus, valve.dead_time, valve.time_constant, 0.0])
 
 
-def _traced(actuator: OilActuator) -> tuple[ca.Function, ca.Function, ca.Function]:
+def _traced(actuator: HydraulicRecord) -> tuple[ca.Function, ca.Function, ca.Function]:
     """Flows into both lines; their derivatives; volumes, swept flows, both by position, and room of the piston."""
     q, v, p, spool = ca.SX.sym('q'), ca.SX.sym('v'), ca.SX.sym('p', 2), ca.SX.sym('spool')
     x = ca.SX.sym('x', len(FLOW_PARAMETERS))
@@ -254,7 +254,7 @@ class ValveScale:
 
 
 def fit_valve(
-    actuator: OilActuator, log: MachineLog, offset: float = 0.0, offset_error: float = OFFSET_DOUBT
+    actuator: HydraulicRecord, log: MachineLog, offset: float = 0.0, offset_error: float = OFFSET_DOUBT
 ) -> ValveFit:
     """Estimate the parameters of one valve, its pump and its oil.
 

@@ -104,10 +104,10 @@ def _spread(config: dict[str, Any]) -> dict[str, Any]:
 
 def _actuator_over(shared: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return an actuator laid over its kind in `defaults`, and that over the tables that kinds share."""
-    from dyn_nodes.model.actuators import KINDS, actuator_keys
+    from dyn_nodes.model.actuators import actuator_keys, actuator_kinds
 
     kind = str(entry.get('type'))
-    keys = actuator_keys(kind) if kind in KINDS else ()
+    keys = actuator_keys(kind) if kind in actuator_kinds() else ()
     below = {key.name: shared[key.name] for key in keys if key.shared and key.name in shared}
     return _merged(_merged(below, shared.get(kind) or {}), entry)
 

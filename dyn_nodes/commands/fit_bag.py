@@ -34,6 +34,7 @@ def run(args: argparse.Namespace) -> int:
     from dyn_nodes.analysis.log_bag import write_log
     from dyn_nodes.analysis.log_frames import SUFFIXES, write_frames
     from dyn_nodes.analysis.simulated_log import measured
+    from dyn_nodes.model.actuators import hydraulic
 
     if not 20.0 <= args.seconds <= 600.0:
         raise CommandError(f'--seconds: expected 20 to 600, found {args.seconds:g}')
@@ -57,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError(f'{error.filename or args.log}: {error.strerror or error}') from None
     facts = f'{args.seconds:g} s{count}, payload {found.payload:.1f} kg, dead time {found.dead_time:.3f} s'
     print(f'{args.log}: {facts}')
-    for own in rig.machine.actuators:
+    for own in map(hydraulic, rig.machine.actuators):
         friction = rig.machine.joint(own.joint).friction
-        print(f'  {own.name}: dry friction {friction:.5g} at {own.joint}, leakage {own.leakage:.2g} m3/(s Pa)')  # type: ignore[union-attr]
+        print(f'  {own.name}: dry friction {friction:.5g} at {own.joint}, leakage {own.leakage:.2g} m3/(s Pa)')
     return 0

@@ -65,10 +65,11 @@ def _fit(machine: Machine, args: argparse.Namespace) -> tuple[list[ActuatorFit],
     from dyn_nodes.analysis.bag_reading import read_bag
     from dyn_nodes.analysis.hydraulic_fit import FitError, NothingToFitError, fit_actuator
     from dyn_nodes.analysis.hydraulic_recording import actuator_record, is_recorded
-    from dyn_nodes.model.actuators import hydraulic
+    from dyn_nodes.model.actuators import hydraulic, oil_actuators
 
     try:
-        chosen = [hydraulic(own) for own in _chosen(machine, args.actuator) if args.actuator or own.takes_oil]
+        named = _chosen(machine, args.actuator)
+        chosen = [hydraulic(own) for own in named] if args.actuator else oil_actuators(named)
     except ValueError as error:
         raise CommandError(str(error)) from None
     data = read_bag(args.bag, namespace=args.namespace)

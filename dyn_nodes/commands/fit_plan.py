@@ -53,12 +53,13 @@ def run(args: argparse.Namespace) -> int:
     from dyn_nodes.analysis.bag_reading import BagReadingError, read_bag
     from dyn_nodes.analysis.excitation import Planner
     from dyn_nodes.analysis.machine_log import log_of_bag
+    from dyn_nodes.model.actuators import oil_actuators
 
     machine = sound_machine(args)
     if machine is None:
         return 1
     _check(args, machine.payload.limit if machine.payload is not None else 0.0)
-    if not any(own.takes_oil for own in machine.actuators):
+    if not oil_actuators(machine.actuators):
         raise CommandError(f'{machine.name}: expected hydraulic actuators, found none')
     try:
         known = None if args.bag is None else log_of_bag(read_bag(args.bag), machine)

@@ -13,6 +13,7 @@ from dyn_nodes.commands.build_check import CheckedStart, checked_start
 from dyn_nodes.commands.rigid_check import rigid_ground_summary
 from dyn_nodes.commands.static_loads import StaticLoad, static_loads
 from dyn_nodes.elements import actuator_element
+from dyn_nodes.model.electric import ElectricRecord
 from dyn_nodes.model.equilibrium import NoEquilibriumError, Stance, gravity_in_ground, stance_at
 from dyn_nodes.model.machine import Actuator, Joint, Machine
 from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses, rotation_about
@@ -249,7 +250,7 @@ def _actuator(machine: Machine, actuator: Actuator, loads: Mapping[str, StaticLo
         'pump': None if pump is None else pump.name,
         'locked_stiffness': float(element.locked_stiffness(start)),
         **element.summary(joint.lower, joint.upper, start),
-        **(_held(actuator, element, loads, start) if actuator.electric else {}),
+        **(_held(actuator, element, loads, start) if isinstance(actuator, ElectricRecord) else {}),
         **({} if pump is None else {'flow': pump.flow, 'relief_pressure': pump.relief_pressure}),
     }
 

@@ -73,7 +73,7 @@ def _motors_of_machine(args: argparse.Namespace) -> dict[str, CatalogueMotor]:
             raise CommandError('--config: expected --machine with it', 2)
         return {}
     from dyn_nodes.analysis.motor_catalogue import as_catalogue_motor
-    from dyn_nodes.model.actuators import electric
+    from dyn_nodes.model.actuators.dc_motor import DcMotorActuator
     from dyn_nodes.nodes.machines import machine_of
 
     try:
@@ -81,7 +81,7 @@ def _motors_of_machine(args: argparse.Namespace) -> dict[str, CatalogueMotor]:
     except ValueError as error:
         text = str(error).replace("parameter 'config'", '--config')
         raise CommandError(text.replace("parameter 'machine': ", '')) from None
-    motors = [electric(own) for own in machine.actuators if own.electric]
+    motors = [own for own in machine.actuators if isinstance(own, DcMotorActuator)]
     return {own.joint: as_catalogue_motor(own) for own in motors}
 
 

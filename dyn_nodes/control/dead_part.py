@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dyn_nodes.control.valve_inverse import spool_for_speed
-from dyn_nodes.model.actuators import OilActuator
+from dyn_nodes.model.hydraulic import HydraulicRecord
 
 SLOW = 0.005
 """A motion counts from this part of the speed on that the pump's whole flow gives."""
@@ -11,7 +11,7 @@ GREATEST_EDGE = 0.6
 """Greatest part of the limit at which the travel of a lever begins, whatever the line pressures say."""
 
 
-def dead_part(actuator: OilActuator, load: float = 0.0) -> tuple[float, float]:
+def dead_part(actuator: HydraulicRecord, load: float = 0.0) -> tuple[float, float]:
     """Return the voltages between which an actuator at rest does not move, V, the lower one negative or 0.
 
     Within the dead zone of the spool no port is open. Beyond it, on the side on which the load has to be pushed, the
@@ -29,7 +29,7 @@ def dead_part(actuator: OilActuator, load: float = 0.0) -> tuple[float, float]:
     return min(low / valve.gain, 0.0), max(high / valve.gain, 0.0)
 
 
-def resting_load(actuator: OilActuator, first: float, second: float) -> float | None:
+def resting_load(actuator: HydraulicRecord, first: float, second: float) -> float | None:
     """Return what an actuator pushes at rest, N (positive extends) or N m, by the pressures of its two lines, Pa.
 
     None where a sensor must be wrong: a pressure is not finite, or the load is beyond the relief pressure of the pump.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dyn_nodes.common.arrays import Array
-from dyn_nodes.model.actuators import electric
+from dyn_nodes.model.actuators import electric, electric_motors
 from dyn_nodes.model.machine import Actuator, Machine
 from dyn_nodes.multibody import Frame, TreeState, build_tree, inverse_dynamics
 from dyn_nodes.multibody.dynamics import spatial_force_at
@@ -103,7 +103,7 @@ class NominalVoltage:
     def __init__(self, machine: Machine, loads: Mapping[str, TipLoad] | None = None) -> None:
         if machine.base.attachment != 'fixed' or machine.needs_constraints:
             raise ValueError(f'{machine.name}: expected a tree on a fixed base for nominal voltages')
-        motors = [own for own in machine.actuators if own.electric]
+        motors = electric_motors(machine.actuators)
         if not motors:
             raise ValueError(f'{machine.name}: expected electric motors, found none')
         self.machine, self.law, self.loads = machine, MotorLaw(motors), dict(loads or {})

@@ -13,7 +13,8 @@ from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.trajectory import JointReference, JointTrajectory
 from dyn_nodes.control.valve_inverse import spool_for_speed
 from dyn_nodes.elements import actuator_element
-from dyn_nodes.model.actuators import OilActuator, hydraulic
+from dyn_nodes.model.actuators import hydraulic
+from dyn_nodes.model.hydraulic import HydraulicRecord
 from dyn_nodes.model.machine import Actuator
 
 LONGEST_STEP = 0.1
@@ -155,7 +156,7 @@ class TrajectoryTracker:
         return volts
 
     def _channel(
-        self, index: int, actuator: OilActuator, feedforward: float, error: float, position: float, step: float
+        self, index: int, actuator: HydraulicRecord, feedforward: float, error: float, position: float, step: float
     ) -> float:
         gains, valve = self.gains[index], actuator.valve
         if feedforward == 0.0:
@@ -171,7 +172,7 @@ class TrajectoryTracker:
             self._integral[index] += gains.integral * error * step
         return float(np.clip(volts, -valve.voltage_limit, valve.voltage_limit))
 
-    def _spool(self, index: int, actuator: OilActuator, joint_speed: float, position: float) -> float:
+    def _spool(self, index: int, actuator: HydraulicRecord, joint_speed: float, position: float) -> float:
         arm = float(self._elements[index].lever(position))
         load = self._load(index) / arm if abs(arm) > _LEAST_LEVER else 0.0
         least = self.gains[index].least_speed

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dyn_nodes.model.actuators import OilActuator
+from dyn_nodes.model.hydraulic import HydraulicRecord
 
 _STEPS = 30  # of the bisection: 1 cm of spool to 1e-11 m
 
 
-def spool_for_speed(actuator: OilActuator, speed: float, load: float = 0.0) -> float:
+def spool_for_speed(actuator: HydraulicRecord, speed: float, load: float = 0.0) -> float:
     """Return the spool displacement that holds a steady speed against a load, m.
 
     Steady flow through an open-centre valve: the outlet sets the back pressure, this and the load set the

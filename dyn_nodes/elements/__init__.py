@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dyn_nodes.elements.actuators import actuator_element, actuator_elements, actuator_terms, states_at_rest
-from dyn_nodes.elements.cylinder import Cylinder
-from dyn_nodes.elements.motor import Motor
+from dyn_nodes.elements.actuators.cylinder import Cylinder
+from dyn_nodes.elements.actuators.motor import Motor
 
 __all__ = ['Cylinder', 'Motor', 'actuator_element', 'actuator_elements', 'actuator_terms', 'states_at_rest']

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from dyn_nodes.elements.hydraulics import PortFlows, SeriesMember, series_flows, spool_rate, valve_flows
-from dyn_nodes.model.actuators import OilActuator
+from dyn_nodes.model.hydraulic import HydraulicRecord
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.actuators import ActuatorElement, ActuatorTerms, Quantity
 from dyn_nodes.multibody.elements import Command, ElementState, Surface, Symbols, Watch, symbolic
@@ -18,7 +18,7 @@ OIL_SCALE = 'bulk_modulus_scale'
 RELIEF_ROUND_OFF = 1e-4
 """A pump's relief counts as open from this share below its set pressure on; open, it holds the gallery there."""
 
-Record = TypeVar('Record', bound=OilActuator)
+Record = TypeVar('Record', bound=HydraulicRecord)
 
 
 class Feed(NamedTuple):

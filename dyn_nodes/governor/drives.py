@@ -17,7 +17,8 @@ import numpy as np
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.elements.actuators import ActuatorForces, actuator_element, actuator_elements
 from dyn_nodes.governor.records import Chambers, Valves
-from dyn_nodes.model.actuators import OilActuator, hydraulic
+from dyn_nodes.model.actuators import hydraulic
+from dyn_nodes.model.hydraulic import HydraulicRecord
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import carrying_links
 from dyn_nodes.multibody.spatial import Expression
@@ -146,7 +147,7 @@ class OilDrives:
         """Return levers (m,): efforts of the joints by the force of a positive pressure, m or 1."""
         return ca.vertcat(*(self._lever(own, motion) for own in self._records))
 
-    def _lever(self, own: OilActuator, motion: Motion) -> Expression:
+    def _lever(self, own: HydraulicRecord, motion: Motion) -> Expression:
         return actuator_element(own).lever(motion.q[motion.place(own.joint)])
 
     def of_motion(self, motion: Motion, needed: Expression) -> Expression:
@@ -265,6 +266,6 @@ class EffortDrives:
         return ca.vertcat(*(needed[motion.place(name)] for name in self.joints))
 
 
-def greatest_pressure(actuator: OilActuator) -> float:
+def greatest_pressure(actuator: HydraulicRecord) -> float:
     """Return the greatest pressure that a chamber is taken to have, Pa."""
     return actuator.supply.line_relief_pressure + actuator.idle_pressure

@@ -46,13 +46,9 @@ class ActuatorRecord:
 
     Attributes:
         kind: `type` in the machine YAML.
-        takes_oil: a shared pump may feed it.
-        electric: a motor with a current, which holds nothing by itself at 0 V.
     """
 
     kind: ClassVar[str]
-    takes_oil: ClassVar[bool] = False
-    electric: ClassVar[bool] = False
 
     name: str
     joint: Annotated[str, text('the joint that it moves')]

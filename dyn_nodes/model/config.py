@@ -114,7 +114,7 @@ def _wheel(reader: SchemaReader, name: str, own: Entry, shared: Entry | None, ro
 
 def _actuator(reader: SchemaReader, name: str, own: Entry, shared: Mapping[str, Entry]) -> ActuatorRecord | None:
     _check_name(name, own, 'hydraulics/<name>/...', reader.report)
-    kind = _kind(own, actuators.KINDS, reader.report)
+    kind = _kind(own, actuators.actuator_kinds(), reader.report)
     if kind is None:
         return None
     meant = actuators.kind_of_keys(own.mapping, kind)
@@ -122,7 +122,7 @@ def _actuator(reader: SchemaReader, name: str, own: Entry, shared: Mapping[str, 
         given = own.mapping['type']
         reader.report.add(given.line, given.path, f'{meant!r}, as the keys of this actuator are', repr(kind))
         return None
-    record, keys = actuators.KINDS[kind], actuators.actuator_keys(kind)
+    record, keys = actuators.actuator_kinds()[kind], actuators.actuator_keys(kind)
     parts = {key.name: Entry('map', {}, own.line, f'{own.path}.{key.name}') for key in keys if key.shared}
     below = Entry(
         'map',

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import TypeVar
@@ -29,3 +31,22 @@ def kinds_of(package: ModuleType, base: type[Kind]) -> dict[str, type[Kind]]:
                 raise ValueError(f'{package.__name__}: two classes of kind {kind!r}')
             found[kind] = value
     return found
+
+
+def records_of(package: ModuleType, acting: str, base: type[Kind]) -> dict[str, type[Kind]]:
+    """Return the records of a package, and those that stand beside their elements in the files of another one.
+
+    The other package needs CasADi. It is imported only where it has a file that the first one does not have.
+
+    Args:
+        package: of records.
+        acting: name of the package of elements.
+        base: of the records.
+    """
+    records = kinds_of(package, base)
+    loaded = sys.modules.get(acting)
+    folder = Path(__file__).parents[1].joinpath(*acting.split('.')[1:])
+    files = iter_modules([str(folder)] if loaded is None else loaded.__path__)
+    if {module.name for module in files} <= {module.name for module in iter_modules(package.__path__)}:
+        return records
+    return {**records, **kinds_of(import_module(acting), base)}

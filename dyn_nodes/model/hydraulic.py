@@ -79,12 +79,27 @@ class SharedPump:
 
 
 class HydraulicRecord(ActuatorRecord):
-    """An actuator behind a valve. A subclass declares the keys `valve` and `supply`."""
+    """An actuator between two lines behind a valve. A subclass declares its keys, with them those named here.
 
-    takes_oil: ClassVar[bool] = True
+    Attributes:
+        lines: names of the pressures of its two lines.
+        leakage: from line to line, m3/(s Pa).
+        viscous: friction at the joint or the piston, N m s/rad or N s/m.
+        idle_pressure: of the lines without load, Pa.
+    """
+
+    lines: ClassVar[tuple[str, str]]
 
     valve: Valve
     supply: Supply
+    leakage: float
+    viscous: float
+    idle_pressure: float
+
+    @property
+    def areas(self) -> tuple[float, float]:
+        """Oil that each line takes up per travel of the piston, m2, or per angle of the joint, m3/rad."""
+        raise NotImplementedError
 
     @property
     def command_limit(self) -> float:
@@ -221,7 +236,7 @@ def check_pumps(
     pumps: Sequence[SharedPump], actuators: Sequence[ActuatorRecord], places: Places, report: Report
 ) -> None:
     """Report pumps that feed nothing, what takes no oil, or what another one feeds."""
-    takes_oil = {actuator.name: actuator.takes_oil for actuator in actuators}
+    takes_oil = {actuator.name: isinstance(actuator, HydraulicRecord) for actuator in actuators}
     fed: dict[str, str] = {}
     for pump in pumps:
         where = f'pumps.{pump.name}.actuators'

@@ -13,18 +13,18 @@ from typing import Annotated, Literal, NamedTuple, get_args
 import numpy as np
 
 from dyn_nodes.common.printing import near
-from dyn_nodes.model.actuators import Actuator
+from dyn_nodes.model.actuator import ActuatorRecord as Actuator
+from dyn_nodes.model.actuators.cylinder import CylinderActuator
+from dyn_nodes.model.actuators.dc_motor import DcMotorActuator
+from dyn_nodes.model.actuators.motor import MotorActuator
 from dyn_nodes.model.bodies import Array, Joint, JointType, Link
 from dyn_nodes.model.constraint import ConstraintRecord, JointClass, Load, LoopRecord, RollingRecord
 from dyn_nodes.model.contact import ContactRecord, Support
-from dyn_nodes.model.cylinder import CylinderActuator
-from dyn_nodes.model.dc_motor import DcMotorActuator
 from dyn_nodes.model.friction.karnopp import Karnopp
 from dyn_nodes.model.friction.lugre import LuGre
 from dyn_nodes.model.hand import Hand
 from dyn_nodes.model.hydraulic import SharedPump, Supply, Valve
 from dyn_nodes.model.linkage import Linkage, PinTriangle, SlidingRod
-from dyn_nodes.model.motor import MotorActuator
 from dyn_nodes.model.schema import (
     choice,
     collection,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from dyn_nodes.model.actuators import KINDS as ACTUATORS
-from dyn_nodes.model.actuators import actuator_keys
+from dyn_nodes.model.actuators import actuator_keys, actuator_kinds
 from dyn_nodes.model.config import machine_keys
 from dyn_nodes.model.constraint_kinds import constraint_keys
 from dyn_nodes.model.contacts import KINDS as CONTACTS
@@ -25,7 +24,7 @@ KINDS = {
 }
 
 OF_KINDS: dict[str, Callable[[], Mapping[str, tuple[Key, ...]]]] = {
-    'actuators': lambda: {f' of type `{kind}`': actuator_keys(kind) for kind in ACTUATORS},
+    'actuators': lambda: {f' of type `{kind}`': actuator_keys(kind) for kind in actuator_kinds()},
     'contacts': lambda: {f' of type `{kind}`': contact_keys(kind) for kind in CONTACTS},
     'constraints': lambda: {'': constraint_keys()},
 }

@@ -13,7 +13,7 @@ first moments of mass, friction coefficients and pressures.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -118,9 +118,7 @@ class PayloadModel:
             chain.add(self._tree.bodies[body].name)
             body = self._tree.bodies[body].parent
         found = tuple(
-            cast(HydraulicActuator[Any], own)
-            for own in actuator_elements(machine)
-            if own.record.takes_oil and own.joint in chain
+            own for own in actuator_elements(machine) if isinstance(own, HydraulicActuator) and own.joint in chain
         )
         if not found:
             names = ', '.join(f'{own.name} ({own.kind})' for own in machine.actuators) or 'none'

@@ -32,7 +32,7 @@ from dyn_nodes.control.hand import (
 )
 from dyn_nodes.control.hand.reference import SLOWED, STILL, STOPPED, twist_rows
 from dyn_nodes.middleware import DurabilityPolicy, QoSProfile, SetParametersResult, message
-from dyn_nodes.model.actuators import hydraulic
+from dyn_nodes.model.actuators import oil_actuators
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health
 from dyn_nodes.nodes.exchange import (
@@ -138,8 +138,7 @@ class CartesianControllerNode(CommandingNode):
         except HandError as error:
             raise ParameterError(f"parameters 'singular': {error}") from None
         period = values['command_period']
-        oil = [hydraulic(own) for own in actuators if own.takes_oil]
-        lead = period + max((own.valve.time_constant for own in oil), default=0.0)
+        lead = period + max((own.valve.time_constant for own in oil_actuators(actuators)), default=0.0)
         return HandFollower(reference, period, lead, values['tolerance'], values['base_filter'])
 
     def _make_output(self) -> Output:

@@ -35,6 +35,7 @@ from dyn_nodes.middleware import (
     SetParametersResult,
     message,
 )
+from dyn_nodes.model.actuators import electric_motors
 from dyn_nodes.model.machine import Actuator
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.arrays import floats, stamp_volts, volts_message
@@ -112,7 +113,7 @@ class ControllerNode(CommandingNode):
 
     def _make_voltage_motion(self) -> ValveMotion | MotorMotion | MotorStateMotion:
         actuators = [self.machine.actuators[k] for k in valve_order(self.machine, self.values['joints'])]
-        self.motors, self._drives = all(actuator.electric for actuator in actuators), len(actuators)
+        self.motors, self._drives = len(electric_motors(actuators)) == len(actuators), len(actuators)
         try:
             return self._make_motor_motion(actuators) if self.motors else self._make_valve_motion(actuators)
         except ValueError as error:

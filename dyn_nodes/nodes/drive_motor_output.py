@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from dyn_nodes.control.motor_law import MotorLaw
 from dyn_nodes.control.wheel_unit import NoVehicleError
 from dyn_nodes.middleware import message
+from dyn_nodes.model.actuators import electric_motors
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.nodes.arrays import stamp_volts, volts_message
 from dyn_nodes.nodes.exchange import Every, command_qos
@@ -20,7 +21,7 @@ Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 
 def is_on_motors(machine: Machine) -> bool:
     """Return whether electric motors move all actuated joints of a machine."""
-    return bool(machine.actuators) and all(actuator.electric for actuator in machine.actuators)
+    return len(electric_motors(machine.actuators)) == len(machine.actuators) > 0
 
 
 class DriveMotorOutput:

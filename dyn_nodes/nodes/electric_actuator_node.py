@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 
+from dyn_nodes.model.actuators import electric_motors
 from dyn_nodes.nodes.actuators import ActuatorNode
 from dyn_nodes.nodes.parameters import ParameterError, node_parameters
 from dyn_nodes.nodes.running import run_node
@@ -26,7 +27,7 @@ class ElectricActuatorNode(ActuatorNode):
     neutral = 'motors to 0 V'
 
     def _refuse_other_machines(self) -> None:
-        if not any(actuator.electric for actuator in self.machine.actuators):
+        if not electric_motors(self.machine.actuators):
             raise ParameterError(f'machine {self.machine.name!r} has no electric motors')
 
 

@@ -13,6 +13,7 @@ from dyn_nodes.governor.effort_predictor import EffortPredictor
 from dyn_nodes.governor.predictor import StopPredictor
 from dyn_nodes.middleware import message
 from dyn_nodes.model import Machine
+from dyn_nodes.model.actuators import oil_actuators
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.arrays import stamp_of_volts, stamp_volts, volts_message
@@ -36,7 +37,9 @@ def refuse_closed_loops(machine: Machine) -> None:
 
 def refuse_motors(machine: Machine, order: Sequence[int]) -> None:
     """Raise ParameterError for actuators (places in the machine) whose steady speed is not that of a valve's oil."""
-    names = ', '.join(machine.actuators[k].name for k in order if not machine.actuators[k].takes_oil)
+    actuators = [machine.actuators[k] for k in order]
+    oil = oil_actuators(actuators)
+    names = ', '.join(own.name for own in actuators if own not in oil)
     if names:
         raise ParameterError(
             f'machine {machine.name!r}: the governor predicts the speeds that valves give, '

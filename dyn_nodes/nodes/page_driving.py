@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 from dyn_nodes.control.dead_part import beyond, dead_part, resting_load
 from dyn_nodes.middleware import Node, QoSProfile, message
 from dyn_nodes.model import Machine
-from dyn_nodes.model.actuators import hydraulic
+from dyn_nodes.model.actuators import oil_actuators
 from dyn_nodes.nodes.valve_outlet import ValveOutlet
 from dyn_nodes.viewer.held_sliders import HeldSliders
 from dyn_nodes.viewer.levers import Levers
@@ -71,7 +71,7 @@ class ValveDriving:
     def __init__(self, node: Node, levers: Levers, machine: Machine | None, governed: bool = False) -> None:
         self.levers, self._outlet = levers, ValveOutlet(node, levers.names, governed)
         actuators = machine.actuators if machine is not None else ()
-        self._oil = {own.name: hydraulic(own) for own in actuators if own.takes_oil and own.name in levers.names}
+        self._oil = {own.name: own for own in oil_actuators(actuators) if own.name in levers.names}
         self._unloaded = {name: dead_part(own) for name, own in self._oil.items()}
         self.dead = dict(self._unloaded)
         self.skips = False

@@ -22,6 +22,7 @@ from dyn_nodes.control.pose_reference import PoseLimits
 from dyn_nodes.control.pose_task import TimedPose, load_pose_task
 from dyn_nodes.control.pose_trajectory import PoseTrajectory
 from dyn_nodes.middleware import DurabilityPolicy, QoSProfile, SetParametersResult, message
+from dyn_nodes.model.actuators import electric_motors
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.arrays import stamp_volts, volts_message
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health
@@ -95,7 +96,7 @@ class PlatformControllerNode(CommandingNode):
     def _make_loop(self) -> MotorLoop:
         """Return the loops of the legs, its posture found once so that the first answer is prompt."""
         machine, legs, values = self.machine, self.follower.legs.joints, self.values
-        motors = {own.joint: own for own in machine.actuators if own.electric}
+        motors = {own.joint: own for own in electric_motors(machine.actuators)}
         left = [joint for joint in legs if joint not in motors]
         if left:
             raise ValueError(f'{machine.name}: expected an electric motor on every leg, found none on {left[0]}')

@@ -21,6 +21,7 @@ from dyn_nodes.common.extras import lacking
 from dyn_nodes.common.share import folders_above
 from dyn_nodes.middleware import SingleThreadedExecutor, message
 from dyn_nodes.model import Machine
+from dyn_nodes.model.actuators import oil_actuators
 from dyn_nodes.nodes.dynamics_client import DynamicsClient
 from dyn_nodes.nodes.exchange import valve_order
 from dyn_nodes.nodes.guarded import GuardedNode
@@ -117,7 +118,7 @@ class ViewerNode(GuardedNode):
             return [self.pose]
         machine, ways = self.machine, list[Driving]()
         valves = self._valve_levers()
-        if machine is None or not any(actuator.takes_oil for actuator in machine.actuators):
+        if machine is None or not oil_actuators(machine.actuators):
             speeds = self.values['linear_speed'], self.values['angular_speed']
             if not valves.names or machine is not None:
                 ways.append(TwistDriving(self, *speeds, self.values['stamped_cmd_vel'], self.values['idle_timeout']))

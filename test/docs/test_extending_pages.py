@@ -13,13 +13,17 @@ import numpy as np
 import pytest
 
 import dyn_nodes as dn
+from dyn_nodes.elements import actuators as elements
+from dyn_nodes.model.actuators import actuator_kinds, oil_actuators
 from dyn_nodes.model.constraint_kinds import constraint_keys, constraint_kinds
+from dyn_nodes.model.discovery import kinds_of
 from dyn_nodes.model.schema import keys_of
+from dyn_nodes.multibody.actuators import ActuatorElement
 
 pytestmark = pytest.mark.timeout(900)  # kernels are compiled
 PAGES = Path(__file__).resolve().parents[2] / 'docs' / 'extending'
 BLOCK = re.compile(r'^```(?:python|yaml)\n(?:# (\S+)\n)?(.*?)^```', re.DOTALL | re.MULTILINE)
-CACHES = (constraint_kinds, constraint_keys, keys_of)
+CACHES = (constraint_kinds, constraint_keys, actuator_kinds, keys_of)
 Follow = Callable[[str], dict[str, Any]]
 
 
@@ -42,6 +46,8 @@ def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Follow]:
                 monkeypatch.setattr(whole, '__path__', [*whole.__path__, str(folder)])
                 made.append(f'{package}.{module}')
                 _forget()
+                for kind, element in kinds_of(elements, ActuatorElement).items():  # type: ignore[type-abstract]
+                    monkeypatch.setitem(elements.KINDS, kind, element)  # type: ignore[arg-type]
             else:
                 (tmp_path / path).write_text(text, encoding='utf-8')
         return names
@@ -88,3 +94,14 @@ def test_a_friction_law_of_one_file_is_read_and_simulated(follow, tmp_path):
     reference = dn.load('box.urdf', 'lugre.yaml').simulate(0.5)
     assert names['run'].status == reference.status == 'done'
     np.testing.assert_allclose(names['run'].last, reference.last, rtol=1e-9, atol=1e-9)
+
+
+def test_an_actuator_of_one_file_is_read_simulated_and_controlled(follow):
+    names = follow('actuator.md')
+    run, start = names['run'], names['start']
+    assert run.status == 'done'
+    assert [own.kind for own in names['arm'].data.actuators] == ['winch'] * 4
+    np.testing.assert_allclose(run.last[:4], start[:4], atol=0.02)  # held against gravity by the controller of motors
+    free = names['arm'].simulate(1.0, voltage=...)
+    assert np.abs(free.last[:4] - start[:4]).max() > 0.05
+    assert oil_actuators(names['arm'].data.actuators) == []

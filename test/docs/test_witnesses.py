@@ -30,7 +30,7 @@ PHYSICS = (
     'simulation',
 )
 OTHERS = ('simulation/cosimulation', 'teams', 'monitor', 'simulation/linear', 'compile/integrators')
-BY_MODULE = ('elements/forces', 'elements', 'elements/contacts')
+BY_MODULE = ('elements/forces', 'elements', 'elements/contacts', 'elements/actuators', 'model/friction')
 LIBRARIES = {
     'pinocchio': ('pinocchio',),
     'mujoco': ('mujoco',),
@@ -97,7 +97,7 @@ def test_every_force_and_element_is_in_a_row() -> None:
         for file in files:
             name = str(file.relative_to(ROOT / 'dyn_nodes'))
             assert name in code, name
-    assert {f'elements/{kind}.py' for kind in KINDS} <= code
+    assert {f'elements/actuators/{kind}.py' for kind in KINDS} <= code
 
 
 def test_every_measure_is_in_a_row() -> None:

@@ -221,7 +221,7 @@ class Winch(ActuatorElement):
 @pytest.fixture
 def winches(monkeypatch):
     """The kind, registered: a line for its keys and checks, and one for how it acts."""
-    monkeypatch.setitem(actuators.KINDS, 'winch', WinchRecord)
+    monkeypatch.setitem(actuators.actuator_kinds(), 'winch', WinchRecord)
     monkeypatch.setitem(KINDS, 'winch', Winch)
 
 
@@ -265,7 +265,7 @@ def test_a_new_kind_of_actuator_comes_from_the_machine_yaml(winches, tmp_path, c
         (('joint: slew', 'joint: extend'), ':5: actuators.hoist.joint: expected a joint that turns for a winch, found'),
         (
             ('type: winch', 'type: wench'),
-            ":5: actuators.hoist.type: expected cylinder or motor or dc_motor or winch, found 'w",
+            ":5: actuators.hoist.type: expected cylinder or dc_motor or motor or winch, found 'w",
         ),
         (
             ('reactions:', 'pumps: {main: {actuators: [hoist], flow: 1e-3, relief_pressure: 2e7}}\nreactions:'),

@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 from dyn_nodes.common.share import find_resource
 from dyn_nodes.constraints import projected_velocity
 from dyn_nodes.model import load_machine
-from dyn_nodes.model.dc_motor import DcMotorActuator
+from dyn_nodes.model.actuators.dc_motor import DcMotorActuator
 from dyn_nodes.multibody import build_tree
 from dyn_nodes.multibody.influence import TreeCoefficients
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state

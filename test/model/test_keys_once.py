@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple
 import pytest
 
 from dyn_nodes.analysis.omni_keys import omni_keys
-from dyn_nodes.model.actuators import KINDS
+from dyn_nodes.model.actuators import actuator_kinds
 from dyn_nodes.model.config import read_config
 from dyn_nodes.model.machine import Base, MachineFile
 from dyn_nodes.model.problems import Report
@@ -112,7 +112,7 @@ def test_a_key_is_named_nowhere_but_at_its_declaration():
 
 
 def test_every_key_is_the_field_of_a_record_with_its_meaning():
-    kinds = set(KINDS)
+    kinds = set(actuator_kinds())
     written = kinds | {'defaults', 'wheel', 'valve', 'supply', 'type', 'model', 'class', 'joints', 'rod'}
     fields = {own.key for own in statements(declaring(), set(all_keys())) if own.how == 'field'}
     assert set(all_keys()) - fields - written == set()

@@ -17,6 +17,7 @@ from harness import launched
 from dyn_nodes.analysis.bag_reading import BagData, read_bag
 from dyn_nodes.constraints import constrained_dynamics
 from dyn_nodes.middleware.launching import declared_arguments
+from dyn_nodes.model.actuators import oil_actuators
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.elements import ContactElement
 from dyn_nodes.nodes.machines import machine_of
@@ -118,7 +119,7 @@ def recorded(name: str, duration: float, bag: Path) -> BagData:
     file = ROOT / 'launch' / f'{name}.launch.xml'
     words = [name] if file.exists() else ['machine', f'machine:={name}']
     words += ['mode:=lockstep', 'compose:=true', 'record:=true', f'bag:={bag}', f'duration:={duration}']
-    if any(actuator.takes_oil for actuator in machine_named(name).actuators):
+    if oil_actuators(machine_named(name).actuators):
         words.append('task:=')
     if file.exists() and '<arg name="path"' in file.read_text():
         words.append('path:=')

@@ -15,7 +15,7 @@ from dyn_nodes.control.hand.path import HandLimits, HandPath
 from dyn_nodes.control.hand.reference import STILL, HandReference, JointTarget
 from dyn_nodes.control.trajectory import JointReference
 from dyn_nodes.elements import actuator_element
-from dyn_nodes.model.actuators import hydraulic
+from dyn_nodes.model.actuators import oil_actuators
 from dyn_nodes.model.machine import Actuator
 
 LONGEST_GAP = 1.0
@@ -176,7 +176,7 @@ class PumpSpeeds:
     ) -> None:
         self._limits = np.asarray(velocity_limits, dtype=np.float64)
         self._places, self.share = places, share
-        by_joint = {actuator.joint: hydraulic(actuator) for actuator in actuators if actuator.takes_oil}
+        by_joint = {actuator.joint: actuator for actuator in oil_actuators(actuators)}
         self._drives = [
             (k, by_joint[name], actuator_element(by_joint[name])) for k, name in enumerate(joints) if name in by_joint
         ]

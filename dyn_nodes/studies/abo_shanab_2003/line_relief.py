@@ -15,10 +15,10 @@ import casadi as ca
 
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.elements.actuators import KINDS, Kinds
+from dyn_nodes.elements.actuators.motor import Motor
 from dyn_nodes.elements.hydraulic import OilTerms
 from dyn_nodes.elements.hydraulics import PortFlows
 from dyn_nodes.elements.hydraulics.supply import crossover_relief_flow, signed_root
-from dyn_nodes.elements.motor import Motor
 from dyn_nodes.model.machine import MotorActuator, Supply
 from dyn_nodes.multibody.spatial import Expression
 from dyn_nodes.simulation.assembly import Assembly

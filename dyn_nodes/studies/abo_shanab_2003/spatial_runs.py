@@ -122,7 +122,7 @@ def _fast_valves(actuator: Actuator) -> Actuator:
         return actuator
     own = hydraulic(actuator)
     valve = replace(own.valve, inlet_gain=2e-2, outlet_gain=1.2e-2)
-    return replace(own, valve=valve, supply=replace(own.supply, flow=flows[own.name]))
+    return symbolic(own, valve=valve, supply=replace(own.supply, flow=flows[own.name]))
 
 
 def voltage_inputs(schedules: Sequence[Schedule]) -> Inputs:

@@ -12,7 +12,7 @@ from scipy.integrate import solve_ivp
 
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.state_feedback import StateFeedback
-from dyn_nodes.model.actuators import electric
+from dyn_nodes.model.actuators.dc_motor import DcMotorActuator
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import TreeState, bias_force, mass_matrix
 from dyn_nodes.multibody.influence import Coefficients, TreeCoefficients, TreePosition, serial_model
@@ -63,7 +63,7 @@ class Nominal(NamedTuple):
 
 def drives_of(machine: Machine) -> Drives:
     """Return the motors and gears of a machine with a d-c motor for every joint, in the order of the joints."""
-    motors = {own.joint: electric(own) for own in machine.actuators}
+    motors = {own.joint: own for own in machine.actuators if isinstance(own, DcMotorActuator)}
     own = [motors[joint.name] for joint in machine.movable_joints]
     return Drives.geared(
         np.diag([1 / motor.drive_ratio for motor in own]),

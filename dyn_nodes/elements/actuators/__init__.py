@@ -1,17 +1,16 @@
-"""Kinds of actuators, and those of a machine as elements."""
+"""Kinds of actuators, each a file of this package, and those of a machine as elements."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import casadi as ca
 
-from dyn_nodes.elements.cylinder import Cylinder
-from dyn_nodes.elements.dc_motor import DcMotor
 from dyn_nodes.elements.forces.joint import along_joint, joint_motion
 from dyn_nodes.elements.hydraulic import shared_feeds
-from dyn_nodes.elements.motor import Motor
+from dyn_nodes.model.discovery import kinds_of
 from dyn_nodes.model.machine import Actuator, Machine
 from dyn_nodes.multibody import TreeState
 from dyn_nodes.multibody.actuators import ActuatorElement, ActuatorTerms
@@ -19,7 +18,10 @@ from dyn_nodes.multibody.elements import Command, ElementState, ForceElement, Su
 from dyn_nodes.multibody.spatial import Expression
 
 Kinds = Mapping[str, Callable[[Any], ActuatorElement]]
-KINDS: Kinds = {'cylinder': Cylinder, 'motor': Motor, 'dc_motor': DcMotor}
+KINDS: Kinds = kinds_of(
+    sys.modules[__name__],
+    ActuatorElement,  # type: ignore[type-abstract]
+)
 """Element of every `type` of actuator in a machine file."""
 
 

@@ -20,6 +20,8 @@ _LEAST_LEVER = 1e-6  # m/rad; a shorter lever is a dead centre
 class Cylinder(HydraulicActuator[CylinderActuator]):
     """A cylinder. Lines: head and rod; outputs beside those of every hydraulic actuator: force (N), piston (m)."""
 
+    kind = 'cylinder'
+
     @property
     def reported(self) -> tuple[Quantity, ...]:
         """Those of every hydraulic actuator, and the force."""

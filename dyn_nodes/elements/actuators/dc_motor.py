@@ -7,7 +7,7 @@ from typing import Any
 
 import casadi as ca
 
-from dyn_nodes.model.dc_motor import DcMotorActuator
+from dyn_nodes.model.electric import ElectricRecord
 from dyn_nodes.multibody.actuators import ActuatorElement, ActuatorTerms, Quantity
 from dyn_nodes.multibody.elements import Command, ElementState, Surface, Symbols, Watch
 from dyn_nodes.multibody.spatial import Expression
@@ -30,9 +30,10 @@ class DcMotor(ActuatorElement):
         record: its numbers.
     """
 
+    kind = 'dc_motor'
     topic = 'motors'
 
-    def __init__(self, record: DcMotorActuator) -> None:
+    def __init__(self, record: ElectricRecord) -> None:
         self.record = record
 
     @property
@@ -107,7 +108,7 @@ class DcMotor(ActuatorElement):
         """Effort per current and at stall, speed without load, reflected inertia."""
         own = self.record
         return {
-            'travel': f'{own.effort_per_current:.4g} {"N m/A" if own.screw_lead is None else "N/A"}',
+            'travel': f'{own.effort_per_current:.4g} {own.current_unit}',
             'stall_effort': self.capacity(start, own.voltage_limit, True)[1],
             'no_load_speed': own.voltage_limit / own.effort_per_current,
             'reflected_inertia': own.reflected_inertia,

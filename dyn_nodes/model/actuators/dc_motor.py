@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from dyn_nodes.model.actuator import ActuatorRecord, Drive
+from dyn_nodes.model.actuator import Drive
 from dyn_nodes.model.bodies import Joint
+from dyn_nodes.model.electric import ElectricRecord
 from dyn_nodes.model.magnitudes.relation import Quantity, Relation, relation
 from dyn_nodes.model.places import Places
 from dyn_nodes.model.problems import Report
@@ -18,14 +19,13 @@ LEAST_SHARE_OF_SPEED = 10.0
 
 
 @dataclass(frozen=True)
-class DcMotorActuator(ActuatorRecord):
+class DcMotorActuator(ElectricRecord):
     """D-c motor with constant field behind a gear train without backlash and compliance (freeman-1985, 2-228 to 2-237).
 
     In SI units the torque constant (N m/A) and the back-emf constant (V s/rad) of a motor are one number.
     """
 
     kind: ClassVar[str] = 'dc_motor'
-    electric: ClassVar[bool] = True
 
     torque_constant: Annotated[
         float, number('torque of the rotor per current, which is its back-emf in V s/rad', 'N m/A', 'positive')
@@ -50,16 +50,6 @@ class DcMotorActuator(ActuatorRecord):
     rotor_damping: Annotated[float, number('viscous friction at the rotor', 'N m s/rad', 'non-negative')] = 0.0
 
     @property
-    def command_limit(self) -> float:
-        """Voltage of the source, V."""
-        return self.voltage_limit
-
-    @property
-    def source_limit(self) -> float:
-        """Voltage of the source, V."""
-        return self.voltage_limit
-
-    @property
     def drive_ratio(self) -> float:
         """Rotor angle per joint position, of gear and screw, rad/rad or rad/m."""
         return self.gear_ratio if self.screw_lead is None else self.gear_ratio * 2.0 * math.pi / self.screw_lead
@@ -78,6 +68,11 @@ class DcMotorActuator(ActuatorRecord):
     def viscous(self) -> float:
         """Viscous friction at the joint, N m s/rad or N s/m (2-237)."""
         return self.drive_ratio**2 * self.rotor_damping
+
+    @property
+    def current_unit(self) -> str:
+        """Unit of the effort per current: of a screw N/A."""
+        return 'N m/A' if self.screw_lead is None else 'N/A'
 
     def relations(self, drive: Drive) -> Iterator[Relation]:
         """Yield the relations of its windings, gear and rotor to the joint."""

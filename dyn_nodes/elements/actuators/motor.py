@@ -16,6 +16,8 @@ class Motor(HydraulicActuator[MotorActuator]):
     The volume of a line is constant: V P^2 / (2 beta) is its energy, P Q the power that oil carries into it.
     """
 
+    kind = 'motor'
+
     def oil(
         self,
         record: MotorActuator,
