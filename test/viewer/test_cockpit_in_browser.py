@@ -238,13 +238,13 @@ def test_the_levers_go_off_when_the_page_that_drives_goes(page):
     drive(page)
     page.browser.open('about:blank')
     page.until(lambda: not page.viewer.levers.armed)
-    assert page.viewer.levers.reason in ('the page that drove has gone', 'the page that drove is hidden or frozen')
+    assert page.viewer.levers.reason in ('the driving page was closed', 'the page that drove is hidden or frozen')
 
 
 def test_a_page_without_the_token_says_that_it_only_looks_on(page):
     page.browser.open(page.cockpit.address.partition('?')[0])
     page.until(lambda: 'real time' in page.state())
-    assert 'only looks on' in page.browser.evaluate("document.querySelector('[data-looking]').textContent")
+    assert 'view-only' in page.browser.evaluate("document.querySelector('[data-looking]').textContent")
     page.browser.click(*centre(page.browser.place('Levers on', 'input')))
     page.turn(1.0)
     assert not page.viewer.levers.armed
@@ -270,7 +270,7 @@ def test_a_machine_that_has_gone_is_said(page):
     page.dynamics.wait(patience(20))
     page.until(lambda: 'dynamics_node' in page.state() and 'real time' not in page.state())
     assert page.browser.evaluate("document.querySelector('[data-connection]').dataset.connection") == 'lost'
-    assert 'The picture is of t =' in page.state()
+    assert 'The picture shows t =' in page.state()
     page.picture('lost')
 
 
