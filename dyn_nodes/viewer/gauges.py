@@ -85,9 +85,7 @@ def _gauge(name: str, margin: Margin, scale: Scale) -> str:
     if margin.value <= 0.0 or measure.display(margin.value).split()[0] == '0':
         word = measure.at_zero
     where = margin.critical_name.replace('_', ' ')
-    note = ' &middot; '.join(
-        html.escape(text) for text in (word, where) if text
-    )  # a narrow panel cuts the edge first
+    note = ' &middot; '.join(html.escape(text) for text in (word, where) if text)  # a narrow panel cuts the edge first
     low, high = (100.0 * level / scale.full(name, margin) for level in (levels.danger, levels.caution))
     track = _track((RED, AMBER, GREEN), low, high)
     said = ', '.join(text for text in (number(margin.value, measure), where, word or 'in order') if text)
