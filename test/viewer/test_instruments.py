@@ -76,7 +76,7 @@ def row_of(page: str, wheel: str) -> str:
 
 def test_friction_use_is_shown_by_wheel_with_the_worst_one_named():
     page = friction_gauges({'front_left': 0.3, 'rear_left': 0.7, 'rear_right': 0.15})
-    assert [found == 'true' for found in re.findall(r'data-worst="(\w+)"', page)] == [False, True, False]
+    assert [flag == 'true' for flag in re.findall(r'data-worst="(\w+)"', page)] == [False, True, False]
     title = page[: page.index('data-wheel')]
     assert 'rear left &middot; caution' in title
     assert '0.70' in row_of(page, 'rear_left')
