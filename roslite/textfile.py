@@ -151,8 +151,8 @@ def yaml_fault(error: Exception, text: str) -> TextFileError:
     """Return the fault of a text from an error of PyYAML."""
     mark = getattr(error, 'problem_mark', None) or getattr(error, 'context_mark', None)
     if mark is not None:
-        found = getattr(error, 'problem', None) or getattr(error, 'context', None) or 'a syntax error'
-        return TextFileError(mark.line + 1, 'well-formed YAML', str(found).removeprefix('found '))
+        problem = getattr(error, 'problem', None) or getattr(error, 'context', None) or 'a syntax error'
+        return TextFileError(mark.line + 1, 'well-formed YAML', str(problem).removeprefix('found '))
     position = getattr(error, 'position', None)
     line = text.count('\n', 0, position) + 1 if isinstance(position, int) else 0
     return TextFileError(line, 'well-formed YAML', ' '.join(str(getattr(error, 'reason', None) or error).split()))

@@ -68,7 +68,7 @@ def read_log(path: Path, mapping: CanMapping) -> Iterator[LogFrame | LogRow]:
     """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        raise LogError(f'{path}: expected a log by its suffix, {", ".join(SUFFIXES)}, found {path.suffix or "none"}')
+        raise LogError(f'{path}: expected a log with suffix {", ".join(SUFFIXES)}, found {path.suffix or "none"}')
     if not path.is_file():
         raise LogError(f'{path}: expected a log, found no such file')
     if suffix == '.csv' and not _has_frames(path):
@@ -105,7 +105,7 @@ def _frames(path: Path) -> Iterator[LogFrame]:
                     yield LogFrame(float(message.timestamp), identifier, extended, bytes(message.data))
     except Exception as error:  # every reader of python-can raises different errors
         kind, cause = path.suffix[1:].upper(), f'{type(error).__name__}: {_one_line(error)}'
-        raise LogError(f'{path}: after {count} frames: expected the next one of a {kind} log, found {cause}') from None
+        raise LogError(f'{path}: after {count} frames: expected another frame of a {kind} log, found {cause}') from None
 
 
 def _screen_blf(path: Path) -> None:
@@ -164,7 +164,7 @@ def _header(path: Path) -> str:
         with path.open(encoding='utf-8-sig') as file:
             return file.readline(1 << 16)
     except (OSError, UnicodeDecodeError) as error:
-        raise LogError(f'{path}: expected a text with a line of headings, found {_one_line(error)}') from None
+        raise LogError(f'{path}: expected a text with a header line, found {_one_line(error)}') from None
 
 
 def _has_frames(path: Path) -> bool:
@@ -179,7 +179,7 @@ def _csv_rows(path: Path, mapping: CanMapping) -> Iterator[LogRow]:
     columns = {k: signals[name] for k, name in enumerate(names) if name in signals}
     time = next((k for k, name in enumerate(names) if name.lower() in TIMES), None)
     if time is None:
-        raise LogError(f'{path}:1: expected a column of time ({", ".join(TIMES)}), found {_one_line(", ".join(names))}')
+        raise LogError(f'{path}:1: expected a time column ({", ".join(TIMES)}), found {_one_line(", ".join(names))}')
     if not columns:
         expected = f'a column that is a signal of the mapping, such as {next(iter(signals))}'
         raise LogError(f'{path}:1: expected {expected}, found {_one_line(", ".join(names))}')

@@ -136,7 +136,7 @@ class LogQuality:
         steps = 1 << frame.message.get_signal_by_name(frame.counter).length
         is_whole_turn = round((end - start) / frame.period) % steps in (0, 1, steps - 1)
         if self._lost() == lost and not is_whole_turn:
-            text = f'the clock jumps ahead by {end - start:.6g} s: {frame.name}.{frame.counter} has lost no frame'
+            text = f'the clock jumps ahead by {end - start:.6g} s: {frame.name}.{frame.counter} shows no lost frame'
             self._clock.append(Finding('clock', 'clock', 1, start, end - start, text))
 
     # -- numbers ------------------------------------------------------------------------------------------------------

@@ -58,7 +58,7 @@ def _read(root: Entry, path: Path, report: Report) -> CanMapping | None:
     source = path.parent / values['dbc']
     if not source.is_file():
         location = root.mapping['dbc']
-        report.add(location.line, location.path, 'a file', f'{values["dbc"]!r}, which is none from {path.parent}')
+        report.add(location.line, location.path, 'a file', f'{values["dbc"]!r}, which does not exist in {path.parent}')
         return None
     database = read_dbc(source, report.for_file(str(source)))
     if database is None or machine is None:
@@ -105,5 +105,5 @@ def _file(root: Entry, key: str, value: str, resource: str, path: Path, report: 
             return None
     if (path.parent / value).is_file():
         return path.parent / value
-    report.add(location.line, location.path, 'a file', f'{value!r}, which is none from {path.parent}')
+    report.add(location.line, location.path, 'a file', f'{value!r}, which does not exist in {path.parent}')
     return None

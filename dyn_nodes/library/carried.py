@@ -20,7 +20,7 @@ class Conditions(NamedTuple):
     Attributes:
         payload: kg.
         slope: (roll, pitch) of the ground, rad; positive pitch: the front is downhill.
-        changes: numbers that replace those of the machine YAML, by dotted key.
+        changes: replacements of numbers of the machine YAML, by dotted key.
     """
 
     payload: float

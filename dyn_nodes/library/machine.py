@@ -120,10 +120,10 @@ class Machine:
     ) -> State:
         """Return the positions q (nq,) of the machine at rest.
 
-        The base stands on its wheels, flexible and passive joints have given way, loops are closed.
+        The base rests on its wheels, flexible and passive joints are deflected, loops are closed.
 
         Args:
-            joints: positions by name, over those of the machine YAML, rad or m.
+            joints: positions by name, others from the machine YAML, rad or m.
             payload: kg.
             slope: of the ground, rad.
             **positions: the same as `joints`, as keywords.
@@ -145,7 +145,7 @@ class Machine:
         """Return the state x (n,) at rest, with oil pressures that hold the joints.
 
         Args:
-            joints: positions by name, over those of the machine YAML, rad or m.
+            joints: positions by name, others from the machine YAML, rad or m.
             payload: kg.
             slope: of the ground, rad.
             torque: return the state of the machine without its actuators, as in `simulate(torque=...)`.
@@ -229,7 +229,7 @@ class Machine:
         is the load at the first loss of equilibrium, `fall` the load at which the machine overturns.
 
         Args:
-            joints: positions by name, over those of the machine YAML, rad or m.
+            joints: positions by name, others from the machine YAML, rad or m.
             payload: initial payload, kg; None: zero, or for increasing slopes the payload of the machine YAML.
             slope: of the ground under an increasing payload, rad.
             downhill: heading of the downhill direction of increasing slopes, from the front, counter-clockwise, rad;
@@ -305,7 +305,7 @@ class Machine:
             voltage: of the actuators, V.
             torque: of the driven joints, N m or N.
             task: name of a task of this package, path of a task YAML, or a `VoltageProfile`.
-            joints: positions at the start by name, over those of the machine YAML, rad or m.
+            joints: initial positions by name, others from the machine YAML, rad or m.
             x0: (n,) initial state instead of `joints`, such as `run.last`; not with functions.
             payload: kg.
             slope: of the ground, rad.
@@ -460,7 +460,7 @@ class Machine:
 
         Args:
             torque: without actuators; efforts of the driven joints are inputs.
-            joints: positions by name, over those of the machine YAML, rad or m.
+            joints: positions by name, others from the machine YAML, rad or m.
             payload: kg.
             slope: of the ground, rad.
             period: of `Plant.advance`, s.

@@ -36,7 +36,7 @@ def load(
             for a path no machine YAML: the base is fixed, without wheels, actuators and payload.
         payload: mass in the implement for all methods of the machine, kg; None: from the machine YAML.
         slope: (roll, pitch) of the ground for all methods, rad; None: from the machine YAML.
-        changes: numbers that replace those of the machine YAML, by dotted key, such as `wheels.front_left.stiffness`.
+        changes: replacements of numbers of the machine YAML, by dotted key, such as `wheels.front_left.stiffness`.
 
     Returns:
         The machine; nothing is compiled yet.

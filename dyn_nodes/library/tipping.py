@@ -23,7 +23,7 @@ def tipping_of(
 
     Args:
         machine: content of its files.
-        joints: positions by name, over those of the machine YAML, rad or m.
+        joints: positions by name, others from the machine YAML, rad or m.
         mass: payload on increasing slopes, or initial payload, kg.
         gravity: in axes of the ground under an increasing payload, m/s2.
         downhill: heading of increasing slopes from the front, rad; None: the payload increases.

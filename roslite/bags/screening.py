@@ -157,7 +157,7 @@ def _screen_mcap(path: Path, file: BinaryIO) -> None:
         elif opcode == records.STATISTICS:
             _screen_times(path, *struct.unpack('<QQ', _content(file, start + 26, 16)))
     if summary and not passed:
-        raise BagError(f'{path}: the footer points to {summary}, expected the beginning of the summary')
+        raise BagError(f'{path}: the footer points to {summary}, expected the start of the summary')
     most = _most_at_once(list(chunks.values()))
     if most > MOST_AT_ONCE:
         raise BagError(f'{path}: chunks of {most} bytes cover one instant, expected at most {MOST_AT_ONCE}')
@@ -249,7 +249,7 @@ def _expanded_size(path: Path, file: BinaryIO, stored: int, compression: str, mo
     except failures as error:
         raise unreadable(path, error) from None
     if left > 0 and size <= most:
-        raise BagError(f'{path}: a chunk has {left} bytes behind its compressed data')
+        raise BagError(f'{path}: a chunk has {left} bytes after its compressed data')
     return min(size, most + 1)
 
 
@@ -365,7 +365,9 @@ def _screen_rows(path: Path, database: sqlite3.Connection) -> None:
     (lost,) = database.execute(
         'SELECT count(*) FROM messages WHERE topic_id NOT IN (SELECT id FROM topics)').fetchone()  # fmt: skip
     if lost:
-        raise BagError(f'{path}: messages.topic_id: expected the topics of the bag, found {lost} messages of others')
+        raise BagError(
+            f'{path}: messages.topic_id: expected the topics of the bag, found {lost} messages of other topics'
+        )
     (twice,) = database.execute('SELECT count(id) - count(DISTINCT id) FROM topics').fetchone()
     if twice:
         raise BagError(f'{path}: topics.id: expected each number once, found {twice} again')

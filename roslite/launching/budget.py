@@ -66,7 +66,7 @@ class Budget:
 
     def check_time(self, depth: int = 0) -> None:
         """Check the processor time since the start, and the depth of groups and includes. Raises BudgetError."""
-        self._check(depth, DEEPEST, 'groups and includes within each other')
+        self._check(depth, DEEPEST, 'nested groups and includes')
         self._check(time.thread_time() - self._began, MOST_SECONDS, 's of processor time for the evaluation')
 
     def _check(self, value: float, most: float, what: str) -> None:

@@ -112,7 +112,7 @@ def _gone(entries: dict[str, str | int]) -> dict[str, str]:
         elif _runs(entry):
             _gone_since.pop(node, None)
         elif now - _gone_since.setdefault(node, now) > RESTART:
-            gone[node] = f'its process {entry} is gone'
+            gone[node] = f'its process {entry} has ended'
     return gone
 
 

@@ -66,7 +66,7 @@ def _count(name: str, definitions: Mapping[str, Any], sizes: dict[str, int], abo
     if name in sizes:
         return sizes[name]
     if name in above or len(above) > DEEPEST:
-        raise ValueError(f'{above[0]}: expected messages at most {DEEPEST} deep, and none within itself')
+        raise ValueError(f'{above[0]}: expected at most {DEEPEST} levels of messages, and no recursion')
     total = 0
     for field, (kind, detail) in definitions[name][1]:
         inner, count = detail if kind in (Nodetype.ARRAY, Nodetype.SEQUENCE) else ((kind, detail), 1)

@@ -256,7 +256,7 @@ class GraphNode:
         return _collect(_service(item) for item in self._context.graph.subscriptions() if item.gid in gids)
 
     def get_client_names_and_types_by_node(self, node_name: str, node_namespace: str) -> list[tuple[str, list[str]]]:
-        """Return the services of which a node is a client.
+        """Return the services that a node uses as a client.
 
         Raises:
             RuntimeError: no such node.

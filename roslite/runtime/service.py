@@ -191,7 +191,7 @@ class Service(_Endpoint):
             elif now < item.until:
                 self._waiting.append(item)
             else:
-                self._drop('its client has no reader for it')
+                self._drop('its client has no reader')
         if not self._waiting:
             self._context.waiting_services.discard(self)
 
@@ -212,7 +212,7 @@ class Service(_Endpoint):
             return
         if len(self._waiting) >= _MOST_WAITING:
             self._waiting.popleft()
-            self._drop('its client has no reader for it')
+            self._drop('its client has no reader')
         self._context.waiting_services.add(self)
         self._waiting.append(_Waiting(time.monotonic() + _MATCH_TIMEOUT, publication, guid, number, response))
 

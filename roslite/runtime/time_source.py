@@ -25,7 +25,7 @@ class TimeSource:
         self._clock = clock
         self._subscription: Any = None
         if not node.has_parameter(USE_SIM_TIME):
-            descriptor = ParameterDescriptor(description='take time from /clock')
+            descriptor = ParameterDescriptor(description='use the time of /clock')
             node.declare_parameter(USE_SIM_TIME, False, descriptor)
         self._enable(node.get_parameter(USE_SIM_TIME).value)
         node.add_on_set_parameters_callback(self._check)

@@ -118,7 +118,7 @@ def test_a_machine_overturns_and_its_run_ends_there(loader):
             "unknown driven joint 'bom_joint' \\(did you mean 'boom_joint'",
         ),
         ({'duration': 1.0, 'voltage': {'boom': np.nan}}, "voltage\\['boom'\\]: expected finite numbers"),
-        ({'duration': 1.0, 'voltage': {'boom': ([0, 1], [1])}}, 'expected as many finite times and values'),
+        ({'duration': 1.0, 'voltage': {'boom': ([0, 1], [1])}}, 'expected equal numbers of finite times and values'),
         ({'duration': 1.0, 'voltage': {'boom': ([1, 0], [1, 1])}}, 'expected ascending times'),
         ({'duration': 1.0, 'voltage': [1.0]}, 'voltage: expected shape'),
         ({'duration': 1.0, 'voltage': lambda t, x: [1.0]}, 'voltage\\(t, x\\): expected shape'),
