@@ -119,7 +119,8 @@ def _column(owner: str, where: str, value: Any) -> tuple[Array, Array]:
         times, column = (np.asarray(part, dtype=np.float64) for part in value)
         if times.shape != column.shape or not len(times) or not np.isfinite([*times, *column]).all():
             raise ValueError(
-                f'{owner}: {where}: expected equal numbers of finite times and values, found {times.shape} and {column.shape}'
+                f'{owner}: {where}: expected equal numbers of finite times and values, '
+                f'found {times.shape} and {column.shape}'
             )
         if not (np.diff(times) >= 0).all():
             raise ValueError(f'{owner}: {where}: expected ascending times')

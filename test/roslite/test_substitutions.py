@@ -234,13 +234,13 @@ def spelled(words, most):
     return st.lists(st.sampled_from(words), min_size=1, max_size=most).map(''.join)
 
 
-@reaches(evaluated=6, refused=8)
+@reaches(evaluated=6, rejected=8)
 @given(st.text(max_size=60) | spelled(WORDS, 3) | spelled(WORDS, 12))
 def test_any_text_is_evaluated_or_refused_and_never_crashes(text):
     try:
         result = evaluate(text)
     except ExpressionError:
-        reached('refused')
+        reached('rejected')
         return
     reached('evaluated')
     assert isinstance(result, str)
@@ -266,13 +266,13 @@ PIECES = [
 ]
 
 
-@reaches(replaced=8, refused=8)
+@reaches(replaced=8, rejected=8)
 @given(st.text(alphabet='$() \'"\\varx-', max_size=40) | spelled(PIECES, 3) | spelled(PIECES, 10))
 def test_any_text_is_expanded_or_refused_and_never_crashes(text):
     try:
         result = expand(text, Context())
     except SubstitutionError:
-        reached('refused')
+        reached('rejected')
         return
     reached('replaced', result != text)
     assert isinstance(result, str)

@@ -30,14 +30,14 @@ class Listener:
     """A node that subscribes to a topic and keeps what comes."""
 
     def __init__(self, context, topic, name='somebody'):
-        self.node, self.heard = Node(name, context=context), []
-        self.node.create_subscription(message(KINDS[topic]), topic, self.heard.append, 10)
+        self.node, self.received = Node(name, context=context), []
+        self.node.create_subscription(message(KINDS[topic]), topic, self.received.append, 10)
         self.executor = SingleThreadedExecutor(context=context)
         self.executor.add_node(self.node)
 
     def take(self):
         self.executor.spin_once(timeout_sec=0.0)
-        return self.heard
+        return self.received
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_a_vehicle_gets_a_pad_for_cmd_vel(made, context):
         page.send(update(viewer.cockpit.controls.sliders['ahead'], 0.5))
         page.send(update(viewer.cockpit.controls.sliders['turn left'], -9.0))
         assert turn(viewer, lambda: any(command.twist.angular.z < -0.5 for command in listener.take()))
-        twist = listener.heard[-1].twist
+        twist = listener.received[-1].twist
         assert (twist.linear.x, twist.linear.y, twist.angular.z) == (0.5, 0.0, -0.6)
         page.send(update(viewer.cockpit.controls.armed, False))
         assert turn(viewer, lambda: not viewer.levers.armed and listener.take()[-1].twist.linear.x == 0.0)
@@ -153,7 +153,7 @@ def test_an_arm_gets_sliders_of_its_joints(made, context):
         assert listener.take() == []
         page.send(update(viewer.cockpit.controls.sliders[names[0]], 20.0))
         assert turn(viewer, lambda: listener.take())
-        goal = listener.heard[-1]
+        goal = listener.received[-1]
         assert list(goal.joint_names) == names
         seconds = goal.points[0].time_from_start.sec + 1e-9 * goal.points[0].time_from_start.nanosec
         assert 0.1 < goal.points[0].positions[0] < np.radians(20.0)
