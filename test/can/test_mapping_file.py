@@ -199,8 +199,8 @@ def test_each_measurement_without_a_greatest_rate_is_a_warning_with_one_of_the_m
     path = changed(tmp_path, YAML, signal + rate, signal)
     (warning,) = load_mapping(path)[1]
     assert (warning.line, warning.where) == (line_with(path, signal), where)
-    rate = float(warning.expected.removeprefix('max_rate, such as ').partition(',')[0])
-    assert rate == pytest.approx(suggested, rel=0.05)
+    limit = float(warning.expected.removeprefix('max_rate, such as ').partition(',')[0])
+    assert limit == pytest.approx(suggested, rel=0.05)
     assert warning.expected.endswith('else jumps are accepted')
 
 
