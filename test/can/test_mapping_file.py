@@ -55,7 +55,7 @@ FAULTS = [
     (DBC, 'BoomLength : 16|16@1+', 'BoomLength : 15|16@1+', 'overlapping'),
     (DBC, 'BO_ 257 JointVelocities: 8', 'BO_ 257 JointVelocities: 999999999', 'at most 64 bytes'),
     (DBC, 'BO_ 257 JointVelocities', 'BO_ 256 JointVelocities', 'an identifier'.replace('an ', '')),
-    (DBC, 'BO_ 257 JointVelocities', 'BO_ 257 JointPositions', 'a message with a name of its own'),
+    (DBC, 'BO_ 257 JointVelocities', 'BO_ 257 JointPositions', 'a message with a unique name'),
     (DBC, '0|16@1- (0.01,0) [-327.68|327.67] "deg"', '0|99999@1- (0.01,0) [0|1] "deg"', 'at most 64 bits'),
 ]
 
@@ -116,7 +116,7 @@ def test_a_dbc_that_is_too_large_is_refused_unread(tmp_path):
 def test_a_signal_that_does_not_hold_the_range_of_its_joint_is_a_warning(tmp_path):
     old = 'BoomLength : 16|16@1+ (0.05,0) [0|3276.75]'
     _, warnings = load_mapping(changed(tmp_path, DBC, old, old.replace('3276.75', '2000')))
-    assert any('the limits of boom_joint' in str(warning) for warning in warnings)
+    assert any('the range of boom_joint' in str(warning) for warning in warnings)
 
 
 SI_SIZES = {

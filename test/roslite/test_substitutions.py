@@ -80,7 +80,7 @@ def test_substitution_gives_what_ros2_launch_gives(text, expected):
         ('$(command ls)', 'may not run commands'),
         ('$(find-pkg-share no_such_package)', 'needs a ROS 2 installation'),
         ('$(find-exec no-such-program)', 'not found on PATH'),
-        ("$(eval '1' 'os')", "'math' only"),
+        ("$(eval '1' 'os')", "expected the module 'math'"),
         ('$(log_dir)', 'unknown before'),
         ('$(file-content /no/such/file)', 'cannot be read'),
     ],
