@@ -4,7 +4,7 @@
 - `roslite.launching`: XML launch files
 - `roslite.bags`: rosbag2 directories, MCAP and SQLite
 
-Nothing here imports another package of this repository.
+This package imports no other package of this repository.
 """
 
 from __future__ import annotations

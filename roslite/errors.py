@@ -1,10 +1,10 @@
-"""The base class of all errors that a user can correct."""
+"""Base class of all errors that a user can correct."""
 
 from __future__ import annotations
 
 
 class UserError(Exception):
-    """A file, a value or a request that cannot be used; the message names it, what was expected and what was found.
+    """An invalid file, value or request; the message names it and has the expected and the found content.
 
     Commands print the message without a traceback.
     """

@@ -1,6 +1,6 @@
-"""Text and YAML of files that anybody may have written: regular files of bounded size, UTF-8, no alias bombs.
+"""Reading of untrusted text and YAML files: regular files of bounded size, UTF-8, no alias bombs.
 
-Also files that are written as a whole or not at all.
+Also atomic writing of files.
 """
 
 from __future__ import annotations
@@ -16,23 +16,24 @@ import yaml
 from roslite.errors import UserError
 
 LARGEST_YAML = 1_000_000
-"""Bytes of a YAML file."""
+"""Maximum size of a YAML file, bytes."""
 MOST_ENTRIES = 50_000
-"""Values of a YAML document after the expansion of its aliases."""
+"""Maximum number of values of a YAML document after expansion of aliases."""
 DEEPEST = 20
-"""Levels of a YAML document's nesting."""
+"""Maximum nesting depth of a YAML document."""
 BLOCK = 2**20
-"""Bytes that are read at once."""
+"""Number of bytes read at a time."""
 UNFINISHED = '.unfinished'
 """Suffix of a file that is being written."""
 
 
 class TextFileError(UserError, ValueError):
-    """A file can't be read as text, or a text is no YAML that is accepted here.
+    """A file that cannot be read as text, or a text that is not valid YAML within the limits.
 
     Attributes:
-        line: 1-based, 0 where the fault belongs to the whole.
-        expected, found: for the message.
+        line: 1-based line of the fault, 0 for the whole file.
+        expected: expected content.
+        found: found content.
     """
 
     def __init__(self, line: int, expected: str, found: str) -> None:
@@ -44,7 +45,7 @@ def read_bytes(path: Path | str, largest: int) -> bytes:
     """Return the content of a regular file of at most `largest` bytes.
 
     Raises:
-        TextFileError: it is missing, no regular file, larger or unreadable.
+        TextFileError: a missing, irregular, larger or unreadable file.
     """
     path = Path(path)
     try:
@@ -54,7 +55,7 @@ def read_bytes(path: Path | str, largest: int) -> bytes:
         if size > largest:
             raise TextFileError(0, f'at most {largest} bytes', f'{size} bytes')
         with path.open('rb') as file:
-            data = b''.join(_blocks(file, largest))  # files such as those of /proc say that they are empty
+            data = b''.join(_blocks(file, largest))  # files in /proc report size 0
     except FileNotFoundError:
         raise TextFileError(0, 'a file that exists', 'none') from None
     except TextFileError:
@@ -67,7 +68,7 @@ def read_bytes(path: Path | str, largest: int) -> bytes:
 
 
 def _blocks(file: BinaryIO, largest: int) -> Iterator[bytes]:
-    """Yield what a file holds, up to a little more than `largest` bytes; memory grows with what is read."""
+    """Yield blocks of a file, up to slightly more than `largest` bytes in total."""
     count = 0
     while count <= largest and (block := file.read(BLOCK)):
         count += len(block)
@@ -78,7 +79,7 @@ def read_text(path: Path | str, largest: int) -> str:
     """Return the UTF-8 text of a regular file of at most `largest` bytes.
 
     Raises:
-        TextFileError: it is missing, no regular file, larger, unreadable or other than UTF-8.
+        TextFileError: a missing, irregular, larger or unreadable file, or one that is not UTF-8.
     """
     data = read_bytes(path, largest)
     try:
@@ -90,12 +91,12 @@ def read_text(path: Path | str, largest: int) -> str:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a new file that takes the place of `path` as a whole when the block ends without an error.
+    """Open a new file that atomically replaces `path` when the block ends without an error.
 
-    Links are not followed: a link at `path` is replaced, and its target keeps its content.
+    Links are not followed: a link at `path` is replaced, its target is unchanged.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     unfinished = path.with_name(path.name + UNFINISHED)
     unfinished.unlink(missing_ok=True)
@@ -111,20 +112,20 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that at any moment it is there as a whole or not at all; links are not followed."""
+    """Write a file atomically; links are not followed."""
     with replacing(path) as file:
         file.write(content)
 
 
 def load_yaml(text: str, loader: Any = yaml.SafeLoader) -> Any:
-    """Return the value of a YAML document, as `yaml.load` does, within the limits of this module.
+    """Return the value of a YAML document like `yaml.load`, within the limits of this module.
 
     Args:
         text: at most `LARGEST_YAML` characters.
         loader: a safe loader class.
 
     Raises:
-        TextFileError: no well-formed YAML; more values or levels than the limits, aliases expanded.
+        TextFileError: malformed YAML, or more values or levels than the limits after expansion of aliases.
     """
     if len(text) > LARGEST_YAML:
         raise TextFileError(0, f'at most {LARGEST_YAML} characters', str(len(text)))
@@ -147,11 +148,11 @@ def load_yaml(text: str, loader: Any = yaml.SafeLoader) -> Any:
 
 
 def yaml_fault(error: Exception, text: str) -> TextFileError:
-    """Return the fault of a text that PyYAML refused with an error."""
+    """Return the fault of a text from an error of PyYAML."""
     mark = getattr(error, 'problem_mark', None) or getattr(error, 'context_mark', None)
     if mark is not None:
-        found = getattr(error, 'problem', None) or getattr(error, 'context', None) or 'a syntax error'
-        return TextFileError(mark.line + 1, 'well-formed YAML', str(found).removeprefix('found '))
+        problem = getattr(error, 'problem', None) or getattr(error, 'context', None) or 'a syntax error'
+        return TextFileError(mark.line + 1, 'well-formed YAML', str(problem).removeprefix('found '))
     position = getattr(error, 'position', None)
     line = text.count('\n', 0, position) + 1 if isinstance(position, int) else 0
     return TextFileError(line, 'well-formed YAML', ' '.join(str(getattr(error, 'reason', None) or error).split()))
@@ -162,7 +163,7 @@ def _too_large() -> TextFileError:
 
 
 def _check_size(root: Any) -> None:
-    """Walk a document's nodes as if its aliases were written out. Raises TextFileError beyond the limits."""
+    """Count the nodes of a document with expanded aliases. Raises TextFileError beyond the limits."""
     count, waiting = 0, [(root, 0)]
     while waiting:
         node, depth = waiting.pop()

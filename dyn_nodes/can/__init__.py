@@ -1,4 +1,4 @@
-"""Signals of a machine's CAN bus as quantities in SI units, and back: DBC, mapping, checks, frames. Knows no ROS.
+"""Conversion between signals of a machine's CAN bus and quantities in SI units: DBC, mapping, checks, frames. No ROS.
 
-`cantools` reads the DBC; it is imported where a DBC is read, and comes with the extra `can`.
+`cantools` reads the DBC. It is imported only to read a DBC, and installed with the extra `can`.
 """

@@ -1,4 +1,4 @@
-"""Whether a bridge may command a real machine: shadow, limit, active. It begins in shadow; any fault leads there."""
+"""Permission of a bridge to command a real machine: shadow, limit, active. Start and any fault lead to shadow."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ State = Literal['shadow', 'limit', 'active']
 
 
 class ArmingError(UserError, ValueError):
-    """A change of state that is not allowed now; the text says why."""
+    """A change of state that is not allowed now; the message has the reason."""
 
 
 class Arming:
-    """The state of a bridge. Every change but the way back to shadow is asked for.
+    """State of a bridge. Every change needs a request, except the return to shadow.
 
     Args:
-        share: of the voltage limits that commands in `limit` may have, 0 to 1.
-        neutral_time: after leaving `limit` or `active`, neutral commands are sent for this time, s, and once at least.
+        share: share of the voltage limits for commands in `limit`, 0 to 1.
+        neutral_time: time for which neutral commands are sent after `limit` or `active`, s; at least one is sent.
 
     Attributes:
-        state: `shadow`: nothing is sent; `limit`: a share of the commands; `active`: the commands.
-        reason: why it was left for shadow the last time, '' after an order.
+        state: `shadow`: nothing is sent; `limit`: commands up to a share of the limits; `active`: all commands.
+        reason: reason of the last return to shadow, '' after a request.
     """
 
     def __init__(self, share: float, neutral_time: float) -> None:
@@ -34,16 +34,16 @@ class Arming:
         self._owed: set[str] = set()
 
     def arm(self, is_wanted: bool, fault: str, is_neutral: bool, now: float) -> None:
-        """Go from shadow to limit, or from anywhere to shadow.
+        """Change from shadow to limit, or from any state to shadow.
 
         Args:
-            is_wanted: to be armed.
-            fault: why the machine is not known, or ''.
-            is_neutral: no command but neutral is asked for: arming moves nothing.
+            is_wanted: True: arm; False: disarm.
+            fault: reason why the state of the machine is unknown, or ''.
+            is_neutral: the requested commands are neutral or absent.
             now: time, s.
 
         Raises:
-            ArmingError: there is a fault, or the machine would begin to move.
+            ArmingError: there is a fault, or the machine would start to move.
         """
         if not is_wanted:
             self.disarm('', now)
@@ -56,19 +56,19 @@ class Arming:
             self.state, self.reason = 'limit', ''
 
     def activate(self, is_wanted: bool, is_neutral: bool) -> None:
-        """Go from limit to active, or back.
+        """Change from limit to active, or back.
 
         Raises:
-            ArmingError: it is in shadow, or the commands would grow at once.
+            ArmingError: the state is shadow, or the commands would increase immediately.
         """
         if self.state == 'shadow':
             raise ArmingError('expected an armed bridge (~/arm), found shadow')
         if is_wanted and not is_neutral:
-            raise ArmingError('expected neutral or no valve_commands, found commands that would grow at once')
+            raise ArmingError('expected neutral or no valve_commands, found commands that would increase immediately')
         self.state = 'active' if is_wanted else 'limit'
 
     def disarm(self, reason: str, now: float) -> bool:
-        """Go to shadow; return whether it was armed."""
+        """Change to shadow; return whether it was armed."""
         if self.state == 'shadow':
             return False
         self.reason, self._left, self.state = reason, now, 'shadow'
@@ -76,17 +76,17 @@ class Arming:
 
     @property
     def was_armed(self) -> bool:
-        """Return whether it has been left for shadow."""
+        """True after the first return to shadow."""
         return self._left > -math.inf
 
     def prolong(self, now: float) -> None:
-        """Send neutral commands for the whole time from now on, s: those before have reached nothing."""
+        """Restart the time of neutral commands at `now`, s, because earlier ones did not reach the bus."""
         self._left = now
 
     def take_turn(self, message: str, now: float) -> bool:
-        """Return whether the frame of a message that is due at a time, s, is sent.
+        """Return whether the due frame of a message is sent at a time, s.
 
-        A message that was sent while the machine was commanded is sent once more, however late its turn comes.
+        A message that was sent while armed is sent at least once more, even after `neutral_time`.
         """
         if self.state != 'shadow':
             self._owed.add(message)
@@ -96,5 +96,5 @@ class Arming:
         return is_owed or now - self._left <= self.neutral_time
 
     def greatest_share(self) -> float:
-        """Return the share of the voltage limits that a command may have now; 0: neutral."""
+        """Return the current maximum of commands as a share of the voltage limits; 0: neutral."""
         return {'shadow': 0.0, 'limit': self.share, 'active': 1.0}[self.state]

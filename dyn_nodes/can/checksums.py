@@ -1,4 +1,4 @@
-"""Checksums that control units put into a byte of their frames."""
+"""Checksums in one byte of a frame."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def xor8(data: Iterable[int]) -> int:
 
 
 def crc8(data: Iterable[int], polynomial: int) -> int:
-    """Return the CRC of bytes, most significant bit first, that begins with 0xFF and is inverted at its end."""
+    """Return the CRC of bytes, most significant bit first, initial value 0xFF, inverted at the end."""
     result = 0xFF
     for byte in data:
         result ^= byte
@@ -29,12 +29,12 @@ def crc8(data: Iterable[int], polynomial: int) -> int:
 
 
 def crc8_j1850(data: Iterable[int]) -> int:
-    """Return the CRC-8 of SAE J1850, polynomial 0x1D: 0x4B for the text 123456789."""
+    """Return the CRC-8 of SAE J1850, polynomial 0x1D; check value 0x4B for the text 123456789."""
     return crc8(data, 0x1D)
 
 
 def crc8_8h2f(data: Iterable[int]) -> int:
-    """Return the CRC-8 of AUTOSAR with the polynomial 0x2F: 0xDF for the text 123456789."""
+    """Return the CRC-8 of AUTOSAR, polynomial 0x2F; check value 0xDF for the text 123456789."""
     return crc8(data, 0x2F)
 
 
@@ -44,4 +44,4 @@ CHECKSUMS: dict[str, Callable[[Iterable[int]], int]] = {
     'crc8_j1850': crc8_j1850,
     'crc8_8h2f': crc8_8h2f,
 }
-"""By the name in a mapping; each is of all bytes of the frame but its own."""
+"""Checksum functions by name in a mapping; each covers all bytes of the frame except the checksum."""

@@ -1,4 +1,4 @@
-"""Bounds of the commands that a bridge sends: the voltage limits, a share of them, and the bounds of the mapping."""
+"""Bounds of commands sent by a bridge: voltage limits, a share of them, and the bounds of the mapping."""
 
 from __future__ import annotations
 
@@ -12,39 +12,41 @@ from dyn_nodes.common.arrays import Array
 
 
 class CommandBounds:
-    """Clamps commands. Clamped, not refused: a lever at its end still moves the valve as far as it may.
+    """Clamps commands instead of rejecting them: a lever at its end still moves the valve as far as allowed.
 
     Args:
-        mapping: its `lower` and `upper` of commands bound them, V; 0 V is always within.
-        names: of the actuators, in the order of the commands.
+        mapping: mapping with the bounds `lower` and `upper` of commands, V, which include 0 V.
+        names: names of the actuators in the order of the commands.
 
     Attributes:
         limits: (n,) voltage limits, V.
-        lower, upper: (n,) V, within the limits.
-        clamped: count of the commands beyond the mapping's bounds, by actuator.
-        last: the newest of them as text.  last_time: s, None where there was none.
+        lower: (n,) lower bounds within the limits, V.
+        upper: (n,) upper bounds within the limits, V.
+        clamped: number of commands beyond the mapping's bounds, by actuator.
+        last: text of the last clamped command.
+        last_time: time of the last clamped command, s; None: none.
     """
 
     def __init__(self, mapping: CanMapping, names: Sequence[str]) -> None:
         self.names = tuple(names)
         self.limits = np.array([mapping.machine.actuator(name).command_limit for name in names])
-        given = {channel.name: channel for frame in mapping.commands for channel in frame.channels}
+        mapped = {channel.name: channel for frame in mapping.commands for channel in frame.channels}
         self.lower, self.upper = -self.limits, self.limits.copy()
         for k, name in enumerate(names):
-            if name in given:
-                self.lower[k] = max(self.lower[k], given[name].lower)
-                self.upper[k] = min(self.upper[k], given[name].upper)
+            if name in mapped:
+                self.lower[k] = max(self.lower[k], mapped[name].lower)
+                self.upper[k] = min(self.upper[k], mapped[name].upper)
         self.clamped: Counter[str] = Counter()
         self.last = ''
         self.last_time: float | None = None
 
     def applied(self, volts: Array, share: float) -> Array:
-        """Return commands (n,) within the bounds and a share of the voltage limits; volts are finite."""
+        """Return commands (n,), V, clamped to the bounds and a share of the voltage limits; `volts` must be finite."""
         within = np.clip(volts, -share * self.limits, share * self.limits)
         return np.clip(within, self.lower, self.upper)
 
     def note(self, volts: Array, now: float) -> None:
-        """Count the commands (n,) beyond the mapping's bounds at a time, s; the voltage limit is no news."""
+        """Count commands (n,) beyond the mapping's bounds at a time, s; commands beyond voltage limits do not count."""
         wanted = np.clip(volts, -self.limits, self.limits)
         for k in np.flatnonzero((wanted < self.lower) | (wanted > self.upper)):
             name, bounds = self.names[k], f'{self.lower[k]:g} to {self.upper[k]:g} V'
@@ -52,5 +54,5 @@ class CommandBounds:
             self.last, self.last_time = f'{name}: expected {bounds}, found {volts[k]:g} V', now
 
     def recent(self, now: float, window: float = 5.0) -> bool:
-        """Return whether a command was clamped in the last seconds."""
+        """Return whether a command was clamped within the last `window` seconds."""
         return self.last_time is not None and now - self.last_time < window

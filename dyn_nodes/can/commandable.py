@@ -1,4 +1,4 @@
-"""Faults of a mapping by which a machine can be read but must not be commanded: `~/arm` of the bridge is refused."""
+"""Faults of a mapping that allow to read a machine but not to command it: `~/arm` of the bridge is rejected."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ JOINT_KINDS = ('position', 'velocity')
 
 
 class Obstacle(NamedTuple):
-    """What was expected of a command and what was found instead; `actuator`: whose command it is."""
+    """Expected and found property of the command of an actuator."""
 
     actuator: str
     expected: str
@@ -23,18 +23,23 @@ class Obstacle(NamedTuple):
 
 
 def obstacles(mapping: CanMapping) -> tuple[Obstacle, ...]:
-    """Return why the machine of a mapping must not be commanded; none where it may be.
+    """Return the reasons why the machine of a mapping must not be commanded; empty if it may be.
 
-    A joint that is commanded and not measured moves unseen, and a bus without measurements never gets stale. In J1939,
-    a frame needs the address of one sender, and a command to all control units is one to those of other machines.
+    Motion of a commanded joint without measurement is unobserved, and a bus without measurements never becomes stale.
+    In J1939, a frame needs the address of one sender; a command to all control units also reaches other machines.
     """
-    unmeasured = [own for frame in mapping.commands for own in _unmeasured(mapping, frame)]
-    return (*unmeasured, *(own for frame in mapping.commands if frame.is_j1939 for own in _unaddressed(frame)))
+    unmeasured = [obstacle for frame in mapping.commands for obstacle in _unmeasured(mapping, frame)]
+    return (
+        *unmeasured,
+        *(obstacle for frame in mapping.commands if frame.is_j1939 for obstacle in _unaddressed(frame)),
+    )
 
 
 def _unmeasured(mapping: CanMapping, frame: Frame) -> list[Obstacle]:
-    measured = {own.name for other in mapping.measurements for own in other.channels if own.kind in JOINT_KINDS}
-    joints = {own.name: mapping.machine.actuator(own.name).joint for own in frame.channels}
+    measured = {
+        channel.name for other in mapping.measurements for channel in other.channels if channel.kind in JOINT_KINDS
+    }
+    joints = {channel.name: mapping.machine.actuator(channel.name).joint for channel in frame.channels}
     return [
         Obstacle(name, f'a signal of the position or velocity of {joint}', 'none')
         for name, joint in joints.items()

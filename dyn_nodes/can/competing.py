@@ -1,4 +1,4 @@
-"""Frames of commands that this computer has not sent: two controllers must not command one machine."""
+"""Detection of command frames from other senders: two controllers must not command one machine."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ ADDRESS_CLAIMED = 0xEE00
 
 
 class CompetingSenders:
-    """Notes control units that send the commands which a bridge sends, or claim its source address.
+    """Records control units that send the same commands as a bridge, or claim its source address.
 
-    An interface of python-can does not return the frames that it sends, so that each is of another sender: also one
-    with a wrong checksum, a frozen counter or another size, since the machine may use it. Of J1939, a frame
-    counts with any priority and source address, to the control unit of the machine or to all of them.
+    An interface of python-can does not return the frames that it sends. Every received command frame is therefore from
+    another sender; frames with a wrong checksum, counter or size count as well, because the machine may use them.
+    J1939 frames count with any priority and source address, to the control unit of the machine or to all units.
 
     Args:
-        frames: of the commands.
+        frames: command frames.
     """
 
     def __init__(self, frames: Iterable[Frame]) -> None:
@@ -40,7 +40,7 @@ class CompetingSenders:
         self._until: dict[str, float] = {}
 
     def take(self, identifier: int, extended: bool, now: float) -> None:
-        """Take a frame that is none of the machine's measurements, at a time, s."""
+        """Check a frame received at a time, s, that is not a measurement of the machine."""
         frame, what = self._exact.get((identifier, extended)), ''
         if frame is not None:
             what = f'sends {frame.name}'
@@ -54,6 +54,6 @@ class CompetingSenders:
             self._until[what] = now + frame.timeout
 
     def found(self, now: float) -> str:
-        """Return what another control unit has sent within the timeout of its message, in one line, or ''."""
+        """Return a line about competing frames within the timeouts of their messages, or ''."""
         recent = [what for what, until in self._until.items() if now <= until]
         return f'another control unit {", ".join(recent)}' if recent else ''

@@ -1,4 +1,4 @@
-"""Joint position from the length of its cylinder: the inverse of the linkage within the range of the joint."""
+"""Joint position from the length of its cylinder: inverse of the linkage within the range of the joint."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from dyn_nodes.model.bodies import Joint
 from dyn_nodes.model.linkage import Linkage, SlidingRod, piston_position
 
 MARGIN = 0.02
-"""rad, of the pins' angle: nearer to a dead centre a length says too little of the angle."""
+"""Minimum distance of the pins' angle from a dead centre, where a length hardly determines the angle, rad."""
 
 
 class DeadCentreError(UserError, ValueError):
-    """Within the limits of the joint its cylinder has the same length at two positions."""
+    """A cylinder with the same length at two positions within the limits of its joint."""
 
 
 class CylinderLength:
-    """Length of the cylinder of a joint as a function of the joint position, and back.
+    """Length of the cylinder of a joint as a function of the joint position, and its inverse.
 
-    With the pins at a and b from the axis, s^2 = a^2 + b^2 - 2 a b cos(theta), theta = direction q + angle; theta
-    follows from s on the side of the dead centres on which the joint works.
+    With the pins at distances a and b from the axis, s^2 = a^2 + b^2 - 2 a b cos(theta), theta = direction q + angle.
+    The inverse uses the branch between the dead centres that contains the range of the joint.
 
     Args:
-        linkage: of the cylinder.
-        joint: that it moves.
-        from_retracted: lengths are those of the piston from fully retracted on, X; else from pin to pin, s.
+        linkage: linkage of the cylinder.
+        joint: joint moved by the cylinder.
+        from_retracted: True: lengths are piston strokes from fully retracted, X; False: pin to pin, s.
 
     Raises:
-        DeadCentreError: the range of the joint comes near to a dead centre, or has no end.
+        DeadCentreError: the range of the joint is near a dead centre, or infinite.
     """
 
     def __init__(self, linkage: Linkage, joint: Joint, from_retracted: bool) -> None:
@@ -42,9 +42,9 @@ class CylinderLength:
         ends = sorted(linkage.direction * q + linkage.angle for q in (joint.lower, joint.upper))
         if not all(map(math.isfinite, ends)):
             raise DeadCentreError('a joint with limits')
-        half = math.floor(0.5 * sum(ends) / math.pi)  # of turns: theta is within pi of half pi
+        half = math.floor(0.5 * sum(ends) / math.pi)  # half turns: theta is between half pi and (half + 1) pi
         if ends[0] < half * math.pi + MARGIN or ends[1] > (half + 1) * math.pi - MARGIN:
-            raise DeadCentreError('a joint whose cylinder keeps off its dead centres within the limits')
+            raise DeadCentreError('a joint whose cylinder has no dead centre within or near the limits')
         self._side = 1.0 if half % 2 == 0 else -1.0
         self._turns = math.pi * (half if half % 2 == 0 else half + 1)
 
@@ -53,7 +53,7 @@ class CylinderLength:
         return piston_position(self.linkage, position) + self._added
 
     def position(self, length: float) -> float:
-        """Return the joint position at a length, rad or m; NaN where the pins cannot be so far apart."""
+        """Return the joint position at a length, rad or m; NaN for an impossible length."""
         linkage, stroke = self.linkage, length - self._added
         if isinstance(linkage, SlidingRod):
             return linkage.direction * stroke + linkage.retracted_position
@@ -64,7 +64,7 @@ class CylinderLength:
         return ((self._turns + self._side * math.acos(cosine)) - linkage.angle) / linkage.direction
 
     def lever(self, position: float) -> float:
-        """Return the rate of the length with the joint position, m/rad or 1, with its sign."""
+        """Return the derivative of the length with respect to the joint position, m/rad or 1."""
         linkage = self.linkage
         if isinstance(linkage, SlidingRod):
             return linkage.direction
@@ -73,6 +73,6 @@ class CylinderLength:
         return linkage.direction * linkage.a * linkage.b * math.sin(theta) / s
 
     def least_lever(self) -> float:
-        """Return the smallest lever within the joint's limits, where a length determines the angle least."""
+        """Return the smallest absolute lever within the joint's limits, m/rad or 1."""
         ends = np.linspace(self.joint.lower, self.joint.upper, 101) if math.isfinite(self.joint.lower) else [0.0]
         return min(abs(self.lever(float(q))) for q in ends)

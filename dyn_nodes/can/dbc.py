@@ -1,4 +1,4 @@
-"""A DBC that anybody may have written: sizes are checked before cantools sees it, every fault has its line."""
+"""Reading of untrusted DBC files: sizes are checked before cantools parses them, faults have line numbers."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from dyn_nodes.common.textfile import TextFileError, read_text
 from dyn_nodes.model.problems import Report
 
 LARGEST_DBC = 4_000_000
-"""Characters; cantools needs about 20 s for as many."""
+"""Maximum size of a file, characters; cantools needs about 20 s for it."""
 MOST_BYTES, MOST_BITS, WIDEST_RANGE = 64, 64, 4096
-"""Of a message (CAN FD), of a signal, of a range of multiplexer values."""
+"""Maximum bytes of a message (CAN FD), bits of a signal, and values of a multiplexer range."""
 MOST_SIGNALS, MOST_PAIRS = 2000, 20_000_000
-"""Signals of a message, and pairs of signals of one message in the whole file: cantools compares them."""
+"""Maximum signals of a message, and pairs of signals of the same message in a file, which cantools compares."""
 MOST_SHOWN = 50
-"""Faults of a file."""
+"""Maximum number of reported faults of a file."""
 STATEMENT = re.compile(
     r'\bBO_\s+(?P<identifier>\d{1,30})\s+(?P<message>\w{1,200})\s*:\s*(?P<size>\d{1,30})\b'
     r'|\bSG_\s+(?P<signal>\w{1,200})\b[^:"]{0,50}:\s*(?P<start>\d{1,30})\s*\|\s*(?P<length>\d{1,30})\s*@'
     r'|\bSG_MUL_VAL_(?P<ranges>[^;]*)'
 )
-"""Of a message, of a signal, of ranges of a multiplexer: a line may hold several."""
+"""Statement of a message, of a signal, or of multiplexer ranges; a line may contain several."""
 RANGES = re.compile(r'(\d{1,30})\s*-\s*(\d{1,30})')
 FAULT_LINE = re.compile(r'line (\d+), column')
 LONGEST_FAULT, MARK = 200, '>>!<<'
-"""Characters shown of an error of cantools, and where it says that the fault is."""
+"""Maximum characters of an error of cantools, and the mark at the fault in it."""
 
 
 def read_dbc(path: Path, report: Report) -> Any | None:
-    """Return the `cantools` database of a file, or None after recording what is wrong with it.
+    """Return the `cantools` database of a file, or None after reporting its faults.
 
     Raises:
         ImportError: cantools is not installed.
@@ -48,62 +48,62 @@ def read_dbc(path: Path, report: Report) -> Any | None:
     try:
         database: Any = load_string(text, 'dbc')
     except RecursionError:
-        report.add(0, 'file', 'a DBC', 'one that is nested too deep')
+        report.add(0, 'file', 'a DBC', 'one with too deep nesting')
         return None
-    except Exception as error:  # cantools raises KeyError, ValueError and others for what its grammar lets through
+    except Exception as error:  # cantools raises KeyError, ValueError and others after parsing
         cause = getattr(error, 'e_dbc', None) or error
-        place = FAULT_LINE.search(str(cause))
-        found = str(cause) if isinstance(error, Error) else f'{type(cause).__name__}: {cause}'
-        report.add(int(place.group(1)) if place else 0, 'file', 'a DBC', _near_the_mark(found))
+        location = FAULT_LINE.search(str(cause))
+        reason = str(cause) if isinstance(error, Error) else f'{type(cause).__name__}: {cause}'
+        report.add(int(location.group(1)) if location else 0, 'file', 'a DBC', _near_the_mark(reason))
         return None
     _check_numbers(database, text, report)
     return None if report.failed else database
 
 
-def _near_the_mark(found: str) -> str:
-    """Return the part of an error of cantools about its mark: it quotes whole lines, however long."""
-    if len(found) <= LONGEST_FAULT:
-        return found
-    middle = max(found.find(MARK), 0)
+def _near_the_mark(text: str) -> str:
+    """Return the part of an error of cantools around its mark: cantools quotes whole lines of any length."""
+    if len(text) <= LONGEST_FAULT:
+        return text
+    middle = max(text.find(MARK), 0)
     start = max(middle - LONGEST_FAULT // 2, 0)
-    return f'{found[:60]} ... {found[start : start + LONGEST_FAULT]} ...'
+    return f'{text[:60]} ... {text[start : start + LONGEST_FAULT]} ...'
 
 
 def line_of(text: str, pattern: str) -> int:
-    """Return the first line of a DBC that matches, 0 where none does."""
-    found = re.search(pattern, text, re.MULTILINE)
-    return text.count('\n', 0, found.start()) + 1 if found else 0
+    """Return the number of the first line of a DBC that matches, 0 for none."""
+    match = re.search(pattern, text, re.MULTILINE)
+    return text.count('\n', 0, match.start()) + 1 if match else 0
 
 
 class _Sizes:
-    """Checks what cantools would expand in memory, and what it passes over: two messages of one name or identifier."""
+    """Checks sizes that cantools would expand in memory, and duplicate names or identifiers, which it ignores."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
         self.names: dict[Any, int] = {}
         self.identifiers: dict[Any, int] = {}
-        self.place = self.signals = self.pairs = 0
+        self.message_line = self.signals = self.pairs = 0
 
     def message(self, line: int, identifier: int, name: str, size: int) -> None:
         """Check a message; its signals follow."""
-        self.place, self.signals = line, 0
+        self.message_line, self.signals = line, 0
         if name == 'VECTOR__INDEPENDENT_SIG_MSG':
             return
         where = f'message {name}'
         if size > MOST_BYTES:
             self.report.add(line, where, f'at most {MOST_BYTES} bytes', size)
-        for known, key, what in ((self.names, name, 'name'), (self.identifiers, identifier, 'identifier')):
-            if key in known:
-                expected = f'a message with a {what} of its own (line {known[key]} has it)'
+        for lines, key, what in ((self.names, name, 'name'), (self.identifiers, identifier, 'identifier')):
+            if key in lines:
+                expected = f'a message with a unique {what} (line {lines[key]} has it)'
                 self.report.add(line, where, expected, key)
-            known.setdefault(key, line)
+            lines.setdefault(key, line)
 
     def signal(self, line: int, name: str, start: int, length: int) -> None:
-        """Check a signal of the message above it."""
+        """Check a signal of the last message."""
         self.signals += 1
         self.pairs += self.signals
         if self.signals == MOST_SIGNALS + 1:
-            self.report.add(self.place, 'message', f'at most {MOST_SIGNALS} signals', 'more')
+            self.report.add(self.message_line, 'message', f'at most {MOST_SIGNALS} signals', 'more')
         if max(start // 8, length) > MOST_BITS:
             expected = f'at most {MOST_BITS} bits within {MOST_BYTES} bytes'
             self.report.add(line, f'signal {name}', expected, f'{length} bits from bit {start} on')
@@ -118,14 +118,14 @@ class _Sizes:
 
 def _sizes_are_sound(text: str, report: Report) -> bool:
     sizes, before, line, end = _Sizes(report), len(report.problems), 1, 0
-    for found in STATEMENT.finditer(text):
-        line, end = line + text.count('\n', end, found.start()), found.start()
-        if found['message']:
-            sizes.message(line, int(found['identifier']), found['message'], int(found['size']))
-        elif found['signal']:
-            sizes.signal(line, found['signal'], int(found['start']), int(found['length']))
+    for match in STATEMENT.finditer(text):
+        line, end = line + text.count('\n', end, match.start()), match.start()
+        if match['message']:
+            sizes.message(line, int(match['identifier']), match['message'], int(match['size']))
+        elif match['signal']:
+            sizes.signal(line, match['signal'], int(match['start']), int(match['length']))
         else:
-            sizes.ranges(line, found['ranges'])
+            sizes.ranges(line, match['ranges'])
         if sizes.pairs > MOST_PAIRS:
             report.add(line, 'signal', f'at most {MOST_PAIRS} pairs of signals within the messages', 'more')
             break
@@ -135,14 +135,14 @@ def _sizes_are_sound(text: str, report: Report) -> bool:
 
 
 def _lines_of_signals(text: str) -> dict[str, int]:
-    """Return the first line of a signal by its name."""
-    found: dict[str, int] = {}
+    """Return the number of the first line with a signal, by name."""
+    lines: dict[str, int] = {}
     line, end = 1, 0
-    for own in STATEMENT.finditer(text):
-        line, end = line + text.count('\n', end, own.start()), own.start()
-        if own['signal']:
-            found.setdefault(own['signal'], line)
-    return found
+    for match in STATEMENT.finditer(text):
+        line, end = line + text.count('\n', end, match.start()), match.start()
+        if match['signal']:
+            lines.setdefault(match['signal'], line)
+    return lines
 
 
 def _check_numbers(database: Any, text: str, report: Report) -> None:

@@ -1,4 +1,4 @@
-"""Logs of a bus: frames (CSV, ASC, BLF and LOG by python-can, MF4 with asammdf) or columns of signals (CSV, MF4)."""
+"""Reading of bus logs: frames (CSV, ASC, BLF, LOG by python-can; MF4 with asammdf) or columns of signals (CSV, MF4)."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from dyn_nodes.common.readers import ReaderError, read_apart
 
 SUFFIXES = ('.csv', '.asc', '.blf', '.log', '.mf4')
 TIMES = ('time', 'timestamp', 'time_s', 't')
-"""Names of the column of time, s."""
+"""Names of the time column, s."""
 LATEST = 2.0**31
-"""s: times of ROS end there."""
+"""End of the range of ROS times, s."""
 FRAME_COLUMNS = 'timestamp,arbitration_id'
 MOST_SHOWN = 120
 LARGEST_CONTAINER = 64 * 2**20
-"""Bytes of a container of a BLF log after its expansion; usual are 128 KiB."""
+"""Maximum size of a container of a BLF log after decompression, bytes; 128 KiB are usual."""
 LARGEST_LOG = 32 * 2**30
-"""Bytes of all containers after expansion."""
+"""Maximum size of all containers after decompression, bytes."""
 AT_ONCE = 10_000
-"""Samples of a signal that are numbers of Python at the same time."""
+"""Number of samples of a signal converted to Python numbers at a time."""
 OBJECT = struct.Struct('<4sHHII')
 CONTAINER, ZLIB = 10, 2
-"""Kind of an object of a BLF log, and how it is packed."""
+"""Object type of a container in a BLF log, and its compression method."""
 
 
 class LogError(UserError, ValueError):
-    """A log that cannot be read; the text names file, place, what was expected and what was found, in one line."""
+    """A log that cannot be read; the message is one line with file, location, expected and found content."""
 
 
 class LogFrame(NamedTuple):
-    """A frame and the time at which it was logged, s."""
+    """A frame and its log time, s."""
 
     time: float
     identifier: int
@@ -50,25 +50,25 @@ class LogFrame(NamedTuple):
 
 
 class LogRow(NamedTuple):
-    """Numbers of signals as the DBC scales them, by message and signal, and their time, s."""
+    """Numbers of signals in DBC scaling, by message and signal, and their time, s."""
 
     time: float
     numbers: dict[str, dict[str, float]]
 
 
 def read_log(path: Path, mapping: CanMapping) -> Iterator[LogFrame | LogRow]:
-    """Yield what a log holds, in its order.
+    """Yield the entries of a log in its order.
 
     Args:
-        path: of the log; its suffix is its kind.
-        mapping: names the columns of a log of signals.
+        path: of the log; its suffix is the format.
+        mapping: mapping with the column names of a log of signals.
 
     Raises:
-        LogError: no file, a damaged one, one without a column of the mapping, or a package that is missing.
+        LogError: no file, a damaged file, no column of the mapping, or a missing package.
     """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        raise LogError(f'{path}: expected a log by its suffix, {", ".join(SUFFIXES)}, found {path.suffix or "none"}')
+        raise LogError(f'{path}: expected a log with suffix {", ".join(SUFFIXES)}, found {path.suffix or "none"}')
     if not path.is_file():
         raise LogError(f'{path}: expected a log, found no such file')
     if suffix == '.csv' and not _has_frames(path):
@@ -103,36 +103,36 @@ def _frames(path: Path) -> Iterator[LogFrame]:
                 if not (message.is_error_frame or message.is_remote_frame):
                     identifier, extended = message.arbitration_id, message.is_extended_id
                     yield LogFrame(float(message.timestamp), identifier, extended, bytes(message.data))
-    except Exception as error:  # every reader of python-can has errors of its own
-        kind, found = path.suffix[1:].upper(), f'{type(error).__name__}: {_one_line(error)}'
-        raise LogError(f'{path}: after {count} frames: expected the next one of a {kind} log, found {found}') from None
+    except Exception as error:  # every reader of python-can raises different errors
+        kind, cause = path.suffix[1:].upper(), f'{type(error).__name__}: {_one_line(error)}'
+        raise LogError(f'{path}: after {count} frames: expected another frame of a {kind} log, found {cause}') from None
 
 
 def _screen_blf(path: Path) -> None:
-    """Refuse a BLF log whose containers expand to more than they may: python-can expands each as a whole.
+    """Reject a BLF log with too large containers: python-can decompresses each as a whole.
 
     Raises:
-        LogError: with the place of the container.
+        LogError: with the offset of the container.
     """
     expanded = 0
     with path.open('rb') as file:
         head = file.read(8)
-        place = struct.unpack('<4sI', head)[1] if len(head) == 8 else 0
+        offset = struct.unpack('<4sI', head)[1] if len(head) == 8 else 0
         size = path.stat().st_size
-        while place + OBJECT.size <= size:
-            file.seek(place)
+        while offset + OBJECT.size <= size:
+            file.seek(offset)
             mark, _, _, length, kind = OBJECT.unpack(file.read(OBJECT.size))
             if mark != b'LOBJ' or length < OBJECT.size:
-                return  # the reader names the fault
+                return  # the reader reports the fault
             if kind == CONTAINER:
-                expanded += _container_size(path, place, file.read(min(length - OBJECT.size, size)))
+                expanded += _container_size(path, offset, file.read(min(length - OBJECT.size, size)))
                 if expanded > LARGEST_LOG:
-                    raise LogError(f'{path}: expected at most {LARGEST_LOG} bytes after expansion, found more')
-            place += length + length % 4
+                    raise LogError(f'{path}: expected at most {LARGEST_LOG} bytes after decompression, found more')
+            offset += length + length % 4
 
 
-def _container_size(path: Path, place: int, content: bytes) -> int:
-    """Return the bytes that a container holds. Raises LogError: more than `LARGEST_CONTAINER`."""
+def _container_size(path: Path, offset: int, content: bytes) -> int:
+    """Return the decompressed size of a container, bytes. Raises LogError for more than `LARGEST_CONTAINER`."""
     method = int.from_bytes(content[:2], 'little')
     if method != ZLIB:
         return len(content)
@@ -142,9 +142,9 @@ def _container_size(path: Path, place: int, content: bytes) -> int:
             count += len(unpack.decompress(data, 1 << 20))
             data = unpack.unconsumed_tail
     except zlib.error:
-        return count  # the reader names the fault
+        return count  # the reader reports the fault
     if count > LARGEST_CONTAINER:
-        raise LogError(f'{path}: byte {place}: expected a container of at most {LARGEST_CONTAINER} bytes, found more')
+        raise LogError(f'{path}: byte {offset}: expected a container of at most {LARGEST_CONTAINER} bytes, found more')
     return count
 
 
@@ -152,11 +152,11 @@ def _container_size(path: Path, place: int, content: bytes) -> int:
 
 
 def _signals(mapping: CanMapping) -> dict[str, tuple[str, str]]:
-    """Return message and signal by the names that a column may have: `Message.Signal`, `Signal` where it is unique."""
+    """Return message and signal by valid column name: `Message.Signal`, or `Signal` if it is unique."""
     pairs = [(frame.name, channel.signal) for frame in mapping.frames for channel in frame.channels]
-    known = {f'{message}.{signal}': (message, signal) for message, signal in pairs}
+    full_names = {f'{message}.{signal}': (message, signal) for message, signal in pairs}
     short = [signal for _, signal in pairs]
-    return known | {signal: (message, signal) for message, signal in pairs if short.count(signal) == 1}
+    return full_names | {signal: (message, signal) for message, signal in pairs if short.count(signal) == 1}
 
 
 def _header(path: Path) -> str:
@@ -164,7 +164,7 @@ def _header(path: Path) -> str:
         with path.open(encoding='utf-8-sig') as file:
             return file.readline(1 << 16)
     except (OSError, UnicodeDecodeError) as error:
-        raise LogError(f'{path}: expected a text with a line of headings, found {_one_line(error)}') from None
+        raise LogError(f'{path}: expected a text with a header line, found {_one_line(error)}') from None
 
 
 def _has_frames(path: Path) -> bool:
@@ -175,13 +175,13 @@ def _csv_rows(path: Path, mapping: CanMapping) -> Iterator[LogRow]:
     header = _header(path)
     delimiter = max(',;\t', key=header.count)
     names = [name.strip().strip('"') for name in header.strip().split(delimiter)]
-    known = _signals(mapping)
-    columns = {k: known[name] for k, name in enumerate(names) if name in known}
+    signals = _signals(mapping)
+    columns = {k: signals[name] for k, name in enumerate(names) if name in signals}
     time = next((k for k, name in enumerate(names) if name.lower() in TIMES), None)
     if time is None:
-        raise LogError(f'{path}:1: expected a column of time ({", ".join(TIMES)}), found {_one_line(", ".join(names))}')
+        raise LogError(f'{path}:1: expected a time column ({", ".join(TIMES)}), found {_one_line(", ".join(names))}')
     if not columns:
-        expected = f'a column that is a signal of the mapping, such as {next(iter(known))}'
+        expected = f'a column that is a signal of the mapping, such as {next(iter(signals))}'
         raise LogError(f'{path}:1: expected {expected}, found {_one_line(", ".join(names))}')
     line = 1
     try:
@@ -197,19 +197,19 @@ def _csv_rows(path: Path, mapping: CanMapping) -> Iterator[LogRow]:
 
 
 def _row(
-    place: str, names: list[str], cells: list[str], time: int, columns: dict[int, tuple[str, str]], delimiter: str
+    location: str, names: list[str], cells: list[str], time: int, columns: dict[int, tuple[str, str]], delimiter: str
 ) -> LogRow:
     if len(cells) != len(names):
-        raise LogError(f'{place}: expected {len(names)} cells, found {len(cells)}')
+        raise LogError(f'{location}: expected {len(names)} cells, found {len(cells)}')
 
     def number(k: int) -> float:
         text = cells[k].strip()
         try:
             value = float(text if delimiter == ',' else text.replace(',', '.'))
         except ValueError:
-            raise LogError(f'{place}: {names[k]}: expected a number, found {_one_line(repr(text))}') from None
+            raise LogError(f'{location}: {names[k]}: expected a number, found {_one_line(repr(text))}') from None
         if not math.isfinite(value) and k == time:
-            raise LogError(f'{place}: {names[k]}: expected a finite number, found {value}')
+            raise LogError(f'{location}: {names[k]}: expected a finite number, found {value}')
         return value
 
     numbers: dict[str, dict[str, float]] = {}
@@ -225,33 +225,33 @@ def _row(
 def _mf4(path: Path, mapping: CanMapping) -> Iterator[LogFrame | LogRow]:
     if find_spec('asammdf') is None:
         raise LogError(f"{path}: the package asammdf is missing: pip install 'dyn_nodes[mf4]'")
-    known, count = _signals(mapping), 0
+    signals, count = _signals(mapping), 0
     try:
-        for entry in read_apart(_mf4_entries, path, known):
+        for entry in read_apart(_mf4_entries, path, signals):
             count += 1
             yield entry
     except ReaderError as error:
         raise LogError(f'{path}: after {count} entries: expected an MF4 log, found {_one_line(error)}') from None
     if not count:
-        raise LogError(f'{path}: expected frames of a bus, or signals such as {next(iter(known))}, found none')
+        raise LogError(f'{path}: expected frames of a bus, or signals such as {next(iter(signals))}, found none')
 
 
-def _mf4_entries(path: Path, known: dict[str, tuple[str, str]]) -> Iterator[LogFrame | LogRow]:
-    """Yield what an MF4 log holds, in a separate process: asammdf raises whatever a file leads it to."""
+def _mf4_entries(path: Path, signals: dict[str, tuple[str, str]]) -> Iterator[LogFrame | LogRow]:
+    """Yield the entries of an MF4 log; runs in a separate process, because asammdf raises arbitrary errors."""
     from asammdf import MDF
 
     with MDF(path) as file:
         is_bus = any(name.startswith('CAN_DataFrame') for name in file.channels_db)
         if not is_bus:
-            yield from _mf4_rows(file, known)
+            yield from _mf4_rows(file, signals)
     if is_bus:
         yield from _frames(path)
 
 
-def _mf4_rows(file: Any, known: dict[str, tuple[str, str]]) -> Iterator[LogRow]:
-    """Yield the samples of all signals that the mapping knows, in the order of their times."""
+def _mf4_rows(file: Any, columns: dict[str, tuple[str, str]]) -> Iterator[LogRow]:
+    """Yield the samples of all signals of the mapping in order of time."""
     signals = {}
-    for name, pair in known.items():
+    for name, pair in columns.items():
         if pair not in signals and name in file.channels_db:
             group, index = file.channels_db[name][0]
             signal = file.get(group=group, index=index)
@@ -264,7 +264,7 @@ def _mf4_rows(file: Any, known: dict[str, tuple[str, str]]) -> Iterator[LogRow]:
 
 
 def _samples(pair: tuple[str, str], times: Any, values: Any) -> Iterator[tuple[float, tuple[str, str], float]]:
-    """Yield time, message and signal, and value of the finite samples of a signal, in the order of their times."""
+    """Yield time, (message, signal) and value of the finite samples of a signal in order of time."""
     order = times.argsort(kind='stable')
     for k in range(0, len(order), AT_ONCE):
         part = order[k : k + AT_ONCE]

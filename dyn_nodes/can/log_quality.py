@@ -1,6 +1,6 @@
-"""Faults of a log: gaps, jumps of its clock, sensors that keep their number while the machine moves or at their end.
+"""Faults of a log: gaps, clock jumps, sensors that are frozen while the machine moves, saturated sensors.
 
-Nothing is repaired but a clock that goes back: what follows is moved on, so that time never does.
+Only a clock that goes back is repaired: later entries are shifted, which keeps time monotonic.
 """
 
 from __future__ import annotations
@@ -14,30 +14,31 @@ from dyn_nodes.can.mapping import CanMapping, Channel, Frame, Key, number_limits
 from dyn_nodes.can.receiver import Receiver
 
 UNORDERED = 5e-3
-"""Frames of two adapters may stand in a log in another order than their times by so much, s."""
-SILENT = 1.0
-"""Without any frame for so long, s, the logger's clock has jumped ahead where no counter has lost a frame."""
+"""Tolerated disorder of the times of frames from two adapters, s."""
+PAUSE = 1.0
+"""Time without any frame, s, that counts as a forward jump of the logger's clock if no counter has lost a frame."""
 FROZEN = 2.0
-"""Time without a change after which a sensor is looked at, s."""
+"""Time without change after which a sensor is checked, s."""
 LEAST_MOTION, STEPS = 0.02, 10.0
-"""rad or m, and steps of the signal, that a joint has to move meanwhile."""
+"""Minimum motion of a joint during that time, rad or m, and in steps of the signal."""
 LEAST_COMMAND = 0.1
-"""Share of a valve's voltage limit at which its joint should move."""
+"""Share of a valve's voltage limit above which its joint should move."""
 SATURATED = 3
-"""Numbers at the end of a signal's range, one after another."""
+"""Number of successive values at the end of a signal's range that count as saturation."""
 PHYSICAL = ('imu', 'pressure', 'wheel_load')
-"""Kinds of quantities that change wherever the machine moves."""
+"""Kinds of quantities that change whenever the machine moves."""
 
 
 class Finding(NamedTuple):
-    """Something that is wrong.
+    """A fault of a log.
 
     Attributes:
-        kind: `gap`, `missing`, `clock`, `frozen`, `saturated`, `rejected` or `signals`: one contradicts another.
+        kind: `gap`, `missing`, `clock`, `frozen`, `saturated`, `rejected` or `signals` (contradicting signals).
         what: message or `Message.Signal`; 'clock' for the log.
-        times: how often.
-        start: time of the longest or the first, s.  length: of the longest, s; 0 where it is an instant.
-        text: one line.
+        times: number of occurrences.
+        start: time of the longest or first occurrence, s.
+        length: duration of the longest occurrence, s; 0 for an instant.
+        text: description in one line.
     """
 
     kind: str
@@ -50,7 +51,7 @@ class Finding(NamedTuple):
 
 @dataclass
 class _Stretch:
-    """Time over which a number has not changed, and what had moved when it began."""
+    """Interval with a constant number, and the motion up to its start."""
 
     number: float
     start: float
@@ -60,7 +61,7 @@ class _Stretch:
 
 @dataclass
 class _Worst:
-    """How often something was found, and the longest."""
+    """Number of occurrences, and the longest one."""
 
     count: int = 0
     start: float = 0.0
@@ -73,11 +74,11 @@ class _Worst:
 
 
 class LogQuality:
-    """Looks at a log while it is read.
+    """Checks a log while it is read.
 
     Args:
-        mapping: of the bus.
-        receiver: that takes its frames.
+        mapping: mapping of the bus.
+        receiver: receiver of the frames.
     """
 
     def __init__(self, mapping: CanMapping, receiver: Receiver) -> None:
@@ -85,7 +86,7 @@ class LogQuality:
         self.start: float | None = None
         self.end = 0.0
         self._offset = 0.0
-        self._heard: dict[str, float] = {}
+        self._last: dict[str, float] = {}
         self._gaps: dict[str, _Worst] = {}
         self._clock: list[Finding] = []
         self._pause: tuple[float, float, int] | None = None
@@ -98,25 +99,27 @@ class LogQuality:
         self._paths: dict[str, float] = {}
         self._turned: dict[str, float] = {}
         self._commanded: dict[str, float] = {}
-        self._steps = {own.key: resolution(frame, own) for frame in mapping.frames for own in frame.channels}
-        self._ends = {own.key: _ends(frame, own) for frame in mapping.frames for own in frame.channels}
+        self._steps = {
+            channel.key: resolution(frame, channel) for frame in mapping.frames for channel in frame.channels
+        }
+        self._ends = {channel.key: _ends(frame, channel) for frame in mapping.frames for channel in frame.channels}
         self._joints = {actuator.name: actuator.joint for actuator in mapping.machine.actuators}
         self._limits = {actuator.name: actuator.command_limit for actuator in mapping.machine.actuators}
 
     # -- time ---------------------------------------------------------------------------------------------------------
 
     def time(self, logged: float) -> float:
-        """Return the time of an entry, s: that of the log, moved on after its clock has gone back."""
+        """Return the time of an entry, s, shifted after the clock of the log has gone back."""
         now = logged + self._offset
         if self.start is None:
             self.start = self.end = now
             return now
         if now < self.end - UNORDERED:
             back = self.end - now
-            text = f'the clock goes back by {back:.6g} s at {logged:.6g} s; what follows is moved on by as much'
+            text = f'the clock goes back by {back:.6g} s at {logged:.6g} s; later entries are shifted by as much'
             self._clock.append(Finding('clock', 'clock', 1, self.end, back, text))
             self._offset += back
-        elif now > self.end + SILENT:
+        elif now > self.end + PAUSE:
             self._pause = self.end, now, self._lost()
         self.end = max(self.end, logged + self._offset)
         return self.end
@@ -125,37 +128,37 @@ class LogQuality:
         return sum(count for what, count in self.receiver.rejected.items() if what.endswith(': lost frames'))
 
     def _judge_pause(self, frame: Frame, now: float) -> None:
-        """Distinguish a clock that jumped from a bus without frames: by the first alive counter after the pause."""
-        if self._pause is None or not frame.counter or frame.name not in self._heard:
+        """Distinguish a clock jump from a bus without frames by the first alive counter after the pause."""
+        if self._pause is None or not frame.counter or frame.name not in self._last:
             return
         start, end, lost = self._pause
         self._pause = None
         steps = 1 << frame.message.get_signal_by_name(frame.counter).length
         is_whole_turn = round((end - start) / frame.period) % steps in (0, 1, steps - 1)
         if self._lost() == lost and not is_whole_turn:
-            text = f'the clock jumps ahead by {end - start:.6g} s: {frame.name}.{frame.counter} has lost no frame'
+            text = f'the clock jumps ahead by {end - start:.6g} s: {frame.name}.{frame.counter} shows no lost frame'
             self._clock.append(Finding('clock', 'clock', 1, start, end - start, text))
 
     # -- numbers ------------------------------------------------------------------------------------------------------
 
     def take(self, frame: Frame, now: float) -> None:
-        """Look at a frame that the receiver has just used, at a time, s."""
+        """Check a frame that the receiver has accepted at a time, s."""
         self._judge_pause(frame, now)
-        before = self._heard.get(frame.name)
-        self._heard[frame.name] = now
+        before = self._last.get(frame.name)
+        self._last[frame.name] = now
         if before is not None and now - before > frame.timeout:
             self._gaps.setdefault(frame.name, _Worst()).add(before, now - before)
         for channel in frame.channels:
             if self.receiver.heard.get(channel.key) == now:
                 self._count_motion(channel, now)
-                self._look(channel, self.receiver.numbers[channel.key], now)
+                self._check_number(channel, self.receiver.numbers[channel.key], now)
 
     def _count_motion(self, channel: Channel, now: float) -> None:
-        """Add up how far joints have moved, by position and by velocity, and for how long they were commanded."""
+        """Add up the motion of joints, by position and by velocity, and the time for which they were commanded."""
         value = self.receiver.values[channel.key]
         before, at = self._seen.get(channel.key, (value, now))
         self._seen[channel.key] = value, now
-        step = now - at if now - at <= SILENT else 0.0
+        step = now - at if now - at <= PAUSE else 0.0
         if channel.kind == 'position':
             self._paths[channel.name] = self._paths.get(channel.name, 0.0) + abs(value - before)
         elif channel.kind == 'velocity':
@@ -165,17 +168,17 @@ class LogQuality:
             self._commanded[joint] = self._commanded.get(joint, 0.0) + step
 
     def _moved(self, channel: Channel) -> float:
-        """Return what would have changed the number: how far its joint has moved by another sensor, or any joint."""
+        """Return the motion that should have changed the number: of its joint by another sensor, or of all joints."""
         if channel.kind == 'position':
             return self._turned.get(channel.name, 0.0)
         if channel.kind == 'velocity':
             return self._paths.get(channel.name, 0.0)
         return sum(self._paths.values())
 
-    def _look(self, channel: Channel, number: float, now: float) -> None:
+    def _check_number(self, channel: Channel, number: float, now: float) -> None:
         key = channel.key
         stretch = self._stretches.get(key)
-        if stretch is None or number != stretch.number or now - stretch.last > SILENT:
+        if stretch is None or number != stretch.number or now - stretch.last > PAUSE:
             self._end_stretch(channel)
             self._stretches[key] = _Stretch(number, now, now, self._moved(channel))
         else:
@@ -194,7 +197,7 @@ class LogQuality:
             self._rail_start.pop(key, None)
 
     def _end_stretch(self, channel: Channel) -> None:
-        """Judge a number that has changed at last."""
+        """End the interval of a constant number and record it if the sensor was frozen."""
         stretch = self._stretches.pop(channel.key, None)
         if stretch is None or stretch.last - stretch.start < FROZEN:
             return
@@ -217,36 +220,36 @@ class LogQuality:
         return f'{what}: {count}{f", such as {example}" if example else ""}'
 
     def _lowest(self, channel: Channel) -> float:
-        """Return the number of 0 of a quantity that cannot be negative: a wheel in the air, an empty chamber."""
+        """Return the number for quantity 0, such as a lifted wheel or an unpressurized chamber; -inf for an IMU."""
         return -math.inf if channel.kind == 'imu' else -channel.offset / channel.factor
 
     # -- results ------------------------------------------------------------------------------------------------------
 
     def findings(self) -> tuple[Finding, ...]:
-        """End the log; return what is wrong with it."""
-        found = list(self._clock)
+        """End the log and return its faults."""
+        findings = list(self._clock)
         for frame in self.mapping.frames:
-            heard = self._heard.get(frame.name)
-            if heard is None:
-                found.append(Finding('missing', frame.name, 1, 0.0, 0.0, f'{frame.name}: no frame of it could be used'))
+            last = self._last.get(frame.name)
+            if last is None:
+                findings.append(Finding('missing', frame.name, 1, 0.0, 0.0, f'{frame.name}: no usable frame'))
                 continue
-            if self.end - heard > frame.timeout:
-                self._gaps.setdefault(frame.name, _Worst()).add(heard, self.end - heard)
+            if self.end - last > frame.timeout:
+                self._gaps.setdefault(frame.name, _Worst()).add(last, self.end - last)
             for channel in frame.channels:
                 self._end_stretch(channel)
         signals: Mapping[Key, str] = {
-            own.key: f'{frame.name}.{own.signal}' for frame in self.mapping.frames for own in frame.channels
+            channel.key: f'{frame.name}.{channel.signal}' for frame in self.mapping.frames for channel in frame.channels
         }
-        found += [_finding('gap', name, own, 'gaps, the longest of') for name, own in self._gaps.items()]
+        findings += [_finding('gap', name, worst, 'gaps, the longest of') for name, worst in self._gaps.items()]
         frozen = 'times unchanged while the machine moved, the longest for'
-        found += [_finding('frozen', signals[key], own, frozen) for key, own in self._frozen.items()]
+        findings += [_finding('frozen', signals[key], worst, frozen) for key, worst in self._frozen.items()]
         railed = 'numbers at an end of its range, the longest for'
-        found += [_finding('saturated', signals[key], own, railed) for key, own in self._railed.items()]
-        found += [
+        findings += [_finding('saturated', signals[key], worst, railed) for key, worst in self._railed.items()]
+        findings += [
             Finding('rejected', what.partition(':')[0], count, 0.0, 0.0, self._rejected(what, count))
             for what, count in sorted(self.receiver.rejected.items())
         ]
-        return tuple(found)
+        return tuple(findings)
 
 
 def _finding(kind: str, what: str, worst: _Worst, words: str) -> Finding:
@@ -255,7 +258,7 @@ def _finding(kind: str, what: str, worst: _Worst, words: str) -> Finding:
 
 
 def _ends(frame: Frame, channel: Channel) -> tuple[float, float]:
-    """Return the ends of a signal at which it is saturated; the lower one only where the signal has a sign."""
+    """Return the numbers at which a signal is saturated; -inf for the lower end of a signal without negative range."""
     if channel.kind == 'command':
         return -math.inf, math.inf
     signal: Any = frame.message.get_signal_by_name(channel.signal)

@@ -1,4 +1,4 @@
-"""A mapping as the bus needs it: channels between signals and quantities, and the frames that carry them."""
+"""Data of a mapping: channels between signals and quantities, and their frames."""
 
 from __future__ import annotations
 
@@ -15,24 +15,28 @@ Kind = Literal['position', 'velocity', 'imu', 'pressure', 'payload', 'wheel_load
 Key = tuple[Kind, str]
 IMU_AXES = tuple(f'{what}_{axis}' for what in ('angular_velocity', 'linear_acceleration') for axis in 'xyz')
 NOT_AVAILABLE = 0xFB
-"""First byte of the raw values of SAE J1939-71 that are no measurement: reserved, error, not available. Of fewer than
-8 bits, the last two values are error and not available."""
+"""First value of the most significant byte that is not a measurement in SAE J1939-71: reserved, error, not available.
+With fewer than 8 bits, the last two values are error and not available."""
 ROUNDING = 1e-6
-"""Steps of a signal, or parts of a value, by which a bound may be missed: errors of floating point."""
+"""Tolerance of bounds for rounding errors, in steps of a signal or relative to a value."""
 
 
 @dataclass(frozen=True)
 class Channel:
-    """A quantity and its signal: quantity = factor * number + offset, the number as the DBC scales it.
+    """A quantity and its signal: quantity = factor * number + offset, with the number in DBC scaling.
 
     Attributes:
-        kind, name: of the quantity; the name of a joint, `<actuator>/<line>`, ...
-        message, signal: of the DBC.
-        factor, offset: to SI units.
-        lower, upper: bounds of the quantity, SI units: beyond them a sensor is broken; commands are never beyond them.
-        max_rate: a quantity that changes faster is not believed, SI units/s.
+        kind: kind of the quantity.
+        name: name of a joint, `<actuator>/<line>`, ...
+        message: message of the DBC.
+        signal: signal of the DBC.
+        factor: conversion to SI units.
+        offset: conversion to SI units.
+        lower: lower bound, SI units; measurements below it are faults, commands are clamped.
+        upper: upper bound, SI units; measurements above it are faults, commands are clamped.
+        max_rate: maximum plausible rate of change, SI units/s.
         filter: time constant, s.
-        cylinder: through which the signal measures a joint; None: directly.
+        cylinder: cylinder whose length the signal measures; None: the joint itself.
         joint_offset: added to the position of a joint, rad or m.
     """
 
@@ -51,15 +55,15 @@ class Channel:
 
     @property
     def key(self) -> Key:
-        """Kind and name: what values go by."""
+        """Dictionary key: (kind, name)."""
         return self.kind, self.name
 
     def value(self, number: float, position: float | None = None) -> float:
-        """Return the quantity of a number; NaN where there is none.
+        """Return the quantity of a number, SI units; NaN if it is undefined.
 
         Args:
-            number: of the signal, in the unit of the DBC.
-            position: of the joint, for the velocity of a cylinder.
+            number: number of the signal, in the unit of the DBC.
+            position: position of the joint, for the velocity of a cylinder.
         """
         measured = self.factor * number + self.offset
         if self.kind == 'position':
@@ -81,13 +85,17 @@ class Channel:
 
 @dataclass(frozen=True)
 class Frame:
-    """A message of the DBC that carries quantities.
+    """A message of the DBC with mapped quantities.
 
     Attributes:
-        message: of cantools.
-        channels: that it carries.
-        period: between two frames, s.  timeout: age at which its signals are stale, s.
-        counter, checksum: signals, or ''.  checksum_byte: its place.  checksum_kind: in `CHECKSUMS`.
+        message: message of cantools.
+        channels: channels of the message.
+        period: time between two frames, s.
+        timeout: age at which its signals are stale, s.
+        counter: signal of the alive counter, or ''.
+        checksum: signal of the checksum, or ''.
+        checksum_byte: index of the checksum byte.
+        checksum_kind: name in `CHECKSUMS`.
     """
 
     message: Any
@@ -106,21 +114,21 @@ class Frame:
 
     @property
     def cycle(self) -> float:
-        """Time between two values of a signal, s: of a multiplexed message, all of its groups in turn."""
+        """Time between two values of a signal, s; a multiplexed message sends its groups in turn."""
         return self.period * multiplexer_groups(self.message)
 
     @property
     def is_command(self) -> bool:
-        """Return whether it carries commands to the machine; else measurements from it."""
+        """True for commands to the machine, False for measurements."""
         return self.channels[0].kind == 'command'
 
     @property
     def is_j1939(self) -> bool:
-        """Return whether the DBC marks it as a parameter group of SAE J1939."""
+        """True if the DBC marks it as a parameter group of SAE J1939."""
         return self.message.protocol == 'j1939'
 
     def checksum_of(self, data: bytes) -> int:
-        """Return the checksum that a frame's data should hold."""
+        """Return the expected checksum of a frame's data."""
         kind: Callable[[Any], int] = CHECKSUMS[self.checksum_kind]
         return kind(data[: self.checksum_byte] + data[self.checksum_byte + 1 :])
 
@@ -130,8 +138,8 @@ class CanMapping:
     """A machine on a bus.
 
     Attributes:
-        machine: with its linkages.
-        frames: both directions, in the order of the DBC.
+        machine: machine with its linkages.
+        frames: frames of both directions, in the order of the DBC.
         sources: paths of the mapping and the DBC.
     """
 
@@ -141,29 +149,29 @@ class CanMapping:
 
     @property
     def measurements(self) -> tuple[Frame, ...]:
-        """Frames that the machine sends."""
+        """Frames sent by the machine."""
         return tuple(frame for frame in self.frames if not frame.is_command)
 
     @property
     def commands(self) -> tuple[Frame, ...]:
-        """Frames that the machine receives."""
+        """Frames received by the machine."""
         return tuple(frame for frame in self.frames if frame.is_command)
 
 
 def multiplexer_groups(message: Any) -> int:
-    """Return the number of groups of signals that a message carries in turn, 1 without a multiplexer."""
+    """Return the number of signal groups of a multiplexed message, 1 without a multiplexer."""
     return max(len({group for signal in message.signals for group in signal.multiplexer_ids or ()}), 1)
 
 
 def resolution(frame: Frame, channel: Channel) -> float:
-    """Return by how much a quantity changes with one step of its signal, SI units; of a cylinder at its least lever."""
+    """Return the change of a quantity per step of its signal, SI units; for a cylinder at its smallest lever."""
     signal = frame.message.get_signal_by_name(channel.signal)
     step = 0.0 if signal.is_float else abs(channel.factor * float(signal.scale))
     return step / channel.cylinder.least_lever() if channel.cylinder is not None else step
 
 
 def raw_limits(signal: Any, is_j1939: bool) -> tuple[int, int]:
-    """Return the least and the greatest raw value of an integer signal that are a measurement."""
+    """Return the minimum and maximum raw value of an integer signal that are measurements."""
     if signal.is_signed:
         return -(1 << signal.length - 1), (1 << signal.length - 1) - 1
     count = 1 << signal.length
@@ -173,7 +181,7 @@ def raw_limits(signal: Any, is_j1939: bool) -> tuple[int, int]:
 
 
 def number_limits(signal: Any, is_j1939: bool) -> tuple[float, float]:
-    """Return the least and the greatest number that a signal can hold and that its DBC allows."""
+    """Return the minimum and maximum number that a signal can represent and its DBC allows."""
     if signal.is_float:
         low, high = -math.inf, math.inf
     else:
@@ -185,7 +193,7 @@ def number_limits(signal: Any, is_j1939: bool) -> tuple[float, float]:
 
 
 def command_raw_limits(channel: Channel, signal: Any, is_j1939: bool) -> tuple[float, float]:
-    """Return the least and the greatest raw value whose command lies within its bounds; of integers rounded inwards."""
+    """Return the minimum and maximum raw value of a command within its bounds; integers are rounded inwards."""
     low, high = number_limits(signal, is_j1939)
     ends = sorted((bound - channel.offset) / channel.factor for bound in (channel.lower, channel.upper))
     numbers = max(low, ends[0]), min(high, ends[1])

@@ -1,4 +1,4 @@
-"""A mapping from a YAML and its DBC: every signal, unit, joint and frame is checked, every fault has file and line.
+"""Reading of a mapping from YAML and DBC: all signals, units, joints and frames are checked; faults have file and line.
 
     machine: log_loader
     dbc: log_loader.dbc
@@ -29,19 +29,18 @@ from dyn_nodes.model.schema_reader import SchemaReader
 from dyn_nodes.model.yaml_source import Entry
 
 
-def load_mapping(given: str | Path) -> tuple[CanMapping, tuple[Problem, ...]]:
+def load_mapping(source: str | Path) -> tuple[CanMapping, tuple[Problem, ...]]:
     """Read a mapping; return it and its warnings.
 
     Args:
-        given: path of its YAML, or the name of one in `config/can`.
+        source: path of its YAML, or the name of one in `config/can`.
 
     Raises:
-        MachineError: with file, line, key, what was expected and what was found, for every fault; of the machine and
-            the DBC, too.
-        FileNotFoundError: a name that no file has.
+        MachineError: with file, line, key, expected and found content for every fault, also of the machine and the DBC.
+        FileNotFoundError: no file of that name.
         ImportError: cantools is not installed.
     """
-    path = named_file(given, 'config/can')
+    path = named_file(source, 'config/can')
 
     def made(root: Entry, report: Report) -> tuple[CanMapping, tuple[Problem, ...]] | None:
         mapping = _read(root, path, report)
@@ -58,8 +57,8 @@ def _read(root: Entry, path: Path, report: Report) -> CanMapping | None:
         return None
     source = path.parent / values['dbc']
     if not source.is_file():
-        place = root.mapping['dbc']
-        report.add(place.line, place.path, 'a file', f'{values["dbc"]!r}, which is none from {path.parent}')
+        location = root.mapping['dbc']
+        report.add(location.line, location.path, 'a file', f'{values["dbc"]!r}, which does not exist in {path.parent}')
         return None
     database = read_dbc(source, report.for_file(str(source)))
     if database is None or machine is None:
@@ -69,20 +68,20 @@ def _read(root: Entry, path: Path, report: Report) -> CanMapping | None:
     if report.failed:
         return None
     mapping = CanMapping(machine, frames, (str(path), str(source)))
-    for own in obstacles(mapping):
-        entry = channels['command', own.actuator][1]
-        report.warn(entry.line, entry.path, f'{own.expected}, else the bridge cannot be armed', own.found)
+    for obstacle in obstacles(mapping):
+        entry = channels['command', obstacle.actuator][1]
+        report.warn(entry.line, entry.path, f'{obstacle.expected}, else the bridge cannot be armed', obstacle.found)
     return mapping
 
 
 def _machine(root: Entry, values: Mapping[str, Any], path: Path, report: Report) -> Machine | None:
-    given, config = values['machine'], values['config']
-    named = '/' not in given and not given.endswith(('.urdf', '.xacro'))
-    urdf = _file(root, 'machine', given, f'urdf/{given}.urdf' if named else '', path, report)
+    name, config = values['machine'], values['config']
+    named = '/' not in name and not name.endswith(('.urdf', '.xacro'))
+    urdf = _file(root, 'machine', name, f'urdf/{name}.urdf' if named else '', path, report)
     yaml: Path | None = None
     if config or named:
         of_package = '/' not in config and not config.endswith(('.yaml', '.yml'))
-        resource = f'config/{config or given}.yaml' if of_package else ''
+        resource = f'config/{config or name}.yaml' if of_package else ''
         yaml = _file(root, 'config' if config else 'machine', config, resource, path, report)
         if yaml is None:
             return None
@@ -95,16 +94,16 @@ def _machine(root: Entry, values: Mapping[str, Any], path: Path, report: Report)
         return None
 
 
-def _file(root: Entry, key: str, given: str, resource: str, path: Path, report: Report) -> Path | None:
-    """Return a file beside the mapping, or of the package; None, with a problem in the report, where there is none."""
-    place = root.mapping[key]
+def _file(root: Entry, key: str, value: str, resource: str, path: Path, report: Report) -> Path | None:
+    """Return a file relative to the mapping, or of the package; None, with a reported problem, if it does not exist."""
+    location = root.mapping[key]
     if resource:
         try:
             return find_resource(resource)
         except FileNotFoundError as error:
-            report.add(place.line, place.path, 'the name of a machine of this package, or a path', error)
+            report.add(location.line, location.path, 'the name of a machine of this package, or a path', error)
             return None
-    if (path.parent / given).is_file():
-        return path.parent / given
-    report.add(place.line, place.path, 'a file', f'{given!r}, which is none from {path.parent}')
+    if (path.parent / value).is_file():
+        return path.parent / value
+    report.add(location.line, location.path, 'a file', f'{value!r}, which does not exist in {path.parent}')
     return None

@@ -1,4 +1,4 @@
-"""Greatest rates of the quantities of a machine: the jump of a faulty sensor is faster, a sound sensor is not."""
+"""Maximum rates of change of the quantities of a machine, to distinguish jumps of faulty sensors."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dyn_nodes.can.mapping import Kind
 from dyn_nodes.model import Machine
 
 SLACK = 1.2
-"""Speed of a joint over its limit, which it exceeds under a load that pulls."""
+"""Maximum speed of a joint over its limit, which overrunning loads exceed."""
 STARTS, FILLS = 0.05, 0.02
-"""Least time in which a joint reaches its speed limit; and a line its relief pressure, a wheel its greatest load, s."""
+"""Minimum times, s: of a joint to its speed limit; of a line to its relief pressure and a wheel to its maximum load."""
 TURNS, SHOCK = 20.0, 0.01
-"""Angular acceleration of a base that comes down on its wheels, rad/s2; least time in which it feels 2 g then, s."""
+"""Angular acceleration of a base that lands on its wheels, rad/s2; minimum rise time to 2 g in the impact, s."""
 
 
 def usual_rate(machine: Machine, kind: Kind, name: str) -> float:
-    """Return the greatest rate of a measured quantity, SI units per second; inf where the machine does not limit it.
+    """Return the maximum rate of a measured quantity, SI units per second; inf if the machine does not limit it.
 
     Args:
-        machine: whose quantity it is.
-        kind: of the channel.
-        name: of the channel.
+        machine: machine with the quantity.
+        kind: kind of the channel.
+        name: name of the channel.
     """
     if kind in ('position', 'velocity'):
         limit = machine.joint(name).velocity_limit

@@ -1,4 +1,4 @@
-"""Frames of a bus to quantities: counters, checksums and bounds are checked, age is watched."""
+"""Conversion of received frames to quantities, with checks of counters, checksums, bounds and age."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dyn_nodes.common.errors import UserError
 
 
 class RejectedError(UserError, ValueError):
-    """A frame that is not used; `kind` is what is counted."""
+    """A rejected frame; `kind` is the category that is counted."""
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(text)
@@ -23,7 +23,7 @@ class RejectedError(UserError, ValueError):
 
 
 class _Range(NamedTuple):
-    """Scale and offset of a signal, raw values that are a measurement, and numbers that its DBC allows."""
+    """Scale and offset of a signal, range of raw values that are measurements, and range of numbers in its DBC."""
 
     scale: float
     offset: float
@@ -41,18 +41,22 @@ def _range_of(frame: Frame, name: str) -> _Range:
 
 
 class Receiver:
-    """Takes frames.
+    """Receives frames.
 
     Args:
-        frames: to take; others on the bus are passed over.
+        frames: frames to receive; other frames on the bus are ignored.
 
     Attributes:
-        values: the newest by kind and name, SI units.  numbers: as the DBC scales them.
-        heard: time of the newest frame used, s, by name of its message and, of multiplexed signals, by key.
-        rejected: count by message and kind.  examples: text of the first of each.
-        plausibility: of successive frames.  others: frames that are passed over.
-        last: why the newest frame was rejected, by message.
-        taken, passed_over: counts of frames.
+        values: latest values by kind and name, SI units.
+        numbers: the same in DBC scaling.
+        heard: time of the last accepted value by kind and name, s.
+        rejected: number of rejected frames by message and kind.
+        examples: text of the first rejection of each.
+        plausibility: checks over successive frames.
+        others: count of ignored frames by identifier.
+        last: reason of rejection of the last frame, by message.
+        taken: number of accepted frames.
+        passed_over: number of ignored frames.
     """
 
     def __init__(self, frames: Iterable[Frame]) -> None:
@@ -66,7 +70,9 @@ class Receiver:
         self.taken = self.passed_over = 0
         self.plausibility, self.others = Plausibility(self.frames), Others()
         self._ranges = {
-            (frame.name, own.signal): _range_of(frame, own.signal) for frame in self.frames for own in frame.channels
+            (frame.name, channel.signal): _range_of(frame, channel.signal)
+            for frame in self.frames
+            for channel in frame.channels
         }
         self._counters: dict[str, int] = {}
         self._exact = {(f.message.frame_id, f.message.is_extended_frame): f for f in self.frames if not f.is_j1939}
@@ -76,9 +82,10 @@ class Receiver:
                 self._groups.setdefault(parameter_group(frame.message.frame_id), []).append(frame)
 
     def frame_of(self, identifier: int, extended: bool) -> Frame | None:
-        """Return the frame of an identifier; of J1939 by its PGN and its addresses, with any priority.
+        """Return the frame of an identifier, None: not in the mapping.
 
-        What is for another control unit than a frame of the mapping is not that frame; what is for all may be.
+        J1939 frames match by PGN and addresses, with any priority. A frame for another control unit does not match; a
+        frame for all control units does.
         """
         exact = self._exact.get((identifier, extended))
         if exact is not None or not extended:
@@ -91,7 +98,7 @@ class Receiver:
         return None
 
     def take(self, identifier: int, extended: bool, data: bytes, now: float) -> Frame | None:
-        """Take a frame at a time, s; return what it was where its values are used, else None."""
+        """Receive a frame at a time, s; return its message if the values are accepted, else None."""
         frame = self.frame_of(identifier, extended)
         if frame is None:
             self.passed_over += 1
@@ -101,7 +108,7 @@ class Receiver:
         return self._counted(frame, lambda: self._use(frame, self._received(frame, bytes(data), now), now))
 
     def take_numbers(self, frame: Frame, numbers: Mapping[str, float], now: float) -> Frame | None:
-        """Take numbers of a message, by signal as the DBC scales them, at a time, s; return it where they are used."""
+        """Receive numbers of a message, by signal in DBC scaling, at a time, s; return it if they are accepted."""
         return self._counted(frame, lambda: self._use(frame, numbers, now))
 
     def _counted(self, frame: Frame, use: Callable[[], None]) -> Frame | None:
@@ -118,7 +125,7 @@ class Receiver:
         return frame
 
     def _received(self, frame: Frame, data: bytes, now: float) -> dict[str, float]:
-        """Return the numbers of a frame."""
+        """Return the numbers of a frame by signal. Raises RejectedError."""
         raw = self._decoded(frame, data)
         if frame.counter:
             self.plausibility.follow(frame, int(raw[frame.counter]), now)
@@ -127,17 +134,17 @@ class Receiver:
         return {name: self._number(frame, name, raw[name]) for name in used}
 
     def _use(self, frame: Frame, numbers: Mapping[str, float], now: float) -> None:
-        found: dict[Key, float] = {}
-        for channel in sorted(frame.channels, key=lambda own: own.kind == 'velocity'):  # positions first
+        values: dict[Key, float] = {}
+        for channel in sorted(frame.channels, key=lambda channel: channel.kind == 'velocity'):  # positions first
             if channel.signal in numbers:
-                found[channel.key] = self._value(frame, channel, numbers[channel.signal], found)
-        self.plausibility.compare(frame, found, now)
+                values[channel.key] = self._value(frame, channel, numbers[channel.signal], values)
+        self.plausibility.compare(frame, values, now)
         if doubt := self.plausibility.doubt(frame, now):
             raise RejectedError('implausible', doubt)
         for channel in frame.channels:
-            if channel.key in found:
+            if channel.key in values:
                 self.numbers[channel.key] = numbers[channel.signal]
-                self.values[channel.key] = self._filtered(channel, found[channel.key], now, frame.timeout)
+                self.values[channel.key] = self._filtered(channel, values[channel.key], now, frame.timeout)
                 self.heard[channel.key] = now
 
     def _decoded(self, frame: Frame, data: bytes) -> dict[str, Any]:
@@ -145,16 +152,16 @@ class Receiver:
             expected = f'expected {frame.message.length} bytes, found {len(data)}'
             raise RejectedError('wrong size', f'{frame.name}: {expected}')
         if frame.checksum and data[frame.checksum_byte] != (wanted := frame.checksum_of(data)):
-            found = f'expected 0x{wanted:02X}, found 0x{data[frame.checksum_byte]:02X}'
-            raise RejectedError('checksum', f'{frame.name}.{frame.checksum}: {found}')
+            difference = f'expected 0x{wanted:02X}, found 0x{data[frame.checksum_byte]:02X}'
+            raise RejectedError('checksum', f'{frame.name}.{frame.checksum}: {difference}')
         try:
             result: dict[str, Any] = frame.message.decode(data, decode_choices=False, scaling=False)
-        except Exception as error:  # the bus may hold anything, multiplexer values that the DBC does not know among it
+        except Exception as error:  # arbitrary data, such as multiplexer values that are not in the DBC
             raise RejectedError('not decodable', f'{frame.name}: expected frames of its DBC, found {error}') from None
         return result
 
     def _check_counter(self, frame: Frame, raw: dict[str, Any]) -> None:
-        """Refuse a frame whose alive counter stands still. Any other step is a lost frame, and is used."""
+        """Reject a frame with an unchanged alive counter. Other steps count as lost frames; the frame is used."""
         if not frame.counter:
             return
         count, before = int(raw[frame.counter]), self._counters.get(frame.name)
@@ -168,36 +175,36 @@ class Receiver:
             self.rejected[f'{frame.name}: lost frames'] += (count - before) % steps - 1
 
     def _number(self, frame: Frame, name: str, raw: float) -> float:
-        own = self._ranges[frame.name, name]
-        if not own.least <= raw <= own.most:
-            found = f'raw 0x{int(raw):X}' if math.isfinite(raw) else f'{raw}'
-            raise RejectedError('not available', f'{frame.name}.{name}: expected a measurement, found {found}')
-        return raw * own.scale + own.offset
+        limits = self._ranges[frame.name, name]
+        if not limits.least <= raw <= limits.most:
+            raw_text = f'raw 0x{int(raw):X}' if math.isfinite(raw) else f'{raw}'
+            raise RejectedError('not available', f'{frame.name}.{name}: expected a measurement, found {raw_text}')
+        return raw * limits.scale + limits.offset
 
-    def _value(self, frame: Frame, channel: Channel, number: float, found: dict[Key, float]) -> float:
-        own = self._ranges[frame.name, channel.signal]
+    def _value(self, frame: Frame, channel: Channel, number: float, values: dict[Key, float]) -> float:
+        allowed = self._ranges[frame.name, channel.signal]
         where = f'{frame.name}.{channel.signal}'
-        slack = 1e-9 * max(abs(number), abs(own.scale))
-        if not own.low - slack <= number <= own.high + slack:
-            limits = f'expected {own.low:g} to {own.high:g} (DBC), found {number:g}'
-            raise RejectedError('out of range', f'{where}: {limits}')
-        position = found.get(('position', channel.name), self.values.get(('position', channel.name)))
+        slack = 1e-9 * max(abs(number), abs(allowed.scale))
+        if not allowed.low - slack <= number <= allowed.high + slack:
+            text = f'expected {allowed.low:g} to {allowed.high:g} (DBC), found {number:g}'
+            raise RejectedError('out of range', f'{where}: {text}')
+        position = values.get(('position', channel.name), self.values.get(('position', channel.name)))
         value = channel.value(number, position)
-        slack = ROUNDING * (abs(value) + abs(channel.factor * own.scale))
+        slack = ROUNDING * (abs(value) + abs(channel.factor * allowed.scale))
         if not math.isfinite(value) or not channel.lower - slack <= value <= channel.upper + slack:
             expected = f'expected {channel.lower:g} to {channel.upper:g} for {channel.kind} {channel.name}'
             raise RejectedError('out of range', f'{where}: {expected}, found {value:g}')
         return min(max(value, channel.lower), channel.upper)
 
     def _filtered(self, channel: Channel, value: float, now: float, timeout: float) -> float:
-        before, heard = self.values.get(channel.key), self.heard.get(channel.key, -math.inf)
-        step = now - heard
+        before, last = self.values.get(channel.key), self.heard.get(channel.key, -math.inf)
+        step = now - last
         if channel.filter == 0.0 or before is None or not 0.0 <= step <= timeout:
             return value
         return before + (value - before) * -math.expm1(-step / channel.filter)
 
     def stale(self, now: float) -> list[Channel]:
-        """Return the channels whose signals are older than their timeout, never came, or are doubted."""
+        """Return the channels whose signals are older than their timeout, were never received, or are implausible."""
         return [
             channel
             for frame in self.frames
@@ -207,7 +214,7 @@ class Receiver:
         ]
 
     def fault(self, now: float) -> str:
-        """Return why the quantities are not those of now, in one line, or ''."""
+        """Return a line with the stale signals and a reason, or '' if all quantities are current."""
         stale = self.stale(now)
         if not stale:
             return ''

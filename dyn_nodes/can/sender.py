@@ -1,4 +1,4 @@
-"""Quantities to frames of a bus: rotating multiplexers, alive counters, checksums."""
+"""Conversion of quantities to frames, with rotating multiplexers, alive counters and checksums."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from dyn_nodes.can.mapping import Channel, Frame, Key, command_raw_limits, raw_limits
 
 LARGEST_FLOAT = {16: 65504.0, 32: 3.4e38, 64: 1.7e308}
-"""By the bits of a signal."""
+"""Largest number by bits of a float signal."""
 
 
 class RawFrame(NamedTuple):
-    """What goes onto the bus."""
+    """A frame to send."""
 
     identifier: int
     extended: bool
@@ -22,14 +22,14 @@ class RawFrame(NamedTuple):
 
 
 class Sender:
-    """Makes frames.
+    """Encodes frames.
 
     Args:
-        frames: to send.
+        frames: frames to send.
 
     Attributes:
-        saturated: how often a quantity was beyond what its signal holds, of commands beyond their bounds, by channel.
-        not_finite: count of frames of commands that were sent neutral instead, by message.
+        saturated: number of values beyond the range of their signal, or commands beyond their bounds, by channel.
+        not_finite: number of command frames sent neutral because of missing or non-finite values, by message.
     """
 
     def __init__(self, frames: Iterable[Frame]) -> None:
@@ -40,10 +40,10 @@ class Sender:
         self._turns: dict[str, int] = {}
 
     def encode(self, frame: Frame, values: Mapping[Key, float]) -> RawFrame | None:
-        """Return the next frame of a message; None where a measurement of it is unknown.
+        """Return the next frame of a message; None if one of its measurements is unknown.
 
-        A multiplexed message gives its groups of signals in turn. In J1939, unknown measurements are `not available`.
-        Where a command is unknown or not finite, all of the message are neutral.
+        A multiplexed message sends its signal groups in turn. In J1939, unknown measurements are sent as `not
+        available`. If a command is unknown or not finite, all commands of the message are neutral.
         """
         message = frame.message
         if frame.is_command:
@@ -68,17 +68,19 @@ class Sender:
         return RawFrame(message.frame_id, message.is_extended_frame, bytes(data))
 
     def _bounded(self, frame: Frame, values: Mapping[Key, float]) -> dict[Key, float]:
-        """Return the commands of a message within their bounds; neutral where one of them is no number."""
+        """Return the commands of a message within their bounds; all neutral if one is not a finite number."""
         wanted = {channel.key: values.get(channel.key, math.nan) for channel in frame.channels}
         if not all(map(math.isfinite, wanted.values())):
             self.not_finite[frame.name] += 1
             return dict.fromkeys(wanted, 0.0)
-        bounded = {own.key: min(max(wanted[own.key], own.lower), own.upper) for own in frame.channels}
+        bounded = {
+            channel.key: min(max(wanted[channel.key], channel.lower), channel.upper) for channel in frame.channels
+        }
         self.saturated.update(f'{kind} {name}' for kind, name in wanted if bounded[kind, name] != wanted[kind, name])
         return bounded
 
     def _selected(self, frame: Frame) -> tuple[list[Any], dict[str, int]]:
-        """Return the signals of this turn, and the multiplexer's value."""
+        """Return the signals of the next group, and the value of the multiplexer."""
         signals = frame.message.signals
         groups = sorted({group for signal in signals for group in signal.multiplexer_ids or ()})
         if not groups:
@@ -105,7 +107,7 @@ class Sender:
 
 
 def _limits(frame: Frame, channel: Channel, signal: Any) -> tuple[float, float]:
-    """Return the least and the greatest raw value to send."""
+    """Return the minimum and maximum raw value to send."""
     if frame.is_command:
         return command_raw_limits(channel, signal, frame.is_j1939)
     if signal.is_float:
@@ -114,7 +116,7 @@ def _limits(frame: Frame, channel: Channel, signal: Any) -> tuple[float, float]:
 
 
 def _idle(signal: Any, is_j1939: bool) -> float:
-    """Return the raw value of a signal that nothing is known for."""
+    """Return the raw value of an unused signal."""
     if is_j1939 and not signal.is_signed and not signal.is_float and signal.length > 1:
         return (1 << signal.length) - 1
     return 0 if signal.raw_initial is None else signal.raw_initial

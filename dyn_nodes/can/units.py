@@ -1,4 +1,4 @@
-"""Units of signals: which quantity a unit is of, and its size in SI units."""
+"""Units of signals: physical quantity and size in SI units."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import math
 from typing import NamedTuple
 
 STANDARD_GRAVITY = 9.80665
-"""m/s2, the unit g of accelerometers."""
+"""Unit g of accelerometers, m/s2."""
 
 
 class Unit(NamedTuple):
     """A unit.
 
     Attributes:
-        quantity: what is measured in it.  size: of one unit in the SI unit of the quantity.
+        quantity: physical quantity.
+        size: one unit in the SI unit of the quantity.
     """
 
     quantity: str
@@ -46,7 +47,7 @@ UNITS = {
     'mV': Unit('voltage', 1e-3),
     '%': Unit('share of the limit', 1e-2),
 }
-"""By the name in a mapping. `%` of a command is a share of the voltage limit of its valve."""
+"""Units by name in a mapping. `%` of a command is a share of the voltage limit of its valve."""
 
 SPELLINGS = {
     '°': 'deg',
@@ -57,10 +58,10 @@ SPELLINGS = {
     'm/s²': 'm/s2',
     '1/min': 'rpm',
 }
-"""Other names of units in a DBC."""
+"""Alternative spellings of units in a DBC."""
 
 
 def unit_named(text: str) -> str:
-    """Return the name in `UNITS` of a unit as a DBC spells it, '' where it is none of them."""
+    """Return the name in `UNITS` of a unit in a DBC, '' if it is not among them."""
     name = SPELLINGS.get(text.strip(), text.strip())
     return name if name in UNITS else ''

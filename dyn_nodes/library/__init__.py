@@ -1,4 +1,4 @@
-"""The Python library: a machine by name or by its files, with its dynamics, margins, runs and linear models.
+"""Python library: load a machine by name or from its files; compute dynamics, margins, runs and linear models.
 
     import dyn_nodes as dn
 
@@ -6,7 +6,7 @@
     d = m.dynamics()
     M, g = d.mass_matrix(q), d.gravity(q)
 
-`dyn_nodes` itself hands these names on and imports this room when the first of them is used.
+`dyn_nodes` exports these names and imports this package when the first of them is used.
 """
 
 from dyn_nodes.common.errors import UserError

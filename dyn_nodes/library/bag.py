@@ -1,4 +1,4 @@
-"""A run as a bag with the topics of the dynamics node."""
+"""Export of a run to a bag with the topics of the dynamics node."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ LATCHED = Qos(
     NEVER,
     False,
 )
-"""Of a topic whose last message is kept for those that come later."""
+"""QoS profile of a topic that delivers its last message to late subscribers."""
 WORLD = 'odom'
 
 
 def save_bag(run: Sampled, path: Path) -> Path:
-    """Write a bag; errors are those of `Run.save_bag`."""
+    """Write a bag; errors as for `Run.save_bag`."""
     try:
         with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
             _Messages(writer, run).write()
@@ -48,14 +48,14 @@ def save_bag(run: Sampled, path: Path) -> Path:
 
 
 class _Messages:
-    """The messages of a run in the order of time; log times are those of the stamps."""
+    """Writes the messages of a run in order of time; log times equal the stamps."""
 
     def __init__(self, writer: Writer, run: Sampled) -> None:
         self.writer, self.run, self.machine = writer, run, run.machine
         self.data = run.machine.data
 
     def topic(self, name: str, kind: str, qos: tuple[Qos, ...] = ()) -> Write:
-        """Add a topic; return what writes a message of its fields at a time, ns."""
+        """Add a topic; return a function that writes a message with given fields at a log time, ns."""
         connection = self.writer.add_connection(f'/{name}', kind, typestore=STORE, offered_qos_profiles=qos)
 
         def write(log: int, **fields: Any) -> None:
@@ -64,7 +64,7 @@ class _Messages:
         return write
 
     def write(self) -> None:
-        """Write everything."""
+        """Write all topics."""
         self.topic('robot_description', 'std_msgs/msg/String', (LATCHED,))(0, data=self.data.urdf)
         parts = [self._joints()]
         if self.data.base.attachment != 'fixed':
@@ -126,17 +126,17 @@ class _Messages:
         return reactions
 
     def _margins(self) -> Callable[[int, int], None]:
-        found = self.run.margins()
+        margins_of_run = self.run.margins()
         layout = TYPES['std_msgs/msg/MultiArrayLayout']
         dimension = TYPES['std_msgs/msg/MultiArrayDimension']
         writes = []
-        for name, own in found.items():
+        for name, margin in margins_of_run.items():
             topic = f'stability/{MEASURES[name].topic}'
-            table = np.column_stack(list(own.edges.values()))
-            form = layout([dimension(','.join(own.edges), len(own.edges), len(own.edges))], 0)
+            table = np.column_stack(list(margin.edges.values()))
+            form = layout([dimension(','.join(margin.edges), len(margin.edges), len(margin.edges))], 0)
             least = self.topic(topic, 'std_msgs/msg/Float64')
             edges = self.topic(f'{topic}/edges', 'std_msgs/msg/Float64MultiArray')
-            writes.append((own.value, least, table, edges, form))
+            writes.append((margin.value, least, table, edges, form))
 
         def margins(k: int, log: int) -> None:
             for value, least, table, edges, form in writes:

@@ -1,4 +1,4 @@
-"""States and positions that know the payload, the slope and the changes under which they were found."""
+"""Arrays of states and positions that carry the payload, slope and changes with which they were computed."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ PACKAGE = __name__.partition('.')[0]
 
 
 class Conditions(NamedTuple):
-    """What a machine carries, the ground on which it stands, and what differs from its machine YAML.
+    """Payload of a machine, slope of the ground, and changes to its machine YAML.
 
     Attributes:
         payload: kg.
         slope: (roll, pitch) of the ground, rad; positive pitch: the front is downhill.
-        changes: numbers over those of the machine YAML, by dotted key.
+        changes: replacements of numbers of the machine YAML, by dotted key.
     """
 
     payload: float
@@ -34,13 +34,13 @@ class Conditions(NamedTuple):
 
 
 class State(np.ndarray[Any, np.dtype[np.float64]]):
-    """An array of states or positions, (n,) or (t, n), and its rows: an ordinary array otherwise.
+    """An array of states or positions, (n,) or (t, n), with conditions; otherwise an ordinary array.
 
-    Methods of a machine take payload and slope from it where they are not given. What is computed from one has the same
-    conditions; `numpy.array` makes an array without any.
+    Methods of a machine use its payload and slope as defaults. Arrays computed from it, such as its rows, have the same
+    conditions; `numpy.array` returns an array without conditions.
 
     Attributes:
-        conditions: under which the machine was at rest or ran; None: not known.
+        conditions: payload and slope of the state at rest or of the run; None: unknown.
     """
 
     conditions: Conditions | None
@@ -60,26 +60,26 @@ def state_of(values: Array, conditions: Conditions | None) -> State:
 
 
 def conditions_of(*arrays: Any) -> Conditions | None:
-    """Return the conditions of the first array that has some."""
-    known = (own.conditions for own in arrays if isinstance(own, State) and own.conditions is not None)
-    return next(known, None)
+    """Return the conditions of the first array that has any; None: no array has."""
+    conditions = (array.conditions for array in arrays if isinstance(array, State) and array.conditions is not None)
+    return next(conditions, None)
 
 
 def are_assumed(payload: float | None, slope: tuple[float, float] | None, *arrays: Any) -> bool:
-    """Return whether a payload or slope is neither given nor carried by one of the arrays."""
+    """Return whether payload or slope is assumed: it is None and no array has conditions."""
     return (payload is None or slope is None) and conditions_of(*arrays) is None
 
 
 def not_at_rest(owner: str, name: str, conditions: Conditions) -> str:
-    """Return the text of a warning: an argument without conditions is not at rest under those that were assumed."""
+    """Return the warning that an argument without conditions is not at rest under the assumed conditions."""
     return (
-        f'{owner}: {name}: expected a machine at rest under {conditions}, as none were given; found one that is not: '
-        'pass payload and slope, or an array of posture, rest_state or simulate, which has them'
+        f'{owner}: {name}: expected a machine at rest under the default {conditions}; found one that is not at rest: '
+        'pass payload and slope, or an array from posture, rest_state or simulate, which carries them'
     )
 
 
 def warn(text: str) -> None:
-    """Warn at the line of the caller of this package."""
+    """Issue a warning at the line of the caller outside this package."""
     level, frame = 1, sys._getframe(0)
     while frame.f_back is not None and str(frame.f_globals.get('__name__', '')).partition('.')[0] == PACKAGE:
         frame, level = frame.f_back, level + 1

@@ -1,6 +1,6 @@
-"""Compiled rigid-body functions with a check: if an input or a result is not finite, the result begins with NaN.
+"""Compiled rigid-body functions with a check: if an input or a result is not finite, the first element is NaN.
 
-A check of the numbers of three vectors from Python takes longer than the forward dynamics of an arm.
+Checking three vectors in Python takes longer than the forward dynamics of an arm.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import TreeState, bias_force, build_tree, forward_dynamics, inverse_dynamics, mass_matrix
 
 RESULTS = 'with results'
-"""Part of the key of compiled code: results are checked, too."""
+"""Part of the cache key of compiled code: results are checked as well as inputs."""
 
 
 def checked_kernels(machine: Machine) -> CompiledModule:
     """Return `mass_matrix`, `gravity`, `bias`, `inverse` and `forward`, all with the parameters of `RigidBodyModel`.
 
-    Each fills its result, columns first; the first element is NaN where an input, a result or the sum of all is not
-    finite.
+    Each fills its result in column-major order. The first element is NaN if an input, a result or the sum of all is
+    not finite.
     """
     return build_module(
         f'{machine.name}: checked', [machine_fingerprint(machine), RESULTS], lambda: (_functions(machine), {})
@@ -38,7 +38,7 @@ def _functions(machine: Machine) -> dict[str, ca.Function]:
     still, moving = (TreeState(tree, q, rate, p[3]) for rate in (ca.SX(tree.nv, 1), v))
 
     def checked(name: str, inputs: list[Any], result: Any) -> ca.Function:
-        seen = sum((ca.sum1(own) for own in (*inputs, p)), ca.SX(0))
+        seen = sum((ca.sum1(vector) for vector in (*inputs, p)), ca.SX(0))
         filled = ca.vec(ca.densify(result))
         if filled.numel():
             seen += ca.sum1(filled)

@@ -1,4 +1,4 @@
-"""Rigid-body dynamics of a machine, for one state or many."""
+"""Rigid-body dynamics of a machine for one state or many."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from dyn_nodes.common.arrays import Array
 from dyn_nodes.library.carried import Conditions, State, warn
 from dyn_nodes.library.checked import checked_kernels
 from dyn_nodes.library.notice import shown
-from dyn_nodes.library.vectors import Coordinates, each_row, known_name, together, whole
+from dyn_nodes.library.vectors import Coordinates, checked_name, each_row, together, whole
 from dyn_nodes.model.machine import Machine as MachineData
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
 from dyn_nodes.simulation.assembly import gravity_vector
 
 UNFIT = (TypeError, ValueError, IndexError)
-"""Raised by a compiled function for other types or lengths, and by a machine of no joints for its first element."""
+"""Errors of a compiled function for other types or lengths, and of the first element of an empty result."""
 
 
 class Dynamics:
-    """The rigid bodies of a machine on their joints: no wheels on springs, no friction, no oil.
+    """Dynamics of the rigid bodies of a machine and their joints, without wheel springs, friction and oil.
 
-    Every method takes single vectors (n,) or rows (t, n), and gives the same with one dimension more or less; a single
-    vector beside rows counts for each of them. Positions q are (nq,) in the order of `position_names`, velocities,
-    accelerations and generalized forces (nv,) in that of `velocity_names`. A free base comes first: x, y, z, m, and
-    quaternion x, y, z, w in the world; its velocity [angular; linear] and its force [moment; force] are in its own
-    axes. Where a base can move, the joints alone (nj,) are enough: the base is then level, at rest and without force.
+    Every method accepts single vectors (n,) or rows (t, n); results have one leading dimension more for rows. A single
+    vector together with rows applies to every row. Positions q are (nq,) in the order of `position_names`; velocities,
+    accelerations and generalized forces are (nv,) in the order of `velocity_names`. A free base comes first: x, y, z,
+    m, and quaternion x, y, z, w in the world. Its velocity [angular; linear] and force [moment; force] are in axes of
+    the base. If the base can move, the joints alone (nj,) suffice: the base is then level, at rest and without force.
 
-    SI units. Made by `Machine.dynamics`.
+    SI units. Created by `Machine.dynamics`.
 
     Attributes:
         position_names: of q, in order.
@@ -42,8 +42,8 @@ class Dynamics:
         conditions: payload and slope.
 
     Raises:
-        ValueError: every method, for another shape, other things than real numbers, a number that is not finite, or
-            numbers so large that the result is not.
+        ValueError: in every method, for another shape, elements that are not real numbers, a number that is not
+            finite, or numbers so large that the result is not finite.
     """
 
     def __repr__(self) -> str:
@@ -71,20 +71,19 @@ class Dynamics:
         self._mass_matrix, self._gravity, self._bias = kernels.mass_matrix, kernels.gravity, kernels.bias
         self._inverse, self._forward = kernels.inverse, _not_of_a_tree if self._constrained else kernels.forward
 
-    # The methods that inner loops call try the compiled function first: it checks types and lengths, and its first
-    # element shows whether all inputs and results are finite. Everything else goes on to the code that knows rows,
-    # lists and names.
+    # Methods called in inner loops try the compiled function first: it checks types and lengths, and the first element
+    # of its result is finite only if all inputs and results are. All other inputs are handled by `_kernel` and `_rows`.
 
     def mass_matrix(self, q: ArrayLike) -> Array:
         """Return the mass matrix M (nv, nv), or (t, nv, nv), by composite rigid bodies (Featherstone 2008, 6.2)."""
         n = self._nv
-        found = np.empty((n, n))
+        matrix = np.empty((n, n))
         if type(q) is State:
             self._compare(q)
         try:
-            self._mass_matrix(q, self._p, found.ravel())
-            if isfinite(found[0, 0]):
-                return found
+            self._mass_matrix(q, self._p, matrix.ravel())
+            if isfinite(matrix[0, 0]):
+                return matrix
         except UNFIT:
             pass
         flat = self._kernel('mass_matrix', n * n, q=self._q(q))
@@ -92,13 +91,13 @@ class Dynamics:
 
     def gravity(self, q: ArrayLike) -> Array:
         """Return the generalized forces (nv,) that hold the machine against gravity at rest."""
-        found = np.empty(self._nv)
+        forces = np.empty(self._nv)
         if type(q) is State:
             self._compare(q)
         try:
-            self._gravity(q, self._p, found)
-            if isfinite(found[0]):
-                return found
+            self._gravity(q, self._p, forces)
+            if isfinite(forces[0]):
+                return forces
         except UNFIT:
             pass
         still = np.zeros(self._nv)
@@ -106,13 +105,13 @@ class Dynamics:
 
     def bias(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Return the generalized forces (nv,) at zero acceleration: centrifugal, Coriolis and gravity."""
-        found = np.empty(self._nv)
+        forces = np.empty(self._nv)
         if type(q) is State:
             self._compare(q)
         try:
-            self._bias(q, v, self._p, found)
-            if isfinite(found[0]):
-                return found
+            self._bias(q, v, self._p, forces)
+            if isfinite(forces[0]):
+                return forces
         except UNFIT:
             pass
         still = np.zeros(self._nv)
@@ -120,13 +119,13 @@ class Dynamics:
 
     def inverse(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
         """Return the generalized forces (nv,) of accelerations a (nv,), by recursive Newton-Euler (ibid., 5.3)."""
-        found = np.empty(self._nv)
+        forces = np.empty(self._nv)
         if type(q) is State:
             self._compare(q)
         try:
-            self._inverse(q, v, a, self._p, found)
-            if isfinite(found[0]):
-                return found
+            self._inverse(q, v, a, self._p, forces)
+            if isfinite(forces[0]):
+                return forces
         except UNFIT:
             pass
         return self._kernel('inverse_dynamics', self._nv, q=self._q(q), v=self._v('v', v), a=self._v('a', a))
@@ -134,19 +133,19 @@ class Dynamics:
     def forward(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Array:
         """Return the accelerations (nv,) of generalized forces tau (nv,), by articulated bodies (ibid., 7.3).
 
-        Constraints of the machine (loops, rolling wheels, locks) are kept: their forces are found with the
-        accelerations. q and v have to meet them.
+        Constraints of the machine (loops, rolling wheels, locks) are enforced: their forces are solved together with
+        the accelerations. q and v must satisfy them.
 
         Raises:
             ValueError: a shape or number as above; constraints that do not determine the accelerations.
         """
-        found = np.empty(self._nv)
+        accelerations = np.empty(self._nv)
         if type(q) is State:
             self._compare(q)
         try:
-            self._forward(q, v, tau, self._p, found)
-            if isfinite(found[0]):
-                return found
+            self._forward(q, v, tau, self._p, accelerations)
+            if isfinite(accelerations[0]):
+                return accelerations
         except UNFIT:
             pass
         q, v, tau = self._q(q), self._v('v', v), self._v('tau', tau)
@@ -155,11 +154,11 @@ class Dynamics:
         return self._kernel('forward_dynamics', self._nv, q=q, v=v, tau=tau)
 
     def energy(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """Return kinetic and potential energy (2,), J; the potential is zero with every mass at the world's origin."""
+        """Return kinetic and potential energy (2,), J; the potential is zero with all masses at the world's origin."""
         return self._kernel('energy', 2, q=self._q(q), v=self._v('v', v))
 
     def momentum(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """Return (6,): angular momentum about the centre of mass, kg m2/s, and linear, kg m/s, in world axes."""
+        """Return angular momentum about the centre of mass, kg m2/s, and linear momentum, kg m/s (6,), world axes."""
         return self._kernel('momentum', 6, q=self._q(q), v=self._v('v', v))
 
     def center_of_mass(self, q: ArrayLike) -> Array:
@@ -170,13 +169,13 @@ class Dynamics:
         """Return the pose (4, 4) of a link in the world. Raises KeyError for no such link."""
         self._link(link)
         with shown('dynamics'):
-            return self._rows(lambda own: self._model.link_pose(link, own), q=self._q(q))
+            return self._rows(lambda row: self._model.link_pose(link, row), q=self._q(q))
 
     def jacobian(self, link: str, q: ArrayLike) -> Array:
         """Return the Jacobian (6, nv) of a link's origin, [angular; linear] in world axes. Raises KeyError."""
         self._link(link)
         with shown('dynamics'):
-            return self._rows(lambda own: self._model.jacobian(link, own), q=self._q(q))
+            return self._rows(lambda row: self._model.jacobian(link, row), q=self._q(q))
 
     # -- one or many ---------------------------------------------------------------------------------------------------
 
@@ -186,23 +185,23 @@ class Dynamics:
         return whole(self._owner, 'q', q, self._positions)
 
     def _compare(self, q: State) -> None:
-        """Warn of a state that was found with another payload or slope than that of these dynamics."""
-        known = q.conditions
-        if known is not None and known != self.conditions:
-            warn(f'{self._owner}: dynamics with {self.conditions}; found a state with: {known}')
+        """Warn if a state was computed with another payload or slope than these dynamics."""
+        conditions = q.conditions
+        if conditions is not None and conditions != self.conditions:
+            warn(f'{self._owner}: dynamics with {self.conditions}; found a state with: {conditions}')
 
     def _v(self, name: str, v: ArrayLike) -> Array:
         return whole(self._owner, name, v, self._velocities)
 
     def _link(self, link: str) -> None:
-        known_name(self._owner, 'link', link, tuple(self._model.tree.frames))
+        checked_name(self._owner, 'link', link, tuple(self._model.tree.frames))
 
     def _kernel(self, name: str, size: int, **inputs: Array) -> Array:
-        """Call a compiled function of some inputs and, beside q alone, the parameters."""
+        """Return the checked result (size,) or (t, size) of a compiled function of the inputs and the parameters."""
         return self._finite(self._called(name, size, **inputs), inputs)
 
     def _finite(self, result: Array, inputs: Mapping[str, Array]) -> Array:
-        """Return a result. Raises ValueError where it has numbers that are not finite: the inputs are too large."""
+        """Return the result. Raises ValueError if it is not finite because the inputs are too large."""
         if not np.isfinite(result).all():
             largest = ', '.join(f'{name} up to {np.abs(array).max():g}' for name, array in inputs.items() if array.size)
             raise ValueError(f'{self._owner}: expected inputs with a finite result, found {largest}')
@@ -234,7 +233,7 @@ class Dynamics:
         from dyn_nodes.constraints import ConstraintBlocks
         from dyn_nodes.simulation.machine_rows import machine_dynamics
 
-        rows = machine_dynamics(self._machine, 'effort').blocks.constraints  # without its springs and wheels on springs
+        rows = machine_dynamics(self._machine, 'effort').blocks.constraints  # without springs and wheels on springs
         x, y, z = self.gravity_vector
         return ConstraintBlocks(self._model.tree, rows, (), (x, y, z), self.payload)
 
@@ -243,7 +242,7 @@ class Dynamics:
 
         try:
             return np.asarray(constrained_dynamics(self._blocks, q, v, tau).acceleration)
-        except np.linalg.LinAlgError:  # of numbers that are not finite
+        except np.linalg.LinAlgError:  # raised for numbers that are not finite
             return np.full(self._nv, np.nan)
         except ConstraintError as error:
             raise ValueError(f'{self._owner}: {error}') from error
@@ -253,5 +252,5 @@ BATCHED = ('forward_dynamics', 'inverse_dynamics', 'mass_matrix')
 
 
 def _not_of_a_tree(*_: Any) -> None:
-    """Stand where a tree has its compiled function: a machine with constraints is solved."""
+    """Raise TypeError: forward dynamics of a machine with constraints need its solver instead of a tree's function."""
     raise TypeError

@@ -1,4 +1,4 @@
-"""Voltages and torques of a run as users give them: numbers, tables over time, or functions of time and state."""
+"""Voltages and torques of a run from user input: numbers, tables over time, or functions of time and state."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.compile.integrators.inputs import Inputs
-from dyn_nodes.library.vectors import by_name, known_name, rows_of
+from dyn_nodes.library.vectors import by_name, checked_name, rows_of
 from dyn_nodes.simulation.events import Event
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Values = Mapping[str, Any] | Sequence[float] | Array
 Drive = Values | Callable[[float, Array], Values] | EllipsisType
-"""Numbers or `(times, values)` by name, an array in order, a function of t and x that returns numbers; `...`: none."""
+"""Numbers or `(times, values)` by name, an array in order, or a function of t and x that returns them; `...`: none."""
 
 
 def table_of(owner: str, what: str, drive: Values, inputs: Mapping[str, str], held: Mapping[str, float]) -> Inputs:
@@ -28,13 +28,13 @@ def table_of(owner: str, what: str, drive: Values, inputs: Mapping[str, str], he
     Args:
         owner: name of the machine.
         what: `voltage` or `torque`.
-        drive: numbers, or tables, by name; or numbers in the order of `inputs`.
-        inputs: name of the input of the system, by that of an actuator or joint.
-        held: values of the inputs that are not given, by their name.
+        drive: numbers or tables by name, or numbers in the order of `inputs`.
+        inputs: names of the inputs of the system, by actuator or joint.
+        held: default values of the inputs, by input name.
 
     Raises:
         KeyError: a name that is not among `inputs`.
-        ValueError: numbers that are not finite, times that do not rise.
+        ValueError: numbers that are not finite, times that are not ascending.
     """
     if not isinstance(drive, Mapping):
         numbers = rows_of(owner, what, drive, tuple(inputs))
@@ -43,27 +43,28 @@ def table_of(owner: str, what: str, drive: Values, inputs: Mapping[str, str], he
         drive = dict(zip(inputs, numbers))
     columns = {}
     for name, value in drive.items():
-        known_name(owner, _kind(what), name, tuple(inputs))
+        checked_name(owner, _kind(what), name, tuple(inputs))
         columns[inputs[name]] = _column(owner, f'{what}[{name!r}]', value)
     knots = np.unique(np.concatenate([np.zeros(1), *(times for times, _ in columns.values())]))
     sides = {
-        name: [_side(knots, times, own, side) for side in ('left', 'right')] for name, (times, own) in columns.items()
+        name: [_side(knots, times, column, side) for side in ('left', 'right')]
+        for name, (times, column) in columns.items()
     }
     jumps = np.any([left != right for left, right in sides.values()], axis=0) | np.zeros(len(knots), dtype=bool)
-    places = np.repeat(np.arange(len(knots)), 1 + jumps)  # both limits where a table jumps
-    after = np.append(np.diff(places) > 0, True)
-    values = {name: np.full(len(places), value) for name, value in held.items()}
+    indices = np.repeat(np.arange(len(knots)), 1 + jumps)  # two knots at a jump: left and right limit
+    after = np.append(np.diff(indices) > 0, True)
+    values = {name: np.full(len(indices), value) for name, value in held.items()}
     for name, (left, right) in sides.items():
-        values[name] = np.where(after, right[places], left[places])
-    return Inputs(knots[places], values)
+        values[name] = np.where(after, right[indices], left[indices])
+    return Inputs(knots[indices], values)
 
 
 def within(inputs: Inputs, limits: Mapping[str, float]) -> tuple[Inputs, list[Event]]:
-    """Return inputs cut at their limits, and an event `saturated` for each that was, at the first instant.
+    """Return the limited inputs, and an event `saturated` for each limited input at its first instant.
 
     Args:
         inputs: over time.
-        limits: greatest magnitudes by name.
+        limits: maximum magnitudes by name.
     """
     t, events, added = inputs.knots, [], []
     for name, limit in limits.items():
@@ -89,22 +90,22 @@ def within(inputs: Inputs, limits: Mapping[str, float]) -> tuple[Inputs, list[Ev
 
 def _saturated(time: float, name: str, value: float, limit: float) -> Event:
     joint = name.removesuffix('/effort')
-    text = f'{joint}: effort at its limit, {limit:.6g}; asked for: {value:.6g}'
+    text = f'{joint}: effort at its limit, {limit:.6g}; requested: {value:.6g}'
     return Event(time, 'saturated', details={'text': text, 'joint': joint})
 
 
 class Saturation:
-    """Cuts inputs at their limits, instant by instant.
+    """Limits inputs instant by instant.
 
     Args:
-        limits: greatest magnitudes by name.
+        limits: maximum magnitudes by name.
     """
 
     def __init__(self, limits: Mapping[str, float]) -> None:
         self._limits, self._at_limit = limits, set[str]()
 
     def cut(self, values: Mapping[str, float], time: float) -> tuple[dict[str, float], list[Event]]:
-        """Return the values, and an event `saturated` for each that was not at its limit at the last instant."""
+        """Return the limited values, and an event `saturated` for each that has just reached its limit."""
         beyond = {name: value for name, value in values.items() if abs(value) > self._limits.get(name, np.inf)}
         new = beyond.keys() - self._at_limit
         self._at_limit = set(beyond)
@@ -113,34 +114,34 @@ class Saturation:
 
 
 def _column(owner: str, where: str, value: Any) -> tuple[Array, Array]:
-    """Return times and values of one input."""
+    """Return times and values of one input. Raises ValueError."""
     if isinstance(value, tuple) and len(value) == 2 and np.ndim(value[0]) == 1:
-        times, own = (np.asarray(part, dtype=np.float64) for part in value)
-        if times.shape != own.shape or not len(times) or not np.isfinite([*times, *own]).all():
+        times, column = (np.asarray(part, dtype=np.float64) for part in value)
+        if times.shape != column.shape or not len(times) or not np.isfinite([*times, *column]).all():
             raise ValueError(
-                f'{owner}: {where}: expected as many finite times and values, found {times.shape} and {own.shape}'
+                f'{owner}: {where}: expected equal numbers of finite times and values, '
+                f'found {times.shape} and {column.shape}'
             )
         if not (np.diff(times) >= 0).all():
-            raise ValueError(f'{owner}: {where}: expected times that rise')
-        return times, own
+            raise ValueError(f'{owner}: {where}: expected ascending times')
+        return times, column
     numbers = rows_of(owner, where, [value] if np.ndim(value) == 0 else value, ('number',))
     return np.zeros(1), numbers
 
 
 def _side(knots: Array, times: Array, values: Array, side: Any) -> Array:
-    """Return a piecewise-linear function at knots from one side of where it jumps; constant beyond its ends."""
-    place = np.searchsorted(times, knots, side=side)
-    exact = place if side == 'left' else place - 1
+    """Return one-sided limits of a piecewise-linear function at knots; it is constant beyond its ends."""
+    index = np.searchsorted(times, knots, side=side)
+    exact = index if side == 'left' else index - 1
     hit = np.isin(knots, times)
     return np.where(hit, values[np.clip(exact, 0, len(times) - 1)], np.interp(knots, times, values))
 
 
 def task_profile(owner: str, task: str | Path | VoltageProfile, actuators: Sequence[str]) -> VoltageProfile:
-    """Return a task by its name, from its file, or as it is.
+    """Return a task by name, from its file, or unchanged if it is a profile.
 
     Raises:
-        ValueError: no such task; (`TaskError`) faults of the file; a task that waits for events, which a controller
-            plays.
+        ValueError: no such task; `TaskError`: an invalid file; a task that waits for events, which needs a controller.
     """
     from dyn_nodes.common.share import share_directory
     from dyn_nodes.control import VoltageProfile, load_voltage_profile
@@ -151,24 +152,24 @@ def task_profile(owner: str, task: str | Path | VoltageProfile, actuators: Seque
     else:
         path = Path(task)
         if isinstance(task, str) and '/' not in task and path.suffix not in ('.yaml', '.yml'):
-            known = {own.stem: own for own in sorted((share_directory() / 'config' / 'tasks').glob('*.yaml'))}
-            if task not in known:
-                raise ValueError(f'{owner}: unknown task {did_you_mean(task, known)}')
-            path = known[task]
+            tasks = {file.stem: file for file in sorted((share_directory() / 'config' / 'tasks').glob('*.yaml'))}
+            if task not in tasks:
+                raise ValueError(f'{owner}: unknown task {did_you_mean(task, tasks)}')
+            path = tasks[task]
         elif not path.is_file():
             raise ValueError(f'{owner}: task: no such file: {path}')
         profile = load_voltage_profile(path, actuators)
     if profile.recover_on is not None:
-        raise ValueError(f'{owner}: task {profile.name!r} waits for an event: controller_node plays it')
+        raise ValueError(f'{owner}: task {profile.name!r} waits for an event: run it with controller_node')
     return profile
 
 
-def values_at(owner: str, what: str, found: Any, inputs: Mapping[str, str]) -> dict[str, float]:
-    """Return what a function of t and x returned, by the names of inputs. Raises KeyError and ValueError."""
-    if isinstance(found, Mapping):
-        numbers = by_name(owner, what, found, tuple(inputs), _kind(what))
+def values_at(owner: str, what: str, returned: Any, inputs: Mapping[str, str]) -> dict[str, float]:
+    """Return the values returned by a function of t and x by input name. Raises KeyError and ValueError."""
+    if isinstance(returned, Mapping):
+        numbers = by_name(owner, what, returned, tuple(inputs), _kind(what))
         return {inputs[name]: value for name, value in numbers.items()}
-    values = rows_of(owner, f'{what}(t, x)', [found] if np.ndim(found) == 0 else found, tuple(inputs))
+    values = rows_of(owner, f'{what}(t, x)', [returned] if np.ndim(returned) == 0 else returned, tuple(inputs))
     if values.ndim != 1:
         raise ValueError(f'{owner}: {what}(t, x): expected shape ({len(inputs)},); found {values.shape}')
     return dict(zip(inputs.values(), values.tolist()))

@@ -1,4 +1,4 @@
-"""A compiled function of a machine for inner loops: from Python, inside Numba functions, and as C source."""
+"""Compiled function of a machine for inner loops: callable from Python and Numba, and available as C source."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dyn_nodes.compile.c_source import c_source
 from dyn_nodes.compile.code import call_code
 from dyn_nodes.compile.tape import Tape
 from dyn_nodes.library.notice import shown
-from dyn_nodes.library.vectors import known_name
+from dyn_nodes.library.vectors import checked_name
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
 
 if TYPE_CHECKING:
@@ -34,19 +34,19 @@ ARGUMENTS = {
 
 
 class Kernel:
-    """Machine code of one function of the rigid bodies of a machine, made by `Machine.kernel`.
+    """Machine code of one rigid-body function of a machine, created by `Machine.kernel`.
 
-    `f(q, v, tau, p, a)` reads its inputs and fills its output: contiguous vectors of float64, the same in Python and
-    inside `numba.njit`. Vectors of another length raise ValueError. `p` is `f.parameters`.
+    `f(q, v, tau, p, a)` reads its inputs and fills its output, in Python and inside `numba.njit`: contiguous vectors of
+    float64. Vectors of another length raise ValueError. `p` is `f.parameters`.
 
     Attributes:
         name: of the function.
         inputs: names of its inputs, in order.
         output: name of its output, which comes after them.
-        sizes: lengths of the inputs and of the output, by name; a matrix is filled column by column.
-        parameters: (4,) gravity in the world, m/s2, and the payload, kg, as the machine YAML has them.
-        address: of the machine code as a C function of pointer and length of each argument, which returns 0, or another
-            number where a length is wrong; it holds as long as this object.
+        sizes: lengths of the inputs and of the output, by name; matrices are in column-major order.
+        parameters: (4,) gravity in the world, m/s2, and payload, kg, of the machine YAML.
+        address: address of a C function of pointer and length of each argument. It returns 0, or another number for a
+            wrong length. The address is valid for the lifetime of this object.
     """
 
     def __init__(self, module: CompiledModule, name: str, parameters: Array) -> None:
@@ -72,7 +72,7 @@ class Kernel:
 
     @cached_property
     def jitted(self) -> Any:
-        """The function as Numba calls it; other functions of Numba may also call this object itself."""
+        """Function for Numba; functions compiled by Numba may also call this object directly."""
         return _jitted(self.name, self.address, len(self.sizes))
 
     @property
@@ -80,12 +80,12 @@ class Kernel:
         return types.Dispatcher(self.jitted)
 
     def c_source(self) -> str:
-        """Return the function in C99: `void name(const double *q, ..., double *a)`, to compile anywhere."""
+        """Return C99 source of the function: `void name(const double *q, ..., double *a)`."""
         return c_source(self._tape, self.name, self.inputs, [self.output])
 
 
 def _jitted(name: str, address: int, count: int) -> Any:
-    """Return a Numba function of `count` vectors that calls machine code; it holds the address as a constant."""
+    """Return a Numba function of `count` vectors that calls machine code at a constant address."""
     letters = ', '.join(f'x{k}' for k in range(count))
     text = (
         f'def kernel({letters}):\n'
@@ -104,7 +104,7 @@ def _model(machine: Any) -> RigidBodyModel:
 
 
 def kernel_of(machine: Loaded, name: str) -> Kernel:
-    """Return a kernel of a machine; errors are those of `Machine.kernel`."""
-    known_name(machine.name, 'kernel', name, tuple(ARGUMENTS))
+    """Return a kernel of a machine; errors as for `Machine.kernel`."""
+    checked_name(machine.name, 'kernel', name, tuple(ARGUMENTS))
     model = _model(machine.data)
     return Kernel(model.kernels, name, model.parameters(gravity=machine.gravity_vector()))

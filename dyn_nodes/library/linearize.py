@@ -1,4 +1,4 @@
-"""Linear models of a machine about a state, a posture or its rest."""
+"""Linear models of a machine about a state, a posture at rest, or the posture of its machine YAML."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def linear_model(
     payload: float | None,
     slope: tuple[float, float] | None,
 ) -> LinearModel:
-    """Return a linear model; arguments and errors are those of `Machine.linearize`."""
+    """Return a linear model; arguments and errors as for `Machine.linearize`."""
     from dyn_nodes.simulation.linear import Linearizer
 
     system, conditions = machine.system(torque), machine.conditions_for(payload, slope, x)
@@ -52,7 +52,7 @@ def linear_model(
 
 
 def _resting(machine: Loaded, system: System, q: ArrayLike, conditions: Conditions) -> Array:
-    """Return the state at rest with the joints of some positions; a base that is given is put where it was given."""
+    """Return the state at rest with specified joint positions, and with the base pose of q if q contains one."""
     payload, slope, _ = conditions
     motion = motion_of(machine, q, None, None, payload, slope)
     joints = {name: float(motion.q[0, machine.position_names.index(name)]) for name in machine.joints}
@@ -64,12 +64,12 @@ def _resting(machine: Loaded, system: System, q: ArrayLike, conditions: Conditio
 
 
 def _inputs(machine: Loaded, system: System, x: Array, u: ArrayLike | Mapping[str, float] | None, p: Array) -> Array:
-    """Return inputs (m,): as given, or those that hold the joints with efforts, closed valves beside them."""
+    """Return inputs (m,) from `u`; None: efforts that hold the joints, and closed valves."""
     names = system.input_names
     result = np.zeros(len(names))
     if isinstance(u, Mapping):
-        given = by_name(machine.name, 'u', {_full(names, key): value for key, value in u.items()}, names, 'input')
-        for name, value in given.items():
+        numbers = by_name(machine.name, 'u', {_full(names, key): value for key, value in u.items()}, names, 'input')
+        for name, value in numbers.items():
             result[system.index('input', name)] = value
         return result
     if u is not None:
@@ -86,5 +86,5 @@ def _inputs(machine: Loaded, system: System, x: Array, u: ArrayLike | Mapping[st
 
 
 def _full(names: Sequence[str], key: str) -> str:
-    """Return the input of an actuator or a joint by its name alone."""
+    """Return the full name of the input of an actuator or joint; other names unchanged."""
     return next((name for name in names if name.rpartition('/')[0] == key), key)

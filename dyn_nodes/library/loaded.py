@@ -1,4 +1,4 @@
-"""The parts of a loaded machine and of a run that the modules behind their methods read."""
+"""Protocols of a loaded machine and of a run, as used by the modules that implement their methods."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ class Loaded(Protocol):
         """Return the positions at rest."""
 
     def conditions_for(self, payload: float | None, slope: tuple[float, float] | None, *arrays: Any) -> Conditions:
-        """Return payload and slope as given, of a state, or of the machine."""
+        """Return payload and slope from the arguments, from a state, or of the machine."""
 
     def gravity_vector(self) -> tuple[float, float, float]:
-        """Return gravity in the frame of the ground."""
+        """Return gravity in the ground frame."""
 
     def system(self, torque: bool = False) -> System:
         """Return the compiled system."""
@@ -88,7 +88,7 @@ class Sampled(Protocol):
 
     @property
     def stands(self) -> bool:
-        """True where it has margins."""
+        """True if the machine has margins."""
 
     def margins(self, measures: Sequence[str] = ...) -> Any:
         """Return margins and ground reactions."""

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from dyn_nodes.library.carried import Conditions, State, are_assumed, conditions_of, state_of, warn
 from dyn_nodes.library.notice import shown
-from dyn_nodes.library.vectors import by_name, known_name, number, rows_of
+from dyn_nodes.library.vectors import by_name, checked_name, number, rows_of
 from dyn_nodes.measures import DEFAULT_MEASURES, MEASURES
 from dyn_nodes.model.machine import Machine as MachineData
 
@@ -33,20 +33,20 @@ PERIOD, STEP = 0.01, 1e-3
 
 
 class Machine:
-    """A machine, made by `load`.
+    """A machine, created by `load`.
 
-    What it needs is compiled at the first use and then taken from the cache. `slope` is that of the ground, (roll,
-    pitch), rad; positive pitch: the front is downhill. `payload` is the mass in the implement, kg. Where a method is
-    not given them, they are those of the state that it is given (`State.conditions`), else those of the machine:
-    `carrying` makes one with others than its machine YAML.
+    Functions are compiled at their first use and then read from the cache. `slope` is the slope of the ground, (roll,
+    pitch), rad; positive pitch: the front is downhill. `payload` is the mass in the implement, kg. Both are optional
+    arguments of the methods. Defaults are the conditions of the state that is passed (`State.conditions`), else the
+    conditions of the machine. `carrying` returns a machine with other conditions than its machine YAML.
 
     Attributes:
-        data: the validated content of its files.
-        name: of the machine.
-        conditions: payload, slope and changes of the machine YAML where nothing else is given.
-        joints: names of its movable joints, in the order of every vector of joints.
-        driven: names of the joints that something drives.
-        actuators: names of its cylinders and motors; empty where joints take efforts.
+        data: validated content of the files.
+        name: name of the machine.
+        conditions: default payload and slope, and changes to the machine YAML.
+        joints: names of the movable joints, in the order of every vector of joints.
+        driven: names of the joints with a drive.
+        actuators: names of the cylinders and motors; empty if efforts drive the joints.
     """
 
     def __init__(self, data: MachineData, conditions: Conditions | None = None) -> None:
@@ -54,15 +54,17 @@ class Machine:
         self.conditions = conditions or _of_files(data)
         self.joints = tuple(joint.name for joint in data.movable_joints)
         self.driven = tuple(joint.name for joint in data.actuated_joints)
-        self.actuators = tuple(own.name for own in data.actuators)
+        self.actuators = tuple(actuator.name for actuator in data.actuators)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what `pickle` keeps: content of the files, payload, slope. Compiled code comes from the cache."""
+        """Return the content of the files and the conditions for `pickle`. Compiled code comes from the cache."""
         return type(self), (self.data, self.conditions)
 
     def __repr__(self) -> str:
         mobile = {'fixed': 'on a fixed base', 'planar': 'in a plane', 'free': 'on a free base'}
-        contacts = [own.name for own in self.data.ground_contacts] + [own.name for own in self.data.rigid_wheels]
+        contacts = [contact.name for contact in self.data.ground_contacts] + [
+            contact.name for contact in self.data.rigid_wheels
+        ]
         parts = [f'{len(self.joints)} joints', mobile[self.data.base.attachment]]
         parts += [f'{len(contacts)} contacts'] if contacts else []
         parts += [f'{len(self.actuators)} actuators'] if self.actuators else []
@@ -73,8 +75,8 @@ class Machine:
         """Return the same machine with another payload or on another slope, for all its methods.
 
         Args:
-            payload: kg; None: as this one.
-            slope: of the ground, rad; None: as this one.
+            payload: kg; None: unchanged.
+            slope: of the ground, rad; None: unchanged.
 
         Raises:
             ValueError: a payload that the machine cannot carry, numbers that are not finite.
@@ -104,8 +106,8 @@ class Machine:
         return tuple(self._system.input_names)
 
     def index(self, name: str) -> int:
-        """Return the place of a name in the state x, such as a joint's. Raises KeyError with the nearest name."""
-        return self.state_names.index(known_name(self.name, 'state', name, self.state_names))
+        """Return the index of a name, such as a joint, in the state x. Raises KeyError with the nearest name."""
+        return self.state_names.index(checked_name(self.name, 'state', name, self.state_names))
 
     # -- at rest -------------------------------------------------------------------------------------------------------
 
@@ -118,17 +120,17 @@ class Machine:
     ) -> State:
         """Return the positions q (nq,) of the machine at rest.
 
-        The base stands on its wheels, flexible and passive joints have given way, loops are closed.
+        The base rests on its wheels, flexible and passive joints are deflected, loops are closed.
 
         Args:
-            joints: positions by name, over those of the machine YAML, rad or m.
+            joints: positions by name, others from the machine YAML, rad or m.
             payload: kg.
             slope: of the ground, rad.
             **positions: the same as `joints`, as keywords.
 
         Raises:
             KeyError: no such joint.
-            ValueError: a number that is not finite, or a posture in which it cannot rest; the message says why.
+            ValueError: a number that is not finite, or a posture without a state at rest, with the reason.
         """
         return self.rest_state({**(joints or {}), **positions}, payload, slope)[: self._system.nq].copy()
 
@@ -140,13 +142,13 @@ class Machine:
         torque: bool = False,
         **positions: float,
     ) -> State:
-        """Return the state x (n,) at rest, the oil holding the joints.
+        """Return the state x (n,) at rest, with oil pressures that hold the joints.
 
         Args:
-            joints: positions by name, over those of the machine YAML, rad or m.
+            joints: positions by name, others from the machine YAML, rad or m.
             payload: kg.
             slope: of the ground, rad.
-            torque: the state of the machine without its actuators, as `simulate(torque=...)` has it.
+            torque: return the state of the machine without its actuators, as in `simulate(torque=...)`.
             **positions: the same as `joints`, as keywords.
 
         Raises:
@@ -155,11 +157,11 @@ class Machine:
         """
         from dyn_nodes.simulation.start import initial_state
 
-        given, system = self._given_joints({**(joints or {}), **positions}), self.system(torque)
+        positions_at_start, system = self._checked_joints({**(joints or {}), **positions}), self.system(torque)
         conditions = self.conditions_for(payload, slope)
         p = system.parameters({'payload_mass': conditions.payload}, conditions.slope)
         with shown('state at rest'):
-            return state_of(initial_state(system, p, given), conditions)
+            return state_of(initial_state(system, p, positions_at_start), conditions)
 
     # -- dynamics, margins, runs ---------------------------------------------------------------------------------------
 
@@ -187,29 +189,29 @@ class Machine:
         payload: float | None = None,
         slope: Slope | None = None,
     ) -> Margins:
-        """Return tip-over margins by measure and edge, and ground reactions, of one motion or many.
+        """Return tip-over margins by measure and edge, and ground reactions, for one motion or many.
 
-        The load on the ground is gravity and inertia of the motion; the springs of the wheels share it out.
+        The load on the ground is gravity and inertia of the motion, distributed by the springs of the wheels.
 
         Args:
-            q: positions (nq,) or (t, nq); or those of the joints alone, (nj,) or (t, nj): the base then stands as its
-                wheels let it, as always where wheels are constraints or the machine is planar. None: the posture of
-                the machine YAML.
-            v: velocities, likewise, (nv,) or (nj,); None: at rest.
-            a: accelerations, likewise; None: none.
+            q: positions (nq,) or (t, nq), or joint positions alone, (nj,) or (t, nj). With joint positions alone, the
+                base rests on its wheels; this is always so if wheels are constraints or the machine is planar. None:
+                the posture of the machine YAML.
+            v: velocities (nv,) or (nj,), or rows of them; None: at rest.
+            a: accelerations, same shapes; None: zero.
             measures: names; see `dyn_nodes.measures`.
             payload: kg.
             slope: of the ground, rad.
 
         Raises:
             KeyError: no such measure.
-            ValueError: a machine that stands on fewer than three points; a motion, where wheels are constraints or
-                the machine is planar; a shape or number as in `Dynamics`.
+            ValueError: a machine with fewer than three support points; a motion, if wheels are constraints or the
+                machine is planar; a shape or number as in `Dynamics`.
         """
         from dyn_nodes.library.margins import margins_of
 
         for name in measures:
-            known_name(self.name, 'stability measure', name, tuple(MEASURES))
+            checked_name(self.name, 'stability measure', name, tuple(MEASURES))
         conditions = self.conditions_for(payload, slope, q, v)
         return margins_of(self, q, v, a, tuple(measures), conditions, are_assumed(payload, slope, q, v))
 
@@ -221,27 +223,27 @@ class Machine:
         slope: Slope | None = None,
         downhill: float | None = None,
     ) -> Tipping:
-        """Return how the machine tips at rest: as its payload grows, or as the ground under it is inclined.
+        """Return how the machine tips at rest, as its payload or the slope of the ground increases.
 
-        The stable equilibrium on springs and tyres is followed, joints without a drive giving way: `load` of the result
-        is that of the first loss of equilibrium, `fall` that at which the machine overturns.
+        The stable equilibrium on springs and tyres is followed; joints without a drive deflect. `load` of the result
+        is the load at the first loss of equilibrium, `fall` the load at which the machine overturns.
 
         Args:
-            joints: positions by name, over those of the machine YAML, rad or m.
-            payload: kg, from which on it grows; None: from nothing, or on growing slopes that of the machine YAML.
-            slope: of the ground on which the payload grows, rad.
-            downhill: heading of the downhill direction of growing slopes from the front, counter-clockwise, rad; loads
-                of the result are then angles, rad. None: the payload grows.
+            joints: positions by name, others from the machine YAML, rad or m.
+            payload: initial payload, kg; None: zero, or for increasing slopes the payload of the machine YAML.
+            slope: of the ground under an increasing payload, rad.
+            downhill: heading of the downhill direction of increasing slopes, from the front, counter-clockwise, rad;
+                loads of the result are then angles, rad. None: the payload increases.
 
         Raises:
             KeyError: no such joint.
-            ValueError: it does not stand at the start, has no payload that could grow, or its equilibrium cannot be
+            ValueError: no equilibrium at the start, no payload in the machine YAML, or an equilibrium that cannot be
                 computed.
         """
         from dyn_nodes.library.tipping import tipping_of
 
         mass = 0.0 if downhill is None and payload is None else self.checked_payload(payload)
-        return tipping_of(self.data, self._given_joints(joints or {}), mass, self.gravity_vector(slope), downhill)
+        return tipping_of(self.data, self._checked_joints(joints or {}), mass, self.gravity_vector(slope), downhill)
 
     def reactions(
         self,
@@ -254,25 +256,25 @@ class Machine:
         payload: float | None = None,
         slope: Slope | None = None,
     ) -> Reaction:
-        """Return force and torque of the parent link on the child link at a joint (abo-shanab-2003, section 3.3).
+        """Return force and torque that the parent link exerts on the child link at a joint (abo-shanab-2003, 3.3).
 
         Args:
             q: positions as for `margins`.
             v: velocities; None: at rest.
-            a: accelerations; None: none.
+            a: accelerations; None: zero.
             joint: name of a movable or fixed joint.
-            side: whose axes the vectors are in: `child` or `parent`.
+            side: link in whose axes the vectors are: `child` or `parent`.
             payload: kg.
             slope: of the ground, rad.
 
         Raises:
             KeyError: no such joint.
-            ValueError: a motion, where constraints hold the machine; a shape or number as in `Dynamics`.
+            ValueError: a motion of a machine with constraints; a shape or number as in `Dynamics`.
         """
         from dyn_nodes.library.reactions import reaction_of
 
-        known_name(self.name, 'joint', joint, [own.name for own in self.data.joints])
-        known_name(self.name, 'side', side, ('child', 'parent'))
+        checked_name(self.name, 'joint', joint, [element.name for element in self.data.joints])
+        checked_name(self.name, 'side', side, ('child', 'parent'))
         conditions = self.conditions_for(payload, slope, q, v)
         return reaction_of(self, q, v, a, joint, side, conditions.payload, conditions.slope)
 
@@ -292,31 +294,30 @@ class Machine:
     ) -> Run:
         """Run the machine from rest, or from a state.
 
-        Of `voltage`, `torque` and `task` one may be given. A voltage or torque is: numbers by name, constant;
-        `(times, values)` by name, piecewise linear, s; an array in the order of `actuators` or `driven`; or a function
-        of time t and state x (n,) that returns numbers by name or such an array, held for a period; or `...`, which
-        gives none. Valves without a voltage stay closed; joints without a torque have the constant effort that holds
-        them at the start. With `torque` no actuator is part of the machine.
+        Pass at most one of `voltage`, `torque` and `task`. A voltage or torque is: constant numbers by name;
+        `(times, values)` by name, piecewise linear, times in s; an array in the order of `actuators` or `driven`; a
+        function of time t and state x (n,) that returns numbers by name or such an array, held for a period; or `...`
+        for none. Valves without a voltage stay closed; joints without a torque have the constant effort that holds
+        them at the start. With `torque`, the machine is simulated without its actuators.
 
         Args:
-            duration: s; None: that of the task.
+            duration: s; None: duration of the task.
             voltage: of the actuators, V.
             torque: of the driven joints, N m or N.
             task: name of a task of this package, path of a task YAML, or a `VoltageProfile`.
-            joints: positions at the start by name, over those of the machine YAML, rad or m.
-            x0: (n,) state at the start instead, such as `run.last`; not beside functions.
+            joints: initial positions by name, others from the machine YAML, rad or m.
+            x0: (n,) initial state instead of `joints`, such as `run.last`; not with functions.
             payload: kg.
             slope: of the ground, rad.
             period: between two samples, s.
-            step: greatest one of the integrator, s; a machine with fast motions takes shorter ones.
+            step: maximum step of the integrator, s; machines with fast dynamics use shorter steps.
 
         Returns:
-            The run, up to where it ends: it may overturn or diverge, see `Run.status`.
+            The run. It ends early if the machine overturns or the integration fails, see `Run.status`.
 
         Raises:
             KeyError: no such actuator or joint.
-            ValueError: a machine without actuators and a voltage; numbers that make no sense; a start in which it
-                cannot rest.
+            ValueError: a voltage for a machine without actuators; invalid numbers; a start without a state at rest.
         """
         from dyn_nodes.library.simulate import Request, simulate
 
@@ -335,11 +336,11 @@ class Machine:
     ) -> LinearModel:
         """Return the linear model dx/dt = A x + B u, y = C x + D u of deviations, by exact derivatives.
 
-        It unpacks as `A, B, C, D`; its states are minimal coordinates, `state_names` of the model.
+        It unpacks as `A, B, C, D`. Its states are minimal coordinates, see `state_names` of the model.
 
         Args:
-            x: state (n,); or positions q (nq,) or those of the joints (nj,), for the state at rest there. None: the
-                state at rest of the machine YAML.
+            x: state (n,), or positions q (nq,) or joint positions (nj,) of a state at rest. None: the state at rest
+                of the machine YAML.
             u: (m,) inputs, or by name, others zero; None: closed valves, and the efforts that hold the driven joints.
             outputs: names of states or outputs; None: the positions of the driven joints.
             torque: take joint efforts as inputs, without actuators.
@@ -348,7 +349,7 @@ class Machine:
 
         Raises:
             KeyError: no such input or output.
-            ValueError: another shape; a state without dx/dt.
+            ValueError: another shape; a state in which dx/dt is not defined.
         """
         from dyn_nodes.library.linearize import linear_model
 
@@ -368,13 +369,13 @@ class Machine:
 
         return kernel_of(self, name)
 
-    # -- shared by the modules of this room ----------------------------------------------------------------------------
+    # -- shared by the modules of this package -------------------------------------------------------------------------
 
     def system(self, torque: bool = False) -> System:
-        """Return the compiled system behind runs and linear models.
+        """Return the compiled system that runs and linear models use.
 
         Args:
-            torque: without actuators, efforts of the driven joints as inputs.
+            torque: without actuators; efforts of the driven joints are inputs.
         """
         return self._systems('effort' if torque or not self.actuators else 'hydraulic')
 
@@ -394,13 +395,13 @@ class Machine:
         return self.system()
 
     def gravity_vector(self, slope: Slope | None = None) -> tuple[float, float, float]:
-        """Return gravity (3,) in the frame of the ground, m/s2. Raises ValueError for a slope of no two numbers."""
+        """Return gravity (3,) in the ground frame, m/s2. Raises ValueError unless the slope is two numbers."""
         from dyn_nodes.simulation.assembly import gravity_vector
 
         return gravity_vector(self.data.gravity, self._slope(slope))
 
     def checked_payload(self, payload: float | None) -> float:
-        """Return a payload that the machine can carry, kg."""
+        """Return the payload, kg. Raises ValueError for one that the machine cannot carry."""
         mount = self.data.payload
         if payload is None:
             return self.conditions.payload
@@ -416,9 +417,9 @@ class Machine:
         return mass
 
     def conditions_for(self, payload: float | None, slope: Slope | None, *arrays: Any) -> Conditions:
-        """Return payload and slope: as given, else those of the first state that has some, else those of the machine.
+        """Return payload and slope from the arguments, else from the first state with conditions, else the machine's.
 
-        States that were found with other changes of the machine YAML give a warning.
+        A state computed with other changes to the machine YAML causes a warning.
 
         Args:
             payload: kg, or None.
@@ -428,14 +429,14 @@ class Machine:
         Raises:
             ValueError: a payload that the machine cannot carry, numbers that are not finite.
         """
-        known = conditions_of(*arrays)
-        if known is None:
+        carried = conditions_of(*arrays)
+        if carried is None:
             return Conditions(self.checked_payload(payload), self._slope(slope), self.conditions.changes)
-        if known.changes != self.conditions.changes:
-            warn(f'{self.name}: {self.conditions}; found a state with: {known}')
+        if carried.changes != self.conditions.changes:
+            warn(f'{self.name}: {self.conditions}; found a state with: {carried}')
         return Conditions(
-            self.checked_payload(known.payload if payload is None else payload),
-            self._slope(known.slope if slope is None else slope),
+            self.checked_payload(carried.payload if payload is None else payload),
+            self._slope(carried.slope if slope is None else slope),
             self.conditions.changes,
         )
 
@@ -455,41 +456,41 @@ class Machine:
         step: float = STEP,
         measures: tuple[str, ...] = (),
     ) -> Plant:
-        """Return the machine at rest as a plant that is advanced step by step (`dyn_nodes.simulation.plant.Plant`).
+        """Return the machine at rest as a plant for simulation step by step (`dyn_nodes.simulation.plant.Plant`).
 
         Args:
-            torque: without actuators, efforts of the driven joints as inputs.
-            joints: positions by name, over those of the machine YAML, rad or m.
+            torque: without actuators; efforts of the driven joints are inputs.
+            joints: positions by name, others from the machine YAML, rad or m.
             payload: kg.
             slope: of the ground, rad.
             period: of `Plant.advance`, s.
-            step: greatest one of the integrator, s.
-            measures: stability measures that it computes.
+            step: maximum step of the integrator, s.
+            measures: stability measures to compute.
 
         Raises:
             KeyError: no such joint.
-            ValueError: it cannot rest there, or numbers that make no sense.
+            ValueError: no state at rest, or invalid numbers.
         """
         from dyn_nodes.simulation.plant import Plant
 
-        given = self._given_joints(joints or {})
+        positions = self._checked_joints(joints or {})
         values = {'payload_mass': self.checked_payload(payload)}
         system = self.system(torque)
         with shown('state at rest'):
-            return Plant(self.data, system.actuation, period, step, measures, given, values, self._slope(slope))
+            return Plant(self.data, system.actuation, period, step, measures, positions, values, self._slope(slope))
 
-    def _given_joints(self, joints: Mapping[str, float]) -> dict[str, float]:
+    def _checked_joints(self, joints: Mapping[str, float]) -> dict[str, float]:
         """Return positions by name. Raises KeyError for an unknown joint, ValueError for one beyond its limits."""
-        given = by_name(self.name, 'joints', joints, self.joints, 'joint')
-        for name, value in given.items():
+        positions = by_name(self.name, 'joints', joints, self.joints, 'joint')
+        for name, value in positions.items():
             joint = self.data.joint(name)
             if not joint.lower <= value <= joint.upper:
                 raise ValueError(
                     f'{self.name}: joints[{name!r}]: expected {joint.lower:g} to {joint.upper:g}, found {value:g}'
                 )
-        return given
+        return positions
 
 
 def _of_files(data: MachineData) -> Conditions:
-    """Return payload and slope of a machine YAML."""
+    """Return payload and slope of the machine YAML."""
     return Conditions(0.0 if data.payload is None else data.payload.mass, data.slope, {})

@@ -1,4 +1,4 @@
-"""Margins of postures and motions by measure and edge, as tables."""
+"""Tip-over margins of postures and motions by measure and edge, as tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dyn_nodes.library.carried import Conditions, not_at_rest, warn
 from dyn_nodes.library.motion import Motion, at_rest, motion_of
 from dyn_nodes.library.notice import shown
 from dyn_nodes.library.optional import pandas, xarray
-from dyn_nodes.library.vectors import known_name
+from dyn_nodes.library.vectors import checked_name
 from dyn_nodes.measures import MEASURES
 from dyn_nodes.model.rotations import matrix_of_quaternion
 from dyn_nodes.monitor.ground_observer import Footing, ground_axes
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 ROUNDS = 20
 SETTLED = 1e-12
-"""Change of the ground's plane in the base's axes below which the base stands, m per m and m."""
+"""Convergence tolerance of the ground plane in axes of the base, m per m and m."""
 AT_REST = 0.02
-"""How far a wheel may be beside its place at rest, over the greatest compression of a spring."""
+"""Tolerance of a wheel's position at rest, over the maximum compression of a spring."""
 DIMENSIONS = {'edge': 'edge', 'wheel': 'wheel', 'foot': 'lost_foot', 'end': 'end'}
 
 
@@ -44,11 +44,11 @@ class MarginValues:
     """The values of one stability measure.
 
     Attributes:
-        name: of the measure.
-        value: least over the edges, () or (t,); what a limit is compared with.
-        edges: by name of the edge (wheel, lost foot, end), () or (t,) each.
-        valid: () or (t,), False where the measure is not defined or does not hold.
-        unit: of value and edges.
+        name: name of the measure.
+        value: least over the edges, () or (t,), to compare with limits.
+        edges: values by name of the edge (wheel, lost foot, end), () or (t,) each.
+        valid: () or (t,), False if the measure is undefined or does not apply.
+        unit: unit of value and edges.
     """
 
     name: str
@@ -59,25 +59,24 @@ class MarginValues:
 
     @property
     def critical(self) -> Any:
-        """Name of the edge with the least value, or an array (t,) of names."""
+        """Name of the edge with the least value; for rows an array (t,) of names."""
         names, table = np.array(list(self.edges)), np.array(list(self.edges.values()))
-        found = names[np.argmin(np.where(np.isnan(table), np.inf, table), axis=0)]
-        return str(found) if np.ndim(found) == 0 else found
+        critical = names[np.argmin(np.where(np.isnan(table), np.inf, table), axis=0)]
+        return str(critical) if np.ndim(critical) == 0 else critical
 
     def __getitem__(self, edge: str) -> Array:
         """Return the values at an edge. Raises KeyError with the nearest name."""
-        return self.edges[known_name(self.name, 'edge', edge, tuple(self.edges))]
+        return self.edges[checked_name(self.name, 'edge', edge, tuple(self.edges))]
 
 
 class Margins(Mapping[str, MarginValues]):
     """Margins by measure: `s['static'].value`, `s['static']['front']`, `s['static', 'front']`.
 
     Attributes:
-        reactions: force of the ground on every wheel in its contact frame, longitudinal, lateral, normal, by name, N:
-            (3,) or (t, 3).
-        index: (t,) times, s, or numbers of the rows; None for one state.
+        reactions: ground force (3,) or (t, 3) by wheel, in its contact frame: longitudinal, lateral, normal, N.
+        index: (t,) times, s, or row numbers; None for one state.
         index_name: `time` or `row`.
-        conditions: payload and slope for which they hold.
+        conditions: payload and slope of the margins.
     """
 
     def __init__(
@@ -87,18 +86,20 @@ class Margins(Mapping[str, MarginValues]):
         first, single = balances[0], index is None
 
         def column(values: Iterable[Any]) -> Array:
-            found = np.array(list(values))
-            return found[0] if single else found
+            array = np.array(list(values))
+            return array[0] if single else array
 
-        self.reactions = {wheel: column(own.forces[k] for own in balances) for k, wheel in enumerate(first.wheels)}
+        self.reactions = {
+            wheel: column(balance.forces[k] for balance in balances) for k, wheel in enumerate(first.wheels)
+        }
         self._values = {}
         for name in first.margins:
-            rows = [dict(zip(own.names(name), own.margins[name].edges)) for own in balances]
+            rows = [dict(zip(balance.names(name), balance.margins[name].edges)) for balance in balances]
             self._values[name] = MarginValues(
                 name,
-                column(own.margins[name].value for own in balances),
+                column(balance.margins[name].value for balance in balances),
                 {edge: column(row.get(edge, np.nan) for row in rows) for edge in rows[0]},
-                column(own.margins[name].valid for own in balances).astype(bool),
+                column(balance.margins[name].valid for balance in balances).astype(bool),
                 MEASURES[name].unit,
             )
 
@@ -106,7 +107,7 @@ class Margins(Mapping[str, MarginValues]):
         """Return the values of a measure, or of a measure at an edge. Raises KeyError with the nearest name."""
         if isinstance(key, tuple):
             return self[key[0]][key[1]]
-        return self._values[known_name('margins', 'measure', key, tuple(self._values))]
+        return self._values[checked_name('margins', 'measure', key, tuple(self._values))]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
@@ -117,33 +118,43 @@ class Margins(Mapping[str, MarginValues]):
     def __repr__(self) -> str:
         if self.index is not None:
             return f'<margins of {len(self.index)} states: {", ".join(self)}; {self.conditions}>'
-        shown = (f'{name} {MEASURES[name].display(float(own.value))} ({own.critical})' for name, own in self.items())
+        shown = (
+            f'{name} {MEASURES[name].display(float(margin.value))} ({margin.critical})' for name, margin in self.items()
+        )
         return f'<margins: {", ".join(shown)}; {self.conditions}>'
 
     def to_pandas(self) -> Any:
-        """Return a DataFrame: a row a state, columns (measure, edge) and (measure, `least`). Raises ImportError."""
+        """Return a DataFrame with one row per state, columns (measure, edge) and (measure, `least`).
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
         columns = {}
-        for name, own in self.items():
-            columns[name, 'least'] = np.atleast_1d(own.value)
-            columns |= {(name, edge): np.atleast_1d(values) for edge, values in own.edges.items()}
+        for name, margin in self.items():
+            columns[name, 'least'] = np.atleast_1d(margin.value)
+            columns |= {(name, edge): np.atleast_1d(values) for edge, values in margin.edges.items()}
         index = None if self.index is None else pandas().Index(self.index, name=self.index_name)
         frame = pandas().DataFrame(columns, index=index)
         frame.columns.names = ['measure', 'edge']
         return frame
 
     def to_xarray(self) -> Any:
-        """Return a Dataset: a variable a measure over states and its edges, units as attributes. Raises ImportError."""
+        """Return a Dataset with one variable per measure over states and edges, units as attributes.
+
+        Raises:
+            ImportError: xarray is not installed.
+        """
         library = xarray()
         whole_index = [] if self.index is None else [self.index_name]
         parts = {}
-        for name, own in self.items():
-            # names of edges are those of their measure: the two ends are no edges
+        for name, margin in self.items():
+            # measures have different edges, such as the two ends, and therefore separate dimensions
             dimension = DIMENSIONS[MEASURES[name].per]
             parts[name] = library.DataArray(
-                np.stack(list(own.edges.values()), axis=-1),
+                np.stack(list(margin.edges.values()), axis=-1),
                 dims=[*whole_index, dimension],
-                coords={dimension: list(own.edges)},
-                attrs={'units': own.unit, 'long_name': MEASURES[name].label},
+                coords={dimension: list(margin.edges)},
+                attrs={'units': margin.unit, 'long_name': MEASURES[name].label},
             )
         coordinates = {} if self.index is None else {self.index_name: self.index}
         return library.Dataset(parts, coords=coordinates)
@@ -158,20 +169,20 @@ def margins_of(
     conditions: Conditions,
     assumed: bool,
 ) -> Margins:
-    """Return the margins of a motion; arguments and errors are those of `Machine.margins`.
+    """Return the margins of a motion; arguments and errors as for `Machine.margins`.
 
-    Where the conditions were assumed, a machine that is given at rest and does not rest under them gives a warning.
+    A warning is issued if the conditions were assumed and a motionless machine is not at rest under them.
     """
     data = machine.data
     if data.base.attachment == 'fixed':
-        raise ValueError(f'{machine.name}: margins: its base is fixed to the world, it cannot tip over')
+        raise ValueError(f'{machine.name}: margins: the base is fixed to the world and cannot tip over')
     payload, slope, _ = conditions
     motion = motion_of(machine, q, v, a, payload=payload, slope=slope)
     springs = sum(spring.corner for spring in data.supports)
     corners = springs + len(data.rigid_wheels)
     for name in measures:
         if (least := MEASURES[name].least_feet) > corners and data.base.attachment != 'planar':
-            raise ValueError(f'{machine.name}: margins: {name!r} needs {least} points to stand on, found {corners}')
+            raise ValueError(f'{machine.name}: margins: {name!r} needs {least} support points, found {corners}')
     judged = assumed and not (motion.standing or motion.moves)
     try:
         on_springs = data.base.attachment == 'free' and springs >= 3 and not data.rigid_wheels and not data.loads
@@ -179,7 +190,7 @@ def margins_of(
             balances, rests = _of_load(machine, motion, measures, payload, slope, judged)
         else:
             balances, rests = _at_rest(machine, motion, measures, payload, slope, judged)
-    except KeyError as error:  # a measure that is not defined on so few points
+    except KeyError as error:  # a measure that is not defined for so few points
         raise ValueError(f'{machine.name}: {error.args[0]}') from None
     if not rests:
         warn(not_at_rest(machine.name, 'q', conditions))
@@ -189,29 +200,29 @@ def margins_of(
 def _of_load(
     machine: Loaded, motion: Motion, measures: tuple[str, ...], payload: float, slope: tuple[float, float], judged: bool
 ) -> tuple[list[Balance], bool]:
-    """Return the balances of motions of a machine on springs, from the load of each; False where it does not rest.
+    """Return the balances of motions of a machine on springs, from their loads, and whether it rests.
 
-    `judged`: whether it has to rest.
+    `judged`: check whether the machine rests; otherwise the second result is True.
     """
     with shown('margins'):
         standing = _Standing(machine, measures, payload, slope)
-    found, rests = [], True
+    balances, rests = [], True
     for k, (q, v, a) in enumerate(zip(motion.q, motion.v, motion.a)):
         try:
             if motion.standing:
-                found.append(standing.balance(q, v, a))
+                balances.append(standing.balance(q, v, a))
                 continue
             balance, footing = standing.placed_balance(q, v, a)
-            found.append(balance)
+            balances.append(balance)
             rests = rests and (not judged or standing.bears(q, footing))
         except PolygonError as error:
             row = '' if motion.rows is None else f'row {k}: '
             raise ValueError(f'{machine.name}: margins: {row}{error}') from None
-    return found, rests
+    return balances, rests
 
 
 class _Standing:
-    """A machine on springs, whose load is known: how it stands on them."""
+    """Equilibrium of a machine on springs under a prescribed load."""
 
     def __init__(self, machine: Loaded, measures: tuple[str, ...], payload: float, slope: tuple[float, float]) -> None:
         self.monitor = StabilityMonitor(machine.data, measures)
@@ -220,7 +231,7 @@ class _Standing:
         self.size = machine.data.gravity
 
     def balance(self, q: Array, v: Array, a: Array) -> Balance:
-        """Return the balance with the base still, in the attitude in which its springs bear the load."""
+        """Return the balance with the base at rest, in the attitude in which its springs support the load."""
         plane, still = np.array([0.0, 0.0, 1.0, 0.0]), np.zeros(3)
         for _ in range(ROUNDS):
             up = -ground_axes(plane) @ self.gravity / self.size
@@ -237,31 +248,35 @@ class _Standing:
         return _not_held(balance) if held is None else balance
 
     def _held_plane(self, joints: Array) -> Array | None:
-        """Return the plane (4,) of the ground at the stable equilibrium of a machine on soft springs; None: it tips."""
+        """Return the ground plane (4,) at the stable equilibrium of a machine on soft springs; None: it tips."""
         positions = dict(zip(self.monitor.model.joints, joints.tolist()))
-        found = settle(running_gear(self.monitor.machine, positions), self.monitor.payload, self.gravity)
-        if found is None:
+        equilibrium = settle(running_gear(self.monitor.machine, positions), self.monitor.payload, self.gravity)
+        if equilibrium is None:
             return None
-        height, pitch, roll = found.q[:3]
+        height, pitch, roll = equilibrium.q[:3]
         normal = np.array([-np.sin(pitch), np.cos(pitch) * np.sin(roll), np.cos(pitch) * np.cos(roll)])
         return np.array([*normal, -height])
 
     def placed_balance(self, q: Array, v: Array, a: Array) -> tuple[Balance, Footing]:
-        """Return the balance with the base as q, v and a put it; the ground is where the springs bear the load."""
+        """Return the balance with the base pose and motion of q, v and a; the ground is where springs bear the load."""
         up = -_turn_of(q).T @ self.gravity / self.size
-        felt = base_acceleration('free', q, v, a) + up * self.size
-        load, footing = self._footing(q[7:], v[6:], a[6:], v[:3], a[:3], felt)
+        specific_force = base_acceleration('free', q, v, a) + up * self.size
+        load, footing = self._footing(q[7:], v[6:], a[6:], v[:3], a[:3], specific_force)
         return self.monitor.balance_under(load, footing, up), footing
 
     def bears(self, q: Array, footing: Footing) -> bool:
-        """Return whether the springs of a machine at rest are compressed, where q puts the base, as its load asks."""
+        """Return whether the spring compressions at the base pose of q match the load of the machine at rest."""
         carrying, stiffness = footing.normal > 0.0, self.monitor.ground.stiffness
         gaps = np.abs((footing.feet @ _turn_of(q).T)[carrying, 2] + q[2])
         return bool(gaps.max(initial=0.0) < AT_REST * (footing.normal / stiffness).max())
 
-    def _footing(self, q: Array, v: Array, a: Array, omega: Array, alpha: Array, felt: Array) -> tuple[Load, Footing]:
-        own_q, own_v, own_a = (np.ascontiguousarray(part) for part in (q, v, a))
-        load = self.monitor.model.evaluate(own_q, own_v, own_a, omega, alpha, felt, self.monitor.payload)
+    def _footing(
+        self, q: Array, v: Array, a: Array, omega: Array, alpha: Array, specific_force: Array
+    ) -> tuple[Load, Footing]:
+        joint_q, joint_v, joint_a = (np.ascontiguousarray(part) for part in (q, v, a))
+        load = self.monitor.model.evaluate(
+            joint_q, joint_v, joint_a, omega, alpha, specific_force, self.monitor.payload
+        )
         return load, self.monitor.ground.without_gyroscope(load)
 
 
@@ -271,7 +286,7 @@ def _turn_of(q: Array) -> Array:
 
 
 def _not_held(balance: Balance) -> Balance:
-    """Return the balance of a machine that its springs do not hold: no margin is valid, and none above 0."""
+    """Return the balance of a machine without equilibrium: all margins invalid and at most 0."""
     margins = {
         name: margin._replace(value=min(margin.value, 0.0), valid=False) for name, margin in balance.margins.items()
     }
@@ -279,13 +294,13 @@ def _not_held(balance: Balance) -> Balance:
 
 
 def _sag(machine: Loaded, payload: float) -> float:
-    """Return how far all springs give way together below a machine, m; inf without springs."""
+    """Return the static deflection of all springs together under a machine, m; inf without springs."""
     stiffness = sum(spring.stiffness for spring in machine.data.supports)
     return (machine.data.total_mass + payload) * machine.data.gravity / stiffness if stiffness else np.inf
 
 
 def _beside(machine: Loaded, q: Array, x: Array) -> float:
-    """Return how far a base is from where it rests: difference of height, m, or of a component of its up, 1."""
+    """Return the deviation of a base from rest: the larger of height, m, and a component of its up vector, 1."""
     if machine.data.base.attachment == 'planar':
         return float(np.abs(q[1:3] - x[1:3]).max())
     return float(max(abs(q[2] - x[2]), np.abs(_turn_of(q)[2] - _turn_of(x)[2]).max()))
@@ -294,21 +309,21 @@ def _beside(machine: Loaded, q: Array, x: Array) -> float:
 def _at_rest(
     machine: Loaded, motion: Motion, measures: tuple[str, ...], payload: float, slope: tuple[float, float], judged: bool
 ) -> tuple[list[Balance], bool]:
-    """Return the balances of postures of any machine that stands, by its equations, at rest; False where it does not.
+    """Return the balances of postures at rest from the equations of motion, and whether the machine rests in q.
 
-    `judged`: whether it has to rest where q puts it.
+    `judged`: check whether it rests at the base pose of q; otherwise the second result is True.
     """
     if motion.moves:
         raise ValueError(
-            f'{machine.name}: margins: expected no velocities: how its contacts share a load in motion follows from '
-            'its simulation alone (simulate, then run.margins)'
+            f'{machine.name}: margins: expected no velocities: the load distribution of this machine in motion needs '
+            'a simulation (simulate, then run.margins)'
         )
-    found: list[Balance] = []
+    balances: list[Balance] = []
     rests, sag = True, _sag(machine, payload)
     for q, plant in zip(motion.q, at_rest(machine, motion, payload, slope, measures)):
         balance = plant.balance()
         rests = rests and (not judged or _beside(machine, q, plant.x) < AT_REST * sag)
         if balance is None:
-            raise ValueError(f'{machine.name}: margins: it stands on too few points to have a support polygon')
-        found.append(balance)
-    return found, rests
+            raise ValueError(f'{machine.name}: margins: too few support points for a support polygon')
+        balances.append(balance)
+    return balances, rests

@@ -1,4 +1,4 @@
-"""Motions that users give: positions, velocities and accelerations as rows, and a machine at rest in each."""
+"""Motions from user input: positions, velocities and accelerations as rows, and the machine at rest in each posture."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from dyn_nodes.simulation.plant import Plant
 
 STILL = 1e-3
-"""Acceleration, over gravity, below which a machine counts as at rest; angular ones over gravity at 1 m."""
+"""Acceleration over gravity below which a machine counts as at rest; angular accelerations at a radius of 1 m."""
 
 
 class Motion(NamedTuple):
     """Rows of a motion.
 
     Attributes:
-        rows: their number; None: a single state was given.
-        standing: the base is where its wheels let it stand, else where q puts it.
+        rows: number of rows; None: a single state.
+        standing: the base rests on its wheels; otherwise its pose is in q.
         q, v, a: (t, nq), (t, nv), (t, nv).
     """
 
@@ -37,7 +37,7 @@ class Motion(NamedTuple):
 
     @property
     def moves(self) -> bool:
-        """True where something moves."""
+        """True if any velocity or acceleration is not zero."""
         return bool(self.v.any() or self.a.any())
 
 
@@ -51,7 +51,7 @@ def motion_of(
 ) -> Motion:
     """Return positions, velocities and accelerations as rows of whole vectors.
 
-    A base is level, at the origin, where the joints alone are given. Raises ValueError.
+    With joint coordinates alone, the base is level at the origin. Raises ValueError as `rows_of`.
     """
     owner, names, rates, joints = machine.name, machine.position_names, machine.velocity_names, len(machine.joints)
     loads = bool(machine.data.loads)
@@ -80,7 +80,7 @@ def motion_of(
 
 
 def starts(system: Any, x: Array, u: Array, p: Array) -> bool:
-    """Return whether a machine without velocities would start to move: it does not rest in that state."""
+    """Return whether a machine with zero velocities would start to move from a state."""
     rates = slice(system.nq, system.nq + system.nv)
     gravity = float(np.linalg.norm(p[:3]))
     return not x[rates].any() and bool(np.abs(system.rhs(x, u, p)[rates]).max(initial=0.0) > STILL * max(gravity, 1.0))
@@ -89,17 +89,17 @@ def starts(system: Any, x: Array, u: Array, p: Array) -> bool:
 def at_rest(
     machine: Loaded, motion: Motion, payload: float, slope: tuple[float, float], measures: tuple[str, ...] = ()
 ) -> Iterator[Plant]:
-    """Yield the machine at rest in each posture of a motion, held by its drives; every time the same plant.
+    """Yield the same plant at rest in each posture of a motion, held by its drives.
 
-    Joints of the running gear that give way come to rest from their positions in the machine YAML.
+    Compliant joints of the running gear come to rest from their positions in the machine YAML.
 
-    Raises ValueError where it cannot rest.
+    Raises ValueError for a posture without a state at rest.
     """
-    # joints that give way come to rest by themselves, on a stop a little beyond it
+    # compliant joints are not prescribed: at rest on an end stop they lie slightly beyond their limit
     plant, held = None, [name for name in machine.joints if name not in gives_way(machine.data)]
-    places = [machine.position_names.index(name) for name in held]
+    indices = [machine.position_names.index(name) for name in held]
     for q in motion.q:
-        joints = dict(zip(held, map(float, q[places])))
+        joints = dict(zip(held, map(float, q[indices])))
         if plant is None:
             plant = machine.plant(True, joints, payload, slope, measures=measures)
         else:

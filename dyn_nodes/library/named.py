@@ -1,4 +1,4 @@
-"""Machines by the names that launch files and nodes know, or by their files."""
+"""Machines by the names used in launch files and nodes, or from their files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dyn_nodes.model.named import known_machines, machine_files
 def machines() -> tuple[str, ...]:
     """Return the names of the machines of this package, in alphabetical order.
 
-    Each has a machine YAML; a URDF of its name, or that of the machine whose name it begins with.
+    Each has a machine YAML, and a URDF of the same name or of the machine whose name is its prefix.
     """
     return tuple(sorted(known_machines()))
 
@@ -32,27 +32,26 @@ def load(
     Args:
         machine: name of a machine of this package, such as `log_loader` (see `machines`), or path of a URDF or xacro
             file.
-        config: path of the machine YAML, or name of one of this package; None: the named machine's own, or for a path
-            none: then the base is fixed and there are no wheels, actuators or payload.
-        payload: mass in the implement for all methods of the machine, kg; None: that of the machine YAML.
-        slope: (roll, pitch) of the ground likewise, rad.
-        changes: numbers over those of the machine YAML, by dotted key, such as `wheels.front_left.stiffness`.
+        config: path of a machine YAML, or name of one of this package. None: the machine YAML of the named machine;
+            for a path no machine YAML: the base is fixed, without wheels, actuators and payload.
+        payload: mass in the implement for all methods of the machine, kg; None: from the machine YAML.
+        slope: (roll, pitch) of the ground for all methods, rad; None: from the machine YAML.
+        changes: replacements of numbers of the machine YAML, by dotted key, such as `wheels.front_left.stiffness`.
 
     Returns:
         The machine; nothing is compiled yet.
 
     Raises:
-        ValueError: no such name or file; the message has the nearest name. Or (`MachineError`) the files have faults;
-            all of them are in its message, with file, line and key. Or changes without a machine YAML, or a payload
-            that the machine cannot carry.
+        ValueError: no such name or file, with the nearest name; changes without a machine YAML; a payload that the
+            machine cannot carry. `MachineError`, a ValueError: invalid files; it lists all faults with file, line, key.
     """
     urdf, yaml = machine_files(machine, config)
     for what, path in (('machine', urdf), ('config', yaml)):
         if path is not None and not path.is_file():
             raise ValueError(f'{what}: no such file: {path}')
     if changes and yaml is None:
-        raise ValueError('changes: expected a machine YAML whose numbers they change, found none')
+        raise ValueError('changes: expected a machine YAML to change, found none')
     with shown('files'):
         loaded = Machine(load_machine(urdf, yaml, changes))
-    own = loaded.conditions._replace(changes=dict(changes or {}))
-    return Machine(loaded.data, own).carrying(payload, slope)
+    conditions = loaded.conditions._replace(changes=dict(changes or {}))
+    return Machine(loaded.data, conditions).carrying(payload, slope)

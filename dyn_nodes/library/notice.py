@@ -1,4 +1,4 @@
-"""Shows on standard error that machine code is made, a line a part of a machine; later it comes from the cache."""
+"""Notices of compilation on standard error. Compiled code comes from the cache afterwards."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from dyn_nodes.common.compiling import COMPILED, COMPILING, LIKELY, CompilationN
 
 
 def shown(part: str) -> AbstractContextManager[Any]:
-    """Return a context in which a compilation is shown: `compiling log_loader (dynamics), once ... 3 s`.
+    """Return a context that prints notices of compilation: `compiling log_loader (dynamics), once ... 3 s`.
 
     Args:
-        part: of the machine, in words.
+        part: compiled part of the machine, such as `dynamics`.
     """
 
     def say(line: str) -> None:
@@ -21,12 +21,12 @@ def shown(part: str) -> AbstractContextManager[Any]:
             print(f' ...{line.removeprefix(COMPILED)}', file=sys.stderr, flush=True)
             return
         name = line.removeprefix(COMPILING).removesuffix(f', once, about {LIKELY} s')
-        print(f'{begin()}{name} ({part}), once', end='', file=sys.stderr, flush=True)
+        print(f'{heading()}{name} ({part}), once', end='', file=sys.stderr, flush=True)
 
-    begun: list[bool] = []
+    notices: list[bool] = []
 
-    def begin() -> str:
-        begun.append(True)
-        return f'dyn_nodes: {COMPILING}' if len(begun) == 1 else ','
+    def heading() -> str:
+        notices.append(True)
+        return f'dyn_nodes: {COMPILING}' if len(notices) == 1 else ','
 
     return CompilationNotice(say)

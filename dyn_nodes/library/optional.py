@@ -1,4 +1,4 @@
-"""Libraries that are installed only where tables or figures are wanted."""
+"""Optional dependencies for tables and figures."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 
 def matplotlib() -> Any:
-    """Return Matplotlib. Raises ImportError that says how to install it."""
+    """Return Matplotlib. Raises ImportError with installation instructions."""
     return _imported('matplotlib', 'plots')
 
 
 def pandas() -> Any:
-    """Return pandas. Raises ImportError that says how to install it."""
+    """Return pandas. Raises ImportError with installation instructions."""
     return _imported('pandas', 'tables')
 
 
 def xarray() -> Any:
-    """Return xarray. Raises ImportError that says how to install it."""
+    """Return xarray. Raises ImportError with installation instructions."""
     return _imported('xarray', 'tables')
 
 

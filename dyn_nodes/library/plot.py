@@ -1,4 +1,4 @@
-"""The picture of a run."""
+"""Figure of a run."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from dyn_nodes.library.loaded import Sampled
 
 SHOWN = ('static', 'zmp')
-"""Measures in the picture."""
+"""Measures in the figure."""
 
 
 def plot_run(run: Sampled, path: str | Path | None) -> Figure:
-    """Return joints, tilt, margins and inputs over time, as far as the machine has them; written where asked for."""
+    """Return a figure of joints, tilt, margins and inputs over time; write it to `path` unless None."""
     machine = run.machine
     channels: dict[str, dict[str, NDArray[np.float64]]] = {}
     kinds = {joint.name: joint.type == 'prismatic' for joint in machine.data.movable_joints}
@@ -32,10 +32,10 @@ def plot_run(run: Sampled, path: str | Path | None) -> Figure:
         channels['tilt of the base, °'] = {'tilt': np.degrees(run.tilt)}
     if run.stands:
         margins = run.margins(SHOWN)
-        for name, own in margins.items():
+        for name, margin in margins.items():
             measure = MEASURES[name]
             unit = f', {measure.display_unit}' if measure.display_unit else ''
-            channels[f'{measure.label}{unit}'] = {name: measure.scale * own.value}
+            channels[f'{measure.label}{unit}'] = {name: measure.scale * margin.value}
     inputs = {name: run[name] for name in run.raw.system.input_names}
     for label, ending in (('voltage, V', '/voltage'), ('effort, N m or N', '/effort')):
         lines = {name.removesuffix(ending): values for name, values in inputs.items() if name.endswith(ending)}

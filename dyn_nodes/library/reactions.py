@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Reaction:
-    """Force and torque of the parent link on the child link at a joint.
+    """Force and torque that the parent link exerts on the child link at a joint.
 
-    Along (or about) the axis of a movable joint it is the effort of its drive less its damping.
+    The component along (or about) the axis of a movable joint is the effort of its drive minus its damping.
 
     Attributes:
-        joint: its name.
-        side: whose axes the vectors are in, `child` or `parent`; torques are about that link's origin of the joint.
+        joint: name of the joint.
+        side: link in whose axes the vectors are, `child` or `parent`; torques are about its origin at the joint.
         force: (3,) or (t, 3), N.
         torque: (3,) or (t, 3), N m.
     """
@@ -38,7 +38,7 @@ class Reaction:
     torque: Array
 
     def to_pandas(self) -> Any:
-        """Return a DataFrame with a row a state and six columns. Raises ImportError without pandas."""
+        """Return a DataFrame with one row per state and six columns. Raises ImportError without pandas."""
         names = [f'{what}_{axis}' for what in ('force', 'torque') for axis in 'xyz']
         values = np.atleast_2d(np.concatenate([self.force, self.torque], axis=-1))
         return pandas().DataFrame(values, columns=names)
@@ -54,7 +54,7 @@ def reaction_of(
     payload: float,
     slope: tuple[float, float],
 ) -> Reaction:
-    """Return the reaction of a motion; arguments and errors are those of `Machine.reactions`."""
+    """Return the reaction of a motion; arguments and errors as for `Machine.reactions`."""
     motion = motion_of(machine, q, v, a, payload, slope)
     solve = _constrained if machine.data.needs_constraints else _of_tree
     wrenches = solve(machine, motion, joint, side, payload, slope)
@@ -73,7 +73,7 @@ def _kernel(system: System, joint: str, side: str) -> JointReaction:
 def _of_tree(
     machine: Loaded, motion: Motion, joint: str, side: str, payload: float, slope: tuple[float, float]
 ) -> Array:
-    """Return the wrenches (t, 6) of a machine without constraints, from its motion."""
+    """Return the wrenches (t, 6) of a motion of a machine without constraints."""
     system = machine.system(torque=True)
     with shown('reactions'):
         kernel = _kernel(system, joint, side)
@@ -93,8 +93,8 @@ def _constrained(
 ) -> Array:
     """Return the wrenches (t, 6) of a machine with constraints, held at rest by its drives."""
     if motion.moves:
-        raise ValueError(f'{machine.name}: reactions: expected no velocities beside constraints')
+        raise ValueError(f'{machine.name}: reactions: expected no velocities for a machine with constraints')
     if side != 'child':
-        raise ValueError(f'{machine.name}: reactions: expected side child beside constraints, found {side}')
+        raise ValueError(f'{machine.name}: reactions: expected side child for a machine with constraints, found {side}')
     asked = cast(Any, type(machine))(replace(machine.data, reactions=(joint,)))
     return np.array([plant.joint_reactions()[0] for plant in at_rest(asked, motion, payload, slope)])

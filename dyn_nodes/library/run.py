@@ -1,4 +1,4 @@
-"""A run of a machine: columns by name, margins, tables, pictures, a bag."""
+"""Result of a simulation: columns by name, margins, tables, figures, export to a bag."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dyn_nodes.common.arrays import Array
 from dyn_nodes.library.carried import Conditions, State, state_of
 from dyn_nodes.library.margins import Margins
 from dyn_nodes.library.optional import matplotlib, pandas
-from dyn_nodes.library.vectors import known_name
+from dyn_nodes.library.vectors import checked_name
 from dyn_nodes.measures import DEFAULT_MEASURES, MEASURES
 from dyn_nodes.multibody.base_motion import base_tilt
 from dyn_nodes.simulation.run import Run as SystemRun
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
 
 class Run:
-    """A run, made by `Machine.simulate`.
+    """A run, created by `Machine.simulate`.
 
     Attributes:
-        machine: whose it is.
-        raw: the run of its system, with everything else (`dyn_nodes.simulation.Run`).
-        times: (t,) of the samples, s; they end where the run does.
-        conditions: payload and slope under which it ran.
+        machine: the simulated machine.
+        raw: run of the system, with all further results (`dyn_nodes.simulation.Run`).
+        times: (t,) sample times up to the end of the run, s.
+        conditions: payload and slope of the run.
         x: (t, n) states.
-        last: (n,) state at the very end, to go on from by `simulate(x0=...)`.
-        status: `done`, `overturned`, `inaccurate` (it failed a check of its guard), `diverged`, `step too
-            small`, or why the model ends there.
+        last: (n,) state at the end, to continue with `simulate(x0=...)`.
+        status: `done`, `overturned`, `inaccurate` (a check of the guard failed), `diverged`, `step too small`, or the
+            reason why the model ends.
         detail: reason of a status other than `done`, with numbers.
-        checks: of the guard: energy balance and gaps, with what was measured and what is allowed.
-        events: what happened, in the order of time: wheels that lift and touch down, reliefs that open, overturning.
+        checks: checks of the guard: energy balance and gaps, measured and allowed values.
+        events: events in order of time: lift-off and touch-down of wheels, opening relief valves, overturning.
     """
 
     def __init__(self, machine: Loaded, raw: SystemRun, conditions: Conditions) -> None:
@@ -66,12 +66,12 @@ class Run:
 
     @property
     def u(self) -> Array:
-        """(t, m) inputs that act from each time on."""
+        """(t, m) inputs from each sample time on."""
         return self.raw.u
 
     @property
     def overturned(self) -> bool:
-        """True where the base tilted beyond the machine's limit, which ends a run."""
+        """True if the run ended because the base tilted beyond the machine's limit."""
         return self.raw.overturned
 
     @property
@@ -81,8 +81,8 @@ class Run:
         return (*system.state_names, *system.input_names, *system.output_names)
 
     def __getitem__(self, name: str) -> Array:
-        """Return a state, input or output (t,) by name, such as a joint's. Raises KeyError with the nearest name."""
-        known_name(self.machine.name, 'column', name, self.names)
+        """Return a state, input or output (t,) by name, such as a joint. Raises KeyError with the nearest name."""
+        checked_name(self.machine.name, 'column', name, self.names)
         system = self.raw.system
         if name in system.state_names:
             return self.raw.state(name)
@@ -92,19 +92,19 @@ class Run:
 
     @cached_property
     def tilt(self) -> Array:
-        """(t,) angle between the base's z axis and the normal of the ground, rad."""
+        """(t,) angle between the z axis of the base and the ground normal, rad."""
         attachment = self.machine.data.base.attachment
         return np.array([base_tilt(attachment, q) for q in self.q])
 
     @property
     def stands(self) -> bool:
-        """True where the machine has a support polygon, and so margins."""
+        """True if the machine has a support polygon and therefore margins."""
         return balance_observer(self.raw.system, ()) is not None
 
     def margins(self, measures: Sequence[str] = DEFAULT_MEASURES) -> Margins:
         """Return tip-over margins by measure and edge, and ground reactions, at every sample.
 
-        The forces are those of the simulated ground: springs, dampers and friction, or the constraints of the wheels.
+        Forces come from the simulated ground: springs, dampers and friction, or the constraints of the wheels.
 
         Args:
             measures: names; see `dyn_nodes.measures`.
@@ -114,7 +114,7 @@ class Run:
             ValueError: a machine without a support polygon.
         """
         for name in measures:
-            known_name(self.machine.name, 'stability measure', name, tuple(MEASURES))
+            checked_name(self.machine.name, 'stability measure', name, tuple(MEASURES))
         if tuple(measures) not in self._margins:
             self._margins[tuple(measures)] = self._observed(tuple(measures))
         return self._margins[tuple(measures)]
@@ -122,16 +122,20 @@ class Run:
     def _observed(self, measures: tuple[str, ...]) -> Margins:
         try:
             observer = balance_observer(self.raw.system, measures)
-        except KeyError as error:  # a measure that is not defined on so few points
+        except KeyError as error:  # a measure that is not defined for so few points
             raise ValueError(f'{self.machine.name}: {error.args[0]}') from None
         if observer is None:
-            raise ValueError(f'{self.machine.name}: margins: it stands on too few points to have a support polygon')
+            raise ValueError(f'{self.machine.name}: margins: too few support points for a support polygon')
         gravity = self.raw.parameters[:3]
         balances = [observer.observe(y, gravity) for y in self.raw.all_outputs]
         return Margins(balances, self.times, self.conditions, 'time')
 
     def to_pandas(self) -> Any:
-        """Return a DataFrame over time, s, with a column a state, input and output. Raises ImportError."""
+        """Return a DataFrame over time, s, with one column per state, input and output.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
         outputs = self.raw.all_outputs
         values = np.column_stack([self.x, self.u, outputs])
         index = pandas().Index(self.times, name='time')
@@ -141,7 +145,7 @@ class Run:
         """Return a figure of joints, tilt, least margins and inputs over time (`matplotlib.figure.Figure`).
 
         Args:
-            path: also write it there: .png, .svg or .pdf.
+            path: file to write the figure to: .png, .svg or .pdf; None: no file.
 
         Raises:
             ImportError: Matplotlib is not installed.
@@ -152,20 +156,20 @@ class Run:
         return plot_run(self, path)
 
     def save_bag(self, path: str | Path | None = None) -> Path:
-        """Write a bag that ROS 2, PlotJuggler, Foxglove and `dyn-nodes report` read: a new directory, MCAP.
+        """Write an MCAP bag for ROS 2, PlotJuggler, Foxglove and `dyn-nodes report` into a new directory.
 
-        Topics are those of `dynamics_node`: `joint_states`, `odom`, `robot_description`, and where the machine stands,
-        `ground_reactions/<wheel>`, `stability/<measure>` and its `edges`.
+        The topics are the same as in `dynamics_node`: `joint_states`, `odom`, `robot_description`, and for a machine
+        with a support polygon `ground_reactions/<wheel>`, `stability/<measure>` and its `edges`.
 
         Args:
-            path: of the directory; None: name of the machine and local time in the working directory, as
+            path: directory; None: name of the machine and local time in the working directory, such as
                 `log_loader_2025_01_31-13_45_00`.
 
         Returns:
             The directory.
 
         Raises:
-            FileExistsError: there is something of that name.
+            FileExistsError: the path exists.
         """
         from dyn_nodes.library.bag import save_bag
 

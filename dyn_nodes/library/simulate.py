@@ -1,4 +1,4 @@
-"""Runs of a machine: in one compiled sweep where inputs are known, period by period where a function gives them."""
+"""Runs of a machine: one compiled sweep if the inputs are tables, period by period if they come from a function."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from dyn_nodes.simulation.plant import Plant
 
 LONGEST = 1e6
-"""Most samples of a run."""
+"""Maximum number of periods in a run."""
 
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What `Machine.simulate` was asked for; arguments are its own."""
+    """Arguments of `Machine.simulate`."""
 
     duration: float | None
     voltage: Drive | None
@@ -51,22 +51,22 @@ class Request:
 
     @property
     def drive(self) -> tuple[str, Values | Callable[[float, Array], Values] | None]:
-        """Name and value of what drives the machine."""
+        """Kind (`torque` or `voltage`) and values of the driving inputs."""
         what, drive = ('torque', self.torque) if self.torque is not None else ('voltage', self.voltage)
         return what, {} if isinstance(drive, EllipsisType) else drive
 
 
 def simulate(machine: Loaded, asked: Request) -> Run:
-    """Run a machine; arguments and errors are those of `Machine.simulate`."""
+    """Run a machine; arguments and errors as for `Machine.simulate`."""
     owner = machine.name
-    given = [name for name in ('voltage', 'torque', 'task') if getattr(asked, name) is not None]
-    if len(given) > 1:
-        raise ValueError(f'{owner}: expected one of voltage, torque and task, found {" and ".join(given)}')
+    drives = [name for name in ('voltage', 'torque', 'task') if getattr(asked, name) is not None]
+    if len(drives) > 1:
+        raise ValueError(f'{owner}: expected one of voltage, torque and task, found {" and ".join(drives)}')
     for name in ('period', 'step'):
         if not number(owner, name, getattr(asked, name)) > 0.0:
             raise ValueError(f'{owner}: {name}: expected above 0 s, found {getattr(asked, name):g}')
     if not machine.actuators and (asked.voltage is not None or asked.task is not None):
-        raise ValueError(f'{owner}: {given[0]}: it has no actuators; drive its joints by torque')
+        raise ValueError(f'{owner}: {drives[0]}: the machine has no actuators; drive its joints by torque')
     profile = None if asked.task is None else task_profile(owner, asked.task, machine.actuators)
     times = _times(owner, asked, profile)
     conditions = machine.conditions_for(asked.payload, asked.slope, asked.x0)
@@ -75,7 +75,7 @@ def simulate(machine: Loaded, asked: Request) -> Run:
     what, drive = asked.drive
     if callable(drive):
         if asked.x0 is not None:
-            raise ValueError(f'{owner}: x0: expected beside numbers and tables, found a function that drives')
+            raise ValueError(f'{owner}: x0: expected inputs as numbers or tables, found a function')
         saturation = Saturation(_limits(machine))
         raw = _stepped(owner, plant, times, what, drive, _inputs_of(machine, plant.system, what), saturation)
         return Run(machine, _with_events(machine, raw, []), conditions)
@@ -90,11 +90,13 @@ def simulate(machine: Loaded, asked: Request) -> Run:
         knots = profile.knot_times
         volts = profile.evaluate(knots, profile.actuators)
         drive = {name: (knots, column) for name, column in zip(profile.actuators, np.asarray(volts).T)}
-    own = _inputs_of(machine, system, what)
+    input_names = _inputs_of(machine, system, what)
     drive = {} if drive is None else drive
-    given = [own[name] for name in (drive if isinstance(drive, Mapping) else own) if name in own]
-    limits = {name: limit for name, limit in _limits(machine).items() if name in given}
-    inputs, cut = within(table_of(owner, what, drive, own, held), limits)
+    drives = [
+        input_names[name] for name in (drive if isinstance(drive, Mapping) else input_names) if name in input_names
+    ]
+    limits = {name: limit for name, limit in _limits(machine).items() if name in drives}
+    inputs, cut = within(table_of(owner, what, drive, input_names, held), limits)
     settings = Settings(step=plant.period / plant.substeps, watch=True)
     with shown('runs'):
         raw = system.run(plant.x, times, inputs, plant.p, settings)
@@ -103,9 +105,9 @@ def simulate(machine: Loaded, asked: Request) -> Run:
 
 
 def _with_events(machine: Loaded, raw: SystemRun, cut: list[Event]) -> SystemRun:
-    """Return a run with events of inputs that were cut, and `overspeed` of driven joints where a speed limit is passed.
+    """Return the run with the events `saturated` of limited inputs and `overspeed` of driven joints, sorted by time.
 
-    Nothing limits the speed of a joint under a torque or voltage that is specified.
+    The simulation does not limit the speed of a joint under a specified torque or voltage.
     """
     for joint in machine.data.actuated_joints:
         speed, limit = np.abs(raw.velocity(joint.name)), joint.velocity_limit
@@ -117,7 +119,7 @@ def _with_events(machine: Loaded, raw: SystemRun, cut: list[Event]) -> SystemRun
 
 
 def _start_from(owner: str, plant: Plant, x0: Array) -> None:
-    """Put a plant into a state, its joints held there."""
+    """Set the state of a plant; efforts that hold its joints there become its inputs."""
     if x0.ndim != 1:
         raise ValueError(f'{owner}: x0: expected shape ({len(plant.system.state_names)},); found {x0.shape}')
     nq, nv = plant.system.nq, plant.system.nv
@@ -130,9 +132,9 @@ def _start_from(owner: str, plant: Plant, x0: Array) -> None:
 
 
 def _limits(machine: Loaded) -> dict[str, float]:
-    """Return the limits of efforts by input."""
+    """Return the finite effort limits by input name."""
     joints = machine.data.actuated_joints
-    return {f'{own.name}/effort': own.effort_limit for own in joints if np.isfinite(own.effort_limit)}
+    return {f'{joint.name}/effort': joint.effort_limit for joint in joints if np.isfinite(joint.effort_limit)}
 
 
 def _times(owner: str, asked: Request, profile: VoltageProfile | None) -> Array:
@@ -148,7 +150,7 @@ def _times(owner: str, asked: Request, profile: VoltageProfile | None) -> Array:
 
 
 def _inputs_of(machine: Loaded, system: System, what: str) -> dict[str, str]:
-    """Return the inputs that may be driven, by the name of the actuator or joint."""
+    """Return the names of the inputs that can be driven, by actuator or joint."""
     ending = '/voltage' if what == 'voltage' else '/effort'
     return {name.removesuffix(ending): name for name in system.input_names if name.endswith(ending)}
 
@@ -156,16 +158,16 @@ def _inputs_of(machine: Loaded, system: System, what: str) -> dict[str, str]:
 def _stepped(
     owner: str, plant: Plant, times: Array, what: str, drive: Any, inputs: dict[str, str], saturation: Saturation
 ) -> SystemRun:
-    """Advance a plant, asking the function at the beginning of every period."""
+    """Advance a plant; the function is evaluated at the start of every period."""
     states, values, events = [plant.x.copy()], [], []
     status, detail = 'done', ''
     system: Any = plant.system
     with shown('runs'):
         for time in times[:-1][np.diff(times) > plant.period * (1.0 - 1e-6)]:
-            asked = values_at(owner, what, drive(float(time), plant.x.copy()), inputs)
-            given, cut = saturation.cut(asked, float(time))
+            requested = values_at(owner, what, drive(float(time), plant.x.copy()), inputs)
+            applied, cut = saturation.cut(requested, float(time))
             events += cut
-            plant.set_inputs(given)
+            plant.set_inputs(applied)
             values.append(plant.u.copy())
             try:
                 plant.advance()

@@ -1,4 +1,4 @@
-"""How a loaded machine tips as its payload or the slope of the ground grows."""
+"""Tipping of a loaded machine as its payload or the slope of the ground increases."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def tipping_of(
     """Return how a machine tips.
 
     Args:
-        machine: as read from its files.
-        joints: positions by name, over those of the machine YAML, rad or m.
-        mass: of the payload on growing slopes, or from which on it grows, kg.
-        gravity: in axes of the ground on which the payload grows, m/s2.
-        downhill: heading of growing slopes from the front, rad; None: the payload grows.
+        machine: content of its files.
+        joints: positions by name, others from the machine YAML, rad or m.
+        mass: payload on increasing slopes, or initial payload, kg.
+        gravity: in axes of the ground under an increasing payload, m/s2.
+        downhill: heading of increasing slopes from the front, rad; None: the payload increases.
 
     Raises:
-        ValueError: those of `Machine.tipping`.
+        ValueError: as for `Machine.tipping`.
     """
     running = running_gear(machine, joints)
     with shown('tipping'):

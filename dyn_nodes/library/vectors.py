@@ -1,4 +1,4 @@
-"""Vectors as users give them: one (n,) or many (t, n), whole or of the joints alone, checked by name."""
+"""Checks of vectors from user input: one (n,) or many (t, n), complete or of the joints alone, or by name."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dyn_nodes.model.problems import did_you_mean, shorten
 
 
 class Coordinates(NamedTuple):
-    """A vector of generalized coordinates that may be given whole or by its joints alone.
+    """A vector of generalized coordinates, passed complete or with its joints alone.
 
     Attributes:
-        names: of all its elements.
-        joints: how many of them, the last ones, belong to joints.
-        base: what the others are where only the joints are given.
+        names: names of all elements.
+        joints: number of elements of joints, which come last.
+        base: values of the other elements if only the joints are passed.
     """
 
     names: tuple[str, ...]
@@ -28,17 +28,17 @@ class Coordinates(NamedTuple):
 
 
 def rows_of(owner: str, name: str, values: ArrayLike, names: Sequence[str], short: int | None = None) -> Array:
-    """Return an argument as contiguous numbers, (n,) or (t, n); of another length where `short` is allowed.
+    """Return an argument as a contiguous array, (n,) or (t, n), or with last axis `short`.
 
     Args:
         owner: name of the machine, for messages.
         name: of the argument.
-        values: as given.
+        values: argument of the user.
         names: of the n elements.
-        short: other length that the last axis may have: the joints alone; None: none.
+        short: second valid length of the last axis, for the joints alone; None: none.
 
     Raises:
-        ValueError: no numbers, another shape, or a number that is not finite.
+        ValueError: not numbers, another shape, or a number that is not finite.
     """
     try:
         array = _numbers(values)
@@ -49,25 +49,25 @@ def rows_of(owner: str, name: str, values: ArrayLike, names: Sequence[str], shor
         joints = '' if short is None or short == n else f', or the {short} joints alone'
         raise ValueError(f'{owner}: {name}: expected shape ({n},) or (t, {n}){joints}; found {array.shape}')
     if not np.isfinite(array).all():
-        place = np.argwhere(~np.isfinite(array))[0]
-        element = names[int(place[-1]) + n - array.shape[-1]]
-        row = f', row {place[0]}' if array.ndim == 2 else ''
-        raise ValueError(f'{owner}: {name}: expected finite numbers, found {array[tuple(place)]} at {element!r}{row}')
+        index = np.argwhere(~np.isfinite(array))[0]
+        element = names[int(index[-1]) + n - array.shape[-1]]
+        row = f', row {index[0]}' if array.ndim == 2 else ''
+        raise ValueError(f'{owner}: {name}: expected finite numbers, found {array[tuple(index)]} at {element!r}{row}')
     return array
 
 
 def _numbers(values: ArrayLike) -> Array:
-    """Return real numbers as they are; texts, truth values, complex and masked ones raise TypeError."""
-    given = np.asarray(values)
-    if np.ma.is_masked(values) or given.dtype.kind not in 'iufO':
+    """Return real numbers as an array. Raises TypeError for text, booleans, complex and masked values."""
+    array = np.asarray(values)
+    if np.ma.is_masked(values) or array.dtype.kind not in 'iufO':
         raise TypeError
-    if given.dtype.kind == 'O' and any(isinstance(own, (str, bytes, bool, complex)) for own in given.flat):
+    if array.dtype.kind == 'O' and any(isinstance(element, (str, bytes, bool, complex)) for element in array.flat):
         raise TypeError
-    return np.array(given, dtype=np.float64, order='C')
+    return np.array(array, dtype=np.float64, order='C')
 
 
 def whole(owner: str, name: str, values: ArrayLike, coordinates: Coordinates) -> Array:
-    """Return coordinates (n,) or (t, n), completed by those of the base. Raises ValueError as `rows_of`."""
+    """Return coordinates (n,) or (t, n), completed by the base. Raises ValueError as `rows_of`."""
     array = rows_of(owner, name, values, coordinates.names, coordinates.joints)
     if array.shape[-1] == len(coordinates.names):
         return array
@@ -76,49 +76,49 @@ def whole(owner: str, name: str, values: ArrayLike, coordinates: Coordinates) ->
 
 
 def together(owner: str, **arrays: Array) -> tuple[int | None, list[Array]]:
-    """Return the number of rows and the arrays as (t, n) each; None where all are single vectors.
+    """Return the number of rows, None if all arrays are single vectors, and every array as (t, n).
 
-    A single vector counts for every row.
+    A single vector is repeated for every row.
 
     Raises:
-        ValueError: other numbers of rows.
+        ValueError: arrays with different numbers of rows.
     """
     counts = {name: len(array) for name, array in arrays.items() if array.ndim == 2}
     if len(set(counts.values())) > 1:
-        found = ', '.join(f'{name} {count}' for name, count in counts.items())
-        raise ValueError(f'{owner}: expected as many rows of each, found {found}')
+        counted = ', '.join(f'{name} {count}' for name, count in counts.items())
+        raise ValueError(f'{owner}: expected equal numbers of rows, found {counted}')
     count = next(iter(counts.values()), None)
     size = 1 if count is None else count
     return count, [np.array(np.broadcast_to(a, (size, a.shape[-1])), order='C') for a in arrays.values()]
 
 
-def known_name(owner: str, kind: str, name: str, known: Sequence[str]) -> str:
-    """Return a name that is known. Raises KeyError with the nearest one, or with those that there are."""
-    if not isinstance(name, str) or name not in known:
-        raise UnknownNameError(f'{owner}: unknown {kind} {did_you_mean(str(name), known)}')
+def checked_name(owner: str, kind: str, name: str, names: Sequence[str]) -> str:
+    """Return the name. Raises KeyError with the nearest name, or all names, if it is not among `names`."""
+    if not isinstance(name, str) or name not in names:
+        raise UnknownNameError(f'{owner}: unknown {kind} {did_you_mean(str(name), names)}')
     return name
 
 
 class UnknownNameError(UserError, KeyError):
-    """A name that a machine does not have; the message has the nearest one."""
+    """A name that a machine does not have; the message contains the nearest name."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
-def by_name(owner: str, name: str, given: Mapping[str, Any], known: Sequence[str], kind: str) -> dict[str, float]:
-    """Return numbers by name. Raises KeyError for a name that is not known, ValueError for no finite number."""
-    if not isinstance(given, Mapping):
-        raise ValueError(f'{owner}: {name}: expected numbers by name, found {_kind(given)}')
-    found = {}
-    for key, value in given.items():
-        known_name(owner, kind, key, known)
-        found[key] = number(owner, f'{name}[{key!r}]', value)
-    return found
+def by_name(owner: str, name: str, values: Mapping[str, Any], names: Sequence[str], kind: str) -> dict[str, float]:
+    """Return numbers by name. Raises KeyError for an unknown name, ValueError unless values are finite numbers."""
+    if not isinstance(values, Mapping):
+        raise ValueError(f'{owner}: {name}: expected numbers by name, found {_kind(values)}')
+    result = {}
+    for key, value in values.items():
+        checked_name(owner, kind, key, names)
+        result[key] = number(owner, f'{name}[{key!r}]', value)
+    return result
 
 
 def number(owner: str, name: str, value: Any) -> float:
-    """Return a finite number. Raises ValueError for anything else."""
+    """Return a finite number. Raises ValueError for other values."""
     try:
         if isinstance(value, (str, bytes, bool, np.bool_)) or np.ndim(value) or np.ma.is_masked(value):
             raise TypeError
@@ -131,9 +131,9 @@ def number(owner: str, name: str, value: Any) -> float:
 
 
 def each_row(count: int | None, rows: Sequence[Array], call: Callable[..., Any]) -> Array:
-    """Return the results of a function of single vectors, stacked where there are many rows."""
-    found = [call(*row) for row in zip(*rows)]
-    return np.asarray(found[0]) if count is None else np.array(found)
+    """Return the result of a function of single vectors: one result if `count` is None, else stacked by row."""
+    results = [call(*row) for row in zip(*rows)]
+    return np.asarray(results[0]) if count is None else np.array(results)
 
 
 def _kind(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""The browser view: a machine in three dimensions, its margins, its levers. Knows viser; knows no ROS and no physics.
+"""Browser view of a machine: three-dimensional scene, margins, levers. Depends on viser, not on ROS or the dynamics.
 
-Import from the modules: `viser` itself is needed only by `scene`, `panel`, `camera` and `cockpit`.
+Import from the modules: only `scene`, `panel`, `camera` and `cockpit` need `viser`.
 """

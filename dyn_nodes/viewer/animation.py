@@ -1,4 +1,4 @@
-"""A finished motion to be looked at: bodies with poses by time, traces and curves. Data only, for any renderer."""
+"""Recorded motions: bodies with poses over time, traces and curves. Data only, for any renderer."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from dyn_nodes.viewer.colours import Rgb
 
 @dataclass(frozen=True)
 class Shape:
-    """A part of a body: triangles in the body's frame, m.
+    """Part of a body: triangles of one colour.
 
     Attributes:
-        vertices: (v, 3).  faces: (f, 3) indices.
+        vertices: (v, 3) in the body's frame, m.
+        faces: (f, 3) indices of vertices.
         opacity: 0 to 1.
     """
 
@@ -31,7 +32,10 @@ class Shape:
 
 @dataclass(frozen=True)
 class Body:
-    """A body and its motion: positions (n, 3), m, and rotation matrices (n, 3, 3) at times (n,), s; then it stays."""
+    """A body and its motion: positions (n, 3), m, and rotation matrices (n, 3, 3) at times (n,), s.
+
+    The body keeps its last pose after the last time.
+    """
 
     shapes: tuple[Shape, ...]
     times: Array
@@ -46,7 +50,7 @@ class Body:
 
 @dataclass(frozen=True)
 class Trace:
-    """A point's path, drawn up to the present: times (n,), points (n, 3)."""
+    """Path of a point, drawn up to the current time: times (n,), s, points (n, 3), m."""
 
     times: Array
     points: Array
@@ -58,12 +62,13 @@ class Animation:
     """A motion.
 
     Attributes:
-        title: what is shown.
+        title: title of the motion.
         duration: s.
-        span: width of what is shown, m.
-        bodies, traces: by name.
+        span: width of the scene, m.
+        bodies: by name.
+        traces: by name.
         curves: title of a chart -> name of a line -> times (n,) and values (n,).
-        note: a sentence below the title.
+        note: sentence below the title.
     """
 
     title: str
@@ -86,7 +91,7 @@ class Animation:
             yield time, name, body.positions[k], body.rotations[k]
 
     def write_csv(self, path: Path) -> None:
-        """Write the stream, one pose a line: time, body, position, rotation matrix row by row."""
+        """Write the stream with one pose per line: time, body, position, rotation matrix row by row."""
         with path.open('w', newline='', encoding='utf-8') as file:
             writer = csv.writer(file)
             writer.writerow(['time', 'body', 'x', 'y', 'z', *(f'r{i}{k}' for i in (1, 2, 3) for k in (1, 2, 3))])
@@ -95,7 +100,7 @@ class Animation:
 
 
 def disc(radius: float, thickness: float, colours: tuple[Rgb, Rgb], opacity: float = 1.0) -> tuple[Shape, ...]:
-    """Return a disc about z in sectors of two colours, so that its spin is seen."""
+    """Return a disc about z in sectors of two colours, which make its spin visible."""
     shapes = []
     for colour, first in zip(colours, (0, 1)):
         parts = [

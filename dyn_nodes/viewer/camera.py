@@ -1,4 +1,4 @@
-"""Where the eye is."""
+"""Cameras of the pages: presets, and following the machine."""
 
 from __future__ import annotations
 
@@ -17,35 +17,36 @@ PRESETS: dict[str, tuple[tuple[float, float, float], tuple[float, float, float]]
     'Front': ((19.0, 0.0, 3.4), (0.0, 0.0, 1.7)),
     'Top': ((2.0, -0.02, 23.0), (2.0, 0.0, 0.0)),
 }
-"""Eye and the point it looks at, from the machine's base, x ahead, for a machine that reaches 8 m."""
+"""Camera position and target relative to the base, x forward, for a machine with a reach of 8 m, m."""
 FOLLOW_STEP = 0.02
-SETTLING, LATEST, PATIENCE, HAND = 2.0, 15.0, 1.0, 0.3
-"""A new page gets this time to find its place, and the second one until it says that it has; an answer is awaited so
-long; so long after a movement the eye is held, s."""
+SETTLING, LATEST, ANSWER_TIMEOUT, HAND = 2.0, 15.0, 1.0, 0.3
+"""Times, s: for a new page to settle, at most until it reports its initial position; timeout of a requested camera
+position; hold time after a movement by the user."""
 ECHO = 1e-3
+"""Distance below which a reported position equals a requested one, m."""
 REMEMBERED = 16
-"""Places of an eye that were asked for, which a slow page may still report."""
+"""Number of requested positions that a slow page may still report."""
 WIDE = 16 / 9
-"""Width of a picture over its height where its page has not said it."""
+"""Default aspect ratio of a picture, width over height."""
 
 
 class Follower:
-    """An eye that goes along with the machine, but never against the hand that turns it.
+    """Camera that follows the machine and never works against the user.
 
-    A page reports the place of its eye with a delay, and may still report an earlier one: an eye is moved only
-    from the place that its page has reported, when no request is outstanding and no hand is moving it. Where
-    no hand has moved it yet, it also goes back as far as it must to see the whole machine, and comes nearer again
-    where the picture gets another shape.
+    A page reports its camera position with a delay and may still report an earlier one. The camera is therefore moved
+    only relative to the reported position, with no request outstanding and no movement by the user. Until the user has
+    moved it, the camera also moves back as far as necessary to show the whole machine, and returns when the aspect
+    ratio changes.
 
     Args:
-        anchor: (3,) place of the machine for which the eye is where it is.
+        anchor: (3,) position of the machine that belongs to the camera position, m.
         now: s.
-        expected: (3,) where its page is to put it first, None where that is not known.
+        expected: (3,) initial camera position of the page, None: unknown.
 
     Attributes:
-        reported: (3,) where the page says that its eye is, None before it has.
-        ahead: (3,) in which direction it looks.
-        turned: a hand has moved it since the page found its place.
+        reported: (3,) camera position reported by the page, None before the first report.
+        ahead: (3,) direction of view.
+        turned: the user has moved the camera since the page settled.
     """
 
     def __init__(self, anchor: Array, now: float, expected: Array | None = None) -> None:
@@ -62,40 +63,40 @@ class Follower:
         self._asked_at = now
 
     def report(self, position: Array, ahead: Array, now: float) -> None:
-        """The page says where its eye is and in which direction it looks, both (3,)."""
+        """Take the camera position and direction of view reported by the page, both (3,)."""
         before, self.reported, self.ahead = self.reported, np.array(position), np.array(ahead)
-        if any(np.linalg.norm(self.reported - place) < ECHO for place in self.requested):
+        if any(np.linalg.norm(self.reported - requested) < ECHO for requested in self.requested):
             self._placed = True
             if self._outstanding is not None and np.linalg.norm(self.reported - self._outstanding) < ECHO:
-                self._outstanding = None  # this is what was asked for, not a hand
+                self._outstanding = None  # the requested position, not a movement by the user
             return
         self._reported_at = now
-        settled = self._placed and self._settled(now)  # a page on its way to where it was put is no hand
+        settled = self._placed and self._settled(now)  # an unfinished request is not a movement by the user
         if before is not None and settled and np.linalg.norm(self.reported - before) > ECHO:
             self.turned = True
 
     def _settled(self, now: float) -> bool:
-        """A page that has just been opened reports other places first, a slow one for long."""
+        """Return whether the page has settled: a new page first reports other positions, a slow one for long."""
         return now - self.since >= (SETTLING if self._placed else LATEST)
 
-    def shift(self, place: Array, points: Array, aspect: float, now: float, step: float) -> Array | None:
-        """Return where the eye has to go now that the machine is at a place, None where it stays.
+    def shift(self, position: Array, points: Array, aspect: float, now: float, step: float) -> Array | None:
+        """Return the new camera position (3,) for a position of the machine, None: unchanged.
 
         Args:
-            place: (3,) of the machine.
-            points: (n, 3) of it, all of which are to be seen; none: wherever it is seen.
+            position: (3,) of the machine, m.
+            points: (n, 3) of the machine to keep in view, m; empty: no constraint.
             aspect: width of the picture over its height.
             now: s.
-            step: least way of the machine for which the eye moves, m.
+            step: minimum displacement of the machine that moves the camera, m.
         """
         if not self._settled(now) or self.reported is None:
-            self.anchor = place.copy()
+            self.anchor = position.copy()
             return None
-        if self._outstanding is not None and now - self._asked_at > PATIENCE:
+        if self._outstanding is not None and now - self._asked_at > ANSWER_TIMEOUT:
             self._outstanding = None
         if self._outstanding is not None or now - self._reported_at < HAND:
             return None
-        moved = place - self.anchor if np.linalg.norm(place - self.anchor) >= step else np.zeros(3)
+        moved = position - self.anchor if np.linalg.norm(position - self.anchor) >= step else np.zeros(3)
         wanted = self.reported + moved
         if len(points) and not self.turned and np.linalg.norm(self.ahead[:2]) > 0.0:
             if aspect != self._aspect and self._placed and self._home is not None:
@@ -105,7 +106,7 @@ class Follower:
             self._aspect = aspect
         if np.linalg.norm(wanted - self.reported) < ECHO:
             return None
-        self.anchor = place.copy()
+        self.anchor = position.copy()
         if self._home is not None:
             self._home += moved
         if all(np.linalg.norm(wanted - asked) >= ECHO for asked in self.requested):
@@ -115,7 +116,7 @@ class Follower:
 
 
 class Cameras:
-    """The eyes of all who look.
+    """The cameras of all open pages.
 
     Args:
         server: viser's server.
@@ -131,20 +132,21 @@ class Cameras:
         self.start()
 
     def show(self, unit: float, shape: Array) -> None:
-        """Take a machine: its size against one that reaches 8 m, and points of its shape (n, 3) from its base, m."""
+        """Set the machine: its size relative to a reach of 8 m, and points (n, 3) of its shape from its base, m."""
         self.unit, self._shape = unit, shape
         self.start()
 
     def start(self) -> None:
-        """Set the eye of those who are still to come."""
+        """Set the initial camera of new pages."""
         eye, target = self.preset('Follow')
         camera = self.server.initial_camera
         camera.position, camera.look_at, camera.fov = eye, target, FIELD_OF_VIEW
 
     def preset(self, name: str, aspect: float = WIDE) -> tuple[Array, Array]:
-        """Return eye and target (3,) in the level world. Raises KeyError.
+        """Return camera position and target (3,) in the level world. Raises KeyError.
 
-        A machine that would not be seen as a whole is looked at in its middle, from the same side and farther away.
+        If the preset does not show the whole machine, the target is its middle and the camera moves farther away on
+        the same side.
 
         Args:
             name: of PRESETS.
@@ -160,9 +162,9 @@ class Cameras:
         return self._anchor + turn @ eye, self._anchor + turn @ target
 
     def choose(self, client: Any, name: str) -> None:
-        """Put one eye where a preset says; 'Follow' also moves it with the machine from then on."""
+        """Move the camera of a page to a preset; 'Follow' then also moves it with the machine."""
         eye, target = self.preset(name, _aspect(client))
-        there = np.allclose(client.camera.position, eye)  # a page that stays where it is reports nothing
+        there = np.allclose(client.camera.position, eye)  # a page does not report an unchanged position
         with client.atomic():
             client.camera.position = eye
             client.camera.look_at = target
@@ -175,7 +177,7 @@ class Cameras:
             self.followers.pop(client.client_id, None)
 
     def join(self, client: Any) -> None:
-        """Someone new looks on, following."""
+        """Start to follow with the camera of a new page."""
         expected = self.server.initial_camera.position
         self.followers[client.client_id] = Follower(self._anchor, time.monotonic(), expected)
 
@@ -186,12 +188,12 @@ class Cameras:
                 follower.report(camera.position, camera.look_at - camera.position, time.monotonic())
 
     def follow(self, position: Array, heading: float, points: Array) -> None:
-        """Take the eyes that follow along.
+        """Move the cameras that follow the machine.
 
         Args:
             position: (3,) of the machine's base in the level world, m.
             heading: rad.
-            points: (n, 3) of the machine in the level world, all of which are to be seen, m.
+            points: (n, 3) of the machine in the level world to keep in view, m.
         """
         now = time.monotonic()
         self._anchor, self._heading = np.array((position[0], position[1], 0.0)), heading
@@ -202,12 +204,12 @@ class Cameras:
                 continue
             eye = follower.shift(self._anchor, points, _aspect(clients[number]), now, FOLLOW_STEP * self.unit)
             if eye is not None:
-                with clients[number].atomic():  # the eye and the point that it looks at
+                with clients[number].atomic():  # camera position and target
                     clients[number].camera.position = eye
 
 
 def _aspect(client: Any) -> float:
-    """Return width over height of the picture of a page, of the part that no panel covers."""
+    """Return width over height of the part of a page's picture that no panel covers."""
     camera = client.camera
-    known = camera.update_timestamp != 0.0 and camera.image_height
-    return float(camera.image_width) / camera.image_height if known else WIDE
+    reported = camera.update_timestamp != 0.0 and camera.image_height
+    return float(camera.image_width) / camera.image_height if reported else WIDE

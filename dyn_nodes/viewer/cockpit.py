@@ -1,4 +1,4 @@
-"""The whole page: picture, instruments, controls."""
+"""The cockpit page: scene, instruments and controls."""
 
 from __future__ import annotations
 
@@ -28,23 +28,24 @@ class Cockpit:
     """A page in the browser.
 
     Args:
-        host, port: where it listens; port 0 takes a free one.
-        title: of the panel.
-        silence: a page that sends no beat for so long, s, may not drive.
+        host: address to listen on.
+        port: port to listen on; 0: a free one.
+        title: title of the panel.
+        beat_timeout: time after the last beat of a page at which it loses the right to drive, s.
 
     Attributes:
-        gate: who may look and who may drive.
-        scene, instruments, controls, cameras: its parts.
-        beside: points (n, 3) of what stands beside the machine, in the ground's frame, that are to be seen, too, m.
+        gate: access checks.
+        scene, instruments, controls, cameras: parts of the page.
+        beside: points (n, 3) of objects beside the machine to keep in view, in the ground's frame, m.
 
     Raises:
-        OSError: the port is taken.
+        OSError: the port is in use.
     """
 
-    def __init__(self, host: str, port: int, title: str, silence: float = 1.0) -> None:
+    def __init__(self, host: str, port: int, title: str, beat_timeout: float = 1.0) -> None:
         port = port or free_port(host)
-        check_port(host, port)  # viser would quietly take another one
-        self.gate, self.silence = Gate(host, port), silence
+        check_port(host, port)  # viser would silently choose another port
+        self.gate, self.beat_timeout = Gate(host, port), beat_timeout
         self.server = self.gate.server
         self.host, self.port = host, self.server.get_port()
         self.scene = Scene(self.server)
@@ -59,24 +60,24 @@ class Cockpit:
 
     @property
     def address(self) -> str:
-        """Address of the page with its token: what to open in a browser to drive."""
+        """Address of the page with its token, to open in a browser to drive."""
         return self.gate.access.address(self.port)
 
     @property
     def drivers(self) -> list[int]:
-        """Numbers of the pages that may drive: with the token, visible and not frozen."""
-        return self.gate.workers(self.silence)
+        """Numbers of the pages that may drive: they have the token, are visible and not frozen."""
+        return self.gate.workers(self.beat_timeout)
 
     @property
     def clients(self) -> list[int]:
-        """Numbers of the pages that are open."""
+        """Numbers of the open pages."""
         return list(self.server.get_clients())
 
     def _join(self, client: Any) -> None:
         self.cameras.join(client)
 
     def actions(self) -> Iterator[Action]:
-        """Give out what was done on the page; the camera and the trace are taken care of here."""
+        """Yield the actions of users, except those on camera, shadows and trace, which are performed here."""
         for action in self.controls.actions():
             if action.name == 'camera':
                 client = self.server.get_clients().get(action.client or 0)
@@ -92,32 +93,32 @@ class Cockpit:
     def set_robot(
         self, robot: Robot, implement: tuple[str, Any] | None = None, posture: Mapping[str, float] | None = None
     ) -> None:
-        """Show this machine; the eye sees all of it in a posture (joints at zero)."""
+        """Show a machine; cameras frame all of it in a posture (default: joints at zero)."""
         self._robot = robot
         self.scene.set_robot(robot, implement)
         self.cameras.show(self.scene.unit, np.vstack([robot.corners(posture or {}), self.beside]))
 
     def set_shadows(self, cast: bool) -> None:
-        """Let things cast shadows, or not."""
+        """Turn shadows on or off."""
         self.scene.set_shadows(cast)
         self.controls.shadows.value = cast
 
     @contextlib.contextmanager
     def at_once(self) -> Iterator[None]:
-        """Send what is shown meanwhile as one: gauges and banner of one page are of the same instant."""
+        """Send all changes within this context as one message: gauges and banner then show the same instant."""
         with self.server.atomic():
             yield
 
     def update(self, snapshot: Snapshot) -> None:
-        """Show an instant: the picture now, the gauges ten times a second, the plots four times."""
+        """Show an instant: the scene at every call, gauges ten times a second, plots four times a second."""
         self.scene.update(snapshot)
         ground, now = ground_rotation(*snapshot.slope), time.monotonic()
-        place = ground.apply(snapshot.base_position)
+        position = ground.apply(snapshot.base_position)
         if self._robot is not None and now - self._gauged >= GAUGE_PERIOD:
             turn = ground * rotation_of(snapshot.base_quaternion)
             self.corners = turn.apply(self._robot.corners(snapshot.joints))
-        seen = np.vstack([self.corners + place, ground.apply(np.vstack([self.beside, self.scene.margin_points]))])
-        self.cameras.follow(place, yaw_of(snapshot.base_quaternion), seen)
+        seen = np.vstack([self.corners + position, ground.apply(np.vstack([self.beside, self.scene.margin_points]))])
+        self.cameras.follow(position, yaw_of(snapshot.base_quaternion), seen)
         self.instruments.record(snapshot)
         if now - self._gauged >= GAUGE_PERIOD:
             self._gauged = now
@@ -131,13 +132,13 @@ class Cockpit:
             self.instruments.draw()
 
     def show_state(self, state: str, text: str, details: str = '', other: str = OK) -> None:
-        """Say how things are, the worst gauge before all else; a picture that isn't of now is veiled.
+        """Show the state in the banner, with the worst gauge first; fog covers the scene if the connection is lost.
 
         Args:
             state: of `connection`.
-            text: in words.
-            details: in smaller words.
-            other: band of gauges that are shown beside the machine's own.
+            text: text of the banner.
+            details: text in smaller letters.
+            other: worst band of additional gauges.
         """
         band, where = self._worst if state in (RUNNING, PAUSED, REPLAYED) else (OK, '')
         band = max(band, other, key=BANDS.index)
@@ -166,7 +167,7 @@ def free_port(host: str) -> int:
 
 
 def check_port(host: str, port: int) -> None:
-    """Raise OSError where a port can't be had."""
+    """Raise OSError if a port is not available."""
     import socket
 
     with socket.socket() as probe:
@@ -174,4 +175,4 @@ def check_port(host: str, port: int) -> None:
         try:
             probe.bind((host, port))
         except OSError as error:
-            raise OSError(f'the page can not listen on {host}:{port}: {error.strerror}') from None
+            raise OSError(f'the page cannot listen on {host}:{port}: {error.strerror}') from None

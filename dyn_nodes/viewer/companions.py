@@ -1,4 +1,4 @@
-"""What is drawn beside a machine: other robots of its team, and the objects that they hold as they bend."""
+"""Other robots of a team, and the deformable objects that they hold."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from dyn_nodes.viewer.robot import Robot
 
 TEAM = f'{GROUND}/team'
 SHADES = 6
-"""Steps of a colour's red, green and blue: a mesh of one colour is sent for each that occurs."""
+"""Number of levels of red, green and blue; one mesh is sent per colour that occurs."""
 QUARTERS = np.array([(0, 3, 5), (3, 1, 4), (5, 4, 2), (3, 4, 5)])
-"""Corners of the parts of a triangle, with its corners 0 to 2 and the middles of its edges 3 to 5."""
+"""Vertex indices of the quarters of a triangle: corners 0 to 2, midpoints of its edges 3 to 5."""
 
 
 class Companion(Drawing):
@@ -25,8 +25,8 @@ class Companion(Drawing):
 
     Args:
         server: viser's server.
-        name: of the robot, unlike that of every other.
-        robot: its shape.
+        name: unique name of the robot.
+        robot: shape of the robot.
     """
 
     def __init__(self, server: Any, name: str, robot: Robot) -> None:
@@ -44,27 +44,27 @@ class Companion(Drawing):
                 add_shape(self.scene, f'{paths[link]}/visual_{number}', shape)
 
     def update(self, position: ArrayLike, quaternion: ArrayLike, joints: Mapping[str, float]) -> None:
-        """Show where it is: base (3,) and (4,) in the ground's frame, joint positions by name."""
+        """Show the robot: base position (3,) and quaternion (4,) in the ground's frame, joint positions by name."""
         self.handles[self.robot.root].visible = True
-        self._place(self.robot.root, np.asarray(position, dtype=np.float64), rotation_of(quaternion))
+        self._set_pose(self.robot.root, np.asarray(position, dtype=np.float64), rotation_of(quaternion))
         for joint in self.robot.joints:
             value = np.array([joint.value(joints)])
             if joint.movable and self._moved(f'{joint.child}/value', value, ANGLE_STEP):
-                self._place(joint.child, *joint.pose(joints))
+                self._set_pose(joint.child, *joint.pose(joints))
 
     def remove(self) -> None:
-        """Take it away."""
+        """Remove the robot from the scene."""
         self.handles[self.robot.root].remove()
 
 
 class BodyPicture(NamedTuple):
-    """An object at an instant.
+    """A deformable object at an instant.
 
     Attributes:
-        triangles: points are corners of triangles; else ends of rods.
+        triangles: True: points are corners of triangles; False: ends of rods.
         points: (k, 3) in the ground's frame, m.
         colours: (k, 3) 0 to 1.
-        text: about it.
+        text: text of its label.
         thickness: of rods, m.
     """
 
@@ -76,12 +76,12 @@ class BodyPicture(NamedTuple):
 
 
 class Bodies(Drawing):
-    """Objects that bend, in the colours of their stress or strain."""
+    """Deformable objects in the colours of their stress or strain."""
 
     def update(self, pictures: Mapping[str, BodyPicture]) -> None:
-        """Show objects by name; those that are no longer there vanish."""
-        known = {key.partition('/')[0] for key in self.handles}
-        for name in known - set(pictures) - {'label'}:
+        """Show objects by name; remove the others."""
+        shown = {key.partition('/')[0] for key in self.handles}
+        for name in shown - set(pictures) - {'label'}:
             self._drop(*[key for key in self.handles if key.partition('/')[0] == name], f'label/{name}')
         for name, picture in pictures.items():
             if not len(picture.points) or not self._moved(f'seen/{name}', picture.points, POSITION_STEP):
@@ -97,14 +97,14 @@ class Bodies(Drawing):
     def _surface(self, name: str, picture: BodyPicture) -> None:
         """Send the triangles of each shade as one mesh."""
         corners, colours = quartered(picture.points), quartered(picture.colours)
-        shades = np.round(colours.mean(axis=1) * SHADES).astype(int)
-        found = {tuple(int(part) for part in shade) for shade in np.unique(shades, axis=0)}
+        rounded = np.round(colours.mean(axis=1) * SHADES).astype(int)
+        shades = {tuple(int(part) for part in shade) for shade in np.unique(rounded, axis=0)}
         for key in [key for key in self.handles if key.startswith(f'{name}/shade')]:
-            if key not in {_shade_key(name, shade) for shade in found}:
+            if key not in {_shade_key(name, shade) for shade in shades}:
                 self.handles[key].visible = False
-        for shade in found:
-            own = corners[(shades == shade).all(axis=1)].reshape(-1, 3).astype(np.float32)
-            self._mesh_of(_shade_key(name, shade), shade, own)
+        for shade in shades:
+            triangles = corners[(rounded == shade).all(axis=1)].reshape(-1, 3).astype(np.float32)
+            self._mesh_of(_shade_key(name, shade), shade, triangles)
 
     def _mesh_of(self, key: str, shade: tuple[int, ...], corners: NDArray[np.float32]) -> None:
         faces = np.arange(len(corners), dtype=np.uint32).reshape(-1, 3)
@@ -117,7 +117,7 @@ class Bodies(Drawing):
             self._add(key, handle)
             return
         handle.visible = True
-        if len(corners) < len(handle.vertices):  # no face without its corners, whatever comes first
+        if len(corners) < len(handle.vertices):  # faces first: at no time may a face refer to missing vertices
             handle.faces = faces
             handle.vertices = corners
         else:
@@ -144,7 +144,7 @@ def _shade_key(name: str, shade: tuple[int, ...]) -> str:
 
 
 def quartered(values: Array) -> Array:
-    """Return values (4f, 3, 3) at corners of quarters of f triangles, from those at their corners (3f, 3)."""
-    own = values.reshape(-1, 3, 3)
-    six = np.concatenate([own, 0.5 * (own + np.roll(own, -1, axis=1))], axis=1)
+    """Return values (4f, 3, 3) at the corners of quarters of f triangles, from values (3f, 3) at their corners."""
+    triangles = values.reshape(-1, 3, 3)
+    six = np.concatenate([triangles, 0.5 * (triangles + np.roll(triangles, -1, axis=1))], axis=1)
     return six[:, QUARTERS].reshape(-1, 3, 3)

@@ -1,4 +1,4 @@
-"""Whether what is seen is what is: a stopped machine is said, never shown as a still picture."""
+"""State of the connection to a machine: an interruption is reported, never shown as a machine at rest."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ from dataclasses import dataclass
 
 RUNNING, PAUSED, WAITING, LOST = 'running', 'paused', 'waiting', 'lost'
 REPLAYED = 'replay'
-"""A recorded run is shown; no connection is in this state."""
+"""State of the page while it shows a recorded run; not a state of a connection."""
 RATE_WINDOW = 1.0
+"""Wall time over which the real-time factor is measured, s."""
 EVENT_SHOWN = 10.0
 """Wall time for which an event is shown, s."""
 RESUMED_AFTER, STEADY = 1.0, 0.2
-"""Messages that still come so long after a pause, s, no further apart than this, s, mean that it is over."""
+"""A pause ends if messages still arrive this long after it, s, at intervals below the second value, s."""
 
 
 @dataclass(frozen=True)
 class State:
-    """How things are.
+    """State of the connection.
 
     Attributes:
         kind: RUNNING, PAUSED, WAITING or LOST.
-        text, details: in words.
+        text: text of the banner.
+        details: text in smaller letters.
     """
 
     kind: str
@@ -29,16 +31,16 @@ class State:
 
 
 class Connection:
-    """Watches the machine's messages.
+    """Monitors the messages of a machine.
 
     Args:
-        source: who sends them, for the words.
-        silence: wall time without a message after which the connection counts as lost, s.
+        source: name of the sender, for texts.
+        silence: wall time without a message after which the connection is lost, s.
 
     Attributes:
         paused: the simulation was paused.
-        fault: what the machine's node says of itself if something is wrong, or ''.
-        mixed: the sources of messages of several machines on the same topics, or ''.
+        fault: fault reported by the machine's node, or ''.
+        mixed: sources of messages of several machines on the same topics, or ''.
     """
 
     def __init__(self, source: str, silence: float = 1.0) -> None:
@@ -49,67 +51,67 @@ class Connection:
         self.time = 0.0
         self.rate = float('nan')
         self._paused_at = 0.0
-        self._heard: float | None = None
+        self._received_at: float | None = None
         self._mark: tuple[float, float] | None = None
 
     @property
     def heard(self) -> bool:
-        """True once there was a message."""
-        return self._heard is not None
+        """True after the first message."""
+        return self._received_at is not None
 
     def age(self, now: float) -> float:
-        """Return how long ago the last message came, s; inf where there was none."""
-        return float('inf') if self._heard is None else now - self._heard
+        """Return the time since the last message, s; inf before the first."""
+        return float('inf') if self._received_at is None else now - self._received_at
 
     def message(self, time: float, now: float) -> bool:
-        """A message of a time (simulated or measured, s) has come at a wall time, s. Returns True if time went back."""
+        """Record a message with a stamp, s, that arrived at wall time `now`, s. Return True if the stamp went back."""
         back = self.heard and time < self.time - 1e-6
         if back or self._mark is None:
             self._mark, self.rate = (time, now), float('nan')
         elif now - self._mark[1] >= RATE_WINDOW:
             self.rate = (time - self._mark[0]) / (now - self._mark[1])
             self._mark = (time, now)
-        if self.paused and now - self._paused_at > RESUMED_AFTER and now - (self._heard or 0.0) < STEADY:
-            self.paused = False  # another client let it go on
-        self.time, self._heard = time, now
+        if self.paused and now - self._paused_at > RESUMED_AFTER and now - (self._received_at or 0.0) < STEADY:
+            self.paused = False  # another client has resumed it
+        self.time, self._received_at = time, now
         return back
 
     def happened(self, text: str, now: float) -> None:
-        """Something has happened; '' forgets what has."""
+        """Record an event; '' clears it."""
         self._event, self._event_at = text, now
 
     def event(self, now: float) -> str:
-        """Return what has happened lately, ''  where nothing has."""
+        """Return the recent event, or ''."""
         return self._event if now - self._event_at <= EVENT_SHOWN else ''
 
     def pause(self, now: float) -> None:
-        """Note that the machine was paused, or is reported as paused."""
+        """Record that the simulation is paused."""
         if not self.paused:
             self.paused, self._paused_at = True, now
 
     def play(self) -> None:
-        """Note that the machine goes on."""
+        """Record that the simulation runs."""
         self.paused = False
 
     def state(self, now: float, publishers: int) -> State:
-        """Return how things are.
+        """Return the state of the connection.
 
         Args:
             now: wall time, s.
-            publishers: how many nodes offer the machine's messages.
+            publishers: number of publishers of the machine's messages.
         """
         if self.mixed:
             return State(LOST, 'More than one machine', self.mixed)
-        if self._heard is None:
-            details = 'It is there, but has sent nothing yet.' if publishers else f'{self.source} is not there yet.'
+        if self._received_at is None:
+            details = 'It is running but has sent no data yet.' if publishers else f'{self.source} is not running yet.'
             return State(WAITING, 'Waiting for a machine', details)
-        age = now - self._heard
+        age = now - self._received_at
         if age <= self.silence:
             factor = f' · {self.rate:.2g}× real time' if self.rate == self.rate else ''
             return State(RUNNING, f't = {self.time:.1f} s{factor}', self.fault or self.event(now))
-        still = f'The picture is of t = {self.time:.2f} s, {age:.0f} s ago.'
+        still = f'The picture shows t = {self.time:.2f} s, {age:.0f} s ago.'
         if not publishers:
-            return State(LOST, f'{self.source} has gone', still)
+            return State(LOST, f'{self.source} has stopped', still)
         if self.paused:
             return State(PAUSED, f'Paused at t = {self.time:.3f} s', self.event(now))
         return State(LOST, f'No data from {self.source}', ' '.join(text for text in (self.fault, still) if text))

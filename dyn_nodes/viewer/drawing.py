@@ -1,4 +1,4 @@
-"""Things in the scene by name, and the memory of what was sent of each: what has not changed is not sent again."""
+"""Objects in the scene by name, with the values sent last: unchanged values are not sent again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dyn_nodes.viewer.geometry import wxyz
 
 GROUND = '/ground'
 POSITION_STEP, ANGLE_STEP = 2e-4, 1e-4
-"""Movements smaller than this, m and rad, are not worth a message."""
+"""Movements below these values, m and rad, are not sent."""
 
 
 def add_shape(scene: Any, name: str, shape: Any) -> Any:
@@ -30,14 +30,14 @@ def add_shape(scene: Any, name: str, shape: Any) -> Any:
 
 
 class Drawing:
-    """Draws things in the ground's frame.
+    """Draws objects in the ground's frame.
 
     Args:
         server: viser's server.
 
     Attributes:
-        unit: size of what is drawn, against a machine that reaches 8 m.
-        messages: how many properties were sent so far.
+        unit: size of the machine relative to a reach of 8 m.
+        messages: number of properties sent so far.
     """
 
     def __init__(self, server: Any) -> None:
@@ -69,7 +69,7 @@ class Drawing:
         self.messages += 1
         return True
 
-    def _place(self, name: str, position: Array, rotation: Rotation) -> None:
+    def _set_pose(self, name: str, position: Array, rotation: Rotation) -> None:
         handle, quaternion = self.handles[name], wxyz(rotation)
         if self._moved(f'{name}/position', position, POSITION_STEP):
             handle.position = position
@@ -96,7 +96,7 @@ class Drawing:
             self.handles[name].points = points.astype(np.float32)
 
     def _fill(self, corners: Array, colour: Rgb) -> None:
-        """The area within the corners, see-through."""
+        """Draw the area within the corners, transparent."""
         if 'fill' in self.handles and self._sent.get('fill/colour') == colour:
             if self._moved('fill', corners, 5 * POSITION_STEP):
                 self.handles['fill'].vertices = corners.astype(np.float32)
@@ -129,7 +129,7 @@ class Drawing:
             self.handles[name].position = position
 
     def _label(self, name: str, text: str, position: Array, hidden: bool = False) -> None:
-        """Words in the scene; `hidden`: by what stands in front of them."""
+        """Draw a label in the scene; `hidden`: objects in front of it hide it."""
         key = f'label/{name}'
         if key not in self.handles:
             handle = self.scene.add_label(f'{GROUND}/labels/{name}', text, anchor='bottom-center', depth_test=hidden)

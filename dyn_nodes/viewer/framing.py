@@ -1,4 +1,4 @@
-"""What an eye sees: where it has to be so that points lie inside the picture."""
+"""Framing: camera positions for which points lie inside the picture."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import numpy as np
 from dyn_nodes.common.arrays import Array
 
 FIELD_OF_VIEW = 0.75
-"""Of the height of the picture, rad."""
+"""Vertical field of view, rad."""
 USED = (0.94, 0.9)
-"""Part of the width and of the height of a picture in which the machine is put."""
+"""Fractions of the width and height of a picture used for the machine."""
 WIDEST = 1.0
-"""Half of the width that is used at most, in halves of the height: on a wide page the machine stays in its middle."""
+"""Maximum half width used, in halves of the height; on a wide page the machine stays in the middle."""
 EDGE = 0.97
-"""Part of the picture beyond which something counts as leaving it."""
+"""Fraction of the picture beyond which a point counts as outside."""
 
 
 def visible(aspect: float) -> Array:
-    """Return half of the used width and height (2,), in halves of the height, of a picture of width over height."""
+    """Return half of the used width and height (2,), in halves of the height, for an aspect ratio."""
     return np.array((min(USED[0] * aspect, WIDEST), USED[1]))
 
 
 def directions(ahead: Array, up: Sequence[float] = (0.0, 0.0, 1.0)) -> Array:
-    """Return unit vectors ahead, right and up, rows (3, 3), of an eye that looks along `ahead` (3,), not along `up`."""
+    """Return unit vectors forward, right and up, rows (3, 3), for a direction of view (3,) not parallel to `up`."""
     forward = ahead / np.linalg.norm(ahead)
     right = np.cross(forward, up)
     right /= np.linalg.norm(right)
@@ -32,12 +32,12 @@ def directions(ahead: Array, up: Sequence[float] = (0.0, 0.0, 1.0)) -> Array:
 
 
 def distance_to_show(points: Array, target: Array, away: Array, seen: Array) -> float:
-    """Return the distance from a target at which an eye sees all points.
+    """Return the distance from a target at which a camera sees all points.
 
     Args:
         points: (n, 3), at least one.
-        target: (3,) that it looks at.
-        away: (3,) unit vector from the target to the eye, not vertical.
+        target: (3,) of the camera.
+        away: (3,) unit vector from the target to the camera, not vertical.
         seen: (2,) of `visible`.
     """
     axes = directions(-away)
@@ -46,7 +46,10 @@ def distance_to_show(points: Array, target: Array, away: Array, seen: Array) -> 
 
 
 def excursion(points: Array, eye: Array, ahead: Array) -> Array:
-    """Return how far points (n, 3) lie across and up in the picture (n, 2), in halves of its height; inf behind it."""
+    """Return horizontal and vertical offsets (n, 2) of points (n, 3) in the picture, in halves of its height.
+
+    Points behind the camera have inf.
+    """
     axes = directions(ahead)
     depth = (points - eye) @ axes[0]
     across = np.abs((points - eye) @ axes[1:].T)
@@ -55,16 +58,16 @@ def excursion(points: Array, eye: Array, ahead: Array) -> Array:
 
 
 def eye_that_sees(points: Array, eye: Array, ahead: Array, aspect: float) -> Array | None:
-    """Return the place (3,) nearest to that of an eye from which it sees all points, None where it sees them.
+    """Return the nearest position (3,) from which a camera sees all points; None if it already does.
 
-    It keeps its direction. With F ahead and R to the right, an eye at (F, R) sees a point (f, r) where
-    |r - R| <= k (f - F): the points bound R - k F from below and R + k F from above, and so F from above.
+    The direction of view is unchanged. With F forward and R to the right, a camera at (F, R) sees a point (f, r) if
+    |r - R| <= k (f - F). The points bound R - k F from below and R + k F from above, and therefore F from above.
 
     Args:
         points: (n, 3), at least one.
-        eye: (3,).
-        ahead: (3,) direction in which it looks.
-        aspect: width of its picture over the height.
+        eye: (3,) position of the camera.
+        ahead: (3,) direction of view.
+        aspect: width of the picture over its height.
     """
     if (excursion(points, eye, ahead) <= EDGE * np.array((aspect, 1.0))).all():
         return None
@@ -74,5 +77,5 @@ def eye_that_sees(points: Array, eye: Array, ahead: Array, aspect: float) -> Arr
     low = (across - slopes * along[:, None]).max(axis=0)
     high = (across + slopes * along[:, None]).min(axis=0)
     depth = min(float(eye @ axes[0]), float(((high - low) / (2 * slopes)).min()))
-    place = np.clip(eye @ axes[1:].T, low + slopes * depth, high - slopes * depth)
-    return np.asarray(depth * axes[0] + place @ axes[1:])
+    lateral = np.clip(eye @ axes[1:].T, low + slopes * depth, high - slopes * depth)
+    return np.asarray(depth * axes[0] + lateral @ axes[1:])

@@ -1,8 +1,8 @@
-"""The gate before viser's server: every request and every message of a page passes `access` first.
+"""Access checks in front of viser's server: every request and every message of a page is checked by `access`.
 
-viser serves its page and its websocket with `websockets.serve` and has no way to refuse either. While it starts, the
-function that it calls is one of ours, which puts the checks in front. Where a version of viser starts its server in
-another way, nothing is served at all.
+viser serves its page and websocket with `websockets.serve` and offers no way to reject requests. During its start this
+function is replaced by one that adds the checks. If a version of viser starts its server in another way, nothing is
+served.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dyn_nodes.viewer.page_script import BEAT, with_script
 from dyn_nodes.viewer.viser_internals import check_message, connections_of, serving_module
 
 MOST_PAGES = 32
-"""Websockets that are open at a time: so many with the token, and as many that only look."""
+"""Maximum number of open websockets with the token, and of those without it."""
 CAMERA = 'ViewerCameraMessage'
 CAMERA_SIZES = {
     'wxyz': 4,
@@ -49,38 +49,38 @@ _STARTING = threading.Lock()
 
 
 class Gate:
-    """Checks of one page's server.
+    """Access checks of the server of one page.
 
     Attributes:
-        access: who may do what.
-        server: viser's.
-        refused: requests turned away, and messages of pages that were not passed on.
+        access: access rights.
+        server: viser's server.
+        rejected: number of rejected requests and dropped messages.
     """
 
     def __init__(self, host: str, port: int, access: Access | None = None) -> None:
         import viser
 
         self.access = access or Access(host)
-        self.refused = 0
+        self.rejected = 0
         self._open: set[Any] = set()
         self._entitled: weakref.WeakSet[Any] = weakref.WeakSet()
         self._beats: dict[Any, float] = {}
-        """Instant of the last beat by connection, of those with the token only."""
+        """Time of the last beat by connection, for connections with the token only."""
         self._attached = False
         with _STARTING, self._in_front(), contextlib.redirect_stdout(io.StringIO()):  # viser prints a table
             self.server = viser.ViserServer(host=host, port=port, verbose=False)
         if not self._attached:
             self.server.stop()
-            raise RuntimeError(f'viser {viser.__version__}: its server starts in another way than the gate knows')
+            raise RuntimeError(f'viser {viser.__version__}: its server starts in an unsupported way')
         self._connections: Mapping[int, Any] = connections_of(self.server)
 
-    def workers(self, silence: float) -> list[int]:
-        """Return the numbers of the pages that may work on the page and beat within the last `silence` seconds."""
+    def workers(self, timeout: float) -> list[int]:
+        """Return the numbers of the pages with the token and a beat within the last `timeout` seconds."""
         now = time.monotonic()
         return [
             int(number)
             for number, connection in tuple(self._connections.items())
-            if now - self._beats.get(connection, -math.inf) <= silence
+            if now - self._beats.get(connection, -math.inf) <= timeout
         ]
 
     # -- requests ------------------------------------------------------------------------------------------------------
@@ -105,44 +105,44 @@ class Gate:
             infra.websockets = real
 
     def _checked(self, process: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-        """Return the handler of a request, before viser's own."""
+        """Return the handler of a request that runs before viser's handler."""
 
         def handle(connection: Any, request: Any) -> Any:
             try:
-                refusal = self._refusal(connection, request)
-            except Exception:  # a header that can't be read
-                refusal = 'the request can not be read'
-            if refusal:
-                self.refused += 1
-                return _answer(http.HTTPStatus.FORBIDDEN, f'{refusal}\n')
+                reason = self._request_error(connection, request)
+            except Exception:  # an unreadable header
+                reason = 'the request cannot be read'
+            if reason:
+                self.rejected += 1
+                return _answer(http.HTTPStatus.FORBIDDEN, f'{reason}\n')
             if 'Upgrade' in request.headers:
                 return process(connection, request)
-            request.headers.pop('Accept-Encoding', None)  # the script goes into the plain text
+            request.headers.pop('Accept-Encoding', None)  # the script is inserted into uncompressed text
             return _with_headers(process(connection, request))
 
         return handle
 
-    def _refusal(self, connection: Any, request: Any) -> str:
+    def _request_error(self, connection: Any, request: Any) -> str:
         headers = request.headers
         hosts = headers.get_all('Host')
-        refusal = self.access.refusal_of_host(hosts)
+        reason = self.access.host_error(hosts)
         right = self.access.right_of(request.path)
-        if not refusal and right is None:
-            refusal = 'the token of this address is not that of the running page: open the address that it printed'
+        if not reason and right is None:
+            reason = 'the token of this address does not match the running page: open the address that it printed'
         upgrades = headers.get_all('Upgrade')
-        if refusal or not upgrades:
-            return refusal
+        if reason or not upgrades:
+            return reason
         if upgrades != ['websocket']:
             return 'Upgrade: expected websocket'
-        refusal = self.access.refusal_of_origin(headers.get_all('Origin'), hosts[0])
-        if not refusal and self._count_open(bool(right)) >= MOST_PAGES:
-            refusal = f'{MOST_PAGES} pages {"with" if right else "without"} the token are open'
-        if not refusal and right:
+        reason = self.access.origin_error(headers.get_all('Origin'), hosts[0])
+        if not reason and self._count_open(bool(right)) >= MOST_PAGES:
+            reason = f'{MOST_PAGES} pages {"with" if right else "without"} the token are open'
+        if not reason and right:
             self._entitled.add(connection)
-        return refusal
+        return reason
 
     def _count_open(self, entitled: bool) -> int:
-        """Return the number of open connections with the token, or of those without."""
+        """Return the number of open connections with or without the token."""
         return sum((connection in self._entitled) == entitled for connection in self._open)
 
     # -- messages ------------------------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ class Gate:
         return handle
 
     def _filtered(self, connection: Any, receive: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-        """Return the function from which viser reads: it gives out only what the page of this connection may send."""
+        """Return a receive function for viser that returns only messages that this connection may send."""
 
         async def read(*arguments: Any, **options: Any) -> Any:
             while True:
@@ -191,7 +191,7 @@ class Gate:
                 check_message(raw)
         except Exception:  # whatever a client may send
             sound = False
-        self.refused += not sound
+        self.rejected += not sound
         return sound
 
     def _beat(self, connection: Any, visible: bool) -> None:
@@ -211,7 +211,7 @@ class _Replaced:
 
 
 def _quiet_logger() -> logging.Logger:
-    """Return a logger that keeps the tracebacks of refused and broken connections off the terminal."""
+    """Return a logger that suppresses tracebacks of rejected and broken connections."""
     logger = logging.getLogger('dyn_nodes.viewer.gate')
     logger.propagate = False
     logger.setLevel(logging.CRITICAL)
@@ -236,7 +236,7 @@ def _answer(status: http.HTTPStatus, text: str) -> Any:
 
 
 def _with_headers(response: Any) -> Any:
-    """Return a response of viser with the headers of ours, and its page with the script."""
+    """Return viser's response with the security headers, and its page with the script."""
     if response is None:
         return _answer(http.HTTPStatus.BAD_REQUEST, 'expected a websocket\n')
     for name, value in HEADERS.items():

@@ -17,8 +17,8 @@ BAR = 'position:absolute;left:0;top:0;bottom:0;border-radius:3px'
 class Scale:
     """Full scale of every gauge.
 
-    It is that of the alarm levels. Where a margin comes without them and its measure has no greatest value, it is the
-    greatest value seen.
+    It is the full scale of the alarm levels. For a margin without levels whose measure is unbounded, it is the greatest
+    value so far.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Scale:
         self._greatest.clear()
 
     def part(self, name: str, margin: Margin) -> float:
-        """Return a margin as a part of its full scale; NaN where it is not known."""
+        """Return a margin as a fraction of its full scale; NaN if unknown."""
         full = self.full(name, margin)
         return margin.value / full if math.isfinite(margin.value) else float('nan')
 
@@ -47,12 +47,12 @@ FRICTION = friction_levels()
 
 
 def friction_band(use: float) -> str:
-    """Return the band of a friction use: alarm levels are those of the friction that is left, 1 - use."""
+    """Return the band of a friction use; alarm levels refer to the remaining friction, 1 - use."""
     return FRICTION.band(1.0 - use)
 
 
 def round_up(value: float) -> float:
-    """Return the next number of 1, 1.5, 2, 3, 4, 5, 6, 8 times a power of ten that is not below a value; 0 for 0."""
+    """Return the least number not below a value among 1, 1.5, 2, 3, 4, 5, 6, 8 times a power of ten; 0 for 0."""
     if not value > 0.0:
         return 0.0
     power = 10.0 ** math.floor(math.log10(value))
@@ -60,8 +60,8 @@ def round_up(value: float) -> float:
 
 
 def number(value: float, measure: Measure) -> str:
-    """Return a margin as people read it."""
-    return measure.display(value) if math.isfinite(value) else 'not known'
+    """Return a margin as text in its display unit."""
+    return measure.display(value) if math.isfinite(value) else 'unknown'
 
 
 def gauges(margins: Mapping[str, Margin], scale: Scale) -> str:
@@ -85,7 +85,7 @@ def _gauge(name: str, margin: Margin, scale: Scale) -> str:
     if margin.value <= 0.0 or measure.display(margin.value).split()[0] == '0':
         word = measure.at_zero
     where = margin.critical_name.replace('_', ' ')
-    note = ' &middot; '.join(html.escape(text) for text in (word, where) if text)  # the edge is cut first
+    note = ' &middot; '.join(html.escape(text) for text in (word, where) if text)  # a narrow panel cuts the edge first
     low, high = (100.0 * level / scale.full(name, margin) for level in (levels.danger, levels.caution))
     track = _track((RED, AMBER, GREEN), low, high)
     said = ', '.join(text for text in (number(margin.value, measure), where, word or 'in order') if text)
@@ -103,24 +103,24 @@ def _gauge(name: str, margin: Margin, scale: Scale) -> str:
 
 
 def worst_band(margins: Mapping[str, Margin], uses: Mapping[str, float]) -> tuple[str, str]:
-    """Return the worst band of all gauges, and in words which gauge is in it; '' where all are OK."""
-    bands = [(margins[name].band(name), _place(name, margins[name])) for name in in_order(margins)]
+    """Return the worst band of all gauges, and a text that names the gauge; '' if all are OK."""
+    bands = [(margins[name].band(name), _gauge_name(name, margins[name])) for name in in_order(margins)]
     if uses:
         worst = worst_wheel(uses)
         bands.append((friction_band(uses[worst]), f'friction use {worst.replace("_", " ")}'))
     for band in (DANGER, CAUTION):
-        for found, where in bands:
-            if found == band:
+        for level, where in bands:
+            if level == band:
                 return band, f'{band}: {where}'
     return OK, ''
 
 
-def _place(name: str, margin: Margin) -> str:
+def _gauge_name(name: str, margin: Margin) -> str:
     return f'{measure_of(name).label} {margin.critical_name.replace("_", " ")}'.rstrip()
 
 
 def friction_gauges(uses: Mapping[str, float]) -> str:
-    """Return the friction use of every wheel as a horizontal gauge, the worst one named and in bold."""
+    """Return the friction use of every wheel as a horizontal gauge; the worst one is named and bold."""
     if not uses:
         return ''
     worst = worst_wheel(uses)
@@ -136,7 +136,7 @@ def friction_gauges(uses: Mapping[str, float]) -> str:
 
 
 def worst_wheel(uses: Mapping[str, float]) -> str:
-    """Return the wheel with the greatest friction use, before all others one whose use is not known; first by name."""
+    """Return the wheel with the greatest friction use; unknown use counts as greatest, ties go by name."""
     return max(sorted(uses), key=lambda wheel: math.inf if math.isnan(uses[wheel]) else uses[wheel])
 
 
@@ -149,7 +149,7 @@ def _friction_gauge(wheel: str, use: float, worst: bool) -> str:
     band = friction_band(use)
     colour = css(BAND[band])
     shown = 100.0 if not use < 1.0 else 100.0 * max(use, 0.0)
-    value = 'not known' if math.isnan(use) else f'{use:.2f}' if math.isfinite(use) else 'no load'
+    value = 'unknown' if math.isnan(use) else f'{use:.2f}' if math.isfinite(use) else 'no load'
     track = _track((GREEN, AMBER, RED), 100 * (1.0 - FRICTION.caution), 100 * (1.0 - FRICTION.danger))
     return (
         f'<div data-wheel="{html.escape(wheel)}" data-band="{band}" data-worst="{str(worst).lower()}" '
@@ -164,7 +164,7 @@ def _friction_gauge(wheel: str, use: float, worst: bool) -> str:
 
 
 def _meter(label: str, shown: float, text: str) -> str:
-    """Return the attributes by which a screen reader reads a gauge: its name, its filling in %, and words."""
+    """Return the attributes of a gauge for screen readers: name, percentage, text."""
     return (
         f'role="meter" aria-label="{html.escape(label)}" aria-valuemin="0" aria-valuemax="100" '
         f'aria-valuenow="{shown:.0f}" aria-valuetext="{html.escape(text)}"'
@@ -172,7 +172,7 @@ def _meter(label: str, shown: float, text: str) -> str:
 
 
 def _bar(track: str, shown: float, colour: str, height: int = 9) -> str:
-    """Return a bar that is filled to a percentage, on a track."""
+    """Return a bar filled to a percentage, on a track."""
     return (
         f'<div style="position:relative;height:{height}px;border-radius:3px;margin-top:2px;background:{track}">'
         f'<div style="{BAR};width:{shown:.1f}%;background:{colour}"></div></div>'
@@ -180,7 +180,7 @@ def _bar(track: str, shown: float, colour: str, height: int = 9) -> str:
 
 
 def _track(colours: tuple[Rgb, Rgb, Rgb], first: float, second: float) -> str:
-    """Return the background of a gauge: three bands that meet at two percentages."""
+    """Return the background of a gauge: three bands with two boundaries, %."""
     left, middle, right = (_tint(colour) for colour in colours)
     bands = f'{left} 0 {first:g}%,{middle} {first:g}% {second:g}%,{right} {second:g}% 100%'
     return f'linear-gradient(to right,{bands})'
@@ -191,23 +191,23 @@ def _tint(colour: Rgb, strength: float = 0.28) -> str:
 
 
 def lines(count: int, size: float) -> str:
-    """Return the style of a text that always takes some lines of letters of a size, px: what is below keeps its place.
+    """Return the style of a text of constant height: a number of lines of a font size, px.
 
-    Words that come and go must not move a button away from under the finger that is on its way to it.
+    Texts that appear and disappear must not move the buttons below them.
     """
     return f'font-size:{size:g}px;line-height:1.35;height:{1.35 * count:g}em;overflow-y:auto'
 
 
 def banner(state: str, text: str, details: str = '', beat: int = 0, band: str = OK, rows: int = 2) -> str:
-    """Return the line at the top that says how things are.
+    """Return the banner with the state.
 
     Args:
         state: 'running', 'replay', 'paused', 'waiting' or 'lost'.
-        text: in words.
-        details: in smaller words.
-        beat: a number that changes as long as the viewer lives, for the script of the page.
-        band: the worst one of the gauges: the colour while the machine runs, and while it is paused in danger.
-        rows: lines for details, which keep their place where there are none.
+        text: first line.
+        details: text in smaller letters.
+        beat: number that changes while the viewer is alive, for the script of the page.
+        band: worst band of the gauges: the colour while the machine runs, or is paused in danger.
+        rows: number of lines reserved for details.
     """
     fixed = {'paused': AMBER, 'waiting': GREY, 'lost': RED}
     colour = BAND[band] if state in ('running', 'replay') else fixed.get(state, DARK)
@@ -226,12 +226,12 @@ def banner(state: str, text: str, details: str = '', beat: int = 0, band: str = 
 def dead_parts(
     dead: Mapping[str, tuple[float, float]], values: Mapping[str, float], loaded: Collection[str] = ()
 ) -> str:
-    """Return a table of the voltages between which levers do nothing; those that stand there are named.
+    """Return a table of the dead voltage ranges of levers; levers within their range are highlighted.
 
     Args:
         dead: lower and upper voltage by lever, V.
         values: of the levers, V.
-        loaded: levers whose load is known by the line pressures; of the others it is the part without a load.
+        loaded: levers whose load is known from the line pressures; ranges of the others are without load.
     """
     rows, idle = [], []
     for name, (low, high) in dead.items():
@@ -248,12 +248,12 @@ def dead_parts(
 
 
 def _volts(value: float) -> str:
-    """Return a voltage with one decimal, without a sign where it is 0."""
+    """Return a voltage with one decimal; 0 has no sign."""
     return f'{round(value, 1) + 0.0:.1f}'
 
 
 def spoken(state: str, band: str, where: str) -> str:
-    """Return what a screen reader says when it changes: the state and the worst gauge, without the time."""
+    """Return the text that a screen reader speaks when it changes: state and worst gauge, without the time."""
     hidden = 'position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)'
     words = ', '.join(text for text in (state, where or band) if text)
     return f'<div role="status" style="{hidden}">{html.escape(words)}</div>'

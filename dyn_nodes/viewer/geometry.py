@@ -1,4 +1,4 @@
-"""Rotations as viser wants them (w, x, y, z), and a few vectors."""
+"""Rotations in viser's order (w, x, y, z), and directions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def wxyz(rotation: Rotation) -> Array:
 
 
 def rotation_of(quaternion: ArrayLike) -> Rotation:
-    """Return the rotation of a quaternion x, y, z, w; the identity where it has no length."""
+    """Return the rotation of a quaternion x, y, z, w; the identity for zero length."""
     values = np.asarray(quaternion, dtype=np.float64)
     size = float(np.linalg.norm(values))
     return Rotation.from_quat(values / size) if size > 1e-9 and np.isfinite(size) else Rotation.identity()
@@ -25,15 +25,15 @@ def rotation_of(quaternion: ArrayLike) -> Rotation:
 def ground_rotation(roll: float, pitch: float) -> Rotation:
     """Return the pose of a ground plane turned by roll about x and pitch about y, in the level world.
 
-    It is the inverse view of gravity (g sin(pitch), -g sin(roll) cos(pitch), -g cos(roll) cos(pitch)) in the ground's
-    frame: turned by this rotation, that vector points straight down. Positive pitch: the front is downhill.
+    Gravity (g sin(pitch), -g sin(roll) cos(pitch), -g cos(roll) cos(pitch)) in the ground's frame points straight down
+    after this rotation. Positive pitch: the front is downhill.
     """
     down = np.array((np.sin(pitch), -np.sin(roll) * np.cos(pitch), -np.cos(roll) * np.cos(pitch)))
     return shortest_turn(down, np.array((0.0, 0.0, -1.0)))
 
 
 def shortest_turn(start: Array, end: Array) -> Rotation:
-    """Return the smallest rotation that takes unit vector `start` (3,) to unit vector `end` (3,)."""
+    """Return the smallest rotation from unit vector `start` (3,) to unit vector `end` (3,)."""
     axis = np.cross(start, end)
     sine, cosine = float(np.linalg.norm(axis)), float(np.dot(start, end))
     if sine < 1e-12:
@@ -52,6 +52,6 @@ def yaw_of(quaternion: ArrayLike) -> float:
 
 
 def roll_pitch(quaternion: ArrayLike) -> tuple[float, float]:
-    """Return roll about x and pitch about y of a quaternion x, y, z, w, rad (yaw taken out first)."""
+    """Return roll about x and pitch about y of a quaternion x, y, z, w, rad (order yaw, pitch, roll)."""
     _, pitch, roll = rotation_of(quaternion).as_euler('ZYX')
     return float(roll), float(pitch)

@@ -1,4 +1,4 @@
-"""Sliders of what is held where it is put: the rules of the levers, but a slider that is left alone stays."""
+"""Sliders of position-controlled coordinates: same rules as levers, but a slider keeps its value when released."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dyn_nodes.viewer.levers import Levers, Owner
 
 
 class HeldSliders(Levers):
-    """Values of a machine that is held, behind the switch of the levers.
+    """Setpoints of a position-controlled machine, behind the dead-man switch of the levers.
 
-    They begin where the machine is, beyond the range of a slider too: one that is not moved asks for no motion. When
-    driving ends, the machine is held where it is.
+    They start at the measured values, even beyond the range of a slider: an untouched slider commands no motion. When
+    driving ends, the machine is held at its measured values.
 
     Args:
-        ranges: least and greatest value by name.
+        ranges: minimum and maximum by name.
 
     Attributes:
-        present: measured values by name; empty until they are known.
+        present: measured values by name; empty until received.
     """
 
     def __init__(self, ranges: Mapping[str, tuple[float, float]]) -> None:
@@ -28,23 +28,23 @@ class HeldSliders(Levers):
         self._holds = False
 
     def arm(self, owner: Owner, now: float) -> bool:
-        """Start to drive from where the machine is. Returns False where another page drives or that is not known."""
+        """Start to drive from the measured values. Return False if another page drives or they are unknown."""
         if self.owner is not None or not self.present:
             return self.owner == owner and owner is not None
         super().arm(owner, now)
         self._values = {name: self.present[name] for name in self.names}
-        self._sent = [self._values[name] for name in self.names]  # nothing moves before a slider does
+        self._sent = [self._values[name] for name in self.names]  # no command before a slider moves
         return True
 
     def disarm(self, reason: str, now: float) -> None:
-        """Stop driving; the machine is held where it is."""
+        """Stop driving; the machine is held at its measured values."""
         self._holds = self._holds or (self.owner is not None and bool(self.present))
         super().disarm(reason, now)
 
     def command(self, now: float, present: Sequence[Owner]) -> list[float] | None:
-        """Return the values to send now, None where nothing is to be sent."""
+        """Return the values to send now; None: send nothing."""
         if self.owner is not None and self.owner not in present:
-            self.disarm('the page that drove has gone', now)
+            self.disarm('the driving page was closed', now)
         if self.owner is None:
             holds, self._holds = self._holds, False
             return [self.present[name] for name in self.names] if holds else None

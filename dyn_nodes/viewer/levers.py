@@ -1,4 +1,4 @@
-"""The levers of the page: who may move them, and when they go back to neutral by themselves."""
+"""Levers of the page: exclusive control by one page, and automatic return to neutral."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from collections.abc import Mapping, Sequence
 Owner = int | str
 
 PUSH_TIME = 0.3
-"""A push button counts as let go after this time without a message, s."""
+"""Time without a message after which a push button counts as released, s."""
 FAREWELL = 0.5
-"""After the end of driving neutral is still commanded for so long, s."""
+"""Time for which neutral is commanded after the end of driving, s."""
 
 
 class Levers:
-    """Valve voltages by hand, behind a dead-man switch.
+    """Manual valve voltages behind a dead-man switch.
 
-    Nothing is commanded until a page arms the levers, and then by that page alone. They go back to neutral,
-    and must be armed again, when that one leaves, lets go, or has not touched a deflected lever for `idle_timeout`.
+    Nothing is commanded until a page arms the levers; then only that page can move them. The levers return to neutral
+    and must be armed again when that page closes, disarms, or does not touch a deflected lever for `idle_timeout`.
 
     Args:
-        names: of the valves, in the order of the command.
-        limits: greatest voltage by name, V.
-        idle_timeout: how long a deflected lever may be left alone, s.
+        names: names of the valves, in the order of the command.
+        limits: maximum voltage by name, V.
+        idle_timeout: maximum time without a touch of a deflected lever, s.
 
     Attributes:
-        owner: who drives, or None.
-        reason: why driving ended, '' where it has not.
+        owner: page that drives, or None.
+        reason: reason why driving ended, or ''.
     """
 
     def __init__(self, names: Sequence[str], limits: Mapping[str, float], idle_timeout: float = 10.0) -> None:
@@ -44,7 +44,7 @@ class Levers:
         return self.owner is not None
 
     def arm(self, owner: Owner, now: float) -> bool:
-        """Start to drive, all levers neutral. Returns False where another page drives."""
+        """Start to drive with all levers neutral. Return False if another page drives."""
         if self.owner is not None:
             return self.owner == owner
         self.neutral()
@@ -52,18 +52,18 @@ class Levers:
         return True
 
     def disarm(self, reason: str, now: float) -> None:
-        """Stop driving; neutral is commanded for a moment."""
+        """Stop driving; neutral is commanded for `FAREWELL`."""
         if self.owner is not None:
             self.owner, self.reason, self._ended = None, reason, now
         self.neutral()
 
     def neutral(self) -> None:
-        """Let all levers go."""
+        """Release all levers."""
         self._values = dict.fromkeys(self.names, 0.0)
         self._pushed = {}
 
     def move(self, name: str, volts: float, owner: Owner | None, now: float) -> bool:
-        """Put a lever somewhere. Returns False where this one may not.
+        """Set a lever. Return False if this page may not.
 
         Raises:
             KeyError: no such valve.
@@ -76,7 +76,7 @@ class Levers:
         return True
 
     def push(self, name: str, volts: float, owner: Owner | None, now: float) -> bool:
-        """Deflect a lever for a moment; it springs back unless pushed again. Returns False where this one may not."""
+        """Deflect a lever for `PUSH_TIME`; it returns unless pushed again. Return False if this page may not."""
         value = self._within(name, float(volts))
         if self.owner is None or owner != self.owner or not math.isfinite(volts):
             return False
@@ -99,15 +99,15 @@ class Levers:
         return result
 
     def command(self, now: float, present: Sequence[Owner]) -> list[float] | None:
-        """Return the voltages to send now, None where nothing is to be sent.
+        """Return the voltages to send now; None: send nothing.
 
         Args:
-            now: s, any steady clock.
-            present: those who are still there.
+            now: time of a monotonic clock, s.
+            present: pages that may drive.
         """
         if self.owner is not None:
             if self.owner not in present:
-                self.disarm('the page that drove has gone', now)
+                self.disarm('the driving page was closed', now)
             elif any(self.values(now).values()) and now - self._touched > self.idle_timeout:
                 self.disarm(f'no lever was touched for {self.idle_timeout:g} s', now)
         if self.owner is not None:

@@ -1,44 +1,44 @@
-"""The script that every page gets beside viser's own: it carries the token to the websocket, it beats and it watches.
+"""Script added to viser's page: passes the token to the websocket, sends beats and monitors beats of the server.
 
-viser's page opens its websocket in a worker, from the page's address without its query. The script puts the token
-there, for this server only. A beat is sent from the page itself, not from the worker: a page that is frozen, hidden or
-left sends none. The server beats as well, by a number in the line that shows the state of the connection. Where that
-number stands still the page hides the line, as time and real-time factor in it are old, and shows for how long: what
-has come is shown where the page draws, so that a browser that is too slow to draw is named, not the viewer.
+viser's page opens its websocket in a worker, from the page's address without its query. The script adds the token, for
+this server only. Beats are sent by the page itself, not by the worker: a frozen, hidden or closed page sends none. The
+server also sends a beat, a number in the banner. If that number does not change, the page hides the banner, whose time
+and real-time factor are old, and shows the age. A browser that is too slow to draw is reported as such, and not as a
+stopped viewer.
 
-viser's page sends what is done on it every 50 ms at most, by one timer for all elements of a panel, and of what was
-done in between only the last: a page that stands still for a moment would lose all but the last of what is done
-meanwhile. The script lets that timer run out at once. A browser makes no click of the tap of a second finger: the
-script does, so that levers can be put to neutral while a finger is on one.
+viser's page sends user actions at most every 50 ms, with one timer for all elements of a panel, and only the last
+action of an interval. A page that is blocked for a moment would lose all actions but the last. The script therefore
+runs that timer's function immediately. Browsers do not create a click for the tap of a second finger. The script does:
+levers can be set to neutral while a finger is on one.
 
-viser turns the eye with the arrow keys wherever the focus is: the script keeps those of a lever from it. viser also
-makes a plot before it knows its width, with its words in a narrow column; the style gives them the width of the panel.
+viser turns the camera with the arrow keys regardless of the focus; the script hides arrow keys on levers from it. viser
+also creates a plot before its width is known, with the legend in a narrow column; the style sets the panel's width.
 
-A browser whose graphics process ends, as it may on a busy computer, gives the page an empty context, in which viser
-draws a part of the machine. The script then reloads the page. If the browser gives no context, it shows a note.
+If the graphics process of a browser ends, as may happen on a busy computer, the page gets an empty context in which
+viser draws only part of the machine. The script then reloads the page, or shows a note if there is no new context.
 
-On a narrow page the instruments at the left begin folded to a strip, so that the machine has room: the line with the
-state shows the worst of them. Once unfolded they stay so.
+On a narrow page the instruments on the left start folded to leave room for the machine; the banner shows the worst
+gauge. Once unfolded they stay unfolded.
 """
 
 BEAT = 'DynNodesBeat'
 BEAT_PERIOD = 0.2
-"""s."""
+"""Period of beats, s."""
 NARROW = 1000
-"""Width of a page below which the instruments begin folded, pixels."""
+"""Width of a page below which the instruments start folded, pixels."""
 SHARED = 50
-"""Period in which viser's page sends one of the things that were done on it, ms."""
+"""Period in which viser's page sends one action, ms."""
 TAP = 500
-"""A click of the browser within this time after that of a second finger is the same one, ms."""
+"""Time after the tap of a second finger in which a click of the browser is a duplicate, ms."""
 STALE = 3.0
 """Time without a beat of the server after which a page counts as old, s."""
-LOOKING = 'This page only looks on. To drive, open the address with its token, as the terminal printed it.'
+LOOKING = 'This page is view-only. To drive, open the address with its token, as printed in the terminal.'
 
-SILENT = 'The viewer has sent nothing for %S s: picture, margins and time are old.'
-LOST = 'This browser draws no picture any more. Margins and levers still work. Restart the browser.'
+STOPPED = 'The viewer has sent no data for %S s: picture, margins and time are old.'
+LOST = 'This browser no longer draws the picture. Margins and levers still work. Restart the browser.'
 RESTORED_WITHIN = 10.0
-"""Time without a new graphics context after which the note is shown, s."""
-STUCK = 'This browser has drawn nothing for %S s: picture, margins and time are old.'
+"""Time without a new graphics context after which a note is shown, s."""
+STUCK = 'This browser has not drawn for %S s: picture, margins and time are old.'
 NOTE = (
     'position:fixed;transform:translateX(-50%);z-index:9999;padding:6px 14px;border-radius:5px;'
     'color:#fff;font:14px sans-serif;pointer-events:none'
@@ -63,7 +63,7 @@ SCRIPT = (
   };
   Worker.prototype.postMessage = function (message, ...rest) {
     if (this === link && message && message.type === 'send' && message.message.type.startsWith('Gui')) {
-      done = true;  // the timer that viser sets now is the one that would keep what is done next
+      done = true;  // viser now sets the timer that would delay the next action
       queueMicrotask(() => { done = false; });
     }
     if (message && message.type === 'set_server') {
@@ -88,14 +88,14 @@ SCRIPT = (
   }, true);
   addEventListener('pointercancel', (event) => pressed.delete(event.pointerId), true);
   addEventListener('pointerup', (event) => {
-    const found = pressed.get(event.pointerId) ?? null;
+    const control = pressed.get(event.pointerId) ?? null;
     pressed.delete(event.pointerId);
-    if (found === null || !found.contains(document.elementFromPoint(event.clientX, event.clientY))) return;
-    found.click();
-    tapped = found;
+    if (control === null || !control.contains(document.elementFromPoint(event.clientX, event.clientY))) return;
+    control.click();
+    tapped = control;
     tappedAt = performance.now();
   }, true);
-  addEventListener('click', (event) => {  // a browser that does make one must not press the button twice
+  addEventListener('click', (event) => {  // a browser that creates a click itself must not press the button twice
     if (!event.isTrusted || tapped === null || switchOf(event) !== tapped) return;
     if (performance.now() - tappedAt > %TAP%) return;
     event.stopImmediatePropagation();
@@ -106,31 +106,31 @@ SCRIPT = (
     const lever = event.target instanceof Element && event.target.closest('[role=slider]') !== null;
     if (lever && event.key.startsWith('Arrow')) event.stopImmediatePropagation();
   });
-  const put = (note) => {  // in the middle of the picture, not across the panels beside it
+  const put = (note) => {  // in the middle of the picture, not over the panels
     const picture = document.querySelector('canvas')?.getBoundingClientRect();
     note.style.left = picture ? picture.x + picture.width / 2 + 'px' : '50%';
     note.style.maxWidth = picture ? Math.max(picture.width - 60, 120) + 'px' : '';
   };
-  const show = (name, words, place) => {
+  const show = (name, words, position) => {
     if (document.querySelector('[data-' + name + ']') !== null) return;
     const note = document.createElement('div');
     note.dataset[name] = 'true';
     note.textContent = words;
-    note.style = '%NOTE%;' + place;
+    note.style = '%NOTE%;' + position;
     document.body.append(note);
     setInterval(() => put(note), %PERIOD%);
   };
   const lose = () => show('lost', '%LOST%', 'top:60px;background:#c0392b');
   addEventListener('webglcontextlost', (event) => {
-    event.preventDefault();  // so that it is given back
+    event.preventDefault();  // allows the browser to restore the context
     setTimeout(lose, %RESTORED_WITHIN%);
   }, true);
   addEventListener('webglcontextcreationerror', lose, true);
   addEventListener('webglcontextrestored', () => location.reload(), true);
   let beaten = null, since = 0, looked = 0, old = null;
-  const silence = () => {
+  const beatAge = () => {
     const state = document.querySelector('[data-beat]'), now = performance.now();
-    const rested = now - looked > %STALE%;  // the page itself stood still: first it takes what has come
+    const rested = now - looked > %STALE%;  // the page itself was blocked: it first handles pending messages
     if (rested || (state !== null && state.dataset.beat !== beaten)) since = now;
     if (state !== null) beaten = state.dataset.beat;
     looked = now;
@@ -142,21 +142,21 @@ SCRIPT = (
       drawing = true;
       requestAnimationFrame(() => { drawing = false; drawn = performance.now(); });
     }
-    const silent = silence(), still = performance.now() - drawn;
-    if (silent <= %STALE%) {
+    const age = beatAge(), still = performance.now() - drawn;
+    if (age <= %STALE%) {
       if (old !== null) { old.remove(); old = null; delete document.documentElement.dataset.old; }
       return;
     }
     if (old === null) {
       old = document.createElement('div');
-      old.dataset.silent = 'true';
+      old.dataset.stale = 'true';
       old.style = '%NOTE%;top:12px;background:#c0392b';
       document.body.append(old);
       document.documentElement.dataset.old = 'true';
     }
     put(old);
-    const [words, age] = still > %STALE% ? ['%STUCK%', still] : ['%SILENT%', silent];
-    old.textContent = words.replace('%S', Math.floor(age / 1000));
+    const [words, time] = still > %STALE% ? ['%STUCK%', still] : ['%STOPPED%', age];
+    old.textContent = words.replace('%S', Math.floor(time / 1000));
   }, %PERIOD%);
   let folded = false;
   setInterval(() => {
@@ -184,15 +184,15 @@ SCRIPT = (
     .replace('%STALE%', str(round(1000 * STALE)))
     .replace('%LOST%', LOST)
     .replace('%RESTORED_WITHIN%', str(round(1000 * RESTORED_WITHIN)))
-    .replace('%SILENT%', SILENT)
+    .replace('%STOPPED%', STOPPED)
     .replace('%STUCK%', STUCK)
 )
 
 
 def with_script(page: bytes) -> bytes:
-    """Return a page with the script before everything else that runs. Raises ValueError where it has no head."""
+    """Return a page with the script before all others. Raises ValueError if the page has no head."""
     head = b'<head>'
-    before, found, after = page.partition(head)
-    if not found:
+    before, separator, after = page.partition(head)
+    if not separator:
         raise ValueError('the page of viser: expected <head>')
-    return before + found + SCRIPT.encode() + after
+    return before + separator + SCRIPT.encode() + after

@@ -1,4 +1,4 @@
-"""The panels beside the picture: instruments on the left, what can be done on the right."""
+"""Panels beside the scene: instruments on the left, controls on the right."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ SPEEDS = {'0.1×': 0.1, '0.5×': 0.5, '1×': 1.0, '2×': 2.0}
 INSTRUMENTS_WIDTH, CONTROLS_WIDTH = 320, 340
 PUSH_HZ = 15.0
 OFF_HINT = 'Off: nothing is sent.'
-ON_HINT = 'On as long as this page is open and in view.'
-NEUTRAL_HINT = 'Dead-man switch: nothing is sent to the valves before it is on.'
+ON_HINT = 'On while this page is open and visible.'
+NEUTRAL_HINT = 'Dead-man switch: nothing is sent to the valves while it is off.'
 
 
 @dataclass(frozen=True)
 class Action:
-    """An action on the page.
+    """An action of a user on the page.
 
     Attributes:
         name: 'drive', 'lever', 'push', 'neutral', 'skip', 'run', 'speed', 'payload', 'slope', 'camera', 'shadows',
             'clear_trace'.
-        value: what goes with it.
-        client: number of the page, None where it is not known.
+        value: value of the action.
+        client: number of the page, None: unknown.
     """
 
     name: str
@@ -63,11 +63,11 @@ class Instruments:
         self.pressures = Plot(gui, tab, 'Pressures, MPa', 4.0)
 
     def show(self, margins: Mapping[str, Margin], friction_use: Mapping[str, float]) -> None:
-        """Show the gauges: margins, then the friction use of the wheels where it is published."""
+        """Show the gauges: margins, then the friction use of the wheels if it is published."""
         _set_html(self._gauges, gauges(margins, self.scale) + friction_gauges(friction_use))
 
     def record(self, snapshot: Snapshot) -> None:
-        """Take what the plots show: margins in % of full scale, as far as the gauges go, angles in degrees, and MPa."""
+        """Add a sample to the plots: margins, % of full scale, at most 100; angles, degrees; pressures, MPa."""
         margins, time = snapshot.margins, snapshot.time
         roll, pitch = (math.degrees(angle) for angle in roll_pitch(snapshot.base_quaternion))
         parts = {
@@ -78,13 +78,13 @@ class Instruments:
         self.pressures.history.add(time, {name: value / 1e6 for name, value in snapshot.pressures.items()})
 
     def add_text(self, order: float) -> Callable[[str], None]:
-        """Add a place for further HTML; return what puts it there. The gauges are at 1, the plots at 2 to 4."""
+        """Add an HTML element; return a function that sets its content. Orders: gauges 1, plots 2 to 4."""
         with self._tab:
             handle = self.gui.add_html('', order=order)
         return lambda content: _set_html(handle, content)
 
     def refill(self, past: Iterable[Snapshot]) -> None:
-        """Let the plots show other seconds."""
+        """Replace the content of the plots."""
         for plot in (self.margins, self.angles, self.pressures):
             plot.history.clear()
         for snapshot in past:
@@ -97,7 +97,7 @@ class Instruments:
 
 
 def _within(slider: Any, value: float) -> float:
-    """Return the value that a slider can show."""
+    """Return a value limited to the range of a slider."""
     return float(min(max(value, slider.min), slider.max))
 
 
@@ -107,14 +107,14 @@ def _set_html(handle: Any, content: str) -> None:
 
 
 class Controls:
-    """Levers, simulation, view. What is done there waits in a queue.
+    """Levers, simulation, view. Actions of users are queued.
 
     Args:
         gui: viser's.
-        title: over the panel.
+        title: title of the panel.
 
     Attributes:
-        rows: lines for the details of the state.
+        rows: number of lines for the details of the state.
     """
 
     def __init__(self, gui: Any, title: str) -> None:
@@ -131,7 +131,7 @@ class Controls:
         gui.main_panel.set_width(CONTROLS_WIDTH)
         self._banner = gui.add_html(banner('waiting', 'Waiting for a machine'), order=-1.0)
         self._spoken = gui.add_html('', order=-0.5)
-        self._drive = gui.add_folder('Drive', order=0.0, visible=False)  # until there is something to drive
+        self._drive = gui.add_folder('Drive', order=0.0, visible=False)  # shown by `offer_driving` and the sliders
         with self._drive:
             self.armed = gui.add_checkbox('Levers on', False, hint=NEUTRAL_HINT, order=0.0)
             self._note = gui.add_html('', order=0.6)
@@ -141,7 +141,7 @@ class Controls:
         self._add_view()
 
     def actions(self) -> Iterator[Action]:
-        """Give out what was done since the last call."""
+        """Yield the actions since the last call."""
         while True:
             try:
                 yield self._queue.get_nowait()
@@ -149,13 +149,13 @@ class Controls:
                 return
 
     def show_state(self, state: str, text: str, details: str = '', band: str = OK, where: str = '') -> None:
-        """Say how things are, in the colour of the worst gauge, and to a screen reader where that is."""
+        """Show the state in the colour of the worst gauge, and name that gauge for screen readers."""
         _set_html(self._spoken, spoken(state, band, where))
         _set_html(self._banner, banner(state, text, details, int(time.monotonic()), band, self.rows))
 
     def _event(self, name: str, value: Any = None) -> Any:
         async def note(event: Any) -> None:
-            if event.client_id is not None:  # what the server itself sets comes without a client
+            if event.client_id is not None:  # values set by the server have no client
                 self._queue.put(Action(name, value(event) if value else None, event.client_id))
 
         return note
@@ -163,11 +163,11 @@ class Controls:
     # -- levers ------------------------------------------------------------------------------------------------------
 
     def offer_driving(self, there: bool) -> None:
-        """Show the levers, or hide them where no node subscribes."""
+        """Show the levers; hide them if no node subscribes."""
         if self._drive.visible != there:
             self._drive.visible = there
 
-    def _begin_sliders(self, label: str, hint: str) -> None:
+    def _reset_sliders(self, label: str, hint: str) -> None:
         for handle in self._rest:
             handle.remove()
         self._rest, self.sliders, self._dead = [], {}, None
@@ -185,11 +185,11 @@ class Controls:
 
         Args:
             names: in the order of the command.
-            limits: greatest value by name, V or its unit.
-            units: by name; volts unless given.
+            limits: maximum by name, V or its unit.
+            units: by name; None: volts.
             hint: of the switch.
         """
-        self._begin_sliders('Levers on', hint)
+        self._reset_sliders('Levers on', hint)
         units = units or dict.fromkeys(names, 'V')
         with self._drive:
             for k, name in enumerate(names):
@@ -204,7 +204,11 @@ class Controls:
             self._rest += [neutral, folder]
 
     def _add_lever(self, name: str, limit: float, unit: str, order: float) -> None:
-        marks = ((-limit, f'−{limit:g}'), (0.0, f'0 {unit}'), (limit, f'{limit:g}'))  # the number box is close
+        marks = (
+            (-limit, f'−{limit:g}'),
+            (0.0, f'0 {unit}'),
+            (limit, f'{limit:g}'),
+        )  # the number box is close
         step = 0.1 if unit == 'V' else 0.01
         slider = self.gui.add_slider(name, -limit, limit, step, 0.0, marks=marks, order=order, disabled=True)
         slider.on_update(self._event('lever', lambda event: (name, float(event.target.value))))
@@ -212,13 +216,13 @@ class Controls:
         self._rest.append(slider)
 
     def _add_push(self, name: str, volts: float, label: str) -> None:
-        button = self.gui.add_button(label, hint='Moves while it is held; springs back.')
+        button = self.gui.add_button(label, hint='Moves while pressed; returns to neutral.')
         button.on_hold(self._event('push', lambda _: (name, volts)), callback_hz=PUSH_HZ)
 
     def offer_skipping(self) -> None:
-        """Offer to leave out the part of the levers that does nothing, and show which one that is."""
+        """Add a switch that skips the dead range of the levers, and a table of the dead ranges."""
         with self._drive:
-            hint = 'Lever travel begins where the valve begins to move its actuator. Set it with all levers at neutral.'
+            hint = 'Lever travel starts where the valve starts to move its actuator. Set it with all levers at neutral.'
             skip = self.gui.add_checkbox('Skip the dead part', False, hint=hint, order=18.0)
             self._dead = self.gui.add_html('', order=19.0)
         skip.on_update(self._event('skip', lambda event: bool(event.target.value)))
@@ -226,7 +230,7 @@ class Controls:
         self._rest += [skip, self._dead]
 
     def show_skipping(self, skips: bool) -> None:
-        """Show on the switch whether the dead part is left out."""
+        """Show on the switch whether the dead range is skipped."""
         if self._skip.value != skips:
             self._skip.value = skips
 
@@ -237,7 +241,7 @@ class Controls:
         skips: bool,
         loaded: Collection[str] = (),
     ) -> None:
-        """Show between which voltages each lever does nothing, and name those that stand there."""
+        """Show the dead voltage range of each lever, and highlight levers within it."""
         if self._dead is None:
             return
         self.show_skipping(skips)
@@ -247,18 +251,18 @@ class Controls:
         """Offer six sliders of the pose of a platform.
 
         Args:
-            limits: greatest offset by name, mm or degrees.
+            limits: maximum offset by name, mm or degrees.
         """
         self.set_held({name: (-limit, limit) for name, limit in limits.items()}, UNITS)
 
     def set_held(self, ranges: Mapping[str, tuple[float, float]], units: Mapping[str, str]) -> None:
-        """Offer sliders of what is held where it is put.
+        """Offer sliders of position-controlled coordinates.
 
         Args:
-            ranges: least and greatest value by name.
+            ranges: minimum and maximum by name.
             units: by name, mm or degrees.
         """
-        self._begin_sliders('Sliders on', 'Dead-man switch: nothing is sent before it is on.')
+        self._reset_sliders('Sliders on', 'Dead-man switch: nothing is sent while it is off.')
         with self._drive:
             for k, (name, (low, high)) in enumerate(ranges.items()):
                 unit = units[name]
@@ -275,7 +279,7 @@ class Controls:
             self._rest += [*self.sliders.values(), middle]
 
     def show_pose(self, armed: bool, note: str, present: Mapping[str, float]) -> None:
-        """Show the true state of the switch, and on the sliders the pose of the platform while no page drives."""
+        """Show the actual state of the switch, and the pose of the platform on the sliders while no page drives."""
         if self.armed.value != armed:
             self.armed.value = armed
         for name, slider in self.sliders.items():
@@ -288,7 +292,7 @@ class Controls:
         self._show_note(armed, note)
 
     def show_levers(self, armed: bool, note: str) -> None:
-        """Put switch and levers where they really are."""
+        """Show the actual state of switch and levers."""
         if self.armed.value != armed:
             self.armed.value = armed
         for slider in self.sliders.values():
@@ -303,17 +307,17 @@ class Controls:
         _set_html(self._note, f'<div style="margin:0 10px 4px;{lines(1, 12.0)}">{html.escape(words)}</div>')
 
     def place_sliders(self, values: Mapping[str, float]) -> None:
-        """Put all sliders to the values of the levers, by name in their units, as far as they go."""
+        """Set all sliders to the values of the levers, by name in their units, within their ranges."""
         for name, slider in self.sliders.items():
             value = _within(slider, values[name])
             if slider.value != value:
                 slider.value = value
 
-    # -- the rest ----------------------------------------------------------------------------------------------------
+    # -- simulation, ground, view ------------------------------------------------------------------------------------
 
     def _add_simulation(self) -> None:
         gui = self.gui
-        self._simulation = gui.add_folder('Simulation', order=1.0, visible=False)  # until one answers
+        self._simulation = gui.add_folder('Simulation', order=1.0, visible=False)  # shown by `offer_simulation`
         with self._simulation:
             self.run = gui.add_button_group('Run', ('Pause', 'Step', 'Play'), order=0.0)
             self.speed = gui.add_button_group('Speed', tuple(SPEEDS), order=1.0)
@@ -327,20 +331,20 @@ class Controls:
         self.drop.on_click(self._event('payload', lambda _: 0.0))
 
     def offer_simulation(self, there: bool) -> None:
-        """Show what a simulation can be asked for, or hide it where none answers: a bag or a real machine."""
+        """Show the controls of a simulation; hide them without one, for a bag or a real machine."""
         for folder in (self._simulation, self._ground):
             if folder.visible != there:
                 folder.visible = there
 
     def set_payload(self, mass: float, limit: float) -> None:
-        """Offer to change the load, kg."""
+        """Show a slider of the load, kg."""
         self.payload.max, self.payload.step = limit, 50.0 if limit >= 1000.0 else limit / 100.0
         self.payload._marks = None
         self.payload.visible = self.drop.visible = True
         self.show_payload(mass)
 
     def show_payload(self, mass: float) -> None:
-        """Put the slider where the load is."""
+        """Set the slider to the load, kg."""
         if abs(self.payload.value - mass) > 1e-6:
             self.payload.value = mass
 
@@ -355,7 +359,7 @@ class Controls:
             slider.on_update(self._event('slope', lambda _: (float(self.roll.value), float(self.pitch.value))))
 
     def show_slope(self, roll: float, pitch: float) -> None:
-        """Put the sliders where the ground is, degrees."""
+        """Set the sliders to the slope of the ground, degrees."""
         for slider, value in ((self.roll, roll), (self.pitch, pitch)):
             if abs(slider.value - value) > 0.26:
                 slider.value = min(max(round(value, 1), -20.0), 20.0)
@@ -364,7 +368,7 @@ class Controls:
         gui = self.gui
         with gui.add_folder('View', order=3.0):
             camera = gui.add_button_group('Camera', tuple(PRESETS), order=0.0)
-            self.shadows = gui.add_checkbox('Shadows', True, hint='Off where the picture is slow.', order=0.5)
+            self.shadows = gui.add_checkbox('Shadows', True, hint='Turn off if the picture is slow.', order=0.5)
             clear = gui.add_button('Clear the trace', icon='eraser', color='gray', order=1.0)
         camera.on_click(self._event('camera', lambda event: event.target.value))
         self.shadows.on_update(self._event('shadows', lambda event: bool(event.target.value)))

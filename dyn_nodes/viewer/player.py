@@ -1,4 +1,4 @@
-"""A page in the browser that plays finished motions (`animation`): bodies, traces, curves, a slider for the time."""
+"""Browser page that plays recorded motions (`animation`): bodies, traces, curves, a time slider."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dyn_nodes.viewer.scene import Scene
 from dyn_nodes.viewer.time_line import TimeLine
 
 SHOWN = 4.0
-"""Width of a motion's span on the page, m of the scene: its ground and its shadows are made for machines."""
+"""Displayed width of a motion's span, m of the scene; ground and shadows are scaled for machines."""
 MOST_POINTS = 400
 PLOT_PERIOD = 0.25
 EYE = np.array([0.55, -1.25, 0.75])
@@ -32,27 +32,28 @@ class Player(Drawing):
     """Plays motions on a page.
 
     Args:
-        animations: by the name under which they are offered; the first one is shown first.
-        host, port: where it listens; port 0 takes a free one.
-        speed: of the motion against the clock.
+        animations: by displayed name; the first one is shown first.
+        host: address to listen on.
+        port: port to listen on; 0: a free one.
+        speed: time of the motion over wall time.
 
     Attributes:
-        time: shown now, s of the motion.
-        playing: it goes on by itself.
-        chosen: name of the motion that is shown.
+        time: displayed time of the motion, s.
+        playing: the motion is playing.
+        chosen: name of the displayed motion.
 
     Raises:
-        OSError: the port is taken.
-        ValueError: nothing to play.
+        OSError: the port is in use.
+        ValueError: no motion.
     """
 
     def __init__(
         self, animations: Mapping[str, Animation], host: str = '127.0.0.1', port: int = 0, speed: float = 0.25
     ) -> None:
         if not animations:
-            raise ValueError('expected one motion or more')
+            raise ValueError('expected at least one motion')
         port = port or free_port(host)
-        check_port(host, port)  # viser would quietly take another one
+        check_port(host, port)  # viser would silently choose another port
         self.gate = Gate(host, port)
         server = self.gate.server
         super().__init__(server)
@@ -68,12 +69,12 @@ class Player(Drawing):
 
     @property
     def address(self) -> str:
-        """Address of the page with its token: what to open in a browser to play the motions."""
+        """Address of the page with its token, to open in a browser to play the motions."""
         return self.gate.access.address(self.port)
 
     @property
     def animation(self) -> Animation:
-        """The motion that is shown."""
+        """The displayed motion."""
         return self.animations[self.chosen]
 
     # -- the page ----------------------------------------------------------------------------------------------------
@@ -91,7 +92,7 @@ class Player(Drawing):
         self._choice.on_update(lambda event: self._chosen(event))
         self._run.on_click(lambda event: self._ran(event.target.value))
         self._speed.on_click(lambda event: setattr(self, 'speed', SPEEDS[event.target.value]))
-        shadows = gui.add_checkbox('Shadows', True, hint='Off where the picture is slow.', order=3.5)
+        shadows = gui.add_checkbox('Shadows', True, hint='Turn off if the picture is slow.', order=3.5)
         shadows.on_update(lambda event: self.stage.set_shadows(bool(event.target.value)))
         self._charts = gui.add_folder('Curves', order=4.0)
 
@@ -105,7 +106,7 @@ class Player(Drawing):
         self.playing = what != 'Pause'
 
     def show(self, name: str) -> None:
-        """Take up a motion, from its start."""
+        """Show a motion from its start."""
         self._drop(*[key for key in self.handles if key.startswith(('body/', 'trace/', 'label/'))])
         for plot in self._plots.values():
             plot.remove()
@@ -120,7 +121,7 @@ class Player(Drawing):
         self._words.content = (
             f'<div style="margin:8px 10px;font-size:13px"><b data-motion="{html.escape(name)}">'
             f'{html.escape(animation.title)}</b><br>{html.escape(animation.note)}<br>'
-            f'A square of the ground: {100.0 / self.scale:.3g} cm.</div>'
+            f'Grid size of the ground: {100.0 / self.scale:.3g} cm.</div>'
         )
         for key, body in animation.bodies.items():
             self._add(f'body/{key}', self.scene.add_frame(f'{GROUND}/body/{key}', show_axes=False))
@@ -139,12 +140,12 @@ class Player(Drawing):
             plot.history.window, plot.history.period = animation.duration, animation.duration / 300.0
             plot.history.names = list(lines)
             self._plots[title] = plot
-        self._look(animation)
+        self._aim_cameras(animation)
         self.draw()
 
-    def _look(self, animation: Animation) -> None:
-        places = np.vstack([body.positions for body in animation.bodies.values()])
-        middle = self.scale * 0.5 * (places.min(axis=0) + places.max(axis=0))
+    def _aim_cameras(self, animation: Animation) -> None:
+        positions = np.vstack([body.positions for body in animation.bodies.values()])
+        middle = self.scale * 0.5 * (positions.min(axis=0) + positions.max(axis=0))
         eyes = [self.server.initial_camera, *(client.camera for client in self.server.get_clients().values())]
         for camera in eyes:
             camera.position, camera.look_at = middle + 1.35 * SHOWN * EYE, middle
@@ -153,7 +154,7 @@ class Player(Drawing):
     # -- the time ----------------------------------------------------------------------------------------------------
 
     def advance(self, seconds: float) -> None:
-        """Let so much time of the clock pass, and draw; at its end the motion begins anew."""
+        """Advance by wall time, s, and draw; the motion restarts after its end."""
         assert self._time_line is not None
         dragged = self._time_line.dragged()
         if dragged is not None:
@@ -166,12 +167,12 @@ class Player(Drawing):
         self._time_line.put(self.time)
 
     def draw(self) -> None:
-        """Draw the present instant."""
+        """Draw the current instant."""
         animation = self.animation
         with self.server.atomic():
             for name, body in animation.bodies.items():
                 position, rotation = body.pose(self.time)
-                self._place(f'body/{name}', self.scale * position, Rotation.from_matrix(rotation))
+                self._set_pose(f'body/{name}', self.scale * position, Rotation.from_matrix(rotation))
             for name, trace in animation.traces.items():
                 past = trace.points[trace.times <= self.time + 1e-12]
                 if len(past) < 2:

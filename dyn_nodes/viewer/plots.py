@@ -1,4 +1,4 @@
-"""Curves that scroll: the last seconds of some values."""
+"""Scrolling plots of the last seconds of values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ class History:
     """The last seconds of named values.
 
     Args:
-        window: s.  period: least time between two samples, s.
+        window: s.
+        period: minimum time between two samples, s.
     """
 
     def __init__(self, window: float = 30.0, period: float = 0.1) -> None:
@@ -25,7 +26,7 @@ class History:
         self._rows: deque[tuple[float, dict[str, float]]] = deque()
 
     def add(self, time: float, values: Mapping[str, float]) -> bool:
-        """Take a sample if one is due. A time before the last one starts anew. Returns whether it was taken."""
+        """Add a sample if one is due; return whether it was added. A time before the last one clears the history."""
         if self._rows and time < self._rows[-1][0]:
             self._rows.clear()
         if not values or (self._rows and time - self._rows[-1][0] < self.period - 1e-9):
@@ -37,31 +38,34 @@ class History:
         return True
 
     def clear(self) -> None:
-        """Forget all samples, not the names."""
+        """Remove all samples but keep the names."""
         self._rows.clear()
 
     def arrays(self) -> tuple[Array, ...]:
-        """Return the times (n,), then the values (n,) of every name; where there was none, the one before or after."""
+        """Return the times (n,), then the values (n,) of every name; gaps have the previous or else the next value."""
         times = np.array([time for time, _ in self._rows])
         columns = [np.array([row.get(name, np.nan) for _, row in self._rows]) for name in self.names]
         return (times, *(_without_gaps(column) for column in columns))
 
 
 def _without_gaps(values: Array) -> Array:
-    """A chart has no range where a value isn't finite."""
-    known = np.flatnonzero(np.isfinite(values))
-    if len(known) in (0, len(values)):
-        return values if len(known) else np.zeros_like(values)
-    before = known[np.maximum(np.searchsorted(known, np.arange(len(values)), side='right') - 1, 0)]
+    """Return values (n,) with the nearest earlier finite value in gaps: charts have no range for other values."""
+    finite = np.flatnonzero(np.isfinite(values))
+    if len(finite) in (0, len(values)):
+        return values if len(finite) else np.zeros_like(values)
+    before = finite[np.maximum(np.searchsorted(finite, np.arange(len(values)), side='right') - 1, 0)]
     return values[before]
 
 
 class Plot:
-    """A chart on the page; made when its first values come, made anew when a name is added.
+    """A chart on the page, created with its first values and again when a name is added.
 
     Args:
-        gui: viser's.  container: of the page, where the chart goes.  title: of the chart.  order: place on the page.
-        bounds: least and greatest value shown, or None: as the values ask for.
+        gui: viser's.
+        container: container of the chart.
+        title: title of the chart.
+        order: order on the page.
+        bounds: minimum and maximum of the axis; None: automatic.
     """
 
     def __init__(
@@ -73,7 +77,7 @@ class Plot:
         self._drawn: tuple[str, ...] = ()
 
     def remove(self) -> None:
-        """Take the chart off the page."""
+        """Remove the chart from the page."""
         if self._handle is not None:
             self._handle.remove()
             self._handle, self._drawn = None, ()

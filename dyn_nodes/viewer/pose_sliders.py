@@ -1,4 +1,4 @@
-"""Sliders of a platform's pose on the page."""
+"""Sliders of the pose of a platform."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class PoseSliders(HeldSliders):
     """Offsets of a platform from its middle pose, mm and degrees.
 
     Args:
-        limits: greatest offset by name, mm or degrees.
+        limits: maximum offset by name, mm or degrees.
     """
 
     def __init__(self, limits: Mapping[str, float]) -> None:

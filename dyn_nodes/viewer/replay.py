@@ -1,4 +1,4 @@
-"""Recorded runs on the page of the cockpit: a time line, and a second run beside the first."""
+"""Replay of recorded runs in the cockpit: a time line, and a second run beside the first."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from dyn_nodes.viewer.time_line import TimeLine
 
 SPEEDS = {'0.1×': 0.1, '0.25×': 0.25, '0.5×': 0.5, '1×': 1.0, '2×': 2.0, '4×': 4.0}
 WINDOW, SAMPLE = 30.0, 0.1
-"""Of the plots, s."""
+"""Time window and sampling period of the plots, s."""
 SCALE_SAMPLES = 500
 JUMP = 0.5
-"""A step of the time line that is greater, or back, draws the plots anew, s."""
+"""Step of the time line above which, or below 0, the plots are refilled, s."""
 APART = 1.4
-"""Distance of the second machine from the first, in greatest distances of a machine from its base."""
+"""Distance of the second machine from the first, over the larger machine size (`Robot.size`)."""
 NAME_ABOVE = 0.08
-"""Height of a name above its machine, in the same."""
+"""Height of a name above its machine, over the size of the machine."""
 
 
 class Recording(Protocol):
-    """A run that was recorded: times in s since its start."""
+    """A recorded run; times in s since its start."""
 
     events: list[tuple[float, str]]
 
     @property
     def duration(self) -> float:
-        """From the first instant to the last, s."""
+        """Duration, s."""
 
     def at(self, time: float) -> Snapshot:
-        """Return what was last known at a time."""
+        """Return the last received values at a time."""
 
     def event(self, time: float) -> str:
-        """Return what happened in the seconds before a time, or ''."""
+        """Return the event of the seconds before a time, or ''."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ class Run:
     """A run with its machine.
 
     Attributes:
-        name: on the page.
-        load_link: of the implement, '' where it is not known.
-        load_point: (3,) in its frame, m.
+        name: displayed name.
+        load_link: link of the implement, '': unknown.
+        load_point: (3,) in the frame of that link, m.
     """
 
     name: str
@@ -69,15 +69,16 @@ class ReplayPage:
 
     Args:
         runs: one or two.
-        host, port: where the page listens; port 0 takes a free one.
+        host: address to listen on.
+        port: port to listen on; 0: a free one.
 
     Attributes:
-        time: shown now, s since the start.
-        playing: time goes on by itself.
-        speed: times real time.
+        time: displayed time since the start, s.
+        playing: the run is playing.
+        speed: replay speed over real time.
 
     Raises:
-        OSError: the port is taken.
+        OSError: the port is in use.
         ValueError: neither one run nor two.
     """
 
@@ -103,7 +104,7 @@ class ReplayPage:
         self.draw()
 
     def _learn_scales(self, time: float) -> None:
-        """Let every gauge know the greatest value before a time, which is its full scale, as it is live."""
+        """Set the full scale of every gauge from the greatest value before a time, as in live display."""
         scales = [self.cockpit.instruments.scale, self._second_scale]
         for run, scale in zip(self.runs, scales):
             scale.forget()
@@ -136,17 +137,17 @@ class ReplayPage:
         self.playing = what != 'Pause'
 
     def step(self, onwards: bool) -> None:
-        """Go to the next event of the first run, or to the one before."""
+        """Jump to the next or the previous event of the first run."""
         times = [when for when, _ in self.runs[0].recording.events]
-        found = [t for t in times if t > self.time + 1e-3] if onwards else [t for t in times if t < self.time - 1e-3]
-        if found:
-            self.playing, self.time = False, found[0] if onwards else found[-1]
+        targets = [t for t in times if t > self.time + 1e-3] if onwards else [t for t in times if t < self.time - 1e-3]
+        if targets:
+            self.playing, self.time = False, targets[0] if onwards else targets[-1]
 
     # -- the time ----------------------------------------------------------------------------------------------------
 
     def advance(self, seconds: float) -> None:
-        """Let so much time of the clock pass, and draw; at its end the run rests."""
-        for action in self.cockpit.actions():  # camera, shadows and trace are done by the cockpit
+        """Advance by wall time, s, and draw; the run stops at its end."""
+        for action in self.cockpit.actions():  # the cockpit performs actions on camera, shadows and trace
             del action
         dragged = self.time_line.dragged()
         if dragged is not None:
@@ -158,13 +159,13 @@ class ReplayPage:
         self.time_line.put(self.time)
 
     def draw(self) -> None:
-        """Show the present instant."""
+        """Show the current instant."""
         first, time = self.runs[0].recording, self.time
         if not 0.0 <= time - self._shown <= JUMP:
             self.cockpit.scene.clear_trace()
             self._learn_scales(time)
-            begin = max(time - WINDOW, 0.0)
-            self.cockpit.instruments.refill(first.at(t) for t in np.arange(begin, time, SAMPLE).tolist())
+            start = max(time - WINDOW, 0.0)
+            self.cockpit.instruments.refill(first.at(t) for t in np.arange(start, time, SAMPLE).tolist())
         self._shown = time
         with self.cockpit.at_once():
             self.cockpit.update(first.at(time))
@@ -175,12 +176,12 @@ class ReplayPage:
             self.cockpit.show_state(REPLAYED, f'Replay, t = {time:.2f} of {self.duration:.1f} s', details, band)
 
     def _draw_second(self, time: float) -> tuple[str, str]:
-        """Show the second run; return the band of its worst gauge, and words for it."""
+        """Show the second run; return the band of its worst gauge and a text that names it."""
         assert self._second is not None
         other = self.runs[1].recording.at(time)
-        place = np.asarray(other.base_position) + self._offset
-        self._second.update(place, other.base_quaternion, other.joints)
-        self.cockpit.beside = self._robot_points(other, place)
+        position = np.asarray(other.base_position) + self._offset
+        self._second.update(position, other.base_quaternion, other.joints)
+        self.cockpit.beside = self._robot_points(other, position)
         self._name(0, self.runs[0].recording.at(time), np.zeros(3))
         self._name(1, other, self._offset)
         scale = self._second_scale
@@ -190,15 +191,15 @@ class ReplayPage:
         return band, f'{self.runs[1].name}: {where}' if where else ''
 
     def _name(self, number: int, snapshot: Snapshot, offset: Any) -> None:
-        """Show the name of a run close above its machine."""
+        """Show the name of a run above its machine."""
         run = self.runs[number]
         top = rotation_of(snapshot.base_quaternion).apply(run.robot.corners(snapshot.joints))[:, 2].max()
         high = np.array((0.0, 0.0, top + NAME_ABOVE * run.robot.size()))
         self.cockpit.scene.show_name(str(number), run.name, np.asarray(snapshot.base_position) + offset + high)
 
-    def _robot_points(self, snapshot: Snapshot, place: Any) -> Any:
+    def _robot_points(self, snapshot: Snapshot, position: Any) -> Any:
         turn = rotation_of(snapshot.base_quaternion)
-        return turn.apply(self.runs[1].robot.corners(snapshot.joints)) + place
+        return turn.apply(self.runs[1].robot.corners(snapshot.joints)) + position
 
     def stop(self) -> None:
         """Close the page."""

@@ -1,4 +1,4 @@
-"""The shape of a machine, from its URDF: one mesh for each link and colour, and where each link is."""
+"""Shape of a machine from its URDF: one mesh per link and colour, and the poses of the links."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ from dyn_nodes.common.share import MeshError, find_mesh, mesh_parts
 
 GREY = (0.6, 0.6, 0.62, 1.0)
 SHARP = 0.6
-"""Faces that meet at a greater angle than this keep an edge between them, rad."""
+"""Angle between faces above which their common edge is drawn sharp, rad."""
 
 
 class RobotError(UserError, ValueError):
-    """A robot description that can't be shown."""
+    """A robot description that cannot be shown."""
 
 
 @dataclass
 class Shape:
-    """Everything of one colour on one link, in the frame of the link.
+    """All triangles of one colour on one link.
 
     Attributes:
-        material: its name in the URDF, '' where it has none.
+        material: name of the material in the URDF, '' for none.
         rgba: 0 to 1.
-        vertices: (v, 3) m.  faces: (f, 3).
+        vertices: (v, 3) in the frame of the link, m.
+        faces: (f, 3) indices of vertices.
     """
 
     material: str
@@ -44,10 +45,12 @@ class Shape:
 
 @dataclass
 class JointFrame:
-    """A joint: where its child is in the frame of its parent.
+    """A joint with the pose of its child in the frame of its parent.
 
     Attributes:
-        origin: (4, 4) at position zero.  axis: (3,) unit vector.  mimic: (joint, multiplier, offset) or None.
+        origin: (4, 4) at position zero.
+        axis: (3,) unit vector.
+        mimic: (joint, multiplier, offset) or None.
     """
 
     name: str
@@ -60,11 +63,11 @@ class JointFrame:
 
     @property
     def movable(self) -> bool:
-        """True where a position moves it."""
+        """True if the joint has a position."""
         return self.kind in ('revolute', 'continuous', 'prismatic')
 
     def pose(self, joints: Mapping[str, float]) -> tuple[Array, Rotation]:
-        """Return position (3,) and rotation of the child in the parent; a joint that isn't named is at zero."""
+        """Return position (3,) and rotation of the child in the parent; a missing joint is at zero."""
         position, rotation = self.origin[:3, 3], Rotation.from_matrix(self.origin[:3, :3])
         value = self.value(joints)
         if not self.movable or value == 0.0:
@@ -74,7 +77,7 @@ class JointFrame:
         return position, rotation * Rotation.from_rotvec(self.axis * value)
 
     def value(self, joints: Mapping[str, float]) -> float:
-        """Return the joint's position among those known."""
+        """Return the position of the joint from positions by name; zero if it is missing."""
         if self.mimic is not None:
             leader, multiplier, offset = self.mimic
             return multiplier * joints.get(leader, 0.0) + offset
@@ -83,13 +86,14 @@ class JointFrame:
 
 @dataclass
 class Robot:
-    """A machine's shape.
+    """Shape of a machine.
 
     Attributes:
-        name: of the robot.  root: name of the root link.
+        name: name of the robot.
+        root: name of the root link.
         joints: parents before children.
         shapes: by link.
-        warnings: what could not be shown.
+        warnings: parts that cannot be shown.
     """
 
     name: str
@@ -100,12 +104,12 @@ class Robot:
 
     @property
     def links(self) -> tuple[str, ...]:
-        """Root first, parents before children."""
+        """Names of the links, root first, parents before children."""
         return (self.root, *(joint.child for joint in self.joints))
 
     @property
     def tip(self) -> str:
-        """The link at the end of the longest chain: where an implement usually is."""
+        """Link at the end of the longest chain, usually the implement."""
         depth = {self.root: 0}
         for joint in self.joints:
             depth[joint.child] = depth[joint.parent] + 1
@@ -113,54 +117,54 @@ class Robot:
 
     def poses(self, joints: Mapping[str, float]) -> dict[str, tuple[Array, Rotation]]:
         """Return position (3,) and rotation of every link in the root link's frame."""
-        found: dict[str, tuple[Array, Rotation]] = {self.root: (np.zeros(3), Rotation.identity())}
+        poses: dict[str, tuple[Array, Rotation]] = {self.root: (np.zeros(3), Rotation.identity())}
         for joint in self.joints:
-            place, turn = found[joint.parent]
+            parent_position, turn = poses[joint.parent]
             position, rotation = joint.pose(joints)
-            found[joint.child] = place + turn.apply(position), turn * rotation
-        return found
+            poses[joint.child] = parent_position + turn.apply(position), turn * rotation
+        return poses
 
     def corners(self, joints: Mapping[str, float]) -> Array:
-        """Return the corners (n, 3) of boxes around the shapes, in axes of the links, in the root link's frame, m."""
-        poses, found = self.poses(joints), [np.zeros((0, 3))]
+        """Return corners (n, 3) of the link-aligned bounding boxes of the shapes, in the root link's frame, m."""
+        poses, corners = self.poses(joints), [np.zeros((0, 3))]
         for link, boxes in self._boxes.items():
-            place, turn = poses[link]
-            found.append(turn.apply(boxes) + place)
-        return np.vstack(found)
+            position, turn = poses[link]
+            corners.append(turn.apply(boxes) + position)
+        return np.vstack(corners)
 
     @cached_property
     def _boxes(self) -> dict[str, Array]:
-        """Corners (n, 3) of boxes around the shapes of every link that has any, in its frame."""
-        found: dict[str, list[Array]] = {}
+        """Corners (n, 3) of the bounding boxes of the shapes by link, in its frame."""
+        boxes_of_links: dict[str, list[Array]] = {}
         for link, shapes in self.shapes.items():
             for shape in shapes:
                 if len(shape.vertices):
                     sides = np.array([shape.vertices.min(axis=0), shape.vertices.max(axis=0)], dtype=np.float64)
                     box = np.array([[sides[i, 0], sides[j, 1], sides[k, 2]] for i, j, k in np.ndindex(2, 2, 2)])
-                    found.setdefault(link, []).append(box)
-        return {link: np.vstack(boxes) for link, boxes in found.items()}
+                    boxes_of_links.setdefault(link, []).append(box)
+        return {link: np.vstack(boxes) for link, boxes in boxes_of_links.items()}
 
     def size(self) -> float:
         """Return the greatest distance of any vertex from the root link's origin at joint positions zero, m."""
         poses, reach = self.poses({}), 1.0
         for link, shapes in self.shapes.items():
-            place, turn = poses[link]
+            position, turn = poses[link]
             for shape in shapes:
                 if len(shape.vertices):
-                    reach = max(reach, float(np.linalg.norm(turn.apply(shape.vertices) + place, axis=1).max()))
+                    reach = max(reach, float(np.linalg.norm(turn.apply(shape.vertices) + position, axis=1).max()))
         return reach
 
 
 def load_robot(text: str, mesh_directories: Sequence[str | Path] = ()) -> Robot:
-    """Read a URDF's text.
+    """Return the robot of a URDF.
 
     Args:
-        text: the URDF.
-        mesh_directories: where `package://<name>/` and relative mesh files are looked for, besides the entries of
-            `AMENT_PREFIX_PATH` and `ROS_PACKAGE_PATH`.
+        text: content of the URDF.
+        mesh_directories: search directories of `package://<name>/` and relative mesh files, in addition to the entries
+            of `AMENT_PREFIX_PATH` and `ROS_PACKAGE_PATH`.
 
     Raises:
-        RobotError: it is no URDF, its links are no tree, or it has a DTD.
+        RobotError: not a URDF, links that do not form a tree, or a DTD.
     """
     import yourdfpy
     from lxml import etree
@@ -208,20 +212,20 @@ def _root(links: Sequence[str], joints: Sequence[JointFrame]) -> str:
 
 
 def _ordered(joints: Sequence[JointFrame], links: Sequence[str]) -> tuple[JointFrame, ...]:
-    """Parents before children."""
-    known, left, result = {_root(links, joints)}, list(joints), []
+    """Return the joints sorted with parents before children. Raises RobotError."""
+    placed, left, result = {_root(links, joints)}, list(joints), []
     while left:
-        ready = [joint for joint in left if joint.parent in known]
+        ready = [joint for joint in left if joint.parent in placed]
         if not ready:
-            raise RobotError(f'robot description: joint {left[0].name!r} does not hang on the root link')
+            raise RobotError(f'robot description: joint {left[0].name!r} is not connected to the root link')
         result += ready
-        left = [joint for joint in left if joint.parent not in known]
-        known |= {joint.child for joint in ready}
+        left = [joint for joint in left if joint.parent not in placed]
+        placed |= {joint.child for joint in ready}
     return tuple(result)
 
 
 class _ShapeReader:
-    """Turns the visuals of links into meshes."""
+    """Converts the visuals of links to meshes."""
 
     def __init__(self, colours: Mapping[str, Any], directories: Sequence[str | Path]) -> None:
         self.colours = {name: tuple(float(c) for c in color.rgba) for name, color in colours.items()}
@@ -229,16 +233,16 @@ class _ShapeReader:
         self.warnings: list[str] = []
 
     def shapes(self, link: Any) -> list[Shape]:
-        """Return the shapes of a link, one a colour."""
+        """Return the shapes of a link, one per colour."""
         import trimesh
 
         parts: dict[tuple[str, Any], list[Any]] = {}
         for visual in link.visuals:
             material, rgba = self._colour(visual.material)
-            for mesh, own in self._meshes(link.name, visual.geometry):
+            for mesh, mesh_colour in self._meshes(link.name, visual.geometry):
                 if visual.origin is not None:
                     mesh.apply_transform(visual.origin)
-                key = (material, rgba if rgba is not None else own)
+                key = (material, rgba if rgba is not None else mesh_colour)
                 parts.setdefault(key, []).append(mesh)
         result = []
         for (material, rgba), meshes in parts.items():
@@ -255,7 +259,7 @@ class _ShapeReader:
         return material.name or '', self.colours.get(material.name)
 
     def _meshes(self, link: str, geometry: Any) -> list[tuple[Any, Any]]:
-        """Return the meshes of a geometry, each with its own colour or None."""
+        """Return the meshes of a geometry, each with the colour from its file or None."""
         from trimesh import creation
 
         if geometry.box is not None:
@@ -291,7 +295,7 @@ class _ShapeReader:
 
 
 def _edged(mesh: Any) -> Any:
-    """Separate the faces that meet at sharp angles, so that smooth shading keeps the edges."""
+    """Return a mesh with faces separated at sharp edges, which smooth shading then keeps."""
     import trimesh
 
     if len(mesh.faces) > 50_000:
@@ -304,4 +308,4 @@ def _main_colour(mesh: Any) -> Any:
         colour = np.asarray(mesh.visual.to_color().main_color, dtype=np.float64) / 255.0
     except Exception:
         return None
-    return tuple(float(c) for c in colour) if colour.shape == (4,) else None  # a scalar where a mesh has none
+    return tuple(float(c) for c in colour) if colour.shape == (4,) else None  # a scalar if the mesh has no colour

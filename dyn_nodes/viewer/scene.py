@@ -1,4 +1,4 @@
-"""The three-dimensional picture: machine, ground, forces, support polygon. Sends what has changed, and nothing else."""
+"""Three-dimensional scene: machine, ground, forces, support polygon. Only changes are sent."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from dyn_nodes.viewer.snapshot import Margin, Snapshot
 MACHINE = f'{GROUND}/machine'
 TRACE_POINTS = 600
 FORCE_STEP = 0.004
-"""Change of a force, as a part of the mean, that is worth a message."""
+"""Minimum change of a force that is sent, over the mean force."""
 ARROWS_BESIDE, LABELS_BESIDE = 0.7, 1.05
-"""Distance of an arrow from its wheel, and of what its words reach to, for a machine that reaches 8 m, m."""
+"""Distances of an arrow and of the end of its label from its wheel, for a machine with a reach of 8 m, m."""
 SKY_TOP, SKY_BOTTOM = (154, 186, 212), (236, 241, 244)
 
 
@@ -35,21 +35,21 @@ def sky() -> NDArray[np.uint8]:
 
 
 def edge_measure(margins: Mapping[str, Margin], corners: int) -> dict[str, Margin]:
-    """Return the margin whose edges are those of the polygon, by its measure: net moment, or the first that fits."""
+    """Return the margin with the edges of the polygon, by its measure: net moment, else the first suitable one."""
     order = sorted(margins, key=lambda name: name != 'net_moment')
     by_edge = {name: margins[name] for name in order if measure_of(name).per == 'edge'}
-    fitting = (name for name, own in by_edge.items() if len(own.edges) == corners and own.critical is not None)
+    fitting = (name for name, margin in by_edge.items() if len(margin.edges) == corners and margin.critical is not None)
     return {name: margins[name] for name in itertools.islice(fitting, 1)}
 
 
 def colour_of(margins: Mapping[str, Margin]) -> Rgb:
-    """Return the colour of the worst band of the margins that are known, grey where none is."""
-    known = [margin.band(name) for name, margin in margins.items() if not np.isnan(margin.value)]
-    return BAND[max(known, key=BANDS.index)] if known else GREY
+    """Return the colour of the worst band of the known margins; grey if all are unknown."""
+    bands = [margin.band(name) for name, margin in margins.items() if not np.isnan(margin.value)]
+    return BAND[max(bands, key=BANDS.index)] if bands else GREY
 
 
 def critical_edge(margins: Mapping[str, Margin]) -> tuple[int, Rgb] | None:
-    """Return the critical edge of the margin by `edge_measure` and its colour; None where there is none."""
+    """Return the critical edge of the margin from `edge_measure` and its colour; None: no critical edge."""
     for name, margin in margins.items():
         if margin.critical is not None:
             return margin.critical, RED if margin.band(name) == DANGER else AMBER
@@ -57,14 +57,14 @@ def critical_edge(margins: Mapping[str, Margin]) -> tuple[int, Rgb] | None:
 
 
 class Scene(Drawing):
-    """What the browser draws.
+    """Scene of the page.
 
     Args:
         server: viser's server.
 
     Attributes:
-        payload_materials: names of the materials that are the load itself, hidden when it is dropped.
-        margin_points: points (n, 3) in the ground's frame to which the words beside the wheels reach, m.
+        payload_materials: names of materials of the load, hidden when it is dropped.
+        margin_points: end points (n, 3) of the labels beside the wheels, in the ground's frame, m.
     """
 
     def __init__(self, server: Any, payload_materials: tuple[str, ...] = ('bark', 'wood')) -> None:
@@ -102,11 +102,11 @@ class Scene(Drawing):
         )
 
     def set_robot(self, robot: Robot, implement: tuple[str, Array] | None = None) -> None:
-        """Show a machine in place of the one shown.
+        """Replace the displayed machine.
 
         Args:
-            robot: its shape.
-            implement: link and point (3,) in its frame whose trace is drawn; the end of the longest chain if None.
+            robot: shape of the machine.
+            implement: link, and point (3,) in its frame, whose trace is drawn; None: the end of the longest chain.
         """
         if self.robot is not None:
             self.handles[f'link/{self.robot.root}'].remove()
@@ -142,10 +142,10 @@ class Scene(Drawing):
             self._show_load(snapshot)
 
     def link_pose(self, link: str) -> tuple[Array, Rotation]:
-        """Return position (3,) and rotation of a link in the ground's frame, as they are on the page.
+        """Return the displayed position (3,) and rotation of a link in the ground's frame.
 
         Raises:
-            KeyError: no such link is shown.
+            KeyError: no such link in the scene.
         """
         if self.robot is None or f'link/{link}' not in self.handles:
             raise KeyError(f'no link {link!r} is shown')
@@ -162,23 +162,23 @@ class Scene(Drawing):
         return position, rotation
 
     def show_name(self, key: str, text: str, position: Array) -> None:
-        """Show words at a place (3,) in the ground's frame."""
+        """Show a text at a position (3,) in the ground's frame, m."""
         self._label(f'name/{key}', text, position)
 
     def clear_trace(self) -> None:
-        """Forget the implement's path."""
+        """Clear the trace of the implement."""
         self.trace = []
         self._drop('trace')
 
     def set_shadows(self, cast: bool) -> None:
-        """Let things cast shadows: handsome, and slow where the browser has no graphics processor."""
+        """Turn shadows on or off; they are slow without a graphics processor."""
         if self._changed('shadows', cast):
             self.scene.configure_default_lights(enabled=True, cast_shadow=cast)
 
     def set_mist(self, misty: bool) -> None:
-        """Veil the scene: what is seen is not what is."""
+        """Cover the scene with fog, which marks it as out of date."""
         if self._changed('mist', misty):
-            # never switched off, only moved away: a browser compiles its shaders anew for a fog that comes or goes
+            # fog is moved away instead of switched off: switching makes the browser recompile its shaders
             near, far = (1.0 * self.unit, 24.0 * self.unit) if misty else (1e5, 1e6)
             self.scene.configure_fog(near, far, color=(190, 190, 194))
 
@@ -195,14 +195,14 @@ class Scene(Drawing):
         if robot is None:
             return
         base = rotation_of(snapshot.base_quaternion)
-        self._place(f'link/{robot.root}', np.asarray(snapshot.base_position), base)
+        self._set_pose(f'link/{robot.root}', np.asarray(snapshot.base_position), base)
         for joint in robot.joints:
             value = joint.value(snapshot.joints)
             if joint.movable and self._moved(f'link/{joint.child}/value', np.array([value]), ANGLE_STEP):
-                self._place(f'link/{joint.child}', *joint.pose(snapshot.joints))
+                self._set_pose(f'link/{joint.child}', *joint.pose(snapshot.joints))
         link, point = self.implement or (robot.tip, np.zeros(3))
-        place, turn = self.link_pose(link)
-        self._extend_trace(place + turn.apply(point))
+        position, turn = self.link_pose(link)
+        self._extend_trace(position + turn.apply(point))
 
     def _extend_trace(self, point: Array) -> None:
         if self.trace and np.linalg.norm(point - self.trace[-1]) < 0.02 * self.unit:
@@ -269,8 +269,8 @@ class Scene(Drawing):
         if critical is None:
             self._drop('critical')
             return
-        place, colour = critical
-        start, end = edges[place] + self._up(0.01)
+        index, colour = critical
+        start, end = edges[index] + self._up(0.01)
         beyond = 0.8 * self.unit * (end - start) / max(float(np.linalg.norm(end - start)), 1e-9)
         self._segments('critical', np.array([[start - beyond, end + beyond]]), colour, 0.13)
 
@@ -287,7 +287,7 @@ class Scene(Drawing):
             self._disc('zmp', np.asarray(snapshot.zmp) + self._up(0.05), colour_of(snapshot.margins))
 
     def _show_gravity(self, centre: Array, slope: tuple[float, float]) -> None:
-        """An arrow from the centre of mass along gravity to the ground: its tip is the static projection."""
+        """Draw an arrow from the centre of mass along gravity to the ground; its tip is the static projection."""
         down = ground_rotation(*slope).inv().apply((0.0, 0.0, -1.0))
         length = centre[2] / -down[2] if down[2] < -0.05 else 2.0 * self.unit
         points = np.array([[centre, centre + down * max(length, 0.3 * self.unit)]])
@@ -314,14 +314,14 @@ class Scene(Drawing):
         if self._changed('load', carried):
             for handle in self._load:
                 handle.visible = carried
-        place, turn = self.link_pose(self.implement[0])
-        position = place + turn.apply(self.implement[1]) + self._up(0.35)
+        link_position, turn = self.link_pose(self.implement[0])
+        position = link_position + turn.apply(self.implement[1]) + self._up(0.35)
         text = f'{snapshot.payload:,.0f} kg' if carried else 'no load'
         self._label('payload', f'{text}{_weighed(snapshot.weighed)}', position)
 
 
 def _weighed(interval: tuple[float, float] | None) -> str:
-    """Return the payload as it is estimated, with half of its interval of 95 %, or ''."""
+    """Return the text of an estimated payload with half of its 95 % interval, or ''."""
     if interval is None:
         return ''
     lower, upper = interval

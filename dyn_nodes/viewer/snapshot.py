@@ -1,4 +1,4 @@
-"""What the view shows of one instant: plain numbers, wherever they come from."""
+"""Data of one instant for the view, independent of their source."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ class Margin:
     """A stability margin.
 
     Attributes:
-        value: the least.  edges: of every edge (or wheel).  names: of the edges, or empty where they are not known.
-        levels: alarm levels from the node that computes the margin; None where it has not published any.
+        value: least over the edges.
+        edges: value of every edge (or wheel).
+        names: names of the edges; empty: unknown.
+        levels: alarm levels from the node that computes the margin; None: not published.
     """
 
     value: float = float('nan')
@@ -27,44 +29,45 @@ class Margin:
     levels: Levels | None = None
 
     def levels_of(self, name: str) -> Levels:
-        """Return the alarm levels; where none have been published, those that the measure has on any machine."""
+        """Return the published alarm levels, else the default levels of the measure."""
         return measure_of(name).levels(len(self.edges)) if self.levels is None else self.levels
 
     def band(self, name: str) -> str:
-        """Return the band of the margin of a measure: OK, CAUTION or DANGER. What is not known is never OK."""
+        """Return the band of the margin of a measure: OK, CAUTION or DANGER. An unknown margin is never OK."""
         return self.levels_of(name).band(self.value)
 
     @property
     def critical(self) -> int | None:
-        """Place of the least edge, None where there is none."""
+        """Index of the edge with the least value, None if a value is unknown."""
         return int(np.argmin(self.edges)) if self.edges and np.isfinite(self.edges).all() else None
 
     @property
     def critical_name(self) -> str:
-        """Name of the least edge, or ''."""
-        place = self.critical
-        return self.names[place] if place is not None and len(self.names) == len(self.edges) else ''
+        """Name of the edge with the least value, or ''."""
+        index = self.critical
+        return self.names[index] if index is not None and len(self.names) == len(self.edges) else ''
 
 
 @dataclass
 class Snapshot:
-    """One instant. Whatever is not known stays empty or None and isn't shown.
+    """Data of one instant. Unknown data are empty or None and not shown.
 
     Attributes:
         time: of the data, s.
-        joints: position by joint, rad or m.
+        joints: positions by joint, rad or m.
         base_position: (3,) of the base link in the ground's frame, m.
         base_quaternion: (4,) x, y, z, w.
-        forces: (3,) force of the ground by wheel, in its contact frame, N.
-        contacts: (3,) point of the ground below each wheel, m.
+        forces: (3,) ground force by wheel, in its contact frame, N.
+        contacts: (3,) ground point below each wheel, m.
         margins: by measure.
-        friction_use: friction force over what friction can hold, by wheel.
+        friction_use: friction force over maximum friction force, by wheel.
         polygon: (n, 3) support polygon, m.
-        center_of_mass: (3,) m.  zmp: (3,) m.
+        center_of_mass: (3,) m.
+        zmp: (3,) m.
         pressures: by `<actuator>/<chamber>`, Pa.
         slope: (roll, pitch) of the ground, rad.
         payload: kg.
-        weighed: (lower, upper) ends of the interval of 95 % of a payload that is estimated, kg.
+        weighed: lower and upper end of the 95 % interval of an estimated payload, kg.
     """
 
     time: float = 0.0

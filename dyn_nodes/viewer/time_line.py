@@ -1,24 +1,24 @@
-"""A slider over time that the page moves while a run is played, and that a person drags."""
+"""Time slider that the page moves during a replay and that the user can drag."""
 
 from __future__ import annotations
 
 from typing import Any
 
 STEPS = 500.0
-"""The page moves the slider when time is further from it than its length divided by this."""
+"""The page moves the slider if it deviates from the time by more than the duration divided by this."""
 
 
 class TimeLine:
     """A slider from 0 to a duration.
 
-    The page and a person both move it, from two threads. Where it stands somewhere else than the page has put it, it
-    has been dragged: that is looked up between two pictures, so no picture can put back what was dragged before it.
+    The page and the user move it from two threads. A value other than the last one set by the page means that the user
+    dragged it. This is checked before each frame: a frame never resets a slider dragged before it.
 
     Args:
-        gui: of viser.
+        gui: viser's.
         duration: s.
         step: of the slider, s.
-        order: place among the elements of its folder.
+        order: order among the elements of its folder.
     """
 
     def __init__(self, gui: Any, duration: float, step: float, order: float) -> None:
@@ -27,7 +27,7 @@ class TimeLine:
         self._put = self.slider.value
 
     def dragged(self) -> float | None:
-        """The time to which it was dragged since the last call or `put`, s; None where it was not."""
+        """Return the time to which it was dragged since the last call or `put`, s; None if it was not dragged."""
         if self.slider.value == self._put:
             return None
         self._put = self.slider.value
@@ -39,5 +39,5 @@ class TimeLine:
             self.slider.value = self._put = round(time, 3)
 
     def remove(self) -> None:
-        """Take it off the page."""
+        """Remove it from the page."""
         self.slider.remove()

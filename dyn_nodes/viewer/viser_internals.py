@@ -1,6 +1,6 @@
-"""The only module with names of viser that are not in its documented interface; no other module may use one.
+"""The only module that uses names of viser outside its documented interface.
 
-`test/test_private_names.py` names those that a version of viser lacks.
+`test/test_private_names.py` reports names that a version of viser lacks.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any
 
 
 class AnyThreadEvent(asyncio.Event):
-    """An event that threads other than that of its loop may set, as viser's do for every message.
+    """An event that can be set from other threads than its loop, as viser does for every message.
 
-    The loop may add and remove waiters meanwhile. `asyncio.Event` then raises RuntimeError with a part of them woken.
+    The loop may add and remove waiters meanwhile. `asyncio.Event` then raises RuntimeError after waking some of them.
     """
 
     def set(self) -> None:
-        """Wake every waiter."""
+        """Wake all waiters."""
         while True:
             try:
                 return super().set()
@@ -30,7 +30,7 @@ class AnyThreadEvent(asyncio.Event):
 def serving_module() -> Any:
     """Return the module whose `websockets.asyncio.server.serve` serves viser's page and websocket.
 
-    Its buffers of messages may be written to by any thread.
+    Its message buffers accept messages from any thread.
     """
     from viser.infra import _infra
 
@@ -47,13 +47,13 @@ def serving_module() -> Any:
 
 
 def connections_of(server: Any) -> Mapping[int, Any]:
-    """Return the open websockets of a `viser.ViserServer` by the numbers of their clients, as they change."""
+    """Return a live view of the open websockets of a `viser.ViserServer` by client number."""
     connections: Mapping[int, Any] = server._websock_server._live_connections
     return connections
 
 
 def check_message(raw: bytes) -> None:
-    """Raise an exception, of any type, if viser cannot deserialize a message of a page."""
+    """Raise an exception of any type if viser cannot deserialize a message of a page."""
     from viser._messages import Message
 
     Message.deserialize(raw)

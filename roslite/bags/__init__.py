@@ -1,7 +1,7 @@
-"""Bags: rosbag2 directories that are complete at every moment, and what is in them.
+"""Writing rosbag2 directories that are complete at every moment, and summaries of bags.
 
-`BagWriter` writes raw CDR messages to MCAP or SQLite; `bag_summary` reads what a bag holds, finished or not. Nothing in
-this package knows the runtime.
+`BagWriter` writes raw CDR messages to MCAP or SQLite; `bag_summary` summarizes a bag, finished or not. This package is
+independent of the runtime.
 """
 
 from __future__ import annotations

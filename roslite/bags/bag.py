@@ -1,4 +1,4 @@
-"""A rosbag2 directory that is written checkpoint by checkpoint."""
+"""Writer of a rosbag2 directory with checkpoints."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from roslite.errors import UserError
 
 STORAGES = {'mcap': '.mcap', 'sqlite3': '.db3'}
 CHUNK_TIME = 100_000_000
-"""Log time that a chunk of a reproducible bag covers at most, ns."""
+"""Maximum log time of a chunk of a reproducible bag, ns."""
 CHUNK_SIZE = 1024 * 1024
-"""Bytes of messages after which a chunk of a reproducible bag ends."""
+"""Size of messages at which a chunk of a reproducible bag ends, bytes."""
 
 
 Entry = tuple[int, int, int, bytes]
@@ -26,19 +26,19 @@ Entry = tuple[int, int, int, bytes]
 
 
 class BagError(UserError):
-    """A bag can't be created or read; the message names it and the reason."""
+    """A bag that cannot be created or read; the message has its path and the reason."""
 
 
 @dataclass(frozen=True)
 class Topic:
-    """A topic to be recorded.
+    """A topic to record.
 
     Attributes:
-        name: Fully qualified name.
-        type: Message type, `package/msg/Name`.
-        definition: Its definition with those it needs, in the form of rosbag2 (`ros2msg`).
-        type_hash: Its RIHS01 hash, empty when unknown.
-        qos: Profiles that the publishers offer.
+        name: fully qualified name.
+        type: message type, `package/msg/Name`.
+        definition: definition of the type with its dependencies, in rosbag2's format `ros2msg`.
+        type_hash: RIHS01 hash of the type, empty: unknown.
+        qos: profiles offered by the publishers.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Topic:
 
 @contextlib.contextmanager
 def _as_os_errors() -> Iterator[None]:
-    """Turn errors of SQLite, such as those of a full disk, into the OSError that a file gives."""
+    """Convert errors of SQLite, such as a full disk, to OSError."""
     try:
         yield
     except sqlite3.Error as error:
@@ -61,18 +61,19 @@ class BagWriter:
     """Writes raw CDR messages into a new rosbag2 directory.
 
     After every `checkpoint` the directory is a complete bag: the storage file is valid to its end, and
-    `metadata.yaml`, replaced in one step right after it, agrees with it. The file only grows: closing it costs the same
-    however long the recording was.
+    `metadata.yaml`, replaced atomically right after it, matches it. The file only grows: the cost of closing it does
+    not depend on the length of the recording.
 
     Args:
-        directory: The bag's directory; it must not exist. Missing parents are made.
+        directory: directory of the bag; must not exist. Missing parents are created.
         storage: `mcap` or `sqlite3`.
-        reproducible: The file depends on the sequence of messages alone, not on when checkpoints fall or in which order
-            topics were found: equal sequences give equal files. Chunks then end where a period of `CHUNK_TIME` or
-            `CHUNK_SIZE` ends, and a checkpoint writes whole chunks only; topics are numbered by their first message.
+        reproducible: the file depends only on the sequence of messages, and not on the times of checkpoints or the
+            order in which topics are added: equal sequences give equal files. Chunks then end with a period of
+            `CHUNK_TIME` or at `CHUNK_SIZE`, checkpoints write complete chunks only, and topics are numbered by their
+            first message.
 
     Raises:
-        BagError: The directory exists, can't be made or can't be written, or the storage is unknown.
+        BagError: the directory exists or cannot be created or written, or the storage is unknown.
     """
 
     def __init__(self, directory: Path | str, storage: str = 'mcap', *, reproducible: bool = False):
@@ -85,7 +86,7 @@ class BagWriter:
         except FileExistsError:
             raise BagError(f'{self.directory}: the bag directory exists; nothing is ever overwritten') from None
         except OSError as error:
-            raise BagError(f'{self.directory}: the bag directory cannot be made: {error.strerror}') from None
+            raise BagError(f'{self.directory}: the bag directory cannot be created: {error.strerror}') from None
         self.file_name = f'{self.directory.name}_0{STORAGES[storage]}'
         self._file: McapFile | SqliteFile
         self._metadata = ReplacedFile(self.directory / 'metadata.yaml')
@@ -108,7 +109,7 @@ class BagWriter:
             raise BagError(f'{self.directory}: the bag cannot be written: {error.strerror or error}') from None
 
     def add_topic(self, topic: Topic) -> int:
-        """Add a topic and return the number by which its messages name it."""
+        """Add a topic and return its number for `checkpoint`."""
         number = len(self._topics) + 1
         self._topics[number] = topic
         self._records[number] = TopicRecord(topic.name, topic.type, topic.type_hash, topic.qos)
@@ -119,31 +120,31 @@ class BagWriter:
         return number
 
     def checkpoint(self, messages: Sequence[Entry]) -> None:
-        """Write messages, and make the bag on the disk complete.
+        """Write messages and make the bag on the disk complete.
 
         Args:
-            messages: (topic number, log time, publish time, CDR), in the order in which they are to lie in the bag.
+            messages: (topic number, log time, publish time, CDR), in the order of the bag.
 
         Raises:
-            OSError: The disk is full, or the like.
+            OSError: the bag cannot be written, such as for a full disk.
         """
         chunks = self._whole_chunks(messages) if self._reproducible else [messages]
         if not any(chunks) and not self._topics_changed:
             return
         with _as_os_errors():
             if self._topics_changed:
-                self._write_metadata()  # a topic is known to the metadata before the storage has it
+                self._write_metadata()  # topics appear in the metadata before the storage
             self._topics_changed = False
             self._write(chunks)
 
     def close(self, custom: Mapping[str, str] | None = None) -> None:
-        """Finish the bag. Nothing that has been written is read or moved.
+        """Finish the bag without reading or moving written data.
 
         Args:
-            custom: Free text for the metadata.
+            custom: free text by key for the metadata.
 
         Raises:
-            OSError: The disk is full, or the like.
+            OSError: the bag cannot be written, such as for a full disk.
         """
         if self.closed:
             return
@@ -165,16 +166,16 @@ class BagWriter:
 
     @property
     def message_count(self) -> int:
-        """Messages written so far."""
+        """Number of messages written so far."""
         return self._file.message_count
 
     @property
     def size(self) -> int:
-        """Bytes written so far."""
+        """Number of bytes written so far."""
         return self._file.data_size
 
     def counts(self) -> dict[str, int]:
-        """Messages written so far, by topic."""
+        """Return the number of messages written so far, by topic."""
         return {self._topics[number].name: count for number, count in self._counts().items()}
 
     def _alphabetical(self, number: int) -> tuple[str, str]:
@@ -185,7 +186,7 @@ class BagWriter:
         return {number: written[self._channels[number]] if number in self._channels else 0 for number in self._topics}
 
     def _define(self, number: int) -> int:
-        """Let the file know a topic; return its channel."""
+        """Add a topic to the file unless it is there; return its channel."""
         if number in self._channels:
             return self._channels[number]
         topic, file = self._topics[number], self._file
@@ -203,7 +204,7 @@ class BagWriter:
         return channel
 
     def _whole_chunks(self, messages: Sequence[Entry]) -> list[list[Entry]]:
-        """Add messages to the open chunk; return the chunks that are complete now."""
+        """Add messages to the open chunk; return the chunks completed by them."""
         whole: list[list[Entry]] = []
         pending, size = self._open, self._open_size
         period = pending[-1][1] // CHUNK_TIME if pending else None
@@ -219,14 +220,14 @@ class BagWriter:
         return whole
 
     def _write(self, chunks: Sequence[Sequence[Entry]]) -> None:
-        """Write chunks and make them visible together."""
+        """Write chunks and make them visible in one step."""
         self._file.stage(map(self._numbered, chunks))
         self._metadata.stage(self._text())
         self._file.commit()
         self._metadata.commit()
 
     def _numbered(self, entries: Sequence[Entry]) -> list[Message]:
-        """Return the messages of a chunk with channels and sequence numbers; define topics that are new."""
+        """Return the messages of a chunk with channels and sequence numbers; define new topics."""
         channels, sequences, messages = self._channels, self._sequences, []
         for topic, log_time, publish_time, data in entries:
             channel = channels.get(topic) or self._define(topic)
@@ -236,9 +237,9 @@ class BagWriter:
 
     def _text(self, custom: Mapping[str, str] | None = None) -> str:
         counts = self._counts()
-        found = {record: counts[number] for number, record in self._records.items()}
+        counted = {record: counts[number] for number, record in self._records.items()}
         file = self._file
-        return metadata_text(self.storage, self.file_name, found, file.start_time, file.end_time, custom)
+        return metadata_text(self.storage, self.file_name, counted, file.start_time, file.end_time, custom)
 
     def _write_metadata(self) -> None:
         self._metadata.stage(self._text())

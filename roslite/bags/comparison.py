@@ -1,4 +1,4 @@
-"""Compares two bags: byte for byte, and message for message where they differ."""
+"""Comparison of two bags, byte by byte and message by message."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from roslite.bags.reading import BagReader
 
 Message = tuple[int, bytes]
-"""Log time in nanoseconds, digest of the CDR: bags may be larger than the memory."""
+"""Log time, ns, and digest of the CDR: bags may be larger than memory."""
 
 
 @dataclass(frozen=True)
@@ -20,10 +20,11 @@ class Difference:
     """The first message of a topic in which two bags differ.
 
     Attributes:
-        topic: its name; empty for the order of messages of several topics.
-        type: of its messages.
-        index: of the message in its topic.
-        first, second: message of each bag; None where the bag has no more.
+        topic: name of the topic; empty for the order of messages of several topics.
+        type: type of its messages.
+        index: index of the message in its topic.
+        first: message of the first bag; None: no more messages.
+        second: message of the second bag; None: no more messages.
     """
 
     topic: str
@@ -38,9 +39,9 @@ class Comparison:
     """Result of a comparison of two bags.
 
     Attributes:
-        identical: file names and the bytes of all files.
-        counts: messages of both bags, by topic.
-        differences: one for each topic that differs.
+        identical: file names and the bytes of all files are equal.
+        counts: numbers of messages of both bags, by topic.
+        differences: one per topic that differs.
     """
 
     identical: bool
@@ -49,20 +50,20 @@ class Comparison:
 
     @property
     def same_messages(self) -> bool:
-        """Whether every topic has the same messages at the same times, in its order."""
+        """True if every topic has the same messages at the same times in the same order."""
         return not self.differences
 
 
 def compare_bags(first: Path | str, second: Path | str, with_times: bool = True) -> Comparison:
-    """Compare two bag directories.
+    """Return the comparison of two bag directories.
 
     Args:
         first: one directory.
-        second: the other one.
-        with_times: log times count, too; on rclpy they are those of the wall clock, or of the last /clock received.
+        second: the other directory.
+        with_times: also compare log times; with rclpy they come from the wall clock or the last /clock received.
 
     Raises:
-        BagError: one of them can't be read.
+        BagError: a bag cannot be read.
     """
     paths = Path(first), Path(second)
     contents = [_messages(path) for path in paths]
@@ -79,12 +80,12 @@ def compare_bags(first: Path | str, second: Path | str, with_times: bool = True)
 
 
 def _messages(path: Path) -> tuple[dict[str, list[Message]], dict[str, str]]:
-    found: dict[str, list[Message]] = defaultdict(list)
+    messages: dict[str, list[Message]] = defaultdict(list)
     with BagReader(path) as reader:
         types = {connection.topic: connection.msgtype for connection in reader.connections}
         for connection, time, data in reader.messages():
-            found[connection.topic].append((time, hashlib.blake2b(data, digest_size=16).digest()))
-    return found, types
+            messages[connection.topic].append((time, hashlib.blake2b(data, digest_size=16).digest()))
+    return messages, types
 
 
 def _same_bytes(first: Path, second: Path) -> bool:

@@ -1,7 +1,7 @@
 """Summary of a bag: topics, counts and times, from MCAP or SQLite, finished or not.
 
-Only the storage file is believed: `metadata.yaml` may be missing (another recorder was killed) or behind. An MCAP file
-without its summary is read from its start as far as it goes.
+Counts come from the storage file: `metadata.yaml` may be missing or outdated if another recorder was killed. An MCAP
+file without summary is read from its start as far as it is valid.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ class BagSummary:
     """Summary of a bag.
 
     Attributes:
-        path: The bag as it was given.
-        files: The storage files.
-        size: Their size together, in bytes, as far as it is used.
+        path: path of the bag.
+        files: storage files.
+        size: used size of all storage files, bytes.
         storage: `mcap` or `sqlite3`.
-        start: Earliest log time in nanoseconds, None without messages.
-        end: Latest log time in nanoseconds, None without messages.
-        topics: By name.
-        finished: Whether the recorder came to its end.
-        distro: The ROS distribution that `metadata.yaml` names, empty without.
+        start: earliest log time, ns; None without messages.
+        end: latest log time, ns; None without messages.
+        topics: sorted by name.
+        finished: the recorder has finished the bag.
+        distro: ROS distribution in `metadata.yaml`, empty: none.
     """
 
     path: Path
@@ -72,18 +72,18 @@ class BagSummary:
 
     @property
     def duration(self) -> int:
-        """Nanoseconds from the first to the last message."""
+        """Time from the first to the last message, ns."""
         return 0 if self.start is None or self.end is None else self.end - self.start
 
 
 def bag_summary(path: Path | str) -> BagSummary:
-    """Summarize a bag.
+    """Return the summary of a bag.
 
     Args:
-        path: A rosbag2 directory, or one `.mcap` or `.db3` file.
+        path: rosbag2 directory, or one `.mcap` or `.db3` file.
 
     Raises:
-        BagError: There is no bag, or it can't be read.
+        BagError: no bag, or one that cannot be read.
     """
     path = Path(path)
     if not path.exists():
@@ -100,8 +100,8 @@ def bag_summary(path: Path | str) -> BagSummary:
     metadata = path / 'metadata.yaml'
     if path.is_dir():
         text = _text_of(metadata)
-        found = re.search(r'^\s*ros_distro: *"?(\w+)', text, re.MULTILINE)
-        summary.distro = found.group(1) if found else ''
+        match = re.search(r'^\s*ros_distro: *"?(\w+)', text, re.MULTILINE)
+        summary.distro = match.group(1) if match else ''
         summary.finished = summary.finished and bool(text)
     summary.topics.sort(key=lambda topic: topic.name)
     return summary
@@ -127,10 +127,10 @@ def _storage_files(path: Path) -> list[Path]:
 
 
 def _merge(summary: BagSummary, part: BagSummary) -> None:
-    known = {(topic.name, topic.type): topic for topic in summary.topics}
+    merged = {(topic.name, topic.type): topic for topic in summary.topics}
     for topic in part.topics:
-        if (topic.name, topic.type) in known:
-            known[topic.name, topic.type].count += topic.count
+        if (topic.name, topic.type) in merged:
+            merged[topic.name, topic.type].count += topic.count
         else:
             summary.topics.append(topic)
     summary.size += part.size
@@ -163,7 +163,7 @@ def _read_sqlite(path: Path) -> BagSummary:
 
 
 class _Fields:
-    """Reads a record's fields one after the other."""
+    """Reads the fields of a record in order."""
 
     def __init__(self, data: bytes):
         self.data = data
@@ -192,7 +192,7 @@ class _McapContent:
     has_statistics: bool = False
 
     def see(self, opcode: int, data: bytes) -> None:
-        """Take a record's content into account."""
+        """Update the content from a record."""
         fields = _Fields(data)
         if opcode == records.SCHEMA:
             (key,) = fields.numbers('H')
@@ -233,7 +233,7 @@ def _read_mcap(path: Path) -> BagSummary:
 
 
 def _read_summary(path: Path, file: BinaryIO) -> _McapContent | None:
-    """The summary section; None when the file has none."""
+    """Return the content of the summary section; None if the file has none."""
     end = file.seek(0, 2)
     if end < _TAIL_SIZE + len(records.MAGIC):
         return None
@@ -250,16 +250,16 @@ def _read_summary(path: Path, file: BinaryIO) -> _McapContent | None:
         if opcode == records.FOOTER:
             break
         if opcode == records.PADDING:
-            content.finished = False  # `McapFile.close` leaves none behind the data
+            content.finished = False  # `McapFile.close` removes all padding after the data
         content.see(opcode, data)
     return content if content.has_statistics else None
 
 
 def _records(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """Whole records until the file, or what is sound of it, ends; padding is skipped, not read."""
-    place = file.tell()
+    """Yield the complete records up to the end of the valid part of the file; padding is skipped unread."""
+    position = file.tell()
     end = file.seek(0, 2)
-    file.seek(place)
+    file.seek(position)
     while True:
         prefix = file.read(records.PREFIX_SIZE)
         left = end - file.tell()
@@ -278,7 +278,7 @@ def _records(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def _scan(file: BinaryIO, content: _McapContent) -> None:
-    """The data section from its start, as far as it is sound."""
+    """Read the valid part of the data section from its start."""
     for opcode, data in _records(file):
         if opcode in (records.DATA_END, records.FOOTER):
             return

@@ -1,21 +1,21 @@
-"""An MCAP file that is a complete, valid file at every moment while it grows.
+"""Writer of an MCAP file that is complete and valid at every moment while it grows.
 
-A usual writer leaves the summary and the footer for the end, and a bag whose recorder was killed must be repaired.
-Rewriting them after every chunk is not enough either: the kernel stops a long write at a page boundary when the
-process is killed, and the file then ends in the middle of nothing. So the footer stays at the end of a file that is
-longer than its content, and every change of what a reader sees is one write inside one page:
+Usual writers write summary and footer at the end, and a bag must be repaired if its recorder was killed. Rewriting them
+after every chunk is not sufficient: if the process is killed, the kernel stops a long write at a page boundary, and
+the file ends within a record. Therefore the file is longer than its content, with the footer at its end, and every
+visible change is one write inside one page:
 
     magic, header | chunks ... | padding record ....... | slot 0 | slot 1 | footer, magic
 
-- A checkpoint writes the new chunk *inside* the padding, then the summary into the slot that is not in use, then moves
-  the footer's pointer there: eight bytes that never cross a page. Whatever is torn before that is invisible.
-- Readers that go by the index see only what the footer points to. Readers that go through the file from its start see
-  whole records too: a chunk appears when its nine first bytes replace the padding's (kept inside a page by alignment),
-  and the slot not in use is always covered by a padding record.
-- When the space is used up, the first write is a footer at the new, farther end, still pointing to the old summary.
-- `close` puts the summary right behind the data and cuts the rest off: a usual MCAP file remains.
+- A checkpoint writes the new chunk *inside* the padding, then the summary into the unused slot, then sets the footer's
+  pointer to it: eight bytes that never cross a page boundary. Incomplete writes before that are invisible.
+- Readers with an index see only records referenced by the footer's summary. Sequential readers also see complete
+  records only: a chunk appears when its first nine bytes replace those of the padding (alignment keeps them inside a
+  page), and a padding record always covers the unused slot.
+- When the space is used up, the first write is a footer at the new end, which still points to the old summary.
+- `close` writes the summary directly after the data and truncates the file, which is then a usual MCAP file.
 
-The unused space is a hole in the file and takes no disk.
+The unused space is a hole in the file and occupies no disk space.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class McapFile:
     """Writes one MCAP file of profile `ros2`, checkpoint by checkpoint.
 
     Args:
-        path: The file; it must not exist.
+        path: the file; must not exist.
 
     Raises:
-        FileExistsError: It exists.
-        OSError: It can't be created.
+        FileExistsError: the file exists.
+        OSError: the file cannot be created.
     """
 
     def __init__(self, path: Path):
@@ -64,7 +64,7 @@ class McapFile:
         self._data_end = 0
         self._first_layout()
 
-    # --- what a recorder calls ---------------------------------------------------------------------------------------
+    # --- interface of the recorder -----------------------------------------------------------------------------------
 
     def add_schema(self, name: str, encoding: str, data: str) -> int:
         """Add a message definition and return its id; written with the next checkpoint."""
@@ -89,7 +89,7 @@ class McapFile:
                 is added while they are iterated over is defined in the next chunk.
 
         Raises:
-            OSError: The disk is full, or the like.
+            OSError: the file cannot be written, such as for a full disk.
         """
         body, indexes = bytearray(), bytearray()
         chunks: list[records.Chunk] = []
@@ -105,7 +105,7 @@ class McapFile:
             chunks.append(chunk)
         self._reserve(len(body) + PREFIX_SIZE, self._summary_size() + len(indexes))
         start, end = self._data_end, self._data_end + len(body)
-        # The chunks without their first bytes, and the padding record that will follow: still inside the old padding.
+        # Chunks without their first bytes and the following padding record are written inside the old padding.
         self._write(bytes(body[PREFIX_SIZE:]) + self._padding(end, self._visible_slot_start()), start + PREFIX_SIZE)
         self._write(bytes(body[:PREFIX_SIZE]), start)
         self._data_end = end
@@ -117,7 +117,7 @@ class McapFile:
         self._write_slot(self._staged_slot)
 
     def commit(self) -> None:
-        """Make what was staged visible, by one small write."""
+        """Make staged data visible by one small write."""
         if self._staged_slot is None:
             return
         self._slot, self._staged_slot = self._staged_slot, None
@@ -125,10 +125,10 @@ class McapFile:
         self._write(self._padding(self._data_end, self._visible_slot_start()), self._data_end)
 
     def close(self, metadata: Mapping[str, str] | None = None) -> None:
-        """Finish: the summary directly behind the data, nothing after it.
+        """Finish the file with the summary directly after the data.
 
         Args:
-            metadata: Content of a metadata record named `rosbag2`, as rosbag2 writes it.
+            metadata: content of a metadata record named `rosbag2`, as written by rosbag2.
         """
         if self._descriptor < 0:
             return
@@ -144,12 +144,12 @@ class McapFile:
 
     @property
     def message_count(self) -> int:
-        """Messages staged or committed so far."""
+        """Number of messages staged or committed so far."""
         return sum(self.counts.values())
 
     @property
     def data_size(self) -> int:
-        """Bytes of the data section so far."""
+        """Size of the data section so far, bytes."""
         return self._data_end
 
     # --- layout ------------------------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ class McapFile:
 
     @staticmethod
     def _padding(start: int, end: int) -> bytes:
-        """Prefix of the padding record that fills `start` to `end`."""
+        """Return the prefix of a padding record from `start` to `end`."""
         return records.prefix(records.PADDING, end - start - PREFIX_SIZE)
 
     def _write(self, data: bytes, offset: int) -> None:
@@ -172,7 +172,7 @@ class McapFile:
             view, offset = view[written:], offset + written
 
     def _first_layout(self) -> None:
-        """The layout of an empty file; the bag's `metadata.yaml` does not exist before it is complete."""
+        """Write an empty file; the bag's `metadata.yaml` does not exist before it is complete."""
         self._size, self._slot, self._slot_size = FIRST_SIZE, 0, FIRST_SIZE // 8
         start = bytearray(MAGIC + records.header('ros2', LIBRARY))
         gap = -len(start) % ALIGNMENT
@@ -183,7 +183,7 @@ class McapFile:
         self._write(records.footer(self._slot_start(0) + DATA_END_SIZE), self._size - TAIL_SIZE)
 
     def _reserve(self, data: int, summary: int) -> None:
-        """Make the file longer when the data or the summary would not fit; the summary of before stays visible."""
+        """Extend the file if data or summary do not fit; the previous summary stays visible."""
         slot_needed = DATA_END_SIZE + summary + PREFIX_SIZE
         if self._data_end + data + PREFIX_SIZE <= self._slot_start(0) and slot_needed <= self._slot_size:
             return
@@ -216,7 +216,7 @@ class McapFile:
         return definitions + len(self._statistics()) + len(self._chunk_indexes)
 
     def _write_slot(self, slot: int) -> None:
-        """The summary as of now, and a padding record from there to the footer."""
+        """Write the current summary to a slot, and a padding record from its end to the footer."""
         start = self._slot_start(slot)
         content = b''.join([records.data_end(), *self._schemas, *self._channels, self._statistics()])
         content += self._chunk_indexes
@@ -224,7 +224,7 @@ class McapFile:
         self._write(content + self._padding(end, self._size - TAIL_SIZE), start)
 
     def _final_tail(self, metadata: Mapping[str, str] | None) -> tuple[bytes, int]:
-        """Everything after the data, and where the file ends."""
+        """Return the final content after the data, and the final size of the file."""
         tail = bytearray()
         index = b''
         if metadata:

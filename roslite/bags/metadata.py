@@ -1,7 +1,7 @@
 """`metadata.yaml` of a rosbag2 directory, in the layout of version 9 (ROS 2 Jazzy).
 
-It is replaced at every checkpoint, several times a second, so the text is put together by hand: a general YAML writer
-takes longer for it than everything else does.
+It is replaced at every checkpoint, several times a second. The text is therefore assembled directly: a general YAML
+writer would take longer than the rest of a checkpoint.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _PLAIN = re.compile(r'[A-Za-z/_][A-Za-z0-9/_.~-]*')
 
 @dataclass(frozen=True)
 class QosRecord:
-    """The QoS profile that a publisher offers, with rosbag2's words.
+    """The QoS profile offered by a publisher, in rosbag2's terms.
 
     Attributes:
-        history: `keep_last`, `keep_all` or `unknown` (discovery doesn't show it).
-        depth: Queue length.
+        history: `keep_last`, `keep_all` or `unknown` (not part of discovery).
+        depth: queue length.
         reliability: `reliable` or `best_effort`.
         durability: `volatile` or `transient_local`.
-        deadline: Nanoseconds.
-        lifespan: Nanoseconds.
+        deadline: ns.
+        lifespan: ns.
         liveliness: `automatic` or `manual_by_topic`.
-        lease_duration: Nanoseconds.
+        lease_duration: ns.
     """
 
     history: str = 'unknown'
@@ -47,7 +47,7 @@ class QosRecord:
     lease_duration: int = INFINITE
 
     def yaml(self, indent: str = '') -> str:
-        """The profile as an item of a YAML list, every line indented."""
+        """Return the profile as an item of a YAML list, every line indented."""
         lines = [
             f'- history: {self.history}',
             f'  depth: {self.depth}',
@@ -68,7 +68,7 @@ def _duration(name: str, nanoseconds: int) -> list[str]:
 
 
 def qos_list(profiles: Iterable[QosRecord], indent: str = '') -> str:
-    """Several profiles as a YAML list; empty for none."""
+    """Return profiles as a YAML list; empty for none."""
     return '\n'.join(profile.yaml(indent) for profile in profiles)
 
 
@@ -77,13 +77,13 @@ def _scalar(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text as YAML and JSON read it alike: escapes of JSON, without its pairs of surrogates."""
+    """Return a text quoted for YAML and JSON: JSON escapes without surrogate pairs."""
     return '"' + ''.join(c if ord(c) > 0xFFFF else json.dumps(c)[1:-1] for c in text) + '"'
 
 
 @dataclass(frozen=True)
 class TopicRecord:
-    """A topic as `metadata.yaml` has it; its text is made once."""
+    """A topic in `metadata.yaml`, with cached text."""
 
     name: str
     type: str
@@ -91,7 +91,7 @@ class TopicRecord:
     qos: tuple[QosRecord, ...]
 
     def yaml(self, count: int) -> str:
-        """The topic's item, with its number of messages."""
+        """Return the item of the topic with its number of messages."""
         return f'{self._description}      message_count: {count}\n'
 
     @cached_property
@@ -115,15 +115,15 @@ def metadata_text(
     end: int,
     custom: Mapping[str, str] | None = None,
 ) -> str:
-    """The whole file.
+    """Return the content of the file.
 
     Args:
         storage: `mcap` or `sqlite3`.
-        file_name: Name of the storage file in the directory.
-        topics: Number of messages by topic.
-        start: Earliest log time in nanoseconds, None without messages.
-        end: Latest log time.
-        custom: Free text by key.
+        file_name: name of the storage file in the directory.
+        topics: number of messages by topic.
+        start: earliest log time, ns; None without messages.
+        end: latest log time, ns.
+        custom: free text by key.
     """
     total = sum(topics.values())
     first = INFINITE if start is None else start
@@ -152,10 +152,10 @@ def metadata_text(
 
 
 class ReplacedFile:
-    """A small text file that is only ever replaced as a whole.
+    """A small text file that is replaced atomically.
 
     Args:
-        path: The file. `stage` writes beside it, `commit` renames.
+        path: the file. `stage` writes a file beside it, `commit` renames that.
     """
 
     def __init__(self, path: Path):
@@ -169,7 +169,7 @@ class ReplacedFile:
         self._staged = True
 
     def commit(self) -> None:
-        """Put what was staged in the file's place, by one system call."""
+        """Replace the file by the staged content with one system call."""
         if self._staged:
             os.replace(self._next, self.path)
             self._staged = False

@@ -1,16 +1,13 @@
-"""The order of messages in a bag of simulated time.
+"""Reproducible order of messages in a bag of simulated time.
 
-Messages of different publishers reach the recorder in an order that differs from run to run, by some milliseconds of
-real time. In simulated time the order is put right: a message is held back until the simulated clock had gone
-beyond its time stamp already `hold` seconds of *real* time ago, and then written in the order of (time stamp, topic,
-arrival on that topic). A message with that stamp was published before the clock went on, so it has had `hold` seconds
-to arrive.
-While the clock stands still the messages of that instant wait, however long it takes.
-Two runs of the same lockstep simulation so give the same sequence of messages.
+Messages of different publishers reach the recorder in an order that varies from run to run by some milliseconds of
+wall time. A message is therefore held back until the simulated clock has passed its time stamp for `hold` seconds of
+*wall* time. Messages are then written in the order of (time stamp, topic, arrival on that topic). A message was
+published before the clock passed its stamp, and had `hold` seconds to arrive. While the clock is stopped, messages of
+that instant wait without limit. Two runs of the same lockstep simulation therefore give the same sequence of messages.
 
-A message that comes later than that is written all the same, after its turn; `late` counts them. A message whose stamp
-lies ahead of the clock (its publisher has another clock) is not kept for ever: it is written once it is `patience`
-seconds of real time old.
+A message that arrives later is written out of order, and counted by `late`. A message with a stamp ahead of the clock,
+from a publisher with another clock, is written after `timeout` seconds of wall time.
 """
 
 from __future__ import annotations
@@ -21,24 +18,24 @@ from collections.abc import Sequence
 from itertools import repeat
 
 SHARED_TOPICS = ('diagnostics', 'rosout', 'events', 'parameter_events', 'tf', 'tf_static')
-"""Topics (the last part of their name) of many publishers: what they say at the same instant is put in the order of its
-bytes; arrival is chance."""
+"""Topics, by the last part of their name, with many publishers: messages of the same instant are sorted by their bytes,
+because their arrival order is random."""
 
 DAY = 86_400 * 10**9
 LATEST = 2**63
-"""Times of a bag are less, ns."""
+"""Upper limit of the times of a bag, ns."""
 
 Entry = tuple[int, str, bytes, int, int, int, bytes]
-"""Log time, topic, data of a shared topic, arrival number, topic number, publish time, data: in the order of turns."""
+"""Log time, topic, data of a shared topic, arrival number, topic number, publish time, data; sorts in bag order."""
 
 
 def simulated_time(stamp: int, clock: int, now: int) -> int:
-    """Return the simulated time of a message, ns: its source timestamp, unless that is of the wall clock.
+    """Return the simulated time of a message, ns: its source timestamp, or `clock` if that is wall time.
 
     Args:
         stamp: source timestamp, ns.
-        clock: newest simulated time, ns.
-        now: time of the wall clock, ns.
+        clock: current simulated time, ns.
+        now: wall time, ns.
     """
     if abs(stamp - now) < DAY < abs(clock - now) or not 0 <= stamp < LATEST:
         return clock
@@ -46,16 +43,16 @@ def simulated_time(stamp: int, clock: int, now: int) -> int:
 
 
 class HoldBack:
-    """Messages that wait for their turn.
+    """Messages that are held back.
 
     Args:
-        hold: Seconds of real time between the clock's passing of a stamp and the writing.
-        patience: Seconds of real time after which a message with a stamp ahead of the clock is written.
+        hold: wall time from when the clock passes a stamp until the message is written, s.
+        timeout: wall time after which a message with a stamp ahead of the clock is written, s.
     """
 
-    def __init__(self, hold: float = 0.4, patience: float = 0.8):
+    def __init__(self, hold: float = 0.4, timeout: float = 0.8):
         self.hold = hold
-        self.patience = patience
+        self.timeout = timeout
         self.late = 0
         self._waiting: list[Entry] = []
         self._is_shared: dict[str, bool] = {}
@@ -70,18 +67,18 @@ class HoldBack:
 
     @property
     def clock(self) -> int:
-        """The newest simulated time seen, in nanoseconds."""
+        """Current simulated time, ns."""
         return self._clock
 
     def see_clock(self, nanoseconds: int) -> None:
-        """The simulated clock has come to a time; a clock that was set back begins anew."""
+        """Set the simulated time, ns; a decrease resets the order."""
         if nanoseconds < self._clock:
             self._horizon = self._written = -1
             self._marks.clear()
         self._clock = nanoseconds
 
     def add(self, log_time: int, topic: str, number: int, publish_time: int, data: bytes) -> None:
-        """A message has arrived."""
+        """Add a message."""
         self._arrivals += 1
         if log_time < self._written:
             self.late += 1
@@ -89,7 +86,7 @@ class HoldBack:
         self._waiting.append((log_time, topic, first, self._arrivals, number, publish_time, data))
 
     def add_all(self, topic: str, number: int, times: Sequence[int], messages: Sequence[bytes]) -> None:
-        """Messages of one topic have arrived, in this order, with the times at which they were published."""
+        """Add messages of one topic in order of arrival, with their publish times, ns."""
         if min(times) < self._written:
             self.late += sum(time < self._written for time in times)
         numbers = range(self._arrivals + 1, self._arrivals + 1 + len(times))
@@ -104,24 +101,24 @@ class HoldBack:
         return is_shared
 
     def mark(self, now: float) -> None:
-        """Note how far the clock has come; call it before what has arrived is added.
+        """Record the state of the clock; call it before received messages are added.
 
-        A recorder that lags takes the messages of many instants at once, topic by topic: the clock's own may be among
-        the first. What the clock has passed counts from a mark that was set before all of them were taken.
+        A recorder with a delay takes the messages of many instants together, topic by topic, and /clock may be among
+        the first. Hold times therefore count from a mark that was set before any of them was taken.
 
         Args:
-            now: Real time in seconds.
+            now: wall time, s.
         """
         self._marks.append((now, self._clock, self._arrivals))
 
     def due(self, now: float) -> list[tuple[int, int, int, bytes]]:
-        """The messages whose turn has come, in order.
+        """Return the messages that are due, in order.
 
         Args:
-            now: Real time in seconds; call at least every `hold` seconds.
+            now: wall time, s; call at least every `hold` seconds.
 
         Returns:
-            (topic number, log time, publish time, data) each, as `BagWriter.checkpoint` takes them.
+            (topic number, log time, publish time, data) each, for `BagWriter.checkpoint`.
         """
         if not self._marks or self._marks[-1][0] < now:
             self.mark(now)
@@ -129,9 +126,9 @@ class HoldBack:
         for time, clock, arrivals in self._marks:
             if time <= now - self.hold:
                 self._horizon = max(self._horizon, clock)
-            if time <= now - self.patience:
+            if time <= now - self.timeout:
                 old_arrival = arrivals
-        while self._marks and self._marks[0][0] <= now - self.patience:
+        while self._marks and self._marks[0][0] <= now - self.timeout:
             self._marks.popleft()
         waiting = self._waiting
         waiting.sort()
@@ -144,7 +141,7 @@ class HoldBack:
         return _without_turns(ready)
 
     def all(self) -> list[tuple[int, int, int, bytes]]:
-        """Everything that is left, in order."""
+        """Return all remaining messages, in order."""
         ready, self._waiting = self._waiting, []
         ready.sort()
         return _without_turns(ready)

@@ -1,4 +1,4 @@
-"""Reads bags that anybody may have written: screened, with one kind of error, and without the types they bring."""
+"""Reading of untrusted bags: screened, with one type of error, without the message types stored in them."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ T = TypeVar('T')
 Message = tuple[Any, int, bytes]
 """Connection of rosbags, log time in nanoseconds, CDR."""
 WALL_CLOCK = 1e8
-"""s: a bag whose times are all later is of a real machine; no simulation runs for three years."""
+"""Log time above which all times of a bag are wall time, s; simulations are shorter than three years."""
 
 
 class BagReader:
     """Reads a rosbag2 directory or a storage file; a context manager.
 
-    Whatever a damaged file makes the reader below it raise becomes a BagError.
+    All errors of rosbags for damaged files are converted to BagError.
 
     Args:
         path: of the bag.
 
     Attributes:
-        connections: of rosbags, one for each topic and type.
+        connections: connections of rosbags, one per topic and type.
         start_time: earliest log time, ns.
 
     Raises:
-        BagError: there is no bag, or none that can be read safely.
+        BagError: no bag, or one that cannot be read safely.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -49,7 +49,7 @@ class BagReader:
         self._guarded(self._reader.open)
         storage = self._reader.storage
         if storage.metadata.compression_mode == 'message':
-            self._expands = True  # here, with a limit, and not in the reader
+            self._expands = True  # decompress here with a size limit instead of in the reader
             storage.metadata = storage.metadata._replace(compression_mode=None)
         self.connections = list(self._reader.connections)
         self.start_time = self._guarded(lambda: int(self._reader.start_time))
@@ -66,7 +66,7 @@ class BagReader:
 
     @property
     def custom_data(self) -> dict[str, str]:
-        """Free text of the metadata by key, empty where a bag has none."""
+        """Free text of the metadata by key; empty if there is none."""
         metadata = self._guarded(lambda: self._reader.storage.metadata)
         custom = getattr(metadata, 'custom', None)
         return {str(key): str(value) for key, value in custom.items()} if isinstance(custom, dict) else {}
@@ -74,23 +74,23 @@ class BagReader:
     def messages(
         self, connections: Collection[Any] | None = None, start: int | None = None, stop: int | None = None
     ) -> Iterator[Message]:
-        """Yield messages in the order of their log time.
+        """Yield messages in order of log time.
 
         Args:
-            connections: only these; None: all.
+            connections: selected connections; None: all.
             start: first log time, ns.
-            stop: log time before which the messages are, ns.
+            stop: exclusive last log time, ns.
 
         Raises:
-            BagError: the bag is damaged.
+            BagError: a damaged bag.
         """
         chosen = self.connections if connections is None else connections
         source = self._guarded(lambda: iter(self._reader.messages(chosen, start, stop)))
         while True:
-            found = self._guarded(lambda: next(source, None))
-            if found is None:
+            entry = self._guarded(lambda: next(source, None))
+            if entry is None:
                 return
-            connection, time, data = found
+            connection, time, data = entry
             if not 0 <= time <= LATEST:
                 raise BagError(f'{self.path}: log time: expected 0 to {LATEST} ns, found {time}')
             if not isinstance(data, bytes | bytearray | memoryview):
@@ -101,5 +101,5 @@ class BagReader:
     def _guarded(self, call: Callable[[], T]) -> T:
         try:
             return call()
-        except (Exception, RecursionError, MemoryError) as error:  # a parser may stumble over damage in any way
+        except (Exception, RecursionError, MemoryError) as error:  # parsers of damaged files may raise any error
             raise unreadable(self.path, error) from None

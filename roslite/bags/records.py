@@ -1,4 +1,4 @@
-"""MCAP records as bytes (https://mcap.dev/spec): opcode, length, content; all numbers little endian."""
+"""Encoding of MCAP records (https://mcap.dev/spec): opcode, length, content; all numbers little endian."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAGIC = b'\x89MCAP0\r\n'
 HEADER, FOOTER, SCHEMA, CHANNEL, MESSAGE, CHUNK, MESSAGE_INDEX, CHUNK_INDEX = range(0x01, 0x09)
 STATISTICS, METADATA, METADATA_INDEX, SUMMARY_OFFSET, DATA_END = 0x0B, 0x0C, 0x0D, 0x0E, 0x0F
 PADDING = 0x80
-"""A private record (0x80 and above are free for applications, and readers skip them); holds nothing."""
+"""Opcode of an empty private record; readers skip opcodes from 0x80 on, which are reserved for applications."""
 
 PREFIX_SIZE = 9
 FOOTER_SIZE = PREFIX_SIZE + 20
@@ -25,13 +25,13 @@ MESSAGE_CONTENT_PREFIX = 22
 
 
 class Message(NamedTuple):
-    """A message to be written.
+    """A message to write.
 
     Attributes:
-        channel: Channel id.
-        sequence: Number of the message in its channel.
-        log_time: Nanoseconds; what readers order by.
-        publish_time: Nanoseconds.
+        channel: channel id.
+        sequence: number of the message in its channel.
+        log_time: ns; the order of readers.
+        publish_time: ns.
         data: CDR with its encapsulation header.
     """
 
@@ -43,75 +43,75 @@ class Message(NamedTuple):
 
 
 def prefix(opcode: int, length: int) -> bytes:
-    """The nine bytes before a record's content."""
+    """Return the nine bytes before a record's content."""
     return _PREFIX.pack(opcode, length)
 
 
 def record(opcode: int, *parts: bytes) -> bytes:
-    """A whole record."""
+    """Return a complete record."""
     content = b''.join(parts)
     return _PREFIX.pack(opcode, len(content)) + content
 
 
 def string(text: str) -> bytes:
-    """A length-prefixed string."""
+    """Return a length-prefixed string."""
     data = text.encode()
     return struct.pack('<I', len(data)) + data
 
 
 def string_map(values: Mapping[str, str]) -> bytes:
-    """A map of strings."""
+    """Return a map of strings."""
     data = b''.join(string(key) + string(value) for key, value in values.items())
     return struct.pack('<I', len(data)) + data
 
 
 def header(profile: str, library: str) -> bytes:
-    """The file's first record."""
+    """Return the first record of a file."""
     return record(HEADER, string(profile), string(library))
 
 
 def schema(identifier: int, name: str, encoding: str, data: str) -> bytes:
-    """A message definition."""
+    """Return the record of a message definition."""
     return record(SCHEMA, struct.pack('<H', identifier), string(name), string(encoding), string(data))
 
 
 def channel(identifier: int, schema_id: int, topic: str, encoding: str, metadata: Mapping[str, str]) -> bytes:
-    """A topic."""
+    """Return the record of a topic."""
     numbers = struct.pack('<HH', identifier, schema_id)
     return record(CHANNEL, numbers, string(topic), string(encoding), string_map(metadata))
 
 
 def metadata(name: str, values: Mapping[str, str]) -> bytes:
-    """Named free text."""
+    """Return the record of named free text."""
     return record(METADATA, string(name), string_map(values))
 
 
 def metadata_index(offset: int, length: int, name: str) -> bytes:
-    """Where a metadata record lies."""
+    """Return the index record of a metadata record."""
     return record(METADATA_INDEX, struct.pack('<QQ', offset, length), string(name))
 
 
 def data_end() -> bytes:
-    """The end of the data section, without a checksum."""
+    """Return the record at the end of the data section, without a checksum."""
     return record(DATA_END, struct.pack('<I', 0))
 
 
 def footer(summary_start: int, summary_offset_start: int = 0) -> bytes:
-    """The file's last record and the magic bytes after it."""
+    """Return the last record of a file and the magic bytes after it."""
     return record(FOOTER, struct.pack('<QQI', summary_start, summary_offset_start, 0)) + MAGIC
 
 
 def summary_offset(opcode: int, start: int, length: int) -> bytes:
-    """Where the summary's records of one kind lie."""
+    """Return the index record of the summary's records of one kind."""
     return record(SUMMARY_OFFSET, struct.pack('<BQQ', opcode, start, length))
 
 
 def summary(groups: Iterable[tuple[int, bytes]], start: int) -> bytes:
-    """The summary section of a finished file, its footer and the magic bytes.
+    """Return the summary section of a finished file, its footer and the magic bytes.
 
     Args:
-        groups: Opcode and records of each kind.
-        start: Where the section lies in the file.
+        groups: opcode and records of each kind.
+        start: offset of the section in the file.
     """
     section, offsets = bytearray(), bytearray()
     for opcode, content in groups:
@@ -124,7 +124,7 @@ def summary(groups: Iterable[tuple[int, bytes]], start: int) -> bytes:
 def statistics(
     counts: Mapping[int, int], schemas: int, chunks: int, start: int, end: int, metadata_records: int = 0
 ) -> bytes:
-    """Numbers of messages by channel, and the time range."""
+    """Return the statistics record: numbers of messages by channel, and the time range."""
     total = sum(counts.values())
     content = struct.pack('<QHIIIIQQ', total, schemas, len(counts), 0, metadata_records, chunks, start, end)
     pairs = b''.join(struct.pack('<HQ', *pair) for pair in counts.items())
@@ -136,13 +136,13 @@ class Chunk:
     """An encoded chunk with its message indexes.
 
     Attributes:
-        data: The chunk record and the message-index records that follow it.
-        chunk_length: Length of the chunk record alone.
-        uncompressed_size: Size of the records inside it.
-        index_offsets: Offset of each channel's message index from the chunk's start.
-        counts: Messages by channel.
-        start: Earliest log time, 0 in a chunk without messages.
-        end: Latest log time.
+        data: chunk record and the following message-index records.
+        chunk_length: length of the chunk record alone.
+        uncompressed_size: size of the records inside it.
+        index_offsets: offset of each channel's message index from the start of the chunk.
+        counts: number of messages by channel.
+        start: earliest log time, ns; 0 in a chunk without messages.
+        end: latest log time, ns.
     """
 
     data: bytes
@@ -154,7 +154,7 @@ class Chunk:
     end: int
 
     def index_record(self, offset: int) -> bytes:
-        """The chunk-index record of this chunk lying at an offset of the file."""
+        """Return the chunk-index record of this chunk at an offset of the file."""
         pairs = b''.join(struct.pack('<HQ', key, offset + value) for key, value in self.index_offsets.items())
         return record(
             CHUNK_INDEX,
@@ -167,11 +167,11 @@ class Chunk:
 
 
 def encode_chunk(definitions: bytes, messages: Iterable[Message]) -> Chunk:
-    """Encode an uncompressed chunk.
+    """Return an uncompressed chunk.
 
     Args:
-        definitions: Schema and channel records that the messages are the first to need.
-        messages: In the order of the file.
+        definitions: schema and channel records that these messages need first.
+        messages: in the order of the file.
     """
     parts = [definitions]
     entries: dict[int, list[bytes]] = {}

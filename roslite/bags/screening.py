@@ -1,7 +1,7 @@
-"""Checks of a bag before a reader is let at it: sizes, compression, tables, metadata.
+"""Checks of a bag before reading: sizes, compression, tables, metadata.
 
-A reader trusts the lengths and the structure of a file. A few hundred bytes can claim terabytes, expand to them, or
-make a table without an end. `screen_bag` refuses such a bag; it does not look at the messages.
+Readers trust lengths and structure of a file. A few hundred bytes can claim terabytes, expand to terabytes, or define a
+table without end. `screen_bag` rejects such bags; it does not check messages.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from roslite.printing import printable
 from roslite.textfile import LARGEST_YAML, TextFileError, load_yaml, read_text
 
 LARGEST_CHUNK = 256 * 1024 * 1024
-"""Bytes of a chunk or of a message, expanded."""
+"""Maximum size of a chunk or message after decompression, bytes."""
 LARGEST_RATIO = 400
-"""Of expanded to compressed bytes, beyond `SMALL`; LZ4 reaches 255."""
+"""Maximum compression ratio beyond `SMALL`; LZ4 reaches 255."""
 SMALL = 1024 * 1024
+"""Decompressed size for which the compression ratio is not limited, bytes."""
 MOST_AT_ONCE = 1024 * 1024 * 1024
-"""Expanded bytes of the chunks that overlap at one instant: a reader in the order of time has them all in memory."""
+"""Maximum decompressed size of chunks that overlap in time, which a reader in order of time holds in memory, bytes."""
 LATEST = 2**63 - 1
-"""Log times are signed numbers of 64 bits, ns."""
+"""Maximum log time: signed 64 bits, ns."""
 STORAGES = {'mcap': '.mcap', 'sqlite3': '.db3'}
 COLUMNS = {
     'messages': {'id': 'integer', 'topic_id': 'integer', 'timestamp': 'integer', 'data': 'blob'},
@@ -48,20 +49,20 @@ COLUMNS = {
         'type_description_hash': 'text',
     },
 }
-"""Storage classes of SQLite by table and column. SQLite stores any class in any column; readers rely on these."""
+"""Required storage classes by table and column. SQLite accepts any class in any column; readers rely on these."""
 LARGEST_TEXT = 16 * 1024 * 1024
-"""Bytes of a text of a table."""
+"""Maximum size of a text in a table, bytes."""
 _PIECE = 1024 * 1024
 
 
 def screen_bag(path: Path) -> None:
-    """Refuse a bag that would cost more memory or time than its size warrants.
+    """Reject a bag that would need too much memory or time for its size.
 
     Args:
-        path: a rosbag2 directory with its metadata, or one storage file.
+        path: rosbag2 directory with its metadata, or one storage file.
 
     Raises:
-        BagError: what is wrong, and in which file.
+        BagError: with the file and the fault.
     """
     files = _files_of(path) if path.is_dir() else [path]
     for file in files:
@@ -71,7 +72,7 @@ def screen_bag(path: Path) -> None:
 
 
 def screen_file(file: Path) -> None:
-    """Refuse a storage file, as `screen_bag` does. Raises BagError."""
+    """Check a storage file as in `screen_bag`. Raises BagError."""
     try:
         if file.suffix == '.mcap':
             with file.open('rb') as opened:
@@ -85,7 +86,7 @@ def screen_file(file: Path) -> None:
 
 
 def unreadable(path: Path, error: BaseException) -> BagError:
-    """Return the error of a bag that a reader has stumbled over, in one line."""
+    """Return the error of a reader as a BagError with one line."""
     text = ' '.join(str(error).split()) or type(error).__name__
     return BagError(f'{path}: the bag cannot be read: {printable(text)[:300]}')
 
@@ -94,7 +95,7 @@ def unreadable(path: Path, error: BaseException) -> BagError:
 
 
 def _files_of(directory: Path) -> list[Path]:
-    """Return the storage files that a bag's metadata names, all of them in its directory."""
+    """Return the storage files in a bag's metadata; all must be in its directory. Raises BagError."""
     path = directory / 'metadata.yaml'
     try:
         content = load_yaml(read_text(path, LARGEST_YAML))
@@ -113,8 +114,8 @@ def _files_of(directory: Path) -> list[Path]:
     for name in names:
         if not suffix or Path(name).name != name or Path(name).suffix != suffix or not name.isprintable():
             expected = suffix or ' or '.join(STORAGES.values())
-            found = printable(name)[:100]
-            raise BagError(f'{path}: relative_file_paths: expected names of {expected} files, found {found!r}')
+            shown_name = printable(name)[:100]
+            raise BagError(f'{path}: relative_file_paths: expected names of {expected} files, found {shown_name!r}')
     if len(set(names)) != len(names):
         raise BagError(f'{path}: relative_file_paths: expected each file once')
     return [directory / name for name in names]
@@ -124,9 +125,9 @@ def _files_of(directory: Path) -> list[Path]:
 
 
 class ChunkSize(NamedTuple):
-    """First and last log time, ns; bytes expanded and stored; name of the compression."""
+    """First and last log time, ns; decompressed and stored bytes; name of the compression."""
 
-    begin: int
+    start: int
     end: int
     expanded: int
     stored: int
@@ -134,10 +135,10 @@ class ChunkSize(NamedTuple):
 
 
 def _screen_mcap(path: Path, file: BinaryIO) -> None:
-    """Walk over the records: each ends inside the file, chunks expand to what they say, the index names each once.
+    """Check that records end inside the file, chunks expand to their declared size, and the index has each chunk once.
 
-    A reader goes straight to the summary that the footer points to: the walk must pass there, or the reader would see
-    records that the walk has not seen.
+    A reader starts at the summary referenced by the footer: the check must pass its start, or the reader would see
+    unchecked records.
     """
     size = file.seek(0, 2)
     summary, passed = _summary_start(file, size), False
@@ -145,18 +146,18 @@ def _screen_mcap(path: Path, file: BinaryIO) -> None:
     indexed: set[int] = set()
     file.seek(len(records.MAGIC))
     for opcode, start, length in _walk(file, size):
-        place = start - records.PREFIX_SIZE
-        passed = passed or place == summary
+        offset = start - records.PREFIX_SIZE
+        passed = passed or offset == summary
         if length > LARGEST_CHUNK and (opcode != records.PADDING or passed):
             raise BagError(f'{path}: a record of {length} bytes, expected at most {LARGEST_CHUNK}')
         if opcode == records.CHUNK:
-            chunks[place] = _screen_chunk(path, file, start, length)
+            chunks[offset] = _screen_chunk(path, file, start, length)
         elif opcode == records.CHUNK_INDEX:
             _screen_index(path, _content(file, start, length), chunks, indexed)
         elif opcode == records.STATISTICS:
             _screen_times(path, *struct.unpack('<QQ', _content(file, start + 26, 16)))
     if summary and not passed:
-        raise BagError(f'{path}: the footer points to {summary}, expected the beginning of the summary')
+        raise BagError(f'{path}: the footer points to {summary}, expected the start of the summary')
     most = _most_at_once(list(chunks.values()))
     if most > MOST_AT_ONCE:
         raise BagError(f'{path}: chunks of {most} bytes cover one instant, expected at most {MOST_AT_ONCE}')
@@ -170,18 +171,18 @@ def _summary_start(file: BinaryIO, size: int) -> int:
 
 
 def _screen_index(path: Path, content: bytes, chunks: dict[int, ChunkSize], indexed: set[int]) -> None:
-    """Compare an entry of the chunk index with its chunk: readers believe the index."""
-    begin, end, place, _, offsets = struct.unpack_from('<QQQQI', content)
+    """Check that an entry of the chunk index matches its chunk: readers trust the index."""
+    start, end, offset, _, offsets = struct.unpack_from('<QQQQI', content)
     (length,) = struct.unpack_from('<I', content, 44 + offsets)
     compression = content[48 + offsets : 48 + offsets + length].decode()
     stored, expanded = struct.unpack_from('<QQ', content, 48 + offsets + length)
-    if place in indexed or chunks.get(place) != ChunkSize(begin, end, expanded, stored, compression):
-        raise BagError(f'{path}: the chunk index names {"a chunk twice" if place in indexed else "another chunk"}')
-    indexed.add(place)
+    if offset in indexed or chunks.get(offset) != ChunkSize(start, end, expanded, stored, compression):
+        raise BagError(f'{path}: the chunk index names {"a chunk twice" if offset in indexed else "another chunk"}')
+    indexed.add(offset)
 
 
 def _walk(file: BinaryIO, size: int) -> Iterator[tuple[int, int, int]]:
-    """Yield opcode, start and length of the records' contents, up to the footer or the end of what is sound."""
+    """Yield opcode, start and length of the content of records, up to the footer or the end of the valid part."""
     position = file.tell()
     while position + records.PREFIX_SIZE <= size:
         file.seek(position)
@@ -206,8 +207,8 @@ def _screen_times(path: Path, *times: int) -> None:
 
 
 def _screen_chunk(path: Path, file: BinaryIO, start: int, length: int) -> ChunkSize:
-    """Check that a chunk expands to what it claims."""
-    begin, end, expanded, _, name_length = struct.unpack('<QQQII', _content(file, start, 32))
+    """Check that a chunk expands to its declared size; return its sizes and times."""
+    first, end, expanded, _, name_length = struct.unpack('<QQQII', _content(file, start, 32))
     if name_length > 16:
         raise BagError(f'{path}: chunk compression: expected none, lz4 or zstd')
     compression = _content(file, start + 32, name_length).decode()
@@ -216,30 +217,30 @@ def _screen_chunk(path: Path, file: BinaryIO, start: int, length: int) -> ChunkS
         raise BagError(f'{path}: a chunk of {length} bytes claims {stored} bytes of records')
     if expanded > LARGEST_CHUNK or expanded > SMALL + LARGEST_RATIO * stored:
         raise BagError(f'{path}: a chunk of {stored} bytes would expand to {expanded}')
-    found = stored
+    actual = stored
     if compression:
-        found = _expanded_size(path, file, stored, compression, expanded)
-    if found != expanded:
-        raise BagError(f'{path}: a chunk claims {expanded} bytes, found {"more" if found > expanded else found}')
-    _screen_times(path, begin, end)
-    return ChunkSize(begin, end, expanded, stored, compression)
+        actual = _expanded_size(path, file, stored, compression, expanded)
+    if actual != expanded:
+        raise BagError(f'{path}: a chunk claims {expanded} bytes, found {"more" if actual > expanded else actual}')
+    _screen_times(path, first, end)
+    return ChunkSize(first, end, expanded, stored, compression)
 
 
 def _expanded_size(path: Path, file: BinaryIO, stored: int, compression: str, most: int) -> int:
-    """Expand the bytes at the file's position in pieces and forget them; return their number, or one above `most`."""
+    """Return the decompressed size of the bytes at the file's position, at most `most` + 1; the data are discarded."""
     expand, failures = _decompressor(path, compression)
-    found = 0
+    size = 0
     left = stored
     try:
-        while left > 0 and found <= most:
+        while left > 0 and size <= most:
             data = file.read(min(left, _PIECE))
             if not data:
                 break
             left -= len(data)
             while True:
                 piece = expand.decompress(data, _PIECE)
-                found += len(piece)
-                if expand.eof or found > most or (expand.needs_input and not piece):
+                size += len(piece)
+                if expand.eof or size > most or (expand.needs_input and not piece):
                     break
                 data = b''
             if expand.eof:
@@ -247,9 +248,9 @@ def _expanded_size(path: Path, file: BinaryIO, stored: int, compression: str, mo
                 break
     except failures as error:
         raise unreadable(path, error) from None
-    if left > 0 and found <= most:
-        raise BagError(f'{path}: a chunk has {left} bytes behind its compressed data')
-    return min(found, most + 1)
+    if left > 0 and size <= most:
+        raise BagError(f'{path}: a chunk has {left} bytes after its compressed data')
+    return min(size, most + 1)
 
 
 def _decompressor(path: Path, compression: str) -> tuple[Any, tuple[type[BaseException], ...]]:
@@ -272,12 +273,12 @@ def _zstd() -> Any:
 
 
 def expand(data: bytes, compression: str, most: int, path: Path) -> bytes:
-    """Return a chunk's records.
+    """Return the records of a chunk.
 
     Args:
-        data: of the file.
+        data: stored bytes.
         compression: '', `lz4` or `zstd`.
-        most: bytes that are expected.
+        most: expected number of bytes.
         path: for errors.
 
     Raises:
@@ -296,9 +297,9 @@ def expand(data: bytes, compression: str, most: int, path: Path) -> bytes:
 
 
 def _most_at_once(chunks: list[ChunkSize]) -> int:
-    """Return the greatest sum of expanded sizes of chunks that overlap in time."""
-    changes = [(chunk.begin, 0, chunk.expanded) for chunk in chunks]
-    changes += [(max(chunk.begin, chunk.end), 1, -chunk.expanded) for chunk in chunks]
+    """Return the maximum total decompressed size of chunks that overlap in time."""
+    changes = [(chunk.start, 0, chunk.expanded) for chunk in chunks]
+    changes += [(max(chunk.start, chunk.end), 1, -chunk.expanded) for chunk in chunks]
     changes.sort()
     most = now = 0
     for _, _, change in changes:
@@ -315,11 +316,11 @@ def screen_sqlite(path: Path, immutable: bool = True) -> None:
 
     Args:
         path: the file.
-        immutable: as rosbags reads it, without its journal.
+        immutable: read without the journal, like rosbags.
 
     Raises:
-        BagError: they are not.
-        sqlite3.Error: the file can't be read.
+        BagError: a check fails.
+        sqlite3.Error: the file cannot be read.
     """
     options = 'mode=ro&immutable=1' if immutable else 'mode=ro'
     database = sqlite3.connect(f'{path.resolve().as_uri()}?{options}', uri=True)
@@ -334,21 +335,21 @@ def screen_sqlite(path: Path, immutable: bool = True) -> None:
                 "SELECT sql FROM sqlite_master WHERE name = ? AND sql LIKE 'create virtual%'", (table,))]  # fmt: skip
             if hidden or virtual:
                 raise BagError(f'{path}: table {table!r}: expected stored columns, found computed ones')
-        (found,) = database.execute('PRAGMA integrity_check(1)').fetchone()
-        if found != 'ok':
-            raise unreadable(path, ValueError(found))
+        (answer,) = database.execute('PRAGMA integrity_check(1)').fetchone()
+        if answer != 'ok':
+            raise unreadable(path, ValueError(answer))
         _screen_rows(path, database)
     finally:
         database.close()
 
 
 def _screen_column(path: Path, database: sqlite3.Connection, table: str, column: str, kind: str) -> None:
-    """Refuse values of another storage class, and texts without a bound; the values are not read."""
-    kinds = {own for (own,) in database.execute(f'SELECT DISTINCT typeof({column}) FROM {table}')}
+    """Check the storage class of values and the length of texts, without reading the values. Raises BagError."""
+    kinds = {storage_class for (storage_class,) in database.execute(f'SELECT DISTINCT typeof({column}) FROM {table}')}
     if kinds - {kind}:
-        found = ', '.join(sorted(kinds - {kind}))
+        others = ', '.join(sorted(kinds - {kind}))
         expected = {'integer': 'integers', 'text': 'texts', 'blob': 'bytes'}[kind]
-        raise BagError(f'{path}: {table}.{column}: expected {expected}, found {found}')
+        raise BagError(f'{path}: {table}.{column}: expected {expected}, found {others}')
     if kind == 'text':
         (largest,) = database.execute(f'SELECT max(length(CAST({column} AS BLOB))) FROM {table}').fetchone()
         if largest is not None and largest > LARGEST_TEXT:
@@ -364,7 +365,9 @@ def _screen_rows(path: Path, database: sqlite3.Connection) -> None:
     (lost,) = database.execute(
         'SELECT count(*) FROM messages WHERE topic_id NOT IN (SELECT id FROM topics)').fetchone()  # fmt: skip
     if lost:
-        raise BagError(f'{path}: messages.topic_id: expected the topics of the bag, found {lost} messages of others')
+        raise BagError(
+            f'{path}: messages.topic_id: expected the topics of the bag, found {lost} messages of other topics'
+        )
     (twice,) = database.execute('SELECT count(id) - count(DISTINCT id) FROM topics').fetchone()
     if twice:
         raise BagError(f'{path}: topics.id: expected each number once, found {twice} again')

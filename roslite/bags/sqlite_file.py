@@ -25,10 +25,10 @@ CREATE INDEX timestamp_idx ON messages (timestamp ASC);
 
 
 class SqliteFile:
-    """Writes one `.db3` file; the same calls as `McapFile`.
+    """Writes one `.db3` file, with the interface of `McapFile`.
 
-    Between commits nothing reaches the file (no spilling of the page cache), so that also a reader which ignores
-    journals sees the last checkpoint. A kill in the very moment of a commit is healed by SQLite from its journal.
+    Between commits no data reach the file (the page cache does not spill). Readers that ignore journals therefore see
+    the last checkpoint. After a kill during a commit, SQLite restores the file from its journal.
     """
 
     def __init__(self, path: Path):
@@ -86,7 +86,7 @@ class SqliteFile:
         self._database.execute('BEGIN')
 
     def close(self, metadata: Mapping[str, str] | None = None) -> None:
-        """Commit and close, with the metadata text that rosbag2 keeps inside too."""
+        """Commit and close, with the metadata text that rosbag2 also stores in the file."""
         text = (metadata or {}).get('serialized_metadata', '')
         self._database.execute('INSERT INTO metadata(metadata_version, metadata) VALUES (?, ?)', (VERSION, text))
         self._database.execute('COMMIT')
@@ -94,10 +94,10 @@ class SqliteFile:
 
     @property
     def message_count(self) -> int:
-        """Messages so far."""
+        """Number of messages so far."""
         return sum(self.counts.values())
 
     @property
     def data_size(self) -> int:
-        """Size of the file."""
+        """Size of the file, bytes."""
         return self.path.stat().st_size

@@ -1,12 +1,12 @@
-"""Runs launch files of ROS 2's XML front end without ROS, so that one file serves `ros2 launch` and this.
+"""Runs XML launch files of ROS 2 without ROS; the same file also works with `ros2 launch`.
 
-A file is read, every substitution performed and every node resolved *before* the first process starts: what is wrong
-with a file is said at once, with its line, and nothing has to be stopped again.
+All substitutions are performed and all nodes resolved *before* the first process starts: faults of a file are reported
+immediately with their line, and no process has to be stopped.
 
     with LaunchSession.from_file('talker.launch.xml', {'rate': '10'}) as session:
         session.wait()
 
-Supported, with the attributes and the meaning that `ros2 launch` gives them:
+Supported, with the attributes and the meaning of `ros2 launch`:
 
 - elements: arg (choice), let, node (param, remap, env), executable (env), group (keep), include (arg),
   push_ros_namespace, set_env, unset_env, set_parameter, set_use_sim_time, set_remap, log, shutdown; `if` and `unless`
@@ -14,15 +14,15 @@ Supported, with the attributes and the meaning that `ros2 launch` gives them:
 - substitutions: var, env, eval, dirname, filename, file-content, find-pkg-share, find-pkg-prefix, find-exec, not, and,
   or, any, all, equals, not-equals, if, anon, log_dir.
 
-Different on purpose: `$(eval)` takes expressions only (see `expression.py`), `$(command)` is refused, an unknown launch
-argument is an error, and so is a process that dies (exit status 1). A node of a package that is not installed is
-skipped with a warning where it has a condition, alone or through a group or include around it, and an error elsewhere:
-RViz behind an argument doesn't keep a computer without ROS from running the file.
+Intentional differences: `$(eval)` accepts expressions only (see `expression.py`), `$(command)` is rejected, an unknown
+launch argument is an error, and a process that dies is an error (exit status 1). A node of a package that is not
+installed is skipped with a warning if it has a condition, directly or through a group or include around it; otherwise
+it is an error. A computer without ROS can therefore run a file with RViz behind an argument.
 
-Nodes of Python packages need no installation of ROS once their package is registered (`register`).
+Nodes of Python packages need no ROS installation once their package is registered (`register`).
 
-The launcher imports nothing heavy (no NumPy, no middleware): from the command to the nodes' own start takes some tens
-of milliseconds.
+The launcher imports only light modules (no NumPy, no middleware): nodes start some tens of milliseconds after the
+command.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the evaluation of a launch file, with its includes, may take: processes, includes, text and time."""
+"""Limits of the evaluation of a launch file with its includes: processes, includes, text and time."""
 
 from __future__ import annotations
 
@@ -9,31 +9,33 @@ from roslite.launching.errors import SubstitutionError
 
 MOST_PROCESSES = 500
 MOST_STEPS = 5000
-"""Processes, messages and stops."""
+"""Maximum number of processes, messages and stops."""
 MOST_INCLUDES = 500
 DEEPEST_INCLUDES = 20
 DEEPEST = 100
-"""Groups and includes within each other."""
+"""Maximum nesting depth of groups and includes."""
 LONGEST_TEXT = 16_000_000
-"""Characters of one value: a URDF."""
+"""Maximum characters of one value, such as a URDF."""
 MOST_TEXT = 64_000_000
-"""Characters of all files that are read, and of all values."""
+"""Maximum characters of all read files and all values."""
 MOST_SECONDS = 10.0
-"""Processor time, s."""
+"""Maximum processor time, s."""
 
 
 class BudgetError(SubstitutionError):
-    """A launch file takes more than it may."""
+    """A launch file exceeds a limit."""
 
 
 @dataclass
 class Budget:
-    """Counts what is taken.
+    """Counts the resources of an evaluation.
 
     Attributes:
-        processes, steps, includes: their numbers.
-        text: characters.
-        exceeded: one of the limits was.
+        processes: number of processes.
+        steps: number of processes, messages and stops.
+        includes: number of includes.
+        text: number of characters.
+        exceeded: a limit was exceeded.
     """
 
     processes: int = 0
@@ -44,7 +46,7 @@ class Budget:
     _began: float = field(default_factory=time.thread_time)
 
     def take_text(self, length: int, whole: int = 0) -> None:
-        """Count characters of a value that has `whole` ones so far. Raises BudgetError."""
+        """Count characters of a value with `whole` characters so far. Raises BudgetError."""
         self.text += length
         self._check(max(whole, length), LONGEST_TEXT, 'characters of a value')
         self._check(self.text, MOST_TEXT, 'characters in all files and values of a launch')
@@ -63,12 +65,12 @@ class Budget:
         self._check(self.steps, MOST_STEPS, 'processes and messages in a launch')
 
     def check_time(self, depth: int = 0) -> None:
-        """Compare the processor time since the start, and the depth of groups and includes. Raises BudgetError."""
-        self._check(depth, DEEPEST, 'groups and includes within each other')
+        """Check the processor time since the start, and the depth of groups and includes. Raises BudgetError."""
+        self._check(depth, DEEPEST, 'nested groups and includes')
         self._check(time.thread_time() - self._began, MOST_SECONDS, 's of processor time for the evaluation')
 
-    def _check(self, found: float, most: float, what: str) -> None:
-        if found > most:
+    def _check(self, value: float, most: float, what: str) -> None:
+        if value > most:
             self.exceeded = True
             raise BudgetError(f'expected at most {most:.0f} {what}' if ';' in what else
                               f'expected at most {most:.0f} {what}, found more')  # fmt: skip

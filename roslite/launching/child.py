@@ -1,4 +1,4 @@
-"""One launched process: starting it, its log files, its end."""
+"""One launched process: start, log files, end."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from roslite.launching.ended import VARIABLE as ENDED_VARIABLE
 from roslite.launching.guard import TOKEN_VARIABLE, group_exists
 
 SOURCE_TREE = Path(__file__).resolve().parents[2]
-"""Folder of the import packages, from which launched nodes import them too."""
+"""Folder of the import packages, added to the path of launched nodes."""
 MAXIMUM_LINE = 64 * 1024
 LAST_WORDS = 0.5
-"""Before SIGKILL comes SIGQUIT, upon which a node says in which line its threads are: time for that, s."""
+"""Time between SIGQUIT, on which a node prints the lines of its threads, and SIGKILL, s."""
 
 
 @dataclass
 class LogTail:
     """Follows a growing file line by line.
 
-    The processes write straight into their log files, and what belongs on the screen is read from there. So a slow
-    terminal never holds up a node, and a node that outlives the launcher for its last second has no broken pipe.
+    Processes write directly to their log files, from which the output for the screen is read. A slow terminal therefore
+    never blocks a node, and a node that outlives the launcher for its last second has no broken pipe.
     """
 
     path: Path
@@ -36,7 +36,7 @@ class LogTail:
     partial: bytes = b''
 
     def lines(self, final: bool = False) -> Iterator[str]:
-        """The complete lines since the last call; with `final` also the last, unfinished one."""
+        """Yield the complete lines since the last call; with `final` also the last, incomplete line."""
         try:
             with self.path.open('rb') as file:
                 file.seek(self.position)
@@ -56,7 +56,7 @@ class LogTail:
 
 
 class Child:
-    """A `ChildSpec` with its present process."""
+    """A `ChildSpec` with its current process."""
 
     def __init__(self, spec: ChildSpec, label: str, log_directory: Path, token: str):
         self.spec = spec
@@ -77,20 +77,20 @@ class Child:
 
     @property
     def pid(self) -> int | None:
-        """Process id, which is also its group's; None when it never ran."""
+        """Process id, also the id of its group; None if it was never started."""
         return self.process.pid if self.process is not None else None
 
     @property
     def running(self) -> bool:
-        """Whether its process was started and its end was not seen yet."""
+        """True if the process was started and its end was not detected yet."""
         return self.process is not None and self.returncode is None
 
     def command_line(self) -> str:
-        """The command, for messages."""
+        """Return the command for messages."""
         return ' '.join(self.spec.command)
 
     def environment(self) -> dict[str, str]:
-        """The child's environment: unbuffered output, the launch's token, the file of ended processes, the packages."""
+        """Return the environment of the child: unbuffered output, launch token, file of ended processes, packages."""
         environment = dict(self.spec.environment)
         environment.setdefault('PYTHONUNBUFFERED', '1')
         environment[TOKEN_VARIABLE] = self.token
@@ -101,10 +101,10 @@ class Child:
         return environment
 
     def start(self) -> None:
-        """Start the process in a new session, hence a new process group.
+        """Start the process in a new session and process group.
 
         Raises:
-            OSError: The program can't be started.
+            OSError: the program cannot be started.
         """
         self.starts += 1
         self.returncode = None
@@ -124,16 +124,16 @@ class Child:
             )
 
     def reap(self) -> bool:
-        """Look whether the process has ended since the last call."""
+        """Return whether the process has ended since the last call."""
         if self.process is None or self.returncode is not None:
             return False
         self.returncode = self.process.poll()
         return self.returncode is not None
 
     def group_exists(self) -> bool:
-        """Whether anything of its process group is left.
+        """Return whether its process group has living members.
 
-        Once it was seen to be empty the answer stays no: its number may by then be another process's.
+        After the group was empty once, the result stays False: the number may be reused by another process.
         """
         if self.process is None or self.group_gone:
             return False
@@ -141,7 +141,7 @@ class Child:
         return not self.group_gone
 
     def send(self, signal_number: signal.Signals) -> None:
-        """A signal to the whole group."""
+        """Send a signal to the whole group."""
         if self.process is None or not self.group_exists():
             return
         try:
@@ -149,27 +149,27 @@ class Child:
         except (ProcessLookupError, PermissionError):
             return
 
-    def begin_stop(self) -> None:
-        """SIGINT, and the time of the next, harsher signal."""
+    def interrupt(self) -> None:
+        """Send SIGINT and schedule the next, stronger signal."""
         self.respawn_at = None
         self.signal_sent = signal.SIGINT
         self.send(signal.SIGINT)
         self.escalate_at = time.monotonic() + self.spec.sigterm_timeout
 
     def escalate(self) -> signal.Signals:
-        """The next, harsher signal."""
+        """Send the next, stronger signal; return it."""
         if self.signal_sent is signal.SIGINT:
-            self.signal_sent, patience = signal.SIGTERM, self.spec.sigkill_timeout
+            self.signal_sent, timeout = signal.SIGTERM, self.spec.sigkill_timeout
         elif self.signal_sent is signal.SIGTERM:
-            self.signal_sent, patience = signal.SIGQUIT, LAST_WORDS
+            self.signal_sent, timeout = signal.SIGQUIT, LAST_WORDS
         else:
-            self.signal_sent, patience = signal.SIGKILL, 1.0
-        self.escalate_at = time.monotonic() + patience
+            self.signal_sent, timeout = signal.SIGKILL, 1.0
+        self.escalate_at = time.monotonic() + timeout
         self.send(self.signal_sent)
         return self.signal_sent
 
     def ended_badly(self, stopping: bool) -> bool:
-        """Return whether its exit status shows a failure."""
+        """Return whether its exit status is a failure."""
         if self.returncode in (0, None):
             return False
         if not stopping:
@@ -181,7 +181,7 @@ class Child:
 
 
 def start_guard(token: str, sigterm_timeout: float, sigkill_timeout: float) -> subprocess.Popen[bytes]:
-    """Start the guard (see `guard.py`); its standard input is the pipe to it."""
+    """Start the guard (see `guard.py`) and return its process; its standard input is a pipe."""
     path = Path(__file__).with_name('guard.py')
     command = [sys.executable, '-I', '-S', str(path), token, str(sigterm_timeout), str(sigkill_timeout)]
     return subprocess.Popen(

@@ -1,4 +1,4 @@
-"""The state that changes while a launch file is evaluated, with its scopes."""
+"""State of the evaluation of a launch file, with scopes."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ _NAMESPACE = re.compile(r'/|(/[A-Za-z_][A-Za-z0-9_]*)+')
 
 @dataclass
 class LaunchContext:
-    """What the elements of a launch file read and write.
+    """State that the elements of a launch file read and write.
 
     Attributes:
-        file: The file being read (`$(filename)`, `$(dirname)`).
-        variables: Launch variables, from arguments, `<arg>` and `<let>`.
-        environment: Environment of the processes to come.
-        log_directory: Where logs and generated parameter files go; None when nothing is to be started.
-        namespace: Pushed namespace, empty or absolute.
-        parameters: Name and value of every `<set_parameter>` in force.
-        remappings: The `<set_remap>` in force.
-        conditional: Whether an element further out has an `if` or `unless`.
-        declared: Every argument declared so far.
-        generated: How many parameter files were written.
-        budget: What the whole evaluation has taken.
-        depth, includes: Groups and includes, and includes alone, around the element.
+        file: current file (`$(filename)`, `$(dirname)`).
+        variables: launch variables, from arguments, `<arg>` and `<let>`.
+        environment: environment of the following processes.
+        log_directory: directory of logs and generated parameter files; None: nothing will be started.
+        namespace: pushed namespace, empty or absolute.
+        parameters: name and value of every active `<set_parameter>`.
+        remappings: active `<set_remap>`.
+        conditional: an enclosing element has an `if` or `unless`.
+        declared: all arguments declared so far.
+        generated: number of parameter files written.
+        budget: resources of the whole evaluation.
+        depth: number of enclosing groups and includes.
+        includes: number of enclosing includes.
     """
 
     file: Path
@@ -54,7 +55,7 @@ class LaunchContext:
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """What is set inside is forgotten at the end, as in a `<group>`."""
+        """Restore the state at the end of the block, as for a `<group>`."""
         saved = {name: getattr(self, name) for name in _SCOPED}
         for name, value in saved.items():
             setattr(self, name, value.copy() if isinstance(value, dict | list) else value)
@@ -66,7 +67,7 @@ class LaunchContext:
 
     @contextmanager
     def inside(self, element: Element) -> Iterator[None]:
-        """The elements of a group or of an included file, one level deeper. Raises LaunchError: too deep, too long."""
+        """Enter a group or an included file, one level deeper. Raises LaunchError: too deep, or too much time."""
         self.depth += 1
         try:
             self.take(element, lambda: self.budget.check_time(self.depth))
@@ -76,7 +77,7 @@ class LaunchContext:
 
     @contextmanager
     def within(self, file: Path, element: Element) -> Iterator[None]:
-        """`$(dirname)` and `$(filename)` are those of an included file. Raises LaunchError: too many includes."""
+        """Set `$(dirname)` and `$(filename)` to an included file. Raises LaunchError: too many includes."""
         saved = self.file
         self.file, self.includes = file, self.includes + 1
         try:
@@ -87,7 +88,7 @@ class LaunchContext:
             self.file, self.includes = saved, self.includes - 1
 
     def take(self, element: Element, count: Callable[[], None]) -> None:
-        """Count what an element takes. Raises LaunchError, of the element, where it is too much."""
+        """Count resources of an element. Raises LaunchError for the element beyond a limit."""
         try:
             count()
         except BudgetError as error:
@@ -95,7 +96,7 @@ class LaunchContext:
 
     @contextmanager
     def under_condition(self, conditional: bool) -> Iterator[None]:
-        """Marks what is inside as depending on a condition."""
+        """Mark the elements inside as conditional."""
         saved = self.conditional
         self.conditional = saved or conditional
         try:
@@ -106,10 +107,10 @@ class LaunchContext:
     # --- attributes --------------------------------------------------------------------------------------------------
 
     def optional(self, element: Element, attribute: str) -> str | None:
-        """An attribute with its substitutions performed, None when it is absent.
+        """Return an attribute with its substitutions performed, None if it is absent.
 
         Raises:
-            LaunchError: A substitution fails.
+            LaunchError: a substitution fails.
         """
         if attribute not in element.attributes:
             return None
@@ -119,19 +120,19 @@ class LaunchContext:
             raise element.error(str(error), attribute) from None
 
     def required(self, element: Element, attribute: str) -> str:
-        """An attribute that must be there, with its substitutions performed.
+        """Return a required attribute with its substitutions performed.
 
         Raises:
-            LaunchError: It is absent, or a substitution fails.
+            LaunchError: the attribute is absent, or a substitution fails.
         """
         value = self.optional(element, attribute)
         if value is None:
-            found = ', '.join(element.attributes) or 'none'
-            raise element.error(f"expected the attribute '{attribute}', found {found}")
+            present = ', '.join(element.attributes) or 'none'
+            raise element.error(f"expected the attribute '{attribute}', found {present}")
         return value
 
     def words(self, element: Element, attribute: str) -> list[str]:
-        """An attribute split into words as a command line is; empty when it is absent."""
+        """Return an attribute split into words like a command line; empty if it is absent."""
         if attribute not in element.attributes:
             return []
         try:
@@ -140,10 +141,10 @@ class LaunchContext:
             raise element.error(str(error), attribute) from None
 
     def flag(self, element: Element, attribute: str, default: bool = False) -> bool:
-        """A boolean attribute: true, false, 1 or 0.
+        """Return a boolean attribute: true, false, 1 or 0.
 
         Raises:
-            LaunchError: It is something else.
+            LaunchError: another value.
         """
         value = self.optional(element, attribute)
         if value is None:
@@ -154,10 +155,10 @@ class LaunchContext:
         return word in ('true', '1')
 
     def seconds(self, element: Element, attribute: str, default: float) -> float:
-        """A non-negative number of seconds.
+        """Return an attribute as a non-negative number of seconds.
 
         Raises:
-            LaunchError: It is something else.
+            LaunchError: another value.
         """
         value = self.optional(element, attribute)
         try:
@@ -169,10 +170,10 @@ class LaunchContext:
         return number
 
     def condition(self, element: Element) -> bool:
-        """Whether an element's `if` or `unless` lets it through; true when it has neither.
+        """Return the condition `if` or `unless` of an element; True if it has neither.
 
         Raises:
-            LaunchError: It has both, or a condition is no truth value.
+            LaunchError: the element has both, or a condition is not boolean.
         """
         if 'if' in element.attributes and 'unless' in element.attributes:
             raise element.error("expected one of the attributes 'if' and 'unless', found both")
@@ -181,10 +182,10 @@ class LaunchContext:
         return self.flag(element, 'if', default=True)
 
     def resolve_namespace(self, namespace: str | None, element: Element) -> str:
-        """A namespace made absolute below the pushed one; empty when there is none at all.
+        """Return a namespace made absolute below the pushed one; empty if there is none.
 
         Raises:
-            LaunchError: It is not a valid ROS namespace.
+            LaunchError: not a valid ROS namespace.
         """
         if not namespace:
             return self.namespace

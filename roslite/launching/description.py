@@ -1,4 +1,4 @@
-"""What a launch file asks for once everything in it is evaluated. Data only."""
+"""Content of an evaluated launch file. Data only."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Argument:
-    """A launch argument that a file declares.
+    """A declared launch argument.
 
     Attributes:
-        name: Its name, as in `name:=value`.
-        default: The default, with its substitutions performed where that was possible; None when it is required.
-        description: What it is for.
-        choices: The values allowed; empty when any is.
+        name: name, as in `name:=value`.
+        default: default with its substitutions performed if possible; None: required argument.
+        description: description.
+        choices: valid values; empty: any.
     """
 
     name: str
@@ -29,21 +29,21 @@ class ChildSpec:
     """One process to start.
 
     Attributes:
-        name: Its label; the session adds a number (`dynamics_node-1`).
-        command: Program and arguments; one string when `shell`.
-        environment: Its whole environment.
-        executable: Name of the node's program when it is one of this package, else empty.
-        arguments: Its command line behind the program, when it is one of this package.
-        node: Fully qualified node name when it is a node with a given name, else empty.
-        cwd: Working directory, None for the launcher's.
-        shell: Whether the command goes through the shell.
-        to_screen: Whether standard output is shown; standard error always is, as `ros2 launch` does.
-        respawn: Whether it is started again when it ends.
-        respawn_delay: Seconds before that.
-        respawn_max_retries: How often at most; negative for no limit.
-        shutdown_on_exit: Whether its end ends the whole launch.
-        sigterm_timeout: Seconds from SIGINT to SIGTERM.
-        sigkill_timeout: Seconds from SIGTERM to SIGKILL.
+        name: label; the session adds a number (`dynamics_node-1`).
+        command: program and arguments; one string if `shell`.
+        environment: complete environment.
+        executable: name of the node's program if it is from a registered package, else empty.
+        arguments: command-line arguments of a program from a registered package.
+        node: fully qualified node name if the launch file specifies one, else empty.
+        cwd: working directory; None: the launcher's.
+        shell: run the command in a shell.
+        to_screen: show standard output; standard error is always shown, as in `ros2 launch`.
+        respawn: restart the process when it ends.
+        respawn_delay: delay of a restart, s.
+        respawn_max_retries: maximum number of restarts; negative: no limit.
+        shutdown_on_exit: the end of the process ends the whole launch.
+        sigterm_timeout: time from SIGINT to SIGTERM, s.
+        sigkill_timeout: time from SIGTERM to SIGKILL, s.
         origin: `file:line` of the element, for messages.
     """
 
@@ -67,7 +67,7 @@ class ChildSpec:
 
 @dataclass(frozen=True)
 class LogMessage:
-    """A line to print when its turn comes."""
+    """A line to print in the order of the file."""
 
     text: str
     level: str = 'INFO'
@@ -75,7 +75,7 @@ class LogMessage:
 
 @dataclass(frozen=True)
 class Stop:
-    """A `<shutdown>` reached in order: the launch ends there."""
+    """A `<shutdown>`: the launch ends at this step."""
 
     reason: str = ''
 
@@ -85,9 +85,9 @@ class LaunchDescription:
     """The evaluated launch file.
 
     Attributes:
-        path: The file.
-        steps: Processes, messages and stops, in the file's order.
-        arguments: Every argument declared on the way, by name.
+        path: launch file.
+        steps: processes, messages and stops, in the order of the file.
+        arguments: all declared arguments by name.
     """
 
     path: Path
@@ -96,5 +96,5 @@ class LaunchDescription:
 
     @property
     def children(self) -> list[ChildSpec]:
-        """The processes to start, in order."""
+        """Processes to start, in order."""
         return [step for step in self.steps if isinstance(step, ChildSpec)]

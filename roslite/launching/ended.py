@@ -1,4 +1,4 @@
-"""Processes of a launch that have ended: a file that the launcher, or they themselves, write and waiting nodes read."""
+"""File of the ended processes of a launch, written by the launcher or the processes, and read by waiting nodes."""
 
 from __future__ import annotations
 
@@ -11,43 +11,43 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 FILE = 'ended.jsonl'
-"""Name of the file, in the log directory of the launch."""
+"""Name of the file in the log directory of the launch."""
 VARIABLE = 'DYN_NODES_ENDED'
 """Environment variable of launched processes: path of the file."""
 RESTART = 5.0
-"""Wall time in which `ros2 launch` may start a process again that is gone, s."""
+"""Maximum wall time after which `ros2 launch` restarts an ended process, s."""
 
 _gone_since: dict[str, float] = {}
-"""When this process first missed that of a node, s of wall time."""
+"""Time at which the process of a node was first missing, by node, s of `time.monotonic`."""
 
 
 def note_ended(path: Path, node: str, how: str | int) -> None:
     """Add a process to the file.
 
     Args:
-        path: of the file, a line of JSON a process.
-        node: fully qualified name of its node, or its label where the launch file gives none.
-        how: its exit status, and the last line that it printed, if any; the number of a process that has begun.
+        path: of the file, with one line of JSON per process.
+        node: fully qualified name of its node, or its label if the launch file specifies none.
+        how: exit status and last printed line, if any; or the id of a started process.
     """
-    with contextlib.suppress(OSError), path.open('a', encoding='utf-8') as file:  # a full disk stops no launch
+    with contextlib.suppress(OSError), path.open('a', encoding='utf-8') as file:  # a full disk must not stop the launch
         file.write(json.dumps([node, how]) + '\n')
 
 
 def ended_nodes() -> dict[str, str]:
-    """Return the nodes of this process's launch that have ended and are not started again: name and how.
+    """Return the nodes of this process's launch that have ended without restart: name and how they ended.
 
-    A launch of this package notes them in a file; under `ros2 launch` nodes do so themselves (`noted_life`). Empty for
-    a process that no launch started.
+    A launch of this package records them in a file; under `ros2 launch` the nodes do so themselves (`noted_life`).
+    Empty for a process without a launch.
     """
-    noted = os.environ.get(VARIABLE)
-    if noted:
-        return {node: how for node, how in _lines(Path(noted)).items() if isinstance(how, str)}
+    file = os.environ.get(VARIABLE)
+    if file:
+        return {node: how for node, how in _lines(Path(file)).items() if isinstance(how, str)}
     path = _shared_path()
     return {} if path is None else _gone(_lines(path))
 
 
 def _lines(path: Path) -> dict[str, str | int]:
-    """Return the last entry of each node: how it has ended, or the number of its process."""
+    """Return the last entry of each node: how it ended, or the id of its process."""
     try:
         lines = path.read_text(encoding='utf-8').splitlines(keepends=True)
     except OSError:
@@ -56,16 +56,16 @@ def _lines(path: Path) -> dict[str, str | int]:
     return dict(json.loads(line) for line in whole)
 
 
-# -- under `ros2 launch`, which tells nodes nothing of each other ---
+# -- under `ros2 launch`, which does not report the end of other nodes ---
 
 
 @contextlib.contextmanager
 def noted_life(name: str, words: Sequence[str]) -> Iterator[Callable[[str], None]]:
-    """Let the other nodes of a `ros2 launch` know of this process; what it is given last says why it ends.
+    """Record this process for the other nodes of a `ros2 launch`; yield a function that records the reason of its end.
 
     Args:
-        name: of the program, which is that of its node where the command line gives none.
-        words: of the command line.
+        name: name of the program; default name of its node.
+        words: command line.
     """
     path = None if os.environ.get(VARIABLE) else _shared_path()
     if path is None:
@@ -80,7 +80,7 @@ def noted_life(name: str, words: Sequence[str]) -> Iterator[Callable[[str], None
 
 
 def _shared_path() -> Path | None:
-    """Return the file of all processes of the `ros2 launch` that started this one, None where none did."""
+    """Return the file of all processes of the parent `ros2 launch`, None without one."""
     parent = Path('/proc') / str(os.getppid())
     try:
         words = (parent / 'cmdline').read_bytes().split(b'\0')
@@ -97,23 +97,23 @@ def _shared_path() -> Path | None:
 
 
 def _forget_others(folder: Path) -> None:
-    """Remove the files of launches that are over."""
+    """Remove the files of ended launches."""
     for path in folder.glob('*.jsonl'):
         if not Path('/proc', path.stem.partition('_')[0]).exists():
             path.unlink(missing_ok=True)
 
 
 def _gone(entries: dict[str, str | int]) -> dict[str, str]:
-    """Return how nodes have ended, and those whose process has been gone for `RESTART`."""
-    now, found = time.monotonic(), {}
+    """Return how nodes ended; a process that is missing for `RESTART` counts as ended."""
+    now, gone = time.monotonic(), {}
     for node, entry in entries.items():
         if isinstance(entry, str):
-            found[node] = entry
+            gone[node] = entry
         elif _runs(entry):
             _gone_since.pop(node, None)
         elif now - _gone_since.setdefault(node, now) > RESTART:
-            found[node] = f'its process {entry} is gone'
-    return found
+            gone[node] = f'its process {entry} has ended'
+    return gone
 
 
 def _runs(process: int) -> bool:

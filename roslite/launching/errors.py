@@ -1,4 +1,4 @@
-"""What is wrong with a launch file, and where."""
+"""Errors of launch files, with their location."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from pathlib import Path
 from roslite.errors import UserError
 
 LONGEST = 4000
-"""Characters of a problem."""
+"""Maximum characters of a problem."""
 
 
 class LaunchError(UserError):
-    """A launch file, its arguments or one of its processes is not as it must be.
+    """An invalid launch file, argument or process.
 
     Attributes:
-        path: The launch file, None when the error is not about a file.
-        line: Line in that file, 0 when unknown.
-        where: Element and attribute, such as `<node> attribute 'exec'`.
-        problem: What was expected and what was found.
+        path: launch file; None: the error does not concern a file.
+        line: line in that file, 0: unknown.
+        where: element and attribute, such as `<node> attribute 'exec'`.
+        problem: expected and found content.
     """
 
     def __init__(self, problem: str, path: Path | str | None = None, line: int = 0, where: str = ''):
@@ -29,15 +29,15 @@ class LaunchError(UserError):
 
     @property
     def text(self) -> str:
-        """The whole message on one line: `file:line: element, attribute: problem`."""
-        place = f'{self.path}:{self.line}' if self.path and self.line else str(self.path or '')
-        return ': '.join(part for part in (place, self.where, self.problem) if part)
+        """Complete message in one line: `file:line: element, attribute: problem`."""
+        location = f'{self.path}:{self.line}' if self.path and self.line else str(self.path or '')
+        return ': '.join(part for part in (location, self.where, self.problem) if part)
 
 
 def _shortened(problem: str) -> str:
-    """Return a problem without the middle of a long text."""
+    """Return a problem; the middle of a long text is omitted."""
     return problem if len(problem) <= LONGEST else f'{problem[: LONGEST // 2]} ... {problem[-LONGEST // 2 :]}'
 
 
 class SubstitutionError(UserError):
-    """A `$(...)` can't be parsed or performed; the interpreter adds the place."""
+    """A `$(...)` that cannot be parsed or performed; the interpreter adds the location."""

@@ -1,8 +1,8 @@
-"""Evaluates the expression of `$(eval ...)` without evaluating Python.
+"""Evaluation of the expression of `$(eval ...)` without Python's `eval`.
 
-`ros2 launch` hands the text to Python's own `eval`. Here a launch file is data: the expression is parsed, every node of
-its syntax tree must be on a short list, and the few functions it may call are named below. What passes gives the same
-result as Python's `eval` does.
+`ros2 launch` passes the text to Python's `eval`. Here a launch file is data: the expression is parsed, and all nodes of
+its syntax tree and all called functions must be on the lists below. Accepted expressions have the same result as with
+Python's `eval`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _CONSTANTS: dict[str, float] = {name: getattr(math, name) for name in ('pi', 'e'
 
 
 def _round(value: Any, digits: int | None = None) -> Any:
-    """Round as Python does. Python's own `round(1, -1000000000)` computes 10 to that power first."""
+    """Return a rounded number. Digits are limited: Python's `round(1, -1000000000)` first computes 10**1000000000."""
     if digits is not None and not -MAXIMUM_DIGITS <= digits <= MAXIMUM_DIGITS:
         raise ExpressionError(f'round to at most {MAXIMUM_DIGITS} digits is allowed')
     return round(value, digits)
@@ -68,22 +68,22 @@ _STRING_METHODS = frozenset({'lower', 'upper', 'strip', 'startswith', 'endswith'
 
 
 class ExpressionError(UserError):
-    """An expression is not allowed, or fails."""
+    """An expression that is not allowed, or fails."""
 
 
 def evaluate(text: str) -> str:
-    """Evaluate an expression of numbers, strings and the functions of `math`.
+    """Return the value of an expression of numbers, strings and the functions of `math`.
 
     Args:
-        text: At most 1,000 characters of Python syntax: arithmetic, comparisons, `and`/`or`/`not`, conditional
+        text: at most 1,000 characters of Python syntax: arithmetic, comparisons, `and`/`or`/`not`, conditional
             expressions, lists, `abs bool float int len max min round str sum`, `math`'s functions and constants (with
             or without the prefix `math.`), and the string methods `lower upper strip startswith endswith`.
 
     Returns:
-        The result as `str()` gives it: `True`, `3.5`, `text`.
+        The result converted by `str()`: `True`, `3.5`, `text`.
 
     Raises:
-        ExpressionError: It is too long, doesn't parse, uses anything else, or fails (a division by zero).
+        ExpressionError: too long, invalid syntax, a feature that is not allowed, or a failure (a division by zero).
     """
     if len(text) > MAXIMUM_LENGTH:
         raise ExpressionError(f'expected an expression of at most {MAXIMUM_LENGTH} characters, found {len(text)}')
@@ -101,7 +101,7 @@ def evaluate(text: str) -> str:
 
 
 def _value(node: ast.expr) -> Any:
-    """Value of one node of the syntax tree."""
+    """Return the value of a node of the syntax tree."""
     handler = _HANDLERS.get(type(node))
     if handler is None:
         raise ExpressionError(f'{type(node).__name__} is not allowed')
@@ -136,7 +136,7 @@ def _binary(node: ast.BinOp) -> Any:
         raise ExpressionError(f'the operator {type(node.op).__name__} is not allowed')
     left, right = _value(node.left), _value(node.right)
     if not isinstance(node.op, ast.Add) and not (_is_number(left) and _is_number(right)):
-        # A string times a number or formatted by `%` can fill the memory.
+        # A string times a number, or formatted by `%`, could fill the memory.
         raise ExpressionError(f'the operator {type(node.op).__name__} is for numbers')
     if isinstance(node.op, ast.Pow) and isinstance(left, int) and abs(right) > MAXIMUM_EXPONENT:
         raise ExpressionError(f'an exponent of at most {MAXIMUM_EXPONENT} is allowed')
@@ -201,10 +201,10 @@ def _call(node: ast.Call) -> Any:
     arguments = [_value(argument) for argument in node.args]
     function = node.func
     if isinstance(function, ast.Name):
-        found = _BUILTINS.get(function.id) or _MATH.get(function.id)
-        if found is None:
+        target = _BUILTINS.get(function.id) or _MATH.get(function.id)
+        if target is None:
             raise ExpressionError(f"the function '{function.id}' is not allowed")
-        return found(*arguments)
+        return target(*arguments)
     if isinstance(function, ast.Attribute):
         if isinstance(function.value, ast.Name) and function.value.id == 'math' and function.attr in _MATH:
             return _MATH[function.attr](*arguments)

@@ -1,13 +1,13 @@
-"""Ends the launched processes when the launcher is gone, however it went.
+"""Stops the launched processes when the launcher has ended for any reason.
 
-A launcher that is killed by SIGKILL can clean up nothing. This small program, in a separate session, holds the
-reading end of a pipe whose only writing end is the launcher's: the kernel closes that one at the launcher's death, and
-the guard then stops the process groups that it has received, by SIGINT first, so that a recorder can finish its bag.
-(`PR_SET_PDEATHSIG` can't do that: it needs code between fork and exec, sends one signal only, sends it also when
-merely the *thread* that started the child ends, and does not reach the children's children.)
+A launcher that is killed by SIGKILL cannot clean up. This small program, in a separate session, holds the reading end
+of a pipe whose only writing end is in the launcher. The kernel closes the writing end when the launcher dies. The guard
+then stops the process groups that it has received, with SIGINT first, which allows a recorder to finish its bag.
+(`PR_SET_PDEATHSIG` is not sufficient: it needs code between fork and exec, sends only one signal, sends it also when
+only the *thread* that started the child ends, and does not reach descendants of the children.)
 
-Run as `python -I -S guard.py TOKEN SIGTERM_TIMEOUT SIGKILL_TIMEOUT LAUNCHER_PID`; its standard input takes the lines
-`+PGID`, `-PGID` and `quit`. It imports a few small standard modules only and starts beside the nodes.
+Usage: `python -I -S guard.py TOKEN SIGTERM_TIMEOUT SIGKILL_TIMEOUT LAUNCHER_PID`; the standard input takes the lines
+`+PGID`, `-PGID` and `quit`. The guard imports only a few small standard modules and starts in parallel with the nodes.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ PARENT_CHECK = 0.5
 
 
 def group_exists(group: int) -> bool:
-    """Whether a process group still has a living member.
+    """Return whether a process group has a living member.
 
-    A dead one that was not waited for doesn't count: where process 1 reaps no orphans (many containers), such
-    remain for ever.
+    Zombies do not count: they remain for ever if process 1 does not reap orphans, as in many containers.
     """
     try:
         os.killpg(group, 0)
@@ -46,37 +45,37 @@ def group_exists(group: int) -> bool:
 def _is_living_member(process: str, group: int) -> bool:
     try:
         with open(f'/proc/{process}/stat', 'rb') as file:
-            fields = file.read().rpartition(b')')[2].split()  # the name before it may hold anything
+            fields = file.read().rpartition(b')')[2].split()  # the name before it may contain any character
     except OSError:
         return False
     return int(fields[2]) == group and fields[0] not in (b'Z', b'X')
 
 
 def marked_processes(token: str) -> list[int]:
-    """Processes whose environment carries a launch's token: also those that left their group. Linux only."""
+    """Return the processes with a launch's token in their environment, also outside their group. Linux only."""
     marker = f'{TOKEN_VARIABLE}={token}'.encode()
-    found: list[int] = []
+    processes: list[int] = []
     try:
         entries = os.listdir('/proc')
     except OSError:
-        return found
+        return processes
     for entry in entries:
         if not entry.isdigit() or int(entry) == os.getpid():
             continue
         try:
             with open(f'/proc/{entry}/environ', 'rb') as file:
                 if marker in file.read().split(b'\0'):
-                    found.append(int(entry))
+                    processes.append(int(entry))
         except OSError:
             continue
-    return found
+    return processes
 
 
 def read_until_launcher_is_gone(parent: int) -> set[int] | None:
-    """Follow the launcher's messages.
+    """Process the messages of the launcher until its end.
 
     Returns:
-        The process groups that were alive at its end; None when it said that all is well.
+        The process groups that were alive at its end; None after `quit`.
     """
     groups: set[int] = set()
     pending = b''
@@ -100,8 +99,8 @@ def read_until_launcher_is_gone(parent: int) -> set[int] | None:
 
 
 def stop(groups: set[int], token: str, sigterm_timeout: float, sigkill_timeout: float) -> None:
-    """SIGINT, SIGTERM, SIGKILL, each until all are gone or the time is up."""
-    for signal_number, patience in (
+    """Send SIGINT, SIGTERM and SIGKILL, each followed by its timeout, until all processes have ended."""
+    for signal_number, timeout in (
         (signal.SIGINT, sigterm_timeout),
         (signal.SIGTERM, sigkill_timeout),
         (signal.SIGKILL, 1.0),
@@ -112,14 +111,14 @@ def stop(groups: set[int], token: str, sigterm_timeout: float, sigkill_timeout: 
         for process in strays:
             if not any(_group_of(process) == group for group in groups):
                 _signal(os.kill, process, signal_number)
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             left = {group for group in groups if group_exists(group)}
             if not left and not marked_processes(token):
                 return
             for group in left:
                 if not _is_living_member(str(group), group):
-                    _signal(os.killpg, group, signal.SIGTERM)  # its first process has ended and left others behind
+                    _signal(os.killpg, group, signal.SIGTERM)  # its leader has ended, other members are alive
             time.sleep(0.05)
 
 

@@ -1,7 +1,7 @@
-"""From an XML tree to the list of processes: the elements of ROS 2's front end, one function each.
+"""Interpreter from an XML tree to the list of processes, with one function per element of ROS 2's front end.
 
-An element or attribute that `ros2 launch` does not know is an error here too, with its line. What `ros2 launch` knows
-and this runner does not (timers, containers, lifecycle) is refused by name.
+Elements and attributes that `ros2 launch` does not support are errors with their line. Elements that only `ros2 launch`
+supports (timers, containers, lifecycle) are rejected by name.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Interpret = Callable[[Element, LaunchContext, LaunchDescription], None]
 
 
 def _check_shape(element: Element) -> None:
-    """An element's attributes and children are those that the front end knows."""
+    """Check that the front end supports the attributes and children of an element. Raises LaunchError."""
     attributes, children = _SHAPES[element.tag]
     for name in element.attributes:
         if name not in attributes:
@@ -47,7 +47,7 @@ def _check_shape(element: Element) -> None:
 
 
 def _check_shape_of_part(element: Element) -> None:
-    """The same for `<param>`, `<remap>`, `<env>`, `<choice>` and the like."""
+    """Check parts of an element, such as `<param>`, `<remap>`, `<env>` and `<choice>`. Raises LaunchError."""
     attributes, children = _PART_SHAPES.get(element.tag, _SHAPES.get(element.tag, ((), None)))
     for name in element.attributes:
         if name not in attributes:
@@ -66,8 +66,8 @@ def _run(elements: list[Element], context: LaunchContext, description: LaunchDes
         if element.tag not in _ACTIONS:
             close = difflib.get_close_matches(element.tag, _ACTIONS, 1)
             hint = f' (did you mean <{close[0]}>?)' if close else ''
-            known = ', '.join(f'<{tag}>' for tag in _ACTIONS)
-            raise element.error(f'expected one of {known}{hint}')
+            supported = ', '.join(f'<{tag}>' for tag in _ACTIONS)
+            raise element.error(f'expected one of {supported}{hint}')
         _check_shape(element)
         if context.condition(element):
             with context.under_condition('if' in element.attributes or 'unless' in element.attributes):
@@ -232,7 +232,7 @@ def _root(path: Path) -> Element:
 
 
 def _root_of(path: Path, element: Element, context: LaunchContext) -> Element:
-    """Return the root of an included file, whose size counts as text."""
+    """Return the root of an included file; its size counts as text."""
     context.take(element, lambda: context.budget.take_text(path.stat().st_size if path.is_file() else 0))
     return _root(path)
 
@@ -245,20 +245,20 @@ def interpret(
     log_directory: Path | None = None,
     namespace: str = '',
 ) -> LaunchDescription:
-    """Evaluate a launch file completely; nothing is started.
+    """Evaluate a launch file completely without starting processes.
 
     Args:
-        path: The XML launch file.
-        arguments: Values of its arguments by name.
-        environment: Environment of the processes; this process's own when None.
-        log_directory: For `$(log_dir)` and for parameter files with substitutions.
-        namespace: Pushed from outside, empty or absolute.
+        path: XML launch file.
+        arguments: values of its arguments by name.
+        environment: environment of the processes; None: environment of this process.
+        log_directory: directory for `$(log_dir)` and for parameter files with substitutions.
+        namespace: initial namespace, empty or absolute.
 
     Returns:
         The processes, messages and stops in order, and the declared arguments.
 
     Raises:
-        LaunchError: Something in the file, a file it includes, or the arguments is wrong.
+        LaunchError: a fault of the file, of an included file, or of the arguments.
     """
     path = Path(path).absolute()
     context = LaunchContext(path, dict(arguments or {}), log_directory=log_directory, namespace=namespace)
@@ -269,29 +269,29 @@ def interpret(
     description.arguments = context.declared
     unknown = [name for name in arguments or {} if name not in context.declared and name not in CONFIGURATION]
     if unknown:
-        known = ', '.join(context.declared) or 'none'
+        declared = ', '.join(context.declared) or 'none'
         close = difflib.get_close_matches(unknown[0], context.declared, 1)
         hint = f' (did you mean {close[0]}:=?)' if close else ''
-        raise LaunchError(f"unknown argument '{unknown[0]}'{hint}; the file declares {known}", path)
+        raise LaunchError(f"unknown argument '{unknown[0]}'{hint}; the file declares {declared}", path)
     return description
 
 
 def declared_arguments(path: Path | str) -> list[Argument]:
-    """The arguments that a launch file and the files it includes declare, for `--show-args`.
+    """Return the arguments declared by a launch file and its included files, for `--show-args`.
 
-    A default whose substitutions can't be performed without the other arguments is given as it is written.
+    A default whose substitutions cannot be performed without the other arguments is returned unchanged.
 
     Raises:
-        LaunchError: The file can't be read or is no launch file; it takes more than it may.
+        LaunchError: the file cannot be read, is not a launch file, or exceeds a limit.
     """
     path = Path(path).absolute()
     context = LaunchContext(path)
-    found: dict[str, Argument] = {}
-    _collect(_root(path), context, found)
-    return list(found.values())
+    arguments: dict[str, Argument] = {}
+    _collect(_root(path), context, arguments)
+    return list(arguments.values())
 
 
-def _collect(element: Element, context: LaunchContext, found: dict[str, Argument]) -> None:
+def _collect(element: Element, context: LaunchContext, arguments: dict[str, Argument]) -> None:
     for child in element.children:
         context.take(child, context.budget.check_time)
         if child.tag == 'arg':
@@ -299,16 +299,18 @@ def _collect(element: Element, context: LaunchContext, found: dict[str, Argument
             default = argument.default
             if default is not None and argument.name not in context.variables:
                 default = _expanded(child, argument.name, default, context)
-            found.setdefault(argument.name, Argument(argument.name, default, argument.description, argument.choices))
+            arguments.setdefault(
+                argument.name, Argument(argument.name, default, argument.description, argument.choices)
+            )
         elif child.tag == 'group':
             with context.inside(child):
-                _collect(child, context, found)
+                _collect(child, context, arguments)
         elif child.tag == 'include':
-            _collect_included(child, context, found)
+            _collect_included(child, context, arguments)
 
 
 def _expanded(element: Element, name: str, default: str, context: LaunchContext) -> str:
-    """Return a default with its substitutions performed, or as it is written where they cannot be."""
+    """Return a default with its substitutions performed, or unchanged if they fail."""
     try:
         default = context.variables[name] = expand(default, context)
     except BudgetError as error:
@@ -318,8 +320,8 @@ def _expanded(element: Element, name: str, default: str, context: LaunchContext)
     return default
 
 
-def _collect_included(element: Element, context: LaunchContext, found: dict[str, Argument]) -> None:
-    """Arguments of an included file that the including file doesn't set itself."""
+def _collect_included(element: Element, context: LaunchContext, arguments: dict[str, Argument]) -> None:
+    """Add the arguments of an included file that the including file does not set."""
     try:
         path = Path(context.required(element, 'file'))
         root = _root_of(path, element, context)
@@ -327,10 +329,10 @@ def _collect_included(element: Element, context: LaunchContext, found: dict[str,
         if context.budget.exceeded:
             raise
         return
-    given = {child.attributes.get('name', '') for child in element.children}
+    preset = {child.attributes.get('name', '') for child in element.children}
     inner: dict[str, Argument] = {}
     with context.within(path, element):
         _collect(root, context, inner)
     for name, argument in inner.items():
-        if name not in given:
-            found.setdefault(name, argument)
+        if name not in preset:
+            arguments.setdefault(name, argument)

@@ -1,4 +1,4 @@
-"""Packages that launch files can name: those of an ament index, and Python packages that a program registers."""
+"""Packages for launch files: from an ament index, or Python packages registered by a program."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class PythonPackage:
-    """A package of Python nodes that needs no ament index.
+    """A package of Python nodes without an ament index.
 
     Attributes:
         name: `pkg` in launch files.
-        share: Returns the share directory; raises FileNotFoundError if there is none.
-        nodes: Returns the module of every node, by `exec` in launch files. `python -m MODULE` runs a node.
-        commands: The module of every other executable: a program that is not a node.
+        share: function that returns the share directory; raises FileNotFoundError if there is none.
+        nodes: function that returns the module of every node by `exec` in launch files; `python -m MODULE` runs a node.
+        commands: modules of the executables that are not nodes.
     """
 
     name: str
@@ -29,7 +29,7 @@ _registered: dict[str, PythonPackage] = {}
 
 
 def register(package: PythonPackage) -> None:
-    """Make a package known to launch files in this process; a package of the same name is replaced."""
+    """Register a package for launch files in this process; a package of the same name is replaced."""
     _registered[package.name] = package
 
 
@@ -39,7 +39,7 @@ def registered(name: str | None) -> PythonPackage | None:
 
 
 def ament_prefix(package: str) -> Path | None:
-    """Prefix of an ament package, by the index below every entry of `AMENT_PREFIX_PATH`; None when there is none."""
+    """Return the prefix of an ament package from the index of each entry of `AMENT_PREFIX_PATH`; None: not found."""
     for entry in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep):
         if entry and (Path(entry) / 'share' / 'ament_index' / 'resource_index' / 'packages' / package).is_file():
             return Path(entry)

@@ -19,11 +19,11 @@ _TYPES = (*_SCALARS, *(f'list_of_{name}' for name in _SCALARS))
 
 
 LONG = 10_000
-"""Characters of a text."""
+"""Number of characters above which a text is long."""
 
 
 def guess(text: str) -> Any:
-    """The value that YAML sees in a text: a number, a truth value, a homogeneous list of those, or the text itself."""
+    """Return the YAML value of a text: a number, a boolean, a homogeneous list of them, or the text itself."""
     try:
         value = load_yaml(text)
     except TextFileError:
@@ -39,10 +39,10 @@ def guess(text: str) -> Any:
 
 
 def convert(text: str, kind: str) -> Any:
-    """A text as one of the front end's types.
+    """Return a text converted to one of the front end's types.
 
     Raises:
-        ValueError: It is not one.
+        ValueError: the text has another type.
     """
     if kind.startswith('list_of_'):
         values = load_yaml(text)
@@ -58,7 +58,7 @@ def convert(text: str, kind: str) -> Any:
 
 
 def to_yaml(value: Any) -> str:
-    """One line of YAML, as `-p name:=value` takes it; a long text as JSON, of which YAML's writer takes seconds."""
+    """Return one line of YAML for `-p name:=value`; a long text as JSON, because the YAML writer is too slow."""
     if isinstance(value, str) and len(value) > LONG and max(value) <= '\uffff':
         return json.dumps(value)
     text = yaml.safe_dump(value, default_flow_style=True, width=10**9, allow_unicode=True)
@@ -82,7 +82,7 @@ def _typed_value(element: Element, context: LaunchContext) -> Any:
 
 
 def _named(element: Element, context: LaunchContext, prefix: str = '') -> list[tuple[str, str]]:
-    """The parameters of a `<param name>`, nested ones with dots in their names."""
+    """Return the parameters of a `<param name>`; names of nested parameters have dots."""
     name = prefix + context.required(element, 'name')
     if not name or ':=' in name:
         raise element.error(f'expected a parameter name, found {name!r}', 'name')
@@ -95,7 +95,7 @@ def _named(element: Element, context: LaunchContext, prefix: str = '') -> list[t
 
 
 def _file(element: Element, context: LaunchContext) -> str:
-    """The path of a `<param from>`; with `allow_substs` that of a copy with its substitutions performed."""
+    """Return the path of a `<param from>`; with `allow_substs` the path of a copy with substitutions performed."""
     path = Path(context.required(element, 'from'))
     if not path.is_file():
         raise element.error(f'expected a parameter file, found no file {str(path)!r}', 'from')
@@ -114,10 +114,10 @@ def _file(element: Element, context: LaunchContext) -> str:
 
 
 def parameter_arguments(node: Element, context: LaunchContext) -> list[str]:
-    """The `--ros-args` arguments of a node's `<param>` elements, after those of `<set_parameter>`, in order.
+    """Return the `--ros-args` arguments of `<set_parameter>` and then of a node's `<param>` elements, in order.
 
     Raises:
-        LaunchError: A parameter is not well formed, or its file is missing.
+        LaunchError: an invalid parameter, or a missing file.
     """
     arguments: list[str] = []
     for name, value in context.parameters:

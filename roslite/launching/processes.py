@@ -1,4 +1,4 @@
-"""`<node>` and `<executable>`: from an element to a command line."""
+"""Command lines of the elements `<node>` and `<executable>`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OUTPUTS = {'screen': True, 'both': True, 'full': True, 'log': False, 'own_log':
 
 
 def _node_program(element: Element, context: LaunchContext) -> list[str] | None:
-    """The program of a `<node>`; None when it needs a package that is not here and the node is optional."""
+    """Return the program of a `<node>`; None if its package is not installed and the node is optional."""
     executable = context.required(element, 'exec')
     package = context.optional(element, 'pkg')
     python_package = registered(package)
@@ -33,10 +33,10 @@ def _node_program(element: Element, context: LaunchContext) -> list[str] | None:
             raise element.error(f'expected a node of {package} ({names}), found {executable!r}', 'exec')
         return [sys.executable, '-m', nodes[executable]]
     if package is None:
-        found = shutil.which(executable, path=context.environment.get('PATH'))
-        if found is None:
+        path = shutil.which(executable, path=context.environment.get('PATH'))
+        if path is None:
             raise element.error(f'expected a program on PATH, found no {executable!r}', 'exec')
-        return [found]
+        return [path]
     prefix = ament_prefix(package)
     program = prefix / 'lib' / package / executable if prefix is not None else None
     if program is not None and os.access(program, os.X_OK):
@@ -45,7 +45,7 @@ def _node_program(element: Element, context: LaunchContext) -> list[str] | None:
         return None
     missing = f'{package}/{executable}'
     problem = (
-        f'{missing} needs a ROS 2 installation that has it; start this file by ros2 launch, or make the node optional'
+        f'{missing} needs a ROS 2 installation with it; start this file with ros2 launch, or make the node optional'
     )
     raise element.error(f'{problem} with an if', 'pkg')
 
@@ -53,7 +53,7 @@ def _node_program(element: Element, context: LaunchContext) -> list[str] | None:
 def _child(
     element: Element, context: LaunchContext, label: str, command: list[str], node: str = '', shell: bool = False
 ) -> ChildSpec:
-    """What `<node>` and `<executable>` have in common."""
+    """Return the process of a `<node>` or `<executable>` from their common attributes."""
     context.take(element, lambda: context.budget.take_step(True))
     output = context.optional(element, 'output') or 'log'
     if output not in _OUTPUTS:
@@ -91,7 +91,7 @@ def _child(
 
 
 def _timeout(element: Element, context: LaunchContext, name: str) -> float:
-    """A shutdown time-out: the element's attribute, else the launch variable of that name, else 5 s."""
+    """Return a shutdown timeout, s: the attribute of the element, else the launch variable of that name, else 5 s."""
     if name in element.attributes or name not in context.variables:
         return context.seconds(element, name, 5.0)
     probe = Element(element.tag, {name: context.variables[name]}, element.line, element.path)
@@ -109,11 +109,11 @@ def _remappings(element: Element, context: LaunchContext) -> list[str]:
 
 
 def add_node(element: Element, context: LaunchContext, description: LaunchDescription) -> None:
-    """`<node>`: the command line that `ros2 launch` would give it.
+    """Add a `<node>` with the same command line as in `ros2 launch`.
 
-    A node of another package is started from its ROS 2 installation when there is one. Without it the launch fails,
-    unless the node, or a group or include around it, has a condition: such a node is optional, and skipping it with a
-    warning lets one file serve computers with and without RViz.
+    A node of another package is started from its ROS 2 installation. Without it the launch fails, unless the node, or a
+    group or include around it, has a condition. Such a node is optional and skipped with a warning: the same file works
+    on computers with and without RViz.
     """
     program = _node_program(element, context)
     executable = context.required(element, 'exec')
@@ -147,7 +147,7 @@ def add_node(element: Element, context: LaunchContext, description: LaunchDescri
 
 
 def add_executable(element: Element, context: LaunchContext, description: LaunchDescription) -> None:
-    """`<executable>`: any program."""
+    """Add an `<executable>`: any program."""
     shell = context.flag(element, 'shell')
     text = context.required(element, 'cmd')
     command = [text] if shell else context.words(element, 'cmd')

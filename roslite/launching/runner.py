@@ -1,4 +1,4 @@
-"""The steps of a launch command: find the file, read the arguments, run until the end."""
+"""Steps of a launch command: find the file, parse the arguments, run until the end."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ SUFFIXES = ('.launch.xml', '_launch.xml', '.xml')
 
 
 def find_launch_file(name: str, package: str) -> Path:
-    """A launch file by its name in a package's `launch/`.
+    """Return the path of a launch file in a package's `launch/`.
 
     Args:
-        name: A file name (`talker.launch.xml`) or the short form (`talker`).
-        package: The package to look in.
+        name: file name (`talker.launch.xml`) or short form (`talker`).
+        package: name of the package.
 
     Raises:
-        LaunchError: There is none; the message lists those that there are.
+        LaunchError: no such file; the message lists the existing ones.
     """
     path = Path(name)
     try:
@@ -49,15 +49,15 @@ def find_launch_file(name: str, package: str) -> Path:
 
 
 def _short(name: str) -> str:
-    """Return the name of a launch file without what the command line may leave out."""
+    """Return the short form of the name of a launch file."""
     return next((name.removesuffix(suffix) for suffix in SUFFIXES if name.endswith(suffix)), name)
 
 
 def parse_launch_arguments(words: Iterable[str]) -> dict[str, str]:
-    """`name:=value` words as a dictionary; the last of equal names counts.
+    """Return `name:=value` words as a dictionary; the last of equal names counts.
 
     Raises:
-        LaunchError: A word has another form.
+        LaunchError: a word has another form.
     """
     arguments = {}
     for word in words:
@@ -69,9 +69,9 @@ def parse_launch_arguments(words: Iterable[str]) -> dict[str, str]:
 
 
 def _meant(word: str) -> str:
-    """Return the argument that a word was meant to be: `viewer=true`, `--viewer=true`, `viewer:true`."""
-    found = _MISSPELT.fullmatch(word)
-    return f' (did you mean {found["name"]}:={found["value"]}?)' if found else ''
+    """Return a hint for a misspelt argument: `viewer=true`, `--viewer=true`, `viewer:true`."""
+    match = _MISSPELT.fullmatch(word)
+    return f' (did you mean {match["name"]}:={match["value"]}?)' if match else ''
 
 
 def _print(line: str) -> None:
@@ -79,7 +79,7 @@ def _print(line: str) -> None:
         sys.stdout.write(line + '\n')
         sys.stdout.flush()
     except BrokenPipeError:
-        # what is left in the buffer would fail once more at the interpreter's end, and make its status 120
+        # the rest of the buffer would fail again at interpreter exit and set exit status 120
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise
 
@@ -95,18 +95,18 @@ def run_launch(
     """Run a launch file until all its processes have ended, or until SIGINT, SIGTERM or SIGHUP.
 
     Args:
-        path: The XML launch file.
-        arguments: Values of its arguments.
-        environment: Environment of the processes; this process's own when None.
-        log_directory: For the logs; a fresh one when None.
-        screen: Takes the lines for the screen.
+        path: XML launch file.
+        arguments: values of its arguments.
+        environment: environment of the processes; None: environment of this process.
+        log_directory: directory for the logs; None: a new one.
+        screen: function for each line for the screen.
 
     Returns:
-        0 when every process ended as it should, also after a signal to this launcher (as `ros2 launch` does);
-        1 when one died, or had to be killed.
+        0 if every process ended without failure, also after a signal to this launcher (as in `ros2 launch`);
+        1 if a process died or had to be killed.
 
     Raises:
-        LaunchError: The file or the arguments are wrong. Nothing was started.
+        LaunchError: a fault of the file or the arguments; no process was started.
     """
     session = LaunchSession.from_file(
         path, arguments, environment=environment, log_directory=log_directory, screen=screen
@@ -119,7 +119,7 @@ def run_launch(
             saved[number] = signal.signal(number, lambda got, frame: session.request_stop(signal.Signals(got).name))
     try:
         with session:
-            # In slices: a wait without an end would hold back Python's signal handlers on some systems.
+            # In slices: a wait without timeout would delay Python's signal handlers on some systems.
             while session.wait(0.5) is None:
                 pass
     finally:

@@ -1,4 +1,4 @@
-"""A running launch: starts the processes, shows their output, respawns, and stops them all."""
+"""A running launch: starts, monitors, respawns and stops the processes, and shows their output."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ POLL_PERIOD = 0.03
 
 @dataclass(frozen=True)
 class ChildState:
-    """What is known of a launched process.
+    """State of a launched process.
 
     Attributes:
-        label: Its label, with the number: `dynamics_node-1`.
-        name: The label without it: `dynamics_node`.
-        node: Fully qualified node name, empty when the launch file gives none.
-        pid: Process id and process group; None when it could not be started.
-        running: Whether it runs.
-        returncode: Exit status once it ended; negative for a signal.
-        starts: How often it was started.
-        log: Its log file.
+        label: label with number: `dynamics_node-1`.
+        name: label without number: `dynamics_node`.
+        node: fully qualified node name, empty if the launch file specifies none.
+        pid: process id and process group; None: it could not be started.
+        running: the process is running.
+        returncode: exit status after its end; negative for a signal.
+        starts: number of starts.
+        log: log file.
     """
 
     label: str
@@ -49,13 +49,13 @@ class ChildState:
 
 
 def log_root() -> Path:
-    """The directory of all launches' logs: `$ROS_LOG_DIR`, else `~/.dyn_nodes/log`."""
+    """Return the directory of the logs of all launches: `$ROS_LOG_DIR`, else `~/.dyn_nodes/log`."""
     root = os.environ.get('ROS_LOG_DIR')
     return Path(root) if root else Path.home() / '.dyn_nodes' / 'log'
 
 
 def new_log_directory() -> Path:
-    """A fresh directory for a launch's logs, below `log_root()`."""
+    """Create and return a new directory for the logs of a launch, below `log_root()`."""
     directory = log_root() / f'{time.strftime("%Y-%m-%d-%H-%M-%S")}-{os.getpid()}-{secrets.token_hex(2)}'
     directory.mkdir(parents=True)
     return directory
@@ -64,14 +64,14 @@ def new_log_directory() -> Path:
 class LaunchSession:
     """The processes of one launch file.
 
-    A thread watches them: it shows what they print, starts again what is to be respawned, and passes from SIGINT to
-    SIGTERM, SIGQUIT and SIGKILL when it stops them. The session ends when all its processes have. None of them
-    outlives this process: see `guard.py`.
+    A thread monitors them: it shows their output, respawns processes, and stops them with SIGINT, SIGTERM, SIGQUIT and
+    SIGKILL in this order. The session ends when all its processes have ended. No process outlives this one, see
+    `guard.py`.
 
     Args:
-        description: The evaluated launch file.
-        log_directory: For the logs; a fresh one when None.
-        screen: Takes every line for the screen, without its newline; None shows nothing.
+        description: evaluated launch file.
+        log_directory: directory for the logs; None: a new one.
+        screen: function for every line for the screen, without newline; None: no output.
     """
 
     def __init__(
@@ -106,10 +106,10 @@ class LaunchSession:
         log_directory: Path | None = None,
         screen: Callable[[str], None] | None = None,
     ) -> LaunchSession:
-        """Evaluate a launch file; `start()` then starts it.
+        """Return the session of a launch file; `start()` starts it.
 
         Raises:
-            LaunchError: The file or the arguments are wrong. Nothing was started.
+            LaunchError: a fault of the file or the arguments; no process was started.
         """
         directory = log_directory or new_log_directory()
         try:
@@ -120,16 +120,16 @@ class LaunchSession:
             raise
         return cls(description, directory, screen)
 
-    # --- starting and looking ----------------------------------------------------------------------------------------
+    # --- start and state ---------------------------------------------------------------------------------------------
 
     def start(self) -> LaunchSession:
-        """Start every process, in the file's order.
+        """Start all processes in the order of the file.
 
         Raises:
-            LaunchError: A program can't be started; those before it were stopped again.
+            LaunchError: a program cannot be started; the processes before it were stopped.
         """
         self._say(f'all log files are in {self.log_directory}')
-        (self.log_directory / ENDED_FILE).unlink(missing_ok=True)  # of an earlier launch in this directory
+        (self.log_directory / ENDED_FILE).unlink(missing_ok=True)  # from an earlier launch in this directory
         self._start_guard()
         error: LaunchError | None = None
         for step in self.description.steps:
@@ -138,7 +138,7 @@ class LaunchSession:
             if isinstance(step, LogMessage):
                 self._say(step.text, step.level)
             elif isinstance(step, Stop):
-                self.request_stop(step.reason or 'the launch file says <shutdown>')
+                self.request_stop(step.reason or '<shutdown> in the launch file')
             else:
                 child = Child(step, f'{step.name}-{len(self._children) + 1}', self.log_directory, self._token)
                 try:
@@ -157,36 +157,36 @@ class LaunchSession:
 
     @property
     def children(self) -> list[ChildState]:
-        """The state of every process, in the order of their start."""
+        """State of every process, in the order of their start."""
         with self._lock:
             return [self._state(child) for child in self._children]
 
     def child(self, name: str) -> ChildState:
-        """The state of one process.
+        """Return the state of one process.
 
         Args:
-            name: Its node name (`/yard/talker` or `talker`), label (`talker_node-1`) or executable.
+            name: node name (`/yard/talker` or `talker`), label (`talker_node-1`) or executable.
 
         Raises:
-            KeyError: There is none, or there are several.
+            KeyError: no such process, or several.
         """
         for matches in (
             lambda s: name in (s.label, s.node),
             lambda s: bool(s.node) and s.node.rsplit('/', 1)[1] == name,
             lambda s: s.name == name,
         ):
-            found = [state for state in self.children if matches(state)]
-            if len(found) == 1:
-                return found[0]
-            if found:
-                raise KeyError(f'{name!r} is the name of {", ".join(state.label for state in found)}')
+            states = [state for state in self.children if matches(state)]
+            if len(states) == 1:
+                return states[0]
+            if states:
+                raise KeyError(f'{name!r} is the name of {", ".join(state.label for state in states)}')
         raise KeyError(f'no process {name!r}; there are {", ".join(s.label for s in self.children) or "none"}')
 
     def pid(self, name: str) -> int:
-        """Process id of one process; see `child()`.
+        """Return the process id of one process; see `child()`.
 
         Raises:
-            KeyError: It is not running.
+            KeyError: the process is not running.
         """
         state = self.child(name)
         if state.pid is None or not state.running:
@@ -195,30 +195,30 @@ class LaunchSession:
 
     @property
     def stopping(self) -> bool:
-        """Whether a stop was asked for, from outside or by a process with `on_exit="shutdown"`."""
+        """True if a stop was requested, from outside or by the end of a process with `on_exit="shutdown"`."""
         return self._stop_requests > 0
 
     # --- ending ------------------------------------------------------------------------------------------------------
 
     def poll(self) -> int | None:
-        """Exit status once everything has ended: 0, or 1 after a failure (see `failures`); None before."""
+        """Return the exit status after the end of all processes: 0, or 1 after a failure (`failures`); else None."""
         return self._status() if self._finished.is_set() else None
 
     def wait(self, timeout: float | None = None) -> int | None:
-        """Wait until everything has ended, at most `timeout` seconds; the result is that of `poll()`."""
+        """Wait until all processes have ended, at most `timeout` seconds; return the result of `poll()`."""
         self._finished.wait(timeout)
         return self.poll()
 
     def request_stop(self, reason: str = '') -> None:
-        """Ask for the stop of everything and return at once; asked again, the next harsher signal is sent at once."""
-        # Called by signal handlers too: no lock and no output here, the watching thread does the rest.
+        """Request the stop of all processes without waiting; a repeated request sends the next signal immediately."""
+        # Also called by signal handlers: no lock and no output here; the monitoring thread does the rest.
         self._stop_reason = self._stop_reason or reason
         self._stop_requests += 1
 
     def stop(self, reason: str = '') -> int:
-        """Stop everything and wait for the end: SIGINT, after 5 s SIGTERM, after 5 s more SIGQUIT and SIGKILL.
+        """Stop all processes and wait for their end: SIGINT, after 5 s SIGTERM, after 5 s more SIGQUIT and SIGKILL.
 
-        At SIGQUIT a node prints where each of its threads is.
+        On SIGQUIT a node prints the current line of each of its threads.
 
         Returns:
             The exit status, see `poll()`.
@@ -231,7 +231,7 @@ class LaunchSession:
         return self._status()
 
     def __enter__(self) -> LaunchSession:
-        """Start, unless started already."""
+        """Start unless already started."""
         return self if self._thread.ident is not None else self.start()
 
     def __exit__(
@@ -240,7 +240,7 @@ class LaunchSession:
         """Stop."""
         self.stop()
 
-    # --- inside ------------------------------------------------------------------------------------------------------
+    # --- internal ----------------------------------------------------------------------------------------------------
 
     def _status(self) -> int:
         return 1 if self.failures else 0
@@ -263,15 +263,15 @@ class LaunchSession:
             if self._screen is not None:
                 try:
                     self._screen(line)
-                except (OSError, ValueError):  # the terminal or the pipe is gone: the logs stay
+                except (OSError, ValueError):  # the terminal or pipe was closed: the logs remain
                     self._screen = None
 
     def _start_guard(self) -> None:
         specs = self.description.children
-        patience = [
+        timeouts = [
             max((getattr(s, name) for s in specs), default=5.0) for name in ('sigterm_timeout', 'sigkill_timeout')
         ]
-        self._guard = start_guard(self._token, *patience)
+        self._guard = start_guard(self._token, *timeouts)
 
     def _tell_guard(self, message: str) -> None:
         guard = self._guard
@@ -279,11 +279,11 @@ class LaunchSession:
             return
         try:
             guard.stdin.write(message.encode())
-        except OSError:  # it died; `_check_guard` starts another
+        except OSError:  # the guard died; `_check_guard` starts a new one
             return
 
     def _check_guard(self) -> None:
-        """A guard that was killed is replaced."""
+        """Replace a guard that was killed."""
         if self._guard is None or self._guard.poll() is None:
             return
         self._start_guard()
@@ -297,7 +297,7 @@ class LaunchSession:
         self._say(f'process started with pid [{child.pid}]', who=child.label)
 
     def _watch(self) -> None:
-        """The thread: until nothing is left."""
+        """Run the monitoring thread until all processes have ended."""
         try:
             while self._step():
                 time.sleep(POLL_PERIOD)
@@ -305,10 +305,10 @@ class LaunchSession:
             self._finish()
 
     def _step(self) -> bool:
-        """One look at everything; false when nothing is left to do."""
+        """Check all processes once; return False when all have ended."""
         with self._lock:
             if self._stop_requests and not self._stopping:
-                self._begin_stop()
+                self._interrupt_all()
             for child in self._children:
                 ended = child.reap()
                 for line in child.tail.lines(final=ended):
@@ -322,7 +322,7 @@ class LaunchSession:
                 self._escalate()
             else:
                 self._check_guard()
-            left = [self._is_left(child) for child in self._children]  # each one looks at its group
+            left = [self._is_left(child) for child in self._children]  # all groups are checked
             return any(left)
 
     def _is_left(self, child: Child) -> bool:
@@ -330,7 +330,7 @@ class LaunchSession:
         return child.running or child.respawn_at is not None or (self._stopping and group_exists)
 
     def _on_end(self, child: Child) -> None:
-        """A process has ended: what to say, whether to start it again, whether to stop the others."""
+        """Report the end of a process, schedule its respawn, or stop the others."""
         if child.ended_badly(self._stopping):
             text = f'process has died [pid {child.pid}, {_status_text(child.returncode)}, cmd {child.command_line()!r}]'
             self.failures.append(f'{child.label}: {_status_text(child.returncode)}')
@@ -338,7 +338,7 @@ class LaunchSession:
         else:
             self._say(f'process has finished cleanly [pid {child.pid}]', who=child.label)
         if child.group_exists():
-            child.send(signal.SIGTERM)  # what it started itself and left behind
+            child.send(signal.SIGTERM)  # descendants that are still alive
         else:
             self._tell_guard(f'-{child.pid}\n')
         if self._stopping:
@@ -362,18 +362,18 @@ class LaunchSession:
             self.failures.append(f'{child.label}: cannot be started again: {error}')
             self._say(f'cannot be started again: {error}', 'ERROR', child.label)
 
-    def _begin_stop(self) -> None:
+    def _interrupt_all(self) -> None:
         self._stopping = True
         self._answered_requests = 1
         if self._stop_reason:
             self._say(f'stopping: {self._stop_reason}')
         for child in self._children:
             if child.running or child.group_exists():
-                child.begin_stop()
+                child.interrupt()
             child.respawn_at = None
 
     def _escalate(self) -> None:
-        """The next signal for those whose time is up, or for all when the user asks again."""
+        """Send the next signal to processes after their timeout, or to all after a repeated request."""
         impatient = self._stop_requests > self._answered_requests
         self._answered_requests = self._stop_requests
         for child in self._children:
@@ -382,10 +382,10 @@ class LaunchSession:
                 self._say(f'process [{child.pid}] did not stop; sending {sent.name}', 'WARN', child.label)
 
     def _finish(self) -> None:
-        """Everything is over: the last lines, the guard, the log."""
+        """Finish the session: last lines, guard, log."""
         with self._lock:
             for child in self._children:
-                child.send(signal.SIGKILL)  # a group that outlived its leader in a launch that was not stopped
+                child.send(signal.SIGKILL)  # a group that outlives its leader in a launch that was not stopped
                 for line in child.tail.lines(final=True):
                     self._show(f'[{child.label}] {line}')
             self._tell_guard('quit\n')

@@ -1,8 +1,8 @@
-r"""The `$(...)` of launch files: parsing and performing them.
+r"""Substitutions `$(...)` of launch files.
 
-The grammar is that of ROS 2's front end: `$(name argument argument ...)`, arguments separated by single spaces, an
-argument may be quoted with `'` or `"` and may hold further substitutions; a backslash takes the next character
-literally. Also inside a quoted argument `$(...)` is performed: that is how `$(eval '$(var a) + 1')` works.
+Grammar of ROS 2's front end: `$(name argument argument ...)` with arguments separated by single spaces. An argument may
+be quoted with `'` or `"` and may contain substitutions, also in quotes: `$(eval '$(var a) + 1')`. A backslash makes the
+next character literal.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAXIMUM_DEPTH = 50
 
 
 class Context(Protocol):
-    """What a substitution may look at; one with a `budget` counts the text of all values."""
+    """Data for substitutions; a context with a `budget` counts the text of all values."""
 
     variables: dict[str, str]
     environment: dict[str, str]
@@ -50,12 +50,12 @@ Template = tuple['str | Call', ...]
 
 @cache
 def _ordinary(stop: str) -> re.Pattern[str]:
-    """Return the pattern of text that neither ends a template nor begins something in it."""
+    """Return the pattern of literal text inside a template."""
     return re.compile(f'[^\\\\${re.escape(stop)}]+')
 
 
 class _Scanner:
-    """Recursive-descent parser over one attribute's text."""
+    """Recursive-descent parser of the text of one attribute."""
 
     def __init__(self, text: str):
         self.text = text
@@ -66,15 +66,15 @@ class _Scanner:
         return self.text[self.position : self.position + count]
 
     def template(self, stop: str = '') -> Template:
-        """Text and substitutions up to one of the characters of `stop` (not taken), or to the end."""
+        """Parse text and substitutions up to one of the characters of `stop` (exclusive), or to the end."""
         parts: list[str | Call] = []
         text: list[str] = []
         ordinary = _ordinary(stop)
         while self.position < len(self.text):
             character = self.peek()
-            if found := ordinary.match(self.text, self.position):
-                text.append(found[0])
-                self.position = found.end()
+            if match := ordinary.match(self.text, self.position):
+                text.append(match[0])
+                self.position = match.end()
             elif self.peek(2) == '$(':
                 if text:
                     parts.append(''.join(text))
@@ -93,7 +93,7 @@ class _Scanner:
         return tuple(parts)
 
     def call(self) -> Call:
-        """`$(name arguments)`; the scanner stands at the `$`."""
+        """Parse `$(name arguments)` from its `$`."""
         start = self.position
         self.depth += 1
         if self.depth > MAXIMUM_DEPTH:
@@ -110,14 +110,14 @@ class _Scanner:
             self.position += 1
             arguments.append(self.argument(name))
         if self.peek() != ')':
-            found = repr(self.peek()) if self.peek() else 'the end'
-            raise SubstitutionError(f'expected ) to close $({name} in {self.text[start:]!r}, found {found}')
+            next_character = repr(self.peek()) if self.peek() else 'the end'
+            raise SubstitutionError(f'expected ) to close $({name} in {self.text[start:]!r}, found {next_character}')
         self.position += 1
         self.depth -= 1
         return Call(name, tuple(arguments))
 
     def argument(self, name: str) -> Template:
-        """One argument, quoted or not."""
+        """Parse one argument, quoted or not."""
         quote = self.peek()
         if quote and quote in '\'"':
             self.position += 1
@@ -134,19 +134,19 @@ class _Scanner:
 
 
 def parse(text: str) -> Template:
-    """Split an attribute's text into literal text and substitutions.
+    """Return an attribute's text split into literal text and substitutions.
 
     Raises:
-        SubstitutionError: A substitution is not closed or not well formed.
+        SubstitutionError: a substitution is not closed or malformed.
     """
     return _Scanner(text).template()
 
 
 def literal(text: str) -> str:
-    r"""Return the text of an attribute that stands for a text as it is: `\` before each `$` and each `\`.
+    r"""Return a text escaped for an attribute: `\` before each `$` and each `\`.
 
     Raises:
-        SubstitutionError: the text has characters that no launch file can hold, or that its readers would change.
+        SubstitutionError: the text has characters that a launch file cannot contain or that its readers would change.
     """
     if not text.isprintable():
         raise SubstitutionError(f'expected printable characters, found {text!a}')
@@ -154,11 +154,10 @@ def literal(text: str) -> str:
 
 
 def perform(template: Template, context: Context) -> str:
-    """Perform every substitution of a template and join the pieces.
+    """Return the text of a template with all substitutions performed.
 
     Raises:
-        SubstitutionError: An unknown substitution, a wrong number of arguments, or one that fails; more text than a
-            launch may have.
+        SubstitutionError: an unknown substitution, a wrong number of arguments, a failure, or more text than allowed.
     """
     parts, length = [], 0
     for part in template:
@@ -175,16 +174,16 @@ def _budget_of(context: Context) -> Budget:
 
 
 def expand(text: str, context: Context) -> str:
-    """Parse and perform in one go."""
+    """Return a text with its substitutions parsed and performed."""
     return perform(parse(text), context)
 
 
 def _perform_call(call: Call, context: Context) -> str:
-    if call.name in _REFUSED:
-        raise SubstitutionError(f'$({call.name}) is refused: {_REFUSED[call.name]}')
+    if call.name in _REJECTED:
+        raise SubstitutionError(f'$({call.name}) is rejected: {_REJECTED[call.name]}')
     if call.name not in _SUBSTITUTIONS:
-        known = ', '.join(sorted(_SUBSTITUTIONS))
-        raise SubstitutionError(f'expected one of the substitutions {known}; found $({call.name})')
+        supported = ', '.join(sorted(_SUBSTITUTIONS))
+        raise SubstitutionError(f'expected one of the substitutions {supported}; found $({call.name})')
     function, least, most = _SUBSTITUTIONS[call.name]
     if not least <= len(call.arguments) <= most:
         expected = str(least) if least == most else f'{least} to {most}' if most < 99 else f'at least {least}'
@@ -201,8 +200,8 @@ def _var(context: Context, arguments: list[str]) -> str:
         return context.variables[arguments[0]]
     if len(arguments) == 2:
         return arguments[1]
-    known = ', '.join(sorted(context.variables)) or 'none'
-    raise SubstitutionError(f"the launch variable '{arguments[0]}' does not exist; known here: {known}")
+    names = ', '.join(sorted(context.variables)) or 'none'
+    raise SubstitutionError(f"the launch variable '{arguments[0]}' does not exist; known here: {names}")
 
 
 def _env(context: Context, arguments: list[str]) -> str:
@@ -214,10 +213,10 @@ def _env(context: Context, arguments: list[str]) -> str:
 
 
 def package_share(package: str) -> Path:
-    """Share directory of a package that is registered, or else of one in the ament index.
+    """Return the share directory of a registered package, or else of one in the ament index.
 
     Raises:
-        SubstitutionError: The package is not known here.
+        SubstitutionError: no such package.
     """
     python_package = registered(package)
     if python_package is not None:
@@ -246,10 +245,10 @@ def _find_pkg_prefix(context: Context, arguments: list[str]) -> str:
 
 
 def _find_exec(context: Context, arguments: list[str]) -> str:
-    found = shutil.which(arguments[0], path=context.environment.get('PATH'))
-    if found is None:
+    path = shutil.which(arguments[0], path=context.environment.get('PATH'))
+    if path is None:
         raise SubstitutionError(f"the program '{arguments[0]}' was not found on PATH")
-    return found
+    return path
 
 
 def _dirname(context: Context, arguments: list[str]) -> str:
@@ -269,7 +268,7 @@ def _file_content(context: Context, arguments: list[str]) -> str:
 
 def _eval(context: Context, arguments: list[str]) -> str:
     if len(arguments) == 2 and arguments[1].strip() not in ('', 'math'):
-        raise SubstitutionError(f"$(eval) here knows the module 'math' only, found {arguments[1]!r}")
+        raise SubstitutionError(f"$(eval): expected the module 'math', found {arguments[1]!r}")
     try:
         return evaluate(arguments[0])
     except ExpressionError as error:
@@ -277,10 +276,10 @@ def _eval(context: Context, arguments: list[str]) -> str:
 
 
 def boolean(text: str) -> bool:
-    """The truth of a word, as YAML has it, and 1 and 0.
+    """Return the truth value of a YAML boolean, or of 1 and 0.
 
     Raises:
-        SubstitutionError: It is neither.
+        SubstitutionError: another word.
     """
     word = text.strip().lower()
     if word in ('true', '1', 'yes', 'on'):
@@ -299,7 +298,7 @@ def _not(context: Context, arguments: list[str]) -> str:
 
 
 def _all(context: Context, arguments: list[str]) -> str:
-    values = [boolean(argument) for argument in arguments]  # every one must be a truth value
+    values = [boolean(argument) for argument in arguments]  # every argument must be boolean
     return _word(all(values))
 
 
@@ -342,7 +341,7 @@ def _anon(context: Context, arguments: list[str]) -> str:
 
 def _log_dir(context: Context, arguments: list[str]) -> str:
     if context.log_directory is None:
-        raise SubstitutionError('the log directory is not known before the launch')
+        raise SubstitutionError('the log directory is unknown before the launch')
     return str(context.log_directory)
 
 
@@ -369,7 +368,7 @@ _SUBSTITUTIONS: dict[str, tuple[Function, int, int]] = {
     'log_dir': (_log_dir, 0, 0),
     'launch_log_dir': (_log_dir, 0, 0),
 }
-_REFUSED = {
+_REJECTED = {
     'command': 'a launch file may not run commands while it is read; start the program with <executable>, '
     'or give its result as an argument (name:=value)',
     'param': 'parameters of the launch are not available here; use <arg> and $(var)',
@@ -378,14 +377,14 @@ _REFUSED = {
 
 
 def split_command(text: str, context: Context) -> list[str]:
-    """Split a command line into words; what a substitution gives is never split, as in `ros2 launch`.
+    """Return the words of a command line; results of substitutions are never split, as in `ros2 launch`.
 
     Args:
-        text: The attribute: words separated by spaces, quotes as in a shell, with substitutions.
-        context: For the substitutions.
+        text: attribute with words separated by spaces, quotes as in a shell, and substitutions.
+        context: data for the substitutions.
 
     Raises:
-        SubstitutionError: An unclosed quote, or a substitution that fails.
+        SubstitutionError: an unclosed quote, or a substitution that fails.
     """
     return [''.join(word) for word in _words(parse(text), context)]
 

@@ -1,7 +1,7 @@
-"""A small XML tree that remembers line numbers and takes no entities.
+"""Parser for a small XML tree with line numbers and without entities.
 
-Expat is driven directly: the standard library's trees forget the lines, and an entity must be refused at its
-declaration, before it can grow or read a file.
+It uses expat directly: the trees of the standard library have no line numbers, and an entity must be rejected at its
+declaration, before it can expand or read a file.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ class Element:
     """An XML element.
 
     Attributes:
-        tag: Its name.
-        attributes: Its attributes, in the file's order.
-        children: Its child elements.
-        line: The line of its start tag.
-        path: The file.
+        tag: name of the element.
+        attributes: attributes in the order of the file.
+        children: child elements.
+        line: line of the start tag.
+        path: file.
     """
 
     tag: str
@@ -36,17 +36,17 @@ class Element:
     children: list[Element] = field(default_factory=list)
 
     def find_all(self, tag: str) -> Iterator[Element]:
-        """The direct children with a tag."""
+        """Return the direct children with a tag."""
         return (child for child in self.children if child.tag == tag)
 
     def error(self, problem: str, attribute: str = '') -> LaunchError:
-        """A `LaunchError` about this element or one of its attributes."""
+        """Return a `LaunchError` about this element or one of its attributes."""
         where = f'<{self.tag}>' + (f" attribute '{attribute}'" if attribute else '')
         return LaunchError(problem, self.path, self.line, where)
 
 
 class _Builder:
-    """Collects expat's events into elements."""
+    """Builds elements from the events of expat."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -82,27 +82,24 @@ class _Builder:
             raise self._error(f'expected elements only, found the text {data.strip()[:40]!r}', f'<{tag}>')
 
     def _entity(self, name: str, *details: object) -> None:
-        raise self._error(f"the entity '{name}' is refused: launch files may not declare entities", '<!ENTITY>')
+        raise self._error(f"the entity '{name}' is rejected: launch files may not declare entities", '<!ENTITY>')
 
     def _doctype(self, name: str, system_id: str | None, public_id: str | None, internal: int) -> None:
         if system_id or public_id:
-            raise self._error('an external document type is refused', '<!DOCTYPE>')
+            raise self._error('an external document type is rejected', '<!DOCTYPE>')
 
     def _external(self, *details: object) -> int:
-        raise self._error('an external entity is refused')
+        raise self._error('an external entity is rejected')
 
 
 def parse_xml(path: Path | str) -> Element:
-    """Read an XML file.
+    """Return the root element of an XML file.
 
     Args:
-        path: The file, UTF-8 unless it declares something else, at most 4 MiB.
-
-    Returns:
-        The root element.
+        path: the file, UTF-8 unless it declares another encoding, at most 4 MiB.
 
     Raises:
-        LaunchError: The file can't be read, is no well-formed XML, holds text between elements, or declares an entity.
+        LaunchError: the file cannot be read, is malformed, contains text between elements, or declares an entity.
     """
     path = Path(path)
     try:

@@ -1,4 +1,4 @@
-"""The public names of the runtime: those of rclpy, and helpers for message types."""
+"""Public names of the runtime: names of rclpy, and helpers for message types."""
 
 from __future__ import annotations
 
@@ -87,15 +87,15 @@ def serialize_message(msg: Any) -> bytes:
 
 
 def deserialize_message(data: bytes, message_type: Any) -> Any:
-    """Return the message that CDR bytes hold."""
+    """Return the message in CDR bytes."""
     return codec(message_type.__msgtype__).decode(data)
 
 
 def drive_clock(node: Node, nanoseconds: int) -> None:
-    """Set the time of a node that is itself the source of time (and publishes /clock).
+    """Set the time of a node that is the source of time (and publishes /clock).
 
-    From then on the node's clock and timers follow these calls, and its samples carry this time as their DDS source
-    timestamp. On rclpy only clock and timers do.
+    The node's clock and timers then follow these calls, and its samples have this time as DDS source timestamp. With
+    rclpy only clock and timers follow.
     """
     clock = node.get_clock()
     clock._set_nanoseconds(nanoseconds)
@@ -103,7 +103,7 @@ def drive_clock(node: Node, nanoseconds: int) -> None:
 
 
 def remove_ros_args(args: list[str] | None = None) -> list[str]:
-    """Return the command line without `--ros-args` and what belongs to it."""
+    """Return the command line without `--ros-args` and its arguments."""
     return parse_arguments(args).rest
 
 

@@ -21,7 +21,7 @@ LEVELS = {'unset': 0, 'debug': 10, 'info': 20, 'warn': 30, 'warning': 30, 'error
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML with the scalars of a parameter file only: no dates, no base-60 numbers; 1e-3 is a number."""
+    """YAML loader with the scalars of parameter files: no dates, no base-60 numbers; 1e-3 is a number."""
 
 
 _Loader.yaml_implicit_resolvers = {}
@@ -48,7 +48,7 @@ _Loader.add_constructor('tag:yaml.org,2002:bool', _construct_bool)
 
 @dataclass(frozen=True)
 class Remap:
-    """One `-r` rule: `node` limits it to a node of that name; `source` and `target` as written."""
+    """One `-r` rule: `node` limits it to a node of that name; `source` and `target` are unchanged."""
 
     node: str | None
     source: str
@@ -57,7 +57,7 @@ class Remap:
 
 @dataclass
 class Arguments:
-    """What `--ros-args` said, in order."""
+    """Content of `--ros-args`, in order."""
 
     parameters: list[tuple[str, str, Any]] = field(default_factory=list)
     remaps: list[Remap] = field(default_factory=list)
@@ -69,21 +69,21 @@ class Arguments:
     rest: list[str] = field(default_factory=list)
 
     def node_name(self, name: str) -> str:
-        """Return the node's name after `__node:=`."""
+        """Return the name of a node after remapping by `__node:=`."""
         for rule in self.remaps:
             if rule.source in ('__node', '__name') and rule.node in (None, name):
                 return rule.target
         return name
 
     def namespace(self, name: str, namespace: str) -> str:
-        """Return the namespace after `__ns:=` for the node that was created as `name`."""
+        """Return the namespace after remapping by `__ns:=` for a node created as `name`."""
         for rule in self.remaps:
             if rule.source == '__ns' and rule.node in (None, name):
                 return rule.target
         return namespace
 
     def remap(self, full: str, node: str, namespace: str) -> str:
-        """Return a fully qualified topic or service name after the first rule that matches."""
+        """Return a fully qualified topic or service name after remapping by the first matching rule."""
         for rule in self.remaps:
             if rule.source.startswith('__') or rule.node not in (None, node):
                 continue
@@ -93,50 +93,50 @@ class Arguments:
         return full
 
     def parameter_overrides(self, node: str, namespace: str) -> dict[str, Any]:
-        """Return name -> value of the parameters given for a node; later ones win."""
+        """Return the parameters of a node by name; later values override earlier ones."""
         full = full_node_name(node, namespace)
         return {name: value for pattern, name, value in self.parameters if matches_node(pattern, full)}
 
 
 def matches_node(pattern: str, full: str) -> bool:
-    """Return whether a node pattern of a parameter file (`/**`, `/ns/*`, `node`) covers a fully qualified node name."""
+    """Return whether a node pattern of a parameter file (`/**`, `/ns/*`, `node`) matches a full node name."""
     text = pattern if pattern.startswith('/') else f'/{pattern}'
     regex = re.escape(text).replace(r'/\*\*', '(?:/[^/]+)*').replace(r'\*', '[^/]+')
     return re.fullmatch(regex, full) is not None
 
 
-def parse_value(text: str, place: str) -> Any:
+def parse_value(text: str, location: str) -> Any:
     """Return the value of a `-p name:=value` argument, read as YAML.
 
     Raises:
-        RCLInvalidROSArgsError: not a value that a parameter can have.
+        RCLInvalidROSArgsError: not a valid parameter value.
     """
     try:
         value = load_yaml(text, _Loader)
     except TextFileError as error:
-        raise RCLInvalidROSArgsError(f'{place}: not YAML: {error}') from None
-    return check_value(value, place)
+        raise RCLInvalidROSArgsError(f'{location}: not YAML: {error}') from None
+    return check_value(value, location)
 
 
-def check_value(value: Any, place: str) -> Any:
-    """Return `value` if a parameter can hold it; a list must be of one type.
+def check_value(value: Any, location: str) -> Any:
+    """Return `value` if it is a valid parameter value; a list must have one type.
 
     Raises:
         RCLInvalidROSArgsError: None, a mapping or a mixed list.
     """
     if isinstance(value, (bool, int, float, str)):
-        return _in_range(value, place)
+        return _in_range(value, location)
     if isinstance(value, list) and all(isinstance(item, (bool, int, float, str)) for item in value):
         if len({type(item) for item in value}) > 1:
-            raise RCLInvalidROSArgsError(f'{place}: a list must hold values of one type, found {_shown(value)}')
-        return [_in_range(item, place) for item in value]
+            raise RCLInvalidROSArgsError(f'{location}: expected a list of values of one type, found {_shown(value)}')
+        return [_in_range(item, location) for item in value]
     expected = 'a bool, number, string or list of one of them'
-    raise RCLInvalidROSArgsError(f'{place}: expected {expected}, found {_shown(value)}')
+    raise RCLInvalidROSArgsError(f'{location}: expected {expected}, found {_shown(value)}')
 
 
-def _in_range(value: Any, place: str) -> Any:
+def _in_range(value: Any, location: str) -> Any:
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise RCLInvalidROSArgsError(f'{place}: expected an integer of 64 bits, found one of {value.bit_length()}')
+        raise RCLInvalidROSArgsError(f'{location}: expected an integer of 64 bits, found one of {value.bit_length()}')
     return value
 
 
@@ -149,10 +149,10 @@ def load_parameter_file(path: str | Path) -> list[tuple[str, str, Any]]:
     """Read a ROS parameter file.
 
     Returns:
-        (node pattern, parameter name, value) in the file's order; nested keys are joined with dots.
+        (node pattern, parameter name, value) in the order of the file; nested keys are joined with dots.
 
     Raises:
-        RCLInvalidROSArgsError: file missing, not YAML, or not of the form `node: {ros__parameters: {...}}`.
+        RCLInvalidROSArgsError: missing file, not YAML, or not of the form `node: {ros__parameters: {...}}`.
     """
     try:
         tree = load_yaml(read_text(path, LARGEST_YAML), _Loader)
@@ -160,40 +160,40 @@ def load_parameter_file(path: str | Path) -> list[tuple[str, str, Any]]:
         raise RCLInvalidROSArgsError(f'parameter file {path}: {error}') from None
     if tree is None:
         return []
-    found: list[tuple[str, str, Any]] = []
-    _walk_nodes(tree, '', str(path), found)
-    return found
+    values: list[tuple[str, str, Any]] = []
+    _walk_nodes(tree, '', str(path), values)
+    return values
 
 
-def _walk_nodes(tree: Any, prefix: str, path: str, found: list[tuple[str, str, Any]]) -> None:
+def _walk_nodes(tree: Any, prefix: str, path: str, values: list[tuple[str, str, Any]]) -> None:
     if not isinstance(tree, dict):
         raise RCLInvalidROSArgsError(f"parameter file {path}: expected 'ros__parameters' under {prefix or 'a node'!r}")
     for key, value in tree.items():
         if key == 'ros__parameters':
             if value is not None:
-                _walk_parameters(value, '', prefix, path, found)
+                _walk_parameters(value, '', prefix, path, values)
         else:
-            _walk_nodes(value, f'{prefix}/{str(key).strip("/")}', path, found)
+            _walk_nodes(value, f'{prefix}/{str(key).strip("/")}', path, values)
 
 
-def _walk_parameters(tree: Any, name: str, node: str, path: str, found: list[tuple[str, str, Any]]) -> None:
+def _walk_parameters(tree: Any, name: str, node: str, path: str, values: list[tuple[str, str, Any]]) -> None:
     if isinstance(tree, dict):
         for key, value in tree.items():
-            _walk_parameters(value, f'{name}.{key}' if name else str(key), node, path, found)
+            _walk_parameters(value, f'{name}.{key}' if name else str(key), node, path, values)
         return
     if not name:
         raise RCLInvalidROSArgsError(f'parameter file {path}: ros__parameters of {node} must be a mapping')
-    found.append((node, name, check_value(tree, f'parameter file {path}, {node}, {name}')))
+    values.append((node, name, check_value(tree, f'parameter file {path}, {node}, {name}')))
 
 
 def parse_arguments(args: Sequence[str] | None = None) -> Arguments:
-    """Parse command-line arguments, of which those between `--ros-args` and `--` are ours.
+    """Parse the command-line arguments between `--ros-args` and `--`; other arguments are in `rest`.
 
     Args:
-        args: arguments with or without the program's name; None takes `sys.argv`.
+        args: arguments with or without the program's name; None: `sys.argv`.
 
     Raises:
-        RCLInvalidROSArgsError, UnknownROSArgsError: a flag or its value is wrong.
+        RCLInvalidROSArgsError, UnknownROSArgsError: an invalid flag or value.
     """
     result = Arguments()
     queue = list(sys.argv if args is None else args)
@@ -253,7 +253,7 @@ def _parse_flag(word: str, queue: list[str], result: Arguments) -> None:
 def _parse_remap(text: str) -> Remap:
     left, right = _rule(text, '-r')
     node, sign, source = left.partition(':')
-    if not sign or source.startswith('//'):  # rostopic:// and rosservice:// are no node names
+    if not sign or source.startswith('//'):  # rostopic:// and rosservice:// are not node names
         node, source = '', left
     if source in ('__node', '__name'):
         validate_node_name(right)

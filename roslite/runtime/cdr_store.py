@@ -1,7 +1,7 @@
-"""rosbags' type store, which makes the functions of a message type when they are first called.
+"""Type store of rosbags that generates the functions of a message type at their first call.
 
-rosbags generates ten functions for a type and every type inside it at once, most of them for ROS 1. A node uses two or
-three of them, and starts in half the time if the rest is left.
+rosbags generates ten functions per type and nested type, most of them for ROS 1. A node uses two or three of them;
+without the others it starts in half the time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rosbags.typesys.store import Typestore
 
 
 class CdrDefinition:
-    """A `Msgdef` of rosbags, made piece by piece."""
+    """A `Msgdef` of rosbags with functions generated on demand."""
 
     def __init__(self, name: str, store: CdrStore) -> None:
         self.name, self._store = name, store
@@ -32,12 +32,12 @@ class CdrDefinition:
 
     @property
     def size_cdr(self) -> int:
-        """Size of a message of a fixed size, bytes; 0 of any other."""
+        """Size of a message of fixed size, bytes; 0 for variable size."""
         return self._size[1]
 
     @cached_property
     def getsize_cdr(self) -> Any:
-        """Function of a message's size."""
+        """Function that returns the size of a message."""
         return self._size[0]
 
     @cached_property
@@ -61,7 +61,7 @@ class CdrDefinition:
         return generate_deserialize_cdr(self.fields, self._store, 'be')
 
     def make(self, *functions: str) -> None:
-        """Make functions of the type and of all types inside it now, and not within the first call."""
+        """Generate functions of the type and of all nested types now instead of in the first call."""
         if set(functions) <= self._made:
             return
         self._made.update(functions)
@@ -79,7 +79,7 @@ class CdrDefinition:
 
 
 class CdrStore(Typestore):
-    """A type store whose definitions are `CdrDefinition`s."""
+    """A type store with `CdrDefinition`s."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -87,11 +87,11 @@ class CdrStore(Typestore):
 
     def get_msgdef(self, typename: str) -> Any:
         """Return the definition of a type. Raises KeyError."""
-        found = self._definitions.get(typename)
-        if found is None:
-            found = self._definitions.setdefault(typename, CdrDefinition(typename, self))
-        return found
+        definition = self._definitions.get(typename)
+        if definition is None:
+            definition = self._definitions.setdefault(typename, CdrDefinition(typename, self))
+        return definition
 
     def full_definition(self, typename: str) -> Any:
-        """Return rosbags' own definition of a type."""
+        """Return the complete definition of a type by rosbags."""
         return super().get_msgdef(typename)

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from .context import Context, get_default_context
 from .time import ClockType, Duration, Time
 
-#: How often a sleeping clock looks whether it should give up.
+#: Period in which a sleeping clock checks for shutdown, s.
 _SLEEP_SLICE = 0.05
 
 
 class TimeJump:
-    """Argument of a jump callback: how far, and whether ROS time was switched on or off."""
+    """Argument of a jump callback: size of the jump, and whether ROS time was switched on or off."""
 
     def __init__(self, delta: Duration, clock_changed: bool) -> None:
         self.delta = delta
@@ -25,11 +25,11 @@ class Clock:
     """A source of time.
 
     Args:
-        clock_type: which; `Clock(clock_type=ClockType.ROS_TIME)` makes a `ROSClock`.
+        clock_type: type; `Clock(clock_type=ClockType.ROS_TIME)` returns a `ROSClock`.
     """
 
     def __new__(cls, *, clock_type: ClockType = ClockType.SYSTEM_TIME) -> Clock:
-        """Make the class that fits the type, as rclpy does."""
+        """Create the class of the type, as in rclpy."""
         return object.__new__(ROSClock if clock_type == ClockType.ROS_TIME else cls)
 
     def __init__(self, *, clock_type: ClockType = ClockType.SYSTEM_TIME) -> None:
@@ -39,23 +39,23 @@ class Clock:
 
     @property
     def clock_type(self) -> ClockType:
-        """The type of the clock."""
+        """Type of the clock."""
         return self._type
 
     @property
     def is_driven(self) -> bool:
-        """Whether time comes from outside, so that waiting for it by the wall clock is useless."""
+        """True if the time is set externally; waiting by wall time is then useless."""
         return False
 
     def __repr__(self) -> str:
         return f'Clock(clock_type={self._type.name})'
 
     def nanoseconds(self) -> int:
-        """Return the time as an integer; the cheap form of `now`."""
+        """Return the time, ns; faster than `now`."""
         return self._read()
 
     def now(self) -> Time:
-        """Return the time."""
+        """Return the current time."""
         return Time(nanoseconds=self.nanoseconds(), clock_type=self._type)
 
     def add_jump_listener(self, listener: Callable[[TimeJump], None]) -> None:
@@ -68,10 +68,10 @@ class Clock:
             self._listeners.remove(listener)
 
     def sleep_until(self, until: Time, context: Context | None = None) -> bool:
-        """Block until a time on this clock; False if the context was shut down first.
+        """Block until a time of this clock; return False if the context was shut down before.
 
         Raises:
-            ValueError: `until` is of another clock type.
+            ValueError: `until` has another clock type.
         """
         if until.clock_type != self._type:
             raise ValueError("until's clock type does not match this clock's type")
@@ -84,15 +84,15 @@ class Clock:
         return False
 
     def sleep_for(self, duration: Duration, context: Context | None = None) -> bool:
-        """Block for a duration on this clock; False if the context was shut down first."""
+        """Block for a duration of this clock; return False if the context was shut down before."""
         return self.sleep_until(self.now() + duration, context)
 
 
 class ROSClock(Clock):
-    """System time, or the time that `set_ros_time_override` gives while ROS time is active."""
+    """System time, or the time from `set_ros_time_override` while ROS time is active."""
 
     def __new__(cls) -> ROSClock:
-        """Take no arguments."""
+        """Create the clock; there are no arguments."""
         return object.__new__(cls)
 
     def __init__(self, *, clock_type: ClockType = ClockType.ROS_TIME) -> None:
@@ -103,12 +103,12 @@ class ROSClock(Clock):
 
     @property
     def ros_time_is_active(self) -> bool:
-        """Whether time is simulated."""
+        """True if time is simulated."""
         return self._active
 
     @property
     def is_driven(self) -> bool:
-        """Whether time is simulated."""
+        """True if time is simulated."""
         return self._active
 
     def _set_ros_time_is_active(self, enabled: bool) -> None:
@@ -144,5 +144,5 @@ class ROSClock(Clock):
                 listener(jump)
 
     def nanoseconds(self) -> int:
-        """Return the time as an integer."""
+        """Return the time, ns."""
         return self._time if self._active else _time.time_ns()

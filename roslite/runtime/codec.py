@@ -1,7 +1,7 @@
-"""Messages to CDR bytes and back: a generated writer (`encoder.py`), rosbags' generated reader, a check of every field.
+"""Conversion between messages and CDR bytes: generated writer (`encoder.py`), rosbags' generated reader, field checks.
 
-The writer turns lists and other arrays into arrays of the declared type. What does not fit is refused, naming message
-type and field.
+The writer converts lists and other arrays to arrays of the declared type. Invalid values are rejected with message type
+and field.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ INTEGERS = {name for name in DTYPES if 'int' in name} | {'byte', 'char', 'octet'
 
 _FLOAT32 = struct.Struct('<f')
 
-#: What packing a wrong value raises, in rosbags or in Python.
+#: Errors of packing a wrong value, in rosbags or in Python.
 PACKING_ERRORS = (struct.error, AttributeError, TypeError, ValueError, IndexError, OverflowError, SerdeError)
 
 
@@ -44,7 +44,7 @@ class DecodeError(ValueError):
 
 
 def type_label(desc: Any) -> str:
-    """Return a field's type as a message definition writes it, such as `float64[36]` or `string[]`."""
+    """Return a field's type in the notation of message definitions, such as `float64[36]` or `string[]`."""
     kind, detail = desc
     if kind == Nodetype.BASE:
         return detail[0]
@@ -56,7 +56,7 @@ def type_label(desc: Any) -> str:
     return f'{type_label(inner)}[{f"<={count}" if count else ""}]'
 
 
-def _found(value: Any) -> str:
+def _described(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f'array of {value.dtype}, shape {value.shape}'
     text = repr(value)
@@ -64,11 +64,11 @@ def _found(value: Any) -> str:
 
 
 def _wrong(owner: str, field: str, desc: Any, value: Any) -> TypeError:
-    return TypeError(f'{owner}.{field}: expected {type_label(desc)}, found {_found(value)}')
+    return TypeError(f'{owner}.{field}: expected {type_label(desc)}, found {_described(value)}')
 
 
 def to_array(value: Any, owner: str, field: str, desc: Any) -> np.ndarray:
-    """Convert a field's value to the one-dimensional array that its type asks for.
+    """Return a field's value as a contiguous array (n,) of the declared type.
 
     Args:
         value: list, tuple, bytes, `array.array` or NumPy array of numbers.
@@ -76,12 +76,9 @@ def to_array(value: Any, owner: str, field: str, desc: Any) -> np.ndarray:
         field: field name, for the error.
         desc: rosbags' description of the field (array or sequence of a numeric base type).
 
-    Returns:
-        A contiguous array of the declared dtype, shape (n,).
-
     Raises:
-        TypeError: the value can't be stored without changing its meaning.
-        ValueError: a fixed-size array of another size.
+        TypeError: the value cannot be converted without changing its meaning.
+        ValueError: a fixed-size array with another size.
     """
     base = desc[1][0][1][0]
     dtype = DTYPES[base]
@@ -102,7 +99,7 @@ def to_array(value: Any, owner: str, field: str, desc: Any) -> np.ndarray:
     if base in INTEGERS and array.size and array.dtype != dtype:
         limits = np.iinfo(dtype)
         if int(array.min()) < limits.min or int(array.max()) > limits.max:
-            raise TypeError(f'{owner}.{field}: a value is outside of {base}: {_found(value)}')
+            raise TypeError(f'{owner}.{field}: a value is outside of {base}: {_described(value)}')
     if desc[0] == Nodetype.ARRAY and array.size != desc[1][1]:
         raise ValueError(f'{owner}.{field}: expected {desc[1][1]} elements, found {array.size}')
     return np.ascontiguousarray(array, dtype=dtype)
@@ -128,7 +125,7 @@ def check_scalar(value: Any, owner: str, field: str, desc: Any) -> None:
 
 
 def _single(value: float) -> float:
-    """Return a number as a float32 field holds it."""
+    """Return a number rounded to float32."""
     return _FLOAT32.unpack(_FLOAT32.pack(value))[0]
 
 
@@ -136,10 +133,10 @@ class Codec:
     """Encodes and decodes one message type.
 
     Args:
-        store: rosbags' type store, whose `types` build this runtime's message classes.
+        store: rosbags' type store; its `types` create this runtime's message classes.
         name: type name, `pkg/msg/Name`.
-        find: gives the codec of another type (for nested messages).
-        find_class: gives the class of a type.
+        find: function that returns the codec of another type (for nested messages).
+        find_class: function that returns the class of a type.
     """
 
     def __init__(self, store: Any, name: str, find: Callable[[str], Codec], find_class: Callable[[str], type]) -> None:
@@ -150,11 +147,11 @@ class Codec:
         self.fields = [(normalize_fieldname(field), desc) for field, desc in store.fielddefs[name][1]]
 
     def prepare_to_encode(self) -> None:
-        """Make all that `encode` needs now, so that the first message is as prompt as the others."""
+        """Generate the functions of `encode` now, to avoid a delay of the first message."""
         self._write  # noqa: B018
 
     def prepare_to_decode(self) -> None:
-        """Make all that `decode` needs now, for messages of the usual byte order."""
+        """Generate the functions of `decode` now, for messages in the usual byte order."""
         self._definition.make('deserialize_cdr_le')
 
     @cached_property
@@ -163,10 +160,10 @@ class Codec:
         return EncoderSource(lambda name: self._find(name).fields, checks).make(self.name)
 
     def copy(self, message: Any) -> Any:
-        """Return a copy of a message as decoding its encoding would give it.
+        """Return a copy of a message, equal to decoding its encoding.
 
         Raises:
-            TypeError, ValueError: where encoding would raise.
+            TypeError, ValueError: as in `encode`.
         """
         try:
             return self.copier(message)
@@ -176,14 +173,14 @@ class Codec:
 
     @cached_property
     def copier(self) -> Callable[[Any], Any]:
-        """Generate the function behind `copy`."""
+        """Generated function of `copy`."""
         names: dict[str, Any] = {'ndarray': np.ndarray, 'to_array': to_array, 'check': check_scalar, 'wrong': _wrong}
         names |= {'new': object.__new__, 'cls': self._find_class(self.name), 'single': _single}
         lines = ['c = new(cls)']
         for index, (field, desc) in enumerate(self.fields):
             lines += self._copier_lines(index, field, desc, names)
         source = '\n'.join(['def copied(m):', *(f'  {line}' for line in (*lines, 'return c'))])
-        exec(source, names)  # the source is made of type definitions, not of data
+        exec(source, names)  # the source is generated from type definitions, not from data
         made: Callable[[Any], Any] = names['copied']
         return made
 
@@ -241,21 +238,21 @@ class Codec:
                 f'c.{field} = v']  # fmt: skip
 
     def encode(self, message: Any, prefix: bytes = b'') -> bytes:
-        """Return the message as XCDR1 little-endian bytes, encapsulation header included.
+        """Return the message as XCDR1 little-endian bytes with encapsulation header.
 
         Args:
             message: instance of this codec's type.
-            prefix: bytes between the encapsulation header and the body; its length must be a multiple of 8 so that
-                the body's alignment is kept (services put their 16-byte request header here).
+            prefix: bytes between the encapsulation header and the body, such as the 16-byte request header of services;
+                the length must be a multiple of 8 to keep the alignment of the body.
 
         Raises:
-            TypeError, ValueError: a field holds what its type can't; the message names type and field.
+            TypeError, ValueError: an invalid value of a field, with type and field.
         """
         try:
             return self._encode(message, prefix)
         except PACKING_ERRORS as error:
             self.check(message)
-            try:  # the check has turned odd arrays into plain ones
+            try:  # the check has converted the arrays
                 return self._encode(message, prefix)
             except PACKING_ERRORS:
                 raise TypeError(f'{self.name}: the message cannot be encoded: {error}') from error
@@ -266,18 +263,18 @@ class Codec:
         return b''.join(parts)
 
     def decode(self, data: bytes | memoryview, skip: int = 0) -> Any:
-        """Return the message that `data` holds.
+        """Return the message encoded in `data`.
 
         Args:
-            data: CDR bytes with encapsulation header, either byte order.
-            skip: bytes between the encapsulation header and the body (see `encode`).
+            data: CDR bytes with encapsulation header, in either byte order.
+            skip: number of bytes between the encapsulation header and the body (see `encode`).
 
         Raises:
             DecodeError: not an encoding of this type.
         """
         if len(data) < 4 + skip or data[0] != 0 or data[1] > 1:
             raise DecodeError(f'{self.name}: not XCDR1 data: {len(data)} bytes starting with {bytes(data[:4]).hex()}')
-        # A bytearray of its own, so that the arrays of the message can be written to.
+        # Copied to a bytearray to make the arrays of the message writable.
         body = memoryview(bytearray(data))[4 + skip :]
         try:
             definition = self._definition
@@ -286,22 +283,22 @@ class Codec:
         except Exception as error:
             raise DecodeError(f'{self.name}: cannot decode {len(data)} bytes: {error}') from error
         if position > len(body) or position + 3 < len(body):
-            raise DecodeError(f'{self.name}: {len(body)} bytes, but the message takes {position}')
+            raise DecodeError(f'{self.name}: {len(body)} bytes, but the message has {position}')
         return message
 
     def check(self, message: Any) -> None:
-        """Check every field of a message, deeply; slow, for error reports.
+        """Check all fields of a message and nested messages; slow, for error reports.
 
         Raises:
-            TypeError: the first field that does not hold its type, by name.
-            ValueError: a fixed-size array of another size.
+            TypeError: the first field with a value of another type, by name.
+            ValueError: a fixed-size array with another size.
         """
         for field, desc in self.fields:
             try:
                 value = getattr(message, field)
             except AttributeError:
                 raise TypeError(
-                    f'{self.name}: expected a message with field {field!r}, found {_found(message)}'
+                    f'{self.name}: expected a message with field {field!r}, found {_described(message)}'
                 ) from None
             self._check_field(message, field, desc, value)
 
@@ -327,5 +324,5 @@ class Codec:
 
     def _check_nested(self, value: Any, field: str, name: str) -> None:
         if getattr(value, '__msgtype__', None) != name:
-            raise TypeError(f'{self.name}.{field}: expected {name}, found {_found(value)}')
+            raise TypeError(f'{self.name}.{field}: expected {name}, found {_described(value)}')
         self._find(name).check(value)

@@ -1,4 +1,4 @@
-"""Contexts: the DDS participant of a process, its announcement to the ROS graph, init and shutdown."""
+"""Contexts: DDS participant of a process, its announcement to the ROS graph, init and shutdown."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from .signals import (
 )
 from .types import codec, message, type_hash
 
-#: Domain ids beyond this have ports in the range that the system hands out to others.
+#: Maximum domain id; larger ids use ports in the ephemeral range of the system.
 MAX_DOMAIN_ID = 232
 
 
 class Context:
-    """One participant in the ROS graph, with the nodes that were made in it."""
+    """One participant in the ROS graph, with its nodes."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -51,7 +51,7 @@ class Context:
         self.participant: Any = None
         self.domain_id = 0
         self.local: LocalTopics | None = None
-        #: Services with responses that wait for their clients.
+        #: Services with responses waiting for their clients.
         self.waiting_services: set[Any] = set()
 
     def init(
@@ -60,13 +60,13 @@ class Context:
         """Join the ROS graph.
 
         Args:
-            args: command line, of which `--ros-args` are used; None takes `sys.argv`.
-            domain_id: DDS domain; None takes ROS_DOMAIN_ID, or 0.
-            intra_process: nodes of this context hand messages over to each other without DDS.
+            args: command line with `--ros-args`; None: `sys.argv`.
+            domain_id: DDS domain; None: ROS_DOMAIN_ID, or 0.
+            intra_process: nodes of this context exchange messages without DDS.
 
         Raises:
-            RuntimeError: initialized before, or the domain cannot be opened.
-            ValueError: ROS_DOMAIN_ID is no domain id.
+            RuntimeError: already initialized, or the domain cannot be opened.
+            ValueError: ROS_DOMAIN_ID is not a domain id.
         """
         with self._lock:
             if self._initialized:
@@ -89,18 +89,18 @@ class Context:
     def _open_discovery(self) -> None:
         profile = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         topic = self.topic(DISCOVERY_TOPIC, DISCOVERY_TYPE)
-        user_data = f'typehash={type_hash(DISCOVERY_TYPE)};'.encode()  # as of every topic: ROS 2's tools look for it
+        user_data = f'typehash={type_hash(DISCOVERY_TYPE)};'.encode()  # as for all topics; ROS 2's tools require it
         self._discovery = DataWriter(self.participant, topic, to_dds(profile, user_data, writer=True))
         self._discovery_codec = codec(DISCOVERY_TYPE)
 
     def ok(self) -> bool:
-        """Return whether the context is initialized and not shut down."""
+        """Return whether the context is initialized and not stopped."""
         return self._ok
 
     def check(self) -> None:
         """Raise NotInitializedException before `init` and after `shutdown`.
 
-        A signal alone does not make a context unusable: the callback that it comes in may finish its work.
+        After a signal the context remains usable: the interrupted callback may finish its work.
         """
         if self.participant is None:
             raise NotInitializedException()
@@ -114,7 +114,7 @@ class Context:
         self.try_shutdown()
 
     def topic(self, name: str, type_name: str) -> Any:
-        """Return the DDS topic of that name and type, made when it is first asked for."""
+        """Return the DDS topic of a name and type, created at the first call."""
         with self._lock:
             key = name, type_name
             if key not in self._topics:
@@ -122,14 +122,14 @@ class Context:
             return self._topics[key]
 
     def next_service_id(self) -> bytes:
-        """Return an identity for a client or a service: the participant's prefix and a counter, 16 bytes."""
+        """Return an identity (16 bytes) for a client or a service: prefix of the participant and a counter."""
         with self._lock:
             self._services += 1
             return dds.gid(self.participant)[:12] + self._services.to_bytes(4, 'big')
 
     @property
     def graph(self) -> Graph:
-        """The nodes, topics and services on the domain; discovery is read from the first call on."""
+        """Nodes, topics and services of the domain; discovery is read from the first call on."""
         with self._lock:
             self.check()
             if self._graph is None:
@@ -154,7 +154,7 @@ class Context:
         return list(self._nodes)
 
     def announce(self) -> None:
-        """Write who is here, with which endpoints, on `ros_discovery_info`."""
+        """Publish the nodes of this context with their endpoints on `ros_discovery_info`."""
         with self._lock:
             if self.participant is None:
                 return
@@ -182,7 +182,7 @@ class Context:
             self._callbacks.append(callback)
 
     def stop(self, by_signal: int | None = None) -> None:
-        """Make executors return; what a signal does. The nodes still exist until `shutdown`."""
+        """Stop the executors, as after a signal. The nodes exist until `shutdown`."""
         self.shutdown_by_signal = by_signal
         self._ok = False
         callbacks, self._callbacks = self._callbacks, []
@@ -190,7 +190,7 @@ class Context:
             callback()
 
     def shutdown(self) -> None:
-        """Leave the ROS graph: stop executors, destroy the nodes and the participant.
+        """Leave the ROS graph: stop executors, destroy nodes and participant.
 
         Raises:
             NotInitializedException: `init` was never called.
@@ -200,7 +200,7 @@ class Context:
         self.try_shutdown()
 
     def try_shutdown(self) -> None:
-        """Do what `shutdown` does, or nothing if it was done."""
+        """Shut down like `shutdown`, unless already done."""
         if self._ok:
             self.stop()
         with self._lock:
@@ -235,12 +235,12 @@ def _domain_id() -> int:
 
 
 def get_default_context(*, shutting_down: bool = False) -> Context:
-    """Return the context that is used where none is given."""
+    """Return the default context."""
     return _default
 
 
 def _renew_default() -> None:
-    """A context can be initialized once only: after a shutdown the default one is replaced."""
+    """Replace the default context after a shutdown: a context can be initialized only once."""
     global _default
     with _default_lock:
         _default = Context()
@@ -256,7 +256,7 @@ on_stop(_stop_all)
 
 
 class InitContextManager:
-    """The result of `init`: a context manager that shuts down at its end."""
+    """Result of `init`: a context manager that shuts down at its end."""
 
     def __init__(self, context: Context, handlers: bool) -> None:
         self.context = context
@@ -282,11 +282,11 @@ def init(
     """Join the ROS graph; see rclpy.init.
 
     Args:
-        args: command line; None takes `sys.argv`.
-        context: None takes the default context, for which SIGINT and SIGTERM are handled.
-        domain_id: DDS domain; None takes ROS_DOMAIN_ID.
-        signal_handler_options: which signals to handle.
-        intra_process: nodes of this context hand messages over to each other without DDS.
+        args: command line; None: `sys.argv`.
+        context: None: the default context, for which SIGINT and SIGTERM are handled.
+        domain_id: DDS domain; None: ROS_DOMAIN_ID.
+        signal_handler_options: signals to handle.
+        intra_process: nodes of this context exchange messages without DDS.
     """
     chosen = context or get_default_context()
     if signal_handler_options is None:
@@ -324,7 +324,7 @@ def shutdown(*, context: Context | None = None, uninstall_handlers: bool | None 
 
 
 def try_shutdown(*, context: Context | None = None, uninstall_handlers: bool | None = None) -> None:
-    """Leave the ROS graph if still in it."""
+    """Leave the ROS graph unless already done."""
     chosen = context or get_default_context()
     if chosen._initialized:
         _finish(chosen, uninstall_handlers)
@@ -332,7 +332,7 @@ def try_shutdown(*, context: Context | None = None, uninstall_handlers: bool | N
 
 @atexit.register
 def _at_exit() -> None:
-    """Say goodbye in DDS, so that others need not wait for a lease to run out."""
+    """Leave DDS at exit, so that other participants do not have to wait for the end of a lease."""
     for context in list(_contexts):
         context.try_shutdown()
     dds.close_domains()

@@ -1,7 +1,7 @@
-"""The door to Cyclone DDS: domain configuration, raw-CDR types, wait sets.
+"""Interface to Cyclone DDS: domain configuration, raw-CDR types, wait sets.
 
-Loopback by default: all sockets that send are bound to 127.0.0.1, and those that receive, which Cyclone binds to every
-address, are tied to the loopback device, so that nothing from outside of the machine reaches them either.
+Loopback by default: sending sockets are bound to 127.0.0.1. Receiving sockets, which Cyclone binds to all addresses,
+are bound to the loopback device: they receive no data from other machines.
 """
 
 import ctypes
@@ -26,19 +26,19 @@ from rosbags.interfaces import Nodetype
 from .signals import shielded
 from .types import PLACEHOLDER, message, typestore
 
-#: Participants (processes) that can share a domain on one machine; the port plan of DDS has room for 119.
+#: Maximum index of participants (processes) of a domain on one machine; the port mapping of DDS allows 119.
 MAX_PARTICIPANT_INDEX = 99
-#: How soon a process that died without a word is forgotten.
+#: Time after which a crashed process is removed from discovery, s.
 LEASE_SECONDS = 5
-#: How long a writer waits at its end for readers that have not got everything; a dead reader costs this much.
+#: Time for which a writer waits at its deletion for readers with missing samples, such as dead readers, ms.
 LINGER_MILLISECONDS = 100
-#: Longest time between two calls of a writer to readers that owe an answer. Cyclone's own 8 s let a lockstep exchange
-#: stand still for seconds when a first sample came before the reader knew its writer.
+#: Maximum time between two heartbeats of a writer to readers without acknowledgement, ms. Cyclone's default of 8 s
+#: could stop a lockstep exchange for seconds if the first sample arrived before the reader discovered its writer.
 HEARTBEAT_MILLISECONDS = 200
 
 _MANY = 100_000
 
-idl_types: Any = _types  # its classes are generic at run time only
+idl_types: Any = _types  # its classes are generic only at run time
 
 _IDL_BASE: dict[str, Any] = {
     'bool': bool,
@@ -50,10 +50,11 @@ _IDL_BASE: dict[str, Any] = {
     **{f'{sign}int{bits}': getattr(idl_types, f'{sign}int{bits}') for sign in ('', 'u') for bits in (8, 16, 32, 64)},
 }
 
-#: How long the end of a process waits for Cyclone to say goodbye and stop its threads.
+#: Maximum time at the end of a process for Cyclone to leave the domain and stop its threads, s.
 FAREWELL_SECONDS = 1.0
-#: After a participant of this process has gone, Cyclone's threads still take its types away, and a topic of such a type
-#: can't be made meanwhile (docs/decisions.md): the next participant waits so long, and a topic is tried again so often.
+#: After the deletion of a participant, Cyclone's threads still remove its types, and topics of these types cannot be
+#: created meanwhile (docs/decisions.md): waiting time of the next participant, s; period, s, and number of attempts to
+#: create a topic.
 SETTLE_SECONDS, AGAIN_SECONDS, TRIES = 0.02, 0.05, 6
 
 _domains: dict[int, Any] = {}
@@ -62,13 +63,13 @@ _wire_types: dict[str, type[IdlStruct]] = {}
 _idl_types: dict[str, type[IdlStruct]] = {}
 _lock = threading.RLock()
 _gone = -float('inf')
-"""When the last participant of this process went, s of `time.monotonic`."""
+"""Time of deletion of the last participant of this process, s of `time.monotonic`."""
 
 
 def is_network_wanted(environment: Any = os.environ) -> bool:
-    """Return whether the user opted in to the network.
+    """Return whether the user enabled the network.
 
-    `ROS_AUTOMATIC_DISCOVERY_RANGE` set to SUBNET or SYSTEM_DEFAULT, or else `ROS_LOCALHOST_ONLY=0`.
+    `ROS_AUTOMATIC_DISCOVERY_RANGE` is SUBNET or SYSTEM_DEFAULT, or it is not set and `ROS_LOCALHOST_ONLY=0`.
     """
     reach = environment.get('ROS_AUTOMATIC_DISCOVERY_RANGE', '').upper()
     if reach:
@@ -77,7 +78,7 @@ def is_network_wanted(environment: Any = os.environ) -> bool:
 
 
 def domain_configuration(environment: Any = os.environ) -> str | None:
-    """Return Cyclone's configuration for a domain, or None where the user's CYCLONEDDS_URI rules."""
+    """Return Cyclone's configuration for a domain, or None if the user sets CYCLONEDDS_URI."""
     if environment.get('CYCLONEDDS_URI'):
         return None
     peers = [peer for peer in environment.get('ROS_STATIC_PEERS', '').split(';') if peer and peer.isprintable()]
@@ -101,10 +102,10 @@ def domain_configuration(environment: Any = os.environ) -> str | None:
 
 
 def open_domain(domain_id: int) -> None:
-    """Configure a domain, once in a process.
+    """Configure a domain, once per process.
 
     Raises:
-        RuntimeError: Cyclone refuses, such as for want of a free port.
+        RuntimeError: the domain cannot be opened, such as for lack of a free port.
     """
     with _lock:
         if domain_id in _domains:
@@ -131,8 +132,8 @@ def open_domain(domain_id: int) -> None:
 def _close_domains() -> None:
     """Wait for the end of the process, then delete the domains.
 
-    In a thread made early (late ones are not allowed from Python 3.12 on), because Cyclone may wait for ever here: its
-    discovery writers linger for a busy peer, and what would end that, its event thread, has stopped by then.
+    This runs in a thread that is started early (late threads are not allowed from Python 3.12 on), because Cyclone may
+    block for ever: its discovery writers linger for a busy peer, and the event thread that would end this has stopped.
     """
     _leave.wait()
     for domain in _domains.values():
@@ -142,17 +143,17 @@ def _close_domains() -> None:
 
 
 def close_domains() -> None:
-    """Delete the domains at the end of the process, or give that up after a while and let the system do it."""
+    """Delete the domains at the end of the process, with a timeout after which the system frees them."""
     for domain in _domains.values():
         if domain is not None:
-            Entity._entities.pop(domain._ref, None)  # no second time when Python collects it
+            Entity._entities.pop(domain._ref, None)  # prevents a second deletion by the garbage collector
     if any(domain is not None for domain in _domains.values()):
         _leave.set()
         _left.wait(FAREWELL_SECONDS)
 
 
 def open_participant(domain_id: int, qos: Any) -> DomainParticipant:
-    """Create a participant in a domain that `open_domain` configures first."""
+    """Return a new participant in a domain, which is configured first."""
     open_domain(domain_id)
     left = _gone + SETTLE_SECONDS - time.monotonic()
     if left > 0.0:
@@ -165,34 +166,34 @@ def open_participant(domain_id: int, qos: Any) -> DomainParticipant:
 
 
 def _udp_sockets() -> set[int]:
-    """Return the file descriptors of this process that are IPv4 UDP sockets (Linux)."""
-    found = set()
+    """Return the file descriptors of the IPv4 UDP sockets of this process (Linux)."""
+    descriptors = set()
     if not sys.platform.startswith('linux'):
-        return found
+        return descriptors
     for name in os.listdir('/proc/self/fd'):
         try:
             if os.readlink(f'/proc/self/fd/{name}').startswith('socket:'):
                 with socket.socket(fileno=os.dup(int(name))) as handle:
                     if handle.family == socket.AF_INET and handle.type == socket.SOCK_DGRAM:
-                        found.add(int(name))
+                        descriptors.add(int(name))
         except OSError:
             continue
-    return found
+    return descriptors
 
 
 def _tie_to_loopback(descriptors: set[int]) -> None:
-    """Let sockets of all addresses receive from the loopback device only (Linux 5.7 and newer allow it to everyone)."""
+    """Bind sockets of all addresses to the loopback device (Linux 5.7 and newer need no privileges for it)."""
     for descriptor in descriptors:
         with socket.socket(fileno=os.dup(descriptor)) as handle:
             try:
                 if handle.getsockname()[0] == '0.0.0.0':
                     handle.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b'lo\0')
             except OSError:
-                continue  # an old kernel: what is sent still stays on loopback
+                continue  # an old kernel: sending sockets are still bound to loopback
 
 
 class RawSample:
-    """One sample as CDR bytes. DDS calls `serialize` and `deserialize`; they hand the bytes through."""
+    """One sample as CDR bytes. DDS calls `serialize` and `deserialize`, which pass the bytes unchanged."""
 
     __slots__ = ()
 
@@ -209,7 +210,7 @@ class RawSample:
 
     @classmethod
     def deserialize_key(cls, data: bytes, has_header: bool = True, use_version_2: Any = None) -> Any:
-        """Wrap the key of an invalid sample; there are no keys."""
+        """Wrap the key of an invalid sample; keys are not used."""
         return cls.deserialize(data)
 
 
@@ -220,7 +221,7 @@ def dds_type_name(name: str) -> str:
 
 
 def ros_type_name(name: str) -> str | None:
-    """Return the ROS name of a DDS type, or None if it is no ROS type."""
+    """Return the ROS name of a DDS type, or None if it is not a ROS type."""
     parts = name.split('::')
     if len(parts) != 4 or parts[2] != 'dds_' or not parts[3].endswith('_'):
         return None
@@ -247,16 +248,16 @@ def _idl_fields(name: str) -> dict[str, Any]:
 
 
 def _idl_type(name: str) -> type[IdlStruct]:
-    """Return the IDL structure of a ROS type. It is announced in discovery; payloads never go through it."""
+    """Return the IDL structure of a ROS type. It is only used for discovery, not for payloads."""
     if name not in _idl_types:
         _idl_types[name] = make_idl_struct(f'{name.split("/")[-1]}_', dds_type_name(name), _idl_fields(name))
     return _idl_types[name]
 
 
 def wire_type(name: str) -> Any:
-    """Return the DDS type of a ROS type, whose samples are `RawSample`s.
+    """Return the DDS type of a ROS type, with samples of type `RawSample`.
 
-    Requests and responses of services start with the header that rmw_cyclonedds gives them.
+    Requests and responses of services start with the header of rmw_cyclonedds.
     """
     with _lock:
         if name not in _wire_types:
@@ -271,15 +272,15 @@ def wire_type(name: str) -> Any:
 
 
 def make_sample(data_type: Any, cdr: bytes) -> Any:
-    """Return a sample of a wire type that holds ready-made CDR."""
+    """Return a sample of a wire type with encoded CDR."""
     return data_type.deserialize(cdr)
 
 
 def create_topic(participant: DomainParticipant, name: str, type_name: str) -> Topic:
-    """Create a DDS topic for a ROS type.
+    """Return a new DDS topic for a ROS type.
 
     Raises:
-        DDSException: Cyclone refuses it time and again.
+        DDSException: all attempts failed.
     """
     kind = wire_type(type_name)
     for _ in range(TRIES - 1):
@@ -293,23 +294,23 @@ def create_topic(participant: DomainParticipant, name: str, type_name: str) -> T
 
 
 def take(reader: DataReader, count: int) -> list[Any]:
-    """Take up to `count` samples that hold data; a reader also gets some without, as when a writer goes away."""
+    """Take up to `count` samples with data; samples without data, as at the end of a writer, are discarded."""
     return [sample for sample in shielded(reader.take, count) if not isinstance(sample, InvalidSample)]
 
 
 def read_discovered(reader: Any, condition: Any) -> list[Any]:
-    """Return all that a reader of discovery knows under a condition."""
+    """Return all discovered samples of a reader under a condition."""
     samples = shielded(reader.read, _MANY, condition)
     return [sample for sample in samples if not isinstance(sample, InvalidSample)]
 
 
 def take_discovered(reader: Any, condition: Any) -> None:
-    """Forget all that a reader of discovery knows under a condition."""
+    """Remove all discovered samples of a reader under a condition."""
     shielded(reader.take, _MANY, condition)
 
 
 def matched_subscription(writer: DataWriter, handle: int) -> Any:
-    """Return a reader that is matched with a writer, as discovered; None if it has gone."""
+    """Return the discovered data of a reader matched with a writer; None if it no longer exists."""
     try:
         return shielded(writer.get_matched_subscription_data, handle)
     except DDSException:
@@ -317,7 +318,7 @@ def matched_subscription(writer: DataWriter, handle: int) -> Any:
 
 
 def matched_publication(reader: DataReader, handle: int) -> Any:
-    """Return a writer that is matched with a reader, as discovered; None if it has gone."""
+    """Return the discovered data of a writer matched with a reader; None if it no longer exists."""
     try:
         return shielded(reader.get_matched_publication_data, handle)
     except DDSException:
@@ -325,8 +326,8 @@ def matched_publication(reader: DataReader, handle: int) -> Any:
 
 
 def _function(name: str, result: Any, *arguments: Any) -> Any:
-    """Return a function of Cyclone's C library that lets other threads run while it blocks."""
-    function = DDS._dll_handle[name]  # indexing gives a function of our own, apart from the package's
+    """Return a function of Cyclone's C library that releases the GIL while it blocks."""
+    function = DDS._dll_handle[name]  # indexing returns a function object separate from the package's
     function.restype = result
     function.argtypes = arguments
     return function
@@ -343,7 +344,7 @@ _assert_liveliness = _function('dds_assert_liveliness', ctypes.c_int32, ctypes.c
 
 
 class WaitSet:
-    """A set of DDS entities to wait for, which returns those that triggered.
+    """A set of DDS entities to wait for.
 
     Args:
         participant: any participant of the domain.
@@ -366,10 +367,10 @@ class WaitSet:
             self._buffer = (ctypes.c_ssize_t * (2 * len(self._attached)))()
 
     def detach(self, key: int) -> None:
-        """Remove the entity that was attached with `key`, if it is still there."""
+        """Remove the entity that was attached with `key`, if it is still attached."""
         reference = self._attached.pop(key, None)
         if reference is not None:
-            _detach(self._handle, reference)  # fails for a deleted entity, which has detached itself
+            _detach(self._handle, reference)  # fails for a deleted entity, which is already detached
 
     def wait(self, timeout: int) -> list[int]:
         """Block for at most `timeout` nanoseconds; return the keys of the triggered entities."""
@@ -386,14 +387,14 @@ class WaitSet:
 
 
 def delete_participant(participant: DomainParticipant) -> None:
-    """Delete a participant now, with all that was made of it."""
+    """Delete a participant now with all its entities."""
     global _gone
     delete_entity(participant)
     _gone = time.monotonic()
 
 
 def delete_entity(entity: Entity) -> None:
-    """Delete a DDS entity now rather than when Python collects it."""
+    """Delete a DDS entity now instead of at its garbage collection."""
     if entity._ref > 0:
         Entity._entities.pop(entity._ref, None)
         _delete(entity._ref)
@@ -401,17 +402,17 @@ def delete_entity(entity: Entity) -> None:
 
 
 def count_matched(writer: Entity) -> int:
-    """Return how many readers a writer is matched with now; the cheap form of its status."""
+    """Return the current number of readers matched with a writer; faster than its status."""
     return max(0, _matched(writer._ref, None, 0))
 
 
 def is_triggered(condition: Entity) -> bool:
-    """Return whether a condition holds; the cheap form of its property."""
+    """Return whether a condition is triggered; faster than its property."""
     return _triggered(condition._ref) > 0
 
 
 def assert_liveliness(writer: Entity) -> None:
-    """Say that a writer of MANUAL_BY_TOPIC liveliness lives."""
+    """Assert the liveliness of a writer with MANUAL_BY_TOPIC."""
     _assert_liveliness(writer._ref)
 
 

@@ -1,4 +1,4 @@
-"""Definitions that the message store lacks: facts of std_srvs, rcl_interfaces and nav2_msgs."""
+"""Definitions missing in the message store: std_srvs, rcl_interfaces and nav2_msgs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SERVICES = {
     'rcl_interfaces/srv/SetLoggerLevels': 'LoggerLevel[] levels\n---\nSetLoggerLevelsResult[] results\n',
 }
 
-#: Default values that message definitions give and the store drops: type -> field -> value.
+#: Default values in message definitions that the store ignores: type -> field -> value.
 DEFAULTS: dict[str, dict[str, object]] = {
     'geometry_msgs/msg/Quaternion': {'w': 1.0},
     'simulation_interfaces/srv/StepSimulation_Request': {'steps': 1},

@@ -1,8 +1,8 @@
 """Generated functions that write messages as CDR.
 
-rosbags' generated writers pack one number at a time and call a function for every nested message. Here the fields of a
-type and of all types inside it are laid out in one function: numbers that follow one another are one call of
-`struct`, with their alignment in its format. The bytes are the same.
+rosbags' generated writers pack one number at a time and call a function for every nested message. Here one function
+writes all fields of a type and its nested types; successive numbers need one call of `struct`, with the alignment in
+its format. The bytes are identical.
 """
 
 from __future__ import annotations
@@ -24,51 +24,48 @@ END = b'\0'
 
 
 def packers(codes: str) -> tuple[struct.Struct, ...]:
-    """Return what packs numbers behind a place, with gaps where their alignment wants them.
+    """Return eight packers of numbers with alignment gaps, by the start offset modulo 8.
 
     Args:
-        codes: of `struct`, one for each number; `x` is the end of a string.
-
-    Returns:
-        Eight, by the place modulo 8.
+        codes: format characters of `struct`, one for each number; `x` is the end of a string.
     """
-    return tuple(struct.Struct(_with_gaps(codes, place)) for place in range(8))
+    return tuple(struct.Struct(_with_gaps(codes, offset)) for offset in range(8))
 
 
-def _with_gaps(codes: str, place: int) -> str:
+def _with_gaps(codes: str, offset: int) -> str:
     text = ['<']
     for code in codes:
         size = struct.calcsize(f'<{code}')
-        gap = -place % size
+        gap = -offset % size
         text.append('x' * gap + code)
-        place += gap + size
+        offset += gap + size
     return ''.join(text)
 
 
 @lru_cache(maxsize=64)
-def text_block(texts: tuple[str, ...], place: int) -> bytes:
-    """Return the elements of a sequence of strings as CDR behind a place, its value modulo 4."""
-    block = bytearray(place)
+def text_block(texts: tuple[str, ...], offset: int) -> bytes:
+    """Return the elements of a sequence of strings as CDR, with alignment for an offset modulo 4."""
+    block = bytearray(offset)
     for text in texts:
         data = text.encode()
         block += GAPS[-len(block) & 3]
         block += struct.pack('<I', len(data) + 1)
         block += data + END
-    return bytes(block[place:])
+    return bytes(block[offset:])
 
 
 def octet(value: Any) -> Any:
-    """Return the number in a `byte` field: rclpy has a bytes object of length one there."""
+    """Return the number of a `byte` field, which is a bytes object of length one in rclpy."""
     return value[0] if type(value) is bytes and len(value) == 1 else value
 
 
 class EncoderSource:
     """Source text of the function that writes a type.
 
-    The function takes a message and the `append` of a list; it appends the pieces of the body.
+    The function takes a message and the `append` of a list, and appends the parts of the body.
 
     Args:
-        fields: gives the fields of a type: names and rosbags' descriptions.
+        fields: function that returns the fields of a type: names and rosbags' descriptions.
         checks: `to_array(value, owner, field, desc)`, `check(value, owner, field, desc)` and `wrong(owner, field, desc,
             value)` of the codec, and `dtypes` by base type.
     """
@@ -92,8 +89,8 @@ class EncoderSource:
         self._flush()
         if not self._lines:
             self._line('pass')
-        source = '\n'.join(['def write(m, add):', '  place = 0', *self._lines])
-        exec(source, self.names)  # the source is made of type definitions, not of data
+        source = '\n'.join(['def write(m, add):', '  offset = 0', *self._lines])
+        exec(source, self.names)  # the source is generated from type definitions, not from data
         made: Callable[[Any, Callable[[Any], None]], None] = self.names['write']
         return made
 
@@ -113,13 +110,13 @@ class EncoderSource:
             self._values.append(value)
 
     def _flush(self) -> None:
-        """Pack the numbers that are waiting."""
+        """Add the code that packs the pending numbers."""
         if not self._codes:
             return
         many = self._new('P', packers(''.join(self._codes)))
-        self._line(f's = {many}[place & 7]')
+        self._line(f's = {many}[offset & 7]')
         self._line(f'add(s.pack({", ".join(self._values)}))')
-        self._line('place += s.size')
+        self._line('offset += s.size')
         self._codes, self._values = [], []
 
     def _add_fields(self, name: str, message: str) -> None:
@@ -140,10 +137,10 @@ class EncoderSource:
             self._add_text(value)
             return
         if base == 'bool':
-            known = self._new('v')
-            self._line(f'{known} = {value}')
-            self._line(f'if {known} is not True and {known} is not False: check({known}, {blame})')
-            value = known
+            variable = self._new('v')
+            self._line(f'{variable} = {value}')
+            self._line(f'if {variable} is not True and {variable} is not False: check({variable}, {blame})')
+            value = variable
         if base in ('byte', 'octet'):
             value = f'octet({value})'
         self._number(FORMATS[base], value)
@@ -154,7 +151,7 @@ class EncoderSource:
         self._number('I', f'len({data}) + 1')
         self._flush()
         self._line(f'add({data})')
-        self._line(f'place += len({data})')
+        self._line(f'offset += len({data})')
         self._number('x', '')
 
     def _add_many(self, value: str, desc: Any, blame: str) -> None:
@@ -172,9 +169,9 @@ class EncoderSource:
         self._flush()
         if inner[0] == Nodetype.BASE:
             texts = self._new('b')
-            self._line(f'{texts} = text_block(tuple({values}), place & 3)')
+            self._line(f'{texts} = text_block(tuple({values}), offset & 3)')
             self._line(f'add({texts})')
-            self._line(f'place += len({texts})')
+            self._line(f'offset += len({texts})')
             return
         item = self._new('m')
         self._line(f'for {item} in {values}:')
@@ -187,7 +184,7 @@ class EncoderSource:
         self._indent -= 1
 
     def _add_numbers(self, values: str, base: str, count: int, blame: str) -> None:
-        """Append an array: of `count` numbers, or with its length before it where that is 0."""
+        """Add the code of an array with `count` numbers; 0: a sequence with its length before it."""
         dtype = self._dtypes[base]
         length = f' or len({values}) != {count}' if count else ''
         self._line(
@@ -199,8 +196,8 @@ class EncoderSource:
         self._flush()
         self._line(f'if len({values}):')
         if dtype.itemsize > 1:
-            self._line(f'  add(GAPS[-place & {dtype.itemsize - 1}])')
-            self._line(f'  place += (-place & {dtype.itemsize - 1}) + {dtype.itemsize} * len({values})')
+            self._line(f'  add(GAPS[-offset & {dtype.itemsize - 1}])')
+            self._line(f'  offset += (-offset & {dtype.itemsize - 1}) + {dtype.itemsize} * len({values})')
         else:
-            self._line(f'  place += len({values})')
+            self._line(f'  offset += len({values})')
         self._line(f'  add({values}.tobytes())')

@@ -1,4 +1,4 @@
-"""The errors that rclpy raises, under rclpy's names."""
+"""Errors with rclpy's names."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ class NotInitializedException(Exception):  # noqa: N818  # rclpy's name
 
 
 class ExternalShutdownException(Exception):  # noqa: N818
-    """The context was shut down from outside (SIGTERM) while an executor was waiting."""
+    """The context was shut down externally (SIGTERM) while an executor was waiting."""
 
 
 class TimeoutException(Exception):  # noqa: N818
-    """Nothing became ready in the time given."""
+    """No work became ready within the timeout."""
 
 
 class ShutdownException(Exception):  # noqa: N818
@@ -23,7 +23,7 @@ class ShutdownException(Exception):  # noqa: N818
 
 
 class RCLError(RuntimeError):
-    """Something that rcl refuses."""
+    """An operation rejected by rcl."""
 
 
 class InvalidHandle(RCLError):  # noqa: N818
@@ -31,7 +31,7 @@ class InvalidHandle(RCLError):  # noqa: N818
 
 
 class RCLInvalidROSArgsError(RCLError):
-    """`--ros-args` that cannot be understood."""
+    """Invalid `--ros-args`."""
 
 
 class UnknownROSArgsError(RCLInvalidROSArgsError):
@@ -39,13 +39,13 @@ class UnknownROSArgsError(RCLInvalidROSArgsError):
 
 
 class NameValidationException(Exception):  # noqa: N818
-    """A name that breaks ROS 2's rules.
+    """A name that violates ROS 2's rules.
 
     Args:
-        kind: what is named, such as 'topic name'.
+        kind: kind of name, such as 'topic name'.
         name: the name.
         reason: the rule.
-        index: position of the first bad character.
+        index: position of the first invalid character.
     """
 
     def __init__(self, kind: str, name: str, reason: str, index: int) -> None:
@@ -54,27 +54,27 @@ class NameValidationException(Exception):  # noqa: N818
 
 
 class InvalidNodeNameException(NameValidationException):
-    """A bad node name."""
+    """An invalid node name."""
 
 
 class InvalidNamespaceException(NameValidationException):
-    """A bad namespace."""
+    """An invalid namespace."""
 
 
 class InvalidTopicNameException(NameValidationException):
-    """A bad topic name."""
+    """An invalid topic name."""
 
 
 class InvalidServiceNameException(NameValidationException):
-    """A bad service name."""
+    """An invalid service name."""
 
 
 class ParameterException(Exception):  # noqa: N818
     """Base of the parameter errors.
 
     Args:
-        message: what is wrong.
-        parameters: name or names concerned.
+        message: description of the error.
+        parameters: affected name or names.
     """
 
     def __init__(self, message: str, parameters: object) -> None:
@@ -82,7 +82,7 @@ class ParameterException(Exception):  # noqa: N818
 
 
 class ParameterNotDeclaredException(ParameterException):
-    """A parameter is used that was not declared."""
+    """Use of an undeclared parameter."""
 
     def __init__(self, parameters: object) -> None:
         super().__init__('Invalid access to undeclared parameter(s)', parameters)
@@ -96,35 +96,35 @@ class ParameterAlreadyDeclaredException(ParameterException):
 
 
 class InvalidParameterException(ParameterException):
-    """A parameter's name is not allowed."""
+    """An invalid parameter name."""
 
     def __init__(self, parameters: object) -> None:
         super().__init__('Invalid parameter name', parameters)
 
 
 class InvalidParameterTypeException(ParameterException):
-    """A parameter's value has another type than was declared."""
+    """A parameter value of another type than declared."""
 
     def __init__(self, parameter: object, expected: object) -> None:
         Exception.__init__(self, f'Trying to set parameter {parameter!s}: expected type {expected}')
 
 
 class InvalidParameterValueException(ParameterException):
-    """A parameter's value was refused."""
+    """A rejected parameter value."""
 
     def __init__(self, parameter: str, value: object, reason: str) -> None:
         Exception.__init__(self, f"Invalid parameter value ({value!r}) for parameter '{parameter}'. Reason: {reason}")
 
 
 class ParameterImmutableException(ParameterException):
-    """A read-only parameter is changed."""
+    """A change of a read-only parameter."""
 
     def __init__(self, parameter: object) -> None:
         super().__init__('Attempted to modify read-only parameter', parameter)
 
 
 class ParameterUninitializedException(ParameterException):
-    """A parameter without a value is read."""
+    """A read access to a parameter without a value."""
 
     def __init__(self, parameter: object) -> None:
         super().__init__('The parameter is not initialized', parameter)

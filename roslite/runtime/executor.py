@@ -1,4 +1,4 @@
-"""The executor: waits for DDS and timers, runs callbacks one at a time."""
+"""Executor: waits for DDS and timers, runs callbacks one at a time."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from .service import MATCH_PERIOD, Service
 from .subscription import Subscription
 from .task import Future, Task, as_coroutine
 
-#: A wait is cut in slices of this many nanoseconds, because Python handles signals only between calls into C.
+#: Maximum duration of one wait, ns: Python handles signals only between calls into C.
 _SLICE = 50_000_000
 _GUARD_KEY = 0
-#: While messages of the own process keep coming, DDS and timers get their turn after so many nanoseconds.
-_LOOK_PERIOD = 2_000_000
+#: Period in which DDS and timers are polled while messages of the same process keep arriving, ns.
+_POLL_PERIOD = 2_000_000
 
 
 class CallbackGroup:
-    """Accepted for rclpy's sake: this executor runs one callback at a time anyway."""
+    """Without effect, for compatibility with rclpy: this executor runs one callback at a time."""
 
 
 class MutuallyExclusiveCallbackGroup(CallbackGroup):
-    """Accepted for rclpy's sake."""
+    """Without effect, for compatibility with rclpy."""
 
 
 class ReentrantCallbackGroup(CallbackGroup):
-    """Accepted for rclpy's sake."""
+    """Without effect, for compatibility with rclpy."""
 
 
 class SingleThreadedExecutor:
@@ -57,12 +57,12 @@ class SingleThreadedExecutor:
         self._stale = True
         self._is_waiting = False
         self._local: deque[Subscription] = deque()
-        self._looked = 0
+        self._polled = 0
         self._context.on_shutdown(self.wake)
 
     @property
     def context(self) -> Context:
-        """The context whose end ends spinning."""
+        """Context; its end stops spinning."""
         return self._context
 
     def __enter__(self) -> SingleThreadedExecutor:
@@ -72,7 +72,7 @@ class SingleThreadedExecutor:
         self.shutdown()
 
     def add_node(self, node: Any) -> bool:
-        """Take a node's callbacks in; False if they are in."""
+        """Add a node; return False if it was already added."""
         with self._lock:
             if node in self._nodes:
                 return False
@@ -82,7 +82,7 @@ class SingleThreadedExecutor:
         return True
 
     def remove_node(self, node: Any) -> None:
-        """Leave a node's callbacks out."""
+        """Remove a node."""
         with self._lock:
             if node not in self._nodes:
                 return
@@ -93,7 +93,7 @@ class SingleThreadedExecutor:
         self.refresh()
 
     def _give_back(self, node: Any) -> None:
-        """Leave the undelivered messages of a node's own process to the executor that it will have next."""
+        """Return a node's undelivered messages of this process to the context, for its next executor."""
         leaving = set(node.subscriptions)
         for subscription in leaving:
             subscription.local_queue = None
@@ -107,7 +107,7 @@ class SingleThreadedExecutor:
             return list(self._nodes)
 
     def create_task(self, callback: Any, *args: Any, **kwargs: Any) -> Task:
-        """Run a function or coroutine while spinning; returns its future."""
+        """Run a function or coroutine while spinning; return its future."""
         task = Task(as_coroutine(callback, args, kwargs))
         with self._lock:
             self._tasks.append(task)
@@ -115,8 +115,8 @@ class SingleThreadedExecutor:
         return task
 
     def wake(self) -> None:
-        """Let a waiting thread look around, and a busy one before it delivers the next message of this process."""
-        self._looked = 0
+        """Wake a waiting thread; a busy one polls DDS and timers before the next message of this process."""
+        self._polled = 0
         if self._is_waiting:
             self._set_guard(True)
 
@@ -128,21 +128,21 @@ class SingleThreadedExecutor:
                 self._guard.set(value)
             except DDSException:
                 if self._context.ok():
-                    raise  # else another thread is shutting the context down, and the guard went with it
+                    raise  # otherwise another thread is shutting down the context and has deleted the guard
 
     def add(self, subscription: Subscription) -> None:
-        """Queue a subscription that has got a message of this process."""
+        """Queue a subscription with a new message of this process."""
         self._local.append(subscription)
         if self._is_waiting:
             self.wake()
 
     def refresh(self) -> None:
-        """Look at the nodes' entities again before the next wait."""
+        """Collect the entities of the nodes again before the next wait."""
         self._stale = True
         self.wake()
 
     def shutdown(self, timeout_sec: float | None = None) -> bool:
-        """Stop spinning and forget the nodes."""
+        """Stop spinning and remove the nodes."""
         with self._lock:
             self._is_shutdown = True
             self.wake()
@@ -156,20 +156,20 @@ class SingleThreadedExecutor:
         """Run callbacks until shutdown.
 
         Raises:
-            KeyboardInterrupt: SIGINT came.
-            ExternalShutdownException: the context was shut down from outside, such as by SIGTERM.
+            KeyboardInterrupt: after SIGINT.
+            ExternalShutdownException: the context was shut down externally, such as by SIGTERM.
         """
         while self._context.ok() and not self._is_shutdown:
             self.spin_once()
         self._raise_if_ended_from_outside()
 
     def _raise_if_ended_from_outside(self) -> None:
-        # A signal may come while a callback runs; then no wait is there to be interrupted by it.
+        # A signal during a callback does not interrupt a wait.
         if self._context.shutdown_by_signal is not None:
             raise ExternalShutdownException()
 
     def spin_once(self, timeout_sec: float | None = None) -> None:
-        """Run one callback, waiting for it for at most `timeout_sec` (None or negative: for ever)."""
+        """Run one callback, with a wait of at most `timeout_sec` (None or negative: no limit)."""
         try:
             work = self._next(timeout_sec)
         except (TimeoutException, ShutdownException):
@@ -194,14 +194,14 @@ class SingleThreadedExecutor:
 
     def _run(self, work: Callable[[], Any]) -> None:
         result = work()
-        if result is not None and inspect.iscoroutine(result):  # a callback that waits for something goes on later
+        if result is not None and inspect.iscoroutine(result):  # a callback that awaits a future continues later
             task = Task(result, raise_errors=True)
             with self._lock:
                 self._tasks.append(task)
             task.step()
 
     def _next(self, timeout_sec: float | None, future: Future | None = None) -> Callable[[], Any]:
-        """Return the next thing to run.
+        """Return the next function to run.
 
         Raises:
             TimeoutException, ShutdownException, ExternalShutdownException: there is none.
@@ -214,17 +214,17 @@ class SingleThreadedExecutor:
                 raise ExternalShutdownException()
             if future is not None and future.done():
                 raise TimeoutException()
-            if self._local and time.monotonic_ns() - self._looked < _LOOK_PERIOD:
+            if self._local and time.monotonic_ns() - self._polled < _POLL_PERIOD:
                 return self._local.popleft().run_local
             self._collect(deadline)
-            self._looked = time.monotonic_ns()
+            self._polled = time.monotonic_ns()
             if not (self._ready or self._local) and deadline is not None and time.monotonic_ns() >= deadline:
                 raise TimeoutException()
         return self._ready.popleft()
 
     def _collect(self, deadline: int | None) -> None:
-        """Wait once, and queue what is ready: timers first, then the entities in the order of their creation."""
-        self._is_waiting = True  # set before anything is looked at, so that a change after the look wakes the wait
+        """Wait once and queue ready work: timers first, then entities in the order of their creation."""
+        self._is_waiting = True  # set before all checks: a change after a check then wakes the wait
         if self._stale:
             self._rebuild()
         tasks = self._steps()
@@ -242,7 +242,7 @@ class SingleThreadedExecutor:
             self._ready.extend(service.send_waiting for service in waiting)
 
     def _wait(self, nanoseconds: int) -> list[int]:
-        """Block until something triggers; return the keys of what did, in order."""
+        """Block until an entity triggers; return the sorted keys of the triggered entities."""
         if self._waitset is None:
             time.sleep(nanoseconds * 1e-9)
             return []
@@ -251,7 +251,7 @@ class SingleThreadedExecutor:
         except DDSException:
             if self._context.ok():
                 raise
-            return []  # another thread is shutting the context down
+            return []  # another thread is shutting down the context
 
     def _steps(self) -> list[Callable[[], Any]]:
         if not self._tasks:
@@ -264,7 +264,7 @@ class SingleThreadedExecutor:
         wait = int(MATCH_PERIOD * 1e9) if self._context.waiting_services else _SLICE
         for timer in self._timers:
             if timer.clock.is_driven and not timer.is_ready():
-                continue  # the message that moves the clock wakes us
+                continue  # the message that sets the clock wakes the executor
             left = timer.time_until_next_call()
             if left is not None and left < wait:
                 wait = left
@@ -273,7 +273,7 @@ class SingleThreadedExecutor:
         return max(wait, 0)
 
     def _rebuild(self) -> None:
-        """Bring the wait set in line with what the nodes have now."""
+        """Update the wait set to the current entities of the nodes."""
         with self._lock:
             self._stale = False
             wanted: dict[int, tuple[Any, Callable[[], Any]]] = {}
@@ -305,20 +305,20 @@ class SingleThreadedExecutor:
 
     def _open(self, context: Context) -> None:
         if context is not self._context:
-            raise ValueError('a node and its executor must be of one context')
+            raise ValueError('a node and its executor must have the same context')
         self._waitset = dds.WaitSet(context.participant)
         self._guard = GuardCondition(context.participant)
         self._waitset.attach(self._guard, _GUARD_KEY)
 
 
-#: rclpy's other executor; here it is the same, as Python runs one callback at a time in any case.
+#: Alias for compatibility with rclpy: callbacks run one at a time.
 MultiThreadedExecutor = SingleThreadedExecutor
 
 _global_executor: SingleThreadedExecutor | None = None
 
 
 def get_global_executor() -> SingleThreadedExecutor:
-    """Return the executor that the functions below use."""
+    """Return the executor for the functions below."""
     global _global_executor
     if _global_executor is None or _global_executor.context is not get_default_context():
         _global_executor = SingleThreadedExecutor()
@@ -326,7 +326,7 @@ def get_global_executor() -> SingleThreadedExecutor:
 
 
 def spin_once(node: Any, *, executor: SingleThreadedExecutor | None = None, timeout_sec: float | None = None) -> None:
-    """Run one callback of a node, waiting for at most `timeout_sec`."""
+    """Run one callback of a node, with a wait of at most `timeout_sec`."""
     chosen = executor or _executor_of(node)
     try:
         chosen.add_node(node)
@@ -339,8 +339,8 @@ def spin(node: Any, executor: SingleThreadedExecutor | None = None) -> None:
     """Run a node's callbacks until shutdown.
 
     Raises:
-        KeyboardInterrupt: SIGINT came.
-        ExternalShutdownException: SIGTERM came.
+        KeyboardInterrupt: after SIGINT.
+        ExternalShutdownException: after SIGTERM.
     """
     chosen = executor or _executor_of(node)
     try:
@@ -365,7 +365,7 @@ def spin_until_future_complete(
 
 
 def _executor_of(node: Any) -> SingleThreadedExecutor:
-    """Return the global executor, or a separate one for a node of another context."""
+    """Return the global executor, or a new one for a node of another context."""
     if node.context is get_default_context():
         return get_global_executor()
     return SingleThreadedExecutor(context=node.context)

@@ -1,4 +1,4 @@
-"""Message definitions that come from outside, as bags carry them, checked before code is made from them."""
+"""Checks of untrusted message definitions, such as those in bags, before code is generated from them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from rosbags.typesys import TypesysError, get_types_from_msg
 from roslite.errors import UserError
 
 LONGEST_TEXT = 200_000
-"""Characters of a definition with those that it needs."""
+"""Maximum characters of a definition with its dependencies."""
 MOST_VALUES = 1_000_000
-"""Values of a message without its sequences: arrays inside arrays multiply."""
+"""Maximum number of values of a message without sequences; nested arrays multiply."""
 DEEPEST = 30
-"""Messages inside messages."""
+"""Maximum nesting depth of messages."""
 _TYPE_NAME = re.compile(r'[a-zA-Z]\w*/(msg|srv)/[a-zA-Z]\w*', re.ASCII)
 _FIELD_NAME = re.compile(r'[a-zA-Z]\w*', re.ASCII)
 
@@ -25,48 +25,48 @@ class UnknownTypeError(UserError, ValueError):
     """A message or service type without a definition."""
 
 
-def parse_definition(name: str, text: str, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the definitions of a text, by name, but for those that are known already.
+def parse_definition(name: str, text: str, registered: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the new definitions of a text, by name.
 
     Args:
         name: `pkg/msg/Name`.
-        text: in ROS 2's .msg format, with the definitions that it needs.
-        known: definitions of rosbags by name.
+        text: definition in ROS 2's .msg format with its dependencies.
+        registered: existing definitions of rosbags by name, which are omitted from the result.
 
     Raises:
-        UnknownTypeError: a type is used that has no definition.
-        ValueError: no name of a type, no definition, or one that is recursive or too large.
+        UnknownTypeError: a used type has no definition.
+        ValueError: an invalid type name, an invalid definition, or one that is recursive or too large.
     """
     if not _TYPE_NAME.fullmatch(name):
         raise ValueError(f'expected the name of a message type, pkg/msg/Name, found {name!r:.100}')
     if len(text) > LONGEST_TEXT:
         raise ValueError(f'{name}: expected a definition of at most {LONGEST_TEXT} characters, found {len(text)}')
     try:
-        found = get_types_from_msg(text, name)
-    except (TypesysError, RecursionError, KeyError, TypeError, AttributeError) as error:  # of rosbags' parser
+        definitions = get_types_from_msg(text, name)
+    except (TypesysError, RecursionError, KeyError, TypeError, AttributeError) as error:  # raised by rosbags' parser
         reason = ' '.join(str(error).split())[:100]
         raise ValueError(f'{name}: expected a message definition: {ascii(reason)[1:-1]}') from None
-    new = {key: definition for key, definition in found.items() if key not in known}
+    new = {key: definition for key, definition in definitions.items() if key not in registered}
     for owner, (_, fields) in new.items():
         for field, _ in fields:
             if not _FIELD_NAME.fullmatch(field) or not _TYPE_NAME.fullmatch(owner):
                 raise ValueError(f'{name}: expected names of fields and types, found {owner!r:.80}, {field!r:.80}')
     sizes: dict[str, int] = {}
     for owner in new:
-        _count(owner, {**known, **new}, sizes, ())
+        _count(owner, {**registered, **new}, sizes, ())
     return new
 
 
 def _count(name: str, definitions: Mapping[str, Any], sizes: dict[str, int], above: tuple[str, ...]) -> int:
-    """Return the number of values in a message whose sequences are empty.
+    """Return the number of values of a message with empty sequences.
 
     Raises:
-        ValueError: a message contains itself, or there are too many values or levels.
+        ValueError: a message contains itself, or has too many values or levels.
     """
     if name in sizes:
         return sizes[name]
     if name in above or len(above) > DEEPEST:
-        raise ValueError(f'{above[0]}: expected messages at most {DEEPEST} deep, and none within itself')
+        raise ValueError(f'{above[0]}: expected at most {DEEPEST} levels of messages, and no recursion')
     total = 0
     for field, (kind, detail) in definitions[name][1]:
         inner, count = detail if kind in (Nodetype.ARRAY, Nodetype.SEQUENCE) else ((kind, detail), 1)

@@ -1,4 +1,4 @@
-"""The ROS graph as discovered: nodes, topics, services and their endpoints."""
+"""Discovered ROS graph: nodes, topics, services and their endpoints."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class TopicEndpointTypeEnum(IntEnum):
 
 @dataclass
 class TopicEndpointInfo:
-    """A publisher or a subscription of a topic, as discovered."""
+    """A discovered publisher or subscription of a topic."""
 
     node_name: str
     node_namespace: str
@@ -61,7 +61,7 @@ class _Endpoint:
 
     @cached_property
     def ros_topic(self) -> tuple[str, str] | None:
-        """ROS topic name and type; None where it is not one of a topic."""
+        """ROS topic name and type; None if the endpoint does not belong to a topic."""
         kind = dds.ros_type_name(self.type_name)
         return (self.topic[2:], kind) if self.topic.startswith('rt/') and kind else None
 
@@ -88,8 +88,8 @@ class Graph:
             {name: ReadCondition(reader, mask) for name, reader in self._readers.items()}
             for mask in (_ALIVE, _GONE, _CHANGED)
         )
-        self._known: dict[str, list[Any]] = {}
-        self._found: dict[str, list[_Endpoint]] = {}
+        self._samples: dict[str, list[Any]] = {}
+        self._endpoints_of: dict[str, list[_Endpoint]] = {}
         profile = QoSProfile(history=HistoryPolicy.KEEP_ALL, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         topic = context.topic(DISCOVERY_TOPIC, DISCOVERY_TYPE)
         user_data = f'typehash={type_hash(DISCOVERY_TYPE)};'.encode()
@@ -98,30 +98,30 @@ class Graph:
         self._nodes: dict[bytes, list[_NodeEntry]] = {}
 
     def close(self) -> None:
-        """Stop listening."""
+        """Stop reading discovery."""
         conditions = (*self._alive_ones.values(), *self._gone_ones.values(), *self._changes.values())
         for entity in (*conditions, *self._readers.values(), self._discovery):
             dds.delete_entity(entity)
 
     def _alive(self, what: str) -> list[Any]:
-        """Return what is there now. Each sample's QoS costs some 0.2 ms to read: it is only read after a change."""
-        if what not in self._known or self._changes[what].triggered:
-            dds.take_discovered(self._readers[what], self._gone_ones[what])  # else they would count as changes for ever
-            self._known[what] = dds.read_discovered(self._readers[what], self._alive_ones[what])
-            self._found.pop(what, None)
-        return self._known[what]
+        """Return the current samples of a kind; read only after a change, because each QoS takes about 0.2 ms."""
+        if what not in self._samples or self._changes[what].triggered:
+            dds.take_discovered(self._readers[what], self._gone_ones[what])  # they would count as changes
+            self._samples[what] = dds.read_discovered(self._readers[what], self._alive_ones[what])
+            self._endpoints_of.pop(what, None)
+        return self._samples[what]
 
     def _endpoints(self, what: str) -> list[_Endpoint]:
-        alive = self._alive(what)  # forgets what was found before a change
-        found = self._found.get(what)
-        if found is None:
-            found = [
+        alive = self._alive(what)  # clears the endpoints after a change
+        endpoints = self._endpoints_of.get(what)
+        if endpoints is None:
+            endpoints = [
                 _Endpoint(item.key.bytes, item.topic_name, item.type_name, item.qos)
                 for item in alive
                 if isinstance(item.key, uuid.UUID)
             ]
-            self._found[what] = found
-        return found
+            self._endpoints_of[what] = endpoints
+        return endpoints
 
     def publishers(self) -> list[_Endpoint]:
         """Return all writers."""
@@ -132,7 +132,7 @@ class Graph:
         return self._endpoints('readers')
 
     def nodes(self) -> list[_NodeEntry]:
-        """Return all nodes of participants that are alive."""
+        """Return all nodes of live participants."""
         for sample in dds.take(self._discovery, _MANY):
             try:
                 info = self._codec.decode(sample.cdr)
@@ -161,7 +161,7 @@ def _type_hash(qos: Any) -> str:
 
 
 def _service(endpoint: _Endpoint, prefix: str = 'rq', suffix: str = 'Request') -> tuple[str, str] | None:
-    """Return ROS service name and type of an endpoint, if it is one of a service."""
+    """Return ROS service name and type of an endpoint; None if it does not belong to a service."""
     kind = dds.ros_type_name(endpoint.type_name)
     if not endpoint.topic.startswith(f'{prefix}/') or not endpoint.topic.endswith(suffix) or not kind:
         return None
@@ -170,15 +170,15 @@ def _service(endpoint: _Endpoint, prefix: str = 'rq', suffix: str = 'Request') -
 
 
 def _collect(pairs: Any) -> list[tuple[str, list[str]]]:
-    found: dict[str, set[str]] = {}
+    types: dict[str, set[str]] = {}
     for pair in pairs:
         if pair is not None:
-            found.setdefault(pair[0], set()).add(pair[1])
-    return [(name, sorted(kinds)) for name, kinds in sorted(found.items())]
+            types.setdefault(pair[0], set()).add(pair[1])
+    return [(name, sorted(kinds)) for name, kinds in sorted(types.items())]
 
 
 class GraphNode:
-    """The part of Node that asks about the graph. Discovery takes a moment: ask again if something is missing."""
+    """Methods of Node for the graph. Discovery takes time: repeat a call if something is missing."""
 
     _context: Any
 
@@ -228,7 +228,7 @@ class GraphNode:
         """Return the topics that a node publishes.
 
         Raises:
-            RuntimeError: there is no such node.
+            RuntimeError: no such node.
         """
         gids = self._entry(node_name, node_namespace).writers
         mine = [item for item in self._context.graph.publishers() if item.gid in gids]
@@ -240,7 +240,7 @@ class GraphNode:
         """Return the topics that a node subscribes to.
 
         Raises:
-            RuntimeError: there is no such node.
+            RuntimeError: no such node.
         """
         gids = self._entry(node_name, node_namespace).readers
         mine = [item for item in self._context.graph.subscriptions() if item.gid in gids]
@@ -250,16 +250,16 @@ class GraphNode:
         """Return the services that a node offers.
 
         Raises:
-            RuntimeError: there is no such node.
+            RuntimeError: no such node.
         """
         gids = self._entry(node_name, node_namespace).readers
         return _collect(_service(item) for item in self._context.graph.subscriptions() if item.gid in gids)
 
     def get_client_names_and_types_by_node(self, node_name: str, node_namespace: str) -> list[tuple[str, list[str]]]:
-        """Return the services that a node is a client of.
+        """Return the services that a node uses as a client.
 
         Raises:
-            RuntimeError: there is no such node.
+            RuntimeError: no such node.
         """
         gids = self._entry(node_name, node_namespace).readers
         mine = [item for item in self._context.graph.subscriptions() if item.gid in gids]
@@ -320,7 +320,7 @@ class GraphNode:
         return sum(item.topic == f'{prefix}{full}{suffix}' for item in self._context.graph.subscriptions())
 
     def wait_for_node(self, fully_qualified_node_name: str, timeout: float) -> bool:
-        """Block until a node is there; False after `timeout` seconds."""
+        """Block until a node is discovered; return False after `timeout` seconds."""
         import time
 
         name, namespace = split_full_name(fully_qualified_node_name)

@@ -1,12 +1,12 @@
-"""Messages between the nodes of one process, handed over without serialization.
+"""Messages between the nodes of one process without serialization.
 
-In a context with `intra_process`, DDS connects the endpoints of this context with those of others only
-(`IGNORE_LOCAL`). Publishers and subscriptions of the context itself are matched here, by topic, type and QoS as DDS
-matches them. The graph shows all of them as ever: discovery does not know that they are left out.
+In a context with `intra_process`, DDS connects the endpoints of this context only with endpoints of other contexts
+(`IGNORE_LOCAL`). Publishers and subscriptions of the same context are matched here by topic, type and QoS, with the
+rules of DDS. The graph shows all of them, because discovery includes ignored endpoints.
 
-A subscription gets a copy of each message, made when it is published: publishers may reuse their objects and
-subscribers may change theirs. The copy has the same types in its fields as a decoded message, and the same values are
-refused. Delivery goes through the executor's queue, in the order of publishing.
+A subscription gets a copy of each message, created at its publication: publishers may reuse their objects and
+subscribers may modify theirs. The copy has the field types of a decoded message, and the same values are rejected.
+Messages are delivered through the executor's queue in the order of publication.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class LocalEndpoint(Protocol):
     """A publisher or a subscription: its topic, type and QoS.
 
     Attributes:
-        topic_name: fully qualified.
+        topic_name: fully qualified name.
         msg_type: class of its messages.
     """
 
@@ -31,15 +31,15 @@ class LocalEndpoint(Protocol):
     qos_profile: QoSProfile
 
     def warn_of_incompatible(self, policy: str) -> None:
-        """Warn of a partner whose QoS does not fit."""
+        """Warn of an endpoint with incompatible QoS."""
 
 
 class LocalSubscription(LocalEndpoint, Protocol):
-    """A subscription, as publishers of its context see it.
+    """Interface of a subscription for publishers of its context.
 
     Attributes:
-        raw: it wants bytes.
-        local_queue: of the executor that delivers its messages; None without one.
+        raw: it receives bytes.
+        local_queue: queue of the executor that delivers its messages; None: no executor.
     """
 
     raw: bool
@@ -50,47 +50,47 @@ class LocalSubscription(LocalEndpoint, Protocol):
 
 
 class LocalPublisher(LocalEndpoint, Protocol):
-    """A publisher, as subscriptions of its context see it.
+    """Interface of a publisher for subscriptions of its context.
 
     Attributes:
-        receivers: subscriptions that get what it publishes.
+        receivers: subscriptions that receive its messages.
     """
 
     receivers: tuple[LocalSubscription, ...]
 
     def give_kept(self, subscription: LocalSubscription) -> None:
-        """Give a latched subscription that comes late what was published before."""
+        """Deliver the stored messages to a late latched subscription."""
 
 
 def incompatible_policy(offered: QoSProfile, requested: QoSProfile) -> str:
-    """Return the name of the policy in which a publisher offers less than a subscription requests; '' for none."""
+    """Return the name of a policy for which a publisher offers less than a subscription requests; '' for none."""
     if requested.reliability != ReliabilityPolicy.BEST_EFFORT and offered.reliability == ReliabilityPolicy.BEST_EFFORT:
         return 'RELIABILITY'
     latched = DurabilityPolicy.TRANSIENT_LOCAL
     if requested.durability == latched != offered.durability:
         return 'DURABILITY'
-    most, found = requested.deadline.nanoseconds, offered.deadline.nanoseconds
-    if most and (not found or found > most):
+    most, offered_period = requested.deadline.nanoseconds, offered.deadline.nanoseconds
+    if most and (not offered_period or offered_period > most):
         return 'DEADLINE'
     by_topic = LivelinessPolicy.MANUAL_BY_TOPIC
     if requested.liveliness == by_topic != offered.liveliness:
         return 'LIVELINESS'
-    most, found = (profile.liveliness_lease_duration.nanoseconds for profile in (requested, offered))
-    return 'LIVELINESS' if most and (not found or found > most) else ''
+    most, offered_period = (profile.liveliness_lease_duration.nanoseconds for profile in (requested, offered))
+    return 'LIVELINESS' if most and (not offered_period or offered_period > most) else ''
 
 
 class LocalTopics:
-    """The publishers and subscriptions of one context."""
+    """Publishers and subscriptions of one context."""
 
     def __init__(self) -> None:
-        #: Subscriptions with messages that no executor delivers yet, once for each message.
+        #: Subscriptions with messages without executor, once for each message.
         self.waiting: deque[LocalSubscription] = deque()
         self._lock = threading.RLock()
         self._publishers: dict[tuple[str, Any], list[LocalPublisher]] = {}
         self._subscriptions: dict[tuple[str, Any], list[LocalSubscription]] = {}
 
     def add_publisher(self, publisher: LocalPublisher) -> None:
-        """Connect a publisher with the subscriptions that are there."""
+        """Connect a publisher to the existing subscriptions."""
         key = publisher.topic_name, publisher.msg_type
         with self._lock:
             self._publishers.setdefault(key, []).append(publisher)
@@ -98,7 +98,7 @@ class LocalTopics:
                 self._connect(publisher, subscription)
 
     def add_subscription(self, subscription: LocalSubscription) -> None:
-        """Connect a subscription with the publishers that are there; it gets what latched ones have kept."""
+        """Connect a subscription to the existing publishers; latched publishers deliver their stored messages."""
         key = subscription.topic_name, subscription.msg_type
         with self._lock:
             self._subscriptions.setdefault(key, []).append(subscription)
@@ -131,13 +131,13 @@ class LocalTopics:
                 publisher.receivers = tuple(item for item in publisher.receivers if item is not subscription)
 
     def release(self) -> None:
-        """Give the executors what waits for them, in the order of publishing."""
+        """Pass waiting subscriptions to their executors, in the order of publication."""
         for _ in range(len(self.waiting)):
             subscription = self.waiting.popleft()
             queue: Any = subscription.local_queue or self.waiting
             (queue.append if queue is self.waiting else queue.add)(subscription)
 
     def count_publishers(self, subscription: LocalSubscription) -> int:
-        """Return how many publishers of this context a subscription is connected with."""
+        """Return the number of publishers of this context connected to a subscription."""
         publishers = self._publishers.get((subscription.topic_name, subscription.msg_type), ())
         return sum(subscription in publisher.receivers for publisher in publishers)

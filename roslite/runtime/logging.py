@@ -1,4 +1,4 @@
-"""Loggers: ROS's line format on stderr, and /rosout for those of a node."""
+"""Loggers with ROS's line format on stderr, and /rosout for loggers of nodes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class LoggingSeverity(IntEnum):
-    """How grave a message is."""
+    """Severity of a message."""
 
     UNSET = 0
     DEBUG = 10
@@ -30,22 +30,22 @@ _settings: dict[str, Any] = {'level': LoggingSeverity.INFO, 'stdout': True}
 
 
 def set_default_level(level: int) -> None:
-    """Set the level of loggers that have none themselves."""
+    """Set the level of loggers without a level."""
     _settings['level'] = LoggingSeverity(level)
 
 
 def set_console(enabled: bool) -> None:
-    """Switch printing on or off (`--disable-stdout-logs`)."""
+    """Turn printing on or off (`--disable-stdout-logs`)."""
     _settings['stdout'] = enabled
 
 
 def set_logger_level(name: str, level: int) -> None:
-    """Set the level of the logger called `name` and of those below it."""
+    """Set the level of the logger `name` and its children."""
     _levels[name] = LoggingSeverity(level)
 
 
 def get_logger_effective_level(name: str) -> LoggingSeverity:
-    """Return the level that counts for `name`: its own, or that of the nearest ancestor, or the default."""
+    """Return the effective level of a logger: its level, else the level of the nearest ancestor, else the default."""
     while name:
         level = _levels.get(name, 0)
         if level:
@@ -59,7 +59,7 @@ def _use_color() -> bool:
     return wanted == '1' if wanted in ('0', '1') else sys.stderr.isatty()
 
 
-def _print(severity: int, name: str, stamp: int, text: str, place: tuple[str, str, int]) -> None:
+def _print(severity: int, name: str, stamp: int, text: str, location: tuple[str, str, int]) -> None:
     """Write one line to stderr in the format of RCUTILS_CONSOLE_OUTPUT_FORMAT."""
     line = os.environ.get('RCUTILS_CONSOLE_OUTPUT_FORMAT', _DEFAULT_FORMAT)
     seconds, nanoseconds = divmod(stamp, 1_000_000_000)
@@ -68,9 +68,9 @@ def _print(severity: int, name: str, stamp: int, text: str, place: tuple[str, st
         ('time_as_nanoseconds', str(stamp)),
         ('time', f'{seconds}.{nanoseconds:09d}'),
         ('name', name),
-        ('file_name', place[0]),
-        ('function_name', place[1]),
-        ('line_number', str(place[2])),
+        ('file_name', location[0]),
+        ('function_name', location[1]),
+        ('line_number', str(location[2])),
         ('message', text),
     ):
         line = line.replace('{' + key + '}', value)
@@ -80,14 +80,14 @@ def _print(severity: int, name: str, stamp: int, text: str, place: tuple[str, st
         sys.stderr.write(line + '\n')
         sys.stderr.flush()
     except (OSError, ValueError):
-        pass  # the reader of stderr has gone; a node must not die of that
+        pass  # stderr was closed; a node must not end because of that
 
 
 class RcutilsLogger:
     """A named logger; its methods take rclpy's keyword arguments.
 
-    `throttle_duration_sec` lets a call site speak once in that time, `skip_first` ignores its first call, `once` all
-    but its first.
+    `throttle_duration_sec` limits a call site to one message in that time, `skip_first` skips its first call, and
+    `once` skips all but its first.
     """
 
     def __init__(self, name: str = '') -> None:
@@ -96,10 +96,10 @@ class RcutilsLogger:
         self._sinks: list[Callable[..., None]] = []
 
     def get_child(self, name: str) -> RcutilsLogger:
-        """Return the logger `<name of this one>.<name>`.
+        """Return the logger `<name of this logger>.<name>`.
 
         Raises:
-            ValueError: no name given.
+            ValueError: an empty name.
         """
         if not name:
             raise ValueError('Child logger name must not be empty.')
@@ -108,15 +108,15 @@ class RcutilsLogger:
         return child
 
     def set_level(self, level: int) -> None:
-        """Set the least level that is spoken."""
+        """Set the minimum level of logged messages."""
         set_logger_level(self.name, level)
 
     def get_effective_level(self) -> LoggingSeverity:
-        """Return the least level that is spoken."""
+        """Return the minimum level of logged messages."""
         return get_logger_effective_level(self.name)
 
     def is_enabled_for(self, severity: int) -> bool:
-        """Return whether a message of that level is logged."""
+        """Return whether messages of a severity are logged."""
         return severity >= self.get_effective_level()
 
     def log(
@@ -130,21 +130,21 @@ class RcutilsLogger:
         throttle_time_source_type: Any = None,
         _depth: int = 1,
     ) -> bool:
-        """Say `message`; returns whether it was said."""
+        """Log a message; return whether it was logged."""
         if severity < self.get_effective_level():
             return False
         frame = sys._getframe(_depth)
-        place = (frame.f_code.co_filename, frame.f_code.co_name, frame.f_lineno)
+        location = (frame.f_code.co_filename, frame.f_code.co_name, frame.f_lineno)
         if (once or skip_first or throttle_duration_sec is not None) and not self._passes(
-            (place[0], place[2]), once, skip_first, throttle_duration_sec, throttle_time_source_type
+            (location[0], location[2]), once, skip_first, throttle_duration_sec, throttle_time_source_type
         ):
             return False
         stamp = time.time_ns()
         text = str(message)
         if _settings['stdout']:
-            _print(severity, self.name, stamp, text, place)
+            _print(severity, self.name, stamp, text, location)
         for sink in self._sinks:
-            sink(severity, self.name, stamp, text, place)
+            sink(severity, self.name, stamp, text, location)
         return True
 
     def _passes(self, site: tuple[str, int], once: bool, skip_first: bool, period: float | None, clock: Any) -> bool:
@@ -162,32 +162,32 @@ class RcutilsLogger:
         return True
 
     def debug(self, message: object, **options: Any) -> bool:
-        """Say `message` at DEBUG."""
+        """Log a message at DEBUG."""
         return self.log(message, LoggingSeverity.DEBUG, _depth=2, **options)
 
     def info(self, message: object, **options: Any) -> bool:
-        """Say `message` at INFO."""
+        """Log a message at INFO."""
         return self.log(message, LoggingSeverity.INFO, _depth=2, **options)
 
     def warning(self, message: object, **options: Any) -> bool:
-        """Say `message` at WARN."""
+        """Log a message at WARN."""
         return self.log(message, LoggingSeverity.WARN, _depth=2, **options)
 
     def warn(self, message: object, **options: Any) -> bool:
-        """Say `message` at WARN."""
+        """Log a message at WARN."""
         return self.log(message, LoggingSeverity.WARN, _depth=2, **options)
 
     def error(self, message: object, **options: Any) -> bool:
-        """Say `message` at ERROR."""
+        """Log a message at ERROR."""
         return self.log(message, LoggingSeverity.ERROR, _depth=2, **options)
 
     def fatal(self, message: object, **options: Any) -> bool:
-        """Say `message` at FATAL."""
+        """Log a message at FATAL."""
         return self.log(message, LoggingSeverity.FATAL, _depth=2, **options)
 
 
 def get_logger(name: str) -> RcutilsLogger:
-    """Return the logger called `name`."""
+    """Return the logger with a name."""
     if name not in _loggers:
         _loggers[name] = RcutilsLogger(name)
     return _loggers[name]

@@ -12,7 +12,7 @@ from .exceptions import (
     NameValidationException,
 )
 
-#: Where the participants of ROS 2 announce their nodes with the endpoints of each.
+#: Topic on which the participants of ROS 2 announce their nodes with their endpoints.
 DISCOVERY_TOPIC = 'ros_discovery_info'
 DISCOVERY_TYPE = 'rmw_dds_common/msg/ParticipantEntitiesInfo'
 
@@ -66,13 +66,14 @@ def expand_name(name: str, node: str, namespace: str, *, is_service: bool = Fals
     """Return the fully qualified form of a topic or service name.
 
     Args:
-        name: relative (`joint_states`), absolute (`/clock`) or private (`~/reset`) name; may hold `{node}` and `{ns}`.
+        name: relative (`joint_states`), absolute (`/clock`) or private (`~/reset`) name, optionally with `{node}` and
+            `{ns}`.
         node: node name.
-        namespace: the node's namespace, absolute.
-        is_service: which error to raise.
+        namespace: absolute namespace of the node.
+        is_service: raise InvalidServiceNameException instead of InvalidTopicNameException.
 
     Raises:
-        InvalidTopicNameException, InvalidServiceNameException: the name breaks a rule.
+        InvalidTopicNameException, InvalidServiceNameException: an invalid name.
     """
     kind = 'service name' if is_service else 'topic name'
     error = InvalidServiceNameException if is_service else InvalidTopicNameException
@@ -92,8 +93,8 @@ def expand_name(name: str, node: str, namespace: str, *, is_service: bool = Fals
     bad = _first_bad(full, 'A-Za-z0-9_/')
     if bad >= 0:
         wrong = full[bad]
-        place = max(name.find(wrong), 0)
-        raise error(kind, name, f"{kind} must not contain characters other than alphanumerics, '_', '~', '/'", place)
+        position = max(name.find(wrong), 0)
+        raise error(kind, name, f"{kind} must not contain characters other than alphanumerics, '_', '~', '/'", position)
     _check_tokens(full, kind, error)
     if full == '/':
         raise error(kind, name, f'{kind} must have at least one token', 0)
@@ -101,18 +102,18 @@ def expand_name(name: str, node: str, namespace: str, *, is_service: bool = Fals
 
 
 def split_full_name(full: str) -> tuple[str, str]:
-    """Split `/ns/node` into (`node`, `/ns`)."""
+    """Return `/ns/node` split into (`node`, `/ns`)."""
     namespace, _, node = full.rpartition('/')
     return node, namespace or '/'
 
 
 def full_node_name(node: str, namespace: str) -> str:
-    """Join namespace and node name."""
+    """Return the fully qualified node name."""
     return f'{namespace.rstrip("/")}/{node}'
 
 
 def is_parameter_name(name: str) -> bool:
-    """Return whether rclpy accepts `name` as a parameter's name."""
+    """Return whether rclpy accepts `name` as a parameter name."""
     return bool(name) and all(name.split('.')) and ' ' not in name
 
 

@@ -1,4 +1,4 @@
-"""Node: rclpy's node on the embedded runtime."""
+"""rclpy's Node on the embedded runtime."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ from .types import message
 
 
 class Node(ParameterNode, GraphNode):
-    """A node in the ROS graph; the arguments and methods are rclpy's.
+    """A node in the ROS graph, with rclpy's arguments and methods.
 
     Args:
-        node_name: name, unless `__node:=` gives another.
-        context: None takes the default context.
+        node_name: name, unless remapped by `__node:=`.
+        context: None: the default context.
         cli_args: arguments for this node only, as after `--ros-args`.
-        namespace: namespace, unless `__ns:=` gives another.
-        use_global_arguments: heed the process's command line.
+        namespace: namespace, unless remapped by `__ns:=`.
+        use_global_arguments: use the command line of the process.
         enable_rosout: publish log messages on /rosout.
-        start_parameter_services: let others get and set parameters.
-        parameter_overrides: values for parameters to be declared.
-        allow_undeclared_parameters: let parameters be set that were not declared.
-        automatically_declare_parameters_from_overrides: declare all that have overrides.
+        start_parameter_services: provide services to get and set parameters.
+        parameter_overrides: values of parameters to be declared.
+        allow_undeclared_parameters: allow to set undeclared parameters.
+        automatically_declare_parameters_from_overrides: declare all parameters with overrides.
 
     Raises:
         NotInitializedException: `init` was not called.
-        InvalidNodeNameException, InvalidNamespaceException: a bad name.
+        InvalidNodeNameException, InvalidNamespaceException: an invalid name.
     """
 
     def __init__(
@@ -111,45 +111,45 @@ class Node(ParameterNode, GraphNode):
         shared = self._context.arguments if use_global else Arguments()
         if not cli_args:
             return shared
-        own = parse_arguments(['--ros-args', *cli_args])
-        own.remaps = own.remaps + shared.remaps
-        own.parameters = shared.parameters + own.parameters
-        own.rosout = own.rosout and shared.rosout
-        return own
+        arguments = parse_arguments(['--ros-args', *cli_args])
+        arguments.remaps = arguments.remaps + shared.remaps
+        arguments.parameters = shared.parameters + arguments.parameters
+        arguments.rosout = arguments.rosout and shared.rosout
+        return arguments
 
     @property
     def context(self) -> Context:
-        """The context."""
+        """Context of the node."""
         return self._context
 
     @property
     def handle(self) -> Node:
-        """The node itself; rclpy has a handle of rcl here."""
+        """The node itself; a handle of rcl in rclpy."""
         return self
 
     @property
     def default_callback_group(self) -> Any:
-        """The callback group of entities that are given none."""
+        """Default callback group of entities."""
         return self._default_callback_group
 
     @property
     def publishers(self) -> list[Publisher]:
-        """The node's publishers."""
+        """Publishers of the node."""
         return self._publishers
 
     @property
     def subscriptions(self) -> list[Subscription]:
-        """The node's subscriptions."""
+        """Subscriptions of the node."""
         return self._subscriptions
 
     @property
     def services(self) -> list[Service]:
-        """The node's services."""
+        """Services of the node."""
         return self._services
 
     @property
     def clients(self) -> list[Client]:
-        """The node's clients."""
+        """Clients of the node."""
         return self._clients
 
     def get_name(self) -> str:
@@ -173,12 +173,12 @@ class Node(ParameterNode, GraphNode):
         return self._logger
 
     def resolve_topic_name(self, topic: str, *, only_expand: bool = False) -> str:
-        """Return the fully qualified form of a topic name, remapped."""
+        """Return the fully qualified and remapped form of a topic name."""
         full = expand_name(topic, self._name, self._namespace)
         return full if only_expand else self._arguments.remap(full, self._name, self._namespace)
 
     def resolve_service_name(self, service: str, *, only_expand: bool = False) -> str:
-        """Return the fully qualified form of a service name, remapped."""
+        """Return the fully qualified and remapped form of a service name."""
         full = expand_name(service, self._name, self._namespace, is_service=True)
         return full if only_expand else self._arguments.remap(full, self._name, self._namespace)
 
@@ -193,7 +193,7 @@ class Node(ParameterNode, GraphNode):
         return [item.gid for item in self._publishers] + [item.writer_gid for item in (*self._services, *self._clients)]
 
     def waitables(self) -> list[tuple[Any, Callable[[], Any]]]:
-        """Return DDS entities to wait for, each with what to do when it triggers."""
+        """Return DDS entities to wait for, each with the function to run when it triggers."""
         readers: list[Any] = [*self._subscriptions, *self._services, *self._clients]
         endpoints: list[Any] = [*self._publishers, *self._subscriptions]
         data = [(item.condition, item.run) for item in readers]
@@ -201,11 +201,11 @@ class Node(ParameterNode, GraphNode):
         return data + status
 
     def count_dropped(self) -> dict[str, int]:
-        """Return how many messages could not be decoded or delivered, by what and where; without those of none."""
+        """Return the numbers above zero of undecodable and undelivered messages, by kind and name."""
         endpoints: list[Any] = [*self._subscriptions, *self._services, *self._clients]
-        found = {f'undecodable {item.name}': item.decode_errors for item in endpoints if item.decode_errors}
-        found.update({f'undelivered {item.name}': item.dropped for item in self._services if item.dropped})
-        return found
+        counts = {f'undecodable {item.name}': item.decode_errors for item in endpoints if item.decode_errors}
+        counts.update({f'undelivered {item.name}': item.dropped for item in self._services if item.dropped})
+        return counts
 
     def _changed(self, *, announce: bool = True) -> None:
         if announce:
@@ -234,7 +234,7 @@ class Node(ParameterNode, GraphNode):
         event_callbacks: Any = None,
         qos_overriding_options: Any = None,
     ) -> Publisher:
-        """Create a publisher; `qos_profile` may be just a depth."""
+        """Return a new publisher; `qos_profile` may be a depth."""
         self._check_alive()
         name, qos = self.resolve_topic_name(topic), as_profile(qos_profile)
         if qos_overriding_options is not None:
@@ -253,7 +253,7 @@ class Node(ParameterNode, GraphNode):
         qos_overriding_options: Any = None,
         raw: bool = False,
     ) -> Subscription:
-        """Create a subscription; the callback takes (msg) or (msg, info), where `raw` makes msg the CDR bytes."""
+        """Return a new subscription; the callback takes (msg) or (msg, info); with `raw`, msg is CDR bytes."""
         self._check_alive()
         name, qos = self.resolve_topic_name(topic), as_profile(qos_profile)
         if qos_overriding_options is not None:
@@ -274,7 +274,7 @@ class Node(ParameterNode, GraphNode):
         qos_profile: QoSProfile = qos_profile_services_default,
         callback_group: Any = None,
     ) -> Service:
-        """Create a service; the callback takes (request, response) and returns a response."""
+        """Return a new service; the callback takes (request, response) and returns a response."""
         self._check_alive()
         name = self.resolve_service_name(srv_name)
         made = Service(self._context, srv_type, name, callback, as_profile(qos_profile), self._logger)
@@ -290,7 +290,7 @@ class Node(ParameterNode, GraphNode):
         qos_profile: QoSProfile = qos_profile_services_default,
         callback_group: Any = None,
     ) -> Client:
-        """Create a client of a service."""
+        """Return a new client of a service."""
         self._check_alive()
         name = self.resolve_service_name(srv_name)
         made = Client(self._context, srv_type, name, as_profile(qos_profile), self._logger)
@@ -306,7 +306,7 @@ class Node(ParameterNode, GraphNode):
         clock: Clock | None = None,
         autostart: bool = True,
     ) -> Timer:
-        """Create a timer on the node's clock, or on another."""
+        """Return a new timer on the node's clock, or on another clock."""
         self._check_alive()
         timer = Timer(callback, round(timer_period_sec * 1e9), clock or self._clock, self._wake, autostart=autostart)
         self.timers.append(timer)
@@ -314,7 +314,7 @@ class Node(ParameterNode, GraphNode):
         return timer
 
     def create_rate(self, frequency: float, clock: Clock | None = None) -> Rate:
-        """Create a rate for a loop outside of the executor's thread."""
+        """Return a rate for a loop outside of the executor's thread."""
         return Rate(frequency, clock or self._clock, self._context)
 
     def _wake(self) -> None:
@@ -330,27 +330,27 @@ class Node(ParameterNode, GraphNode):
         return True
 
     def destroy_publisher(self, publisher: Publisher) -> bool:
-        """Withdraw a publisher."""
+        """Destroy a publisher; return whether it belongs to the node."""
         return self._destroy(self._publishers, publisher)
 
     def destroy_subscription(self, subscription: Subscription) -> bool:
-        """Withdraw a subscription."""
+        """Destroy a subscription; return whether it belongs to the node."""
         return self._destroy(self._subscriptions, subscription)
 
     def destroy_service(self, service: Service) -> bool:
-        """Withdraw a service."""
+        """Destroy a service; return whether it belongs to the node."""
         return self._destroy(self._services, service)
 
     def destroy_client(self, client: Client) -> bool:
-        """Withdraw a client."""
+        """Destroy a client; return whether it belongs to the node."""
         return self._destroy(self._clients, client)
 
     def destroy_timer(self, timer: Timer) -> bool:
-        """Withdraw a timer."""
+        """Destroy a timer; return whether it belongs to the node."""
         return self._destroy(self.timers, timer)
 
     def destroy_node(self) -> None:
-        """Withdraw the node and all that belongs to it."""
+        """Destroy the node and all its entities."""
         if self._destroyed:
             return
         self._destroyed = True
@@ -375,10 +375,10 @@ class Node(ParameterNode, GraphNode):
             event.stamp = self._clock.now().to_msg()
             self._event_publisher.publish(event)
 
-    def _publish_log(self, severity: int, name: str, stamp: int, text: str, place: tuple[str, str, int]) -> None:
+    def _publish_log(self, severity: int, name: str, stamp: int, text: str, location: tuple[str, str, int]) -> None:
         if self._rosout is None or self._destroyed:
             return
         log = message('rcl_interfaces/msg/Log')(level=int(severity), name=name, msg=text)
-        log.file, log.function, log.line = place
+        log.file, log.function, log.line = location
         log.stamp = Time(nanoseconds=self._clock.nanoseconds() if self._clock.is_driven else stamp).to_msg()
         self._rosout.publish(log)

@@ -1,4 +1,4 @@
-"""The part of Node that keeps parameters."""
+"""Parameters of Node."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _UNSET = object()
 
 
 class ParameterNode:
-    """Declares, gets and sets parameters; publishes what changed."""
+    """Declares, gets and sets parameters, and publishes changes."""
 
     def _init_parameters(self, overrides: dict[str, Parameter], allow_undeclared: bool) -> None:
         self._parameters: dict[str, Parameter] = {}
@@ -54,15 +54,15 @@ class ParameterNode:
         """Declare a parameter and return it.
 
         Args:
-            name: its name.
-            value: its default, of its type; or a `Parameter.Type` if it has no default.
+            name: name.
+            value: default value; or a `Parameter.Type` without a default.
             descriptor: description, range, `read_only`, `dynamic_typing`.
-            ignore_override: take the default even if the command line or a file gives another.
+            ignore_override: ignore values from the command line or a file.
 
         Raises:
-            ParameterAlreadyDeclaredException, InvalidParameterException: the name.
-            InvalidParameterTypeException: the given value is of another type than the default.
-            InvalidParameterValueException: a range or a callback refused the value.
+            ParameterAlreadyDeclaredException, InvalidParameterException: an invalid name.
+            InvalidParameterTypeException: the override has another type than the default.
+            InvalidParameterValueException: a range or a callback rejected the value.
         """
         entry: tuple[Any, ...] = (name,) if value is _UNSET else (name, value)
         if descriptor is not None:
@@ -72,7 +72,7 @@ class ParameterNode:
     def declare_parameters(
         self, namespace: str, parameters: Sequence[tuple[Any, ...]], ignore_override: bool = False
     ) -> list[Parameter]:
-        """Declare several parameters: tuples of (name, default or type, descriptor), names under `namespace`."""
+        """Declare and return parameters from tuples (name, default or type, descriptor), names under `namespace`."""
         made: list[tuple[Parameter, Any]] = []
         for entry in parameters:
             made.append(self._prepare_declaration(namespace, entry, ignore_override))
@@ -106,14 +106,14 @@ class ParameterNode:
         descriptor.name = name
         if not descriptor.dynamic_typing:
             descriptor.type = int(kind)
-        given = None if ignore else self._overrides.get(name)
-        if given is None:
+        override = None if ignore else self._overrides.get(name)
+        if override is None:
             return Parameter(name, ParameterType.NOT_SET if value is None else kind, value), descriptor
-        return self._fit(given, descriptor), descriptor
+        return self._fit(override, descriptor), descriptor
 
     @staticmethod
     def _fit(parameter: Parameter, descriptor: Any) -> Parameter:
-        """Let an empty list be of the declared array type, as a list from YAML has no type."""
+        """Return the parameter; an empty list, which has no type in YAML, gets the declared array type."""
         if not descriptor.dynamic_typing and descriptor.type and parameter.type_ != descriptor.type:
             kind = ParameterType(descriptor.type)
             if kind.check(parameter.value):
@@ -135,10 +135,10 @@ class ParameterNode:
             self._parameters[name] = parameter
 
     def undeclare_parameter(self, name: str) -> None:
-        """Forget a parameter.
+        """Remove a parameter.
 
         Raises:
-            ParameterNotDeclaredException, ParameterImmutableException: it is not there, or read-only.
+            ParameterNotDeclaredException, ParameterImmutableException: an undeclared or a read-only parameter.
         """
         self._check_declared(name)
         if self._descriptors[name].read_only:
@@ -159,8 +159,8 @@ class ParameterNode:
         """Return a parameter.
 
         Raises:
-            ParameterNotDeclaredException: it was not declared.
-            ParameterUninitializedException: it was declared by type only and has no value yet.
+            ParameterNotDeclaredException: an undeclared parameter.
+            ParameterUninitializedException: a parameter declared by type that has no value yet.
         """
         if name not in self._parameters and self._allow_undeclared:
             return Parameter(name, ParameterType.NOT_SET, None)
@@ -171,41 +171,41 @@ class ParameterNode:
         return parameter
 
     def get_parameters(self, names: Sequence[str]) -> list[Parameter]:
-        """Return several parameters."""
+        """Return parameters by name."""
         return [self.get_parameter(name) for name in names]
 
     def get_parameter_or(self, name: str, alternative_value: Parameter | None = None) -> Parameter:
-        """Return a parameter, or the alternative if it is not declared or has no value."""
+        """Return a parameter, or the alternative if it is undeclared or has no value."""
         parameter = self._parameters.get(name)
         if parameter is None or parameter.type_ == ParameterType.NOT_SET:
             return alternative_value or Parameter(name, ParameterType.NOT_SET, None)
         return parameter
 
     def get_parameters_by_prefix(self, prefix: str) -> dict[str, Parameter]:
-        """Return rest of the name -> parameter, for those whose name starts with `prefix.`."""
+        """Return the parameters whose name starts with `prefix.`, by the rest of the name."""
         start = f'{prefix}.' if prefix else ''
         return {name[len(start) :]: item for name, item in self._parameters.items() if name.startswith(start)}
 
     def get_parameter_type(self, name: str) -> ParameterType:
-        """Return a parameter's type."""
+        """Return the type of a parameter."""
         if name not in self._parameters and self._allow_undeclared:
             return ParameterType.NOT_SET
         self._check_declared(name)
         return self._parameters[name].type_
 
     def describe_parameter(self, name: str) -> Any:
-        """Return a parameter's descriptor."""
+        """Return the descriptor of a parameter."""
         if name not in self._descriptors and self._allow_undeclared:
             return ParameterDescriptor(name=name)
         self._check_declared(name)
         return self._descriptors[name]
 
     def describe_parameters(self, names: Sequence[str]) -> list[Any]:
-        """Return several descriptors."""
+        """Return descriptors by name."""
         return [self.describe_parameter(name) for name in names]
 
     def set_descriptor(self, name: str, descriptor: Any, alternative_value: Any = None) -> Any:
-        """Give a parameter another descriptor and return its value as a message."""
+        """Replace the descriptor of a parameter and return its value as a message."""
         self._check_declared(name)
         if self._descriptors[name].read_only:
             raise ParameterImmutableException(name)
@@ -221,16 +221,16 @@ class ParameterNode:
         """Set parameters one by one; return a SetParametersResult for each.
 
         Raises:
-            ParameterNotDeclaredException: one is not declared.
+            ParameterNotDeclaredException: an undeclared parameter.
         """
         self._check_all_declared(parameters)
         return [self._set_together([parameter]) for parameter in parameters]
 
     def set_parameters_atomically(self, parameters: Sequence[Parameter]) -> Any:
-        """Set parameters all or none; return one SetParametersResult.
+        """Set all parameters or none; return one SetParametersResult.
 
         Raises:
-            ParameterNotDeclaredException: one is not declared.
+            ParameterNotDeclaredException: an undeclared parameter.
         """
         self._check_all_declared(parameters)
         return self._set_together(list(parameters))
@@ -268,7 +268,7 @@ class ParameterNode:
         return f'Parameter {parameter.name}: {problem}' if problem else None
 
     def _apply(self, parameters: list[Parameter], check_read_only: bool = True) -> Any:
-        """Check and store parameters, all or none."""
+        """Check and store all parameters or none; return a SetParametersResult."""
         fitted = [
             self._fit(item, self._descriptors[item.name]) if item.name in self._descriptors else item
             for item in parameters
@@ -301,25 +301,25 @@ class ParameterNode:
         )
 
     def add_on_set_parameters_callback(self, callback: Callable[[list[Parameter]], Any]) -> None:
-        """Ask `callback` before parameters are set; it returns a SetParametersResult."""
+        """Add a callback that checks parameters before they are set and returns a SetParametersResult."""
         self._on_set.insert(0, callback)
 
     def remove_on_set_parameters_callback(self, callback: Callable[[list[Parameter]], Any]) -> None:
-        """Ask `callback` no more."""
+        """Remove a callback that checks parameters."""
         self._on_set.remove(callback)
 
     def add_pre_set_parameters_callback(self, callback: Callable[[list[Parameter]], list[Parameter]]) -> None:
-        """Let `callback` change the list of parameters about to be set."""
+        """Add a callback that can modify the list of parameters before they are set."""
         self._pre_set.insert(0, callback)
 
     def remove_pre_set_parameters_callback(self, callback: Callable[[list[Parameter]], list[Parameter]]) -> None:
-        """Let `callback` be."""
+        """Remove a callback that modifies parameters."""
         self._pre_set.remove(callback)
 
     def add_post_set_parameters_callback(self, callback: Callable[[list[Parameter]], None]) -> None:
-        """Call `callback` with the parameters that were set."""
+        """Add a callback for the parameters that were set."""
         self._post_set.insert(0, callback)
 
     def remove_post_set_parameters_callback(self, callback: Callable[[list[Parameter]], None]) -> None:
-        """Call `callback` no more."""
+        """Remove a callback for parameters that were set."""
         self._post_set.remove(callback)

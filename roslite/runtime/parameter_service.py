@@ -1,4 +1,4 @@
-"""The six services by which others read and set a node's parameters."""
+"""The six services to get and set the parameters of a node."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SEPARATOR = '.'
 
 
 class ParameterService:
-    """Answers get, set, set atomically, list, describe and get types for one node."""
+    """Services of one node: get, set, set atomically, list, describe and get types."""
 
     def __init__(self, node: Any) -> None:
         self._node = node
@@ -84,7 +84,7 @@ class ParameterService:
         return response
 
     def _apply(self, messages: Any) -> Any:
-        """Set parameters; a refusal of any kind becomes a result, as an exception would be caught nowhere."""
+        """Set parameters; errors become results, because exceptions would not be caught."""
         try:
             return self._node.set_parameters_atomically([Parameter.from_parameter_msg(msg) for msg in messages])
         except Exception as error:

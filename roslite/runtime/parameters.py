@@ -19,13 +19,13 @@ SetParametersResult = message('rcl_interfaces/msg/SetParametersResult')
 ParameterValue = message('rcl_interfaces/msg/ParameterValue')
 ParameterMsg = message('rcl_interfaces/msg/Parameter')
 
-#: Values this close to a bound or a step, relative to their size, count as on it (rclpy's tolerance).
+#: Relative tolerance of bounds and steps (as in rclpy).
 _TOLERANCE = 1e-8
 _INT64 = 1 << 63
 
 
 class ParameterType(IntEnum):
-    """The types that a parameter can have; the numbers are those of rcl_interfaces/ParameterType."""
+    """Types of parameters, with the numbers of rcl_interfaces/ParameterType."""
 
     NOT_SET = 0
     BOOL = 1
@@ -43,15 +43,15 @@ class ParameterType(IntEnum):
         """Return the type of a Python value.
 
         Raises:
-            TypeError: no parameter can hold it.
+            TypeError: not a valid parameter value.
         """
-        found = _type_of(value)
-        if found is None:
+        kind = _type_of(value)
+        if kind is None:
             raise TypeError(f'The given value is not one of the allowed types: {value!r}')
-        return found
+        return kind
 
     def check(self, value: Any) -> bool:
-        """Return whether a value is of this type."""
+        """Return whether a value has this type."""
         if self in _ARRAYS and isinstance(value, (list, tuple)) and not value:
             return True  # an empty list is an array of any type
         return _type_of(value) == self
@@ -79,9 +79,9 @@ _SCALARS: tuple[tuple[type, ParameterType], ...] = (
 def _type_of(value: Any) -> ParameterType | None:
     if value is None:
         return ParameterType.NOT_SET
-    for kind, found in _SCALARS:
+    for kind, parameter_type in _SCALARS:
         if isinstance(value, kind):
-            return found
+            return parameter_type
     if isinstance(value, str):
         return ParameterType.STRING
     if isinstance(value, (array.array, np.ndarray)):
@@ -91,9 +91,9 @@ def _type_of(value: Any) -> ParameterType | None:
             return ParameterType.BYTE_ARRAY
         if all(isinstance(item, bytes) and len(item) == 1 for item in value):
             return ParameterType.BYTE_ARRAY
-        for kind, found in (*_SCALARS, (str, ParameterType.STRING)):
+        for kind, parameter_type in (*_SCALARS, (str, ParameterType.STRING)):
             if all(isinstance(item, kind) and (kind is not int or not isinstance(item, bool)) for item in value):
-                return ParameterType(found + 5)
+                return ParameterType(parameter_type + 5)
     return None
 
 
@@ -101,13 +101,13 @@ class Parameter:
     """A name, a type and a value.
 
     Args:
-        name: the parameter's name.
-        type_: its type; None finds it from the value.
-        value: its value.
+        name: name of the parameter.
+        type_: type; None: from the value.
+        value: value.
 
     Raises:
-        ValueError: the value is not of the type.
-        TypeError: no type given and none found.
+        ValueError: the value has another type.
+        TypeError: no type, and a value without a parameter type.
     """
 
     Type = ParameterType
@@ -159,7 +159,7 @@ class Parameter:
 
     @classmethod
     def from_parameter_msg(cls, msg: Any) -> Parameter:
-        """Make a Parameter of a rcl_interfaces/Parameter."""
+        """Return the Parameter of a rcl_interfaces/Parameter."""
         return cls(msg.name, ParameterType(msg.value.type), parameter_value_to_python(msg.value))
 
 
@@ -174,10 +174,10 @@ def value_to_message(kind: ParameterType, value: Any) -> Any:
 
 
 def parameter_value_to_python(value: Any) -> Any:
-    """Return what a rcl_interfaces/ParameterValue holds.
+    """Return the Python value of a rcl_interfaces/ParameterValue.
 
     Raises:
-        RuntimeError: its type is not known.
+        RuntimeError: an unknown type.
     """
     if value.type == ParameterType.NOT_SET:
         return None
@@ -198,7 +198,7 @@ def get_parameter_value(string_value: str) -> Any:
 
 
 def range_problem(value: Any, descriptor: Any) -> str | None:
-    """Return why a value breaks its descriptor's range, or None."""
+    """Return the reason why a value violates the range of its descriptor, or None."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int) and descriptor.integer_range:
@@ -224,7 +224,7 @@ def range_problem(value: Any, descriptor: Any) -> str | None:
 
 
 def value_problem(value: Any) -> str | None:
-    """Return why no parameter can hold a value of an allowed type, or None."""
+    """Return the reason why a value of a valid type cannot be a parameter, or None."""
     values = value if isinstance(value, (list, tuple)) else [value]
     for item in values:
         if isinstance(item, int) and not -_INT64 <= item < _INT64:

@@ -18,12 +18,12 @@ from .qos import DurabilityPolicy, HistoryPolicy, QoSProfile, to_dds
 from .time import Duration
 from .types import codec, type_hash
 
-#: DDS policy id -> name, for the report of incompatible endpoints.
+#: Names of DDS policies by id, for reports of incompatible endpoints.
 POLICY_NAMES = {2: 'DURABILITY', 4: 'DEADLINE', 5: 'LATENCY_BUDGET', 8: 'LIVELINESS', 11: 'RELIABILITY', 12: 'HISTORY'}
 
 
-#: Time for which a publisher in a context with `intra_process` takes its number of readers elsewhere as known, ns. The
-#: executor reports a change at once (`report_status`); this period is for nodes that no executor spins.
+#: Time for which a publisher in a context with `intra_process` caches its number of readers in other processes, ns. The
+#: executor reports changes immediately (`report_status`); this period is for nodes without a spinning executor.
 MATCHED_PERIOD = 50_000_000
 
 
@@ -33,17 +33,17 @@ def policy_name(number: int) -> str:
 
 
 class Publisher:
-    """Writes messages of one type to one topic; made by `Node.create_publisher`.
+    """Writes messages of one type to one topic; created by `Node.create_publisher`.
 
-    While the node's clock runs on simulated time, samples carry that time as their DDS source timestamp, so that a
-    recorder that stores source timestamps makes the same bag from the same run, bit for bit.
+    With simulated time, samples have that time as DDS source timestamp. A recorder that stores source timestamps then
+    writes identical bags for identical runs.
 
-    In a context with `intra_process` a message is written to DDS only where another process has a subscription; a
-    latched one (transient local) waits here until there is one.
+    In a context with `intra_process` a message is written to DDS only if another process has a subscription; latched
+    messages (transient local) are stored until then.
 
     Attributes:
-        gid: the writer's GUID.
-        receivers: subscriptions of this context that get what is published.
+        gid: GUID of the writer.
+        receivers: subscriptions of this context that receive the messages.
     """
 
     receivers: tuple[LocalSubscription, ...] = ()
@@ -88,15 +88,15 @@ class Publisher:
 
     @property
     def status_entity(self) -> Any:
-        """The DDS entity whose status counts incompatible readers."""
+        """DDS entity whose status counts incompatible readers."""
         return self._writer
 
     def publish(self, msg: Any) -> None:
-        """Send a message, or ready-made CDR bytes with their encapsulation header.
+        """Publish a message, or CDR bytes with encapsulation header.
 
         Raises:
-            TypeError: not of the publisher's type, or a field that does not hold what its type says.
-            ValueError: bytes that are no CDR.
+            TypeError: another message type, or an invalid value of a field.
+            ValueError: bytes that are not CDR.
             InvalidHandle: the publisher was destroyed.
         """
         clock = self._clock
@@ -111,7 +111,7 @@ class Publisher:
     def _encoded(self, msg: Any) -> bytes:
         if type(msg) is not bytes and isinstance(msg, self.msg_type):
             data = self._codec.encode(msg)
-            return data + bytes(-len(data) & 3) if len(data) & 3 else data  # as DDS delivers it
+            return data + bytes(-len(data) & 3) if len(data) & 3 else data  # padded as in DDS
         if type(msg) is bytes or isinstance(msg, (bytes, bytearray, memoryview)):
             data = bytes(msg)
             if len(data) < 4 or data[0] or data[1] > 1:
@@ -125,7 +125,7 @@ class Publisher:
         self.write_sample(sample, stamp)
 
     def _hand_over(self, msg: Any, stamp: int | None) -> None:
-        """Give copies to the subscriptions of this context, and bytes to those that want them and to DDS."""
+        """Deliver copies to the subscriptions of this context, and bytes to raw subscriptions and DDS."""
         now = time.monotonic_ns()
         if now - self._matched_at > MATCHED_PERIOD:
             self._count_matched(now)
@@ -144,7 +144,7 @@ class Publisher:
             self._send_elsewhere(data, stamp)
 
     def _send_elsewhere(self, data: bytes, stamp: int | None) -> None:
-        """Give bytes to DDS where other processes have readers; a latched publisher keeps them until there is one."""
+        """Write bytes to DDS if other processes have readers; a latched publisher stores them until then."""
         if self._kept is not None:
             self._kept.append((data, stamp))
             self._unwritten = min(self._unwritten + 1, len(self._kept))
@@ -154,20 +154,20 @@ class Publisher:
             self._send(data, stamp)
 
     def _write_kept(self) -> None:
-        """Write what DDS has not got yet: from now on it keeps that for late readers elsewhere."""
+        """Write the stored messages that DDS does not have yet; DDS then stores them for late readers."""
         if self._kept is not None and self._unwritten:
             count, self._unwritten = self._unwritten, 0
             for data, stamp in list(self._kept)[-count:]:
                 self._send(data, stamp)
 
     def give_kept(self, subscription: LocalSubscription) -> None:
-        """Give a latched subscription that comes late what was published before."""
+        """Deliver the stored messages to a late latched subscription."""
         if self._kept is not None and subscription.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL:
             for data, stamp in list(self._kept):
                 subscription.deliver(data, stamp)
 
     def write_sample(self, sample: Any, stamp: int | None) -> None:
-        """Write a sample; a writer that keeps everything waits here for slow readers, and for shutdown."""
+        """Write a sample; a writer with KEEP_ALL blocks for slow readers until shutdown."""
         if self._destroyed:
             raise InvalidHandle(f'publisher of {self.topic_name} was destroyed')
         while True:
@@ -185,7 +185,7 @@ class Publisher:
                     return None
 
     def report_status(self) -> None:
-        """Warn of readers whose QoS does not fit; write what was kept for the first reader elsewhere."""
+        """Warn of readers with incompatible QoS; write stored messages for the first reader in another process."""
         if self._destroyed:
             return
         self._count_matched(time.monotonic_ns())
@@ -196,14 +196,14 @@ class Publisher:
             self.warn_of_incompatible(policy_name(status.last_policy_id))
 
     def warn_of_incompatible(self, policy: str) -> None:
-        """Warn of a subscription that does not fit."""
+        """Warn of an incompatible subscription."""
         self._logger.warn(
             f"New subscription discovered on topic '{self.topic_name}', requesting incompatible QoS. No messages "
             f'will be sent to it. Last incompatible policy: {policy}'
         )
 
     def get_subscription_count(self) -> int:
-        """Return the number of subscriptions that get what is published."""
+        """Return the number of matched subscriptions."""
         self._count_matched(time.monotonic_ns())
         return self._matched + len(self.receivers)
 
@@ -211,16 +211,16 @@ class Publisher:
         self._matched, self._matched_at = dds.count_matched(self._writer), now
 
     def wait_for_all_acked(self, timeout: Duration | None = None) -> bool:
-        """Block until all reliable subscriptions have got everything; False after `timeout`."""
+        """Block until all reliable subscriptions have received all messages; return False after `timeout`."""
         limit = 3_600_000_000_000 if timeout is None else timeout.nanoseconds
         return bool(self._writer.wait_for_acks(limit))
 
     def assert_liveliness(self) -> None:
-        """Say that the publisher lives (MANUAL_BY_TOPIC)."""
+        """Assert the liveliness of the publisher (MANUAL_BY_TOPIC)."""
         dds.assert_liveliness(self._writer)
 
     def destroy(self) -> None:
-        """Withdraw the publisher."""
+        """Destroy the publisher."""
         if not self._destroyed:
             self._destroyed = True
             if self._local is not None:

@@ -1,4 +1,4 @@
-"""Quality of service: rclpy's profiles and their mapping to DDS policies as rmw_cyclonedds makes it."""
+"""Quality of service: rclpy's profiles and their mapping to DDS policies as in rmw_cyclonedds."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from cyclonedds.util import duration as _dds_duration
 from .time import Duration
 
 _INFINITE = _dds_duration(infinite=True)
-#: A blocked write gives up after this and is tried again by the publisher, so that signals are still handled.
+#: Timeout of a blocked write, ns; the publisher repeats it, and signals are handled in between.
 MAX_BLOCKING_TIME = 50_000_000
 
 
 class HistoryPolicy(IntEnum):
-    """How many samples are kept."""
+    """Number of stored samples."""
 
     SYSTEM_DEFAULT = 0
     KEEP_LAST = 1
@@ -25,7 +25,7 @@ class HistoryPolicy(IntEnum):
 
 
 class ReliabilityPolicy(IntEnum):
-    """Whether lost samples are sent again."""
+    """Retransmission of lost samples."""
 
     SYSTEM_DEFAULT = 0
     RELIABLE = 1
@@ -35,7 +35,7 @@ class ReliabilityPolicy(IntEnum):
 
 
 class DurabilityPolicy(IntEnum):
-    """Whether late joiners get earlier samples."""
+    """Delivery of earlier samples to late subscriptions."""
 
     SYSTEM_DEFAULT = 0
     TRANSIENT_LOCAL = 1
@@ -45,7 +45,7 @@ class DurabilityPolicy(IntEnum):
 
 
 class LivelinessPolicy(IntEnum):
-    """How a publisher shows that it lives."""
+    """Assertion of the liveliness of a publisher."""
 
     SYSTEM_DEFAULT = 0
     AUTOMATIC = 1
@@ -55,7 +55,7 @@ class LivelinessPolicy(IntEnum):
 
 
 class QoSPolicyKind(IntEnum):
-    """The policies; the numbers are DDS's, as in rmw."""
+    """Policies, with the numbers of rmw."""
 
     INVALID = 1 << 0
     DURABILITY = 1 << 1
@@ -70,10 +70,10 @@ class QoSPolicyKind(IntEnum):
 
 
 class QoSProfile:
-    """A set of policies; the same keyword arguments and defaults as rclpy's.
+    """A set of policies, with rclpy's keyword arguments and defaults.
 
     Raises:
-        ValueError: neither `history` nor `depth` given.
+        ValueError: neither `history` nor `depth`.
     """
 
     __slots__ = (
@@ -147,7 +147,7 @@ qos_profile_clock = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFOR
 
 
 def as_profile(qos: QoSProfile | int) -> QoSProfile:
-    """Return a profile from what create_publisher and create_subscription take: a profile or a depth."""
+    """Return the profile of a profile or a depth. Raises TypeError."""
     if isinstance(qos, QoSProfile):
         return qos
     if isinstance(qos, int) and not isinstance(qos, bool) and qos >= 0:
@@ -162,9 +162,9 @@ def to_dds(
 
     Args:
         profile: the ROS profile.
-        user_data: what goes into USER_DATA, such as the type hash.
-        writer: for a writer (or else a reader).
-        may_block: a write waits for readers whose queues are full; else it fails at once.
+        user_data: content of USER_DATA, such as the type hash.
+        writer: True for a writer, False for a reader.
+        may_block: a write waits for readers with full queues; otherwise it fails immediately.
         ignore_local: endpoints of the same participant are not matched.
     """
     if profile.history == HistoryPolicy.KEEP_ALL:
@@ -176,13 +176,13 @@ def to_dds(
         Policy.Reliability.BestEffort
         if profile.reliability == ReliabilityPolicy.BEST_EFFORT
         else Policy.Reliability.Reliable(max_blocking_time=MAX_BLOCKING_TIME if may_block else 0),
-        # Only version 1 of the representation: that is what all ROS 2 releases speak.
+        # Only version 1 of the representation, which all ROS 2 releases use.
         Policy.DataRepresentation(use_cdrv0_representation=True, use_xcdrv2_representation=False),
         Policy.Userdata(user_data),
     ]
     if profile.durability == DurabilityPolicy.TRANSIENT_LOCAL:
         policies.append(Policy.Durability.TransientLocal)
-        # Cyclone keeps history for late joiners by the durability service's depth, not by the writer's.
+        # The depth of the durability service, not of the writer, limits Cyclone's history for late subscriptions.
         policies.append(Policy.DurabilityService(0, history, -1, -1, -1))
     else:
         policies.append(Policy.Durability.Volatile)

@@ -1,7 +1,7 @@
-"""Overriding a topic's QoS by parameters, as rclpy's `qos_overriding_options`.
+"""Override of a topic's QoS by parameters, like rclpy's `qos_overriding_options`.
 
-A publisher or subscription made with such options declares `qos_overrides.<topic>.publisher.<policy>` (or
-`.subscription.`) and takes the policies from there; with an entity id, `.publisher_<id>.`.
+A publisher or subscription with such options declares the parameters `qos_overrides.<topic>.publisher.<policy>` (or
+`.subscription.`) and uses the policies in them; with an entity id, `.publisher_<id>.`.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ _DURATIONS = (QoSPolicyKind.DEADLINE, QoSPolicyKind.LIFESPAN, QoSPolicyKind.LIVE
 
 
 class InvalidQosOverridesError(UserError):
-    """The overrides of a topic were refused."""
+    """Rejected overrides of a topic."""
 
 
 class QoSOverridingOptions:
-    """Which policies may be overridden.
+    """Policies that may be overridden.
 
     Args:
         policy_kinds: the policies.
-        callback: looks at the profile that results and returns a result with `successful` and `reason`.
-        entity_id: distinguishes several publishers or subscriptions of a topic in one node.
+        callback: function that checks the resulting profile and returns a result with `successful` and `reason`.
+        entity_id: id of one of several publishers or subscriptions of a topic in one node.
     """
 
     def __init__(
@@ -68,28 +68,28 @@ class QoSOverridingOptions:
 
 
 def override_qos(node: Any, entity: str, topic: str, qos: QoSProfile, options: QoSOverridingOptions) -> QoSProfile:
-    """Declare the parameters of a publisher or subscription; return its profile with what they say.
+    """Declare the parameters of a publisher or subscription; return its profile with their values.
 
     Args:
         node: the node.
         entity: 'publisher' or 'subscription'.
         topic: resolved name.
-        qos: the profile of the code; left as it is.
-        options: what may be overridden.
+        qos: default profile; not modified.
+        options: policies that may be overridden.
 
     Raises:
-        InvalidQosOverridesError: the callback refuses the result.
-        RuntimeError: a policy has no such value.
+        InvalidQosOverridesError: the callback rejects the result.
+        RuntimeError: an invalid value of a policy.
     """
     result = copy.copy(qos)
     suffix = f'_{options.entity_id}' if options.entity_id else ''
-    told = f'for {entity} `{topic}`' + (f' with id `{options.entity_id}`' if options.entity_id else '')
+    subject = f'for {entity} `{topic}`' + (f' with id `{options.entity_id}`' if options.entity_id else '')
     for kind in options.policy_kinds:
         if kind == QoSPolicyKind.LIFESPAN and entity == 'subscription':
-            continue  # samples get old where they are sent
+            continue  # lifespan is a policy of publishers
         policy = kind.name.lower()
         name = f'qos_overrides.{topic}.{entity}{suffix}.{policy}'
-        descriptor = ParameterDescriptor(description=f'{policy} {told}', read_only=True)
+        descriptor = ParameterDescriptor(description=f'{policy} {subject}', read_only=True)
         try:
             parameter = node.declare_parameter(name, _plain(getattr(qos, policy)), descriptor)
         except ParameterAlreadyDeclaredException:
@@ -98,7 +98,7 @@ def override_qos(node: Any, entity: str, topic: str, qos: QoSProfile, options: Q
     if options.callback is not None:
         answer = options.callback(result)
         if not answer.successful:
-            raise InvalidQosOverridesError(f'Provided QoS overrides {told}, are not valid: {answer.reason}')
+            raise InvalidQosOverridesError(f'Provided QoS overrides {subject}, are not valid: {answer.reason}')
     return result
 
 

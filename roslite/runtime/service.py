@@ -1,7 +1,7 @@
-"""Services and clients, on the wire as rmw_cyclonedds has them.
+"""Services and clients with the wire format of rmw_cyclonedds.
 
-A request is `uint64 guid, int64 number` and then the request message; the server gives both back in front of the
-response, and the client picks those with its own guid. USER_DATA holds which reader and writer belong together.
+A request is `uint64 guid, int64 number`, followed by the request message. The server returns both before the response,
+and the client takes responses with its guid. USER_DATA identifies the reader and writer that belong together.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from .task import Future
 from .types import codec, type_hash
 
 _HEADER = struct.Struct('<Qq')
-#: How long a response waits, beside the executor's other work, until the asking client's reader is discovered.
+#: Maximum time for which a response waits for the discovery of the client's reader, without blocking the executor, s.
 _MATCH_TIMEOUT = 1.0
-#: Responses of a service that may wait so; a client that never reads must not fill the memory.
+#: Maximum number of waiting responses of a service, for clients that never read.
 _MOST_WAITING = 200
-#: Between two looks at responses that wait, s.
+#: Period of checks of waiting responses, s.
 MATCH_PERIOD = 0.002
 
 
 def _user_data_value(endpoint: Any, key: str) -> str | None:
-    """Return what follows `key=` in the USER_DATA of a discovered endpoint."""
+    """Return the value of a key in the USER_DATA of a discovered endpoint; None: not found."""
     if endpoint is None or Policy.Userdata not in endpoint.qos:
         return None
     for part in endpoint.qos[Policy.Userdata].data.split(b';'):
@@ -48,7 +48,7 @@ def _user_data_value(endpoint: Any, key: str) -> str | None:
 
 
 class _Endpoint:
-    """A writer and a reader that belong together."""
+    """The writer and the reader of a service or client."""
 
     def __init__(
         self, context: Context, srv_type: Any, name: str, qos: QoSProfile, logger: Any, *, is_server: bool
@@ -82,12 +82,12 @@ class _Endpoint:
 
     @property
     def name(self) -> str:
-        """The service's name, as Subscription has its topic's."""
+        """Name of the service."""
         return self.srv_name
 
     @property
     def condition(self) -> Any:
-        """The DDS condition that triggers when there is something to take."""
+        """DDS condition that triggers when samples are available."""
         return self._condition
 
     def _send(self, guid: int, number: int, content: Any) -> None:
@@ -112,7 +112,7 @@ class _Endpoint:
         return guid, number, content, sample.sample_info
 
     def destroy(self) -> None:
-        """Withdraw reader and writer."""
+        """Destroy reader and writer."""
         if not self._destroyed:
             self._destroyed = True
             for entity in (self._condition, self._reader, self._writer):
@@ -120,7 +120,7 @@ class _Endpoint:
 
 
 class _Waiting(NamedTuple):
-    """A response whose client's reader is not discovered yet."""
+    """A response to a client whose reader is not discovered yet."""
 
     until: float
     publication: int
@@ -130,13 +130,14 @@ class _Waiting(NamedTuple):
 
 
 class Service(_Endpoint):
-    """Answers requests; made by `Node.create_service`. The callback takes (request, response), returns a response.
+    """Server of a service; created by `Node.create_service`. The callback takes (request, response).
 
-    A response never holds up the executor. One whose client cannot receive it yet waits beside the other work for a
-    while; one that cannot be delivered (no reader, or a client that does not read) is dropped and counted.
+    A response never blocks the executor. A response to a client that cannot receive it yet waits for at most
+    `_MATCH_TIMEOUT`. A response that cannot be delivered (no reader, or a client that does not read) is dropped and
+    counted.
 
     Attributes:
-        dropped: responses that could not be delivered.
+        dropped: number of responses that could not be delivered.
     """
 
     def __init__(
@@ -151,11 +152,11 @@ class Service(_Endpoint):
         super().__init__(context, srv_type, name, qos, logger, is_server=True)
         self.callback = callback
         self.dropped = 0
-        self._known: set[int] = set()
+        self._reachable: set[int] = set()
         self._waiting: deque[_Waiting] = deque()
 
     def run(self) -> Any:
-        """Take a request, call back and answer; returns a coroutine if the callback is one."""
+        """Take a request, run the callback and respond; return a coroutine if the callback is one."""
         taken = self._take()
         if taken is None:
             return None
@@ -172,11 +173,11 @@ class Service(_Endpoint):
 
     @property
     def has_waiting(self) -> bool:
-        """Whether `send_waiting` has something to look after."""
+        """True if there are waiting responses."""
         return bool(self._waiting)
 
     def send_waiting(self) -> None:
-        """Send the responses whose clients can receive them now; drop those that have waited too long."""
+        """Send waiting responses to clients that can receive them now; drop those after their timeout."""
         if self._destroyed:
             self._waiting.clear()
         now = time.monotonic()
@@ -190,12 +191,12 @@ class Service(_Endpoint):
             elif now < item.until:
                 self._waiting.append(item)
             else:
-                self._drop('its client has no reader for it')
+                self._drop('its client has no reader')
         if not self._waiting:
             self._context.waiting_services.discard(self)
 
     def destroy(self) -> None:
-        """Withdraw reader and writer."""
+        """Destroy reader and writer."""
         self._context.waiting_services.discard(self)
         super().destroy()
 
@@ -211,7 +212,7 @@ class Service(_Endpoint):
             return
         if len(self._waiting) >= _MOST_WAITING:
             self._waiting.popleft()
-            self._drop('its client has no reader for it')
+            self._drop('its client has no reader')
         self._context.waiting_services.add(self)
         self._waiting.append(_Waiting(time.monotonic() + _MATCH_TIMEOUT, publication, guid, number, response))
 
@@ -229,19 +230,19 @@ class Service(_Endpoint):
             self._logger.warn(f"a response of service '{self.srv_name}' is dropped: {why}")
 
     def _can_receive(self, publication: int) -> bool:
-        """Return whether a response would reach the client: its reader may be discovered after its writer."""
-        if publication in self._known:
+        """Return whether the client's reader is discovered, which may be later than its writer."""
+        if publication in self._reachable:
             return True
         client = _user_data_value(dds.matched_publication(self._reader, publication), 'clientid')
         readers = [dds.matched_subscription(self._writer, handle) for handle in _subscriptions(self._writer)]
         if client is None or any(_user_data_value(reader, 'clientid') == client for reader in readers):
-            self._known.add(publication)
+            self._reachable.add(publication)
             return True
         return False
 
 
 class Client(_Endpoint):
-    """Sends requests; made by `Node.create_client`."""
+    """Client of a service; created by `Node.create_client`."""
 
     def __init__(self, context: Context, srv_type: Any, name: str, qos: QoSProfile, logger: Any) -> None:
         super().__init__(context, srv_type, name, qos, logger, is_server=False)
@@ -261,7 +262,7 @@ class Client(_Endpoint):
         )
 
     def wait_for_service(self, timeout_sec: float | None = None) -> bool:
-        """Block until a server is ready; False after `timeout_sec` or at shutdown."""
+        """Block until a server is ready; return False after `timeout_sec` or at shutdown."""
         deadline = None if timeout_sec is None else time.monotonic() + timeout_sec
         while self._context.ok():
             if self.service_is_ready():
@@ -292,13 +293,13 @@ class Client(_Endpoint):
         return future
 
     def remove_pending_request(self, future: Future) -> None:
-        """Forget a request whose response is not wanted any more."""
+        """Remove a request whose response is no longer needed."""
         for number, pending in list(self._pending.items()):
             if pending is future:
                 self._pending.pop(number, None)
 
     def call(self, request: Any, timeout_sec: float | None = None) -> Any:
-        """Send a request and block for the response, while another thread spins the node; None after `timeout_sec`."""
+        """Send a request and block for the response; None after `timeout_sec`. Another thread must spin the node."""
         future = self.call_async(request)
         if not future.wait(timeout_sec):
             self.remove_pending_request(future)
@@ -306,7 +307,7 @@ class Client(_Endpoint):
         return future.result()
 
     def run(self) -> None:
-        """Take a response and finish its future."""
+        """Take a response and set the result of its future."""
         taken = self._take()
         if taken is not None and taken[0] == self._guid:
             future = self._pending.pop(taken[1], None)

@@ -1,8 +1,8 @@
-"""SIGINT and SIGTERM: they stop the contexts, and never raise in the middle of the DDS package's machine code.
+"""Handling of SIGINT and SIGTERM: they stop the contexts, and never raise inside the C code of the DDS package.
 
-The C layer of `cyclonedds` calls Python while it takes samples or reads discovery (for every sample the constructor of
-its SampleInfo), and it does not look for an exception there: a KeyboardInterrupt that comes out of such a call ends the
-process by SIGSEGV or is lost. So these calls are `shielded`: a signal that comes meanwhile is handled when they return.
+The C layer of `cyclonedds` calls Python while it takes samples or reads discovery (the constructor of SampleInfo for
+every sample), and does not check for exceptions: a KeyboardInterrupt in such a call is lost or ends the process by
+SIGSEGV. These calls are therefore `shielded`: a signal during a call is handled when the call returns.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 
 class SignalHandlerOptions(IntEnum):
-    """Which signals `init` handles."""
+    """Signals handled by `init`."""
 
     NO = 0
     SIGINT = 1
@@ -32,7 +32,7 @@ class SignalHandlerOptions(IntEnum):
 class _Handler:
     old: Any
     stops: bool
-    """The contexts end; else the signal only waits until it may be handled as before."""
+    """True: stop the contexts; False: only defer the signal to its previous handler."""
 
 
 _handlers: dict[int, _Handler] = {}
@@ -42,7 +42,7 @@ _stop: Callable[[int], None] | None = None
 
 
 def on_stop(stop: Callable[[int], None]) -> None:
-    """Call `stop` with the number of a signal that ends the contexts."""
+    """Register the function that stops the contexts, called with the number of the signal."""
     global _stop
     _stop = stop
 
@@ -69,10 +69,10 @@ def _handle(number: int, frame: FrameType | None) -> None:
 
 
 def shielded(function: Callable[..., Result], *arguments: Any) -> Result:
-    """Call a function; a signal that comes meanwhile is handled when it has returned."""
+    """Return the result of a function; signals during the call are handled when it has returned."""
     global _depth
     if not _in_main_thread():
-        return function(*arguments)  # Python handles signals in the main thread only
+        return function(*arguments)  # Python handles signals only in the main thread
     _depth += 1
     try:
         return function(*arguments)
@@ -83,7 +83,7 @@ def shielded(function: Callable[..., Result], *arguments: Any) -> Result:
 
 
 def shield() -> None:
-    """Let signals that a Python function handles wait for shielded calls. Only in the main thread."""
+    """Defer signals with Python handlers during shielded calls. Only in the main thread."""
     if not _in_main_thread():
         return
     for number in NUMBERS:
@@ -93,7 +93,7 @@ def shield() -> None:
 
 
 def install_signal_handlers(options: SignalHandlerOptions = SignalHandlerOptions.ALL) -> None:
-    """Let SIGINT and SIGTERM stop the contexts; SIGINT still raises KeyboardInterrupt. Only in the main thread."""
+    """Stop the contexts on SIGINT and SIGTERM; SIGINT still raises KeyboardInterrupt. Only in the main thread."""
     if not _in_main_thread():
         return
     for number, bit in zip(NUMBERS, (SignalHandlerOptions.SIGINT, SignalHandlerOptions.SIGTERM)):
@@ -105,17 +105,17 @@ def install_signal_handlers(options: SignalHandlerOptions = SignalHandlerOptions
 
 
 def uninstall_signal_handlers() -> None:
-    """Let signals stop the contexts no more."""
+    """Stop the handling of signals by the contexts."""
     for handler in _handlers.values():
         handler.stops = False
     release(shields=False)
 
 
 def release(*, shields: bool) -> None:
-    """Put the handlers of before back where ours stop nothing. Only in the main thread.
+    """Restore the previous handlers of signals that do not stop contexts. Only in the main thread.
 
     Args:
-        shields: also where they let signals wait for shielded calls: no context is left.
+        shields: also restore handlers that are deferred during shielded calls: no context is left.
     """
     if not _in_main_thread():
         return

@@ -1,8 +1,8 @@
-"""Definitions of the package simulation_interfaces (2.1), as far as the nodes serve them: fields and constants."""
+"""Definitions of the package simulation_interfaces (2.1) used by the nodes: fields and constants."""
 
 from __future__ import annotations
 
-#: Message type -> definition text, in an order in which each needs only those before it.
+#: Message type -> definition text, in order of dependency.
 MESSAGES = {
     'simulation_interfaces/msg/Result': (
         'uint8 RESULT_FEATURE_UNSUPPORTED=0\nuint8 RESULT_OK=1\nuint8 RESULT_NOT_FOUND=2\n'

@@ -24,10 +24,10 @@ ANY_STATE = SampleState.Any | ViewState.Any | InstanceState.Any
 
 
 def takes_two(callback: Callable[..., Any]) -> bool:
-    """Return whether a subscription's callback wants (msg, info).
+    """Return whether a subscription's callback takes (msg, info).
 
     Raises:
-        RuntimeError: it takes neither one nor two arguments.
+        RuntimeError: the callback takes neither one nor two arguments.
     """
     try:
         signature = inspect.signature(callback)
@@ -48,17 +48,17 @@ def take_one(reader: DataReader) -> Any:
         samples = shielded(reader.take, 1)
         if not samples:
             return None
-        # A reader also gets samples without data, such as when a writer goes away.
+        # Readers also receive samples without data, such as at the end of a writer.
         if not isinstance(samples[0], InvalidSample):
             return samples[0]
 
 
 class SubscriptionEventCallbacks:
-    """Functions to call on events of a subscription, as rclpy's class of that name.
+    """Callbacks for events of a subscription, like rclpy's class of that name.
 
     Args:
-        message_lost: takes an object with `total_count` and `total_count_change`.
-        others: accepted for rclpy's sake.
+        message_lost: function of an object with `total_count` and `total_count_change`.
+        others: without effect, for compatibility with rclpy.
     """
 
     def __init__(self, *, message_lost: Callable[[Any], Any] | None = None, **others: Any) -> None:
@@ -66,19 +66,19 @@ class SubscriptionEventCallbacks:
 
 
 def take_raw(subscription: Subscription, count: int) -> list[tuple[bytes, int]]:
-    """Take up to `count` messages of a raw subscription as (CDR, source timestamp), past its callback."""
+    """Take up to `count` messages of a raw subscription as (CDR, source timestamp) without its callback."""
     return subscription.take_raw(count)
 
 
 class Subscription:
-    """Calls back with the messages of one topic; made by `Node.create_subscription`.
+    """Runs a callback for the messages of one topic; created by `Node.create_subscription`.
 
     Attributes:
-        gid: the reader's GUID.
-        decode_errors: samples that were dropped because they could not be decoded.
-        is_pulled: messages of the own context wait until `take_raw`; the executor does not call back with them.
-        local_queue: of the executor that runs the callback; takes this subscription once for each message of the
-            own context.
+        gid: GUID of the reader.
+        decode_errors: number of dropped samples that could not be decoded.
+        is_pulled: messages of the same context wait for `take_raw`; the executor does not run the callback for them.
+        local_queue: queue of the executor that runs the callback; receives this subscription once for each message of
+            the same context.
     """
 
     is_pulled = False
@@ -126,21 +126,21 @@ class Subscription:
 
     @property
     def name(self) -> str:
-        """The topic's name."""
+        """Name of the topic."""
         return self.topic_name
 
     @property
     def condition(self) -> Any:
-        """The DDS condition that triggers when there is something to take."""
+        """DDS condition that triggers when samples are available."""
         return self._condition
 
     @property
     def status_entity(self) -> Any:
-        """The DDS entity whose status counts incompatible writers."""
+        """DDS entity whose status counts incompatible writers."""
         return self._reader
 
     def take(self) -> tuple[Any, ...] | None:
-        """Take the next message; return the callback's arguments, or None if there is nothing good."""
+        """Take the next message; return the arguments of the callback, or None without a valid message."""
         if self._destroyed:
             return None
         if self._pending:
@@ -169,7 +169,7 @@ class Subscription:
         return content, info
 
     def take_raw(self, count: int) -> list[tuple[bytes, int]]:
-        """Take up to `count` messages as (CDR, DDS source timestamp), past the callback."""
+        """Take up to `count` messages as (CDR, DDS source timestamp) without the callback."""
         if self._destroyed:
             return []
         if self._pending:
@@ -180,10 +180,10 @@ class Subscription:
         return [(sample.cdr, sample.sample_info.source_timestamp) for sample in dds.take(self._reader, count)]
 
     def deliver(self, content: Any, stamp: int | None) -> None:
-        """Take a message of the own context, decoded or as CDR; the executor calls back later."""
+        """Store a message of the same context, decoded or as CDR; the executor runs the callback later."""
         pending = self._pending
         if self._depth is not None and len(pending) >= self._depth:
-            pending.popleft()  # the queue's entry of that one now stands for this one
+            pending.popleft()  # its entry in the queue is reused for this message
             pending.append((content, time.time_ns() if stamp is None else stamp))
             return
         pending.append((content, time.time_ns() if stamp is None else stamp))
@@ -195,20 +195,20 @@ class Subscription:
             self._local.waiting.append(self)
 
     def run_local(self) -> Any:
-        """Call back with the next message of the own context, if it has not been taken otherwise."""
+        """Run the callback for the next message of the same context, unless it was already taken."""
         return self.run() if self._pending and not self._destroyed else None
 
     def get_lost_count(self) -> int:
-        """Return the number of messages that were dropped on their way."""
+        """Return the number of messages lost in transmission."""
         return 0 if self._destroyed else int(self._reader.get_sample_lost_status().total_count)
 
     def run(self) -> Any:
-        """Take a message and call back; returns what the callback returned."""
+        """Take a message and run the callback; return its result."""
         taken = self.take()
         return None if taken is None else self.callback(*taken)
 
     def report_status(self) -> None:
-        """Warn of writers whose QoS does not fit; call back where messages were lost."""
+        """Warn of writers with incompatible QoS; run the callback for lost messages."""
         if self._destroyed:
             return
         if self._on_lost is not None:
@@ -220,7 +220,7 @@ class Subscription:
             self.warn_of_incompatible(policy_name(status.last_policy_id))
 
     def warn_of_incompatible(self, policy: str) -> None:
-        """Warn of a publisher that does not fit."""
+        """Warn of an incompatible publisher."""
         self._logger.warn(
             f"New publisher discovered on topic '{self.topic_name}', offering incompatible QoS. No messages will "
             f'be received from it. Last incompatible policy: {policy}'
@@ -232,7 +232,7 @@ class Subscription:
         return int(self._reader.get_subscription_matched_status().current_count) + within
 
     def destroy(self) -> None:
-        """Withdraw the subscription."""
+        """Destroy the subscription."""
         if not self._destroyed:
             self._destroyed = True
             if self._local is not None:

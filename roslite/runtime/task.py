@@ -1,4 +1,4 @@
-"""Futures, and coroutines that wait for them inside an executor."""
+"""Futures, and coroutines that await them in an executor."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Future:
-    """A result that will come; rclpy's Future."""
+    """A future result; rclpy's Future."""
 
     def __init__(self, *, executor: Any = None) -> None:
         self._lock = threading.Lock()
@@ -33,13 +33,13 @@ class Future:
         return self._cancelled
 
     def result(self) -> Any:
-        """Return the result, or raise the exception that came instead; None while not done."""
+        """Return the result, None while not done. Raises the exception of the future, if any."""
         if self._exception is not None:
             raise self._exception
         return self._result
 
     def exception(self) -> BaseException | None:
-        """Return the exception that came, if one did."""
+        """Return the exception, or None."""
         return self._exception
 
     def set_result(self, result: Any) -> None:
@@ -59,7 +59,7 @@ class Future:
             self._finish()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Block this thread until done; False after `timeout` seconds."""
+        """Block this thread until done; return False after `timeout` seconds."""
         return self._event.wait(timeout)
 
     def _finish(self) -> None:
@@ -79,7 +79,7 @@ class Future:
 
 
 class Task(Future):
-    """A coroutine that an executor drives; its outcome is the future's."""
+    """A coroutine run by an executor; its result is the result of the future."""
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any], *, raise_errors: bool = False) -> None:
         super().__init__()
@@ -89,14 +89,14 @@ class Task(Future):
 
     @property
     def is_ready(self) -> bool:
-        """Whether the coroutine can go on."""
+        """True if the coroutine can continue."""
         return self._awaited is None or not isinstance(self._awaited, Future) or self._awaited.done()
 
     def step(self) -> None:
-        """Let the coroutine run until it waits or ends.
+        """Run the coroutine until it awaits or ends.
 
         Raises:
-            BaseException: what the coroutine raised, if it belongs to a callback.
+            BaseException: exception of the coroutine, if it belongs to a callback.
         """
         try:
             self._awaited = self._coroutine.send(None)
@@ -109,7 +109,7 @@ class Task(Future):
 
 
 def as_coroutine(callback: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Coroutine[Any, Any, Any]:
-    """Wrap a function or coroutine function, or pass a coroutine object through."""
+    """Return the coroutine of a function or coroutine function; a coroutine object is returned unchanged."""
     if inspect.iscoroutine(callback):
         return callback
 

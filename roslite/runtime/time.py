@@ -1,4 +1,4 @@
-"""Points in time and durations, as rclpy has them: integers of nanoseconds with a clock type."""
+"""rclpy's times and durations: integers of nanoseconds with a clock type."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from .types import message
 _NANO = 1_000_000_000
 _LIMIT = 1 << 63
 LATEST_STAMP = (1 << 31) * _NANO - 1
-"""Latest time that a builtin_interfaces/Time can hold, ns: 2038-01-19 03:14:07 UTC and the rest of that second."""
+"""Maximum time of a builtin_interfaces/Time, ns: 2038-01-19 03:14:07 UTC plus the rest of that second."""
 
 
 class ClockType(IntEnum):
-    """Which clock a time belongs to."""
+    """Type of clock of a time."""
 
     ROS_TIME = 1
     SYSTEM_TIME = 2
@@ -22,7 +22,7 @@ class ClockType(IntEnum):
 
 
 def _nanoseconds(seconds: float, nanoseconds: float) -> int:
-    # Whole seconds are multiplied as integers: a double has not enough digits for today's date in nanoseconds.
+    # Whole seconds are multiplied as integers: a double cannot represent the current date in nanoseconds.
     whole = int(seconds)
     total = whole * _NANO + round((seconds - whole) * _NANO) + int(nanoseconds)
     if not -_LIMIT <= total < _LIMIT:
@@ -35,7 +35,7 @@ class Duration:
 
     Args:
         seconds: seconds, may be fractional or negative.
-        nanoseconds: added to it.
+        nanoseconds: added to `seconds`.
     """
 
     __slots__ = ('nanoseconds',)
@@ -76,7 +76,7 @@ class Duration:
 
     @classmethod
     def from_msg(cls, msg: Any) -> Duration:
-        """Make a duration of a builtin_interfaces/Duration."""
+        """Return the duration of a builtin_interfaces/Duration."""
         return cls(seconds=msg.sec, nanoseconds=msg.nanosec)
 
 
@@ -85,11 +85,11 @@ class Time:
 
     Args:
         seconds: seconds, zero or more.
-        nanoseconds: added to it.
-        clock_type: which clock it belongs to.
+        nanoseconds: added to `seconds`.
+        clock_type: type of clock.
 
     Raises:
-        ValueError: negative.
+        ValueError: a negative time.
     """
 
     __slots__ = ('clock_type', 'nanoseconds')
@@ -150,11 +150,11 @@ class Time:
         return self.nanoseconds >= self._same_clock(other).nanoseconds
 
     def to_msg(self) -> Any:
-        """Return a builtin_interfaces/Time; a time after `LATEST_STAMP` becomes that one."""
+        """Return a builtin_interfaces/Time, at most `LATEST_STAMP`."""
         seconds, nanoseconds = divmod(min(self.nanoseconds, LATEST_STAMP), _NANO)
         return message('builtin_interfaces/msg/Time')(sec=seconds, nanosec=nanoseconds)
 
     @classmethod
     def from_msg(cls, msg: Any, clock_type: ClockType = ClockType.ROS_TIME) -> Time:
-        """Make a time of a builtin_interfaces/Time."""
+        """Return the time of a builtin_interfaces/Time."""
         return cls(seconds=msg.sec, nanoseconds=msg.nanosec, clock_type=clock_type)

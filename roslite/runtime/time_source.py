@@ -1,4 +1,4 @@
-"""Follows /clock when `use_sim_time` is set."""
+"""Time from /clock if `use_sim_time` is set."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from .types import message
 
 USE_SIM_TIME = 'use_sim_time'
 _NANO = 1_000_000_000
-#: Set to 1, /clock is received reliably and completely instead of best effort with depth 1, so that no tick of a clock
-#: that runs faster than its listeners is skipped. The publisher of /clock must be reliable.
+#: If 1, /clock is received reliably and completely instead of best effort with depth 1: no tick of a clock faster than
+#: its subscribers is skipped. The publisher of /clock must be reliable.
 RELIABLE_CLOCK_VARIABLE = 'DYN_NODES_RELIABLE_CLOCK'
 
 
 class TimeSource:
-    """Ties a node's clock to the parameter `use_sim_time` and the topic /clock."""
+    """Connects a node's clock to the parameter `use_sim_time` and the topic /clock."""
 
     def __init__(self, node: Any, clock: ROSClock) -> None:
         self._node = node
         self._clock = clock
         self._subscription: Any = None
         if not node.has_parameter(USE_SIM_TIME):
-            descriptor = ParameterDescriptor(description='take time from /clock')
+            descriptor = ParameterDescriptor(description='use the time of /clock')
             node.declare_parameter(USE_SIM_TIME, False, descriptor)
         self._enable(node.get_parameter(USE_SIM_TIME).value)
         node.add_on_set_parameters_callback(self._check)
@@ -57,7 +57,7 @@ class TimeSource:
 
     def _on_clock(self, msg: Any) -> None:
         seconds, nanoseconds = msg.clock.sec, msg.clock.nanosec
-        if seconds < 0 or nanoseconds >= _NANO:  # no time: the clock could not return it
+        if seconds < 0 or nanoseconds >= _NANO:  # not a valid time for the clock
             self._node.get_logger().error(
                 f'/clock is ignored: expected a time, found {seconds} s and {nanoseconds} ns', throttle_duration_sec=1.0
             )

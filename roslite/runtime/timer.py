@@ -9,16 +9,16 @@ from .clock import Clock, TimeJump
 
 
 class Timer:
-    """Calls back with a period of a clock.
+    """Runs a callback periodically on a clock.
 
-    Calls keep to the grid of periods: a late call does not shift the next ones, and periods missed altogether are
-    skipped, as rcl does.
+    Calls stay on the grid of periods: a late call does not shift the next ones, and missed periods are skipped, as in
+    rcl.
 
     Args:
-        callback: called without arguments (or with a keyword for TimerInfo in rclpy; not here).
-        period: nanoseconds.
-        clock: the clock.
-        on_change: called when the time of the next call moved.
+        callback: function without arguments (rclpy's keyword for TimerInfo is not supported).
+        period: ns.
+        clock: clock of the timer.
+        on_change: function called when the time of the next call changes.
     """
 
     def __init__(
@@ -43,12 +43,12 @@ class Timer:
 
     @property
     def clock(self) -> Clock:
-        """The clock."""
+        """Clock of the timer."""
         return self._clock
 
     @property
     def timer_period_ns(self) -> int:
-        """The period in nanoseconds."""
+        """Period, ns."""
         return self._period
 
     @timer_period_ns.setter
@@ -58,7 +58,7 @@ class Timer:
 
     def _on_jump(self, jump: TimeJump) -> None:
         now = self._clock.nanoseconds()
-        if jump.clock_change:  # another clock altogether: what was left of the period stays
+        if jump.clock_change:  # another time base: the rest of the period is kept
             before = now - jump.delta.nanoseconds
             self._next = now + min(max(self._next - before, 0), self._period)
             self._last = now
@@ -77,26 +77,26 @@ class Timer:
         return self._cancelled
 
     def cancel(self) -> None:
-        """Make no more calls until `reset`."""
+        """Stop calls until `reset`."""
         self._cancelled = True
 
     def reset(self) -> None:
-        """Start a period now."""
+        """Start a new period now."""
         self._cancelled = False
         self._last = self._clock.nanoseconds()
         self._next = self._last + self._period
         self._on_change()
 
     def time_since_last_call(self) -> int:
-        """Return nanoseconds since the last call."""
+        """Return the time since the last call, ns."""
         return self._clock.nanoseconds() - self._last
 
     def time_until_next_call(self) -> int | None:
-        """Return nanoseconds until the next call is due (negative if late); None if cancelled."""
+        """Return the time until the next call, ns (negative if late); None if cancelled."""
         return None if self._cancelled else self._next - self._clock.nanoseconds()
 
     def take(self) -> bool:
-        """Count a call as made, if one is due."""
+        """Mark a due call as made; return whether one was due."""
         now = self._clock.nanoseconds()
         if self._cancelled or now < self._next:
             return False
@@ -108,17 +108,17 @@ class Timer:
         return True
 
     def run(self) -> Any:
-        """Call back, if a call is due; returns what the callback returned."""
+        """Run the callback if a call is due; return its result."""
         return self.callback() if self.take() and self.callback is not None else None
 
     def destroy(self) -> None:
-        """Leave the clock."""
+        """Disconnect the timer from its clock."""
         self._cancelled = True
         self._clock.remove_jump_listener(self._on_jump)
 
 
 class Rate:
-    """Sleeps so that a loop has a frequency."""
+    """Sleep that gives a loop a frequency."""
 
     def __init__(self, frequency: float, clock: Clock, context: Any) -> None:
         if frequency <= 0:
@@ -129,11 +129,11 @@ class Rate:
         self._next = clock.nanoseconds() + self._period
 
     def sleep(self) -> None:
-        """Block until the next period starts. The node must spin in another thread if the clock is simulated."""
+        """Block until the start of the next period. With a simulated clock, the node must spin in another thread."""
         from .time import Time
 
         self._clock.sleep_until(Time(nanoseconds=self._next, clock_type=self._clock.clock_type), self._context)
         self._next = max(self._next + self._period, self._clock.nanoseconds())
 
     def destroy(self) -> None:
-        """Do nothing; for rclpy's sake."""
+        """Do nothing; for compatibility with rclpy."""

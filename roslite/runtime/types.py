@@ -1,9 +1,9 @@
-"""Message and service classes made from rosbags' definitions, with rclpy's manners.
+"""Message and service classes generated from rosbags' definitions, with the behaviour of rclpy's classes.
 
-A class is default-constructible, takes keyword arguments, has the definition's constants as class attributes, and
-compares and prints as rclpy's do. Numeric sequences and arrays are NumPy arrays after construction and after receipt;
-lists, tuples, `array.array` and other NumPy arrays may be assigned and are converted when the message is published.
-A `byte` field holds an int (rclpy: a bytes object of length one): compare it with the class's constants only.
+A class is default-constructible, takes keyword arguments, has the constants of the definition as class attributes, and
+compares and prints like rclpy's classes. Numeric sequences and arrays are NumPy arrays after construction and receipt.
+Lists, tuples, `array.array` and other NumPy arrays may be assigned and are converted when the message is published. A
+`byte` field is an int (in rclpy a bytes object of length one): compare it only with constants of the class.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .definitions import DEFAULTS, MESSAGES, SERVICES
 from .foreign_types import UnknownTypeError, parse_definition
 
 PLACEHOLDER = 'structure_needs_at_least_one_member'
-#: How rclpy's get_fields_and_field_types spells base types.
+#: Names of base types in rclpy's get_fields_and_field_types.
 _IDL_NAMES = {'float32': 'float', 'float64': 'double', 'bool': 'boolean', 'byte': 'octet', 'char': 'uint8'}
 
 _UNSET = object()
@@ -61,7 +61,7 @@ class Message:
 
     @classmethod
     def get_fields_and_field_types(cls) -> dict[str, str]:
-        """Return field names and their types as rclpy spells them, such as `sequence<double>`."""
+        """Return field names and their types in rclpy's notation, such as `sequence<double>`."""
         fields = _store.fielddefs[cls.__msgtype__][1]
         return {normalize_fieldname(name): _idl_label(desc) for name, desc in fields if name != PLACEHOLDER}
 
@@ -90,7 +90,7 @@ def _idl_label(desc: Any) -> str:
 
 
 def _default_source(index: int, desc: Any, default: Any, names: dict[str, Any]) -> str:
-    """Return source text of a field's default value; puts what the text needs into `names`."""
+    """Return source text of a field's default value; add the objects it uses to `names`."""
     kind, detail = desc
     if kind == Nodetype.BASE:
         if default is not None:
@@ -112,12 +112,13 @@ def _default_source(index: int, desc: Any, default: Any, names: dict[str, Any]) 
 
 
 def _make_class(name: str) -> type:
-    """Generate the class of a message type and teach the store to build it when decoding."""
+    """Return the generated class of a message type, and register it in the store for decoding."""
     constants, fields = _store.fielddefs[name]
     defaults = DEFAULTS.get(name, {})
     slots = [normalize_fieldname(field) for field, _ in fields]
     shown = [slot for (field, _), slot in zip(fields, slots) if field != PLACEHOLDER]
-    names: dict[str, Any] = {'_zeros': np.zeros, '_new': object.__new__, '_unset': _UNSET}  # no field begins so
+    # no field name starts with an underscore
+    names: dict[str, Any] = {'_zeros': np.zeros, '_new': object.__new__, '_unset': _UNSET}
     init = [f'def __init__(_self{", *, " if shown else ""}{", ".join(f"{slot}=_unset" for slot in shown)}):']
     make = [f'def make({", ".join(slots)}):', '  _self = _new(_cls)']
     for index, ((field, desc), slot) in enumerate(zip(fields, slots)):
@@ -127,7 +128,7 @@ def _make_class(name: str) -> type:
         )
         make.append(f'  _self.{slot} = {slot}')
     make.append('  return _self')
-    exec('\n'.join([*init, *make]), names)  # the source is made of type definitions, not of data
+    exec('\n'.join([*init, *make]), names)  # the source is generated from type definitions, not from data
     package, folder, short = name.split('/')
     body = {
         '__slots__': tuple(slots),
@@ -152,7 +153,7 @@ def message(name: str) -> Any:
         name: `pkg/msg/Name` (or `pkg/Name`).
 
     Raises:
-        UnknownTypeError: no definition is known; `register_message` adds one.
+        UnknownTypeError: no definition; `register_message` adds one.
     """
     cls = _classes.get(name)
     if cls is not None:
@@ -173,16 +174,16 @@ def message(name: str) -> Any:
 
 def codec(name: str) -> Codec:
     """Return the codec of a message type, `pkg/msg/Name` or a service's `pkg/srv/Name_Request`."""
-    found = _codecs.get(name)
-    if found is None:
+    existing = _codecs.get(name)
+    if existing is None:
         with _lock:
             message(name)
-            found = _codecs.setdefault(name, Codec(_store, name, codec, message))
-    return found
+            existing = _codecs.setdefault(name, Codec(_store, name, codec, message))
+    return existing
 
 
 def _complete(definitions: dict[str, Any]) -> None:
-    """Refuse definitions that use unknown types, before anything is generated from them."""
+    """Check that all types in definitions exist, before code is generated. Raises UnknownTypeError."""
     for owner, (_, fields) in definitions.items():
         for field, desc in fields:
             inner = desc[1][0] if desc[0] in (Nodetype.ARRAY, Nodetype.SEQUENCE) else desc
@@ -195,12 +196,12 @@ def register_message(name: str, text: str) -> Any:
 
     Args:
         name: `pkg/msg/Name`.
-        text: definition in ROS 2's .msg format; may end with the definitions it needs, each after a line of `=` and
-            a line `MSG: pkg/Name`, as bags carry them.
+        text: definition in ROS 2's .msg format, optionally followed by its dependencies, each after a line of `=` and
+            a line `MSG: pkg/Name`, as in bags.
 
     Raises:
-        UnknownTypeError: the definition uses a type that is not known.
-        ValueError: no definition, or one that is recursive or too large.
+        UnknownTypeError: the definition uses an unknown type.
+        ValueError: an invalid, recursive or too large definition.
     """
     with _lock:
         if name in _store.fielddefs:
@@ -228,8 +229,8 @@ def register_service(name: str, text: str) -> Any:
         text: definition in ROS 2's .srv format.
 
     Raises:
-        UnknownTypeError: the definition uses a type that is not known.
-        ValueError: not a service's name or definition.
+        UnknownTypeError: the definition uses an unknown type.
+        ValueError: an invalid name or definition of a service.
     """
     package, folder, short = (*name.split('/'), '', '')[:3]
     if folder != 'srv' or not short:
@@ -239,7 +240,7 @@ def register_service(name: str, text: str) -> Any:
             return _services[name]
         definitions: dict[str, Any] = {}
         for half, part in zip(('Request', 'Response'), _split_service(name, text)):
-            # rosbags would file a service's halves under pkg/srv/msg/, so the name is put right here.
+            # rosbags would use names in pkg/srv/msg/ for request and response; the names are corrected here.
             parsed = get_types_from_msg(part, f'{package}/msg/{short}_{half}')
             definitions[f'{package}/srv/{short}_{half}'] = parsed[f'{package}/msg/{short}_{half}']
         _complete(definitions)
@@ -261,12 +262,12 @@ def service(name: str) -> Any:
         name: `pkg/srv/Name` (or `pkg/Name`).
 
     Raises:
-        UnknownTypeError: no definition is known; `register_service` adds one.
+        UnknownTypeError: no definition; `register_service` adds one.
     """
     full = name if name.count('/') == 2 else name.replace('/', '/srv/', 1)
-    found = _services.get(full)
-    if found is not None:
-        return found
+    existing = _services.get(full)
+    if existing is not None:
+        return existing
     if full in simulation_interfaces.SERVICES:
         for kind, text in simulation_interfaces.MESSAGES.items():
             register_message(kind, text)
@@ -279,7 +280,7 @@ def service(name: str) -> Any:
 
 
 def message_definition(name: str) -> str:
-    """Return the definition text of a message type with the types it needs, as bags carry it."""
+    """Return the definition text of a message type with its dependencies, as in bags."""
     message(name)
     return _store.generate_msgdef(name, ros_version=2)[0]
 
@@ -295,7 +296,7 @@ def known_services() -> list[str]:
 
 
 def type_hash(name: str) -> str:
-    """Return the RIHS01 hash of a message type, a service or one of a service's halves."""
+    """Return the RIHS01 hash of a message type, a service, or its request or response."""
     if name not in _hashes:
         with _lock:
             is_service = '/srv/' in name and not name.endswith(('_Request', '_Response'))
@@ -309,7 +310,7 @@ def type_hash(name: str) -> str:
 
 
 class _HashedDefinitions(dict[str, Any]):
-    """Definitions as they are hashed: rosidl turns char into uint8 before it describes a type, rosbags does not."""
+    """Definitions for hashing: rosidl converts char to uint8 before it describes a type, rosbags does not."""
 
     def __missing__(self, name: str) -> Any:
         self[name] = ([], _without_char(_store.fielddefs[name][1]))
@@ -327,7 +328,7 @@ def _without_char(fields: Any) -> list[Any]:
 
 
 def _service_structures(name: str) -> dict[str, Any]:
-    """Describe a service as rosidl does: a structure of request, response and event."""
+    """Return the structures of a service as in rosidl: request, response and event."""
     service(name)
     request, response = (Nodetype.NAME, f'{name}_Request'), (Nodetype.NAME, f'{name}_Response')
     event = [
@@ -344,5 +345,5 @@ def _service_structures(name: str) -> dict[str, Any]:
 
 
 def typestore() -> Any:
-    """Return rosbags' type store with everything registered here, for writing and reading bags."""
+    """Return rosbags' type store with all registered types, for writing and reading bags."""
     return _store

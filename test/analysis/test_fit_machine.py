@@ -280,7 +280,7 @@ def test_frames_of_a_log_come_back_as_its_bag_to_the_steps_of_their_signals(rig,
     count = write_frames(tmp_path / 'log.blf', short, rig.machine, mapping)
     imported = import_log(tmp_path / 'log.blf', mapping, tmp_path / 'imported')
     assert imported.used == count
-    assert [own.text for own in imported.findings] == ['WheelLoads: no frame of it could be used']
+    assert [own.text for own in imported.findings] == ['WheelLoads: no usable frame']
     back = log_of_bag(read_bag(tmp_path / 'imported'), rig.machine)
     n = len(back.positions.times)
     assert n == round(short.span[1] / 0.01) + 1

@@ -73,16 +73,16 @@ def over_the_bus(mapping, values):
 @settings(deadline=None, max_examples=300)
 def test_no_command_leaves_beyond_its_bounds_and_the_machine_takes_each(mapping, volts):
     boom = mapping.commands[0].channels[0]
-    heard, sent = over_the_bus(mapping, dict(zip(NAMES, volts)))
+    machine, sent = over_the_bus(mapping, dict(zip(NAMES, volts)))
     assert boom.lower - 1e-12 <= sent <= boom.upper + 1e-12
     finite = all(map(math.isfinite, volts))
     reached('inside', finite and boom.lower < volts[0] < boom.upper)
     reached('beyond', finite and not boom.lower <= volts[0] <= boom.upper)
     reached('no_number', not finite)
     if finite:
-        assert heard['boom'] == pytest.approx(min(max(volts[0], boom.lower), boom.upper), abs=0.00101)
+        assert machine['boom'] == pytest.approx(min(max(volts[0], boom.lower), boom.upper), abs=0.00101)
     else:
-        assert heard == dict.fromkeys(NAMES, 0.0), 'one that is no number stops all'
+        assert machine == dict.fromkeys(NAMES, 0.0), 'one that is no number stops all'
 
 
 @reaches(inside=8, beyond=8, no_number=1)
@@ -92,12 +92,12 @@ def test_no_command_leaves_beyond_its_bounds_and_the_machine_takes_each(mapping,
 @given(volts=ANY)
 @settings(deadline=None, max_examples=200)
 def test_a_signal_of_floating_point_is_bounded_too(as_float, volts):
-    heard, sent = over_the_bus(as_float, {'boom': volts, 'stick': 0.0, 'swing': 0.0})
+    machine, sent = over_the_bus(as_float, {'boom': volts, 'stick': 0.0, 'swing': 0.0})
     reached('inside', -0.1 < volts < 0.3)
     reached('beyond', not -0.1 <= volts <= 0.3)
     reached('no_number', not math.isfinite(volts))
     assert -0.1 * (1 + 1e-6) <= sent <= 0.3 * (1 + 1e-6)
-    assert heard['boom'] == pytest.approx(min(max(volts, -0.1), 0.3) if math.isfinite(volts) else 0.0, abs=1e-6)
+    assert machine['boom'] == pytest.approx(min(max(volts, -0.1), 0.3) if math.isfinite(volts) else 0.0, abs=1e-6)
 
 
 @pytest.mark.parametrize('number', [math.nan, math.inf, -math.inf])
@@ -122,7 +122,7 @@ def test_a_missing_command_is_neutral_and_is_counted(mapping):
 
 @pytest.mark.parametrize(('lower', 'upper'), [(0.5, 2.0), (-3.0, -0.1)])
 def test_bounds_that_forbid_neutral_are_refused(tmp_path, lower, upper):
-    with pytest.raises(MachineError, match='bounds with 0 V between them') as caught:
+    with pytest.raises(MachineError, match='bounds that include 0 V') as caught:
         bounded(tmp_path, lower, upper)
     assert caught.value.problems[0].line == 41
 
@@ -130,8 +130,8 @@ def test_bounds_that_forbid_neutral_are_refused(tmp_path, lower, upper):
 def test_a_signal_without_an_exact_neutral_is_a_warning(tmp_path):
     old, new = 'BoomVolts : 0|16@1- (0.001,0)', 'BoomVolts : 0|16@1- (0.002,0.001)'
     _, warnings = bounded(tmp_path, -2.0, 2.0, old, new)
-    assert [str(own).split(': ', 2)[-1] for own in warnings] == [
-        'expected a signal that holds 0 V, found 0.001 V as its nearest value'
+    assert [str(warning).split(': ', 2)[-1] for warning in warnings] == [
+        'expected a signal that can be 0 V, found 0.001 V as its nearest value'
     ]
 
 

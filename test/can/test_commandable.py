@@ -29,7 +29,7 @@ def test_the_mapping_of_the_package_has_no_obstacle():
 def test_a_commanded_joint_that_nothing_measures_is_one_and_a_warning_at_its_command(tmp_path):
     path = without_motion_of_the_boom(tmp_path)
     mapping, warnings = load_mapping(path)
-    assert [str(own) for own in obstacles(mapping)] == [
+    assert [str(obstacle) for obstacle in obstacles(mapping)] == [
         'commands.boom: expected a signal of the position or velocity of boom_joint, found none'
     ]
     (warning,) = warnings
@@ -53,9 +53,9 @@ def test_a_position_alone_shows_the_motion_of_a_joint(tmp_path):
 )
 def test_a_j1939_command_without_one_sender_and_one_receiver_is_one(tmp_path, identifier, what, address):
     mapping, warnings = load_mapping(with_j1939_commands(tmp_path, identifier))
-    (found,) = obstacles(mapping)
-    assert found.expected == f'the {what} address of one control unit in ValveCommands'
-    assert found.found == address
+    (obstacle,) = obstacles(mapping)
+    assert obstacle.expected == f'the {what} address of one control unit in ValveCommands'
+    assert obstacle.found == address
     assert [warning.found for warning in warnings] == [address]
 
 

@@ -33,20 +33,20 @@ MULTIPLEXED = 'S{j} m{j} : 16|8@1+ (1,0) [0|0] "" A'
 
 @pytest.mark.parametrize('join', [str, lambda text: ' '.join(text.split())], ids=['lines', 'one line'])
 def test_signals_of_a_message_are_bounded(tmp_path, join):
-    found = problems_of(tmp_path, join(message(1, 2001, MULTIPLEXED)))
-    assert found == ['a.dbc:5: message: expected at most 2000 signals, found more']
+    problems = problems_of(tmp_path, join(message(1, 2001, MULTIPLEXED)))
+    assert problems == ['a.dbc:5: message: expected at most 2000 signals, found more']
 
 
 def test_pairs_of_signals_are_bounded(tmp_path):
-    found = problems_of(tmp_path, ''.join(message(k, 2000, MULTIPLEXED) for k in range(11)))
-    assert len(found) == 1
-    assert 'signal: expected at most 20000000 pairs of signals within the messages, found more' in found[0]
+    problems = problems_of(tmp_path, ''.join(message(k, 2000, MULTIPLEXED) for k in range(11)))
+    assert len(problems) == 1
+    assert 'signal: expected at most 20000000 pairs of signals within the messages, found more' in problems[0]
 
 
 def test_sizes_are_checked_wherever_a_statement_stands(tmp_path):
     text = 'BO_ 1 M: 8 A SG_ S : 0|100000@1+ (1,0) [0|0] "" A BO_ 1 N: 1000000000 A SG_MUL_VAL_ 1 S M 0-99999999;'
-    found = problems_of(tmp_path, text)
-    assert [line.split(': expected')[0] for line in found] == [
+    problems = problems_of(tmp_path, text)
+    assert [line.split(': expected')[0] for line in problems] == [
         'a.dbc:5: signal S', 'a.dbc:5: message N', 'a.dbc:5: message N', 'a.dbc:5: SG_MUL_VAL_'
     ]  # fmt: skip
 

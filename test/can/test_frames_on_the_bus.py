@@ -149,7 +149,7 @@ def commands(volts):
 def test_swapped_bytes_without_checksum_that_leave_the_bounds_are_refused(tmp_path):
     old = '{counter: PositionsAlive, checksum: PositionsCheck}'
     mapping, _ = load_mapping(changed(tmp_path, 'log_loader.yaml', old, '{counter: PositionsAlive}'))
-    frame = next(own for own in mapping.frames if own.name == 'JointPositions')
+    frame = next(frame for frame in mapping.frames if frame.name == 'JointPositions')
     boom = next(channel for channel in frame.channels if channel.name == 'boom_joint')
     posture = {**POSTURE, boom.key: boom.value(2000.0)}  # raw 0x9C40
     raw = Sender(mapping.frames).encode(frame, posture)
@@ -167,7 +167,10 @@ def test_an_offset_of_a_joint_is_added_behind_the_linkage_and_taken_off_before_i
     assert warnings == ()
     assert deliver(receiver, sent(Sender(MAPPING.frames), 'JointPositions', {**POSTURE, boom: 0.5}))
     assert receiver.values[boom] == pytest.approx(0.52, abs=1e-4)
-    frame, again = next(own for own in mapping.frames if own.name == 'JointPositions'), Receiver(mapping.frames)
+    frame, again = (
+        next(frame for frame in mapping.frames if frame.name == 'JointPositions'),
+        Receiver(mapping.frames),
+    )
     assert deliver(again, Sender(mapping.frames).encode(frame, {**POSTURE, boom: 0.5}))
     assert again.values[boom] == pytest.approx(0.5, abs=1e-4)
 
@@ -188,7 +191,7 @@ def test_nothing_is_sent_while_a_measurement_is_unknown():
 def test_a_filter_smooths_and_starts_anew_after_a_gap(tmp_path):
     old = 'JointPositions.SwingAngle, max_rate: 3.0}'
     mapping, _ = load_mapping(changed(tmp_path, 'log_loader.yaml', old, 'JointPositions.SwingAngle, filter: 0.02}'))
-    frame = next(own for own in mapping.frames if own.name == 'JointPositions')
+    frame = next(frame for frame in mapping.frames if frame.name == 'JointPositions')
     receiver, sender = Receiver(mapping.frames), Sender(mapping.frames)
     key = 'position', 'swing_joint'
     for now, swing, expected in ((0.0, 0.0, 0.0), (0.02, 1.0, 1 - math.exp(-1.0)), (0.5, 0.2, 0.2)):
@@ -258,7 +261,7 @@ def doubled(name, steps, between=1):
 def test_two_counters_by_turns_are_noticed_within_five_cycles(between):
     receiver, noticed = doubled('JointPositions', 100, between)
     assert noticed <= 0.05
-    assert 'JointPositions.PositionsAlive: expected one count, found two by turns' in receiver.fault(noticed)
+    assert 'JointPositions.PositionsAlive: expected one count, found two interleaved counts' in receiver.fault(noticed)
 
 
 @pytest.mark.parametrize(('name', 'between'), [('JointPositions', 0), ('JointPositions', 1), ('ImuRates', 0)])

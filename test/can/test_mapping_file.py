@@ -34,14 +34,19 @@ FAULTS = [
     (YAML, 'ValveCommands.BoomVolts', 'ValveCommands.BoomVolts, max_rate: 5', 'expected none for commands'),
     (YAML, BOOM, BOOM + ', scale: 2', "'scale' (known"),
     (YAML, 'JointPositions.SwingAngle', 'JointPositions.SwingAngle, measures: cylinder_length', 'no cylinder moves'),
-    (YAML, 'JointPositions.StickLength', 'JointPositions.BoomLength', 'a signal of its own (joints.boom_joint has it)'),
+    (
+        YAML,
+        'JointPositions.StickLength',
+        'JointPositions.BoomLength',
+        'a signal that is not mapped yet (joints.boom_joint uses it)',
+    ),
     (YAML, 'boom/head_pressure', 'boom/head', "(did you mean 'boom/head_pressure'?)"),
     (YAML, '  front_left', '  left_front', 'wheel_loads.left_front'),
     (YAML, 'angular_velocity_y:', 'angular_velocity_w:', 'imu.angular_velocity_w'),
-    (YAML, 'counter: CommandsAlive', 'counter: BoomVolts', 'carries nothing else'),
+    (YAML, 'counter: CommandsAlive', 'counter: BoomVolts', 'an otherwise unused signal'),
     (YAML, 'checksum: CommandsCheck', 'checksum: CommandsAlive', 'one whole byte'),
     (YAML, '  ValveCommands: {', '  ValveCommand: {', "(did you mean 'ValveCommands'?)"),
-    (YAML, '  ValveCommands: {', '  ValveCommands: {period: 0.2, ', 'a timeout of two cycles of 0.2 s at least'),
+    (YAML, '  ValveCommands: {', '  ValveCommands: {period: 0.2, ', 'a timeout of at least two cycles of 0.2 s'),
     (YAML, 'machine: log_loader', 'machine: log_leader', 'the name of a machine of this package'),
     (YAML, 'dbc: log_loader.dbc', 'dbc: nothing.dbc', "found 'nothing.dbc'"),
     (DBC, 'SG_ BoomVolts : 0|16@1- (0.001,0) [-10|10]', 'SG_ BoomVolts : 0|16@1- (0.001,0) [-5|5]', '-8 to 8 V'),
@@ -50,7 +55,7 @@ FAULTS = [
     (DBC, 'BoomLength : 16|16@1+', 'BoomLength : 15|16@1+', 'overlapping'),
     (DBC, 'BO_ 257 JointVelocities: 8', 'BO_ 257 JointVelocities: 999999999', 'at most 64 bytes'),
     (DBC, 'BO_ 257 JointVelocities', 'BO_ 256 JointVelocities', 'an identifier'.replace('an ', '')),
-    (DBC, 'BO_ 257 JointVelocities', 'BO_ 257 JointPositions', 'a message with a name of its own'),
+    (DBC, 'BO_ 257 JointVelocities', 'BO_ 257 JointPositions', 'a message with a unique name'),
     (DBC, '0|16@1- (0.01,0) [-327.68|327.67] "deg"', '0|99999@1- (0.01,0) [0|1] "deg"', 'at most 64 bits'),
 ]
 
@@ -111,7 +116,7 @@ def test_a_dbc_that_is_too_large_is_refused_unread(tmp_path):
 def test_a_signal_that_does_not_hold_the_range_of_its_joint_is_a_warning(tmp_path):
     old = 'BoomLength : 16|16@1+ (0.05,0) [0|3276.75]'
     _, warnings = load_mapping(changed(tmp_path, DBC, old, old.replace('3276.75', '2000')))
-    assert any('the limits of boom_joint' in str(warning) for warning in warnings)
+    assert any('the range of boom_joint' in str(warning) for warning in warnings)
 
 
 SI_SIZES = {
@@ -143,8 +148,8 @@ def test_units_have_the_sizes_of_the_standards():
 def test_a_signal_is_read_in_the_unit_that_its_dbc_spells(tmp_path, signal, spelled, key, si):
     text = (CONFIG / DBC).read_text()
     line = next(line for line in text.splitlines() if line.startswith(f' SG_ {signal} '))
-    own = re.sub(r'\([^)]*\) \[[^]]*\] "[^"]*"', f'(1,0) [0|0] "{spelled}"', line)
-    mapping, _ = load_mapping(changed(tmp_path, DBC, line, own))
+    respelled = re.sub(r'\([^)]*\) \[[^]]*\] "[^"]*"', f'(1,0) [0|0] "{spelled}"', line)
+    mapping, _ = load_mapping(changed(tmp_path, DBC, line, respelled))
     (channel,) = (channel for frame in mapping.frames for channel in frame.channels if channel.key == key)
     assert channel.factor == pytest.approx(si, rel=1e-15)
 
@@ -153,7 +158,7 @@ def test_check_prints_frames_and_resolutions(capsys):
     assert main(['check', str(CONFIG / 'log_loader.yaml'), '--json']) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts['valid']
-    signals = {own['signal']: own for frame in facts['frames'] for own in frame['signals']}
+    signals = {channel['signal']: channel for frame in facts['frames'] for channel in frame['signals']}
     assert signals['BoomLength']['resolution'] == pytest.approx(5e-5 / 0.601, rel=0.02)
     assert {frame['message']: frame['sent_by'] for frame in facts['frames']}['ValveCommands'] == 'bridge'
 
@@ -194,12 +199,12 @@ def test_each_measurement_without_a_greatest_rate_is_a_warning_with_one_of_the_m
     path = changed(tmp_path, YAML, signal + rate, signal)
     (warning,) = load_mapping(path)[1]
     assert (warning.line, warning.where) == (line_with(path, signal), where)
-    found = float(warning.expected.removeprefix('max_rate, such as ').partition(',')[0])
-    assert found == pytest.approx(suggested, rel=0.05)
-    assert warning.expected.endswith('else a jump is believed')
+    limit = float(warning.expected.removeprefix('max_rate, such as ').partition(',')[0])
+    assert limit == pytest.approx(suggested, rel=0.05)
+    assert warning.expected.endswith('else jumps are accepted')
 
 
 def test_every_measurement_of_the_packaged_mapping_has_a_greatest_rate():
     mapping, warnings = load_mapping('log_loader')
     assert warnings == ()
-    assert all(math.isfinite(own.max_rate) for frame in mapping.measurements for own in frame.channels)
+    assert all(math.isfinite(channel.max_rate) for frame in mapping.measurements for channel in frame.channels)

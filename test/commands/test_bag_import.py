@@ -176,17 +176,21 @@ DAMAGED = [
     ('log.csv', 'time,SwingAngle\n0.0\n', 'log.csv:2: expected 2 cells, found 1'),
     ('log.csv', 'time,SwingAngle\nnan,1.0\n', 'log.csv:2: time: expected a finite number'),
     ('log.csv', 'time,SwingAngle\n-5,1.0\n', 'entry 1: expected a time of 0 to'),
-    ('log.csv', 'SwingAngle\n1.0\n', 'log.csv:1: expected a column of time'),
+    ('log.csv', 'SwingAngle\n1.0\n', 'log.csv:1: expected a time column'),
     ('log.csv', 'time,Angle\n0.0,1.0\n', 'log.csv:1: expected a column that is a signal of the mapping'),
-    ('log.csv', '', 'log.csv:1: expected a column of time'),
+    ('log.csv', '', 'log.csv:1: expected a time column'),
     ('log.csv', 'time,SwingAngle\n', 'found none that can be used'),
-    ('log.csv', 'timestamp,arbitration_id,extended,remote,error,dlc,data\n1,2\n', 'expected the next one of a CSV log'),
+    (
+        'log.csv',
+        'timestamp,arbitration_id,extended,remote,error,dlc,data\n1,2\n',
+        'expected another frame of a CSV log',
+    ),
     ('log.csv', 'timestamp,arbitration_id,extended,remote,error,dlc,data\n1,zz,0,0,0,0,\n', 'after 0 frames'),
     ('log.asc', 'no log at all\n', 'found none that can be used'),
     ('log.asc', 'date Xyz\nbase hex\n 1.0 1 100 Rx d 8 ZZ\n', 'found'),
-    ('log.blf', 'no log', 'after 0 frames: expected the next one of a BLF log'),
+    ('log.blf', 'no log', 'after 0 frames: expected another frame of a BLF log'),
     ('log.mf4', 'no log', 'log.mf4'),
-    ('log.txt', 'x', 'expected a log by its suffix'),
+    ('log.txt', 'x', 'expected a log with suffix'),
 ]
 
 

@@ -20,7 +20,7 @@ REFUSED = {
     'zstd that is honest': 'would expand to 2147483648',
     'lz4 that lies': 'a chunk claims 4096 bytes, found more',
     'message of zstd': 'a chunk claims 268435456 bytes, found more',
-    'zstd of two frames': 'bytes behind its compressed data',
+    'zstd of two frames': 'bytes after its compressed data',
     'index that lies': 'a chunk claims 4096 bytes, found more',
     'index that repeats': 'the chunk index names a chunk twice',
     'chunks that overlap': 'cover one instant, expected at most',
@@ -181,9 +181,9 @@ DEFINITIONS = {
     'multiplied arrays': (
         'x/msg/B', f'x/C[1000] a\n{RULE}\nMSG: x/C\nx/D[1000] a\n{RULE}\nMSG: x/D\nint8[1000] a',
         'at most 1000000 values'),
-    'itself': ('x/msg/E', 'x/E a', 'none within itself'),
-    'itself in a sequence': ('x/msg/F', 'x/F[] a', 'none within itself'),
-    'two within each other': ('x/msg/G', f'x/H a\n{RULE}\nMSG: x/H\nx/G b', 'none within itself'),
+    'itself': ('x/msg/E', 'x/E a', 'no recursion'),
+    'itself in a sequence': ('x/msg/F', 'x/F[] a', 'no recursion'),
+    'two within each other': ('x/msg/G', f'x/H a\n{RULE}\nMSG: x/H\nx/G b', 'no recursion'),
     'no definition': ('x/msg/I', '\x00\xff{}', 'expected a message definition'),
     'long': ('x/msg/J', '\n'.join(f'int32 a{k}' for k in range(20_000)), 'at most 200000 characters'),
 }  # fmt: skip

@@ -92,5 +92,5 @@ def test_a_viewer_whose_port_is_taken_ends_with_one_line(capfd):
         port = taken.getsockname()[1]
         assert viewer_node.main(['viewer_node', '--ros-args', '-p', f'port:={port}']) == 1
     lines = capfd.readouterr().err.splitlines()
-    assert [line for line in lines if 'the page can not listen' in line] == lines
+    assert [line for line in lines if 'the page cannot listen' in line] == lines
     assert len(lines) == 1

@@ -50,7 +50,7 @@ def test_includes_that_fan_out_end(read, tmp_path):
 @BOTH
 def test_an_include_of_itself_within_groups_ends(read, tmp_path):
     path = written(tmp_path, '<group>' * 90 + '<include file="$(filename)"/>' + '</group>' * 90)
-    with pytest.raises(LaunchError, match='expected at most 100 groups and includes within each other'):
+    with pytest.raises(LaunchError, match='expected at most 100 nested groups and includes'):
         read(path)
     path = written(tmp_path, '<let name="_include_depth" value="0"/>', '<include file="$(filename)"/>')
     with pytest.raises(LaunchError, match='expected at most 20 nested includes; does the file include itself'):

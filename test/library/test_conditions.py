@@ -10,7 +10,7 @@ import pytest
 
 import dyn_nodes as dn
 
-GIVEN = {'payload': 2000.0, 'slope': (0.0, 0.05)}
+CONDITIONS = {'payload': 2000.0, 'slope': (0.0, 0.05)}
 
 
 @pytest.fixture(scope='module')
@@ -35,7 +35,7 @@ def swing_mode(model):
 
 
 def test_a_run_that_goes_on_from_another_keeps_its_payload_and_slope(loader):
-    first = loader.simulate(0.2, voltage=..., **GIVEN)
+    first = loader.simulate(0.2, voltage=..., **CONDITIONS)
     then = loader.simulate(0.2, voltage=..., x0=first.last)
     weight = (loader.data.total_mass + 2000.0) * loader.data.gravity * np.cos(0.05)
     assert wheels(first) == pytest.approx(weight, rel=1e-3)
@@ -45,7 +45,7 @@ def test_a_run_that_goes_on_from_another_keeps_its_payload_and_slope(loader):
 
 
 def test_margins_of_the_end_of_a_run_are_those_of_the_run(loader):
-    run = loader.simulate(0.2, voltage=..., **GIVEN)
+    run = loader.simulate(0.2, voltage=..., **CONDITIONS)
     margins = loader.margins(run.q[-1])
     assert margins['static'].value == pytest.approx(run.margins()['static'].value[-1], rel=1e-6)
     assert 'payload 2000 kg, slope (0, 0.05) rad' in repr(margins)
@@ -54,16 +54,16 @@ def test_margins_of_the_end_of_a_run_are_those_of_the_run(loader):
 
 
 def test_margins_of_a_posture_are_those_of_its_payload(loader):
-    found = loader.margins(loader.posture(payload=500.0))
-    assert found['static'].value == pytest.approx(loader.margins(payload=500.0)['static'].value, rel=1e-6)
-    assert found['static'].value == pytest.approx(1.098, abs=1e-3)
+    margins = loader.margins(loader.posture(payload=500.0))
+    assert margins['static'].value == pytest.approx(loader.margins(payload=500.0)['static'].value, rel=1e-6)
+    assert margins['static'].value == pytest.approx(1.098, abs=1e-3)
 
 
 def test_a_linear_model_of_a_state_is_that_of_its_payload(loader):
-    found = swing_mode(loader.linearize(loader.rest_state(payload=500.0)))
-    assert found == pytest.approx(swing_mode(loader.linearize(payload=500.0)), rel=1e-9)
+    frequency = swing_mode(loader.linearize(loader.rest_state(payload=500.0)))
+    assert frequency == pytest.approx(swing_mode(loader.linearize(payload=500.0)), rel=1e-9)
     posture = loader.linearize(loader.posture(payload=500.0))
-    assert swing_mode(posture) == pytest.approx(found, rel=1e-6)
+    assert swing_mode(posture) == pytest.approx(frequency, rel=1e-6)
 
 
 def test_torques_hold_the_joints_where_a_state_has_them(loader):
@@ -76,18 +76,18 @@ def test_torques_hold_the_joints_where_a_state_has_them(loader):
 
 
 def test_a_machine_that_carries_has_its_payload_and_slope_in_all_methods(loader):
-    carrying = loader.carrying(**GIVEN)
-    loaded = dn.load('log_loader', **GIVEN)
+    carrying = loader.carrying(**CONDITIONS)
+    loaded = dn.load('log_loader', **CONDITIONS)
     joints = {'boom_joint': 0.4}
     for machine in (carrying, loaded):
-        assert machine.rest_state(joints) == pytest.approx(loader.rest_state(joints, **GIVEN), abs=1e-9)
-        assert machine.dynamics().conditions == loader.dynamics(**GIVEN).conditions
+        assert machine.rest_state(joints) == pytest.approx(loader.rest_state(joints, **CONDITIONS), abs=1e-9)
+        assert machine.dynamics().conditions == loader.dynamics(**CONDITIONS).conditions
         bare = np.array(machine.posture(joints))
-        assert machine.margins(bare)['zmp'].value == loader.margins(bare, **GIVEN)['zmp'].value
+        assert machine.margins(bare)['zmp'].value == loader.margins(bare, **CONDITIONS)['zmp'].value
         assert machine.reactions(bare, joint='boom_joint').force == pytest.approx(
-            loader.reactions(bare, joint='boom_joint', **GIVEN).force
+            loader.reactions(bare, joint='boom_joint', **CONDITIONS).force
         )
-        assert machine.tipping(joints).load == loader.tipping(joints, slope=GIVEN['slope']).load
+        assert machine.tipping(joints).load == loader.tipping(joints, slope=CONDITIONS['slope']).load
         assert machine.tipping(joints, downhill=0.3).load == loader.tipping(joints, payload=2000.0, downhill=0.3).load
         assert 'payload 2000 kg' in repr(machine)
         assert pickle.loads(pickle.dumps(machine)).conditions == machine.conditions
@@ -96,7 +96,7 @@ def test_a_machine_that_carries_has_its_payload_and_slope_in_all_methods(loader)
 
 def test_changes_of_the_machine_yaml_count_for_all_methods(loader):
     softer = dn.load('log_loader', changes={'wheels.front_left.stiffness': 3e5})
-    assert {own.name: own.stiffness for own in softer.data.wheels}['front_left'] == 3e5
+    assert {wheel.name: wheel.stiffness for wheel in softer.data.wheels}['front_left'] == 3e5
     assert softer.posture()[2] < loader.posture()[2] - 1e-3
     with pytest.warns(UserWarning, match=r'found a state with: .*wheels\.front_left\.stiffness 300000'):
         loader.margins(softer.posture())
@@ -105,20 +105,20 @@ def test_changes_of_the_machine_yaml_count_for_all_methods(loader):
 def test_changes_need_a_machine_yaml(tmp_path):
     path = tmp_path / 'box.urdf'
     path.write_text('<robot name="box"><link name="a"><inertial><mass value="1"/></inertial></link></robot>')
-    with pytest.raises(ValueError, match='changes: expected a machine YAML whose numbers they change, found none'):
+    with pytest.raises(ValueError, match='changes: expected a machine YAML to change, found none'):
         dn.load(path, changes={'payload.mass': 1.0})
 
 
-BARE = 'expected a machine at rest under payload 5100 kg, slope'
+BARE = 'expected a machine at rest under the default payload 5100 kg, slope'
 
 
 @pytest.mark.parametrize('name', ['margins', 'linearize', 'simulate'])
 def test_a_bare_array_that_is_not_at_rest_under_assumed_values_gives_one_warning(loader, name):
     bare = np.array(loader.posture(payload=500.0) if name == 'margins' else loader.rest_state(payload=500.0))
     calls = {
-        'margins': lambda **own: loader.margins(bare, **own),
-        'linearize': lambda **own: loader.linearize(bare, **own),
-        'simulate': lambda **own: loader.simulate(0.01, voltage=..., x0=bare, **own),
+        'margins': lambda **conditions: loader.margins(bare, **conditions),
+        'linearize': lambda **conditions: loader.linearize(bare, **conditions),
+        'simulate': lambda **conditions: loader.simulate(0.01, voltage=..., x0=bare, **conditions),
     }
     with pytest.warns(UserWarning, match=BARE) as caught:
         calls[name]()
@@ -142,14 +142,14 @@ def test_dynamics_warn_of_a_state_with_another_payload(loader):
 
 def test_conditions_stay_with_what_is_made_of_a_state(loader):
     state = loader.rest_state(payload=500.0)
-    for own in (
+    for array in (
         state[:10],
         state.copy(),
         state + 0.0,
         pickle.loads(pickle.dumps(state)),
         loader.posture(payload=500.0),
     ):
-        assert own.conditions.payload == 500.0
+        assert array.conditions.payload == 500.0
     assert type(np.array(state)) is np.ndarray
     assert isinstance(state[3], float)
 
@@ -160,25 +160,30 @@ def test_random_sequences_of_calls_depend_on_no_value_that_was_not_given(loader,
     rng = np.random.default_rng(seed)
     payload, slope = float(rng.uniform(0.0, 5000.0)), tuple(rng.uniform(-0.05, 0.05, 2))
     joints = {'swing_joint': float(rng.uniform(-1.0, 1.0)), 'boom_joint': float(rng.uniform(0.0, 0.6))}
-    given = {'payload': payload, 'slope': slope}
+    conditions = {'payload': payload, 'slope': slope}
     fixed = loader.carrying(payload, slope)
-    state = loader.rest_state(joints, **given)
+    state = loader.rest_state(joints, **conditions)
     for _ in range(4):
         bare = np.array(state)
         kind = rng.integers(4)
         if kind == 0:
-            results = [own.margins(q[:10])['static'].value for own, q in ((loader, state), (fixed, bare))]
-            results.append(loader.margins(bare[:10], **given)['static'].value)
+            results = [machine.margins(q[:10])['static'].value for machine, q in ((loader, state), (fixed, bare))]
+            results.append(loader.margins(bare[:10], **conditions)['static'].value)
         elif kind == 1:
-            results = [own.linearize(x).A for own, x in ((loader, state), (fixed, bare))]
-            results.append(loader.linearize(bare, **given).A)
+            results = [machine.linearize(x).A for machine, x in ((loader, state), (fixed, bare))]
+            results.append(loader.linearize(bare, **conditions).A)
         elif kind == 2:
-            reactions = [own.reactions(q[:10], joint='stick_joint') for own, q in ((loader, state), (fixed, bare))]
-            results = [own.torque for own in (*reactions, loader.reactions(bare[:10], joint='stick_joint', **given))]
+            reactions = [
+                reaction.reactions(q[:10], joint='stick_joint') for reaction, q in ((loader, state), (fixed, bare))
+            ]
+            results = [
+                machine.torque
+                for machine in (*reactions, loader.reactions(bare[:10], joint='stick_joint', **conditions))
+            ]
         else:
             volts = {'boom': float(rng.uniform(-2.0, 2.0))}
-            runs = [own.simulate(0.05, voltage=volts, x0=x) for own, x in ((loader, state), (fixed, bare))]
-            runs.append(loader.simulate(0.05, voltage=volts, x0=bare, **given))
+            runs = [machine.simulate(0.05, voltage=volts, x0=x) for machine, x in ((loader, state), (fixed, bare))]
+            runs.append(loader.simulate(0.05, voltage=volts, x0=bare, **conditions))
             results = [run.x for run in runs]
             state = runs[0].last
         for other in results[1:]:

@@ -71,7 +71,7 @@ def test_rows_give_what_each_gives_alone(loader, dynamics):
         np.testing.assert_allclose(call(*arguments), alone, rtol=1e-12, atol=1e-8, err_msg=name)
     np.testing.assert_array_equal(dynamics.pose(link, q), [dynamics.pose(link, row) for row in q])
     np.testing.assert_array_equal(dynamics.jacobian(link, q), [dynamics.jacobian(link, row) for row in q])
-    alone = [dynamics.forward(own, v[0], effort) for own, effort in zip(q, tau)]
+    alone = [dynamics.forward(row, v[0], effort) for row, effort in zip(q, tau)]
     np.testing.assert_allclose(dynamics.forward(q, v[0], tau), alone, rtol=1e-12, atol=1e-8)
     assert dynamics.forward(q[:0], v[:0], tau[:0]).shape == (0, 9)
 
@@ -126,7 +126,7 @@ def test_a_slope_turns_gravity(loader):
         (lambda q, v, tau: (q, np.r_[v[:-1], np.nan], tau), r"v: expected finite numbers, found nan at 'stick_joint'"),
         (lambda q, v, tau: (np.r_[np.inf, q[1:]], v, tau), r"q: expected finite numbers, found inf at 'base_x'"),
         (lambda q, v, tau: (np.stack([q, q * np.nan]), v, tau), r"found nan at 'base_x', row 1"),
-        (lambda q, v, tau: (np.stack([q] * 2), np.stack([v] * 3), tau), r'as many rows of each, found q 2, v 3'),
+        (lambda q, v, tau: (np.stack([q] * 2), np.stack([v] * 3), tau), r'equal numbers of rows, found q 2, v 3'),
     ],
 )
 def test_a_wrong_vector_is_named(dynamics, change, said):
@@ -169,8 +169,8 @@ def test_constraints_are_kept_by_the_accelerations():
     for name, value in zip(system.input_names, u):
         tau[machine.velocity_names.index(name.removesuffix('/effort'))] = value
     expected = system.rhs(x, u, system.parameters())[nq : nq + nv]
-    found = d.forward(x[:nq], x[nq : nq + nv], tau)
-    assert np.abs(found).max() > 0.1
-    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
+    accelerations = d.forward(x[:nq], x[nq : nq + nv], tau)
+    assert np.abs(accelerations).max() > 0.1
+    np.testing.assert_allclose(accelerations, expected, rtol=1e-8, atol=1e-8)
     rows = d.forward(np.stack([x[:nq]] * 2), x[nq : nq + nv], np.stack([tau, 2 * tau]))
-    np.testing.assert_allclose(rows[0], found, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(rows[0], accelerations, rtol=1e-12, atol=1e-12)

@@ -40,8 +40,8 @@ def test_the_linear_model_of_an_arm_is_that_of_finite_differences():
     assert (*model.state_names, 'work', 'heat') == system.state_names
     u, p = model.point.u, system.parameters()
     x = model.point.x
-    by_x = slopes(lambda own: system.rhs(own, u, p), x, np.ones(len(x)))[:n, :n]
-    by_u = slopes(lambda own: system.rhs(x, own, p), u, np.ones(len(u)))[:n]
+    by_x = slopes(lambda state: system.rhs(state, u, p), x, np.ones(len(x)))[:n, :n]
+    by_u = slopes(lambda inputs: system.rhs(x, inputs, p), u, np.ones(len(u)))[:n]
     np.testing.assert_allclose(A, by_x, rtol=1e-6, atol=1e-4)
     np.testing.assert_allclose(B, by_u, rtol=1e-6, atol=1e-6)
     np.testing.assert_array_equal(C @ x[:n], x[:6])
@@ -76,9 +76,9 @@ def test_its_columns_are_slopes_of_the_machine(loader):
     rows = [model.state_names.index(name) for name in model.state_names if name.endswith('_joint_rate')]
     assert len(rows) == 3
     for column in rows:
-        place = system.index('state', model.state_names[column])
+        index = system.index('state', model.state_names[column])
         step = np.zeros(len(x))
-        step[place] = 1e-5
+        step[index] = 1e-5
         difference = (system.rhs(x + step, u, p) - system.rhs(x - step, u, p)) / 2e-5
         for row in rows:
             expected = difference[system.index('state', model.state_names[row])]
@@ -153,7 +153,7 @@ def test_the_c_source_of_every_kernel_computes_the_same(loader, tmp_path):
         inputs = arguments_of(f)
         ours, theirs = f.result(), f.result()
         f(*inputs, ours)
-        getattr(loaded, f.name)(*(ctypes.c_void_p(own.ctypes.data) for own in (*inputs, theirs)))
+        getattr(loaded, f.name)(*(ctypes.c_void_p(vector.ctypes.data) for vector in (*inputs, theirs)))
         np.testing.assert_allclose(theirs, ours, rtol=1e-11, atol=1e-9 * np.abs(ours).max(), err_msg=f.name)
 
 
@@ -161,7 +161,7 @@ def test_the_address_is_that_of_a_c_function(loader):
     f = loader.kernel('center_of_mass')
     q, p = arguments_of(f)
     com = f.result()
-    pairs = [pair for own in (q, p, com) for pair in (own.ctypes.data, len(own))]
+    pairs = [pair for vector in (q, p, com) for pair in (vector.ctypes.data, len(vector))]
     call = ctypes.CFUNCTYPE(ctypes.c_ssize_t, *[ctypes.c_void_p, ctypes.c_ssize_t] * 3)(f.address)
     assert call(*pairs) == 0
     np.testing.assert_allclose(com, loader.dynamics().center_of_mass(q), rtol=1e-12)

@@ -21,8 +21,8 @@ LIBRARY = [getattr(dn, name) for name in dn.__all__]
 def test_importing_the_package_imports_nothing_heavy():
     heavy = 'numpy', 'casadi', 'numba', 'dyn_nodes.library'
     code = f'import sys, dyn_nodes; print([name for name in {heavy} if name in sys.modules])'
-    found = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True, timeout=60)
-    assert found.stdout.strip() == '[]'
+    process = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True, timeout=60)
+    assert process.stdout.strip() == '[]'
 
 
 def test_the_names_of_the_library_are_those_of_the_package():
@@ -114,13 +114,13 @@ def public_names():
 
 def test_every_public_name_is_documented():
     kinds = property, cached_property
-    documented = {
+    has_docstring = {
         name: bool(inspect.getdoc(member))
         for name, member in public_names()
         if isinstance(member, kinds) or callable(member)
     }
-    assert len(documented) > 50
-    assert [name for name, known in documented.items() if not known] == []
+    assert len(has_docstring) > 50
+    assert [name for name, documented in has_docstring.items() if not documented] == []
 
 
 def test_every_argument_is_documented_and_typed():

@@ -66,7 +66,7 @@ def test_a_run_goes_on_from_its_last_state(loader):
     whole = loader.simulate(0.4, voltage={'stick': 1.0})
     half = loader.simulate(0.2, voltage={'stick': 1.0})
     rest = loader.simulate(0.2, voltage={'stick': 1.0}, x0=half.last)
-    dead = max(own.valve.dead_time for own in loader.data.actuators)
+    dead = max(actuator.valve.dead_time for actuator in loader.data.actuators)
     assert dead == 0.0 or dead > 0.0
     if dead == 0.0:
         np.testing.assert_allclose(rest.last, whole.last, rtol=1e-9, atol=1e-6)
@@ -84,9 +84,9 @@ def test_a_law_that_holds_the_arm_keeps_it_still(loader):
 
     loader.dynamics_held = loader.dynamics()
     run = loader.simulate(0.3, torque=law, period=1e-3)
-    for own in (hold, run):
-        assert own.status == 'done'
-        assert np.abs(own.q[:, 7 + joint] - target[joint]).max() < 1e-3
+    for held_run in (hold, run):
+        assert held_run.status == 'done'
+        assert np.abs(held_run.q[:, 7 + joint] - target[joint]).max() < 1e-3
     assert run.raw.system.input_names == tuple(f'{name}/effort' for name in loader.driven)
 
 
@@ -118,8 +118,8 @@ def test_a_machine_overturns_and_its_run_ends_there(loader):
             "unknown driven joint 'bom_joint' \\(did you mean 'boom_joint'",
         ),
         ({'duration': 1.0, 'voltage': {'boom': np.nan}}, "voltage\\['boom'\\]: expected finite numbers"),
-        ({'duration': 1.0, 'voltage': {'boom': ([0, 1], [1])}}, 'expected as many finite times and values'),
-        ({'duration': 1.0, 'voltage': {'boom': ([1, 0], [1, 1])}}, 'expected times that rise'),
+        ({'duration': 1.0, 'voltage': {'boom': ([0, 1], [1])}}, 'expected equal numbers of finite times and values'),
+        ({'duration': 1.0, 'voltage': {'boom': ([1, 0], [1, 1])}}, 'expected ascending times'),
         ({'duration': 1.0, 'voltage': [1.0]}, 'voltage: expected shape'),
         ({'duration': 1.0, 'voltage': lambda t, x: [1.0]}, 'voltage\\(t, x\\): expected shape'),
         ({'duration': 1.0, 'voltage': lambda t, x: {'bom': 1.0}}, "unknown actuator 'bom'"),
@@ -129,7 +129,7 @@ def test_a_machine_overturns_and_its_run_ends_there(loader):
             'expected one of voltage, torque and task, found voltage and torque',
         ),
         ({'task': 'pick_and_plac_recovery'}, "unknown task .*did you mean 'pick_and_place_recovery'"),
-        ({'task': 'pick_and_place_supervised'}, 'waits for an event: controller_node plays it'),
+        ({'task': 'pick_and_place_supervised'}, 'waits for an event: run it with controller_node'),
         ({'duration': 1.0, 'x0': [1.0, 2.0]}, 'x0: expected shape'),
         ({'duration': 1.0, 'joints': {'bom_joint': 1.0}}, "unknown joint 'bom_joint' \\(did you mean 'boom_joint'"),
     ],
@@ -197,7 +197,7 @@ def test_an_arm_without_wheels_has_a_bag_too(tmp_path):
     assert run.tilt.max() == 0.0
     folder = run.save_bag(tmp_path / 'bag')
     assert (folder / 'metadata.yaml').is_file()
-    with pytest.raises(ValueError, match='four_bar: margins: it stands on too few points'):
+    with pytest.raises(ValueError, match='four_bar: margins: too few support points'):
         run.margins()
 
 
@@ -207,7 +207,7 @@ def saturated(run):
 
 def test_torques_are_cut_at_the_limits_of_the_joints_and_that_is_told(loader):
     limit = 0.5e6
-    text = 'stick_joint: effort at its limit, 500000; asked for: 600000'
+    text = 'stick_joint: effort at its limit, 500000; requested: 600000'
     constant = loader.simulate(0.1, torque={'stick_joint': 6e5})
     assert saturated(constant) == [(0.0, text)]
     np.testing.assert_array_equal(constant['stick_joint/effort'], limit)

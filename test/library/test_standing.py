@@ -24,27 +24,29 @@ def test_margins_at_rest_are_those_of_the_simulated_machine(loader, joints, slop
     plant = loader.plant(True, joints, 800.0, slope, measures=DEFAULT_MEASURES)
     expected = plant.balance()
     q = np.array([plant.positions[loader.joints.index(name)] for name in loader.joints])
-    found = loader.margins(q, payload=800.0, slope=slope)
+    margins = loader.margins(q, payload=800.0, slope=slope)
     whole = loader.margins(plant.x[: len(loader.position_names)], payload=800.0, slope=slope)
     for name in DEFAULT_MEASURES:
-        known = expected.margins[name]
-        scale = np.abs(known.edges).max()
-        for own in (found[name], whole[name]):
-            assert own.value == pytest.approx(known.value, abs=1e-5 * scale), name
-            assert own.critical == expected.critical_edge(name)
-            edges = dict(zip(expected.names(name), known.edges))
-            assert own.edges.keys() == edges.keys()
-            np.testing.assert_allclose([own[edge] for edge in edges], list(edges.values()), atol=1e-5 * scale, rtol=0)
+        simulated = expected.margins[name]
+        scale = np.abs(simulated.edges).max()
+        for computed in (margins[name], whole[name]):
+            assert computed.value == pytest.approx(simulated.value, abs=1e-5 * scale), name
+            assert computed.critical == expected.critical_edge(name)
+            edges = dict(zip(expected.names(name), simulated.edges))
+            assert computed.edges.keys() == edges.keys()
+            np.testing.assert_allclose(
+                [computed[edge] for edge in edges], list(edges.values()), atol=1e-5 * scale, rtol=0
+            )
     weight = plant.output('mass') * loader.data.gravity
     for k, wheel in enumerate(expected.wheels):
-        assert found.reactions[wheel][2] == pytest.approx(expected.forces[k, 2], abs=1e-5 * weight)
+        assert margins.reactions[wheel][2] == pytest.approx(expected.forces[k, 2], abs=1e-5 * weight)
 
 
 def test_the_static_margin_is_that_of_the_center_of_mass_over_the_wheels(loader):
     q = loader.posture(boom_joint=0.5, payload=0.0)
     s = loader.margins(q, payload=0.0)
     com = loader.dynamics(payload=0.0).center_of_mass(q)
-    wheels = {own.name: own for own in loader.data.wheels}
+    wheels = {wheel.name: wheel for wheel in loader.data.wheels}
     d = loader.dynamics(payload=0.0)
     front = [d.pose(wheels[name].link, q) @ [*wheels[name].position, 1.0] for name in ('front_left', 'front_right')]
     assert s['static']['front'] == pytest.approx(np.mean(front, axis=0)[0] - com[0], abs=1e-3)
@@ -75,7 +77,7 @@ def test_rows_give_what_each_gives_alone_and_make_tables(loader):
                 assert table[name][edge][k] == pytest.approx(float(alone[name][edge]), rel=1e-6, abs=1e-9)
             assert table[name].critical[k] == alone[name].critical
     frame, data = table.to_pandas(), table.to_xarray()
-    assert frame.shape == (3, sum(len(own.edges) + 1 for own in table.values()))
+    assert frame.shape == (3, sum(len(margin.edges) + 1 for margin in table.values()))
     np.testing.assert_array_equal(frame['static', 'front'], table['static']['front'])
     np.testing.assert_array_equal(frame['zmp', 'least'], table['zmp'].value)
     np.testing.assert_array_equal(data['static'].sel(edge='front'), table['static', 'front'])
@@ -109,11 +111,11 @@ def test_inertia_of_a_motion_counts(loader):
         ),
         (lambda m: m.margins([0, np.nan, 0]), "q: expected finite numbers, found nan at 'boom_joint'"),
         (lambda m: m.margins(measures=['stattic']), "unknown stability measure 'stattic' \\(did you mean 'static'"),
-        (lambda m: m.margins(measures=['conservative']), "'conservative' needs 5 points to stand on, found 4"),
+        (lambda m: m.margins(measures=['conservative']), "'conservative' needs 5 support points, found 4"),
         (lambda m: m.margins(payload=1e9), 'payload: expected 0 to'),
         (lambda m: m.reactions(joint='boom_jont'), "unknown joint 'boom_jont' \\(did you mean 'boom_joint'"),
         (lambda m: m.reactions(joint='boom_joint', side='left'), "unknown side 'left'"),
-        (lambda m: dn.load('arm_a6').margins(), 'its base is fixed to the world'),
+        (lambda m: dn.load('arm_a6').margins(), 'the base is fixed to the world'),
         (lambda m: dn.load('arm_a6').margins(payload=1.0), 'payload: expected none'),
     ],
 )
@@ -133,7 +135,7 @@ def test_an_unknown_edge_has_a_near_one(loader):
 
 
 def test_every_measure_that_suits_is_given(loader):
-    suitable = [name for name, own in MEASURES.items() if own.least_feet <= 4]
+    suitable = [name for name, measure in MEASURES.items() if measure.least_feet <= 4]
     assert set(loader.margins(measures=suitable)) == set(suitable)
 
 

@@ -52,9 +52,9 @@ def arguments(dynamics, call):
 @pytest.mark.parametrize('wrong', WRONG.values(), ids=WRONG)
 @pytest.mark.parametrize('call', CALLS)
 def test_every_argument_of_the_wrong_kind_is_named_in_a_value_error(machine, dynamics, call, wrong):
-    given = arguments(dynamics, call)
-    for place, name in enumerate(('q', 'v', 'tau' if call == 'forward' else 'a')[: len(given)]):
-        changed = [wrong if k == place else own for k, own in enumerate(given)]
+    vectors = arguments(dynamics, call)
+    for index, name in enumerate(('q', 'v', 'tau' if call == 'forward' else 'a')[: len(vectors)]):
+        changed = [wrong if k == index else vector for k, vector in enumerate(vectors)]
         with pytest.raises(ValueError, match=rf'^{machine.name}: {name}: expected .*found '):
             getattr(dynamics, call)(*changed)
 
@@ -72,11 +72,11 @@ def test_numbers_of_the_wrong_kind_are_named_in_a_value_error(machine, wrong):
 @pytest.mark.parametrize('name', ['log_loader', 'excavator', 'arm_4r'])
 def test_a_result_that_is_not_finite_is_an_error(name, call):
     dynamics = dn.load(name).dynamics()
-    given = arguments(dynamics, call)
-    given[0] = given[0] + 0.3
-    given[1] = np.full_like(given[1], 1e200)
-    rows = [np.array([own, own]) for own in given]
-    for changed in (given, rows):
+    vectors = arguments(dynamics, call)
+    vectors[0] = vectors[0] + 0.3
+    vectors[1] = np.full_like(vectors[1], 1e200)
+    rows = [np.array([vector, vector]) for vector in vectors]
+    for changed in (vectors, rows):
         if call == 'momentum':
             assert np.isfinite(getattr(dynamics, call)(*changed)).all()
             continue

@@ -166,10 +166,10 @@ FAULTS = [
     (wrong_checksum, 'signals', 'JointPositions.PositionsCheck: expected 0x'),
     (bus_off, 'bus', 'bus off'),
     (babbling_about_positions, 'signals', 'JointPositions: expected a frame every 0.01 s'),
-    (babbling_above_all, 'bus', 'identifier 0x0, none of the mapping'),
+    (babbling_above_all, 'bus', 'identifier 0x0, not in the mapping'),
     (swapped_bytes, 'signals', 'JointPositions.SwingAngle: expected a change'),
     (jump, 'signals', 'JointPositions.SwingAngle: expected a change of at most'),
-    (second_positions, 'signals', 'JointPositions.PositionsAlive: expected one count, found two by turns'),
+    (second_positions, 'signals', 'JointPositions.PositionsAlive: expected one count, found two interleaved counts'),
     (second_imu, 'signals', 'ImuRates: expected a frame every 0.01 s, found more than 1.5 times as many'),
     (second_controller, 'state', 'shadow: another control unit sends ValveCommands'),
 ]

@@ -208,7 +208,7 @@ def test_a_broken_file_is_an_error_or_an_empty_bag_and_no_crash(tmp_path, conten
     path = tmp_path / f'broken{suffix}'
     path.write_bytes(content)
     try:
-        found = bag_summary(path).message_count
+        count = bag_summary(path).message_count
     except BagError as error:
-        found = 0 if str(path) in str(error) else -1
-    assert found == 0
+        count = 0 if str(path) in str(error) else -1
+    assert count == 0

@@ -44,7 +44,9 @@ def launched(tmp_path, monkeypatch):
 
     def run(program, verb, *nodes):
         (tmp_path / program).write_text(PARENT)
-        words = ['|'.join((sys.executable, str(tmp_path / 'node.py'), *own.split())) for own in nodes]
+        words = [
+            '|'.join((sys.executable, str(tmp_path / 'node.py'), *words_of_node.split())) for words_of_node in nodes
+        ]
         command = [sys.executable, str(tmp_path / program), verb, *words]
         done = subprocess.run(command, capture_output=True, text=True, timeout=patience(60.0))
         assert done.returncode == 0, done.stderr
@@ -62,9 +64,9 @@ def launched(tmp_path, monkeypatch):
 )
 def test_a_node_of_a_ros2_launch_knows_of_another_one_that_has_ended(launched, words, how):
     seconds = patience(30.0)
-    (found,) = launched('ros2', 'launch', f'{words} -r __ns:=/yard/', f'{seconds} x').items()
-    assert found[0] == '/yard/controller_node'
-    assert found[1].startswith(how)
+    (ended_node,) = launched('ros2', 'launch', f'{words} -r __ns:=/yard/', f'{seconds} x').items()
+    assert ended_node[0] == '/yard/controller_node'
+    assert ended_node[1].startswith(how)
 
 
 @pytest.mark.parametrize(('program', 'verb'), [('ros2', 'run'), ('shell', 'launch')])

@@ -38,8 +38,8 @@ def test_topics_services_and_nodes_are_listed(node, worker):
 
 
 def test_endpoints_are_listed_by_node(node, worker):
-    def topics(found):
-        return {name for name, _ in found}
+    def topics(pairs):
+        return {name for name, _ in pairs}
 
     assert '/yard/load' in topics(node.get_publisher_names_and_types_by_node('worker', '/yard'))
     assert topics(node.get_subscriber_names_and_types_by_node('worker', '/yard')) == {'/yard/command'}

@@ -171,10 +171,10 @@ EXTERNAL_DTD = '<!DOCTYPE launch SYSTEM "file:///etc/passwd"><launch/>'
 
 # Text of the file (in <launch> unless it has a root), and what the error must say. `:N:` is the line.
 WRONG_FILES = {
-    'bomb': (BOMB, ["entity 'a' is refused", ':1:']),
-    'external entity': (EXTERNAL, ["entity 'x' is refused"]),
-    'parameter entity': (PARAMETER_ENTITY, ["entity 'x' is refused"]),
-    'external document type': (EXTERNAL_DTD, ['external document type is refused']),
+    'bomb': (BOMB, ["entity 'a' is rejected", ':1:']),
+    'external entity': (EXTERNAL, ["entity 'x' is rejected"]),
+    'parameter entity': (PARAMETER_ENTITY, ["entity 'x' is rejected"]),
+    'external document type': (EXTERNAL_DTD, ['external document type is rejected']),
     'undefined entity': ('<log message="&nbsp;"/>', ['not well-formed', ':1:']),
     'not closed': ('<launch>\n<group>\n</launch>', ['not well-formed', 'mismatched tag', ':3:']),
     'empty': ('<!-- nothing -->', ['no element found']),
@@ -219,7 +219,7 @@ WRONG_FILES = {
     'variable': ('<log message="$(var nothing)"/>', ["attribute 'message'", "'nothing' does not exist"]),
     'environment': ('<log message="$(env NO_SUCH_VARIABLE)"/>', ['not set']),
     'evaluation': ("""<log message="$(eval '__import__(\\'os\\')')"/>""", ['not allowed']),
-    'command': ('<log message="$(command ls)"/>', ['refused']),
+    'command': ('<log message="$(command ls)"/>', ['rejected']),
     'let': ('<let name="a"/>', ["expected the attribute 'value'"]),
     'include missing': ('<include file="/no/such.launch.xml"/>', ['found no file', "attribute 'file'"]),
     'include python': ('<include file="a.launch.py"/>', ['expected an XML launch file']),

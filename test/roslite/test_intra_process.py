@@ -53,41 +53,41 @@ class Count:
 
 def test_messages_are_handed_over_in_order_without_dds_and_counted_as_matched(shared, pair, spinner_of):
     giver, taker = pair
-    found = []
+    values = []
     publisher = giver.create_publisher(Float64, 'topic', QoSProfile(history=HistoryPolicy.KEEP_ALL))
     other = giver.create_publisher(Float64, 'other', 10)
     keep_all = QoSProfile(history=HistoryPolicy.KEEP_ALL)
-    subscription = taker.create_subscription(Float64, 'topic', lambda msg: found.append(msg.data), keep_all)
-    taker.create_subscription(Float64, 'other', lambda msg: found.append(-msg.data), keep_all)
+    subscription = taker.create_subscription(Float64, 'topic', lambda msg: values.append(msg.data), keep_all)
+    taker.create_subscription(Float64, 'other', lambda msg: values.append(-msg.data), keep_all)
     assert (publisher.get_subscription_count(), subscription.get_publisher_count()) == (1, 1)
     written = Count(publisher)
     for k in range(1, 100):
         publisher.publish(Float64(data=float(k)))
         other.publish(Float64(data=float(k)))
-    assert found == [], 'delivered by the executor, not inside publish'
-    spinner_of(shared, giver, taker).until(lambda: len(found) == 198)
-    assert found == [sign * k for k in range(1, 100) for sign in (1.0, -1.0)], 'in the order of publishing'
+    assert values == [], 'delivered by the executor, not inside publish'
+    spinner_of(shared, giver, taker).until(lambda: len(values) == 198)
+    assert values == [sign * k for k in range(1, 100) for sign in (1.0, -1.0)], 'in the order of publishing'
     assert written.samples == []
 
 
 def test_a_message_is_a_copy_with_the_types_of_a_decoded_one(shared, pair, spinner_of):
     giver, taker = pair
-    found = []
+    messages = []
     for _ in range(2):
-        taker.create_subscription(JointState, 'topic', found.append, 10)
+        taker.create_subscription(JointState, 'topic', messages.append, 10)
     publisher = giver.create_publisher(JointState, 'topic', 10)
-    own = JointState(name=['a', 'b'], position=[1, 2], velocity=np.array([3.0, 4.0]))
-    own.header.stamp.sec = 7
-    publisher.publish(own)
-    own.name[0], own.velocity[0], own.header.stamp.sec = 'changed', -1.0, 8
-    spinner_of(shared, giver, taker).until(lambda: len(found) == 2)
-    first, second = found
+    published = JointState(name=['a', 'b'], position=[1, 2], velocity=np.array([3.0, 4.0]))
+    published.header.stamp.sec = 7
+    publisher.publish(published)
+    published.name[0], published.velocity[0], published.header.stamp.sec = 'changed', -1.0, 8
+    spinner_of(shared, giver, taker).until(lambda: len(messages) == 2)
+    first, second = messages
     first.position[0], first.name[1] = 99.0, 'mine'
     assert isinstance(second.position, np.ndarray)
     assert second.position.dtype == np.float64
     assert (second.name, list(second.position), list(second.velocity)) == (['a', 'b'], [1.0, 2.0], [3.0, 4.0])
     assert second.header.stamp.sec == 7
-    assert isinstance(own.position, list), 'the publisher keeps its own'
+    assert isinstance(published.position, list), 'the publisher keeps its own'
 
 
 def random_value(desc, dice):
@@ -168,10 +168,10 @@ def test_a_full_queue_drops_the_oldest_and_a_late_latched_one_gets_what_was_kept
 
 def test_incompatible_qos_is_not_connected(shared, pair, capsys):
     giver, taker = pair
-    found = []
+    messages = []
     best_effort = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
     publisher = giver.create_publisher(Float64, 'topic', best_effort)
-    taker.create_subscription(Float64, 'topic', found.append, 10)
+    taker.create_subscription(Float64, 'topic', messages.append, 10)
     assert publisher.get_subscription_count() == 0
     assert 'requesting incompatible QoS' in capsys.readouterr().err
 

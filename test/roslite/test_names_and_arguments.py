@@ -61,11 +61,11 @@ def test_values_on_the_command_line_are_typed_by_their_spelling():
     args = ['--ros-args']
     for word in words:
         args += ['-p', word]
-    found = parse_arguments(args).parameter_overrides('n', '/')
+    overrides = parse_arguments(args).parameter_overrides('n', '/')
     numbers = {'a': 1, 'b': 1.0, 'c': True, 'e': [1, 2], 'f': 1e-3}
-    assert found == {**numbers, 'd': 'text', 'g': '1', 'h': '2020-01-01', 'i': '1:30', 'j': ''}
-    assert isinstance(found['b'], float)
-    assert isinstance(found['a'], int)
+    assert overrides == {**numbers, 'd': 'text', 'g': '1', 'h': '2020-01-01', 'i': '1:30', 'j': ''}
+    assert isinstance(overrides['b'], float)
+    assert isinstance(overrides['a'], int)
 
 
 def test_what_is_not_between_the_marks_is_left_alone():
@@ -81,7 +81,7 @@ def test_what_is_not_between_the_marks_is_left_alone():
     [
         (['-p', 'a'], 'expected name:=value'),
         (['-p'], 'needs a value'),
-        (['-p', 'a:=[1, x]'], 'a list must hold values of one type'),
+        (['-p', 'a:=[1, x]'], 'expected a list of values of one type'),
         (['-p', 'a:={b: 1}'], 'expected a bool, number, string or list'),
         (['-p', 'a:=[1'], 'not YAML'),
         (['-r', 'a:='], 'expected name:=value'),
@@ -151,7 +151,7 @@ def test_a_parameter_for_one_node_only():
     [
         ('node: 3', "expected 'ros__parameters' under '/node'"),
         ('node:\n  ros__parameters: 3', 'must be a mapping'),
-        ('node:\n  ros__parameters:\n    a: [1, x]', r'/node, a: a list must hold values of one type'),
+        ('node:\n  ros__parameters:\n    a: [1, x]', r'/node, a: expected a list of values of one type'),
         ('node: [', 'line 1: expected well-formed YAML'),
     ],
 )

@@ -189,7 +189,7 @@ def test_an_integer_beyond_64_bits_is_refused(node):
 
 
 def test_callbacks_see_changes_refuse_them_and_are_told_afterwards(node):
-    told = []
+    changed = []
     node.declare_parameters('', [('a', 1), ('b', 2)])
 
     def no_thirteen(parameters):
@@ -197,10 +197,10 @@ def test_callbacks_see_changes_refuse_them_and_are_told_afterwards(node):
         return SetParametersResult(successful=not bad, reason=f'{bad} must not be 13' if bad else '')
 
     node.add_on_set_parameters_callback(no_thirteen)
-    node.add_post_set_parameters_callback(lambda parameters: told.extend(parameters))
+    node.add_post_set_parameters_callback(lambda parameters: changed.extend(parameters))
     node.add_pre_set_parameters_callback(lambda parameters: [*parameters, Parameter('b', value=9)])
     assert node.set_parameters([Parameter('a', value=5)])[0].successful
-    assert [(item.name, item.value) for item in told] == [('a', 5), ('b', 9)]
+    assert [(item.name, item.value) for item in changed] == [('a', 5), ('b', 9)]
     result = node.set_parameters_atomically([Parameter('a', value=13)])
     assert not result.successful
     assert result.reason == "['a'] must not be 13"

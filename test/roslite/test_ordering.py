@@ -12,7 +12,7 @@ MS = 1_000_000
 
 
 def test_messages_wait_until_the_clock_passed_them_a_while_ago_and_come_in_order():
-    hold = HoldBack(hold=0.25, patience=10)
+    hold = HoldBack(hold=0.25, timeout=10)
     hold.see_clock(5 * MS)
     hold.add(5 * MS, '/b', 2, 5 * MS, b'3')
     hold.add(4 * MS, '/b', 2, 4 * MS, b'2')
@@ -38,7 +38,7 @@ def test_a_late_message_is_counted_and_still_written():
 
 def test_the_instant_at_which_the_clock_stands_still_waits_for_all_of_its_messages():
     """The wall clock must not decide which messages of one instant stand first: a partner may take a minute."""
-    hold = HoldBack(hold=0.1, patience=0.2)
+    hold = HoldBack(hold=0.1, timeout=0.2)
     hold.see_clock(10 * MS)
     hold.add(10 * MS, '/b', 2, 0, b'2')
     assert [hold.due(0.1 * k) for k in range(600)] == [[]] * 600
@@ -66,7 +66,7 @@ def test_a_recorder_that_lags_behind_puts_in_order_what_it_takes_topic_by_topic(
 
 
 def test_a_message_ahead_of_a_clock_that_stands_still_is_written_after_a_while():
-    hold = HoldBack(hold=0.1, patience=0.5)
+    hold = HoldBack(hold=0.1, timeout=0.5)
     hold.add(7 * MS, '/a', 1, 0, b'x')
     times = [0.1 * k for k in range(10)]
     written = [t for t in times if hold.due(t)]
@@ -95,7 +95,7 @@ def test_arrival_order_between_topics_does_not_matter(stamps, random, checkpoint
     def record(shuffled: bool) -> list[tuple]:
         by_topic = {name: sorted(t for t, topic in stamps if topic == name) for name in 'abc'}
         queues = {name: [(t, f'{name}{k}'.encode()) for k, t in enumerate(times)] for name, times in by_topic.items()}
-        hold = HoldBack(hold=0.25, patience=1e9)
+        hold = HoldBack(hold=0.25, timeout=1e9)
         written, step = [], 0
         while any(queues.values()):
             names = [name for name in 'abc' if queues[name]]

@@ -12,11 +12,11 @@ from cyclonedds.core import DDSException
 from roslite.runtime import dds
 
 TYPE = 'std_msgs/msg/Float64'
-REFUSED, ILL = DDSException.DDS_RETCODE_BAD_PARAMETER, DDSException.DDS_RETCODE_PRECONDITION_NOT_MET
+REJECTED, ILL = DDSException.DDS_RETCODE_BAD_PARAMETER, DDSException.DDS_RETCODE_PRECONDITION_NOT_MET
 
 
 @pytest.fixture
-def refuse(monkeypatch):
+def reject(monkeypatch):
     """Let the first topics be refused with a code; return how many were asked for."""
     monkeypatch.setattr(dds, 'AGAIN_SECONDS', 0.0)
 
@@ -35,21 +35,21 @@ def refuse(monkeypatch):
     return install
 
 
-def test_a_topic_that_is_refused_for_a_moment_is_made(refuse):
-    asked = refuse(2, REFUSED)
+def test_a_topic_that_is_refused_for_a_moment_is_made(reject):
+    asked = reject(2, REJECTED)
     assert dds.create_topic(None, 'rt/load', TYPE) == 'rt/load'
     assert len(asked) == 3
 
 
-def test_one_that_is_refused_time_and_again_is_an_error(refuse):
-    asked = refuse(99, REFUSED)
+def test_one_that_is_refused_time_and_again_is_an_error(reject):
+    asked = reject(99, REJECTED)
     with pytest.raises(DDSException, match='Bad parameter'):
         dds.create_topic(None, 'rt/load', TYPE)
     assert len(asked) == dds.TRIES
 
 
-def test_another_fault_is_an_error_at_once(refuse):
-    asked = refuse(99, ILL)
+def test_another_fault_is_an_error_at_once(reject):
+    asked = reject(99, ILL)
     with pytest.raises(DDSException):
         dds.create_topic(None, 'rt/load', TYPE)
     assert len(asked) == 1
@@ -64,4 +64,4 @@ def test_a_participant_waits_for_what_is_left_of_the_one_before(monkeypatch):
     for gone, expected in ((time.monotonic() - 1.0, []), (time.monotonic() + 5.0, [True])):
         monkeypatch.setattr(dds, '_gone', gone)
         assert dds.open_participant(7, None) == 7
-        assert [own > 0.0 for own in waited] == expected
+        assert [duration > 0.0 for duration in waited] == expected

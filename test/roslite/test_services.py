@@ -170,16 +170,16 @@ def mute_client(node):
 
 def test_a_client_that_cannot_receive_its_responses_does_not_hold_up_the_executor(node, spinner, monkeypatch):
     monkeypatch.setattr(service_module, '_MATCH_TIMEOUT', 60.0)
-    handled, heard = [], []
+    handled, received = [], []
     node.create_service(Trigger, 'go', lambda request, response: handled.append(1) or response)
-    node.create_subscription(Bool, 'topic', heard.append, 10)
+    node.create_subscription(Bool, 'topic', received.append, 10)
     publisher = node.create_publisher(Bool, 'topic', 10)
     client = mute_client(node)
     for _ in range(5):
         client.call_async(Trigger.Request())
     spinner.until(lambda: len(handled) == 5)
     publisher.publish(Bool(data=True))
-    spinner.until(lambda: bool(heard))
+    spinner.until(lambda: bool(received))
 
 
 def test_responses_that_cannot_be_delivered_are_dropped_counted_and_bounded(node, spinner, monkeypatch):

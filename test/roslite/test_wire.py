@@ -74,12 +74,12 @@ RELIABLE = Policy.Reliability.Reliable(max_blocking_time=10**8)
 XCDR1 = Policy.DataRepresentation(use_cdrv0_representation=True)
 
 
-def eventually(read, wanted=lambda found: found, timeout=5.0):
+def eventually(read, wanted=lambda value: value, timeout=5.0):
     deadline = time.monotonic() + patience(timeout)
     while time.monotonic() < deadline:
-        found = read()
-        if wanted(found):
-            return found
+        value = read()
+        if wanted(value):
+            return value
         time.sleep(0.01)
     raise AssertionError('it did not happen in time')
 
@@ -103,8 +103,8 @@ def user_data(sample):
 def test_the_participant_tells_its_enclave(context, witness):
     key = context.participant.guid
     eventually(lambda: [s for s in builtin(witness, BuiltinTopicDcpsParticipant) if s.key == key])
-    found = [s for s in builtin(witness, BuiltinTopicDcpsParticipant) if s.key == key]
-    assert user_data(found[0]) == b'enclave=/;'
+    samples = [s for s in builtin(witness, BuiltinTopicDcpsParticipant) if s.key == key]
+    assert user_data(samples[0]) == b'enclave=/;'
 
 
 def test_an_endpoint_has_ros_names_its_type_hash_and_version_1_of_cdr(node, witness):
@@ -112,11 +112,11 @@ def test_an_endpoint_has_ros_names_its_type_hash_and_version_1_of_cdr(node, witn
     node.create_subscription(message('geometry_msgs/msg/Vector3'), '~/force', lambda msg: None, 7)
     writer = next(s for s in builtin(witness, BuiltinTopicDcpsPublication) if s.topic_name == 'rt/force')
     reader = next(s for s in builtin(witness, BuiltinTopicDcpsSubscription) if s.topic_name == 'rt/tester/force')
-    for found in (writer, reader):
-        assert found.type_name == 'geometry_msgs::msg::dds_::Vector3_'
-        assert user_data(found) == f'typehash={type_hash("geometry_msgs/msg/Vector3")};'.encode()
-        assert found.qos[Policy.DataRepresentation].use_cdrv0_representation
-        assert not found.qos[Policy.DataRepresentation].use_xcdrv2_representation
+    for endpoint in (writer, reader):
+        assert endpoint.type_name == 'geometry_msgs::msg::dds_::Vector3_'
+        assert user_data(endpoint) == f'typehash={type_hash("geometry_msgs/msg/Vector3")};'.encode()
+        assert endpoint.qos[Policy.DataRepresentation].use_cdrv0_representation
+        assert not endpoint.qos[Policy.DataRepresentation].use_xcdrv2_representation
     assert isinstance(writer.qos[Policy.Reliability], Policy.Reliability.Reliable)
 
 
@@ -126,15 +126,15 @@ def test_the_discovery_topic_has_the_type_hash_that_tools_of_ros_look_for(node, 
     def announced():
         return [s for s in builtin(witness, BuiltinTopicDcpsPublication) if s.topic_name == 'ros_discovery_info']
 
-    assert {user_data(found) for found in eventually(announced)} == {expected}
+    assert {user_data(endpoint) for endpoint in eventually(announced)} == {expected}
 
 
 def test_a_latched_publisher_tells_its_depth_to_the_durability_service(node, witness):
     qos = QoSProfile(depth=4, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     node.create_publisher(message('geometry_msgs/msg/Vector3'), 'force', qos)
-    found = next(s for s in builtin(witness, BuiltinTopicDcpsPublication) if s.topic_name == 'rt/force')
-    assert found.qos[Policy.Durability] == Policy.Durability.TransientLocal
-    assert found.qos[Policy.DurabilityService].history == Policy.History.KeepLast(4)
+    endpoint = next(s for s in builtin(witness, BuiltinTopicDcpsPublication) if s.topic_name == 'rt/force')
+    assert endpoint.qos[Policy.Durability] == Policy.Durability.TransientLocal
+    assert endpoint.qos[Policy.DurabilityService].history == Policy.History.KeepLast(4)
 
 
 def test_discovery_info_names_every_node_with_its_endpoints(context, node, witness):
@@ -152,10 +152,10 @@ def test_discovery_info_names_every_node_with_its_endpoints(context, node, witne
     publisher = node.create_publisher(message('geometry_msgs/msg/Vector3'), 'force', 1)
     subscription = node.create_subscription(message('geometry_msgs/msg/Vector3'), 'force', lambda msg: None, 1)
     second = Node('second', namespace='/yard', context=context)
-    found = eventually(latest, lambda nodes: 'second' in nodes)
-    assert found['second'].node_namespace == '/yard'
-    assert publisher.gid in {bytes(gid.data) for gid in found['tester'].writer_gid_seq}
-    assert subscription.gid in {bytes(gid.data) for gid in found['tester'].reader_gid_seq}
+    nodes = eventually(latest, lambda nodes: 'second' in nodes)
+    assert nodes['second'].node_namespace == '/yard'
+    assert publisher.gid in {bytes(gid.data) for gid in nodes['tester'].writer_gid_seq}
+    assert subscription.gid in {bytes(gid.data) for gid in nodes['tester'].reader_gid_seq}
     node.destroy_publisher(publisher)
     eventually(latest, lambda nodes: publisher.gid not in {bytes(g.data) for g in nodes['tester'].writer_gid_seq})
     second.destroy_node()
@@ -240,12 +240,12 @@ def test_a_client_speaks_the_header_and_finds_a_server_by_its_id(node, spinner, 
 
 def udp_sockets():
     """(address, device) of this process's UDP sockets."""
-    found = []
+    sockets = []
     for descriptor in dds._udp_sockets():
         with socket.socket(fileno=os.dup(descriptor)) as handle:
             device = handle.getsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, 16).rstrip(b'\0').decode()
-            found.append((handle.getsockname(), device))
-    return found
+            sockets.append((handle.getsockname(), device))
+    return sockets
 
 
 @pytest.mark.skipif(not os.path.exists('/proc/net/udp'), reason='needs Linux')

@@ -281,7 +281,7 @@ def test_topics_are_chosen_by_name_and_pattern(recorder, publisher):
     ('parameters', 'part'),
     [
         ({'storage': 'rosbag1'}, "parameter 'storage': expected one of mcap, sqlite3; found 'rosbag1'"),
-        ({'directory': '/proc/bag'}, '/proc/bag: the bag directory cannot be made'),
+        ({'directory': '/proc/bag'}, '/proc/bag: the bag directory cannot be created'),
         ({'directory': '/tmp'}, '/tmp: the bag directory exists; nothing is ever overwritten'),
         ({'max_duration': 'long'}, 'max_duration'),
     ],

@@ -94,14 +94,14 @@ class Chromium:
         self.close()
 
     def _page_address(self) -> str:
-        told = Path(self.folder) / 'DevToolsActivePort'
+        port_file = Path(self.folder) / 'DevToolsActivePort'
         deadline = time.monotonic() + patience(60)
-        while not (told.is_file() and told.read_text().strip()):
+        while not (port_file.is_file() and port_file.read_text().strip()):
             if self.process.poll() is not None or time.monotonic() > deadline:
                 text = (Path(self.folder) / 'log').read_text(errors='replace')[-2000:]
                 raise RuntimeError(f'Chromium did not start (exit status {self.process.poll()}): {text}')
             time.sleep(0.05)
-        port = told.read_text().split()[0]
+        port = port_file.read_text().split()[0]
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(f'http://127.0.0.1:{port}/json/list', timeout=patience(20)) as answer:
             pages = json.load(answer)
@@ -174,10 +174,10 @@ class Chromium:
             pointerType='mouse',
         )
 
-    def touch(self, kind: str, *place: float) -> None:
+    def touch(self, kind: str, *point: float) -> None:
         """An event of one finger: touchStart, touchMove with its place x, y, or touchEnd."""
-        self.call('Emulation.setTouchEmulationEnabled', enabled=bool(place))
-        points = [{'x': place[0], 'y': place[1]}] if place else []
+        self.call('Emulation.setTouchEmulationEnabled', enabled=bool(point))
+        points = [{'x': point[0], 'y': point[1]}] if point else []
         self.call('Input.dispatchTouchEvent', type=kind, touchPoints=points)
 
     def key(self, name: str) -> None:
@@ -185,16 +185,16 @@ class Chromium:
         for kind in ('rawKeyDown', 'keyUp'):
             self.call('Input.dispatchKeyEvent', type=kind, key=name, code=name)
 
-    def place(self, label: str, selector: str) -> dict:
+    def box_of(self, label: str, selector: str) -> dict:
         """Where an element is, in the row that has a label: x, y, width, height. Scrolls to it, as people do."""
         return self.wait_for(f"""(() => {{
             for (const leaf of document.querySelectorAll('label, span, div')) {{
                 if (leaf.children.length || leaf.textContent.trim() !== {json.dumps(label)}) continue;
                 for (let row = leaf; row; row = row.parentElement) {{
-                    const found = row.querySelector({json.dumps(selector)});
-                    if (!found) continue;
-                    found.scrollIntoView({{block: 'nearest'}});
-                    const box = found.getBoundingClientRect();
+                    const element = row.querySelector({json.dumps(selector)});
+                    if (!element) continue;
+                    element.scrollIntoView({{block: 'nearest'}});
+                    const box = element.getBoundingClientRect();
                     if (box.width) return {{x: box.x, y: box.y, width: box.width, height: box.height}};
                     break;
                 }}

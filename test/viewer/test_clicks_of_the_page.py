@@ -15,7 +15,7 @@ from dyn_nodes.viewer.cockpit import Cockpit
 NAMES = ('swing', 'boom', 'stick')
 WIDTH, HEIGHT = 1200, 760
 pytestmark = pytest.mark.skipif(find_chromium() is None, reason='no Chromium')
-PRESS = """(labels => {
+CLICK = """(labels => {
     const buttons = [...document.querySelectorAll('button')];
     for (const label of labels) buttons.find(button => button.textContent.trim() === label).click();
 })(%s)"""
@@ -51,21 +51,21 @@ class Panel:
 
     def done(self, *names: str) -> bool:
         """Wait until all of these were done on the page."""
-        found: list[str] = []
+        names_of_actions: list[str] = []
 
         def all_of_them() -> bool:
-            found.extend(action.name for action in self.cockpit.actions())
-            return set(names) <= set(found)
+            names_of_actions.extend(action.name for action in self.cockpit.actions())
+            return set(names) <= set(names_of_actions)
 
         return self.until(all_of_them)
 
     def middle(self, label: str, selector: str) -> tuple[float, float]:
-        box = self.browser.place(label, selector)
+        box = self.browser.box_of(label, selector)
         return box['x'] + box['width'] / 2, box['y'] + box['height'] / 2
 
-    def fingers(self, kind: str, **places) -> None:
+    def fingers(self, kind: str, **points_by_finger) -> None:
         """An event of several fingers, each with its number and its place."""
-        points = [{'x': x, 'y': y, 'id': int(name[-1])} for name, (x, y) in places.items()]
+        points = [{'x': x, 'y': y, 'id': int(name[-1])} for name, (x, y) in points_by_finger.items()]
         self.browser.call('Input.dispatchTouchEvent', type=kind, touchPoints=points)
 
 
@@ -75,7 +75,7 @@ def panel():
     try:
         with Chromium(find_chromium(), WIDTH, HEIGHT) as browser:
             opened = Panel(cockpit, browser)
-            browser.place('Drop the load', 'span')
+            browser.box_of('Drop the load', 'span')
             browser.style('.mantine-Notification-root { display: none }')
             yield opened
     finally:
@@ -102,7 +102,7 @@ def test_the_button_that_lets_all_levers_go_stands_above_them(panel):
 
 
 def test_all_that_is_clicked_while_a_page_stands_still_arrives(panel):
-    panel.browser.evaluate(PRESS % "['All levers to neutral', 'Drop the load', 'Pause', 'Clear the trace', 'Reset']")
+    panel.browser.evaluate(CLICK % "['All levers to neutral', 'Drop the load', 'Pause', 'Clear the trace', 'Reset']")
     assert panel.done('neutral', 'payload', 'run')
 
 

@@ -58,7 +58,7 @@ def drive(page):
     for left in reversed(range(5)):
         if not page.viewer.levers.armed:
             page.until(lambda: page.cockpit.drivers)
-            page.browser.click(*centre(page.browser.place('Levers on', 'input')))
+            page.browser.click(*centre(page.browser.box_of('Levers on', 'input')))
         try:
             page.until(lambda: page.viewer.levers.armed and not page.cockpit.controls.sliders['boom'].disabled, 10.0)
             break
@@ -86,7 +86,7 @@ def lever_of(page, name):
 
 def to_neutral(page, name):
     """Press the button and wait until a lever is at neutral, on the page and in what is commanded."""
-    page.browser.click(*centre(page.browser.place('All levers to neutral', 'span')))
+    page.browser.click(*centre(page.browser.box_of('All levers to neutral', 'span')))
     page.until(lambda: page.cockpit.controls.sliders[name].value == 0.0 == lever_of(page, name))
 
 
@@ -106,10 +106,10 @@ def test_the_pose_on_the_page_is_that_of_the_topics(page):
     position, rotation = page.cockpit.scene.link_pose('base_link')
     assert position == pytest.approx(snapshot.base_position, abs=1e-3)
     shown = page.viewer.inputs.robot.poses(snapshot.joints)
-    place, turn = shown['payload_link']
+    link_position, turn = shown['payload_link']
     tip, _ = page.cockpit.scene.link_pose('payload_link')
-    assert tip == pytest.approx(position + rotation.apply(place), abs=5e-3)
-    assert tip[2] == pytest.approx(turn.apply([0, 0, 0])[2] + place[2] + position[2], abs=0.2)
+    assert tip == pytest.approx(position + rotation.apply(link_position), abs=5e-3)
+    assert tip[2] == pytest.approx(turn.apply([0, 0, 0])[2] + link_position[2] + position[2], abs=0.2)
 
 
 def test_a_slider_moves_the_boom_once_the_levers_are_on(page):
@@ -117,7 +117,7 @@ def test_a_slider_moves_the_boom_once_the_levers_are_on(page):
 
     def drag():
         page.turn(0.3)
-        slider = page.browser.place('boom', '.mantine-Slider-track')
+        slider = page.browser.box_of('boom', '.mantine-Slider-track')
         x, y = centre(slider)
         page.browser.mouse('mousePressed', x, y)
         for part in (0.1, 0.2, 0.3):
@@ -146,19 +146,19 @@ def test_neutral_stops_the_boom(page):
 def test_the_arrow_keys_move_a_lever_that_has_the_focus(page):
     asked = {}
 
-    def press():
+    def press_key():
         asked['swing'] = lever_of(page, 'swing') + 0.1
         page.browser.evaluate("document.querySelectorAll('.mantine-Slider-thumb')[2].focus()")  # the swing's
         page.browser.key('ArrowRight')
 
     for _ in range(2):
-        drive_until(page, press, lambda: lever_of(page, 'swing') == pytest.approx(asked['swing']))
+        drive_until(page, press_key, lambda: lever_of(page, 'swing') == pytest.approx(asked['swing']))
     to_neutral(page, 'swing')
 
 
 def test_a_finger_moves_a_lever(page):
     def drag():
-        slider = page.browser.place('boom', '.mantine-Slider-track')
+        slider = page.browser.box_of('boom', '.mantine-Slider-track')
         x, y = centre(slider)
         page.browser.touch('touchStart', x, y)
         page.browser.touch('touchMove', x + 0.1 * slider['width'], y)
@@ -171,19 +171,19 @@ def test_a_finger_moves_a_lever(page):
 
 def test_dropping_the_load_takes_it_off_the_page(page):
     before, picture = page.viewer.inputs.snapshot.margins['load_share'].value, drawn(page)
-    page.browser.click(*centre(page.browser.place('Drop the load', 'span')))
+    page.browser.click(*centre(page.browser.box_of('Drop the load', 'span')))
     page.until(lambda: page.viewer.inputs.snapshot.payload == 0.0)
     page.until(lambda: page.viewer.inputs.snapshot.margins['load_share'].value > before + 0.03)
     page.until(lambda: changed(picture, drawn(page)) > 0.01)  # the logs are gone
 
 
 def test_pause_is_said_and_step_advances(page):
-    page.browser.click(*centre(page.browser.place('Pause', 'span')))
+    page.browser.click(*centre(page.browser.box_of('Pause', 'span')))
     page.until(lambda: 'Paused at' in page.state())
     paused = page.viewer.inputs.snapshot.time
-    page.browser.click(*centre(page.browser.place('Step', 'span')))
+    page.browser.click(*centre(page.browser.box_of('Step', 'span')))
     page.until(lambda: page.viewer.inputs.snapshot.time > paused)
-    page.browser.click(*centre(page.browser.place('Play', 'span')))
+    page.browser.click(*centre(page.browser.box_of('Play', 'span')))
     page.until(lambda: page.viewer.inputs.snapshot.time > paused + 0.5)
 
 
@@ -199,7 +199,7 @@ def test_the_ground_tilts_with_the_slope_of_the_dynamics_node(page):
 @pytest.mark.parametrize('preset', ['Top', 'Side', 'Front', 'Follow'])
 def test_camera_presets_show_the_machine_from_elsewhere(page, preset):
     before = page.picture()
-    page.browser.click(*centre(page.browser.place(preset, 'span')))
+    page.browser.click(*centre(page.browser.box_of(preset, 'span')))
     page.until(lambda: changed(before, page.picture()) > 0.05)
 
 
@@ -238,14 +238,14 @@ def test_the_levers_go_off_when_the_page_that_drives_goes(page):
     drive(page)
     page.browser.open('about:blank')
     page.until(lambda: not page.viewer.levers.armed)
-    assert page.viewer.levers.reason in ('the page that drove has gone', 'the page that drove is hidden or frozen')
+    assert page.viewer.levers.reason in ('the driving page was closed', 'the page that drove is hidden or frozen')
 
 
 def test_a_page_without_the_token_says_that_it_only_looks_on(page):
     page.browser.open(page.cockpit.address.partition('?')[0])
     page.until(lambda: 'real time' in page.state())
-    assert 'only looks on' in page.browser.evaluate("document.querySelector('[data-looking]').textContent")
-    page.browser.click(*centre(page.browser.place('Levers on', 'input')))
+    assert 'view-only' in page.browser.evaluate("document.querySelector('[data-looking]').textContent")
+    page.browser.click(*centre(page.browser.box_of('Levers on', 'input')))
     page.turn(1.0)
     assert not page.viewer.levers.armed
     assert page.cockpit.drivers == []
@@ -270,7 +270,7 @@ def test_a_machine_that_has_gone_is_said(page):
     page.dynamics.wait(patience(20))
     page.until(lambda: 'dynamics_node' in page.state() and 'real time' not in page.state())
     assert page.browser.evaluate("document.querySelector('[data-connection]').dataset.connection") == 'lost'
-    assert 'The picture is of t =' in page.state()
+    assert 'The picture shows t =' in page.state()
     page.picture('lost')
 
 

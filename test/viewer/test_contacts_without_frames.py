@@ -13,17 +13,17 @@ from dyn_nodes.viewer.snapshot import Snapshot
 
 
 @pytest.mark.parametrize(
-    ('name', 'contact', 'place'), [('excavator', 'left_track', (3.0, 1.1)), ('log_loader', 'front_left', None)]
+    ('name', 'contact', 'point'), [('excavator', 'left_track', (3.0, 1.1)), ('log_loader', 'front_left', None)]
 )
-def test_contacts_without_frames_are_below_their_attachments(name, contact, place):
+def test_contacts_without_frames_are_below_their_attachments(name, contact, point):
     inputs = ViewerInputs.__new__(ViewerInputs)
     inputs.machine = machine = load_machine(find_resource(f'urdf/{name}.urdf'), find_resource(f'config/{name}.yaml'))
     inputs.robot, inputs.snapshot = SimpleNamespace(root=machine.base.link), Snapshot()
     inputs.snapshot.base_position, inputs.snapshot.base_quaternion = (3.0, 0.0, 1.0), (0.0, 0.0, 0.0, 1.0)
     inputs._guess_contacts_needed = True
     inputs._guess_contacts()
-    assert set(inputs.snapshot.contacts) == {own.name for own in machine.ground_contacts}
+    assert set(inputs.snapshot.contacts) == {contact.name for contact in machine.ground_contacts}
     x, y, z = inputs.snapshot.contacts[contact]
-    wheel = next((own for own in machine.wheels if own.name == contact), None)
-    expected = place or (3.0 + wheel.position[0], wheel.position[1])
+    wheel = next((wheel for wheel in machine.wheels if wheel.name == contact), None)
+    expected = point or (3.0 + wheel.position[0], wheel.position[1])
     assert (x, y, z) == pytest.approx((*expected, 0.0))

@@ -63,11 +63,11 @@ def test_a_pressure_that_is_no_number_or_comes_no_more_is_not_known():
     graph = Graph('', {topic: kind})
     inputs = ViewerInputs(graph, None, lambda text: None, Connection('dynamics_node'))
     assert inputs.discover()
-    take, begin = graph.callbacks[topic], time.monotonic()
+    take, start = graph.callbacks[topic], time.monotonic()
     take(message(kind)(fluid_pressure=2e7))
     take(message(kind)(fluid_pressure=float('nan')))
     end = time.monotonic()
-    inputs.forget_old(begin + PRESSURE_AGE - 1e-3)
+    inputs.forget_old(start + PRESSURE_AGE - 1e-3)
     assert inputs.snapshot.pressures == {'boom/head': 2e7}
     inputs.forget_old(end + PRESSURE_AGE + 1e-3)
     assert inputs.snapshot.pressures == {}

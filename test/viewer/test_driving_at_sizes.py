@@ -27,17 +27,17 @@ def test_slider_keys_and_finger_move_the_joints_of_the_machine(size):
             return page.viewer.levers.values(time.monotonic())[lever]
 
         def neutral():
-            browser.click(*centre(browser.place('All levers to neutral', 'span')))
+            browser.click(*centre(browser.box_of('All levers to neutral', 'span')))
             page.until(lambda: [value(name) for name in ('boom', 'stick', 'swing')] == [0.0, 0.0, 0.0])
             assert page.viewer.levers.armed
 
-        browser.click(*centre(browser.place('Levers on', 'input')))
+        browser.click(*centre(browser.box_of('Levers on', 'input')))
         page.until(lambda: page.viewer.levers.armed)
         page.until(lambda: not page.cockpit.controls.sliders['boom'].disabled)
         page.turn(0.3)
 
         boom = page.joint('boom_joint')
-        slider = browser.place('boom', '.mantine-Slider-track')
+        slider = browser.box_of('boom', '.mantine-Slider-track')
         x, y = centre(slider)
         browser.mouse('mousePressed', x, y)
         browser.mouse('mouseMoved', x - 0.15 * slider['width'], y)
@@ -47,7 +47,7 @@ def test_slider_keys_and_finger_move_the_joints_of_the_machine(size):
         neutral()
 
         stick = page.joint('stick_joint')
-        track = browser.place('stick', '.mantine-Slider-track')
+        track = browser.box_of('stick', '.mantine-Slider-track')
         x, y = centre(track)
         browser.touch('touchStart', x, y)
         browser.touch('touchMove', x + 0.15 * track['width'], y)

@@ -62,9 +62,9 @@ def test_events_have_their_time_and_go_after_ten_seconds(replay):
 
 
 def test_stamps_of_a_wall_clock_are_shown_since_the_start(tmp_path):
-    found = read_replay(write_bag(tmp_path / 'day', start=1.7e9))
-    assert found.at(1.0).time == pytest.approx(1.0, abs=0.05)
-    assert found.duration == pytest.approx(SECONDS, abs=0.05)
+    replay = read_replay(write_bag(tmp_path / 'day', start=1.7e9))
+    assert replay.at(1.0).time == pytest.approx(1.0, abs=0.05)
+    assert replay.duration == pytest.approx(SECONDS, abs=0.05)
 
 
 def test_a_machine_in_a_namespace_is_found_and_a_wrong_one_is_named(tmp_path):
@@ -137,9 +137,9 @@ def test_a_picture_shows_machine_load_and_danger(replay, robot):
 
 def test_the_boom_of_the_picture_goes_down_with_the_joint(robot):
     high, low = (Snapshot(joints={'boom_joint': q}, base_position=(0.0, 0.0, 1.5)) for q in (0.7, 0.1))
-    corners = [robot.corners(own.joints) + np.array((0.0, 0.0, 1.5)) for own in (high, low)]
+    corners = [robot.corners(snapshot.joints) + np.array((0.0, 0.0, 1.5)) for snapshot in (high, low)]
     painter = Painter(robot, camera_for(corners, 320, 200, 'Side'))
-    tops = [np.flatnonzero(yellow(painter.draw(own)).any(axis=1)).min() for own in (high, low)]
+    tops = [np.flatnonzero(yellow(painter.draw(snapshot)).any(axis=1)).min() for snapshot in (high, low)]
     assert tops[0] < tops[1] - 10
 
 

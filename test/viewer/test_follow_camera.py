@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 
 from dyn_nodes.common.share import folders_above
 from dyn_nodes.nodes.machines import machine_of
-from dyn_nodes.viewer.camera import HAND, LATEST, PATIENCE, PRESETS, SETTLING, WIDE, Cameras, Follower
+from dyn_nodes.viewer.camera import ANSWER_TIMEOUT, HAND, LATEST, PRESETS, SETTLING, WIDE, Cameras, Follower
 from dyn_nodes.viewer.framing import EDGE, excursion, eye_that_sees, visible
 from dyn_nodes.viewer.robot import load_robot
 
@@ -62,8 +62,8 @@ def test_the_next_step_waits_for_the_answer_and_starts_from_it(follower):
 
 def test_an_answer_that_never_comes_is_not_awaited_for_ever(follower):
     follower.shift(at(0.5), NOTHING, WIDE, 3.0, STEP)
-    assert follower.shift(at(0.8), NOTHING, WIDE, 3.0 + 0.9 * PATIENCE, STEP) is None
-    assert follower.shift(at(0.8), NOTHING, WIDE, 3.0 + 1.1 * PATIENCE, STEP) == pytest.approx(EYE + at(0.3))
+    assert follower.shift(at(0.8), NOTHING, WIDE, 3.0 + 0.9 * ANSWER_TIMEOUT, STEP) is None
+    assert follower.shift(at(0.8), NOTHING, WIDE, 3.0 + 1.1 * ANSWER_TIMEOUT, STEP) == pytest.approx(EYE + at(0.3))
 
 
 def test_a_hand_that_turns_the_view_has_its_way(follower):

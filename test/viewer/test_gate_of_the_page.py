@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope='module')
 def cockpit():
-    made = Cockpit('127.0.0.1', 0, 'test', silence=5.0)
+    made = Cockpit('127.0.0.1', 0, 'test', beat_timeout=5.0)
     made.controls.set_valves(('boom',), {'boom': 8.0})
     yield made
     made.stop()
@@ -50,9 +50,9 @@ def actions(cockpit):
 
 
 def status_of(attempt) -> int:
-    with pytest.raises(InvalidStatus) as refused, attempt():
+    with pytest.raises(InvalidStatus) as rejected, attempt():
         pass
-    return refused.value.response.status_code
+    return rejected.value.response.status_code
 
 
 # -- websockets --------------------------------------------------------------------------------------------------------
@@ -89,8 +89,8 @@ def test_wrong_token_is_refused(cockpit, query):
     assert status_of(lambda: Page(cockpit, path=f'/?token={query.format(cockpit.gate.access.token)}')) == 403
 
 
-@pytest.mark.parametrize('place', ['header', 'cookie', 'subprotocol', 'path', 'fragment of the query'])
-def test_token_in_another_place_gives_no_right(cockpit, place):
+@pytest.mark.parametrize('part', ['header', 'cookie', 'subprotocol', 'path', 'fragment of the query'])
+def test_token_in_another_place_gives_no_right(cockpit, part):
     token = cockpit.gate.access.token
     protocol = f'viser-v{viser.__version__}'
     options = {
@@ -99,14 +99,14 @@ def test_token_in_another_place_gives_no_right(cockpit, place):
         'subprotocol': {'subprotocols': [protocol, token]},
         'path': {'path': f'/{token}'},
         'fragment of the query': {'path': f'/?Token={token}&x=token={token}'},
-    }[place]
+    }[part]
     with Page(cockpit, 'none', **options) as page:
         assert_only_looks(cockpit, page)
 
 
 def assert_only_looks(cockpit, page):
     number = page.join()
-    before = cockpit.gate.refused
+    before = cockpit.gate.rejected
     slider = cockpit.controls.sliders['boom']
     attack = [
         BEAT_MESSAGE,
@@ -117,7 +117,7 @@ def assert_only_looks(cockpit, page):
     ]
     for content in attack:
         page.send(content)
-    until(lambda: cockpit.gate.refused >= before + len(attack) - 1)
+    until(lambda: cockpit.gate.rejected >= before + len(attack) - 1)
     page.send({**CAMERA, 'fov': 0.7})  # it still looks
     until(lambda: cockpit.server.get_clients()[number].camera.fov == 0.7)
     assert number not in cockpit.drivers
@@ -149,15 +149,15 @@ def test_page_without_a_token_only_looks(cockpit):
 )
 def test_message_that_can_not_be_read_is_dropped_and_the_page_stays(cockpit, content):
     with Page(cockpit) as page:
-        number, before = page.join(), cockpit.gate.refused
+        number, before = page.join(), cockpit.gate.rejected
         page.socket.send(content)
-        until(lambda: cockpit.gate.refused == before + 1)
+        until(lambda: cockpit.gate.rejected == before + 1)
         page.send({**CAMERA, 'fov': 0.9})
         until(lambda: cockpit.server.get_clients()[number].camera.fov == 0.9)
 
 
 def test_hidden_or_silent_page_may_not_drive():
-    cockpit = Cockpit('127.0.0.1', 0, 'test', silence=0.6)
+    cockpit = Cockpit('127.0.0.1', 0, 'test', beat_timeout=0.6)
     try:
         with Page(cockpit) as page:
             number = page.join()
@@ -242,7 +242,7 @@ def test_page_can_not_be_framed_kept_or_sniffed(cockpit):
 def test_old_address_is_refused_with_the_reason(cockpit):
     answer, body = get(cockpit, '/?token=of-yesterday')
     assert answer.status == 403
-    assert b'not that of the running page' in body
+    assert b'does not match the running page' in body
 
 
 @pytest.mark.parametrize('path', ['/../../etc/passwd', '/%2e%2e/%2e%2e/etc/passwd', '/no/such/file'])
@@ -274,28 +274,28 @@ def test_token_is_new_each_time_and_long_enough(monkeypatch):
     assert Access('127.0.0.1', 'secret').__repr__().count('secret') == 0
 
 
-@pytest.mark.parametrize('given', ['', 'short', 'with space and more', 'quote"' * 4, 'é' * 20])
-def test_token_of_the_environment_that_can_be_guessed_is_refused(monkeypatch, given):
-    monkeypatch.setenv('DYN_NODES_PAGE_TOKEN', given)
-    with pytest.raises(ValueError, match='DYN_NODES_PAGE_TOKEN: expected 16'):
+@pytest.mark.parametrize('token', ['', 'short', 'with space and more', 'quote"' * 4, 'é' * 20])
+def test_token_of_the_environment_that_can_be_guessed_is_refused(monkeypatch, token):
+    monkeypatch.setenv('DYN_NODES_PAGE_TOKEN', token)
+    with pytest.raises(ValueError, match='DYN_NODES_PAGE_TOKEN: expected at least 16'):
         new_token()
 
 
 def test_page_that_listens_everywhere_takes_addresses_and_its_own_name_only():
     access = Access('0.0.0.0', 'x' * 20)
-    assert access.refusal_of_host(['10.1.2.3:8080']) == ''
-    assert access.refusal_of_host(['evil.example:8080']) != ''
-    assert Access('robot.lan', 'x' * 20).refusal_of_host(['robot.lan:80']) == ''
+    assert access.host_error(['10.1.2.3:8080']) == ''
+    assert access.host_error(['evil.example:8080']) != ''
+    assert Access('robot.lan', 'x' * 20).host_error(['robot.lan:80']) == ''
 
 
 def test_one_host_and_one_origin_are_taken_and_no_more():
     access, host = Access('127.0.0.1', 'x' * 20), '127.0.0.1:80'
-    assert access.refusal_of_host([host]) == ''
-    assert access.refusal_of_host([]) == 'expected one Host header, found 0'
-    assert access.refusal_of_host([host, host]) == 'expected one Host header, found 2'
-    assert access.refusal_of_origin([f'http://{host}'], host) == ''
-    assert access.refusal_of_origin([], host) == 'expected one Origin header, found 0'
-    assert access.refusal_of_origin([f'http://{host}'] * 2, host) == 'expected one Origin header, found 2'
+    assert access.host_error([host]) == ''
+    assert access.host_error([]) == 'expected one Host header, found 0'
+    assert access.host_error([host, host]) == 'expected one Host header, found 2'
+    assert access.origin_error([f'http://{host}'], host) == ''
+    assert access.origin_error([], host) == 'expected one Origin header, found 0'
+    assert access.origin_error([f'http://{host}'] * 2, host) == 'expected one Origin header, found 2'
 
 
 def test_motion_player_has_the_same_gate():
@@ -308,9 +308,9 @@ def test_motion_player_has_the_same_gate():
         with Page(player, 'none') as page:
             page.send(CAMERA)
             until(lambda: player.server.get_clients())
-            before = player.gate.refused
+            before = player.gate.rejected
             page.send(update(player._run, 'Pause'))
-            until(lambda: player.gate.refused == before + 1)
+            until(lambda: player.gate.rejected == before + 1)
             assert player.playing
     finally:
         player.stop()
@@ -318,7 +318,7 @@ def test_motion_player_has_the_same_gate():
 
 def test_server_that_starts_in_another_way_is_not_let_in(monkeypatch):
     monkeypatch.setattr(Gate, '_in_front', lambda self: contextlib.nullcontext())
-    with pytest.raises(RuntimeError, match='its server starts in another way'):
+    with pytest.raises(RuntimeError, match='its server starts in an unsupported way'):
         Gate('127.0.0.1', 0)
 
 

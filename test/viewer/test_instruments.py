@@ -30,7 +30,7 @@ def test_the_least_wheel_load_is_held_against_an_equal_share(value, band):
 def test_what_is_not_known_is_never_ok(value):
     assert Margin(value).band('net_moment') == 'danger'
     assert Margin(value, levels=MOMENT).band('net_moment') == 'danger'
-    assert 'not known' in gauges({'net_moment': Margin(value)}, Scale())
+    assert 'unknown' in gauges({'net_moment': Margin(value)}, Scale())
 
 
 @pytest.mark.parametrize(('value', 'band'), [(150e3, 'ok'), (60e3, 'caution'), (30e3, 'danger')])
@@ -76,7 +76,7 @@ def row_of(page: str, wheel: str) -> str:
 
 def test_friction_use_is_shown_by_wheel_with_the_worst_one_named():
     page = friction_gauges({'front_left': 0.3, 'rear_left': 0.7, 'rear_right': 0.15})
-    assert [found == 'true' for found in re.findall(r'data-worst="(\w+)"', page)] == [False, True, False]
+    assert [flag == 'true' for flag in re.findall(r'data-worst="(\w+)"', page)] == [False, True, False]
     title = page[: page.index('data-wheel')]
     assert 'rear left &middot; caution' in title
     assert '0.70' in row_of(page, 'rear_left')
@@ -91,7 +91,7 @@ def test_bands_of_friction_use_are_those_of_what_is_left(use, band):
     assert f'data-band="{band}"' in row_of(friction_gauges({'a': use}), 'a')
 
 
-@pytest.mark.parametrize(('use', 'text'), [(math.nan, 'not known'), (math.inf, 'no load')])
+@pytest.mark.parametrize(('use', 'text'), [(math.nan, 'unknown'), (math.inf, 'no load')])
 def test_friction_use_without_a_number_is_the_worst_and_in_danger(use, text):
     page = friction_gauges({'a': 0.95, 'b': use})
     assert 'data-band="danger" data-worst="true"' in row_of(page, 'b')
@@ -190,7 +190,7 @@ def test_measures_are_shown_in_one_order_whatever_order_they_come_in():
         (0.6, 'zmp_degree', '0.6'),
         (-0.0, 'zmp_degree', '0'),
         (-0.0, 'net_moment', '0 N m'),
-        (math.nan, 'static', 'not known'),
+        (math.nan, 'static', 'unknown'),
     ],
 )
 def test_values_read_as_people_write_them(value, name, text):
@@ -214,7 +214,7 @@ def running(until: float) -> Connection:
 
 def test_before_the_first_message_it_waits():
     assert Connection('dynamics_node').state(0.0, 0).kind == WAITING
-    assert 'dynamics_node is not there yet' in Connection('dynamics_node').state(0.0, 0).details
+    assert 'dynamics_node is not running yet' in Connection('dynamics_node').state(0.0, 0).details
 
 
 def test_a_running_machine_tells_time_and_speed():
@@ -230,11 +230,11 @@ def test_after_a_reset_the_factor_of_before_is_not_shown():
     assert connection.state(3.2, 1).text == 't = 0.0 s'
 
 
-@pytest.mark.parametrize(('publishers', 'text'), [(0, 'dynamics_node has gone'), (1, 'No data from dynamics_node')])
+@pytest.mark.parametrize(('publishers', 'text'), [(0, 'dynamics_node has stopped'), (1, 'No data from dynamics_node')])
 def test_silence_is_said_with_the_age_of_the_picture(publishers, text):
     state = running(3.0).state(8.0, publishers)
     assert (state.kind, state.text) == (LOST, text)
-    assert 'The picture is of t = 1.50 s, 5 s ago.' in state.details
+    assert 'The picture shows t = 1.50 s, 5 s ago.' in state.details
 
 
 def test_a_pause_is_a_pause_and_ends_when_messages_flow_again():
@@ -252,7 +252,7 @@ def test_a_pause_is_a_pause_and_ends_when_messages_flow_again():
 def test_a_paused_machine_whose_node_has_gone_is_gone():
     connection = running(3.0)
     connection.pause(3.0)
-    assert connection.state(8.0, 0).text == 'dynamics_node has gone'
+    assert connection.state(8.0, 0).text == 'dynamics_node has stopped'
 
 
 def test_an_event_is_told_for_a_while_and_not_for_ever():

@@ -44,7 +44,7 @@ def test_leaving_the_page_means_neutral_then_silence(levers):
     levers.move('boom', 4.0, ME, 0.0)
     assert levers.command(1.0, [OTHER]) == [0.0, 0.0]
     assert not levers.armed
-    assert levers.reason == 'the page that drove has gone'
+    assert levers.reason == 'the driving page was closed'
     assert levers.command(1.0 + 1.1 * FAREWELL, [ME]) is None
 
 

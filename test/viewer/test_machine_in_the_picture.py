@@ -60,15 +60,15 @@ def demo(machine):
     inputs = Inputs(profile.knot_times, {f'{name}/voltage': volts[:, k] for k, name in enumerate(names)})
     p = system.parameters()
     run = system.run(initial_state(system, p), np.linspace(0.0, DURATION, 241), inputs, p)
-    observer, found = BalanceObserver(system), []
+    observer, snapshots = BalanceObserver(system), []
     for k, at in enumerate(run.times.tolist()):
         balance = observer.observe(run.all_outputs[k], run.parameters[:3])
         turn = Rotation.from_euler('ZYX', [run.output(name)[k] for name in ('yaw', 'pitch', 'roll')])
         margins = {
-            name: Margin(float(own.value), tuple(float(value) for value in own.edges))
-            for name, own in balance.margins.items()
+            name: Margin(float(margin.value), tuple(float(value) for value in margin.edges))
+            for name, margin in balance.margins.items()
         }
-        found.append(
+        snapshots.append(
             Snapshot(
                 time=at,
                 joints={name: float(run.position(name)[k]) for name in machine.initial.joint_positions},
@@ -77,7 +77,7 @@ def demo(machine):
                 margins=margins,
             )
         )
-    return found
+    return snapshots
 
 
 def opened(machine):
@@ -101,7 +101,7 @@ class Viewed:
 
     def __init__(self, cockpit: Cockpit, browser: Chromium):
         self.cockpit, self.browser = cockpit, browser
-        self.place = np.zeros(3)
+        self.position = np.zeros(3)
         browser.open(cockpit.address)
 
     @property
@@ -116,13 +116,13 @@ class Viewed:
 
     def outside(self) -> float:
         """How far the machine reaches, in parts of the free picture from its middle to its edge."""
-        corners = self.cockpit.corners + self.place
+        corners = self.cockpit.corners + self.position
         seen = np.array((self.camera.image_width / self.camera.image_height, 1.0))
         return float((excursion(corners, self.eye.reported, self.eye.ahead) / seen).max())
 
     def until(self, snapshot: Snapshot, condition, seconds: float = 40.0) -> None:
         deadline = time.monotonic() + patience(seconds)
-        self.place = np.array(snapshot.base_position)
+        self.position = np.array(snapshot.base_position)
         while True:
             with self.cockpit.at_once():
                 self.cockpit.update(snapshot)

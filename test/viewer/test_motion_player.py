@@ -50,8 +50,8 @@ def test_the_shown_disc_rolls_on_its_contact_without_slip():
     assert np.linalg.norm(motion.centre - motion.contact, axis=1) == pytest.approx(DISK.radius, abs=1e-12)
     # the point of the disc at the contact has no velocity: its place in the disc's axes, moved with the pose
     for k in (200, 500, 800):
-        own = motion.rotations[k].T @ (motion.contact[k] - motion.centre[k])
-        before, after = (motion.centre[j] + motion.rotations[j] @ own for j in (k - 1, k + 1))
+        contact_point = motion.rotations[k].T @ (motion.contact[k] - motion.centre[k])
+        before, after = (motion.centre[j] + motion.rotations[j] @ contact_point for j in (k - 1, k + 1))
         speed = np.linalg.norm(after - before) / 2e-3
         assert speed < 2e-3 * np.linalg.norm(motion.centre[k + 1] - motion.centre[k - 1]) / 2e-3 + 1e-4
 

@@ -13,7 +13,7 @@ from dyn_nodes.viewer.gauges import banner
 from dyn_nodes.viewer.page_script import with_script
 
 SHOWN = "(state => state && getComputedStyle(state).visibility)(document.querySelector('[data-connection]'))"
-NOTE = "(document.querySelector('[data-silent]') || {}).textContent || ''"
+NOTE = "(document.querySelector('[data-stale]') || {}).textContent || ''"
 
 
 def until(condition, seconds=40.0):
@@ -32,7 +32,7 @@ def test_a_page_whose_viewer_is_silent_hides_its_state_and_shows_for_how_long(tm
     with Chromium(find_chromium(), 400, 300) as browser:
         browser.open(page.as_uri())
         until(lambda: browser.evaluate(SHOWN) == 'visible')
-        until(lambda: 'The viewer has sent nothing for ' in browser.evaluate(NOTE))
+        until(lambda: 'The viewer has sent no data for ' in browser.evaluate(NOTE))
         assert browser.evaluate(SHOWN) == 'hidden'
         until(
             lambda: browser.evaluate(
@@ -53,7 +53,7 @@ def test_a_browser_that_draws_nothing_is_named_in_place_of_the_viewer(tmp_path):
     with Chromium(find_chromium(), 400, 300) as browser:
         opened(browser, tmp_path / 'page.html', banner('running', 't = 1.0 s', beat=4))
         browser.evaluate('window.requestAnimationFrame = () => 0, 0')
-        until(lambda: 'This browser has drawn nothing for ' in browser.evaluate(NOTE))
+        until(lambda: 'This browser has not drawn for ' in browser.evaluate(NOTE))
 
 
 @pytest.mark.skipif(find_chromium() is None, reason='no Chromium')
@@ -62,7 +62,7 @@ def test_a_note_stands_in_the_middle_of_the_picture_and_not_across_the_panels(tm
         picture = '<canvas style="position:absolute;left:40px;top:0;width:400px;height:300px"></canvas>'
         opened(browser, tmp_path / 'page.html', picture + banner('running', 't = 1.0 s', beat=4))
         until(lambda: browser.evaluate(NOTE))
-        edges = "(box => [box.left, box.right])(document.querySelector('[data-silent]').getBoundingClientRect())"
+        edges = "(box => [box.left, box.right])(document.querySelector('[data-stale]').getBoundingClientRect())"
         left, right = browser.evaluate(edges)
         assert 40.0 <= left < right <= 440.0
         assert left + right == pytest.approx(480.0, abs=1.0)

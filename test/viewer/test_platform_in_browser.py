@@ -73,11 +73,11 @@ def test_a_slider_of_its_pose_moves_the_platform(monkeypatch):
             turn(lambda: browser.evaluate("(document.body?.textContent ?? '').includes('Sliders on')"))
             browser.style('.mantine-Notification-root { display: none }')
             wait(1.0)
-            browser.click(*centre(browser.place('Sliders on', 'input')))
+            browser.click(*centre(browser.box_of('Sliders on', 'input')))
             turn(lambda: viewer.levers.armed)
             turn(lambda: not sliders['z'].disabled)
             wait(0.5)
-            track = browser.place('z, mm', '.mantine-Slider-track')
+            track = browser.box_of('z, mm', '.mantine-Slider-track')
             x, y = centre(track)
             browser.mouse('mousePressed', x, y)
             for part in (0.05, 0.1, 0.15):
@@ -92,7 +92,7 @@ def test_a_slider_of_its_pose_moves_the_platform(monkeypatch):
             browser.resize(800, 700)
             wait(1.0)
             browser.screenshot(SCREENSHOTS / 'platform_800.png')
-            assert browser.place('yaw, °', '.mantine-Slider-track')['width'] > 100
+            assert browser.box_of('yaw, °', '.mantine-Slider-track')['width'] > 100
             assert not browser.errors
             browser.open('about:blank')
             turn(lambda: not viewer.levers.armed)

@@ -51,7 +51,7 @@ def test_a_platform_that_is_not_known_is_not_driven(sliders):
     assert not sliders.armed
 
 
-@pytest.mark.parametrize('leave', [lambda own: own.disarm('', 1.0), lambda own: None])
+@pytest.mark.parametrize('leave', [lambda sliders: sliders.disarm('', 1.0), lambda sliders: None])
 def test_the_end_of_driving_holds_the_platform_where_it_is_once(sliders, leave):
     sliders.arm(ME, 0.0)
     sliders.move('x', 50.0, ME, 0.0)

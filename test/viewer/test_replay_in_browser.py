@@ -26,8 +26,10 @@ PLAIN = "document.querySelector('[data-connection]')"
 @pytest.fixture(scope='module')
 def runs(tmp_path_factory):
     folder, machine = tmp_path_factory.mktemp('bags'), machine_of('log_loader', '')
-    found = [read_replay(write_bag(folder / name, swing), machine) for name, swing in (('first', 0.0), ('second', 0.6))]
-    return [Run(own.path.name, own, load_robot(own.description), 'payload_link') for own in found]
+    replays = [
+        read_replay(write_bag(folder / name, swing), machine) for name, swing in (('first', 0.0), ('second', 0.6))
+    ]
+    return [Run(replay.path.name, replay, load_robot(replay.description), 'payload_link') for replay in replays]
 
 
 class Watched:
@@ -52,7 +54,7 @@ class Watched:
         return self.browser.evaluate(f'{PLAIN}?.textContent') or ''
 
     def click(self, label: str) -> None:
-        box = self.browser.place(label, 'span')
+        box = self.browser.box_of(label, 'span')
         self.browser.click(box['x'] + box['width'] / 2, box['y'] + box['height'] / 2)
 
 
@@ -140,10 +142,10 @@ def test_gauges_and_banner_of_both_runs_are_sent_as_one(runs):
 
 def test_what_comes_right_after_the_first_joint_states_belongs_to_the_first_instant():
     high = Snapshot(time=0.03, joints={'boom_joint': 2.0}, base_position=(0.0, 0.0, 1.5))
-    for gap, place in ((0.03, high.base_position), (0.3, (0.0, 0.0, 0.0))):
+    for gap, expected in ((0.03, high.base_position), (0.3, (0.0, 0.0, 0.0))):
         replay = Replay(Path(), times=[0.0, gap], snapshots=[Snapshot(joints={'boom_joint': 1.0}), high])
         _complete_beginning(replay, 0.07)
-        assert replay.at(0.0).base_position == place
+        assert replay.at(0.0).base_position == expected
         assert replay.at(0.0).joints == {'boom_joint': 1.0}
         assert replay.at(0.0).time == 0.0
 
@@ -159,7 +161,7 @@ def test_a_page_replays_two_runs_with_a_time_line(runs, size):
             browser.style('.mantine-Notification-root { display: none }')
             watched.click('Pause')
             watched.until(lambda: not page.playing)
-            track = browser.place('Time, s', '.mantine-Slider-track')
+            track = browser.box_of('Time, s', '.mantine-Slider-track')
             browser.click(track['x'] + 0.75 * track['width'], track['y'] + track['height'] / 2)
             watched.until(lambda: abs(page.time - 0.75 * page.duration) < 0.1)
             watched.until(lambda: browser.evaluate(f'{PLAIN}.dataset.band') == 'danger')

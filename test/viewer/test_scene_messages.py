@@ -56,8 +56,8 @@ def test_the_links_are_where_the_joints_put_them(cockpit, robot):
     snapshot = instant()
     cockpit.scene.update(snapshot)
     for link, (position, rotation) in robot.poses(snapshot.joints).items():
-        place, turn = cockpit.scene.link_pose(link)
-        assert place == pytest.approx(position + snapshot.base_position, abs=1e-6)
+        link_position, turn = cockpit.scene.link_pose(link)
+        assert link_position == pytest.approx(position + snapshot.base_position, abs=1e-6)
         assert turn.as_matrix() == pytest.approx(rotation.as_matrix(), abs=1e-6)
 
 

@@ -145,12 +145,16 @@ class Stage:
 
     def hands(self, now: float) -> list[HeldHand]:
         """Return hands whose heights swing against each other."""
-        found = []
+        hands = []
         for k, grasp in enumerate(self.team.grasps_on('plate')):
             up = np.array([0.0, 0.0, (-1.0) ** k])
-            place, speed = 0.025 * np.sin(3.0 * now), 0.075 * np.cos(3.0 * now)
-            found.append(HeldHand(grasp.position + place * up, speed * up, np.zeros((3, 3)), -3.0 * place * 3.0 * up))
-        return found
+            displacement, speed = 0.025 * np.sin(3.0 * now), 0.075 * np.cos(3.0 * now)
+            hands.append(
+                HeldHand(
+                    grasp.position + displacement * up, speed * up, np.zeros((3, 3)), -3.0 * displacement * 3.0 * up
+                )
+            )
+        return hands
 
     def step(self) -> None:
         """Publish the next instant."""
@@ -201,7 +205,7 @@ def play(monkeypatch):
 
 
 def drawn(viewer) -> bool:
-    others = [own for own in viewer.team.robots.values() if own.drawn is not None]
+    others = [robot for robot in viewer.team.robots.values() if robot.drawn is not None]
     return len(others) == 3 and any('shade' in key for key in viewer.team.bodies.handles)
 
 

@@ -80,7 +80,7 @@ def test_a_second_page_may_stop_and_then_drive(viewer, pages):
 
 def arm(viewer):
     """Switch the levers on as a page that may drive; return whether they are on."""
-    viewer.cockpit.gate.workers = lambda silence: [7]
+    viewer.cockpit.gate.workers = lambda timeout: [7]
     viewer.act(Action('drive', True, 7), time.monotonic())
     return viewer.levers.armed
 
@@ -128,7 +128,7 @@ def test_in_lockstep_the_levers_drive_where_no_controller_does(viewer, pages, co
     controller.create_publisher(Float64MultiArray, 'valve_commands', QoSProfile(depth=1))
     until(viewer._other_publishers)
     pages[0].arm()
-    refusal = 'In lockstep /controller_node commands every instant. Start with drive:=true to drive.'
-    assert turn(viewer, lambda: (refusal, pages[0].number) in viewer.notices)
+    reason = 'In lockstep /controller_node commands every instant. Start with drive:=true to drive.'
+    assert turn(viewer, lambda: (reason, pages[0].number) in viewer.notices)
     assert not viewer.levers.armed
     controller.destroy_node()

@@ -30,14 +30,14 @@ class Listener:
     """A node that subscribes to a topic and keeps what comes."""
 
     def __init__(self, context, topic, name='somebody'):
-        self.node, self.heard = Node(name, context=context), []
-        self.node.create_subscription(message(KINDS[topic]), topic, self.heard.append, 10)
+        self.node, self.received = Node(name, context=context), []
+        self.node.create_subscription(message(KINDS[topic]), topic, self.received.append, 10)
         self.executor = SingleThreadedExecutor(context=context)
         self.executor.add_node(self.node)
 
     def take(self):
         self.executor.spin_once(timeout_sec=0.0)
-        return self.heard
+        return self.received
 
 
 @pytest.fixture
@@ -125,8 +125,8 @@ def test_a_vehicle_gets_a_pad_for_cmd_vel(made, context):
         assert turn(viewer, lambda: viewer.levers.owner == page.number)
         page.send(update(viewer.cockpit.controls.sliders['ahead'], 0.5))
         page.send(update(viewer.cockpit.controls.sliders['turn left'], -9.0))
-        assert turn(viewer, lambda: any(own.twist.angular.z < -0.5 for own in listener.take()))
-        twist = listener.heard[-1].twist
+        assert turn(viewer, lambda: any(command.twist.angular.z < -0.5 for command in listener.take()))
+        twist = listener.received[-1].twist
         assert (twist.linear.x, twist.linear.y, twist.angular.z) == (0.5, 0.0, -0.6)
         page.send(update(viewer.cockpit.controls.armed, False))
         assert turn(viewer, lambda: not viewer.levers.armed and listener.take()[-1].twist.linear.x == 0.0)
@@ -153,7 +153,7 @@ def test_an_arm_gets_sliders_of_its_joints(made, context):
         assert listener.take() == []
         page.send(update(viewer.cockpit.controls.sliders[names[0]], 20.0))
         assert turn(viewer, lambda: listener.take())
-        goal = listener.heard[-1]
+        goal = listener.received[-1]
         assert list(goal.joint_names) == names
         seconds = goal.points[0].time_from_start.sec + 1e-9 * goal.points[0].time_from_start.nanosec
         assert 0.1 < goal.points[0].positions[0] < np.radians(20.0)
@@ -188,8 +188,8 @@ def test_a_lever_may_skip_the_part_that_does_nothing(made, context):
         page.arm()
         assert turn(viewer, lambda: viewer.levers.armed)
         page.send(update(viewer.cockpit.controls.sliders['boom'], 1.0))
-        place = viewer.levers.names.index('boom')
-        assert turn(viewer, lambda: any(own.data[place] == 1.0 for own in listener.take()))
+        index = viewer.levers.names.index('boom')
+        assert turn(viewer, lambda: any(command.data[index] == 1.0 for command in listener.take()))
         way.computed_at = -1e9
         turn(viewer, seconds=0.2)
         assert 'data-dead="boom"' in viewer.cockpit.controls._dead.content
@@ -197,7 +197,7 @@ def test_a_lever_may_skip_the_part_that_does_nothing(made, context):
         page.send(update(viewer.cockpit.controls._skip, True))
         assert turn(viewer, lambda: way.skips)
         page.send(update(viewer.cockpit.controls.sliders['boom'], 1.0))
-        assert turn(viewer, lambda: any(own.data[place] > high for own in listener.take()))
+        assert turn(viewer, lambda: any(command.data[index] > high for command in listener.take()))
         assert turn(viewer, lambda: viewer.cockpit.controls._dead.content == '', 3.0)
     finally:
         page.socket.close()
@@ -250,11 +250,11 @@ def test_a_touch_skips_no_more_than_without_a_load_where_the_pressures_are_unkno
     assert skip(valves, True)
     bare = touched(valves, {})
     assert 0.1 < bare < 1.0
-    known = {'boom/head': 15e6, 'boom/rod': 1e6}
+    pressures = {'boom/head': 15e6, 'boom/rod': 1e6}
     for head in (60e6, float('nan'), float('inf')):
-        assert 4.0 < touched(valves, known) < 4.9
-        assert touched(valves, known | {'boom/head': head}) == bare
-    assert 4.0 < touched(valves, known) < 4.9
+        assert 4.0 < touched(valves, pressures) < 4.9
+        assert touched(valves, pressures | {'boom/head': head}) == bare
+    assert 4.0 < touched(valves, pressures) < 4.9
     assert touched(valves, {}) == bare, 'the topics have gone'
     assert 'boom' not in valves.driving._loaded
 
@@ -285,9 +285,9 @@ def test_the_switch_of_skipping_shows_what_is(valves):
 def test_the_dead_parts_are_named_where_a_lever_stands_in_one():
     dead = {'boom': (-0.6, 3.4), 'swing': (-0.5, 0.5)}
     assert 'data-dead=""' in dead_parts(dead, {'boom': 0.0, 'swing': 2.0})
-    told = dead_parts(dead, {'boom': 3.0, 'swing': 2.0})
-    assert 'data-dead="boom"' in told
-    assert 'boom -0.6 to 3.4 V unloaded' in told
+    named = dead_parts(dead, {'boom': 3.0, 'swing': 2.0})
+    assert 'data-dead="boom"' in named
+    assert 'boom -0.6 to 3.4 V unloaded' in named
     assert 'boom -0.6 to 3.4 V<' in dead_parts(dead, {}, ['boom'])
 
 

@@ -30,13 +30,13 @@ class Page:
     """A client of the websocket, as a page or an attacker opens it."""
 
     def __init__(self, cockpit, token='right', origin='own', path=None, host=None, **options):
-        own = f'127.0.0.1:{cockpit.port}'
+        address = f'127.0.0.1:{cockpit.port}'
         query = {'right': f'/?token={cockpit.gate.access.token}', 'none': '/'}.get(token, f'/?token={token}')
-        self.origin = f'http://{own}' if origin == 'own' else origin
+        self.origin = f'http://{address}' if origin == 'own' else origin
         headers = dict(options.pop('headers', {}))
         self.cockpit = cockpit
         self.socket = connect(
-            f'ws://{host or own}{path or query}',
+            f'ws://{host or address}{path or query}',
             origin=self.origin,
             subprotocols=options.pop('subprotocols', [f'viser-v{viser.__version__}']),
             additional_headers=headers,

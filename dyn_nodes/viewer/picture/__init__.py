@@ -1,4 +1,4 @@
-"""Pictures of a machine without a browser: triangles with a depth buffer, ground, shadow, gauges; films of them."""
+"""Pictures and films of a machine without a browser: triangles with a depth buffer, ground, shadow, gauges."""
 
 from dyn_nodes.viewer.picture.camera import Camera, camera_for
 from dyn_nodes.viewer.picture.film import FilmError, film, save

@@ -1,4 +1,4 @@
-"""The eye of a picture."""
+"""Camera of a picture."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from dyn_nodes.viewer.framing import FIELD_OF_VIEW, directions, distance_to_show
 
 @dataclass(frozen=True)
 class Camera:
-    """An eye and the size of its picture.
+    """A camera and the size of its picture.
 
     Attributes:
-        eye: (3,) m.  target: (3,) in the middle of the picture, m, not straight above or below the eye.
-        width, height: pixels.
+        eye: (3,) position, m.
+        target: (3,) point in the middle of the picture, m; not vertically above or below the eye.
+        width: pixels.
+        height: pixels.
     """
 
     eye: Array
@@ -28,18 +30,18 @@ class Camera:
 
     @property
     def axes(self) -> Array:
-        """Unit vectors ahead, right and up, rows (3, 3)."""
+        """Unit vectors forward, right and up, rows (3, 3)."""
         return directions(self.target - self.eye)
 
     @property
     def focal(self) -> float:
-        """Distance of the picture's plane, pixels."""
+        """Distance of the image plane, pixels."""
         return float(0.5 * self.height / np.tan(0.5 * FIELD_OF_VIEW))
 
     def project(self, points: Array) -> Array:
-        """Return x and y, pixels from the upper left corner, and inverse distance ahead, 1/m (n, 3), of points (n, 3).
+        """Return x, y, pixels from the upper left corner, and inverse depth, 1/m, (n, 3) of points (n, 3).
 
-        The inverse distance is 0 for what is nearer than 0.1 m or behind the eye.
+        The inverse depth is 0 for points nearer than 0.1 m or behind the camera.
         """
         ahead, right, up = self.axes
         relative = np.asarray(points, dtype=np.float64).reshape(-1, 3) - self.eye
@@ -50,7 +52,7 @@ class Camera:
         return np.stack([x, y, nearness], axis=1)
 
     def rays(self) -> Array:
-        """Return the direction (height, width, 3) in which every pixel looks, of length 1 ahead."""
+        """Return the view direction (height, width, 3) of every pixel, with forward component 1."""
         ahead, right, up = self.axes
         x = (np.arange(self.width) + 0.5 - 0.5 * self.width) / self.focal
         y = (0.5 * self.height - np.arange(self.height) - 0.5) / self.focal
@@ -58,7 +60,7 @@ class Camera:
 
 
 def camera_for(points: Iterable[Array], width: int, height: int, preset: str = 'Follow') -> Camera:
-    """Return a camera that sees all points (n, 3), m, from the direction of a preset of the cockpit.
+    """Return a camera that shows all points (n, 3), m, from the direction of a preset of the cockpit.
 
     Raises:
         KeyError: no such preset.
@@ -66,7 +68,7 @@ def camera_for(points: Iterable[Array], width: int, height: int, preset: str = '
     """
     cloud = np.vstack(list(points))
     if not len(cloud):
-        raise ValueError('expected points to look at, found none')
+        raise ValueError('expected points to show, found none')
     eye, target = (np.array(point) for point in PRESETS[preset])
     away = (eye - target) / np.linalg.norm(eye - target)
     middle = 0.5 * (cloud.min(axis=0) + cloud.max(axis=0))

@@ -1,4 +1,4 @@
-"""Films: pictures of many instants in one file."""
+"""Films: pictures of several instants in one file."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from dyn_nodes.viewer.snapshot import Snapshot
 
 Picture = NDArray[np.uint8]
 FORMATS = {'.gif': 'GIF', '.webp': 'WEBP', '.png': 'PNG'}
-"""Kinds of films by the ending of the file."""
+"""Formats of films by file extension."""
 COLOURS = 200
 MEDIAN_CUT: Any = 0
 NO_DITHER: Any = 0
-"""Pillow's numbers; their names differ between its versions."""
+"""Constants of Pillow, whose names differ between versions."""
 
 
 class FilmError(UserError, ValueError):
-    """A film that can't be made; one line."""
+    """A film that cannot be created; the message is one line."""
 
 
 def film(
@@ -38,38 +38,38 @@ def film(
     title: str = '',
     events: Sequence[str] = (),
 ) -> Iterator[Picture]:
-    """Yield a picture (height, width, 3) of every instant; the eye stands where it sees the machine at all of them.
+    """Yield a picture (height, width, 3) of every instant; the camera shows the machine at all of them.
 
     Args:
         robot: shape of the machine.
         snapshots: instants, at least one.
         size: width and height, pixels.
-        preset: name of a camera of the cockpit.
+        preset: name of a camera preset of the cockpit.
         load_link: link on which the load is drawn.
-        title: in front of the time.
-        events: what happened lately, a text for every instant; () for none.
+        title: text before the time.
+        events: text of recent events for every instant; () for none.
     """
     corners = []
     for snapshot in snapshots:
         base = rotation_of(snapshot.base_quaternion)
-        own = base.apply(robot.corners(snapshot.joints)) + np.asarray(snapshot.base_position)
-        corners.append(ground_rotation(*snapshot.slope).apply(own))
+        points = base.apply(robot.corners(snapshot.joints)) + np.asarray(snapshot.base_position)
+        corners.append(ground_rotation(*snapshot.slope).apply(points))
     painter = Painter(robot, camera_for(corners, *size, preset), load_link)
     for k, snapshot in enumerate(snapshots):
         yield painter.draw(snapshot, title, events[k] if events else '')
 
 
 def save(path: Path, pictures: Sequence[Picture], period: float) -> None:
-    """Write pictures as one film that repeats.
+    """Write pictures as a repeating film.
 
     Args:
-        path: its ending chooses GIF, WebP or PNG (animated).
+        path: file; its extension selects GIF, WebP or PNG (animated).
         pictures: (height, width, 3), all of one size, at least one.
-        period: time of each, s.
+        period: duration of each picture, s.
 
     Raises:
-        FilmError: another ending, or no pictures.
-        OSError: the file can't be written.
+        FilmError: another extension, or no pictures.
+        OSError: the file cannot be written.
     """
     kind = FORMATS.get(path.suffix.lower())
     if kind is None:
@@ -88,7 +88,7 @@ def save(path: Path, pictures: Sequence[Picture], period: float) -> None:
 
 
 def _palette(images: Sequence[Any]) -> Any:
-    """Return an image with colours of some pictures: one palette for all, so that only changes are stored."""
+    """Return a palette image from some pictures; with one palette for all, the file stores only changes."""
     from PIL import Image
 
     some = images[:: max(1, len(images) // 8)]

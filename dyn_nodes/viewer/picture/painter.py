@@ -1,4 +1,4 @@
-"""Draws an instant of a machine."""
+"""Picture of a machine at one instant."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from dyn_nodes.viewer.scene import SKY_BOTTOM, SKY_TOP, colour_of, critical_edge
 from dyn_nodes.viewer.snapshot import Snapshot
 
 FINE = 2
-"""Pixels are drawn so many times finer across and down, and averaged."""
+"""Supersampling factor in each direction."""
 SUN = np.array((-0.35, -0.55, 0.76))
 AMBIENT, FADE = 0.5, 60.0
 GROUND, LINE = np.array((206.0, 209.0, 202.0)), np.array((168.0, 173.0, 168.0))
 SHADOW = 0.68
 LOADS = ('bark', 'wood')
-"""Materials that are the load itself: they go with it."""
+"""Materials of the load, hidden without payload."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class Painter:
     """Draws a machine.
 
     Args:
-        robot: its shape.
+        robot: shape of the machine.
         camera: in the level world.
-        load_link: link on which `LOADS` are the load that a payload of 0 kg takes away.
+        load_link: link whose materials in `LOADS` are hidden at a payload of 0 kg.
         scale: of the gauges.
     """
 
@@ -74,9 +74,9 @@ class Painter:
         """Return the picture (height, width, 3) of an instant.
 
         Args:
-            snapshot: what is shown.
-            title: in front of the time.
-            event: below the time, '' for none.
+            snapshot: data of the instant.
+            title: text before the time.
+            event: text below the time, '' for none.
         """
         ground = ground_rotation(*snapshot.slope)
         corners, colours = self._triangles(snapshot, ground)
@@ -102,21 +102,21 @@ class Painter:
         for part in self._parts:
             if part.is_load and snapshot.payload == 0.0:
                 continue
-            place, turn = poses[part.link]
-            own = turn.apply(part.corners.reshape(-1, 3)) + place
-            own = ground.apply(base.apply(own) + np.asarray(snapshot.base_position)).reshape(-1, 3, 3)
-            normal = np.cross(own[:, 1] - own[:, 0], own[:, 2] - own[:, 0])
+            position, turn = poses[part.link]
+            triangles = turn.apply(part.corners.reshape(-1, 3)) + position
+            triangles = ground.apply(base.apply(triangles) + np.asarray(snapshot.base_position)).reshape(-1, 3, 3)
+            normal = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
             size = np.linalg.norm(normal, axis=1, keepdims=True)
             normal = np.divide(normal, size, out=np.zeros_like(normal), where=size > 0.0)
             light = AMBIENT + (1.0 - AMBIENT) * np.abs(normal @ self._sun)
-            corners.append(own)
+            corners.append(triangles)
             colours.append(light[:, None] * part.colour)
         return np.concatenate(corners), np.concatenate(colours)
 
     # -- ground and sky ----------------------------------------------------------------------------------------------
 
     def _empty(self, slope: tuple[float, float]) -> Array:
-        """Return the picture without a machine; it is kept for the next one on the same slope."""
+        """Return the picture without a machine, cached for the same slope."""
         if self._kept is None or self._kept[0] != slope:
             self._kept = slope, self._background(ground_rotation(*slope))
         return self._kept[1]
@@ -134,7 +134,7 @@ class Painter:
         image = np.broadcast_to(sky, rays.shape).copy()
         hit = np.isfinite(distance)
         points = ground.inv().apply(camera.eye + rays[hit] * distance[hit][:, None])
-        wide = distance[hit] / camera.focal / np.maximum(fall[hit], 0.05)  # of a pixel on the ground, m
+        wide = distance[hit] / camera.focal / np.maximum(fall[hit], 0.05)  # width of a pixel on the ground, m
         off = np.abs(points[:, :2] - np.round(points[:, :2]))
         line = np.clip(1.5 - off / np.maximum(wide[:, None], 0.015), 0.0, 1.0).max(axis=1)
         far = np.exp(-((distance[hit] / FADE) ** 2))
@@ -143,7 +143,7 @@ class Painter:
         return image
 
     def _shade(self, image: Array, corners: Array, ground: Any) -> None:
-        """Darken the ground where the machine keeps the sun off."""
+        """Darken the ground in the shadow of the machine."""
         up = ground.apply((0.0, 0.0, 1.0))
         points = corners.reshape(-1, 3)
         fallen = points - self._sun * ((points @ up) / float(self._sun @ up))[:, None]
@@ -153,7 +153,7 @@ class Painter:
         image[depth > 0.0] *= SHADOW
 
     def _below(self, snapshot: Snapshot, ground: Any) -> tuple[Array, Array]:
-        """Return the support polygon, its colours (height, width, 3) and opacity (height, width)."""
+        """Return the picture of the support polygon: colours (height, width, 3) and opacity (height, width)."""
         from PIL import Image, ImageDraw
 
         layer = Image.new('RGBA', (self._fine.width, self._fine.height), (0, 0, 0, 0))
@@ -167,8 +167,8 @@ class Painter:
                 pen.polygon(outline, fill=(*colour_of(measure), 90))
                 pen.line([*outline, outline[0]], fill=(*WHITE, 230), width=2 * FINE)
                 if (critical := critical_edge(measure)) is not None:
-                    place, colour = critical
-                    edge = outline[place], outline[(place + 1) % len(outline)]
+                    index, colour = critical
+                    edge = outline[index], outline[(index + 1) % len(outline)]
                     pen.line(edge, fill=(*colour, 255), width=4 * FINE)
         values = np.asarray(layer, dtype=np.float64)
         return values[..., :3], values[..., 3] / 255.0
@@ -230,7 +230,7 @@ class Painter:
         if not len(loads) or not np.abs(loads).sum() > 0.0:
             return
         unit = self.robot.size() / 8.0
-        longest = 2.4 * unit / np.abs(loads).sum()  # all weight on one wheel
+        longest = 2.4 * unit / np.abs(loads).sum()  # length for the whole weight on one wheel
         for name, load in zip(wheels, loads):
             foot = np.asarray(snapshot.contacts[name])
             tip = foot + np.array((0.0, 0.0, max(load * longest, 0.1 * unit)))
@@ -245,7 +245,7 @@ class Painter:
 
 
 def font(size: int, bold: bool = False) -> Any:
-    """Return Matplotlib's own sans-serif font, which is everywhere where Matplotlib is."""
+    """Return the sans-serif font that is part of Matplotlib."""
     from matplotlib import get_data_path
     from PIL import ImageFont
 

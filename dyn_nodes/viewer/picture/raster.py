@@ -1,4 +1,4 @@
-"""Triangles to pixels."""
+"""Rasterization of triangles."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ kernel = kernels_of(__file__)
 
 @kernel
 def fill_triangles(corners: Any, colours: Any, depth: Any, image: Any) -> None:
-    """Draw triangles over what is farther away.
+    """Draw triangles with a depth buffer.
 
     Args:
-        corners: (n, 3, 3) float64, of every corner x and y, pixels, and the inverse of its distance ahead, 1/m; one
-            that is not positive lies behind the eye: then its triangle is left out.
+        corners: (n, 3, 3) float64: x and y of every corner, pixels, and its inverse depth, 1/m, which is not positive
+            behind the camera. Triangles with such a corner are skipped.
         colours: (n, 3) float64, 0 to 255.
-        depth: (height, width) float64, inverse of the distance of what has been drawn, 0 where nothing has; changed.
-        image: (height, width, 3) float64; changed.
+        depth: (height, width) float64, inverse depth of the drawn pixels, 0 for none; modified.
+        image: (height, width, 3) float64; modified.
     """
     height, width = depth.shape
     for k in range(corners.shape[0]):
@@ -43,7 +43,7 @@ def fill_triangles(corners: Any, colours: Any, depth: Any, image: Any) -> None:
                 b0 = 1.0 - b1 - b2
                 if b0 < 0.0 or b1 < 0.0 or b2 < 0.0:
                     continue
-                nearness = b0 * d0 + b1 * d1 + b2 * d2  # linear in the picture
+                nearness = b0 * d0 + b1 * d1 + b2 * d2  # linear in the image
                 if nearness > depth[row, column]:
                     depth[row, column] = nearness
                     image[row, column, 0] = colours[k, 0]
