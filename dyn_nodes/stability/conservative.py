@@ -1,4 +1,4 @@
-"""Conservative margin: the static margin that is left after the loss of any one foot (Mahalingham and Whittaker)."""
+"""Conservative margin: the static margin after the loss of any one foot (Mahalingham and Whittaker)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ LEAST_FEET = 5
 
 
 class ConservativeMargin(NamedTuple):
-    """Result of :func:`conservative_margin`; a leading dimension (t,) where a batch was given.
+    """Result of :func:`conservative_margin`; with a leading dimension (t,) for a batch.
 
     Attributes:
-        value: () least of `feet`, m; NaN where not defined.
+        value: () least of `feet`, m; NaN if not defined.
         feet: (n,) for every foot, the signed distance of the projected centre of mass to the edge that closes the
-            polygon when that foot is lost, m, inside positive.
+            polygon after the loss of that foot, m, inside positive.
         valid: () there are five feet or more, and all numbers are finite.
     """
 

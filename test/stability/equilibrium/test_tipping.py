@@ -138,7 +138,7 @@ def test_a_support_that_is_compressed_to_nothing_is_named_once(locked_crane):
 
 
 def test_a_machine_that_cannot_stand_is_rejected(pivot_crane):
-    with pytest.raises(NotStandingError, match='pivot_crane: it does not stand'):
+    with pytest.raises(NotStandingError, match='pivot_crane: no stable rest in this posture'):
         tipping_load(running_gear(pivot_crane, OVER_THE_SIDE), LEVEL, payload=5000.0)
 
 
