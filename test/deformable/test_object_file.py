@@ -81,7 +81,7 @@ MISTAKES = [
     (
         '[0.3, -0.1, 0.0]',
         '[0.5, -0.1, 0.0]',
-        '11: grasps.right.position: expected a place in the body (-0.3 to 0.3, -0.1 to 0.1, -0.05 to 0.05 m), '
+        '11: grasps.right.position: expected a point in the body (-0.3 to 0.3, -0.1 to 0.1, -0.05 to 0.05 m), '
         'found [0.5, -0.1, 0.0], outside',
     ),
     (
@@ -222,9 +222,9 @@ def test_what_makes_a_mesh_no_closed_body_is_named(tmp_path):
     apart = Mesh(np.concatenate([bricks.nodes, bricks.nodes]), bricks.elements + np.array([[0], [len(bricks.nodes)]]))
     unused = np.unique(apart.elements, return_inverse=True)
     gap = Mesh(apart.nodes[unused[0]], unused[1].reshape(2, 8))
-    assert body_fault(gap) == ('a closed mesh, without gaps between elements', '4 nodes at the place of another one')
+    assert body_fault(gap) == ('a closed mesh, without gaps between elements', '4 nodes that coincide with another one')
     moved = Mesh(gap.nodes + 0.2 * (np.arange(16) >= 8)[:, None], gap.elements)
-    assert body_fault(moved) == ('one body', '2 bodies that touch nowhere')
+    assert body_fault(moved) == ('one body', '2 separate bodies')
     doubled = Mesh(mesh.nodes, np.concatenate([mesh.elements, mesh.elements[:half], mesh.elements[:half]]))
     assert body_fault(doubled)[0] == 'faces of at most two elements'
     assert body_fault(mesh) is None

@@ -37,7 +37,7 @@ def test_stress_of_a_bent_beam_is_its_moment_over_its_section(beam):
         middle = points[own].mean(axis=0)
         points[own] = (points[own] - middle) @ turn.T + middle
     _, stress = skin.at(points)
-    at = skin.places + skin.body.middle
+    at = skin.positions + skin.body.middle
     surface = (np.abs(at[:, 0]) < 0.25) & (np.abs(np.abs(at[:, 2]) - HEIGHT / 2.0) < 1e-9)
     expected = 1e7 * angle * HEIGHT / (2.0 * LENGTH)
     assert surface.sum() > 20
@@ -53,7 +53,7 @@ def test_a_beam_between_clamps_hangs_and_has_the_stress_of_its_weight(beam, vibr
     skin, gravity = skin_of(held, 4000), np.array([0.0, 0.0, -9.81])
     amplitudes = held.reduced.load(gravity)[18:] / held.reduced.frequencies**2
     places, stress = skin.at(held.positions, amplitudes, gravity)
-    at = skin.places + skin.body.middle
+    at = skin.positions + skin.body.middle
     middle = (np.abs(at[:, 0]) < 1e-9) & (np.abs(np.abs(at[:, 2]) - HEIGHT / 2.0) < 1e-9)
     assert middle.sum() >= 2
     line, inertia = 200.0 * 9.81 * WIDTH * HEIGHT, WIDTH * HEIGHT**3 / 12.0
@@ -68,7 +68,7 @@ def test_a_body_that_turns_as_a_whole_has_no_stress_and_keeps_its_shape(beam):
     skin = skin_of(beam, 2000)
     turn = Rotation.from_rotvec((0.4, -1.1, 2.0)).as_matrix()
     places, stress = skin.at(beam.positions @ turn.T + (1.0, 2.0, 3.0))
-    np.testing.assert_allclose(places, (skin.places + skin.body.middle) @ turn.T + (1.0, 2.0, 3.0), atol=1e-10)
+    np.testing.assert_allclose(places, (skin.positions + skin.body.middle) @ turn.T + (1.0, 2.0, 3.0), atol=1e-10)
     assert stress.max() < 1.0
 
 

@@ -108,7 +108,7 @@ def test_a_free_body_that_holds_a_corner_keeps_momenta_and_energy(reduced):
     heat = run.y[system.index('state', 'heat'), -1]
     assert heat > 1e-4
     assert gain == pytest.approx(-heat, abs=1e-8)
-    quaternion = run.y[own.places.inner[0], -1]
+    quaternion = run.y[own.layout.inner[0], -1]
     axes = CorotatedBody(reduced).axes(system.nodes(run.y[:, -1], 'plate')).R
     np.testing.assert_allclose(Rotation.from_quat(quaternion).as_matrix(), axes, atol=1e-7)
 

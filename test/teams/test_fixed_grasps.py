@@ -101,7 +101,7 @@ def test_an_end_that_is_turned_bends_the_plank_as_a_beam(team_of):
 def test_a_team_in_fixed_grasps_meets_the_augmented_object_and_all_equations_at_once(team_of):
     """Vehicles on tyres, whose hands move in all six directions; a moving state; 1e-10."""
     system = TeamSystem(team_of())
-    own, places = system.dynamics.equations, system.dynamics.equations.places
+    own, places = system.dynamics.equations, system.dynamics.equations.layout
     random, x = np.random.default_rng(7), system.start
     nv = system.dynamics.robots[0].blocks.tree.nv
     for k in range(2):
@@ -183,7 +183,7 @@ def test_two_free_bodies_that_hold_a_plank_fixed_keep_momenta_and_energy():
 def test_a_hand_that_lets_go_of_a_fixed_grasp_frees_its_patch(team_of):
     team = team_of()
     system = TeamSystem(team, released=['right_end'])
-    free = system.dynamics.equations.places.object_q[0]
+    free = system.dynamics.equations.layout.object_q[0]
     assert system.state_names[free][0] == 'plank/right.1_x'
     np.testing.assert_allclose(system.start[free][:9].reshape(3, 3), team.grasps['right_end'].points, atol=1e-9)
     assert 'plank/right/force_x' not in system.output_names
@@ -205,7 +205,7 @@ FAULTS = {
     'rods': (('model: condensed', 'model: lattice'), 'left_end.kind: expected ball: rods have no orientation'),
     'a torque on a ball': (
         ('patch: left, kind: fixed', 'patch: left, holding_torque: 2.0'),
-        'left_end.holding_torque: expected a grasp of kind: fixed, which takes a torque, found ball',
+        'left_end.holding_torque: expected a grasp of kind: fixed, which transmits a torque, found ball',
     ),
     'no torque to hold with': (
         ('patch: left, kind: fixed', 'patch: left, kind: fixed, holding_torque: 0.0'),

@@ -51,7 +51,7 @@ def instant(request):
     system = of_study(load, start)
     x = system.start
     for k, member in enumerate(members):
-        x[system.dynamics.equations.places.v[k]] = member.here.v
+        x[system.dynamics.equations.layout.v[k]] = member.here.v
     u = np.concatenate([(*joints, *drives) for joints, drives in TORQUES[:count]])
     return team, members, system, x, u
 
@@ -61,7 +61,7 @@ def test_accelerations_are_those_of_kanes_equations_with_the_augmented_object(in
     for held in (team.solve(members), team.solve(members, at_once=True)):
         rates = rates_of(system)(x, u)
         for k, (member, change) in enumerate(zip(members, held.speed_rates)):
-            found = rates[system.dynamics.equations.places.v[k]]
+            found = rates[system.dynamics.equations.layout.v[k]]
             wanted = member.here.W @ change + member.here.bias
             np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
 
@@ -98,7 +98,7 @@ def test_a_hand_that_lets_go_leaves_the_others_and_its_node_falls():
     rates = rates_of(system)(x, np.zeros(len(system.input_names)))
     node = [f'bar/right_{axis}_rate' for axis in 'xyz']
     places = [system.index('state', name) for name in node]
-    np.testing.assert_allclose(x[own.places.object_q[0]], team.grasps['right_end'].position, atol=1e-11)
+    np.testing.assert_allclose(x[own.layout.object_q[0]], team.grasps['right_end'].position, atol=1e-11)
     # a rod of mass m whose other end is held falls with 3/2 g - a/2 where that end accelerates with a
     y = dict(zip(system.output_names, system.outputs(x, np.zeros(len(system.input_names)), system.defaults)))
     assert 'bar/right/force_x' not in y
@@ -107,7 +107,7 @@ def test_a_hand_that_lets_go_leaves_the_others_and_its_node_falls():
     np.testing.assert_allclose(total, pull + np.array([0.0, 0.0, -1.2 * 9.81]), atol=1e-9)
     alone = TeamSystem(team, released=['left_end', 'right_end'])
     y = rates_of(alone)(alone.start, np.zeros(len(alone.input_names)))
-    np.testing.assert_allclose(y[alone.dynamics.equations.places.object_v[0]], [0.0, 0.0, -9.81] * 2, atol=1e-12)
+    np.testing.assert_allclose(y[alone.dynamics.equations.layout.object_v[0]], [0.0, 0.0, -9.81] * 2, atol=1e-12)
 
 
 def hand_acceleration(system, x, rates):
@@ -120,7 +120,7 @@ def hand_acceleration(system, x, rates):
 def test_vehicles_on_tyres_with_a_plank_meet_all_equations_at_once():
     system = TeamSystem(load_team('team_plank'))
     random, x, p = np.random.default_rng(7), system.start, system.defaults
-    places, nv = system.dynamics.equations.places, system.dynamics.robots[0].blocks.tree.nv
+    places, nv = system.dynamics.equations.layout, system.dynamics.robots[0].blocks.tree.nv
     for k in range(2):
         x[places.v[k]] = 0.1 * random.normal(size=nv)
     u = random.normal(size=len(system.input_names))

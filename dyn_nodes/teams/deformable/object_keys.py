@@ -1,4 +1,4 @@
-"""Keys of the YAML of a deformable object, each declared at the field of its record. Data only."""
+"""Keys of the YAML of a deformable object, declared as fields of records. Data only."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -31,7 +31,7 @@ class MeshShape:
 
 @dataclass(frozen=True, kw_only=True)
 class GraspEntry:
-    """What lies in a box along the axes follows a hand by its mean displacement."""
+    """A patch in a box along the axes; its mean displacement follows a hand."""
 
     position: Annotated[Vector, vector('centre of the box', 'm')]
     size: Annotated[Vector, vector('lengths of the box; zero: a plane, a line or a node', 'm')] = (0.0, 0.0, 0.0)
