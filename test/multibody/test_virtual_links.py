@@ -165,7 +165,7 @@ def test_what_is_no_joint_is_refused_by_name():
         insert_virtual_links(arm(), 'ben', WRENCH)
     with pytest.raises(ValueError, match="side: expected child or parent, found 'left'"):
         insert_virtual_links(arm(), 'bend', WRENCH, 'left')
-    with pytest.raises(ValueError, match='joint bend: expected no virtual links there, found bend_virtual_1'):
+    with pytest.raises(ValueError, match='joint bend: expected no existing virtual links, found bend_virtual_1'):
         insert_virtual_links(insert_virtual_links(arm(), 'bend', WRENCH), 'bend', WRENCH)
     with pytest.raises(ValueError, match='at least one virtual link, found none'):
         replace_joint(arm(), 'bend', ())

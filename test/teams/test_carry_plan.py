@@ -106,8 +106,10 @@ def test_the_team_stops_along_its_path_within_its_reserve(carriage, line, part):
 
 
 def test_a_joint_that_would_leave_its_limits_is_named_with_its_place(carriage):
-    limits = "robot 'left': joint 'arm_joint_1': expected -3.14 to 3.14 on the whole path"
-    text = f'{limits}, found 4.712 after 100 % of the path'
+    text = (
+        r"robot 'left': joint 'arm_joint_1': expected -3.14 to 3.14 on the whole path, "
+        r'found 4.712 after 100 % of the path'
+    )
     with pytest.raises(CarryError, match=text):
         carriage.along(Course(length=2.5, width=2.0, bearing=ACROSS))
 
