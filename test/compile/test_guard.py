@@ -107,7 +107,7 @@ def test_tape_with_an_index_outside_of_its_vectors_is_refused():
     [
         ('results', 0, 1, 4, 2, 'wrote outside of it'),  # one behind the end of an output
         ('results', 0, 1, -1, 2, 'wrote outside of it'),  # one before its beginning
-        ('code', 0, 2, 3, 2, 'computed from what lies outside of an input'),  # reads one behind the end
+        ('code', 0, 2, 3, 2, 'computed from memory outside of an input'),  # reads one behind the end
     ],
 )
 def test_guard_zones_find_what_touches_memory_that_is_not_its_own(
