@@ -29,11 +29,11 @@ def functions(request):
 
 def values(functions, name, x):
     module, lanes = functions
-    kernel, found = getattr(module, name), np.empty(len(x))
+    kernel, result = getattr(module, name), np.empty(len(x))
     assert len(x) % lanes == 0
     for k in range(0, len(x), lanes):
-        kernel(x[k : k + lanes], found[k : k + lanes])
-    return found
+        kernel(x[k : k + lanes], result[k : k + lanes])
+    return result
 
 
 def off(found, x, function):
@@ -73,10 +73,10 @@ def test_functions_of_lanes_at_their_borders_and_beyond(functions):
     x = np.array([1e300, 0.5, np.inf, -0.5, np.nan, 2.0, -np.inf, 1e7])
     with np.errstate(all='ignore'):
         for name, function in (('sin', np.sin), ('cos', np.cos)):
-            found, expected = values(functions, name, x), function(x)
-            assert np.array_equal(np.isnan(found), np.isnan(expected))
+            result, expected = values(functions, name, x), function(x)
+            assert np.array_equal(np.isnan(result), np.isnan(expected))
             known = np.isfinite(expected)
-            assert np.abs(found[known] - expected[known]).max() <= 2.3e-16
+            assert np.abs(result[known] - expected[known]).max() <= 2.3e-16
 
 
 def test_sines_and_cosines_of_a_kernel_with_many_angles_whatever_their_size():
@@ -92,13 +92,13 @@ def test_sines_and_cosines_of_a_kernel_with_many_angles_whatever_their_size():
     for trial in range(60):
         rows = rng.uniform(-1.5, 1.5, (lanes, 3))
         rows[rng.random(rows.shape) < (trial % 3) / 3] *= 10.0 ** rng.integers(3, 300)
-        found = np.empty(turned.shape[0] * lanes)
-        kernel(interleaved(rows, lanes), found)
-        found = separated(found, lanes)
-        of = found[:, 2 * len(angles) :]
+        result = np.empty(turned.shape[0] * lanes)
+        kernel(interleaved(rows, lanes), result)
+        result = separated(result, lanes)
+        of = result[:, 2 * len(angles) :]
         known = np.isfinite(of)
         for k, function in enumerate((np.sin, np.cos)):
-            own = found[:, k : 2 * len(angles) : 2]
+            own = result[:, k : 2 * len(angles) : 2]
             np.testing.assert_allclose(own[known], function(of[known]), rtol=0.0, atol=2.3e-16)
             assert np.isnan(own[~known]).all()
 
@@ -118,23 +118,23 @@ def test_every_operation_is_that_of_the_scalar_kernel_in_every_lane(every_operat
     for trial in range(200):
         rows = rng.normal(size=(lanes, 3)) * 3.0
         rows[rng.random(rows.shape) < 0.2 * (trial % 2)] = special[trial % len(special)]
-        found, expected = np.empty(count * lanes), np.empty((lanes, count))
-        vector.law(interleaved(rows, lanes), found)
+        result, expected = np.empty(count * lanes), np.empty((lanes, count))
+        vector.law(interleaved(rows, lanes), result)
         for row, own in zip(rows, expected):
             scalar.law(row.copy(), own)
-        np.testing.assert_allclose(separated(found, lanes), expected, rtol=4e-15, atol=1e-300)
+        np.testing.assert_allclose(separated(result, lanes), expected, rtol=4e-15, atol=1e-300)
 
 
 def test_a_lane_does_not_depend_on_its_neighbours(every_operation):
     _, vector, count = every_operation
     lanes, rng = lane_count(), np.random.default_rng(6)
     rows = rng.normal(size=(lanes, 3))
-    found, moved = np.empty(count * lanes), np.empty(count * lanes)
-    vector.law(interleaved(rows, lanes), found)
+    result, moved = np.empty(count * lanes), np.empty(count * lanes)
+    vector.law(interleaved(rows, lanes), result)
     others = rng.normal(size=(lanes, 3)) * 1e3
     others[lanes - 1] = rows[0]
     vector.law(interleaved(others, lanes), moved)
-    assert np.array_equal(separated(found, lanes)[0], separated(moved, lanes)[lanes - 1])
+    assert np.array_equal(separated(result, lanes)[0], separated(moved, lanes)[lanes - 1])
 
 
 def test_a_vector_of_another_length_is_refused(every_operation):

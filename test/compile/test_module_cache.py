@@ -361,8 +361,8 @@ def test_of_processes_that_want_the_same_at_once_one_makes_it_and_the_others_say
 def test_processes_that_build_the_same_at_once_without_turns_all_work(place):
     run_at_once(2, 'alone')
     # nothing half-made is left, and no function for Python was compiled
-    found = {path.name.split('-')[0] for path in place.iterdir() if path.is_dir()}
-    assert found == {'compile', 'module'}
+    result = {path.name.split('-')[0] for path in place.iterdir() if path.is_dir()}
+    assert result == {'compile', 'module'}
 
 
 ATTACKS = (
@@ -487,11 +487,11 @@ from rooms.below import kernels as below
 def doubled(x):
     return 2.0 * below.shifted(x)
 """)
-    found = []
+    result = []
     for shift in (1.0, 1.0, 2.0):
         below.write_text(f'{head}\n\n@kernels_of(__file__)\ndef shifted(x):\n    return x + {shift}\n')
         ran = subprocess.run(
             [sys.executable, '-B', '-c', CALLING, str(tmp_path)], capture_output=True, text=True, check=True
         )
-        found.append(ran.stdout.split())
-    assert found == [['4.0', '0'], ['4.0', '1'], ['6.0', '0']]
+        result.append(ran.stdout.split())
+    assert result == [['4.0', '0'], ['4.0', '1'], ['6.0', '0']]

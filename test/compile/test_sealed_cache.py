@@ -46,12 +46,12 @@ def use(place: Path, **environment: str) -> subprocess.CompletedProcess:
     """Use the cache in a process of its own."""
     surroundings = {**os.environ, 'PYTHONPATH': str(ROOT), 'DYN_NODES_CACHE': str(place), **environment}
     surroundings.pop('DYN_NODES_GUARD', None)
-    found = subprocess.run(
+    run = subprocess.run(
         [sys.executable, '-c', USER], env=surroundings, capture_output=True, text=True, timeout=250, check=False
     )
-    assert found.returncode == 0, found.stderr
-    assert 'Traceback' not in found.stderr
-    return found
+    assert run.returncode == 0, run.stderr
+    assert 'Traceback' not in run.stderr
+    return run
 
 
 @pytest.fixture(scope='module')
@@ -83,9 +83,9 @@ class Evil:
 
 
 def test_untouched_cache_is_used_without_a_word(place):
-    found = use(place)
-    assert found.stderr == ''
-    assert found.stdout.split() == ['compiled', '0']
+    result = use(place)
+    assert result.stderr == ''
+    assert result.stdout.split() == ['compiled', '0']
     assert (place / 'key').stat().st_mode & 0o077 == 0
     assert place.stat().st_mode & 0o022 == 0
 
@@ -118,11 +118,11 @@ def test_tampered_text_does_not_run_and_one_line_says_so(place, tmp_path):
     trace = tmp_path / 'ran'
     path = only(place, '*/module.py')
     path.write_text(f'open({str(trace)!r}, "w")\n' + path.read_text())
-    found = use(place)
+    result = use(place)
     assert not trace.exists()
-    assert found.stdout.split()[0] == 'traced'
-    assert len(found.stderr.strip().splitlines()) == 1
-    assert 'damaged, missing or foreign: made again' in found.stderr
+    assert result.stdout.split()[0] == 'traced'
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert 'damaged, missing or foreign: made again' in result.stderr
     assert use(place).stderr == ''
 
 
@@ -130,10 +130,10 @@ def test_tampered_text_does_not_run_and_one_line_says_so(place, tmp_path):
 def test_damaged_note_of_a_trace_is_not_followed(place, change):
     note = only(place, 'trace-*')
     note.write_bytes(CHANGES[change](note.read_bytes()))
-    found = use(place)
-    assert found.stdout.split() == ['traced', 'compiled', '0']
-    assert len(found.stderr.strip().splitlines()) == 1
-    assert 'damaged or not of this user: traced again' in found.stderr
+    result = use(place)
+    assert result.stdout.split() == ['traced', 'compiled', '0']
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert 'damaged or not of this user: traced again' in result.stderr
     assert use(place).stderr == ''
 
 
@@ -148,10 +148,10 @@ def test_tampered_pickles_are_not_unpickled(place, tmp_path):
     for path in [*place.rglob('*.nbi'), *place.rglob('*.nbc')]:
         traces.append(tmp_path / f'ran{len(traces)}')
         path.write_bytes(pickle.dumps(Evil(traces[-1])))
-    found = use(place)
+    result = use(place)
     assert traces
     assert not any(trace.exists() for trace in traces)
-    lines = found.stderr.strip().splitlines()
+    lines = result.stderr.strip().splitlines()
     assert lines
     assert all('damaged or not of this user: compiled again' in line for line in lines)
     assert use(place).stderr == ''
@@ -175,9 +175,9 @@ def test_python_s_own_copy_of_a_module_does_not_run(place, tmp_path):
 
 def test_entries_of_another_key_are_foreign(place):
     (place / 'key').unlink()
-    found = use(place)
-    assert found.stdout.split()[0] == 'traced'
-    assert 'made again' in found.stderr
+    result = use(place)
+    assert result.stdout.split()[0] == 'traced'
+    assert 'made again' in result.stderr
 
 
 def test_machine_code_moved_to_another_name_does_not_hold(place):

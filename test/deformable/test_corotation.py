@@ -120,8 +120,8 @@ def test_large_turns_of_a_tetrahedron_are_those_of_its_rods():
         moved = (nodes + 0.1 * strain * random.normal(size=nodes.shape)) @ turn.T
         speed = random.normal(size=nodes.shape)
         expected = lattice.forces(moved)
-        found = body.forces(moved, speed).reshape(4, 3)
-        assert found == pytest.approx(expected, abs=10.0 * strain * np.abs(expected).max())
+        result = body.forces(moved, speed).reshape(4, 3)
+        assert result == pytest.approx(expected, abs=10.0 * strain * np.abs(expected).max())
         assert body.mass(moved) == pytest.approx(mass)
 
 

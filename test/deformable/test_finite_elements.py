@@ -32,11 +32,11 @@ def between_clamped_ends(body, load, stretch=0.0):
     """Displacements (n, 3) with all nodes of both end faces held, the right ones `stretch` away from the left ones."""
     x = body.mesh.nodes[:, 0]
     held = np.repeat(np.abs(x) > 0.3 - 1e-9, 3)
-    found = np.zeros(len(held))
-    found[::3] = np.where(held[::3], np.sign(x) * stretch / 2.0, 0.0)
-    load = load - body.stiffness @ found
-    found[~held] = factors_of(body.stiffness[~held][:, ~held]).solve(load[~held])
-    return found.reshape(-1, 3)
+    result = np.zeros(len(held))
+    result[::3] = np.where(held[::3], np.sign(x) * stretch / 2.0, 0.0)
+    load = load - body.stiffness @ result
+    result[~held] = factors_of(body.stiffness[~held][:, ~held]).solve(load[~held])
+    return result.reshape(-1, 3)
 
 
 def corners_of_the_plate(divisions=(20, 12, 1)):
@@ -166,11 +166,11 @@ def test_motion_of_the_grasps_decides_the_motion_of_the_body_and_its_forces():
     body, grasps = corners_of_the_plate((10, 6, 1))
     held, plate = HeldBody(body, grasps), condensed(body, grasps)
     moved = np.random.default_rng(3).normal(size=12)
-    found, force = held.solve(np.zeros(3 * len(body.mesh.nodes)), moved)
-    assert held.average @ found == pytest.approx(moved, abs=1e-12)
-    assert found == pytest.approx(plate.shapes @ moved, abs=1e-9)
+    result, force = held.solve(np.zeros(3 * len(body.mesh.nodes)), moved)
+    assert held.average @ result == pytest.approx(moved, abs=1e-12)
+    assert result == pytest.approx(plate.shapes @ moved, abs=1e-9)
     assert force == pytest.approx(plate.stiffness @ moved, abs=1e-6)
-    rest = body.stiffness @ found - held.average.T @ force
+    rest = body.stiffness @ result - held.average.T @ force
     assert np.abs(rest).max() < 1e-9 * np.abs(force).max()
     carried = held.solve(body.load(GRAVITY))[1].reshape(4, 3)
     assert carried == pytest.approx(np.tile([0.0, 0.0, 2.4 * 9.81 / 4.0], (4, 1)), abs=1e-8)
@@ -184,8 +184,8 @@ def test_grasps_with_common_nodes_balance_the_load():
         ((0.3, 0.1, 0.0), (0.0, 0.0, 0.1)),
     ]
     held = HeldBody(body, [patch(body.mesh, *box) for box in boxes])
-    found, force = held.solve(body.load(GRAVITY), np.full(9, 0.01))
-    rest = body.stiffness @ found - body.load(GRAVITY) - held.average.T @ force
+    result, force = held.solve(body.load(GRAVITY), np.full(9, 0.01))
+    rest = body.stiffness @ result - body.load(GRAVITY) - held.average.T @ force
     assert np.abs(rest).max() < 1e-10
     assert force.reshape(3, 3).sum(axis=0) == pytest.approx((0.0, 0.0, 1.2 * 9.81))
 

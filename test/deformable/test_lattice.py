@@ -103,11 +103,11 @@ def test_a_grid_of_springs_is_an_isotropic_body_with_poisson_s_ratio_one_quarter
     axial = np.argmax(np.abs(modes.T @ (masses * wave)))
     assert np.sqrt(values[axial]) == pytest.approx(frequency, abs=1e-6)
     free = np.repeat(np.abs(grid.nodes[:, 0]) < 0.3 - 1e-9, 3)
-    found = np.zeros(len(free))
+    result = np.zeros(len(free))
     load = np.outer(grid.lumped_mass, (0.0, 0.0, -9.81)).ravel()
-    found[free] = factors_of(stiffness[free][:, free]).solve(load[free])
+    result[free] = factors_of(stiffness[free][:, free]).solve(load[free])
     middle = np.argmin(np.linalg.norm(grid.nodes, axis=1))
-    assert -1e3 * found[3 * middle + 2] == pytest.approx(sag, abs=6e-4)
+    assert -1e3 * result[3 * middle + 2] == pytest.approx(sag, abs=6e-4)
 
 
 def test_cells_that_are_no_cubes_are_refused():

@@ -62,12 +62,12 @@ def test_a_file_gives_body_grasps_and_reduced_body(tmp_path):
 
 @pytest.mark.parametrize('name', ['bar', 'plate'])
 def test_objects_of_the_package_are_those_of_the_source(name):
-    found = load_object(find_resource(f'config/objects/{name}.yaml'))
-    assert found.name == name
-    assert found.body.total_mass == pytest.approx({'bar': 1.2, 'plate': 2.4}[name])
+    result = load_object(find_resource(f'config/objects/{name}.yaml'))
+    assert result.name == name
+    assert result.body.total_mass == pytest.approx({'bar': 1.2, 'plate': 2.4}[name])
     if name == 'bar':
-        assert found.lattice.stiffness == pytest.approx([1e4 / 3.0])
-        assert found.lattice.damping == pytest.approx([20.0 / 3.0])
+        assert result.lattice.stiffness == pytest.approx([1e4 / 3.0])
+        assert result.lattice.damping == pytest.approx([20.0 / 3.0])
 
 
 TWICE = '  top: {position: [0.3, 0.1, 0.05]}\n  other: {position: [0.3, 0.1, 0.05]}\n'
@@ -142,8 +142,8 @@ def test_a_mistake_is_named_by_line_and_key(tmp_path, old, new, expected):
 
 def test_rods_take_two_grasps_and_not_one(tmp_path):
     two = ('  top: {position: [0.3, 0.1, 0.05]}\n', '')
-    found = load_object(written(tmp_path, ('name: plank', 'model: rods'), two))
-    assert found.lattice.rods.tolist() == [[0, 1]]
+    result = load_object(written(tmp_path, ('name: plank', 'model: rods'), two))
+    assert result.lattice.rods.tolist() == [[0, 1]]
     one = written(
         tmp_path,
         ('name: plank', 'model: rods'),
@@ -179,9 +179,9 @@ def of_file(tmp_path, mesh: Mesh, cells=None, name='body.vtk'):
 @pytest.mark.parametrize('name', ['body.vtk', 'body.msh', 'body.inp'])
 def test_a_mesh_of_a_file_is_the_one_written(tmp_path, kind, name):
     mesh = box_mesh((60.0, 20.0, 10.0), (3, 2, 1), kind)
-    found = read_mesh(of_file(tmp_path, mesh, name=name), scale=0.01)
-    assert found.nodes == pytest.approx(mesh.nodes * 0.01)
-    assert found.elements.tolist() == mesh.elements.tolist()
+    result = read_mesh(of_file(tmp_path, mesh, name=name), scale=0.01)
+    assert result.nodes == pytest.approx(mesh.nodes * 0.01)
+    assert result.elements.tolist() == mesh.elements.tolist()
 
 
 def test_coordinates_that_are_nearly_zero_give_no_warning_of_numpy():

@@ -77,9 +77,9 @@ def test_strains_at_corners_are_those_of_a_uniform_field():
     mesh.nodes[:] += 0.02 * np.random.default_rng(2).normal(size=mesh.nodes.shape)
     gradient = np.array([(1e-3, 2e-3, 0.0), (0.0, -5e-4, 1e-3), (3e-3, 0.0, 2e-4)])
     moved = (mesh.nodes @ gradient.T)[mesh.elements].reshape(len(mesh.elements), 1, 24, 1)
-    found = (corner_strains(mesh, SOLID) @ moved)[..., 0]
+    result = (corner_strains(mesh, SOLID) @ moved)[..., 0]
     expected = [1e-3, -5e-4, 2e-4, 2e-3, 1e-3, 3e-3]
-    np.testing.assert_allclose(found, np.broadcast_to(expected, found.shape), atol=1e-12)
+    np.testing.assert_allclose(result, np.broadcast_to(expected, result.shape), atol=1e-12)
 
 
 @pytest.mark.parametrize('most', [200, 600, 100_000])

@@ -61,9 +61,9 @@ def exact_derivatives(tree, frame, q):
 def test_nests_of_cross_products_are_the_exact_derivatives_of_the_kinematics(pattern, branch):
     tree, rng = random_tree(pattern, 5, branch)
     frame, q = tree.frame('tip'), rng.normal(size=tree.nv)
-    found = TreeCoefficients(tree).at(q).frame(frame)
-    assert found.parameters == ('x', 'y', 'z', 'rx', 'ry', 'rz')
-    for ours, exact in zip((found.G, found.H, found.D), exact_derivatives(tree, frame, q)):
+    result = TreeCoefficients(tree).at(q).frame(frame)
+    assert result.parameters == ('x', 'y', 'z', 'rx', 'ry', 'rz')
+    for ours, exact in zip((result.G, result.H, result.D), exact_derivatives(tree, frame, q)):
         assert np.abs(exact).max() > 0.1
         assert ours == pytest.approx(exact, abs=1e-13)
 
@@ -80,11 +80,11 @@ def test_compiled_coefficients_are_those_of_the_array_loops(pattern):
     tip = tree.frame('tip')
     q = rng.normal(size=(7, len(pattern)))
     compiled = CompiledCoefficients(tree, tip)
-    found = compiled.batch(q)
-    for own, expected in zip(found, _both(TreeCoefficients(tree), q, tip)):
+    result = compiled.batch(q)
+    for own, expected in zip(result, _both(TreeCoefficients(tree), q, tip)):
         np.testing.assert_allclose(own, expected, rtol=0, atol=1e-14)
-    again = compiled.batch(q[::-1], found)
-    assert again is found
+    again = compiled.batch(q[::-1], result)
+    assert again is result
     np.testing.assert_allclose(again.D, _both(TreeCoefficients(tree), q[::-1], tip)[2], rtol=0, atol=1e-14)
     second = CompiledCoefficients(tree, tip, 2).batch(q)
     assert second.D is None
@@ -96,11 +96,11 @@ def test_compiled_coefficients_refuse_other_shapes_orders_and_large_trees():
     compiled = CompiledCoefficients(tree, tree.frame('tip'))
     with pytest.raises(ValueError, match=r'expected q of shape \(N, 3\), found \(2, 4\)'):
         compiled.batch(np.zeros((2, 4)))
-    found = compiled.batch(np.zeros((2, 3)))
+    result = compiled.batch(np.zeros((2, 3)))
     with pytest.raises(ValueError):
-        compiled.batch(np.zeros((3, 3)), found)
+        compiled.batch(np.zeros((3, 3)), result)
     with pytest.raises(ValueError, match='contiguous'):
-        compiled.batch(np.zeros((1, 3)), found._replace(G=found.G[::2], H=found.H[::2, :, ::-1], D=found.D[:1]))
+        compiled.batch(np.zeros((1, 3)), result._replace(G=result.G[::2], H=result.H[::2, :, ::-1], D=result.D[:1]))
     with pytest.raises(ValueError, match='order: expected 2 or 3, found 1'):
         CompiledCoefficients(tree, tree.frame('tip'), 1)
     large, _ = random_tree('R' * 11, 8)
@@ -144,8 +144,8 @@ class PinocchioChain:
         """(6, n, n): row and column of the Jacobian, coordinate. The binding reads column-major memory by rows."""
         pin.computeJointJacobians(self.model, self.data, q)
         pin.computeJointKinematicHessians(self.model, self.data)
-        found = pin.getJointKinematicHessian(self.model, self.data, self.joint, pin.LOCAL_WORLD_ALIGNED)
-        return found.ravel().reshape(found.shape, order='F')
+        result = pin.getJointKinematicHessian(self.model, self.data, self.joint, pin.LOCAL_WORLD_ALIGNED)
+        return result.ravel().reshape(result.shape, order='F')
 
 
 @pytest.mark.parametrize('pattern', PATTERNS)
@@ -155,29 +155,29 @@ def test_coefficients_agree_with_the_jacobian_of_pinocchio_and_its_derivatives(p
     frame = tree.frame(tree.bodies[-1].name)
     for _ in range(3):
         q, v = rng.normal(size=(2, tree.nv))
-        found = model.at(q, order=2).frame(frame)
-        assert pytest.approx(theirs.last(q), abs=1e-13) == found.G
-        assert np.einsum('m,pmn->pn', v, found.H) == pytest.approx(theirs.rate(q, v), abs=1e-12)
-        assert np.swapaxes(found.H, 1, 2) == pytest.approx(theirs.hessian(q), abs=1e-12)
+        result = model.at(q, order=2).frame(frame)
+        assert pytest.approx(theirs.last(q), abs=1e-13) == result.G
+        assert np.einsum('m,pmn->pn', v, result.H) == pytest.approx(theirs.rate(q, v), abs=1e-12)
+        assert np.swapaxes(result.H, 1, 2) == pytest.approx(theirs.hessian(q), abs=1e-12)
 
 
 def test_a_batch_of_states_gives_what_single_states_give():
     tree, rng = random_tree('RRPRRR', 8, branch=1)
     model, q = TreeCoefficients(tree), rng.normal(size=(7, tree.nv))
     bodies, points = [5, 2, 3], rng.normal(size=(3, 3))
-    found, turns = model.points(q, bodies, points), model.rotations(q, bodies)
+    result, turns = model.points(q, bodies, points), model.rotations(q, bodies)
     for k, position in enumerate(q):
         here = model.at(position)
         for c, body in enumerate(bodies):
             frame = Frame(body, np.eye(3), points[c])
-            assert found.positions[k, c] == pytest.approx(here.pose(frame)[1], abs=1e-15)
+            assert result.positions[k, c] == pytest.approx(here.pose(frame)[1], abs=1e-15)
             point, turn = here.point(frame), here.rotation(frame)
             for name in 'GHD':
-                assert np.array_equal(getattr(found, name)[k, c], getattr(point, name))
+                assert np.array_equal(getattr(result, name)[k, c], getattr(point, name))
                 assert np.array_equal(getattr(turns, name)[k, c], getattr(turn, name))
     first = model.points(q, bodies, points, order=1)
     assert first.H is None
-    assert np.array_equal(first.G, found.G)
+    assert np.array_equal(first.G, result.G)
 
 
 def test_rotational_coefficients_are_not_symmetric_and_translational_ones_are():

@@ -43,11 +43,11 @@ def test_forward_and_inverse_dynamics_are_those_of_pinocchio(seed, shape):
     q, v, tau = random_state(rng, tree)
     external = rng.normal(size=(tree.n, 6))
     expected = witness.forward_dynamics(q, v, tau, external)
-    found = tree.forward_dynamics(q, v, tau, GRAVITY, external)
-    assert relative(found, expected) < 1e-10
+    accelerations = tree.forward_dynamics(q, v, tau, GRAVITY, external)
+    assert relative(accelerations, expected) < 1e-10
     assert relative(tree.inverse_dynamics(q, v, expected, GRAVITY), witness.inverse_dynamics(q, v, expected)) < 1e-10
-    back = tree.inverse_dynamics(q, v, found, GRAVITY, external)
-    assert np.abs(back - tau).max() < 1e-9 * max(1.0, np.abs(found).max())
+    back = tree.inverse_dynamics(q, v, accelerations, GRAVITY, external)
+    assert np.abs(back - tau).max() < 1e-9 * max(1.0, np.abs(accelerations).max())
 
 
 @given(seed=SEEDS, shape=TREES, tips=st.integers(1, 4))
@@ -129,10 +129,10 @@ def test_springs_and_locks_do_what_their_efforts_do(seed):
     held.set_springs(stiffness, damping, rest)
     held.set_locks(locked)
     efforts = np.empty(plain.nv)
-    found = held.forward_dynamics(q, v, tau, GRAVITY, efforts=efforts)
-    assert not found[plain.at_v[locked]].any()
+    accelerations = held.forward_dynamics(q, v, tau, GRAVITY, efforts=efforts)
+    assert not accelerations[plain.at_v[locked]].any()
     # the tree without springs and locks moves alike under the efforts that were found
-    assert relative(plain.forward_dynamics(q, v, efforts, GRAVITY), found) < 1e-9
+    assert relative(plain.forward_dynamics(q, v, efforts, GRAVITY), accelerations) < 1e-9
     own = [k for k in joints if not locked[k]]
     for k in own:
         spring = -stiffness[k] * (q[plain.at_q[k]] - rest[k]) - damping[k] * v[plain.at_v[k]]

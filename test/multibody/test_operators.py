@@ -55,9 +55,9 @@ def test_motion_of_the_tip(seven):
     own = WorldVelocities(seven_joints()).own(SEVEN['q'], SEVEN['v'])
     still = np.zeros(13)
     still[3:6] = -np.cross(own[:3], own[3:6])  # of the base in its own axes: its origin does not accelerate
-    place, found, acceleration = loops.tip_motion(SEVEN['q'], own, still, [7], [SEVEN_TIP.point])
+    place, result, acceleration = loops.tip_motion(SEVEN['q'], own, still, [7], [SEVEN_TIP.point])
     close(place[0], (1.2753343579, 1.1444988298, 4.6101643966))
-    close(found[0], velocity)
+    close(result[0], velocity)
     close(acceleration[0], rate)
 
 
@@ -245,18 +245,18 @@ def test_the_printed_base_block_fails_as_soon_as_the_base_moves(seven):
 
 @pytest.mark.pins('yesiloglu-2007/6.2/accelerations')
 def test_two_arms_with_prismatic_joints():
-    found = operators(two_arms(), TWO_ARMS)
+    result = operators(two_arms(), TWO_ARMS)
     expected = (
         np.r_[
             -0.0314365188, -0.9157501766, -0.0806707899, 0.0656342405, -0.0904753555, -9.7343852451,
             1.7263297576, -0.7861825918, 9.5910245335, -4.9354051488, 2.4843444343, -0.6869678286,
         ]
     )  # fmt: skip
-    dense = found.accelerations(TWO_ARMS['tau'], GRAVITY)
+    dense = result.accelerations(TWO_ARMS['tau'], GRAVITY)
     close(dense, expected)
     recursive = WorldVelocities(two_arms()).accelerations(TWO_ARMS['q'], TWO_ARMS['v'], TWO_ARMS['tau'], GRAVITY)
     close(recursive, dense, 1e-12)
-    for name, residual in lemma_residuals(found).items():
+    for name, residual in lemma_residuals(result).items():
         assert residual < 1e-12, name
 
 
@@ -280,11 +280,11 @@ def test_a_slider_without_its_coriolis_term_is_wrong():
 
 @pytest.mark.pins('yesiloglu-2007/6.2/gravity_sign')
 def test_a_free_base_falls_down():
-    found = Operators(two_arms(), TWO_ARMS['q'], np.zeros(12))
-    fall = found.accelerations(np.zeros(12), GRAVITY)
+    result = Operators(two_arms(), TWO_ARMS['q'], np.zeros(12))
+    fall = result.accelerations(np.zeros(12), GRAVITY)
     close(fall, [0, 0, 0, 0, 0, -9.81, 0, 0, 0, 0, 0, 0], 1e-12)
     # (2.29) as printed has +g in the slot of the base: the machine falls upwards
-    assert found.accelerations(np.zeros(12), -GRAVITY)[5] == pytest.approx(9.81)
+    assert result.accelerations(np.zeros(12), -GRAVITY)[5] == pytest.approx(9.81)
 
 
 def integrated(world, start, seconds, step, watch):
@@ -310,9 +310,9 @@ class Conserved:
 
     def __call__(self, x):
         if self.count % self.every == 0:
-            found = Operators(seven_joints(), x[:14], x[14:])
-            self.energy.append(found.kinetic_energy)
-            self.momentum.append(found.momentum)
+            result = Operators(seven_joints(), x[:14], x[14:])
+            self.energy.append(result.kinetic_energy)
+            self.momentum.append(result.momentum)
         self.count += 1
 
     def drift(self):
@@ -406,12 +406,12 @@ def test_lemmas_hold_on_random_trees(seed, n, free):
     rng = np.random.default_rng(seed)
     links = random_links(rng, n, free)
     sizes = sum(link.positions for link in links), sum(link.velocities for link in links)
-    found = Operators(links, *(rng.normal(size=size) for size in sizes), [Tip(n - 1, Z), Tip(0, X)])
-    condition = np.linalg.cond(found.mass_matrix)
-    for name, residual in lemma_residuals(found).items():
+    result = Operators(links, *(rng.normal(size=size) for size in sizes), [Tip(n - 1, Z), Tip(0, X)])
+    condition = np.linalg.cond(result.mass_matrix)
+    for name, residual in lemma_residuals(result).items():
         assert residual < 1e-13 * max(condition, 10.0), name
-    expected = found.jacobian @ np.linalg.solve(found.mass_matrix, found.jacobian.T)
-    close(found.tip_inverse_inertia, expected, 1e-14 * max(condition, 1e2) * np.abs(expected).max())
+    expected = result.jacobian @ np.linalg.solve(result.mass_matrix, result.jacobian.T)
+    close(result.tip_inverse_inertia, expected, 1e-14 * max(condition, 1e2) * np.abs(expected).max())
 
 
 def test_a_joint_of_two_axes_has_the_product_of_its_rates():
@@ -420,11 +420,11 @@ def test_a_joint_of_two_axes_has_the_product_of_its_rates():
     axes = (('revolute', Y), ('revolute', Z))
     hand = Link('hand', 0, axes, np.eye(3), np.array([0.1, 0.0, 0.2]), 1.0, np.zeros(3), np.eye(3))
     q = np.concatenate([np.zeros(6), [1.0], [0.3, 0.5]])
-    found = Operators([BASE, hand], q, np.concatenate([carrier, np.zeros(3), [alpha, beta]]))
-    z = found.joint_map[6:9, 7]
-    printed = np.cross(carrier, found.velocities[1, :3])
-    close(found.bias_acceleration[6:9], printed + alpha * beta * np.cross(Y, z), 1e-15)
-    assert np.abs(found.bias_acceleration[6:9] - printed).max() > 0.5
+    result = Operators([BASE, hand], q, np.concatenate([carrier, np.zeros(3), [alpha, beta]]))
+    z = result.joint_map[6:9, 7]
+    printed = np.cross(carrier, result.velocities[1, :3])
+    close(result.bias_acceleration[6:9], printed + alpha * beta * np.cross(Y, z), 1e-15)
+    assert np.abs(result.bias_acceleration[6:9] - printed).max() > 0.5
 
 
 @given(seed=SEEDS, n=st.integers(1, 12), free=st.booleans())
@@ -444,15 +444,15 @@ def test_dense_operators_and_array_loops_agree(seed, n, free):
     tree = builder.build()
     q, v, tau = random_state(rng, loops)
     points = rng.normal(size=(2, 3))
-    found = tree_operators(tree, q, v, [Tip(n - 1, points[0]), Tip(0, points[1])])
-    turn, offset = found.from_tree_velocities, found.from_tree_accelerations
+    result = tree_operators(tree, q, v, [Tip(n - 1, points[0]), Tip(0, points[1])])
+    turn, offset = result.from_tree_velocities, result.from_tree_accelerations
     a = loops.forward_dynamics(q, v, tau, GRAVITY)
-    dense = found.accelerations(turn @ tau, GRAVITY)
+    dense = result.accelerations(turn @ tau, GRAVITY)
     assert np.abs(turn @ a + offset - dense).max() < 1e-10 * max(1, np.abs(dense).max())
     inertia = loops.tip_inverse_inertia(q, [n - 1, 0], points)
-    assert np.abs(inertia - found.tip_inverse_inertia).max() < 1e-10 * max(1, np.abs(inertia).max())
-    forces = found.link_forces(dense, GRAVITY)
-    assert np.abs(found.joint_map.T @ forces.ravel() - turn @ tau).max() < 1e-10 * max(1, np.abs(forces).max())
+    assert np.abs(inertia - result.tip_inverse_inertia).max() < 1e-10 * max(1, np.abs(inertia).max())
+    forces = result.link_forces(dense, GRAVITY)
+    assert np.abs(result.joint_map.T @ forces.ravel() - turn @ tau).max() < 1e-10 * max(1, np.abs(forces).max())
 
 
 def test_the_log_loader_traced_and_by_operators(log_loader):
@@ -466,11 +466,11 @@ def test_the_log_loader_traced_and_by_operators(log_loader):
     for _ in range(10):
         numbers = random_state(rng, loops)
         M, a = (np.array(part) for part in traced(*numbers))
-        found = tree_operators(tree, *numbers[:2])
-        turn = found.from_tree_velocities
-        assert np.abs(turn.T @ found.mass_matrix @ turn - M).max() < 1e-12 * np.abs(M).max()
-        dense = found.accelerations(turn @ numbers[2], GRAVITY)
-        mine = np.linalg.solve(turn, dense - found.from_tree_accelerations)
+        result = tree_operators(tree, *numbers[:2])
+        turn = result.from_tree_velocities
+        assert np.abs(turn.T @ result.mass_matrix @ turn - M).max() < 1e-12 * np.abs(M).max()
+        dense = result.accelerations(turn @ numbers[2], GRAVITY)
+        mine = np.linalg.solve(turn, dense - result.from_tree_accelerations)
         assert np.abs(mine - a.ravel()).max() < 1e-11 * np.abs(a).max()
     assert [link.name for link in links_of_tree(tree)] == [body.name for body in tree.bodies]
 

@@ -47,8 +47,8 @@ def test_an_arm_on_a_fixed_base_has_pinocchios_regressor():
         full[:, places] = q, v, a
         theirs = pin.computeJointTorqueRegressor(model, model.createData(), *full)
         expected = in_our_order(theirs, joints)[places]
-        found = ours.torque(q, v, a, np.zeros(3), np.zeros(3), -model.gravity.linear)
-        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+        result = ours.torque(q, v, a, np.zeros(3), np.zeros(3), -model.gravity.linear)
+        np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
 
 def test_a_base_that_turns_and_accelerates_has_pinocchios_regressor():
@@ -66,8 +66,8 @@ def test_a_base_that_turns_and_accelerates_has_pinocchios_regressor():
         velocity[index_v], acceleration[index_v] = v, a
         theirs = pin.computeJointTorqueRegressor(model, model.createData(), position, velocity, acceleration)
         expected = in_our_order(theirs, joints)[index_v]
-        found = ours.torque(q, v, a, omega, alpha, linear - model.gravity.linear)
-        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+        result = ours.torque(q, v, a, omega, alpha, linear - model.gravity.linear)
+        np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
 
 def test_parameters_and_mass_properties_are_inverse():
@@ -86,9 +86,9 @@ def test_the_nearest_rigid_body_of_a_rigid_body_is_itself_and_of_another_has_no_
     np.testing.assert_allclose(nearest_possible(own), own, rtol=1e-9, atol=1e-9 * np.abs(own).max())
     wrong = own.copy()
     wrong[4] = 10.0 * (own[7] + own[9])  # Ixx above Iyy + Izz
-    found = nearest_possible(wrong)
-    _, _, inertia = mass_properties(found)
+    result = nearest_possible(wrong)
+    _, _, inertia = mass_properties(result)
     moments = np.linalg.eigvalsh(inertia)
-    assert found[0] > 0.0
+    assert result[0] > 0.0
     assert moments[0] >= -1e-9 * moments[2]
     assert moments[2] <= (moments[0] + moments[1]) * (1.0 + 1e-9)

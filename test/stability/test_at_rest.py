@@ -46,8 +46,8 @@ def test_it_is_the_rest_from_which_the_plant_starts(name):
 def test_alarm_levels_are_shares_of_the_margins_that_check_prints(name):
     own, names = machine(name), ('static', 'force_angle')
     margins = static_summary(own)['margins']
-    found = {key: levels.full for key, levels in alarm_levels(own, names).items()}
-    assert found == pytest.approx({key: margins[key]['value'] for key in names}, rel=5e-3)  # three digits
+    result = {key: levels.full for key, levels in alarm_levels(own, names).items()}
+    assert result == pytest.approx({key: margins[key]['value'] for key in names}, rel=5e-3)  # three digits
 
 
 def test_wheels_of_a_suspended_car_roll_on_tyres_that_yield():

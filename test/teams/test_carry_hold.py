@@ -82,7 +82,7 @@ def together(count):
     team, holders, plan, times = case(count)
     plants = [plant_of(team, holder) for holder in holders]
     at_rest = min(loads_of(plants[0]))
-    found = {}
+    result = {}
     for t in times:
         reference, least, pull = plan.at(t), np.inf, 0.0
         aims = [put(plant, holder, k, reference) for k, (plant, holder) in enumerate(zip(plants, holders))]
@@ -99,8 +99,8 @@ def together(count):
             for plant in plants:
                 plant.advance()
                 least = min(least, *loads_of(plant))
-        found[round(t, 3)] = least / at_rest, pull
-    return found
+        result[round(t, 3)] = least / at_rest, pull
+    return result
 
 
 def held(plant, hand):

@@ -33,20 +33,20 @@ def test_a_robot_stands_where_its_hand_and_its_joints_say(carriage):
     place = own.robot.motions(own.start)[0] + (0.1, -0.2, 0.05, 0.12, -0.1)
     q = settled(own.robot, own.start, place)
     point, turn = own.robot.hand_pose(q)
-    found = own.state(point, turn, q[own.places], np.arange(5.0))
-    assert found.q[:3] == pytest.approx(q[:3], abs=1e-12)
-    assert matrix_of_quaternion(found.q[3:7]) == pytest.approx(matrix_of_quaternion(q[3:7]), abs=1e-12)
-    assert own.robot.at(*found).place[:3] == pytest.approx(point, abs=1e-12)
-    assert found.u == pytest.approx(np.arange(5.0))
+    result = own.state(point, turn, q[own.places], np.arange(5.0))
+    assert result.q[:3] == pytest.approx(q[:3], abs=1e-12)
+    assert matrix_of_quaternion(result.q[3:7]) == pytest.approx(matrix_of_quaternion(q[3:7]), abs=1e-12)
+    assert own.robot.at(*result).place[:3] == pytest.approx(point, abs=1e-12)
+    assert result.u == pytest.approx(np.arange(5.0))
 
 
 def test_the_plan_begins_where_the_team_stands_at_rest(carriage, line):
     first = line.at(0.0)
-    for k, own in enumerate(carriage.holders):
-        place = own.robot.motions(own.start)[0]
+    for k, holder in enumerate(carriage.holders):
+        place = holder.robot.motions(holder.start)[0]
         assert first.hands.position[k] == pytest.approx(place[:3], abs=2e-3), 'but for the squeeze'
         assert first.carriers.position[k] == pytest.approx(place[3:], abs=1e-12)
-        assert line.plan.ways[k].q[0] == pytest.approx(own.start, abs=5e-3)
+        assert line.plan.ways[k].q[0] == pytest.approx(holder.start, abs=5e-3)
     assert not first.hands.rate.any()
 
 
@@ -57,28 +57,28 @@ def test_a_line_leads_across_the_bar_and_keeps_its_heading(line):
 
 def test_a_figure_of_eight_begins_along_its_bearing_and_comes_back(carriage):
     path, end = Course(length=3.0, width=3.0, bearing=ACROSS).path(np.array([0.4, 1.0, 2.0]))
-    found = path(np.linspace(0.0, end, 400))
-    assert found.pose[0] == pytest.approx((0.4, 1.0, 2.0), abs=1e-9)
-    assert found.pose[-1] == pytest.approx((0.4, 1.0, 2.0), abs=1e-9)
-    assert np.arctan2(*found.velocity[0, [2, 1]]) == pytest.approx(0.4 + ACROSS)
-    assert np.abs(np.diff(found.pose[:, 0])).max() < 0.1
+    result = path(np.linspace(0.0, end, 400))
+    assert result.pose[0] == pytest.approx((0.4, 1.0, 2.0), abs=1e-9)
+    assert result.pose[-1] == pytest.approx((0.4, 1.0, 2.0), abs=1e-9)
+    assert np.arctan2(*result.velocity[0, [2, 1]]) == pytest.approx(0.4 + ACROSS)
+    assert np.abs(np.diff(result.pose[:, 0])).max() < 0.1
     steady, _ = Course(length=3.0, width=3.0, bearing=ACROSS, turning=False).path(np.array([0.4, 1.0, 2.0]))
-    assert steady(found.times).pose[:, 0] == pytest.approx(np.full(400, 0.4))
-    assert steady(found.times).pose[:, 1:] == pytest.approx(found.pose[:, 1:])
+    assert steady(result.times).pose[:, 0] == pytest.approx(np.full(400, 0.4))
+    assert steady(result.times).pose[:, 1:] == pytest.approx(result.pose[:, 1:])
 
 
 def uses(carriage, plan, times):
     """Greatest part of the friction, least normal force, greatest part of the efforts of all robots at times."""
-    found = [inverse(plan.plan, plan.at(float(t))) for t in times]
+    result = [inverse(plan.plan, plan.at(float(t))) for t in times]
     worst = [0.0, np.inf, 0.0]
-    for k, own in enumerate(carriage.holders):
-        efforts = np.array([instant[k][0] for instant in found])
-        tractions = np.array([own.robot.tractions(each) for each in efforts])
-        ground = reactions([instant[k][1] for instant in found], tractions, own.ability.friction)
+    for k, holder in enumerate(carriage.holders):
+        efforts = np.array([instant[k][0] for instant in result])
+        tractions = np.array([holder.robot.tractions(each) for each in efforts])
+        ground = reactions([instant[k][1] for instant in result], tractions, holder.ability.friction)
         assert ground.robust.all()
         worst[0] = max(worst[0], float(ground.friction_use[:, :2].max()))
         worst[1] = min(worst[1], float(ground.split[..., 2].min()))
-        worst[2] = max(worst[2], float(np.max(np.abs(efforts) / own.ability.efforts)))
+        worst[2] = max(worst[2], float(np.max(np.abs(efforts) / holder.ability.efforts)))
     return worst
 
 
@@ -155,14 +155,15 @@ def test_robots_on_tyres_are_refused_by_name():
 
 def test_a_fixed_grasp_is_refused_by_name(carriage):
     team = carriage.team
-    grasps = {name: replace(own, kind='fixed') for name, own in team.grasps.items()}
+    grasps = {name: replace(grasp, kind='fixed') for name, grasp in team.grasps.items()}
     with pytest.raises(CarryError, match="grasp 'left_end': expected kind ball, found 'fixed'"):
         holders_of(replace(team, grasps=grasps), 'bar', 0.7)
 
 
 def test_a_slope_is_refused(carriage):
     robots = {
-        name: replace(own, machine=replace(own.machine, slope=(0.0, 0.1))) for name, own in carriage.team.robots.items()
+        name: replace(robot, machine=replace(robot.machine, slope=(0.0, 0.1)))
+        for name, robot in carriage.team.robots.items()
     }
     with pytest.raises(CarryError, match='expected level ground under a team that carries'):
         carriage_of(replace(carriage.team, robots=robots), 'bar', carriage.holders, 5.0, Reserve(), 1.0)

@@ -39,8 +39,8 @@ def numbers_of(model, motion, scales=(1.0, 1.0, 1.0)):
     sizes = [len(part) for part in motion]
     symbols = [ca.SX.sym('part', size) for size in sizes]
     own = model.equations(Motion(*symbols), ca.SX(ca.DM(GRAVITY)), ca.SX(ca.DM(scales)))
-    found = ca.Function('equations', symbols, [ca.densify(part) for part in own])(*motion)
-    return [np.array(part) for part in found]
+    result = ca.Function('equations', symbols, [ca.densify(part) for part in own])(*motion)
+    return [np.array(part) for part in result]
 
 
 def turned(reduced, seed=3):

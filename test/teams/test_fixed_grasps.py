@@ -132,13 +132,13 @@ def test_a_team_in_fixed_grasps_meets_the_augmented_object_and_all_equations_at_
     held_mass, held_load = held_rigidly(arms, spins, mass, load)
     y = dict(zip(system.output_names, system.outputs(x, u, system.defaults)))
     for solve in (augmented_object, saddle_point):
-        found = solve(hands, held_mass, held_load)
+        solution = solve(hands, held_mass, held_load)
         for k, side in enumerate(('left', 'right')):
-            wanted, rate = found.speed_rates[k], rates[places.v[k]]
+            wanted, rate = solution.speed_rates[k], rates[places.v[k]]
             np.testing.assert_allclose(rate, wanted, rtol=1e-10, atol=1e-10 * np.abs(wanted).max())
             wrench = [y[f'plank/{side}/{what}_{axis}'] for what in ('force', 'torque') for axis in 'xyz']
-            np.testing.assert_allclose(wrench, found.force[k], rtol=1e-9, atol=1e-10 * np.abs(found.force).max())
-    assert np.abs(found.force[:, 3:]).max() > 0.1, 'hands pass torque'
+            np.testing.assert_allclose(wrench, solution.force[k], rtol=1e-9, atol=1e-10 * np.abs(solution.force).max())
+    assert np.abs(solution.force[:, 3:]).max() > 0.1, 'hands pass torque'
 
 
 def test_two_free_bodies_that_hold_a_plank_fixed_keep_momenta_and_energy():

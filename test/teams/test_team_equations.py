@@ -61,9 +61,9 @@ def test_accelerations_are_those_of_kanes_equations_with_the_augmented_object(in
     for held in (team.solve(members), team.solve(members, at_once=True)):
         rates = rates_of(system)(x, u)
         for k, (member, change) in enumerate(zip(members, held.speed_rates)):
-            found = rates[system.dynamics.equations.layout.v[k]]
+            result = rates[system.dynamics.equations.layout.v[k]]
             wanted = member.here.W @ change + member.here.bias
-            np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
+            np.testing.assert_allclose(result, wanted, rtol=1e-10, atol=1e-10)
 
 
 def test_grasp_forces_hands_and_energy_are_those_of_the_study(instant):
@@ -72,8 +72,8 @@ def test_grasp_forces_hands_and_energy_are_those_of_the_study(instant):
     y = dict(zip(system.output_names, system.outputs(x, u, system.defaults)))
     for k, (member, force) in enumerate(zip(members, held.force)):
         for what, wanted in (('force', force), ('position', member.position), ('velocity', member.velocity)):
-            found = [y[f'load/node_{k}/{what}_{axis}'] for axis in 'xyz']
-            np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
+            result = [y[f'load/node_{k}/{what}_{axis}'] for axis in 'xyz']
+            np.testing.assert_allclose(result, wanted, rtol=1e-10, atol=1e-10)
     assert y['kinetic_energy'] + y['potential_energy'] == pytest.approx(team.energy(members), rel=1e-12)
 
 
@@ -87,8 +87,8 @@ def test_the_ground_gives_what_balances_the_bodies_of_a_robot(instant):
         place = member.here.places[vehicle]
         pull, moment = place.R @ load[:3], place.R @ load[3:]
         wanted = -np.concatenate([moment + np.cross(place.p, pull), pull])
-        found = [y[f'robot_{k}/ground/{part}'] for part in WRENCH]
-        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-9)
+        result = [y[f'robot_{k}/ground/{part}'] for part in WRENCH]
+        np.testing.assert_allclose(result, wanted, rtol=1e-10, atol=1e-9)
 
 
 def test_a_hand_that_lets_go_leaves_the_others_and_its_node_falls():
@@ -149,8 +149,8 @@ def test_vehicles_on_tyres_with_a_plank_meet_all_equations_at_once():
         matrix[force, force] = -np.eye(3)
     right[2 * nv :] -= load.ravel()
     wanted = np.linalg.solve(matrix, right)[: 2 * nv]
-    found = np.concatenate([rates[places.v[k]] for k in range(2)])
-    np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10 * np.abs(wanted).max())
+    result = np.concatenate([rates[places.v[k]] for k in range(2)])
+    np.testing.assert_allclose(result, wanted, rtol=1e-10, atol=1e-10 * np.abs(wanted).max())
     assert np.abs(rates[places.elements[0]]).max() > 1e-3, 'tyres have states of their own'
     assert p[system.index('parameter', 'left/friction_scale')] == 1.0
 

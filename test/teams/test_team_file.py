@@ -161,13 +161,13 @@ FAULTS = {
 @pytest.mark.parametrize('fault', FAULTS)
 def test_a_fault_is_named_with_its_line_and_its_key(faults, fault):
     change, place, text = FAULTS[fault]
-    found = faults(change)
-    assert any(place in message and text in message for message in found), found
+    result = faults(change)
+    assert any(place in message and text in message for message in result), result
 
 
 def test_robots_that_do_not_exist_are_reported_once(faults):
-    found = faults(('left: {machine: rm_1', 'left: {machine: rm_9'))
-    assert len(found) == 1
+    result = faults(('left: {machine: rm_1', 'left: {machine: rm_9'))
+    assert len(result) == 1
 
 
 def test_the_distance_of_a_hand_is_printed(faults):

@@ -246,11 +246,11 @@ class _Climb:
                 if level == LEVELS:
                     return after.load
                 finer = self._finer(before, step, level + 1)
-                found = self.first(event, finer, level + 1)
-                if not np.isfinite(found) and _distance(finer[-1].q, after.q) > JUMP:
-                    found = after.load  # it leaves its place under this load, if only later
-                if np.isfinite(found) or after.over:
-                    return min(found, after.load)
+                result = self.first(event, finer, level + 1)
+                if not np.isfinite(result) and _distance(finer[-1].q, after.q) > JUMP:
+                    result = after.load  # it leaves its place under this load, if only later
+                if np.isfinite(result) or after.over:
+                    return min(result, after.load)
         return np.inf
 
 

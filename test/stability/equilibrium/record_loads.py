@@ -34,8 +34,8 @@ def main() -> None:
             if str(seed) in loads.get(kind, {}):
                 continue
             with tempfile.TemporaryDirectory() as directory:
-                found = slow_ramp(random_machine(seed, kind, Path(directory)))
-            loads.setdefault(kind, {})[str(seed)] = [plain(load) for load in (found.lift_off, found.loss, found.fall)]
+                ramp = slow_ramp(random_machine(seed, kind, Path(directory)))
+            loads.setdefault(kind, {})[str(seed)] = [plain(load) for load in (ramp.lift_off, ramp.loss, ramp.fall)]
             print(kind, seed, loads[kind][str(seed)], flush=True)
             RECORD.write_text(json.dumps(loads, indent=1) + '\n')
 

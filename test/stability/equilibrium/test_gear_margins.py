@@ -35,8 +35,8 @@ def test_a_rocker_bogie_tips_forward_about_the_pivots_of_its_bogies(seed, tmp_pa
     share = mass / machine.total_mass
     (pivot, left, _), (_, right, _) = (poses[f'bogie_{side}'][:3, 3] for side in ('left', 'right'))
     beside = 2.0 * abs(center[1]) / (left - right) * (pivot - poses['rocker_left'][0, 3])
-    found = Machine(machine).margins(measures=('longitudinal',))['longitudinal']
-    assert found.edges['front'] == pytest.approx(share * (pivot - center[0] - beside), rel=HARD)
+    result = Machine(machine).margins(measures=('longitudinal',))['longitudinal']
+    assert result.edges['front'] == pytest.approx(share * (pivot - center[0] - beside), rel=HARD)
 
 
 @pytest.mark.parametrize('kind', ['oscillating_axle', 'tandem', 'articulated', 'crawler_on_beams'])
