@@ -17,8 +17,8 @@ X = ca.SX.sym('x', 3)
 
 
 def operations(expression):
-    given = ca.symvar(expression)
-    return Tape.from_function(ca.Function('f', given, [ca.densify(expression)])).operations
+    symbols = ca.symvar(expression)
+    return Tape.from_function(ca.Function('f', symbols, [ca.densify(expression)])).operations
 
 
 def random_values(seed, size=30):
@@ -56,7 +56,7 @@ def test_it_is_the_jacobian_of_casadi(seed):
 def test_values_may_be_variables_numbers_and_steps_to_other_values():
     first = ca.sin(X[0]) * X[1]
     values = ca.vertcat(X[2], 3.0, first, first * first + X[0], X[2])
-    result = ca.Function('found', [X], [ca.densify(eliminated_jacobian(values, X))])([0.3, 2.0, 5.0])
+    result = ca.Function('jacobian', [X], [ca.densify(eliminated_jacobian(values, X))])([0.3, 2.0, 5.0])
     expected = ca.Function('expected', [X], [ca.densify(ca.jacobian(values, X))])([0.3, 2.0, 5.0])
     assert np.allclose(np.array(result), np.array(expected), rtol=1e-14)
 
@@ -67,7 +67,7 @@ def test_slopes_that_are_zero_everywhere_are_no_entries():
 
 
 def test_the_greater_one_of_two_equal_numbers_has_the_slope_of_one_of_them():
-    result = ca.Function('found', [X], [eliminated_jacobian(ca.fmax(X[0], X[1]), X[:2])])([1.0, 1.0, 0.0])
+    result = ca.Function('jacobian', [X], [eliminated_jacobian(ca.fmax(X[0], X[1]), X[:2])])([1.0, 1.0, 0.0])
     assert sorted(np.array(result).ravel().tolist()) == [0.0, 1.0]
 
 

@@ -36,10 +36,10 @@ def values(functions, name, x):
     return result
 
 
-def off(found, x, function):
+def off(actual, x, function):
     """Errors in units in the last place of the result."""
     exact = function(x.astype(np.longdouble))
-    return np.abs((found.astype(np.longdouble) - exact) / np.spacing(np.abs(exact.astype(np.float64)))).astype(float)
+    return np.abs((actual.astype(np.longdouble) - exact) / np.spacing(np.abs(exact.astype(np.float64)))).astype(float)
 
 
 def arguments(name):
@@ -75,8 +75,8 @@ def test_functions_of_lanes_at_their_borders_and_beyond(functions):
         for name, function in (('sin', np.sin), ('cos', np.cos)):
             result, expected = values(functions, name, x), function(x)
             assert np.array_equal(np.isnan(result), np.isnan(expected))
-            known = np.isfinite(expected)
-            assert np.abs(result[known] - expected[known]).max() <= 2.3e-16
+            finite = np.isfinite(expected)
+            assert np.abs(result[finite] - expected[finite]).max() <= 2.3e-16
 
 
 def test_sines_and_cosines_of_a_kernel_with_many_angles_whatever_their_size():
@@ -96,11 +96,11 @@ def test_sines_and_cosines_of_a_kernel_with_many_angles_whatever_their_size():
         kernel(interleaved(rows, lanes), result)
         result = separated(result, lanes)
         of = result[:, 2 * len(angles) :]
-        known = np.isfinite(of)
+        finite = np.isfinite(of)
         for k, function in enumerate((np.sin, np.cos)):
-            own = result[:, k : 2 * len(angles) : 2]
-            np.testing.assert_allclose(own[known], function(of[known]), rtol=0.0, atol=2.3e-16)
-            assert np.isnan(own[~known]).all()
+            values = result[:, k : 2 * len(angles) : 2]
+            np.testing.assert_allclose(values[finite], function(of[finite]), rtol=0.0, atol=2.3e-16)
+            assert np.isnan(values[~finite]).all()
 
 
 @pytest.fixture(scope='module')
@@ -120,8 +120,8 @@ def test_every_operation_is_that_of_the_scalar_kernel_in_every_lane(every_operat
         rows[rng.random(rows.shape) < 0.2 * (trial % 2)] = special[trial % len(special)]
         result, expected = np.empty(count * lanes), np.empty((lanes, count))
         vector.law(interleaved(rows, lanes), result)
-        for row, own in zip(rows, expected):
-            scalar.law(row.copy(), own)
+        for row, output in zip(rows, expected):
+            scalar.law(row.copy(), output)
         np.testing.assert_allclose(separated(result, lanes), expected, rtol=4e-15, atol=1e-300)
 
 
@@ -137,7 +137,7 @@ def test_a_lane_does_not_depend_on_its_neighbours(every_operation):
     assert np.array_equal(separated(result, lanes)[0], separated(moved, lanes)[lanes - 1])
 
 
-def test_a_vector_of_another_length_is_refused(every_operation):
+def test_a_vector_of_another_length_is_rejected(every_operation):
     _, vector, count = every_operation
     with pytest.raises(ValueError, match='expected a vector of'):
         vector.law(np.zeros(3), np.empty(count))

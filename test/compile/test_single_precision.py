@@ -1,4 +1,4 @@
-"""Vector kernels in single precision: their functions, every operation, guard zones, and what they refuse."""
+"""Vector kernels in single precision: functions, every operation, guard zones, and rejected tapes."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def test_every_operation_is_that_of_double_precision_rounded(every_operation):
         for _ in range(100):
             rows = (rng.normal(size=(lanes, 3)) * 3.0).astype(np.float32)
             expected = np.empty((lanes, count))
-            for row, own in zip(rows, expected):
-                scalar.law(row.astype(np.float64), own)
+            for row, output in zip(rows, expected):
+                scalar.law(row.astype(np.float64), output)
             result = rows_of(vector, 'law', rows, count, lanes)
             np.testing.assert_allclose(result[:, FIRM], expected[:, FIRM], rtol=2e-5, atol=2e-6)
             np.testing.assert_allclose(result[:, LOOSE], expected[:, LOOSE], rtol=1e-5, atol=1e-3)
@@ -97,7 +97,7 @@ def test_every_width_comes_to_the_same_bits(every_operation):
         np.testing.assert_array_equal(result, wide[first : first + 4])
 
 
-def test_a_vector_of_another_length_is_refused_by_the_status(every_operation):
+def test_a_vector_of_another_length_is_rejected_by_the_status(every_operation):
     _, vectors = every_operation
     result = np.zeros(3, np.float32)
     assert call(vectors[4].code('law'), np.zeros(12, np.float32), result) > 0
@@ -105,7 +105,7 @@ def test_a_vector_of_another_length_is_refused_by_the_status(every_operation):
 
 
 @pytest.mark.parametrize('number', [1e-300, 1e300])
-def test_a_number_that_single_precision_does_not_have_is_refused(number):
+def test_a_number_that_single_precision_does_not_have_is_rejected(number):
     module = compile_functions('single numbers', {'law': ca.Function('law', [X], [X + number])})
     with pytest.raises(ValueError, match=re.escape(f'expected numbers of its range, found {number:g}')):
         lane_module(module, ('law',), 4, single=True)
@@ -119,7 +119,7 @@ def test_guard_zones_find_what_is_written_outside(monkeypatch):
     assert call(sound.code('law'), np.full(4, 0.5, np.float32), result) == 0
     np.testing.assert_allclose(result.reshape(2, 4), np.tile([[1.5], [np.sin(0.5)]], 4), rtol=1e-7)
 
-    monkeypatch.setattr(Tape, '__post_init__', lambda self: None)  # it would refuse the tape
+    monkeypatch.setattr(Tape, '__post_init__', lambda self: None)  # it would reject the tape
     monkeypatch.setattr(emit, '_structural_zeros', lambda _: ())
     load = Tape.load
 

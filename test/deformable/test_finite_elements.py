@@ -41,8 +41,8 @@ def between_clamped_ends(body, load, stretch=0.0):
 
 def corners_of_the_plate(divisions=(20, 12, 1)):
     body = assemble(box_mesh((1.0, 0.6, 0.02), divisions), PLATE)
-    places = ((-0.45, -0.25, 0.0), (0.45, -0.25, 0.0), (0.45, 0.25, 0.0), (-0.45, 0.25, 0.0))
-    return body, [patch(body.mesh, place, (0.1, 0.1, 0.02)) for place in places]
+    positions = ((-0.45, -0.25, 0.0), (0.45, -0.25, 0.0), (0.45, 0.25, 0.0), (-0.45, 0.25, 0.0))
+    return body, [patch(body.mesh, order, (0.1, 0.1, 0.02)) for order in positions]
 
 
 @pytest.mark.pins('tanner-1998/6.7/material')
@@ -244,8 +244,8 @@ def test_matrices_are_those_of_scikit_fem(kind):
 
     for ours, form in ((body.stiffness, stiffness), (body.full_mass, mass)):
         expected = form.assemble(basis).toarray()
-        places = basis.nodal_dofs.T.ravel()
-        assert ours.toarray() == pytest.approx(expected[np.ix_(places, places)], abs=1e-11 * np.abs(expected).max())
+        dofs = basis.nodal_dofs.T.ravel()
+        assert ours.toarray() == pytest.approx(expected[np.ix_(dofs, dofs)], abs=1e-11 * np.abs(expected).max())
 
 
 def _as_skfem(skfem, mesh):
@@ -253,8 +253,8 @@ def _as_skfem(skfem, mesh):
         return mesh.elements.T.copy()
     corners = skfem.MeshHex().p.T  # of the unit cube, in the order of its only element
     ours = (CORNERS + 1.0) / 2.0
-    place = [int(np.argmin(np.abs(ours - corner).sum(axis=1))) for corner in corners[skfem.MeshHex().t[:, 0]]]
-    return mesh.elements[:, place].T.copy()
+    order = [int(np.argmin(np.abs(ours - corner).sum(axis=1))) for corner in corners[skfem.MeshHex().t[:, 0]]]
+    return mesh.elements[:, order].T.copy()
 
 
 @pytest.mark.parametrize('kind', ['brick', 'tetrahedron'])

@@ -42,7 +42,7 @@ def massive(nodes, rod_mass, node_mass=0.0):
 @pytest.fixture(scope='module')
 def plate_stiffness():
     body = assemble(box_mesh((1.0, 0.6, 0.02), (20, 12, 1)), PLATE)
-    return condensed(body, [patch(body.mesh, place, (0.1, 0.1, 0.02)) for place in PATCHES]).stiffness
+    return condensed(body, [patch(body.mesh, position, (0.1, 0.1, 0.02)) for position in PATCHES]).stiffness
 
 
 @pytest.mark.pins('tanner-1998/6.7/rod')
@@ -110,7 +110,7 @@ def test_a_grid_of_springs_is_an_isotropic_body_with_poisson_s_ratio_one_quarter
     assert -1e3 * result[3 * middle + 2] == pytest.approx(sag, abs=6e-4)
 
 
-def test_cells_that_are_no_cubes_are_refused():
+def test_cells_that_are_no_cubes_are_rejected():
     with pytest.raises(ValueError, match=r'expected cubic cells, found 0.1 x 0.1 x 0.05 m'):
         spring_grid((0.6, 0.2, 0.1), (6, 2, 2), CAUCHY)
 

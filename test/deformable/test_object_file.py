@@ -120,8 +120,8 @@ MISTAKES = [
 
 
 def test_a_grasp_that_another_one_moves_already_is_named(tmp_path):
-    place = '[0.3, 0.1, 0.05]'
-    doubled = faults(written(tmp_path, (f'  top: {{position: {place}}}\n', TWICE)))
+    position = '[0.3, 0.1, 0.05]'
+    doubled = faults(written(tmp_path, (f'  top: {{position: {position}}}\n', TWICE)))
     assert doubled == [
         '13: grasps.other: expected a grasp that moves independently of the others, found the nodes of top'
     ]
@@ -170,8 +170,8 @@ def test_the_page_names_every_key():
 
 def of_file(tmp_path, mesh: Mesh, cells=None, name='body.vtk'):
     meshio = pytest.importorskip('meshio')
-    own = [('tetra' if mesh.kind == 'tetrahedron' else 'hexahedron', mesh.elements)] if cells is None else cells
-    meshio.write_points_cells(tmp_path / name, mesh.nodes, own)
+    blocks = [('tetra' if mesh.kind == 'tetrahedron' else 'hexahedron', mesh.elements)] if cells is None else cells
+    meshio.write_points_cells(tmp_path / name, mesh.nodes, blocks)
     return tmp_path / name
 
 

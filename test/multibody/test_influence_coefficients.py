@@ -68,9 +68,9 @@ def test_nests_of_cross_products_are_the_exact_derivatives_of_the_kinematics(pat
         assert ours == pytest.approx(exact, abs=1e-13)
 
 
-def _both(own, q, tip):
+def _both(coefficients, q, tip):
     """Return G, H, D of points and rotations by the array loops, one above the other."""
-    point, turn = own.points(q, [tip.body], tip.p), own.rotations(q, [tip.body])
+    point, turn = coefficients.points(q, [tip.body], tip.p), coefficients.rotations(q, [tip.body])
     return [np.concatenate([getattr(point, name)[:, 0], getattr(turn, name)[:, 0]], axis=1) for name in 'GHD']
 
 
@@ -81,8 +81,8 @@ def test_compiled_coefficients_are_those_of_the_array_loops(pattern):
     q = rng.normal(size=(7, len(pattern)))
     compiled = CompiledCoefficients(tree, tip)
     result = compiled.batch(q)
-    for own, expected in zip(result, _both(TreeCoefficients(tree), q, tip)):
-        np.testing.assert_allclose(own, expected, rtol=0, atol=1e-14)
+    for actual, expected in zip(result, _both(TreeCoefficients(tree), q, tip)):
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-14)
     again = compiled.batch(q[::-1], result)
     assert again is result
     np.testing.assert_allclose(again.D, _both(TreeCoefficients(tree), q[::-1], tip)[2], rtol=0, atol=1e-14)
@@ -91,7 +91,7 @@ def test_compiled_coefficients_are_those_of_the_array_loops(pattern):
     np.testing.assert_array_equal(second.H, compiled.batch(q).H)
 
 
-def test_compiled_coefficients_refuse_other_shapes_orders_and_large_trees():
+def test_compiled_coefficients_reject_other_shapes_orders_and_large_trees():
     tree, _ = random_tree('RPR', 8)
     compiled = CompiledCoefficients(tree, tree.frame('tip'))
     with pytest.raises(ValueError, match=r'expected q of shape \(N, 3\), found \(2, 4\)'):
@@ -224,20 +224,20 @@ def test_the_model_gives_the_efforts_of_newton_and_euler_and_christoffel_symbols
     tree, rng = random_tree(pattern, 12, branch=1)
     model = TreeCoefficients(tree)
     q, v, a = rng.normal(size=(3, 6))
-    own = serial_model(model.at(q, 2), GRAVITY)
+    serial = serial_model(model.at(q, 2), GRAVITY)
     symbols = [ca.SX.sym(name, 6) for name in 'qva']
     state = TreeState(tree, symbols[0], symbols[1])
     M = mass_matrix(state)
     slopes = ca.jacobian(ca.vec(M), symbols[0])
     outputs = [inverse_dynamics(state, symbols[2], ca.SX(list(GRAVITY))), M, slopes, state.kinetic_energy]
     efforts, inertia, slope, energy = (np.array(part) for part in ca.Function('witness', symbols, outputs)(q, v, a))
-    assert own.effort(v, a) == pytest.approx(efforts.ravel(), abs=1e-12 * np.abs(efforts).max())
-    assert own.inertia == pytest.approx(inertia, abs=1e-13)
-    assert own.kinetic_energy(v) == pytest.approx(energy.item(), rel=1e-13)
-    assert own.acceleration(v, own.effort(v, a)) == pytest.approx(a, abs=1e-9)
+    assert serial.effort(v, a) == pytest.approx(efforts.ravel(), abs=1e-12 * np.abs(efforts).max())
+    assert serial.inertia == pytest.approx(inertia, abs=1e-13)
+    assert serial.kinetic_energy(v) == pytest.approx(energy.item(), rel=1e-13)
+    assert serial.acceleration(v, serial.effort(v, a)) == pytest.approx(a, abs=1e-9)
     rates = slope.reshape(6, 6, 6)  # d I_km / d q_n at [k, m, n], for M is symmetric
     christoffel = 0.5 * (rates + np.swapaxes(rates, 1, 2) - np.einsum('mnk->kmn', rates))
-    symmetric = 0.5 * (own.power + algebra.transposed(own.power))
+    symmetric = 0.5 * (serial.power + algebra.transposed(serial.power))
     assert symmetric == pytest.approx(christoffel, abs=1e-12)
 
 
@@ -246,18 +246,18 @@ def test_hand_coordinates_carry_the_model_there_and_back_to_third_order(pattern)
     tree, rng = random_tree(pattern, 13)
     here = TreeCoefficients(tree).at(rng.normal(size=6))
     v, a, jerk = rng.normal(size=(3, 6))
-    hand, own = here.frame(tree.frame('tip')), serial_model(here, GRAVITY)
+    hand, serial = here.frame(tree.frame('tip')), serial_model(here, GRAVITY)
     joints = hand.inverse()
     rates, accelerations = hand.velocity(v), hand.acceleration(v, a)
     assert joints.velocity(rates) == pytest.approx(v, abs=1e-11)
     assert joints.acceleration(rates, accelerations) == pytest.approx(a, abs=1e-9)
     assert joints.jerk(rates, accelerations, hand.jerk(v, a, jerk)) == pytest.approx(jerk, abs=1e-8)
-    there = own.by(joints)
-    size = np.abs(own.effort(v, a)).max()
-    assert hand.G.T @ there.effort(rates, accelerations) == pytest.approx(own.effort(v, a), abs=1e-10 * size)
+    there = serial.by(joints)
+    size = np.abs(serial.effort(v, a)).max()
+    assert hand.G.T @ there.effort(rates, accelerations) == pytest.approx(serial.effort(v, a), abs=1e-10 * size)
     back = there.by(hand)
-    assert back.inertia == pytest.approx(own.inertia, abs=1e-11 * np.abs(own.inertia).max() * hand.condition)
-    assert back.power == pytest.approx(own.power, abs=1e-10 * np.abs(there.power).max())
+    assert back.inertia == pytest.approx(serial.inertia, abs=1e-11 * np.abs(serial.inertia).max() * hand.condition)
+    assert back.power == pytest.approx(serial.power, abs=1e-10 * np.abs(there.power).max())
     # the hand by the hand: unit, zero, zero
     unit = hand.by(joints)
     assert pytest.approx(np.eye(6), abs=1e-11) == unit.G
@@ -286,7 +286,7 @@ def test_both_routes_of_the_transfer_give_the_same_arrays():
 
 
 def planar_arm(second):
-    """Two links in the plane and the x, y of their tip, at a given second angle."""
+    """Two links in the plane and the x, y of their tip, at a second angle."""
     builder = TreeBuilder()
     first = builder.add_joint('shoulder', -1, 'revolute', (0, 0, 1), mass=1.0, com=(0.5, 0, 0))
     elbow = builder.add_joint('elbow', first, 'revolute', (0, 0, 1), p=(1, 0, 0), mass=1.0, com=(0.5, 0, 0))
@@ -296,12 +296,12 @@ def planar_arm(second):
     return here, here.point(tree.frame('tip')).rows(['x', 'y'])
 
 
-def test_a_stretched_arm_is_refused_by_the_name_of_the_coordinate():
+def test_a_stretched_arm_is_rejected_by_the_name_of_the_coordinate():
     _, hand = planar_arm(0.0)
-    with pytest.raises(SingularTransferError, match=r'coordinate [xy] does not determine the motion') as refused:
+    with pytest.raises(SingularTransferError, match=r'coordinate [xy] does not determine the motion') as rejected:
         hand.inverse()
-    assert refused.value.coordinate in 'xy'
-    assert refused.value.condition > 1e12
+    assert rejected.value.coordinate in 'xy'
+    assert rejected.value.condition > 1e12
 
 
 def test_a_nearly_stretched_arm_is_flagged_and_a_bent_one_is_not(recwarn):
@@ -335,12 +335,12 @@ def test_a_motion_without_inertia_has_no_acceleration():
     builder = TreeBuilder()
     first = builder.add_joint('crank', -1, 'revolute', (0, 0, 1), mass=1.0, com=(0.5, 0, 0))
     builder.add_joint('idle', first, 'revolute', (0, 0, 1), p=(1, 0, 0))
-    own = serial_model(TreeCoefficients(builder.build()).at([0.1, 0.2], 2))
+    serial = serial_model(TreeCoefficients(builder.build()).at([0.1, 0.2], 2))
     with pytest.raises(SingularInertiaError, match=r'^idle can move without moving any inertia'):
-        own.acceleration([0, 0], [1, 0])
+        serial.acceleration([0, 0], [1, 0])
 
 
-def test_a_free_body_is_refused():
+def test_a_free_body_is_rejected():
     builder = TreeBuilder()
     builder.add_free('base', 1.0)
     tree = builder.build()

@@ -135,7 +135,7 @@ def test_sliding_a_wheel_along_its_line_changes_nothing():
         (([1.0] * 4, -0.1), 'radius: expected a number > 0 m'),
     ],
 )
-def test_impossible_designs_are_refused_with_the_reason(arguments, reason):
+def test_impossible_designs_are_rejected_with_the_reason(arguments, reason):
     with pytest.raises(ImpossibleDesignError, match=reason):
         require_possible(*arguments)
 

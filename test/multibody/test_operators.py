@@ -39,8 +39,8 @@ def seven():
     return operators(seven_joints(), SEVEN, [SEVEN_TIP])
 
 
-def close(found, expected, tolerance=DIGITS):
-    assert np.abs(np.asarray(found) - np.asarray(expected)).max() <= tolerance
+def close(actual, expected, tolerance=DIGITS):
+    assert np.abs(np.asarray(actual) - np.asarray(expected)).max() <= tolerance
 
 
 @pytest.mark.pins('yesiloglu-2007/6.1/kinematics')
@@ -52,11 +52,11 @@ def test_motion_of_the_tip(seven):
     rate = (-0.7650585107, -0.0783998827, 0.1526001254, -0.0702610533, 0.9774508144, 0.1653034107)
     close(seven.jacobian_rate_times_velocity, rate)
     loops = LinkArrays(**arrays(seven_joints()))
-    own = WorldVelocities(seven_joints()).own(SEVEN['q'], SEVEN['v'])
+    local = WorldVelocities(seven_joints()).in_base_axes(SEVEN['q'], SEVEN['v'])
     still = np.zeros(13)
-    still[3:6] = -np.cross(own[:3], own[3:6])  # of the base in its own axes: its origin does not accelerate
-    place, result, acceleration = loops.tip_motion(SEVEN['q'], own, still, [7], [SEVEN_TIP.point])
-    close(place[0], (1.2753343579, 1.1444988298, 4.6101643966))
+    still[3:6] = -np.cross(local[:3], local[3:6])  # of the base in its axes: its origin does not accelerate
+    position, result, acceleration = loops.tip_motion(SEVEN['q'], local, still, [7], [SEVEN_TIP.point])
+    close(position[0], (1.2753343579, 1.1444988298, 4.6101643966))
     close(result[0], velocity)
     close(acceleration[0], rate)
 
@@ -73,7 +73,7 @@ def test_the_jacobian_rate_is_the_derivative_of_the_jacobian(seven):
 @pytest.mark.pins('yesiloglu-2007/6.1/mass_matrix')
 def test_mass_matrix(seven):
     M = seven.mass_matrix
-    # the specification prints 3.1267154172 for the first one; its own trace needs ten times that
+    # the specification prints 3.1267154172 for the first one; its trace needs ten times that
     base = (31.267154172, 26.806560791, 10.596978316, 65.2, 65.2, 65.2)
     joints = (1.8166074773, 7.7893026367, 4.6550137575, 2.7352887556, 0.28339807921, 0.31330812915, 0.033151057143)
     close(np.diag(M), base + joints)
@@ -160,21 +160,21 @@ def test_accelerations_with_and_without_gravity(seven):
     close(seven.joint_map.T @ forces.ravel(), SEVEN['tau'], 1e-12)  # (2.23)
 
 
-def lemma_residuals(found):
+def lemma_residuals(operators):
     """Greatest absolute residual of each relation of C8, for operators of any tree."""
-    one, n = np.eye(6 * found.n), found.nv
+    one, n = np.eye(6 * operators.n), operators.nv
     H, M, I_AB, K, D = (
-        found.joint_map,
-        found.spatial_inertia,
-        found.articulated_inertia,
-        found.gain,
-        found.joint_inertia,
+        operators.joint_map,
+        operators.spatial_inertia,
+        operators.articulated_inertia,
+        operators.gain,
+        operators.joint_inertia,
     )
     Phi, E_phi, Psi, E_psi = (
-        found.propagation,
-        found.adjacent,
-        found.articulated_propagation,
-        found.articulated_adjacent,
+        operators.propagation,
+        operators.adjacent,
+        operators.articulated_propagation,
+        operators.articulated_adjacent,
     )
     short = Psi - one
     differences = {
@@ -186,10 +186,10 @@ def lemma_residuals(found):
         'lemma 3 right': Phi @ np.linalg.inv(Psi) - (one + Phi @ H @ K),
         'lemma 4': H.T @ I_AB @ E_psi,
         'lemma 5': H.T @ Psi.T @ M @ Psi @ H - D,
-        'lemma 6': found.inverse_factor @ found.factor - np.eye(n),
-        '(3.34) factorization': found.factor.T @ D @ found.factor - found.mass_matrix,
-        '(3.38) inverse': found.inverse_mass_matrix @ found.mass_matrix - np.eye(n),
-        'C9': Phi @ H @ found.inverse_factor - Psi @ H,
+        'lemma 6': operators.inverse_factor @ operators.factor - np.eye(n),
+        '(3.34) factorization': operators.factor.T @ D @ operators.factor - operators.mass_matrix,
+        '(3.38) inverse': operators.inverse_mass_matrix @ operators.mass_matrix - np.eye(n),
+        'C9': Phi @ H @ operators.inverse_factor - Psi @ H,
     }
     return {name: float(np.abs(difference).max()) for name, difference in differences.items()}
 
@@ -355,8 +355,10 @@ def random_links(rng, n, free):
         parent = int(rng.integers(-1 if not free else 0, k)) if k else -1
         root = free and k == 0
         inertia = random_inertia(rng)
-        place = (np.eye(3), np.zeros(3)) if root else (random_rotation(rng), 0.3 * rng.normal(size=3))
-        links.append(Link(f'{k}', parent, () if root else axes, *place, 1.0, 0.1 * rng.normal(size=3), inertia, root))
+        placement = (np.eye(3), np.zeros(3)) if root else (random_rotation(rng), 0.3 * rng.normal(size=3))
+        links.append(
+            Link(f'{k}', parent, () if root else axes, *placement, 1.0, 0.1 * rng.normal(size=3), inertia, root)
+        )
     return links
 
 
@@ -369,9 +371,9 @@ def as_single_axes(links):
             single.append(link)
         for j, axis in enumerate(link.axes):
             last = j == len(link.axes) - 1
-            place = (link.R, link.p) if j == 0 else (np.eye(3), np.zeros(3))
+            placement = (link.R, link.p) if j == 0 else (np.eye(3), np.zeros(3))
             body = (link.mass, link.com, link.inertia) if last else (0.0, np.zeros(3), np.zeros((3, 3)))
-            single.append(Link(f'{link.name}.{j}', above, (axis,), *place, *body))
+            single.append(Link(f'{link.name}.{j}', above, (axis,), *placement, *body))
             above = len(single) - 1
         at.append(len(single) - 1)
     return single, at
@@ -481,7 +483,7 @@ def test_shifts_compose():
     close(shift(a) @ shift(b), shift(a + b), 1e-15)  # (2.9)
 
 
-def test_bad_links_and_states_are_refused():
+def test_bad_links_and_states_are_rejected():
     with pytest.raises(ValueError, match='expected 14 positions and 13 velocities, found arrays of shape'):
         Operators(seven_joints(), np.zeros(13), np.zeros(13))
     links = seven_joints()

@@ -150,7 +150,7 @@ def test_a_base_pinned_at_an_edge_is_the_planar_base_that_keeps_to_the_edge():
         assert_close(pinned.inverse_dynamics(q, v, a), expected, 1e-11)
 
 
-def test_what_is_no_joint_is_refused_by_name():
+def test_what_is_no_joint_is_rejected_by_name():
     with pytest.raises(ValueError, match=r"spherical joint: expected 3 axes .* found 'zz'"):
         joint_chain('spherical', 'zz')
     with pytest.raises(ValueError, match='neighbours unequal'):
@@ -182,9 +182,9 @@ def test_a_driven_joint_is_not_replaced(log_loader):
 def beyond(of, name):
     """Links that a joint carries."""
     carried = [of.joint(name).child]
-    for joint in of.joints:
-        if joint.parent in carried:
-            carried.append(joint.child)
+    for entry in of.joints:
+        if entry.parent in carried:
+            carried.append(entry.child)
     return carried
 
 
@@ -199,9 +199,9 @@ def newton_euler(of, name, q, v, a):
         arm_to_com = B @ body.com
         acceleration = linear + np.cross(alpha, arm_to_com) + np.cross(omega, np.cross(omega, arm_to_com))
         inertia = B @ body.inertia @ B.T
-        own = body.mass * (acceleration - GRAVITY)
-        force += own
-        moment += inertia @ alpha + np.cross(omega, inertia @ omega) + np.cross(p + arm_to_com - point, own)
+        inertial = body.mass * (acceleration - GRAVITY)
+        force += inertial
+        moment += inertia @ alpha + np.cross(omega, inertia @ omega) + np.cross(p + arm_to_com - point, inertial)
     return R, force, moment
 
 

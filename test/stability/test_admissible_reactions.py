@@ -56,11 +56,11 @@ def random_states(count, wheels, seed):
 
 
 def known_tractions(traction):
-    """Return rows and right side that set the rolling forces that are known; t is the last unknown."""
-    known = np.flatnonzero(np.isfinite(traction))
-    rows = np.zeros((len(known), 3 * len(traction) + 1))
-    rows[np.arange(len(known)), 3 * known] = 1.0
-    return rows, traction[known]
+    """Return rows and right side of the prescribed rolling forces; t is the last unknown."""
+    wheels = np.flatnonzero(np.isfinite(traction))
+    rows = np.zeros((len(wheels), 3 * len(traction) + 1))
+    rows[np.arange(len(wheels)), 3 * wheels] = 1.0
+    return rows, traction[wheels]
 
 
 def margin_of_facets(balance, target, friction, traction, outside):
@@ -198,8 +198,8 @@ def test_a_batch_is_its_states_one_by_one():
     inputs, _, _ = random_states(12, 4, 7)
     batch = admissible_reactions(**inputs)
     for k in range(12):
-        own = {name: value if name == 'points' else value[k] for name, value in inputs.items()}
-        one = admissible_reactions(**own)
+        state = {name: value if name == 'points' else value[k] for name, value in inputs.items()}
+        one = admissible_reactions(**state)
         for whole, single in zip(batch, one):
             np.testing.assert_array_equal(whole[k], single)
 
@@ -380,8 +380,8 @@ def test_what_is_not_a_number_is_never_possible():
         assert reactions.tightest == -1
 
 
-@pytest.mark.parametrize('places', [16, 6])
-def test_known_tractions_leave_no_state_without_a_margin(places):
+@pytest.mark.parametrize('decimals', [16, 6])
+def test_known_tractions_leave_no_state_without_a_margin(decimals):
     """Tractions near the border make the set thin: the last step of the program may be no number."""
     rng = np.random.default_rng(1)
     for _ in range(150):
@@ -394,7 +394,7 @@ def test_known_tractions_leave_no_state_without_a_margin(places):
             -forces.sum(axis=0),
             moment,
             friction=rng.choice([0.1, 0.5, 0.9]),
-            traction=np.round(forces[:, 0], places),
+            traction=np.round(forces[:, 0], decimals),
             tolerance=1e-6,
             ranges=False,
         )
@@ -422,7 +422,7 @@ def test_a_machine_that_is_pulled_up_has_no_admissible_reactions():
         ({'points': (1.0, 2.0, 3.0)}, r'points: expected shape \(w, 3\)'),
     ],
 )
-def test_bad_input_is_refused_by_name(bad, message):
+def test_bad_input_is_rejected_by_name(bad, message):
     inputs = {'points': below(FOUR), 'com': np.zeros(3), 'force': (0, 0, -600.0), 'friction': 0.7} | bad
     with pytest.raises(ValueError, match=message):
         admissible_reactions(**inputs)
@@ -433,17 +433,17 @@ def test_the_measure_is_the_margin_of_the_wheels_on_their_plane():
     inputs['points'][:, 2] = 0.0
     tilt = np.array([[0.96, 0.0, 0.28], [0.0, 1.0, 0.0], [-0.28, 0.0, 0.96]])
     feet, com, force, moment = (inputs[name] @ tilt.T for name in ('points', 'com', 'force', 'moment'))
-    known = {name: inputs[name] for name in ('friction', 'traction')}
+    contact = {name: inputs[name] for name in ('friction', 'traction')}
     result = all_measures(
-        feet, com, force, moment, mass=1.0, up=tilt[:, 2], travel=tilt[:, 0], names=['admissible'], **known
+        feet, com, force, moment, mass=1.0, up=tilt[:, 2], travel=tilt[:, 0], names=['admissible'], **contact
     )['admissible']
     inputs |= {'traction': np.broadcast_to(inputs['traction'], (30, 4))}
     expected = admissible_reactions(**inputs, ranges=False)
     np.testing.assert_allclose(result.value, expected.margin, atol=1e-6)
     np.testing.assert_array_equal(result.valid, np.isfinite(expected.margin))
     one = margins(
-        Support(feet, com[3], force[3], moment[3], 1.0, tilt[:, 2], travel=tilt[:, 0], friction=known['friction'][3],
-                traction=known['traction'][3]),
+        Support(feet, com[3], force[3], moment[3], 1.0, tilt[:, 2], travel=tilt[:, 0], friction=contact['friction'][3],
+                traction=contact['traction'][3]),
         ['admissible'],
     )['admissible']  # fmt: skip
     assert one.value == pytest.approx(result.value[3], abs=1e-9)

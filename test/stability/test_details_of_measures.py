@@ -22,7 +22,7 @@ DIAMOND = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, -1
 WHEELS = np.array([[1.4, -1.1, 0.3], [1.5, 1.0, 0.35], [-1.5, -1.2, 0.25], [-1.3, 1.1, 0.3]])
 STIFFNESS, DAMPING, LENGTH = np.full(4, 1.75e6), np.full(4, 7.5e4), np.full(4, 0.3)
 SWAPPED = [np.eye(3)[[1, 2, 0]], np.eye(3)[[2, 0, 1]]]
-"""Every axis takes the place of another one."""
+"""Cyclic permutation of the axes."""
 TURNS = [*SWAPPED, *(Rotation.random(random_state=seed).as_matrix() for seed in range(3))]
 ON_ITS_NOSE = Rotation.from_euler('y', 90, degrees=True).as_matrix()
 """Turns the normal of the ground from z to x."""
@@ -33,7 +33,7 @@ def test_edges_at_half_a_right_angle_to_the_axes_are_edges():
     assert margin.value == pytest.approx(0.9 / np.sqrt(2.0))
 
 
-def test_a_polygon_whose_areas_vanish_in_round_off_is_refused():
+def test_a_polygon_whose_areas_vanish_in_round_off_is_rejected():
     with pytest.raises(ValueError, match=r'^feet: .*one line'):
         static_margin(RECTANGLE * 1e-90, (0.0, 0.0, 1.0))
 
@@ -48,9 +48,9 @@ def test_an_edge_that_runs_back_on_the_one_before_is_named_at_any_size(scale):
 
 
 def test_a_fault_of_a_single_state_names_no_state():
-    with pytest.raises(ValueError, match=r'^feet: ') as refused:
+    with pytest.raises(ValueError, match=r'^feet: ') as rejected:
         static_margin(RECTANGLE[::-1], (0.0, 0.0, 1.0))
-    assert 'in state' not in str(refused.value)
+    assert 'in state' not in str(rejected.value)
 
 
 def test_a_centre_of_mass_above_an_edge_along_the_travel_is_just_valid():
@@ -60,8 +60,8 @@ def test_a_centre_of_mass_above_an_edge_along_the_travel_is_just_valid():
 
 
 def test_beyond_the_polygon_both_parts_of_the_longitudinal_margin_are_lost():
-    for place in ((0.0, 0.9, 1.0), (0.0, -0.9, 1.0)):
-        result = longitudinal_margin(RECTANGLE, place)
+    for point in ((0.0, 0.9, 1.0), (0.0, -0.9, 1.0)):
+        result = longitudinal_margin(RECTANGLE, point)
         assert not result.valid
         assert (result.front, result.rear, result.value) == (-np.inf, -np.inf, -np.inf)
 
@@ -132,8 +132,8 @@ def test_without_a_force_there_is_no_angle():
 
 
 def test_the_circle_in_a_polygon_does_not_depend_on_where_the_machine_stands():
-    for place in ((0.0, 0.0, 0.0), (5.0, -7.0, 2.0)):
-        result = zmp_degree(RECTANGLE + place, np.add((0.1, 0.0, 1.0), place), (0.0, 0.0, -1.0))
+    for offset in ((0.0, 0.0, 0.0), (5.0, -7.0, 2.0)):
+        result = zmp_degree(RECTANGLE + offset, np.add((0.1, 0.0, 1.0), offset), (0.0, 0.0, -1.0))
         assert result.inradius == pytest.approx(0.8)
     angles = 0.4 + np.array([0.0, 2.0, 4.0]) * np.pi / 3.0
     triangle = np.column_stack((np.cos(angles), np.sin(angles), np.zeros(3)))
@@ -149,7 +149,7 @@ def test_the_circle_in_a_polygon_does_not_depend_on_where_the_machine_stands():
 @pytest.mark.parametrize(('at', 'balanced'), [((0.3, -0.2, 1.1), True), ((2.2, 0.4, 1.1), False)])
 @pytest.mark.parametrize('turn', [ON_ITS_NOSE, *TURNS])
 def test_wheel_loads_are_those_of_the_machine_in_any_frame(turn, at, balanced):
-    """Also tipping, and where the normal of the ground is x, along which the axes of the plane usually begin."""
+    """Also tipping, and with the ground's normal along x, the usual first axis of the plane."""
     force, at = np.array([1.2e4, -0.8e4, -2.0e5]), np.array(at)
     order = support_order(WHEELS)
     plane = np.array([0.0, 0.0, 1.0, 0.0])

@@ -48,7 +48,7 @@ def test_friction_use_is_the_part_of_what_friction_can_hold():
     assert result == pytest.approx([0.5, 0.0, np.inf, 0.0, np.inf])
 
 
-def test_tracks_are_refused_by_name():
+def test_tracks_are_rejected_by_name():
     with pytest.raises(KeyError, match=r"'admissible' needs contacts in one point, found '\w+', a track"):
         check_points(machine_of('excavator'), measure('admissible'))
 

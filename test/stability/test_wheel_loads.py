@@ -21,13 +21,13 @@ def share(force, at, points=SQUARE, stiffness=STIFFNESS, length=LENGTH):
     return wheel_loads(points, stiffness, length, support_order(points), force, np.cross(at, force))
 
 
-def balance(found, force, moment, points):
+def balance(loads, force, moment, points):
     """Resultant of load and normal forces along the normal, and its moment along the plane about the origin."""
-    normal = found.plane[:3]
-    pushes = found.normal[:, None] * normal
-    total = moment + np.cross(found.feet, pushes).sum(axis=0)
+    normal = loads.plane[:3]
+    pushes = loads.normal[:, None] * normal
+    total = moment + np.cross(loads.feet, pushes).sum(axis=0)
     # friction acts in the plane; about the point below the origin it has no moment along the plane
-    center = found.plane[3] * normal
+    center = loads.plane[3] * normal
     about = total - np.cross(center, force + pushes.sum(axis=0))
     return (force + pushes.sum(axis=0)) @ normal, about - (about @ normal) * normal
 
@@ -43,11 +43,11 @@ def test_the_loads_balance_the_load_on_slopes_with_any_springs(x, y, tilt, facto
     force = np.array([2.0e5 * tilt[0], 2.0e5 * tilt[1], -2.0e5])
     moment = np.cross([x, y, 1.0], force)
     result = wheel_loads(SQUARE, STIFFNESS * factors, LENGTH, support_order(SQUARE), force, moment)
-    press, turning = balance(result, force, moment, SQUARE)
+    normal_force, turning = balance(result, force, moment, SQUARE)
     reached('balanced', result.balanced)
     reached('lifted', result.balanced and result.normal.min() == 0.0)
     if result.balanced:
-        assert press == pytest.approx(0.0, abs=1e-3)
+        assert normal_force == pytest.approx(0.0, abs=1e-3)
         assert turning == pytest.approx(np.zeros(3), abs=1.0)
         assert (result.normal >= 0.0).all()
         compression = LENGTH - (SQUARE @ result.plane[:3] - result.plane[3])
@@ -111,8 +111,8 @@ def test_the_guess_does_not_change_the_result():
 
 def test_on_a_known_plane_the_loads_are_those_of_that_plane():
     result = share(WEIGHT, (0.4, -0.2, 1.0))
-    press = -float(WEIGHT @ result.plane[:3])
-    loads, distance = loads_on_plane(SQUARE, STIFFNESS, DAMPING, LENGTH, result.plane[:3], np.zeros(3), press)
+    normal_force = -float(WEIGHT @ result.plane[:3])
+    loads, distance = loads_on_plane(SQUARE, STIFFNESS, DAMPING, LENGTH, result.plane[:3], np.zeros(3), normal_force)
     assert loads == pytest.approx(result.normal, abs=1.0)
     assert distance == pytest.approx(result.plane[3], abs=1e-9)
 
@@ -133,7 +133,7 @@ def test_dampers_push_where_the_body_comes_down_and_only_in_contact():
     ('wrong', 'name'),
     [({'attachments': SQUARE[:2]}, 'attachments'), ({'stiffness': np.ones(3)}, 'stiffness')],
 )
-def test_wrong_shapes_are_refused(wrong, name):
+def test_wrong_shapes_are_rejected(wrong, name):
     given_ = {'attachments': SQUARE, 'stiffness': STIFFNESS, 'free_length': LENGTH, 'polygon': [0, 1, 3, 2], **wrong}
     with pytest.raises(ValueError, match=name):
         wheel_loads(**given_, force=WEIGHT, moment=np.zeros(3))

@@ -31,15 +31,15 @@ GRAVITY = np.array([0.3, -0.2, -9.7])
 @pytest.fixture(scope='module')
 def reduced():
     body = assemble(box_mesh((0.6, 0.4, 0.05), (6, 4, 1)), SOFT)
-    return condensed(body, [patch(body.mesh, place, (0.1, 0.1, 0.05), f'{k}') for k, place in enumerate(CORNERS)], 3)
+    return condensed(body, [patch(body.mesh, corner, (0.1, 0.1, 0.05), f'{k}') for k, corner in enumerate(CORNERS)], 3)
 
 
 def numbers_of(model, motion, scales=(1.0, 1.0, 1.0)):
     """Return mass, load, rates of the quaternion, energy, heat, momentum of a motion (position, velocity, ...)."""
     sizes = [len(part) for part in motion]
     symbols = [ca.SX.sym('part', size) for size in sizes]
-    own = model.equations(Motion(*symbols), ca.SX(ca.DM(GRAVITY)), ca.SX(ca.DM(scales)))
-    result = ca.Function('equations', symbols, [ca.densify(part) for part in own])(*motion)
+    traced = model.equations(Motion(*symbols), ca.SX(ca.DM(GRAVITY)), ca.SX(ca.DM(scales)))
+    result = ca.Function('equations', symbols, [ca.densify(part) for part in traced])(*motion)
     return [np.array(part) for part in result]
 
 
@@ -96,8 +96,8 @@ def test_a_free_body_that_holds_a_corner_keeps_momenta_and_energy(reduced):
     system = TeamSystem.of_models(
         'free', [robot], [Holding('plate', model, tuple('abcd'), ((0, 0), None, None, None), free)]
     )
-    own, p = system.dynamics.equations, system.defaults
-    traced = ca.Function('rates', [own.x, own.u, own.p], [own.rates])
+    equations, p = system.dynamics.equations, system.defaults
+    traced = ca.Function('rates', [equations.x, equations.u, equations.p], [equations.rates])
     x = system.start
     x[system.index('state', 'plate/b_z_rate')] = 0.3
     run = solve_ivp(lambda t, x: np.array(traced(x, [], p)).ravel(), (0.0, 0.1), x, 'DOP853', rtol=1e-10, atol=1e-11)
@@ -108,7 +108,7 @@ def test_a_free_body_that_holds_a_corner_keeps_momenta_and_energy(reduced):
     heat = run.y[system.index('state', 'heat'), -1]
     assert heat > 1e-4
     assert gain == pytest.approx(-heat, abs=1e-8)
-    quaternion = run.y[own.layout.inner[0], -1]
+    quaternion = run.y[equations.layout.inner[0], -1]
     axes = CorotatedBody(reduced).axes(system.nodes(run.y[:, -1], 'plate')).R
     np.testing.assert_allclose(Rotation.from_quat(quaternion).as_matrix(), axes, atol=1e-7)
 

@@ -101,11 +101,11 @@ def test_an_end_that_is_turned_bends_the_plank_as_a_beam(team_of):
 def test_a_team_in_fixed_grasps_meets_the_augmented_object_and_all_equations_at_once(team_of):
     """Vehicles on tyres, whose hands move in all six directions; a moving state; 1e-10."""
     system = TeamSystem(team_of())
-    own, places = system.dynamics.equations, system.dynamics.equations.layout
+    own, layout = system.dynamics.equations, system.dynamics.equations.layout
     random, x = np.random.default_rng(7), system.start
     nv = system.dynamics.robots[0].blocks.tree.nv
     for k in range(2):
-        x[places.v[k]] = 0.1 * random.normal(size=nv)
+        x[layout.v[k]] = 0.1 * random.normal(size=nv)
     u = random.normal(size=len(system.input_names))
     traced = ca.Function('rates', [own.x, own.u, own.p], [own.rates])
     rates = np.array(traced(x, u, system.defaults)).ravel()
@@ -116,10 +116,10 @@ def test_a_team_in_fixed_grasps_meets_the_augmented_object_and_all_equations_at_
     mass, load = body.mass(position), body.forces(position, velocity, (), (), GRAVITY)
     hands, arms, spins = [], [], []
     for k, robot in enumerate(system.dynamics.robots):
-        q, v = x[places.q[k]], x[places.v[k]]
-        states = dict(zip(robot.blocks.parameters.states, x[places.elements[k]]))
+        q, v = x[layout.q[k]], x[layout.v[k]]
+        states = dict(zip(robot.blocks.parameters.states, x[layout.elements[k]]))
         at, tau = robot.blocks.at(q, v, states), np.zeros(nv)
-        tau[[robot.blocks.tree.velocity_index(name) for name in robot.actuated]] = u[places.u[k]]
+        tau[[robot.blocks.tree.velocity_index(name) for name in robot.actuated]] = u[layout.u[k]]
         state, point = robot.blocks.state, robot.hands[0]
         middle = Frame(point.body, point.R, sum(frame.p for frame in robot.hands) / 3.0)
         traced = [state.jacobian(middle), state.jacobian_rate_times_velocity(middle)]
@@ -134,7 +134,7 @@ def test_a_team_in_fixed_grasps_meets_the_augmented_object_and_all_equations_at_
     for solve in (augmented_object, saddle_point):
         solution = solve(hands, held_mass, held_load)
         for k, side in enumerate(('left', 'right')):
-            wanted, rate = solution.speed_rates[k], rates[places.v[k]]
+            wanted, rate = solution.speed_rates[k], rates[layout.v[k]]
             np.testing.assert_allclose(rate, wanted, rtol=1e-10, atol=1e-10 * np.abs(wanted).max())
             wrench = [y[f'plank/{side}/{what}_{axis}'] for what in ('force', 'torque') for axis in 'xyz']
             np.testing.assert_allclose(wrench, solution.force[k], rtol=1e-9, atol=1e-10 * np.abs(solution.force).max())
@@ -217,9 +217,9 @@ FAULTS = {
 @pytest.mark.parametrize('fault', FAULTS)
 def test_a_fault_of_a_fixed_grasp_is_named_with_its_key(team_of, fault):
     change, expected = FAULTS[fault]
-    with pytest.raises(MachineError, match=expected) as refused:
+    with pytest.raises(MachineError, match=expected) as rejected:
         team_of(change)
-    assert 'team.yaml:' in str(refused.value)
+    assert 'team.yaml:' in str(rejected.value)
 
 
 def test_a_torque_beyond_what_a_hand_holds_lets_it_slip(team_of):

@@ -1,7 +1,7 @@
 """Record the loads of random machines in MuJoCo, for the fast tests: python test/stability/equilibrium/record_loads.py
 
 Writes mujoco_loads.json beside this file: kind -> seed -> loads, kg, of lift-off, first loss of equilibrium and fall;
-null where the machine does not stand. Machines that are in the file are not measured again.
+null if the machine does not stand. Machines in the file are not measured again.
 """
 
 from __future__ import annotations
