@@ -3,8 +3,8 @@
 The graph of an expression has a vertex for every operation, and each edge has the derivative of the operation by its
 operand. A vertex is eliminated by connecting its predecessors to its successors, each pair by the product of both
 edges; when only variables and values remain, the edges between them are the Jacobian. Common factors of derivatives,
-such as the share of a pump that depends on one of two pressures, are thus computed once. The order is that of
-Markowitz, the vertex with the fewest pairs first (Griewank and Walther 2008, ch. 9).
+such as the share of a pump that depends on one of two pressures, are thus computed once. The order is by Markowitz: the
+vertex with the fewest pairs first (Griewank and Walther 2008, ch. 9).
 """
 
 from __future__ import annotations
@@ -158,8 +158,8 @@ def _add(edges: Edges, source: int, slope: Expression) -> None:
 def _local(op: int, count: int) -> ca.Function:
     """Return an operation and its derivatives by its one or two operands.
 
-    Some are cheaper than those of CasADi, which uses the mean of both sides at ties of maximum and minimum: a
-    comparison replaces a quotient of sums, and one inverse serves all derivatives of a quotient.
+    Some are cheaper than by CasADi, which uses the mean of both sides at ties of maximum and minimum: a comparison
+    replaces a quotient of sums, and one inverse serves all derivatives of a quotient.
     """
     operands = [ca.SX.sym(f'operand_{k}') for k in range(count)]
     value = ca.SX.unary(op, *operands) if count == 1 else ca.SX.binary(op, *operands)

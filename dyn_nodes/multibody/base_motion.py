@@ -1,6 +1,6 @@
 """Pose, velocity and acceleration of a base link from positions, velocities and accelerations of a tree, and back.
 
-A free base has q = [x, y, z, quaternion], v = [angular; linear] in its own axes; a planar one x, z and pitch.
+A free base has q = [x, y, z, quaternion], v = [angular; linear] in its axes; a planar base x, z and pitch.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def tilted_beyond(machine: Machine, q: Array) -> str:
 
 
 def base_twist(attachment: str, q: Array, v: Array) -> tuple[Array, Array]:
-    """Return linear and angular velocity (3,) of the base link in its own axes, m/s and rad/s."""
+    """Return linear and angular velocity (3,) of the base link in its axes, m/s and rad/s."""
     if attachment == 'free':
         return v[3:6], v[:3]
     if attachment == 'planar':
@@ -50,7 +50,7 @@ def base_twist(attachment: str, q: Array, v: Array) -> tuple[Array, Array]:
 
 
 def base_acceleration(attachment: str, q: Array, v: Array, a: Array) -> Array:
-    """Return the acceleration (3,) of the base link's origin over the ground, in its own axes, m/s2."""
+    """Return the acceleration (3,) of the base link's origin over the ground, in its axes, m/s2."""
     if attachment == 'free':
         linear, angular = base_twist(attachment, q, v)
         return np.asarray(a[3:6] + cross(angular, linear))  # v is in turning axes: its rates lack this term

@@ -103,7 +103,7 @@ def require_possible(
     if share > 1.0 + 1e-12:
         raise ImpossibleDesignError(
             f'wheel {first + 1} outweighs all others: its 1 / sin^2(roller angle) is {share:.4g} times their sum, '
-            'expected at most 1; turn its rollers away from the hub, or those of the others towards it'
+            'expected at most 1; turn its rollers away from the hub, or the rollers of the others towards it'
         )
     if distance is not None and length is not None and distance < length * ROOT * (1.0 - 1e-12):
         least = 1.0 / (ROOT**-1 * distance / length)
@@ -182,7 +182,7 @@ def general(
     length: float | None = None,
     seed: int = 0,
 ) -> Iterator[Design]:
-    """Yield an endless series of isotropic layouts without symmetry: wheels on one circle, with given roller angles.
+    """Yield endless isotropic layouts without symmetry: wheels on one circle, with prescribed roller angles.
 
     Args:
         rollers: (n,) angles between hub and roller, rad.

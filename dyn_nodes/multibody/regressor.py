@@ -95,7 +95,7 @@ class MomentumRegressor:
 
     def __init__(self, tree: Tree) -> None:
         if any(body.kind == 'free' for body in tree.bodies[1:]):
-            raise ValueError('expected joints of one degree of freedom beside the base, found another free body')
+            raise ValueError('expected joints of one degree of freedom besides the base, found another free body')
         self.tree = tree
         self.free = tree.free
         self.bodies = tuple(k for k, body in enumerate(tree.bodies) if body.kind != 'free')

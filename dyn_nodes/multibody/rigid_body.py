@@ -51,7 +51,7 @@ class RigidBodyModel:
         self._frame_kernels: dict[tuple[str, str], Any] = {}
 
     def parameters(self, payload: float | None = None, gravity: tuple[float, float, float] | None = None) -> Array:
-        """Return the (4,) parameter vector; defaults are those of the machine."""
+        """Return the (4,) parameter vector; by default of the machine."""
         mass = self.machine.payload.mass if self.machine.payload else 0.0
         g = gravity or (0.0, 0.0, -self.machine.gravity)
         return np.array([*g, mass if payload is None else payload])

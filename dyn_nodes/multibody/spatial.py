@@ -166,7 +166,7 @@ class Pose:
         return self.turn.tensor(A) if self.turn else ca.mtimes([self.R, A, self.R.T])
 
     def __matmul__(self, other: Pose) -> Pose:
-        """Compose: (A <- B) @ (B <- C) = A <- C."""
+        """Return the composition (A <- B) @ (B <- C) = A <- C."""
         return Pose(ca.mtimes(self.R, other.R), self.p + ca.mtimes(self.R, other.p))
 
     def point(self, r: Expression) -> Expression:

@@ -1,4 +1,4 @@
-"""Stiff states: a step of the implicit formula that an integrator solves for them, traced beside their rates.
+"""Stiff states: the Newton step of an implicit formula of the integrators, traced with the rates.
 
 Each stage of an implicit formula has the form P = b + s f(P), with the stiff states P, all other states fixed, b from
 the previous stages and s a fraction of the step. Newton's correction of P is

@@ -1,7 +1,7 @@
 """Second-order cones in three dimensions, and the interior-point method over a few of them.
 
-A cone is s0 >= hypot(s1, s2). The program is that of the ground reactions: forces `s` on wheels, in units in which
-every friction cone is this one, with
+A cone is s0 >= hypot(s1, s2). The program determines ground reactions: forces `s` on wheels, in units in which every
+friction cone is this cone, with
 
     sum_j C_j s_j + a t = c,    s_j in the cone,    greatest t (or greatest single component of the forces, t fixed),
 
@@ -91,7 +91,7 @@ def unscaled(w, size, j, a, b, c):
 
 @inlined
 def correct(v, p, o, square, j, centre, d):
-    """d[j] with v o d = centre e - p o o: the corrector of Mehrotra for scaled steps p of the force, o of the price."""
+    """Fill d[j] with v o d = centre e - p o o: Mehrotra's corrector for scaled steps p of the force, o of the price."""
     x0, x1, x2, p0, p1, p2, o0, o1, o2 = v[j, 0], v[j, 1], v[j, 2], p[j, 0], p[j, 1], p[j, 2], o[j, 0], o[j, 1], o[j, 2]
     r0 = centre - (p0 * o0 + p1 * o1 + p2 * o2)
     r1, r2 = -(p0 * o1 + o0 * p1), -(p0 * o2 + o0 * p2)

@@ -29,7 +29,7 @@ class ConservativeMargin(NamedTuple):
 
 
 def conservative_margin(feet: ArrayLike, com: ArrayLike, up: ArrayLike = UP) -> ConservativeMargin:
-    """Conservative static margin (CSM), by the vertical projection (abo-shanab-2003, section 2.2).
+    """Return the conservative static margin (CSM), by the vertical projection (abo-shanab-2003, section 2.2).
 
     The conservative support polygon is the intersection of the n polygons that lose one foot each. Losing foot k
     replaces its two edges by the chord from foot k - 1 to foot k + 1, and in a convex polygon the region inside all
@@ -50,7 +50,7 @@ def conservative_margin(feet: ArrayLike, com: ArrayLike, up: ArrayLike = UP) -> 
 
 @kernel
 def conservative_margin_kernel(feet, com, up):
-    """CSM of a batch: value (t,), distances (t, n), valid (t,). Leading dimensions 1 or t."""
+    """Return the CSM of a batch: value (t,), distances (t, n), valid (t,). Leading dimensions 1 or t."""
     states = max(feet.shape[0], com.shape[0], up.shape[0])
     n = feet.shape[1]
     value, distances, valid = np.empty(states), np.empty((states, n)), np.empty(states, dtype=np.bool_)

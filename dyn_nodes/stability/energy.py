@@ -67,7 +67,7 @@ class PlanarEnergyLevel(NamedTuple):
 def energy_level(
     feet: ArrayLike, com: ArrayLike, mass: ArrayLike, up: ArrayLike = UP, gravity: float = GRAVITY
 ) -> EnergyLevel:
-    """Energy stability level of every edge under gravity alone: m g h (abo-shanab-2003, definitions 1 to 3).
+    """Return the energy stability level of every edge under gravity alone: m g h (abo-shanab-2003, definitions 1 to 3).
 
     Args:
         feet: (n, 3) contact points in the order of the polygon, m; (t, n, 3) for a batch.
@@ -90,7 +90,7 @@ def energy_level(
 def extended_energy_level(
     feet: ArrayLike, com: ArrayLike, force: ArrayLike, moment: ArrayLike = (0.0, 0.0, 0.0), up: ArrayLike = UP
 ) -> EnergyLevel:
-    """Energy stability level of every edge under the net load of the machine.
+    """Return the energy stability level of every edge under the net load of the machine.
 
     Force and moment keep direction and size during the overturn, and the dynamics of the machine is neglected; the
     source states these limits of the measure.
@@ -117,7 +117,7 @@ def energy_level_of_loads(
     moment: ArrayLike = (0.0, 0.0, 0.0),
     up: ArrayLike = UP,
 ) -> EnergyLevel:
-    """Energy stability level of every edge under any number of forces that act at points of the body.
+    """Return the energy stability level of every edge under any number of forces at points of the body.
 
     Use it if the vehicle body is the base alone and the manipulator enters through its loads: the weight at the base's
     centre of mass, the manipulator's force at its mount, its couple as `moment`.
@@ -149,7 +149,7 @@ def _levels(feet: Array, points: Array, forces: Array, moment: Array, single: bo
 
 @kernel
 def energy_kernel(feet, points, forces, moment):
-    """Energy levels of a batch: value (t,), edges (t, n), valid (t,), regime (t, n). Leading dimensions 1 or t."""
+    """Return the levels of a batch: value (t,), edges (t, n), valid (t,), regime (t, n). Leading dimensions 1 or t."""
     states = max(feet.shape[0], points.shape[0], forces.shape[0], moment.shape[0])
     n = feet.shape[1]
     value, edges, valid = np.empty(states), np.empty((states, n)), np.empty(states, dtype=np.bool_)
@@ -169,7 +169,7 @@ def energy_kernel(feet, points, forces, moment):
 
 @kernel
 def _edge_load(feet, i, points, forces, moment):
-    """P sin(psi), P cos(psi) and M of one edge (see the head of this module)."""
+    """Return P sin(psi), P cos(psi) and M of one edge (see the module docstring)."""
     ex, ey, ez = edge_direction(feet, i)
     sine, cosine = 0.0, 0.0
     for k in range(points.shape[0]):
@@ -183,7 +183,7 @@ def _edge_load(feet, i, points, forces, moment):
 
 @kernel
 def level_of_edge(sine, cosine, couple):
-    """Level, angle of the equilibrium plane, and regime, of P sin(psi), P cos(psi) and M."""
+    """Return level, angle of the equilibrium plane, and regime for P sin(psi), P cos(psi) and M."""
     if np.isnan(sine + cosine + couple):
         return np.nan, np.nan, TIPPING
     size = np.sqrt(sine * sine + cosine * cosine)
@@ -200,7 +200,7 @@ def level_of_edge(sine, cosine, couple):
 def planar_energy_level(
     moment: ArrayLike, *, weight: float, distance: ArrayLike, angle: ArrayLike
 ) -> PlanarEnergyLevel:
-    """Extended energy stability level of one edge of a planar machine, (2.1) to (2.3) with rules (i) to (iv).
+    """Return the extended energy stability level of an edge of a planar machine, (2.1) to (2.3), rules (i) to (iv).
 
     Args:
         moment: M, external moment about the edge, positive if it overturns, N m; any shape.
@@ -223,7 +223,7 @@ def planar_energy_level(
 
 @kernel
 def planar_energy_kernel(sine, cosine, couple):
-    """Level, equilibrium angle and regime, each (t,), of P sin(psi), P cos(psi), M, each (t,)."""
+    """Return level, equilibrium angle and regime, each (t,), for P sin(psi), P cos(psi), M, each (t,)."""
     states = couple.shape[0]
     level, phi, regime = np.empty(states), np.empty(states), np.empty(states, dtype=np.int64)
     for s in range(states):

@@ -32,7 +32,7 @@ class ForceAngle(NamedTuple):
 def force_angle(
     feet: ArrayLike, com: ArrayLike, force: ArrayLike, moment: ArrayLike = (0.0, 0.0, 0.0), up: ArrayLike = UP
 ) -> ForceAngle:
-    """Force-angle measure with its moment term.
+    """Return the force-angle measure with its moment term.
 
     It depends on the height of the centre of mass. Near the verge the product falls with the square of the angle,
     because angle and distance vanish together.
@@ -54,7 +54,7 @@ def force_angle(
 
 @kernel
 def force_angle_kernel(feet, com, force, moment):
-    """Force-angle of a batch: value (t,), edges (t, n), valid (t,), angles and distances (t, n)."""
+    """Return the measure of a batch: value (t,), edges (t, n), valid (t,), angles and distances (t, n)."""
     states = max(feet.shape[0], com.shape[0], force.shape[0], moment.shape[0])
     n = feet.shape[1]
     value, edges, valid = np.empty(states), np.empty((states, n)), np.empty(states, dtype=np.bool_)
@@ -72,7 +72,7 @@ def force_angle_kernel(feet, com, force, moment):
 
 @kernel
 def _edge_angle(feet, i, com, force, moment):
-    """theta_i and |d_i| of one edge; NaN where the force or the distance to the edge vanishes."""
+    """Return theta_i and |d_i| of one edge; NaN if the force or the distance to the edge vanishes."""
     ax, ay, az = edge_direction(feet, i)
     # l: from the centre of mass to the edge, across it
     x, y, z = feet[i, 0] - com[0], feet[i, 1] - com[1], feet[i, 2] - com[2]

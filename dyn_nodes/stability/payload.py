@@ -169,7 +169,7 @@ def _turn(turn, origin, f, m, out):
 def _holds(wrench, wheels, split, spare, friction, normal):
     """Return whether a split of the ground's wrench [moment; force] is inside the friction cones.
 
-    Normal forces are those of least norm plus the multiple of the spare ones in the middle of its range without pulls.
+    Normal forces are the least-norm solution plus the multiple of `spare` in the middle of its range without pulls.
     Friction is shared as on yielding ground: in proportion to coefficient times normal force and to a rigid motion of
     the footprint.
     """

@@ -4,8 +4,8 @@ At rest h(q, s) = S tau + J^T lambda and phi(q) = 0: h are the forces that hold 
 friction, tau the efforts of the driven joints, whose positions are fixed. The unknowns are height, roll, pitch and the
 passive joints that give way. With constant deflections their potential is minimised: Newton steps that treat negative
 curvature as positive lead to a minimum, never to a saddle. If the weight has a component along the ground, a second
-stage adds friction: of all deflections that balance it, those of least energy. They follow from the equilibrium and not
-from the path to it.
+stage adds friction by the balancing deflections of least energy. They follow from the equilibrium and not from the path
+to it.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class RestModel(Protocol):
         name: of the machine.
         weight: N.
         planar: it moves in the vertical plane.
-        free: (n,) indices of the undriven velocities, those of the base first.
+        free: (n,) indices of the undriven velocities, base first.
         yields: (n,) True for velocities that the search changes; False for the base in the plane of the ground.
         deflections: number of deflections of friction.
         rows: number of constraints.

@@ -31,7 +31,7 @@ class WheelLoads(NamedTuple):
         feet: (w, 3) ground points below the wheels, m.
         center_of_pressure: (3,) zero moment point of the load on the ground, m, inside or outside of the polygon.
         balanced: the centre of pressure is inside the polygon of the feet; otherwise the machine is tipping, and the
-            loads are those of the nearest point of its border.
+            loads belong to the nearest point of its border.
         pressed: the load presses the machine on the ground; otherwise the loads are zero and the plane is the guess.
     """
 

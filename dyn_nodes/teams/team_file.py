@@ -169,7 +169,10 @@ class _Reader:
             path = self.path.parent / reference
             if not path.is_file():
                 self.report.add(
-                    key_entry.line, key_entry.path, 'a file', f'{reference!r}, not found from {self.path.parent}'
+                    key_entry.line,
+                    key_entry.path,
+                    'a file',
+                    f'{reference!r}, which does not exist in {self.path.parent}',
                 )
                 return None
             return path

@@ -323,7 +323,7 @@ def test_coordinates_too_few_or_unknown_are_named():
         hand.rows(['z'])
     with pytest.raises(KeyError, match="unknown coordinate 'wrist'; known: shoulder, elbow"):
         hand.columns(['wrist'])
-    with pytest.raises(ValueError, match='expected coefficients of shoulder, elbow, found those of x, y'):
+    with pytest.raises(ValueError, match='expected coefficients of shoulder, elbow, found x, y'):
         hand.by(Coefficients.identity(['x', 'y']))
     with pytest.raises(ValueError, match='jerk: expected coefficients of third order'):
         hand.jerk([0, 0], [0, 0], [0, 0])

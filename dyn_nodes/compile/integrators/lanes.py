@@ -1,9 +1,9 @@
 """Simultaneous runs with fixed steps, one in each lane of a vector.
 
-The steps, the implicit formula for stiff states and the choice between the two are those of `fixed_step` and `stiff`,
-lane by lane: a run has the same steps as alone, and its numbers do not depend on the runs in other lanes. Its kernels
-are vector kernels, so functions such as the sine differ in their last digit. A lane whose run has ended takes the next
-run. Vectors of a kernel have element i of lane k at i * lanes + k.
+Steps, implicit formula for stiff states and the choice between them follow `fixed_step` and `stiff`, lane by lane: a
+run has the same steps as alone, and its numbers do not depend on the runs in other lanes. Its kernels are vector
+kernels, so functions such as the sine differ in their last digit. A lane whose run has ended takes the next run.
+Vectors of a kernel have element i of lane k at i * lanes + k.
 
 Scalar kernels locate an event within its run.
 """
@@ -137,7 +137,7 @@ def lane_call(code, x, u, p, out):
 
 @bare
 def start_segment(plan, lane, k, lanes):
-    """Set the step and the inputs of a lane to those of its segment."""
+    """Set the step and the inputs of a lane from its segment."""
     s = lane.segment[k]
     lane.step[k] = 0
     lane.h[k] = plan.step[s]

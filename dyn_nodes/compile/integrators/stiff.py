@@ -182,7 +182,7 @@ def is_smooth(indices, h, k, work, result):
 def solve_stage(codes, indices, stage, h, x, u, p, k, y, work, result, arguments):
     """Solve for the stiff states of a stage in y and write the rates of all states there to k. Return a status.
 
-    x is the state at the start of the step. `work` has the rates of the previous stages and receives those of this one.
+    x is the state at the start of the step. `work` has the rates of the previous stages and receives the new ones.
     """
     count = indices.shape[0]
     first = arguments.shape[0] - count - 1

@@ -148,9 +148,7 @@ class Coefficients:
     def require_parameters(self, parameters: tuple[str, ...]) -> None:
         """Raise ValueError unless these are coefficients of the parameters."""
         if self.parameters != parameters:
-            raise ValueError(
-                f'expected coefficients of {", ".join(parameters)}, found those of {", ".join(self.parameters)}'
-            )
+            raise ValueError(f'expected coefficients of {", ".join(parameters)}, found {", ".join(self.parameters)}')
 
     def by(self, inner: Coefficients) -> Coefficients:
         """Return the parameters by the coordinates of `inner` (3-22, 3-26).
@@ -177,8 +175,8 @@ class Coefficients:
         """Return the coordinates by the parameters (3-15, 3-19; with the third order).
 
         Args:
-            left: allow more parameters than coordinates: the left inverse, for dependent parameters, such as those of a
-                movable overconstrained loop (p. 166).
+            left: allow more parameters than coordinates: the left inverse, for dependent parameters, as in a movable
+                overconstrained loop (p. 166).
 
         Raises:
             SingularTransferError: G is not square or its condition number reaches `REJECTED`; names a parameter.

@@ -41,7 +41,7 @@ class GraspEntry:
 class ObjectEntries:
     """The file."""
 
-    name: Annotated[str | None, text('of the object; absent: that of the file')] = None
+    name: Annotated[str | None, text('of the object; absent: name of the file')] = None
     box: Annotated[BoxShape | None, table('shape of a box', BoxShape)] = None
     mesh: Annotated[MeshShape | None, table('shape of a file; either this or `box`', MeshShape)] = None
     material: Annotated[Material, table('elastic and viscous, the same everywhere', Material)]
