@@ -1,4 +1,4 @@
-"""Jacobians by vertex elimination: those of CasADi, in fewer operations."""
+"""Jacobians by vertex elimination equal those of CasADi, with fewer operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels as built-in functions of Python: sound arguments go straight to the machine code, others are looked at."""
+"""Kernels as built-in functions of Python: sound arguments go straight to the machine code, others are checked."""
 
 from __future__ import annotations
 

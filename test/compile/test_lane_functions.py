@@ -80,7 +80,7 @@ def test_functions_of_lanes_at_their_borders_and_beyond(functions):
 
 
 def test_sines_and_cosines_of_a_kernel_with_many_angles_whatever_their_size():
-    """Of inputs, of what follows from them by a few operations or by many, and of another sine."""
+    """Angles are inputs, results of few or of many operations, and another sine."""
     many = X
     for k in range(12):
         many = many * Y + k

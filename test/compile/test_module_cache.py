@@ -165,7 +165,7 @@ def test_kernels_serve_other_compiled_code(cache_root):
 
 
 def test_a_module_without_drivers_compiles_no_function_for_python(cache_root):
-    """One of them costs as much as a kernel; those of `calls` serve all modules."""
+    """A function for Python costs as much as a kernel; the functions of `calls` serve all modules."""
 
     class Compilations(event.Listener):
         names: ClassVar[list[str]] = []
@@ -322,7 +322,7 @@ PROCESS = textwrap.dedent(
 
 
 def run_at_once(count, *words):
-    """Return what processes print that build the same module and compile the same loop at once, on an empty cache."""
+    """Return the output of processes that simultaneously build one module and compile one loop on an empty cache."""
     rivals = [
         subprocess.Popen(
             [sys.executable, '-c', PROCESS, *words],
@@ -360,7 +360,7 @@ def test_of_processes_that_want_the_same_at_once_one_makes_it_and_the_others_say
 
 def test_processes_that_build_the_same_at_once_without_turns_all_work(cache_root):
     run_at_once(2, 'alone')
-    # nothing half-made is left, and no function for Python was compiled
+    # no partial module remains, and no function for Python was compiled
     result = {path.name.split('-')[0] for path in cache_root.iterdir() if path.is_dir()}
     assert result == {'compile', 'module'}
 

@@ -31,7 +31,7 @@ def call(code, x, y):
 
 
 def rows_of(module, name, rows, size, lanes):
-    """Return what a kernel in single precision makes of rows (lanes, n): (lanes, size)."""
+    """Return the results (lanes, size) of a kernel in single precision for rows (lanes, n)."""
     result = np.empty(size * lanes, np.float32)
     assert call(module.code(name), interleaved(rows.astype(np.float32), lanes), result) == 0
     return separated(result, lanes)

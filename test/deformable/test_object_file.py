@@ -186,7 +186,7 @@ def test_a_mesh_of_a_file_is_the_one_written(tmp_path, kind, name):
 
 def test_coordinates_that_are_nearly_zero_give_no_warning_of_numpy():
     mesh = box_mesh((1.0, 0.2, 0.2), (4, 1, 1), 'tetrahedron')
-    mesh.nodes[15, 0] = -1e-308  # beside the corners of two elements at 0
+    mesh.nodes[15, 0] = -1e-308  # next to the corners of two elements at 0
     with np.errstate(all='raise', under='ignore'):
         ordered = _right_handed(mesh).elements
     assert np.sort(ordered, axis=1).tolist() == np.sort(mesh.elements, axis=1).tolist()

@@ -22,7 +22,7 @@ def random_unit(rng):
 
 
 def random_inertia(rng, size=0.1):
-    """Central inertia of a random cloud of points: always that of a body."""
+    """Return the central inertia of a random cloud of points, which is always physical."""
     points = size * rng.normal(size=(5, 3))
     second = points.T @ points
     return np.trace(second) * np.eye(3) - second

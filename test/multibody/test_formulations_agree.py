@@ -101,7 +101,7 @@ def test_planar_base_is_the_chain_with_its_other_links_locked(log_loader, rigid_
 # ---------------------------------------------------------------------------- the source's DH chain, table 7.1
 
 UPWARD = np.array([[1.0, 0, 0], [0, 0, -1], [0, 1, 0]])
-"""Axes of frames 7 to 9 (x, up, right) in those of the URDF (x, left, up)."""
+"""Axes of frames 7 to 9 (x, up, right) in axes of the URDF (x, left, up)."""
 POSITIONED = np.array([-0.2, 0.0, -0.23])
 """Point that the first three joints of table 7.1 position, seen from frame 6 = base_link."""
 LITERAL_STICK = np.array([[600.0, 0, -70], [0, 0, 0], [-70, 0, 0]])

@@ -137,7 +137,7 @@ def test_springs_and_locks_do_what_their_efforts_do(seed):
     for k in unlocked:
         spring = -stiffness[k] * (q[plain.at_q[k]] - rest[k]) - damping[k] * v[plain.at_v[k]]
         assert efforts[plain.at_v[k]] == pytest.approx(tau[plain.at_v[k]] + spring, abs=1e-12)
-    # and M^-1 is that of the joints that move
+    # and M^-1 belongs to the joints that move
     free = np.setdiff1d(np.arange(plain.nv), plain.at_v[locked])
     M = np.column_stack([plain.mass_matrix_times(q, unit) for unit in np.eye(plain.nv)])
     b = rng.normal(size=plain.nv)

@@ -336,7 +336,7 @@ def test_energy_and_momentum_of_the_free_arm(step, energy, angular, linear):
     assert watch.energy[0] == pytest.approx(10.7000864081, abs=1e-10)
     close(watch.momentum[0][:3], (-50.5551062978, 116.0164029221, -42.7602812332))
     close(watch.momentum[0][3:], (27.115645565, 3.6702189809, -22.2653964866))
-    # the specification prints two digits and not when it looked; round-off has a part in the last row
+    # the specification prints two digits without the time; round-off contributes to the last row
     assert watch.drift() == pytest.approx((energy, angular, linear), rel=0.1, abs=5e-13)
     if step == 0.0025:
         joints = (0.9285754404, -0.8517612899, -0.6584706232, -0.1894779928, -4.4522748935, -0.3666730028, 0.5183508413)

@@ -100,7 +100,7 @@ def test_a_free_joint_of_virtual_links_moves_as_a_quaternion_base_does(angles):
         q, v, tau = rng.normal(size=10), rng.normal(size=10), 100.0 * rng.normal(size=10)
         q[4] = rng.uniform(0.5, 1.0) if angles == 'zyz' else rng.uniform(-1.0, 1.0)  # clear of the singular posture
         R, p, J, _ = chain.link('base_link', q, v)
-        # velocities of the quaternion base from those of the chain
+        # velocities of the quaternion base by velocities of the chain
         B = np.eye(10)
         B[:3], B[3:6] = R.T @ J[:3], R.T @ J[3:]
         position = np.r_[p, Rotation.from_matrix(R).as_quat(), q[6:]]

@@ -37,7 +37,7 @@ def wrench(points):
 
 
 def random_states(count, wheels, seed):
-    """Return random loads on a random footprint, half of the wheels rolling freely, with what is to be balanced."""
+    """Return random loads on a random footprint, half of the wheels rolling freely."""
     rng = np.random.default_rng(seed)
     angle = np.sort(rng.uniform(0.0, 2.0 * np.pi, wheels))
     points = np.column_stack([0.4 * np.cos(angle), 0.3 * np.sin(angle), 0.02 * rng.normal(size=wheels)])

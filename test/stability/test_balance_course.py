@@ -1,4 +1,4 @@
-"""Margins over a run: those of the instants one by one."""
+"""Margins over a run equal the margins of its instants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Teams that carry: robots from their files, courses from where the object stands, speeds, refusals by name."""
+"""Teams that carry: robots from their files, courses from the object's pose, speeds, rejections by name."""
 
 from __future__ import annotations
 

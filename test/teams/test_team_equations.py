@@ -1,4 +1,4 @@
-"""The equations of a team, without machine code: Kane's equations, all equations at once, and momenta as witnesses."""
+"""The equations of a team, without machine code: checked by Kane's equations, the complete system and momenta."""
 
 from __future__ import annotations
 

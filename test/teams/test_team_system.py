@@ -1,4 +1,4 @@
-"""A team as one compiled system: runs, energy, names, refusals."""
+"""A team as one compiled system: runs, energy, names, rejections."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ OVER = 0.9
 STAIR, FINER, LEVELS = 0.02, 8, 3
 """Step of the load, of the mass of the machine; how much finer it gets around an event, and how often."""
 CHUNK, QUIET, LONGEST = 50, 2e-5, 900.0
-"""Steps between two looks at a machine that settles; rate, rad/s or m/s, at which it has; longest time, s."""
+"""Steps between two checks of a settling machine; rate of a settled one, rad/s or m/s; longest time, s."""
 CALM = 2e-7
 """Rate, rad/s or m/s, at which a machine that is soft in one direction has settled, too."""
 STOP, STOP_DAMPING = 1e3, 2e-3

@@ -27,7 +27,7 @@ def test_the_margin_over_a_pivoted_axle_is_taken_about_the_line_from_contact_to_
 
 @pytest.mark.parametrize('seed', range(4))
 def test_a_rocker_bogie_tips_forward_about_the_pivots_of_its_bogies(seed, tmp_path):
-    """The rear wheels hold what is not above the bogies' pivots, each one half and what the arm beside it adds."""
+    """Each rear wheel carries half of the load that is not above the bogies' pivots, plus the share of its arm."""
     machine = stiffened(random_machine(seed, 'rocker_bogie', tmp_path))
     poses = link_poses(machine.links, machine.joints, initial_positions(machine))
     above = [link for link in machine.links if not link.name.startswith('bogie')]

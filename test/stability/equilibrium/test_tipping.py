@@ -30,7 +30,7 @@ def recorded(count):
 
 
 def agree(machine, loads):
-    """Demand that loads are those of MuJoCo, with joint stops as hard as they are there."""
+    """Assert that loads equal those of MuJoCo, with joint stops of equal stiffness."""
     running, mass = running_gear(machine), machine.total_mass
     running.gear.joints['stop'] = STOP * mass * machine.gravity
     measured = [np.inf if load is None else load for load in loads]
