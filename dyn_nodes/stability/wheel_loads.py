@@ -322,7 +322,7 @@ def loads_on_plane(
 
 
 @kernel
-def loads_on_plane_kernel(points, stiffness, damping, rest, plane, rate, total_force, normal):
+def loads_on_plane_kernel(points, stiffness, damping, rest, plane, rate, force, normal):
     """Fill the loads; return d by bisection: the loads rise with d."""
     count = points.shape[0]
     compression, speed = np.empty(count), np.empty(count)
@@ -336,9 +336,7 @@ def loads_on_plane_kernel(points, stiffness, damping, rest, plane, rate, total_f
     for _turn in range(2):
         low = -compression.max()
         high = (
-            -compression.min()
-            + total_force / stiffness.min()
-            + np.abs(speed - mean).max() * damping.max() / stiffness.min()
+            -compression.min() + force / stiffness.min() + np.abs(speed - mean).max() * damping.max() / stiffness.min()
         )
         d = 0.0
         for _step in range(60):
@@ -350,7 +348,7 @@ def loads_on_plane_kernel(points, stiffness, damping, rest, plane, rate, total_f
                     push = stiffness[i] * (compression[i] + d) - damping[i] * (speed[i] - mean)
                     normal[i] = max(push, 0.0)
                 total += normal[i]
-            if total > total_force:
+            if total > force:
                 high = d
             else:
                 low = d
@@ -362,5 +360,5 @@ def loads_on_plane_kernel(points, stiffness, damping, rest, plane, rate, total_f
             break
         mean = moved / total
     if total > 0.0:
-        normal *= total_force / total
+        normal *= force / total
     return d
