@@ -23,7 +23,7 @@ DOWN = np.array([0.0, 0.0, -9.81])
 def plank():
     body = assemble(box_mesh((0.6, 0.2, 0.1), (6, 2, 1)), SOFT)
     positions = ((-0.3, 0.0, 0.0), (0.3, -0.1, 0.0), (0.3, 0.1, 0.0), (0.0, 0.1, 0.05))
-    grasps = [patch(body.mesh, place, (0.0, 0.1, 0.1)) for place in positions]
+    grasps = [patch(body.mesh, position, (0.0, 0.1, 0.1)) for position in positions]
     reduced = condensed(body, grasps, vibrations=3)
     return CorotatedBody(reduced)
 
@@ -95,7 +95,7 @@ def test_damping_loses_energy_and_brakes_no_rigid_motion():
     material = Material(young_modulus=1e5, poisson_ratio=0.3, density=100.0, damping=200.0)
     body = assemble(box_mesh((0.6, 0.2, 0.1), (6, 2, 1)), material)
     positions = ((-0.3, 0.0, 0.0), (0.3, -0.1, 0.0), (0.3, 0.1, 0.0))
-    damped = condensed(body, [patch(body.mesh, place, (0.0, 0.1, 0.1)) for place in positions])
+    damped = condensed(body, [patch(body.mesh, position, (0.0, 0.1, 0.1)) for position in positions])
     plank, free = CorotatedBody(damped), CorotatedBody(damped._replace(damping=0.0 * damped.damping))
     points = damped.positions.reshape(-1, 3) @ Rotation.from_rotvec((0.1, 2.0, 0.3)).as_matrix().T
     spinning = np.cross((1.0, 2.0, 3.0), points) + np.array([1.0, 0.0, 0.0])

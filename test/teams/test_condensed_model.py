@@ -48,25 +48,25 @@ def turned(reduced, seed=3):
     random = np.random.default_rng(seed)
     turn = Rotation.from_rotvec((0.4, -1.1, 2.0)).as_matrix()
     position = (reduced.positions.reshape(-1, 3) + 0.01 * random.normal(size=(4, 3))) @ turn.T + (1.0, 2.0, 0.5)
-    own = CorotatedBody(reduced)
+    body = CorotatedBody(reduced)
     off = Rotation.from_rotvec(1e-4 * random.normal(size=3))
-    quaternion = (Rotation.from_matrix(own.axes(position).R) * off).as_quat()
+    quaternion = (Rotation.from_matrix(body.axes(position).R) * off).as_quat()
     return [position.ravel(), random.normal(size=12), 0.01 * random.normal(size=3), random.normal(size=3), quaternion]
 
 
 def test_mass_load_and_energy_are_those_of_the_body_in_numbers(reduced):
-    motion, own = turned(reduced), CorotatedBody(reduced)
+    motion, body = turned(reduced), CorotatedBody(reduced)
     mass, load, _, energy, _, _ = numbers_of(CondensedModel(reduced), motion)
     position, velocity, amplitudes, rates = motion[0].reshape(-1, 3), motion[1].reshape(-1, 3), *motion[2:4]
-    np.testing.assert_allclose(mass, own.mass(position), rtol=1e-10, atol=1e-12)
-    expected = own.forces(position, velocity, amplitudes, rates, GRAVITY)
+    np.testing.assert_allclose(mass, body.mass(position), rtol=1e-10, atol=1e-12)
+    expected = body.forces(position, velocity, amplitudes, rates, GRAVITY)
     np.testing.assert_allclose(load.ravel(), expected, rtol=1e-10, atol=1e-10 * np.abs(expected).max())
-    wanted = own.kinetic_energy(position, velocity, rates), own.energy(position, amplitudes, GRAVITY)
+    wanted = body.kinetic_energy(position, velocity, rates), body.energy(position, amplitudes, GRAVITY)
     np.testing.assert_allclose(energy.ravel(), wanted, rtol=1e-10)
 
 
 def test_factors_of_mass_stiffness_and_damping_act_on_their_part(reduced):
-    motion, own = turned(reduced), CorotatedBody(reduced)
+    motion, body = turned(reduced), CorotatedBody(reduced)
     _, load, _, energy, heat, _ = numbers_of(CondensedModel(reduced), motion, (2.0, 3.0, 0.5))
     other = CorotatedBody(
         reduced._replace(
@@ -80,7 +80,7 @@ def test_factors_of_mass_stiffness_and_damping_act_on_their_part(reduced):
     assert energy[1, 0] == pytest.approx(other.energy(position, amplitudes, GRAVITY), rel=1e-10)
     full = numbers_of(CondensedModel(reduced), motion)[4]
     assert heat[0, 0] == pytest.approx(0.5 * full[0, 0], rel=1e-10)
-    assert own.energy(position, amplitudes, GRAVITY) != pytest.approx(energy[1, 0], rel=1e-3)
+    assert body.energy(position, amplitudes, GRAVITY) != pytest.approx(energy[1, 0], rel=1e-3)
 
 
 def test_a_free_body_that_holds_a_corner_keeps_momenta_and_energy(reduced):

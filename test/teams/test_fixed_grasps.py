@@ -52,9 +52,9 @@ def team_of(tmp_path):
 @pytest.mark.parametrize('size', [(0.1, 0.1, 0.05), (0.0, 0.4, 0.05), (0.2, 0.2, 0.0)], ids=['block', 'face', 'top'])
 def test_three_points_of_a_patch_follow_rigid_motions_exactly_and_have_its_middle(size):
     mesh = box_mesh((0.6, 0.4, 0.05), (6, 4, 1))
-    own = patch(mesh, (-0.3 + size[0] / 2, 0.0, 0.05 / 2 - size[2] / 2), size, 'a')
-    points = fixed_points(own, mesh.nodes)
-    np.testing.assert_allclose(np.mean([point.position for point in points], axis=0), own.position, atol=1e-12)
+    grasp = patch(mesh, (-0.3 + size[0] / 2, 0.0, 0.05 / 2 - size[2] / 2), size, 'a')
+    points = fixed_points(grasp, mesh.nodes)
+    np.testing.assert_allclose(np.mean([point.position for point in points], axis=0), grasp.position, atol=1e-12)
     turn = Rotation.from_rotvec((0.7, -0.4, 1.9)).as_matrix()
     moved = mesh.nodes @ turn.T + (1.0, 2.0, 3.0)
     for point in points:
@@ -62,7 +62,7 @@ def test_three_points_of_a_patch_follow_rigid_motions_exactly_and_have_its_middl
         np.testing.assert_allclose(
             point.weights @ moved[point.nodes], turn @ point.position + (1.0, 2.0, 3.0), atol=1e-12
         )
-    assert np.linalg.svd(np.array([point.position for point in points]) - own.position)[1][1] > 0.01
+    assert np.linalg.svd(np.array([point.position for point in points]) - grasp.position)[1][1] > 0.01
 
 
 def test_a_patch_on_a_line_has_no_orientation():
@@ -76,9 +76,9 @@ def test_a_plank_in_two_fixed_grasps_is_a_beam_with_built_in_ends(team_of):
     facts = team_facts(team_of())
     weight = 0.576 * 9.81
     for name, side in (('left_end', -1.0), ('right_end', 1.0)):
-        own = facts.grasps[name]
-        np.testing.assert_allclose(own.force, (0.0, 0.0, weight / 2.0), atol=1e-8)
-        np.testing.assert_allclose(own.torque, (0.0, side * weight * 1.2 / 12.0, 0.0), atol=0.01 * weight * 0.1)
+        held = facts.grasps[name]
+        np.testing.assert_allclose(held.force, (0.0, 0.0, weight / 2.0), atol=1e-8)
+        np.testing.assert_allclose(held.torque, (0.0, side * weight * 1.2 / 12.0, 0.0), atol=0.01 * weight * 0.1)
 
 
 def test_an_end_that_is_turned_bends_the_plank_as_a_beam(team_of):
@@ -101,16 +101,16 @@ def test_an_end_that_is_turned_bends_the_plank_as_a_beam(team_of):
 def test_a_team_in_fixed_grasps_meets_the_augmented_object_and_all_equations_at_once(team_of):
     """Vehicles on tyres, whose hands move in all six directions; a moving state; 1e-10."""
     system = TeamSystem(team_of())
-    own, layout = system.dynamics.equations, system.dynamics.equations.layout
+    equations, layout = system.dynamics.equations, system.dynamics.equations.layout
     random, x = np.random.default_rng(7), system.start
     nv = system.dynamics.robots[0].blocks.tree.nv
     for k in range(2):
         x[layout.v[k]] = 0.1 * random.normal(size=nv)
     u = random.normal(size=len(system.input_names))
-    traced = ca.Function('rates', [own.x, own.u, own.p], [own.rates])
+    traced = ca.Function('rates', [equations.x, equations.u, equations.p], [equations.rates])
     rates = np.array(traced(x, u, system.defaults)).ravel()
-    motion = own.motions[0]
-    parts = ca.Function('motion', [own.x, own.p], [motion.position, motion.velocity])(x, system.defaults)
+    motion = equations.motions[0]
+    parts = ca.Function('motion', [equations.x, equations.p], [motion.position, motion.velocity])(x, system.defaults)
     position, velocity = (np.array(part).reshape(-1, 3) for part in parts)
     body = CorotatedBody(system.dynamics.holdings[0].model.reduced)
     mass, load = body.mass(position), body.forces(position, velocity, (), (), GRAVITY)
@@ -156,17 +156,17 @@ def test_two_free_bodies_that_hold_a_plank_fixed_keep_momenta_and_energy():
         blocks = ConstraintBlocks(tree.build(), ())
         q, v = blocks.tree.neutral, np.zeros(blocks.tree.nv)
         q[0], v[:6] = 0.5 * side, (0.1 * k, 0.2, -0.3 * side, 0.5, 0.1 * side, 0.2)
-        own = reduced.positions.reshape(-1, 3)[3 * k : 3 * k + 3] - (0.5 * side, 0.0, 0.0)
-        frames = [Frame(arm, np.eye(3), place) for place in own]
+        points = reduced.positions.reshape(-1, 3)[3 * k : 3 * k + 3] - (0.5 * side, 0.0, 0.0)
+        frames = [Frame(arm, np.eye(3), point) for point in points]
         models.append(RobotModel.of_blocks(f'body_{k}', blocks, frames, (q, v), ('elbow',)))
     names = tuple(point.name for point in points)
     hands = tuple((k, j) for k in range(2) for j in range(3))
     grasps = (('a', (0, 1, 2)), ('b', (3, 4, 5)))
     holding = Holding('plank', CondensedModel(reduced), names, hands, grasps=grasps)
     system = TeamSystem.of_models('free', models, [holding])
-    own, u, p = system.dynamics.equations, np.array([0.05, -0.02]), system.defaults
+    equations, u, p = system.dynamics.equations, np.array([0.05, -0.02]), system.defaults
     p[:3] = 0.0
-    traced = ca.Function('rates', [own.x, own.u, own.p], [own.rates])
+    traced = ca.Function('rates', [equations.x, equations.u, equations.p], [equations.rates])
     run = solve_ivp(
         lambda t, x: np.array(traced(x, u, p)).ravel(), (0.0, 0.1), system.start, 'DOP853', rtol=1e-11, atol=1e-12
     )
@@ -195,10 +195,10 @@ def test_one_hand_holds_a_plank_by_its_end_alone(team_of):
     pose = 'pose: {position: [0.0, 0.0, 1.1961]}, model: condensed'
     others = [line for line in PLANK.replace('right}', 'right, kind: fixed}').splitlines() if 'right' in line]
     team = team_of(*((f'{line}\n', '') for line in others), ('model: condensed', pose))
-    own = team_facts(team).grasps['left_end']
+    held = team_facts(team).grasps['left_end']
     weight = 0.576 * 9.81
-    np.testing.assert_allclose(own.force, (0.0, 0.0, weight), atol=1e-8)
-    np.testing.assert_allclose(own.torque, (0.0, -0.6 * weight, 0.0), atol=2e-3 * weight)
+    np.testing.assert_allclose(held.force, (0.0, 0.0, weight), atol=1e-8)
+    np.testing.assert_allclose(held.torque, (0.0, -0.6 * weight, 0.0), atol=2e-3 * weight)
 
 
 FAULTS = {
@@ -228,6 +228,6 @@ def test_a_torque_beyond_what_a_hand_holds_lets_it_slip(team_of):
     assert facts.reserve is None
     assert facts.torque_reserve == pytest.approx(0.5 - np.linalg.norm(facts.torque))
     assert facts.torque_reserve < 0.0
-    own = team.grasps['left_end']
-    assert own.slips(0.0, 0.51)
-    assert not own.slips(1e6, 0.49)
+    held = team.grasps['left_end']
+    assert held.slips(0.0, 0.51)
+    assert not held.slips(1e6, 0.49)

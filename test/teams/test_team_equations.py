@@ -151,7 +151,7 @@ def test_vehicles_on_tyres_with_a_plank_meet_all_equations_at_once():
     wanted = np.linalg.solve(matrix, right)[: 2 * nv]
     result = np.concatenate([rates[layout.v[k]] for k in range(2)])
     np.testing.assert_allclose(result, wanted, rtol=1e-10, atol=1e-10 * np.abs(wanted).max())
-    assert np.abs(rates[layout.elements[0]]).max() > 1e-3, 'tyres have states of their own'
+    assert np.abs(rates[layout.elements[0]]).max() > 1e-3, 'tyres have states'
     assert p[system.index('parameter', 'left/friction_scale')] == 1.0
 
 
