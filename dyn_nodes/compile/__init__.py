@@ -1,8 +1,8 @@
-"""Expression graph to machine code.
+"""Compilation of expression graphs to machine code, independent of physics.
 
-Knows no physics: a CasADi SX function becomes a `Tape` (straight-line code in single-assignment form), a tape becomes
-LLVM instructions inside a Numba function, and a generated module holds such functions with loop drivers around them,
-cached on disk by content.
+A CasADi SX function becomes a `Tape` (straight-line code in single-assignment form), a tape becomes LLVM instructions
+inside a Numba function, and a generated module contains such functions with loop drivers around them, cached on disk by
+content.
 """
 
 from dyn_nodes.common.sealing import cache_directory

@@ -1,4 +1,4 @@
-"""Tape to C: one function of pointers, straight-line code in C99 that needs nothing but <math.h>."""
+"""Tape to C: one function of pointers, straight-line C99 code that depends on <math.h> only."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ def c_source(tape: Tape, name: str, inputs: Sequence[str], outputs: Sequence[str
         outputs: names of its outputs.
 
     Raises:
-        NotImplementedError: an operation that C's <math.h> does not have.
+        NotImplementedError: an operation without C source.
     """
-    arguments = [f'const double *{own}' for own in inputs] + [f'double *{own}' for own in outputs]
-    sizes = ', '.join(f'{own}[{size}]' for own, size in zip([*inputs, *outputs], [*tape.inputs, *tape.outputs]))
+    arguments = [f'const double *{vector}' for vector in inputs] + [f'double *{vector}' for vector in outputs]
+    sizes = ', '.join(f'{vector}[{size}]' for vector, size in zip([*inputs, *outputs], [*tape.inputs, *tape.outputs]))
     lines = [f'/* {sizes}; no argument may overlap another one */', '#include <math.h>', '']
     lines += [f'void {name}({", ".join(arguments)})', '{']
     for k, ((op, a, b, c), number) in enumerate(zip(tape.code.tolist(), tape.constants.tolist())):
@@ -72,14 +72,14 @@ def c_source(tape: Tape, name: str, inputs: Sequence[str], outputs: Sequence[str
         elif op == ca.OP_INPUT:
             text = f'{inputs[a]}[{b}]'
         else:
-            text = _operation(op, [f'v{place}' for place in (a, b, c) if place >= 0])
+            text = _operation(op, [f'v{operand}' for operand in (a, b, c) if operand >= 0])
         lines.append(f'    const double v{k} = {text};')
     written = [np.zeros(size, dtype=bool) for size in tape.outputs]
     for output, element, value in tape.results.tolist():
         written[output][element] = True
         lines.append(f'    {outputs[output]}[{element}] = v{value};')
-    for own, known in zip(outputs, written):  # what CasADi never writes is zero
-        lines += [f'    {own}[{element}] = 0.0;' for element in np.flatnonzero(~known)]
+    for vector, mask in zip(outputs, written):  # elements that CasADi does not write are zero
+        lines += [f'    {vector}[{element}] = 0.0;' for element in np.flatnonzero(~mask)]
     return '\n'.join([*lines, '}', ''])
 
 

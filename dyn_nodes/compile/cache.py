@@ -1,4 +1,4 @@
-"""What makes a compiled module stale, which one an earlier process traced, and which ones are kept."""
+"""Digests of sources, records of traced modules, and pruning of the cache of compiled modules."""
 
 from __future__ import annotations
 
@@ -14,25 +14,23 @@ from dyn_nodes.common.sealing import report, sealed, unsealed
 
 PACKAGE = Path(__file__).resolve().parent.parent
 KEPT_MODULES = 500
-"""Generated modules kept in the cache; the least recently used beyond this number are deleted."""
-
-
+"""Greatest number of generated modules in the cache; the least recently used beyond it are deleted."""
 KEPT_TRACES = 4 * KEPT_MODULES
-"""Notes of what was traced that are kept; several may lead to one module."""
+"""Greatest number of trace notes in the cache; several may refer to one module."""
 
 
 @lru_cache(maxsize=2)
-def source_digest(room: str = '') -> str:
-    """Hash of the source text of the package, or of the modules of one room: expressions may depend on any of them."""
+def source_digest(package: str = '') -> str:
+    """Return the hash of the source text of dyn_nodes, or of the modules of one subpackage."""
     state = hashlib.sha256()
-    for path in sorted((PACKAGE / room).glob('*.py') if room else PACKAGE.rglob('*.py')):
+    for path in sorted((PACKAGE / package).glob('*.py') if package else PACKAGE.rglob('*.py')):
         state.update(path.relative_to(PACKAGE).as_posix().encode())
         state.update(path.read_bytes())
     return state.hexdigest()
 
 
 def digest(parts: Iterable[str]) -> str:
-    """Hash of several strings, order kept."""
+    """Return the hash of a sequence of strings."""
     state = hashlib.sha256()
     for part in parts:
         state.update(len(part).to_bytes(8, 'little'))
@@ -41,7 +39,7 @@ def digest(parts: Iterable[str]) -> str:
 
 
 def traced(root: Path, recipe: str) -> str:
-    """Return the name of the module that an earlier process traced from this recipe, empty where none did."""
+    """Return the name of the module that an earlier process traced from this recipe, or ''."""
     note = _note(root, recipe)
     try:
         content = unsealed(root, note.name, note.read_bytes())
@@ -58,7 +56,7 @@ def traced(root: Path, recipe: str) -> str:
 
 
 def note_trace(root: Path, recipe: str, module: str) -> None:
-    """Keep the name of the module that was traced from a recipe. Raises OSError where that cannot be written."""
+    """Write the name of the module that was traced from a recipe. Raises OSError if it cannot be written."""
     note = _note(root, recipe)
     making = note.with_name(f'making-{os.getpid()}-{note.name}')
     try:
@@ -73,13 +71,13 @@ def _note(root: Path, recipe: str) -> Path:
 
 
 def mark_used(directory: Path) -> None:
-    """Note that a generated module is in use. Not on `module.py`: Numba's cache goes by the time of that file."""
+    """Mark a generated module as used, by the time of `meta.json`: Numba's cache depends on the time of `module.py`."""
     with contextlib.suppress(OSError):
         os.utime(directory / 'meta.json')
 
 
 def prune(directory: Path, kept: int = KEPT_MODULES, kept_traces: int = KEPT_TRACES) -> None:
-    """Delete the least recently used generated modules beyond `kept`, with everything made from them, and old notes."""
+    """Delete the least recently used generated modules beyond `kept`, with their machine code, and old trace notes."""
     for stale in _least_recent(directory.glob('*/meta.json'), kept):
         shutil.rmtree(stale.parent, ignore_errors=True)
     for stale in _least_recent(directory.glob('trace-*'), kept_traces):
@@ -90,6 +88,6 @@ def prune(directory: Path, kept: int = KEPT_MODULES, kept_traces: int = KEPT_TRA
 def _least_recent(paths: Iterable[Path], kept: int) -> list[Path]:
     used: list[tuple[float, Path]] = []
     for path in paths:
-        with contextlib.suppress(OSError):  # another process may be pruning too
+        with contextlib.suppress(OSError):  # another process may be pruning, too
             used.append((path.stat().st_mtime, path))
     return [path for _, path in sorted(used, reverse=True)[kept:]]

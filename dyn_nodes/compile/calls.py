@@ -1,10 +1,10 @@
-"""Kernels as Python calls them: by the address of their machine code, with functions that all modules share.
+"""Calls of kernels from Python: by the address of their machine code, with functions that all modules share.
 
-A function that Numba makes for Python costs 0.14 s to compile, whatever it does, and takes longer to be called than
-many a kernel runs; a module has one kernel or ten. The code of a kernel is a C function that looks at the lengths of
-its arguments and returns a status (`code`). Built-in functions call it (`entry`), and `CarefulCall` where an argument
-is not as expected. Batches go through one compiled loop for each number of arguments: row by row where they are short,
-and from `WIDE_FROM` rows on by the vector kernel, which is compiled at that time.
+A function that Numba makes for Python takes 0.14 s to compile, whatever it does, and its call takes longer than many
+kernels run; a module has one kernel or ten. The code of a kernel is a C function that checks the lengths of its
+arguments and returns a status (`code`). Built-in functions call it (`entry`), or `CarefulCall` if an argument is not as
+expected. Batches use one compiled loop for each number of arguments: row by row if they are short, and from `WIDE_FROM`
+rows on by the vector kernel, which is compiled on demand.
 """
 # mypy: ignore-errors
 
@@ -26,9 +26,9 @@ from dyn_nodes.compile.entry import builtin, layout_holds
 from dyn_nodes.compile.guard import COLUMNS, ELEMENTS, ROWS, LengthError
 
 MOST = 8
-"""Arguments of a kernel that is called in this way; one with more is compiled with a function of its module."""
+"""Greatest number of arguments for these calls; a kernel with more is compiled with a function of its module."""
 WIDE_FROM = 128
-"""Rows of a batch from which on it takes the vector kernel."""
+"""Number of rows from which a batch uses the vector kernel."""
 
 
 def batch_1(address, a):
@@ -81,29 +81,29 @@ def batch_8(address, a, b, c, d, e, f, g, h):
 
 @cache
 def compiled(count: int) -> Any:
-    """Return the function of this file that calls kernels of `count` arguments with every row, as machine code."""
+    """Return `batch_<count>` as machine code."""
     kinds = ', '.join(['float64[:, ::1]'] * count)
     with cached_in(Path(__file__).resolve().parent) as cached:
         return njit(f'void(intp, {kinds})', cache=cached, **UNCOUNTED)(globals()[f'batch_{count}'])
 
 
 def batch_of_lanes(address, lanes, inputs, arrays, room):
-    """Call a vector kernel with all rows: `inputs` arrays to read, then those to fill; room (n * lanes,) for each."""
+    """Call a vector kernel with all rows of `arrays`, inputs first, then outputs; room (n * lanes,) for each."""
     rows = arrays[0].shape[0]
     for first in range(0, rows, lanes):
         for j in range(inputs):
-            rows_in, own = arrays[j], room[j]
+            rows_in, vector = arrays[j], room[j]
             for lane in range(lanes):
                 row = min(first + lane, rows - 1)
                 for i in range(rows_in.shape[1]):
-                    own[i * lanes + lane] = rows_in[row, i]
+                    vector[i * lanes + lane] = rows_in[row, i]
         if call_code(address, *room) != 0:
             raise ValueError('a vector kernel: expected arrays of its columns')
         for j in range(inputs, len(arrays)):
-            rows_out, own = arrays[j], room[j]
+            rows_out, vector = arrays[j], room[j]
             for lane in range(min(lanes, rows - first)):
                 for i in range(rows_out.shape[1]):
-                    rows_out[first + lane, i] = own[i * lanes + lane]
+                    rows_out[first + lane, i] = vector[i * lanes + lane]
 
 
 @cache
@@ -117,7 +117,7 @@ def compiled_lanes(count: int) -> Any:
 
 
 class CarefulCall:
-    """Calls a C function of a kernel with vectors after it has looked at each of them.
+    """Calls a C function of a kernel with vectors after checking each of them.
 
     Args:
         name: of the kernel.
@@ -129,10 +129,10 @@ class CarefulCall:
         self.name, self.code, self.sizes = name, code, tuple(sizes)
 
     def __call__(self, *arrays: Any) -> None:
-        """Call the kernel. Raises TypeError for another number or type of arguments, LengthError for other lengths."""
+        """Call the kernel. Raises TypeError for a wrong number or type of arguments, LengthError for wrong lengths."""
         if len(arrays) != len(self.sizes):
             raise TypeError(f'compiled kernel {self.name!r}: expected {len(self.sizes)} vectors')
-        given: list[int] = []
+        values: list[int] = []
         for k, (array, size) in enumerate(zip(arrays, self.sizes)):
             if not _is_vector(array):
                 raise TypeError(
@@ -141,9 +141,9 @@ class CarefulCall:
                 )
             if array.shape[0] != size:
                 raise LengthError(self.name, k, ELEMENTS, size, array.shape[0])
-            given += [array.ctypes.data, size]
+            values += [array.ctypes.data, size]
         pairs = [ctypes.c_void_p, ctypes.c_ssize_t] * len(arrays)
-        status = ctypes.PYFUNCTYPE(ctypes.c_ssize_t, *pairs)(self.code.address)(*given)
+        status = ctypes.PYFUNCTYPE(ctypes.c_ssize_t, *pairs)(self.code.address)(*values)
         if status != 0:
             raise RuntimeError(f'compiled kernel {self.name!r}: expected status 0, found {status}')
 
@@ -155,19 +155,19 @@ def _is_vector(array: Any) -> bool:
     return bool(array.flags.c_contiguous and array.flags.aligned and array.flags.writeable)
 
 
-def _kind(found: Any) -> str:
-    """Return what an argument is, for a message."""
-    if not isinstance(found, np.ndarray):
-        return type(found).__name__
+def _kind(argument: Any) -> str:
+    """Return a description of an argument for a message."""
+    if not isinstance(argument, np.ndarray):
+        return type(argument).__name__
     wanted = (('not contiguous', 'C'), ('not aligned', 'A'), ('read-only', 'W'))
-    lacks = [word for word, flag in wanted if not found.flags[flag]]
-    return ', '.join([f'shape {found.shape} of {found.dtype}', *lacks])
+    lacks = [word for word, flag in wanted if not argument.flags[flag]]
+    return ', '.join([f'shape {argument.shape} of {argument.dtype}', *lacks])
 
 
 def kernel_call(name: str, code: Any, sizes: Sequence[int]) -> Callable[..., None]:
-    """Return what calls a C function of a kernel with contiguous float64 vectors of these sizes.
+    """Return a function that calls a C function of a kernel with contiguous float64 vectors of these sizes.
 
-    It raises LengthError for others, TypeError for anything else, and keeps `code` alive.
+    It raises LengthError for other lengths, TypeError for other arguments, and keeps `code` alive.
     """
     careful = CarefulCall(name, code, sizes)
     return builtin(name, len(sizes), code.address, careful) if layout_holds() else careful
@@ -178,7 +178,7 @@ class Wide(NamedTuple):
 
     Attributes:
         code: its C function, with an `address`.
-        lanes: states that it takes at once.
+        lanes: number of states per call.
         inputs: number of its inputs.
     """
 
@@ -187,24 +187,24 @@ class Wide(NamedTuple):
     inputs: int
 
     def fill(self, *arrays: Any) -> None:
-        """Call it with the rows of contiguous float64 arrays (n, size), inputs first; fill the others.
+        """Call it with the rows of contiguous float64 arrays (n, size), inputs first; fill the outputs.
 
-        It runs without the interpreter's lock: threads may take parts of the rows.
+        It runs without the interpreter's lock: threads may process parts of the rows.
         """
         room = tuple(np.empty(array.shape[1] * self.lanes) for array in arrays)
         compiled_lanes(len(arrays))(self.code.address, self.lanes, self.inputs, arrays, room)
 
 
 def batch_call(name: str, code: Any, sizes: Sequence[int], wide: Callable[[], Wide]) -> Callable[..., None]:
-    """Return what calls a C function of a kernel with every row of contiguous float64 arrays (n, size), at most `MOST`.
+    """Return a function that calls a C function of a kernel with every row of contiguous float64 arrays (n, size).
 
-    It raises LengthError for others.
+    There are at most `MOST` arrays. It raises LengthError for wrong sizes.
 
     Args:
         name: of the kernel.
         code: its C function, with an `address`.
         sizes: of its arguments.
-        wide: gives the vector kernel of the same, when it is first needed.
+        wide: returns the vector kernel; called on first use.
     """
     count = len(sizes)
 

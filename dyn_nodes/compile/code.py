@@ -1,11 +1,10 @@
 """Machine code of a tape as a C function: `intp code(double *x0, intp n0, ..., double *y0, intp m0, ...)`.
 
-In single precision pointers are `float *`. Each argument comes with its length. The result is 0; (expected << 8)
-+ argument + 1 where a length is wrong, nothing is read or written then; -1 - 4 * argument - fault where guard zones
-found a fault; or `STOPPED` less a reason where the arguments are sound and there is no value: the integrators end a run
-there.
+In single precision pointers are `float *`. Each argument has a length. The result is 0; (expected << 8) + argument + 1
+for a wrong length, before anything is read or written; -1 - 4 * argument - fault if guard zones detect a fault; or
+`STOPPED` less a reason if the arguments are sound but the kernel has no value: integrators then end the run.
 
-`bind` makes such a function of one that needs data of a system beside its arguments.
+`BoundCode` makes such a function from one that needs data of a system besides its arguments.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ def code_signature(count: int, single: bool = False) -> Any:
 
 
 def code_at(function: Any, symbol: str) -> Any:
-    """Return a C function as compiled functions call it: by a symbol, which may be kept with their machine code."""
+    """Return a C function for calls from compiled functions, by a symbol that can be cached with machine code."""
     binding.add_symbol(symbol, function.address)
     return types.ExternalFunction(symbol, signature_of(function))
 
 
 class TapeCode:
-    """The C function that `emit.tape_function` has added to the machine code of a Numba function.
+    """The C function that `emit.tape_function` added to the machine code of a Numba function.
 
     Args:
         holder: the Numba function, made by `cfunc`.
@@ -44,7 +43,7 @@ class TapeCode:
         count: of its arguments, inputs and outputs together.
 
     Attributes:
-        address: as long as this object lives.
+        address: valid as long as this object lives.
     """
 
     def __init__(self, holder: Any, symbol: str, count: int) -> None:
@@ -56,7 +55,7 @@ class TapeCode:
 
 @intrinsic
 def data_pointer(typingctx: Any, array: Any) -> Any:
-    """Pointer to the first element of a contiguous array, inside a Numba function."""
+    """Return the pointer to the first element of a contiguous array, inside a Numba function."""
     signature = types.CPointer(array.dtype)(array)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -67,13 +66,13 @@ def data_pointer(typingctx: Any, array: Any) -> Any:
 
 @intrinsic
 def vector_at(typingctx: Any, pointer: Any, length: Any) -> Any:
-    """Array (length,) at a pointer, inside a Numba function, which need not count references as for `numba.carray`."""
+    """Return the array (length,) at a pointer, inside a Numba function, without reference counts (`numba.carray`)."""
     return _array_at(pointer, (length,))
 
 
 @intrinsic
 def matrix_at(typingctx: Any, pointer: Any, rows: Any, columns: Any) -> Any:
-    """Array (rows, columns) at a pointer, inside a Numba function."""
+    """Return the array (rows, columns) at a pointer, inside a Numba function."""
     return _array_at(pointer, (rows, columns))
 
 
@@ -95,17 +94,17 @@ def _array_at(pointer: Any, lengths: tuple[Any, ...]) -> Any:
 def call_code(typingctx: Any, address: Any, *arrays: Any) -> Any:
     """Call the code at an address with contiguous vectors of its precision, inside a Numba function; return its status.
 
-    A vector of another type is read and written as if it were of that precision.
+    The type of the vectors is not checked.
     """
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         size = context.get_value_type(types.intp)
-        given = []
+        values = []
         for k, kind in enumerate(sig.args[1].types):
             array = array_structure(kind, context, builder, builder.extract_value(args[1], k))
-            given += [array.data, builder.extract_value(array.shape, 0)]
-        function = ir.FunctionType(size, [value.type for value in given])
-        return builder.call(builder.inttoptr(args[0], function.as_pointer()), given)
+            values += [array.data, builder.extract_value(array.shape, 0)]
+        function = ir.FunctionType(size, [value.type for value in values])
+        return builder.call(builder.inttoptr(args[0], function.as_pointer()), values)
 
     return types.intp(address, types.StarArgTuple(arrays)), codegen
 
@@ -114,12 +113,12 @@ class BoundCode:
     """A C function whose first arguments are fixed arrays.
 
     Args:
-        code: C function of pointer and length of each array, then of the arguments that are left.
-        arrays: contiguous, of 8-byte numbers; they are read at every call, and live as long as this object.
-        count: of the arguments that are left, a pointer to float64 and a length each.
+        code: C function of pointer and length of each array, then of the remaining arguments.
+        arrays: contiguous, of 8-byte numbers; they are read at every call and kept alive.
+        count: of the remaining arguments, a pointer to float64 and a length each.
 
     Attributes:
-        address: of the function of these arguments, which holds as long as this object.
+        address: of the function of the remaining arguments, valid as long as this object lives.
     """
 
     def __init__(self, code: Any, arrays: tuple[np.ndarray, ...], count: int) -> None:
@@ -128,12 +127,12 @@ class BoundCode:
         self._kept = (code, arrays)
         module, size = ir.Module(), ir.IntType(64)
         word = ir.IntType(64)
-        own = ir.Function(module, ir.FunctionType(size, [word] * (2 * count)), name='bound')
-        builder = ir.IRBuilder(own.append_basic_block())
+        bound = ir.Function(module, ir.FunctionType(size, [word] * (2 * count)), name='bound')
+        builder = ir.IRBuilder(bound.append_basic_block())
         fixed = [ir.Constant(word, number) for array in arrays for number in (array.ctypes.data, array.shape[0])]
         target = ir.FunctionType(size, [word] * (len(fixed) + 2 * count))
-        found = builder.inttoptr(ir.Constant(word, code.address), target.as_pointer())
-        builder.ret(builder.call(found, [*fixed, *own.args]))
+        callee = builder.inttoptr(ir.Constant(word, code.address), target.as_pointer())
+        builder.ret(builder.call(callee, [*fixed, *bound.args]))
         machine = binding.Target.from_default_triple().create_target_machine()
         self._engine = binding.create_mcjit_compiler(binding.parse_assembly(str(module)), machine)
         self._engine.finalize_object()

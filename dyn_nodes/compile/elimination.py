@@ -1,10 +1,10 @@
 """Jacobians by vertex elimination: fewer operations than a sweep of derivatives for every variable.
 
-The graph of an expression has a vertex for every operation and on each edge the derivative of the operation by its
-operand. A vertex is eliminated by joining what comes into it to what goes out of it, each pair by the product of both
-edges; when variables and values alone are left, the edges between them are the Jacobian. What all derivatives have in
-common, as the share of a pump that depends on one of two pressures, is so computed once. The order is that of
-Markowitz, the vertex with the fewest pairs first (Griewank and Walther 2008, ch. 9).
+The graph of an expression has a vertex for every operation, and each edge has the derivative of the operation by its
+operand. A vertex is eliminated by connecting its predecessors to its successors, each pair by the product of both
+edges; when only variables and values remain, the edges between them are the Jacobian. Common factors of derivatives,
+such as the share of a pump that depends on one of two pressures, are thus computed once. The order is by Markowitz: the
+vertex with the fewest pairs first (Griewank and Walther 2008, ch. 9).
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import casadi as ca
 
 Expression = ca.SX
 Edges = dict[int, Expression]
-"""Derivatives by the vertices from which edges come."""
+"""Derivatives by source vertex of the edges."""
 
 
 def eliminated_jacobian(values: Expression, variables: Expression) -> Expression:
-    """Return d values / d variables (n, m), sparse as that of CasADi and equal to it but for rounding.
+    """Return d values / d variables (n, m), with the sparsity of CasADi and equal to it up to rounding.
 
     Args:
         values: (n,) expressions.
-        variables: (m,) symbols, each another one.
+        variables: (m,) distinct symbols.
     """
     graph = _Graph(values, variables)
     graph.eliminate()
@@ -33,22 +33,22 @@ def eliminated_jacobian(values: Expression, variables: Expression) -> Expression
 
 
 class _Graph:
-    """The operations that lie between variables and values.
+    """The operations between variables and values.
 
     Attributes:
-        incoming: of every vertex, derivatives by those it is computed from; empty where no variable counts.
-        columns: place of a variable by its vertex.
-        rows: vertices of the values by their place.
+        incoming: of every vertex, derivatives by its operands; empty if it does not depend on variables.
+        columns: index of a variable by its vertex.
+        rows: vertices of the values by index.
     """
 
     def __init__(self, values: Expression, variables: Expression) -> None:
         symbols = ca.symvar(ca.veccat(values, variables))
-        places = {symbol.element_hash(): place for place, symbol in enumerate(ca.vertsplit(variables))}
+        columns = {symbol.element_hash(): column for column, symbol in enumerate(ca.vertsplit(variables))}
         self.columns: dict[int, int] = {}
         self.rows: dict[int, int] = {}
         self.incoming: list[Edges] = []
         self._expressions: list[Expression] = []
-        self._known: dict[tuple[float, ...], int] = {}
+        self._vertices: dict[tuple[float, ...], int] = {}
         function = ca.Function('values', [ca.vertcat(*symbols)], [ca.densify(values)])
         slots: dict[int, int] = {}
         for k in range(function.n_instructions()):
@@ -62,35 +62,35 @@ class _Graph:
             elif op == ca.OP_INPUT:
                 symbol = symbols[operands[1]]
                 vertex = slots[targets[0]] = self._vertex((op, operands[1]), symbol, {})
-                if symbol.element_hash() in places:
-                    self.columns[vertex] = places[symbol.element_hash()]
+                if symbol.element_hash() in columns:
+                    self.columns[vertex] = columns[symbol.element_hash()]
             elif op == ca.OP_CONST:
                 number = function.instruction_constant(k)
                 slots[targets[0]] = self._vertex((op, number), ca.SX(number), {})
             else:
-                slots[targets[0]] = self._operation(op, [slots[own] for own in operands])
+                slots[targets[0]] = self._operation(op, [slots[operand] for operand in operands])
 
     def _vertex(self, key: tuple[float, ...], expression: Expression, edges: Edges) -> int:
-        """Return the vertex of an operation, a new one where it is not known yet."""
-        if key not in self._known:
-            self._known[key] = len(self.incoming)
+        """Return the vertex of an operation, new or existing."""
+        if key not in self._vertices:
+            self._vertices[key] = len(self.incoming)
             self.incoming.append(edges)
             self._expressions.append(expression)
-        return self._known[key]
+        return self._vertices[key]
 
     def _operation(self, op: int, operands: list[int]) -> int:
         key = (op, *operands)
-        if key in self._known:
-            return self._known[key]
-        value, *slopes = _local(op, len(operands))(*(self._expressions[own] for own in operands))
+        if key in self._vertices:
+            return self._vertices[key]
+        value, *slopes = _local(op, len(operands))(*(self._expressions[operand] for operand in operands))
         edges: Edges = {}
-        for own, slope in zip(operands, slopes):
-            if own in self.columns or self.incoming[own]:
-                _add(edges, own, slope)
+        for operand, slope in zip(operands, slopes):
+            if operand in self.columns or self.incoming[operand]:
+                _add(edges, operand, slope)
         return self._vertex(key, value, edges)
 
     def eliminate(self) -> None:
-        """Leave edges between variables and values, and between values, alone."""
+        """Eliminate all vertices except variables and values."""
         outgoing: list[set[int]] = [set() for _ in self.incoming]
         leading = set(self.rows.values())
         for vertex in range(len(self.incoming) - 1, -1, -1):
@@ -102,14 +102,14 @@ class _Graph:
         for vertex in self._order(leading - kept, outgoing):
             for user in outgoing[vertex]:
                 slope = self.incoming[user].pop(vertex)
-                for source, own in self.incoming[vertex].items():
-                    _add(self.incoming[user], source, slope * own)
+                for source, derivative in self.incoming[vertex].items():
+                    _add(self.incoming[user], source, slope * derivative)
                     outgoing[source].add(user)
             for source in self.incoming[vertex]:
                 outgoing[source].discard(vertex)
 
     def _order(self, vertices: set[int], outgoing: list[set[int]]) -> Iterator[int]:
-        """Yield the vertex with the fewest pairs; those around it have others as soon as it is eliminated."""
+        """Yield vertices by least number of pairs; the pairs of the neighbours change with each elimination."""
 
         def pairs(vertex: int) -> int:
             return len(self.incoming[vertex]) * len(outgoing[vertex])
@@ -128,7 +128,7 @@ class _Graph:
                 heapq.heappush(waiting, (pairs(other), other))
 
     def jacobian(self, n: int, m: int) -> Expression:
-        """Return the edges that are left as a matrix (n, m); values that lead to others are gone through in order."""
+        """Return the remaining edges as a matrix (n, m); values that depend on other values are resolved in order."""
         whole: dict[int, Edges] = {}
         for vertex in sorted(set(self.rows.values())):
             whole[vertex] = {}
@@ -136,8 +136,8 @@ class _Graph:
                 if source in self.columns:
                     _add(whole[vertex], source, slope)
                 else:
-                    for variable, own in whole[source].items():
-                        _add(whole[vertex], variable, slope * own)
+                    for variable, derivative in whole[source].items():
+                        _add(whole[vertex], variable, slope * derivative)
         result = ca.SX(n, m)
         for row, vertex in self.rows.items():
             slopes = {vertex: ca.SX(1)} if vertex in self.columns else whole[vertex]
@@ -147,7 +147,7 @@ class _Graph:
 
 
 def _add(edges: Edges, source: int, slope: Expression) -> None:
-    """Add a slope to an edge; none where it is zero everywhere."""
+    """Add a slope to an edge; a structural zero creates no edge."""
     if source in edges:
         edges[source] = edges[source] + slope
     elif not slope.is_zero():
@@ -158,8 +158,8 @@ def _add(edges: Edges, source: int, slope: Expression) -> None:
 def _local(op: int, count: int) -> ca.Function:
     """Return an operation and its derivatives by its one or two operands.
 
-    Some are cheaper than those of CasADi, which takes the mean of both sides where the greater one of two numbers
-    changes: a comparison instead of a quotient of sums, and one inverse for all.
+    Some are cheaper than by CasADi, which uses the mean of both sides at ties of maximum and minimum: a comparison
+    replaces a quotient of sums, and one inverse serves all derivatives of a quotient.
     """
     operands = [ca.SX.sym(f'operand_{k}') for k in range(count)]
     value = ca.SX.unary(op, *operands) if count == 1 else ca.SX.binary(op, *operands)
@@ -173,5 +173,5 @@ def _local(op: int, count: int) -> ca.Function:
     elif op == ca.OP_SQRT:
         slopes = [0.5 * (1.0 / value)]
     else:
-        slopes = [ca.densify(ca.jacobian(value, own)) for own in operands]
+        slopes = [ca.densify(ca.jacobian(value, operand)) for operand in operands]
     return ca.Function('local', operands, [value, *slopes])

@@ -1,8 +1,8 @@
 """Tape to LLVM instructions, inside a Numba function.
 
-A tape could be written out as Python text for Numba to compile; that spends most of its time in Numba's type
-inference (measured: 0.78 s for 910 instructions, where this takes 0.05 s over Numba's fixed 0.4 s). A tape has one
-type only, so its instructions are built directly, in an intrinsic that Numba compiles, links and caches like any other.
+Numba could compile a tape from Python text, but most of the time is then spent in its type inference (measured: 0.78 s
+for 910 instructions, against 0.05 s here, besides Numba's fixed 0.4 s). A tape has one type only, so its instructions
+are built directly, in an intrinsic that Numba compiles, links and caches like any other.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from dyn_nodes.compile.tape import LIBM, SELECT, Tape
 DOUBLE, WORD = ir.DoubleType(), ir.IntType(64)
 FLAGS = ('contract', 'nsz')
 MOST_EARLY = 8
-"""Values of which an angle is made at most whose sine is computed before everything else."""
+"""Greatest number of operations of an angle whose sine is computed before all other values."""
 LITERAL = (0.0, 1.0, -1.0)
-"""Numbers that need no place in a table: comparisons, selections and signs are made of them."""
+"""Numbers that are not stored in a table: comparisons, selections and signs use them."""
 
 _COMPARE = {ca.OP_LT: '<', ca.OP_LE: '<=', ca.OP_EQ: '==', ca.OP_NE: '!='}
 _INTRINSIC = {
@@ -54,8 +54,8 @@ _INTRINSIC = {
 def tape_intrinsic(path: Path, lanes: int = 1, single: bool = False) -> Any:
     """Return a Numba intrinsic of pointer arguments (inputs, then outputs) that runs the tape stored at `path`.
 
-    Lanes and single are those of `tape_function`. The tape is read only when Numba compiles; a function taken from
-    Numba's cache never opens the file.
+    For lanes and single see `tape_function`. The tape is read only when Numba compiles; a function from Numba's cache
+    does not open the file.
     """
 
     def tape_body(typingctx: Any, *pointers: Any) -> Any:
@@ -73,14 +73,14 @@ def tape_intrinsic(path: Path, lanes: int = 1, single: bool = False) -> Any:
 def tape_function(path: Path, symbol: str, lanes: int = 1, single: bool = False) -> Any:
     """Return a Numba intrinsic without arguments that adds the tape at `path` as a C function to the machine code.
 
-    The C function is that of `compile.code`. It looks at the lengths by itself and is not wrapped by Numba: a wrapper
-    copies the arguments that are on the stack by loads wider than their stores, which waits for these (15 ns a call).
+    For the C function see `compile.code`. It checks the lengths itself and has no wrapper by Numba: a wrapper copies
+    the arguments on the stack by loads wider than their stores, which stalls (15 ns a call).
 
     Args:
         path: of the tape, which is read only when Numba compiles.
         symbol: of the C function.
-        lanes: states that it takes at once; element i of state k of an argument is at i * lanes + k.
-        single: in single precision, which takes several lanes.
+        lanes: number of states per call; element i of state k of an argument is at i * lanes + k.
+        single: in single precision, with several lanes only.
     """
 
     def tape_body(typingctx: Any) -> Any:
@@ -100,7 +100,7 @@ def _precision(single: bool) -> Precision:
 def add_function(
     tape: Tape, module: ir.Module, symbol: str, lanes: int = 1, precision: Precision = DOUBLE_PRECISION
 ) -> None:
-    """Add the C function of a tape to a module: pointer and length of each argument; a status."""
+    """Add the C function of a tape to a module: parameters pointer and length of each argument, result a status."""
     sizes = [lanes * size for size in (*tape.inputs, *tape.outputs)]
     pointer = precision.number.as_pointer()
     function = ir.Function(module, ir.FunctionType(WORD, [pointer, WORD] * len(sizes)), name=symbol)
@@ -115,28 +115,28 @@ def add_function(
 
 
 class _Numbers:
-    """Numbers of a tape as a table of vectors beside its machine code.
+    """Constants of a tape as a table of vectors beside its machine code.
 
-    LLVM makes two instructions of a vector of equal numbers, an address and a copy to all lanes; from a table it takes
-    it in the instruction that needs it. What the table holds must not be known to LLVM, which would turn it back: so
-    it could be written, and is seen from outside.
+    LLVM uses two instructions for a vector of equal numbers, an address and a copy to all lanes; from a table it loads
+    the vector in the instruction that needs it. The table is writeable and external, because LLVM would convert a
+    constant table back.
     """
 
     def __init__(self, tape: Tape, module: ir.Module, symbol: str, lanes: int, precision: Precision) -> None:
         numbers = tape.constants[tape.code[:, 0] == ca.OP_CONST].tolist()
-        self._places = {number: place for place, number in enumerate(numbers) if number not in LITERAL}
+        self._indices = {number: k for k, number in enumerate(numbers) if number not in LITERAL}
         vector = ir.VectorType(precision.number, lanes)
         kind = ir.ArrayType(vector, len(numbers))
         self._table = ir.GlobalVariable(module, kind, symbol)
-        self._table.initializer = ir.Constant(kind, [ir.Constant(vector, [own] * lanes) for own in numbers])
+        self._table.initializer = ir.Constant(kind, [ir.Constant(vector, [number] * lanes) for number in numbers])
         self._table.align = precision.bytes * lanes
 
     def load(self, builder: Any, number: float) -> Any | None:
-        """Return a number as a vector; None for one that machine code has better by itself."""
-        if number not in self._places:
+        """Return a number as a vector; None for a number that is not in the table."""
+        if number not in self._indices:
             return None
-        place = [ir.Constant(WORD, 0), ir.Constant(WORD, self._places[number])]
-        return builder.load(builder.gep(self._table, place, inbounds=True), align=self._table.align)
+        index = [ir.Constant(WORD, 0), ir.Constant(WORD, self._indices[number])]
+        return builder.load(builder.gep(self._table, index, inbounds=True), align=self._table.align)
 
 
 def emit(
@@ -147,27 +147,27 @@ def emit(
     numbers: _Numbers | None = None,
     precision: Precision = DOUBLE_PRECISION,
 ) -> None:
-    """Append the tape's instructions to an LLVM builder. `pointers`: one to numbers per input and output.
+    """Append the tape's instructions to an LLVM builder. `pointers`: to the numbers of each input and output.
 
-    With several lanes every value is a vector, branches are selections lane by lane.
+    With several lanes every value is a vector and branches are selections lane by lane.
     """
     align = precision.bytes
     code, constants = tape.code.tolist(), tape.constants.tolist()
     values: list[Any] = [None] * len(code)
     n_in = len(tape.inputs)
 
-    def write(places: Iterable[int]) -> None:
-        for place in places:
-            if values[place] is not None:
+    def write(indices: Iterable[int]) -> None:
+        for index in indices:
+            if values[index] is not None:
                 continue
-            (op, a, b, c), number = code[place], constants[place]
+            (op, a, b, c), number = code[index], constants[index]
             if op == ca.OP_CONST:
                 held = numbers.load(builder, number) if numbers else None
-                values[place] = emitter.constant(number) if held is None else held
+                values[index] = emitter.constant(number) if held is None else held
             elif op == ca.OP_INPUT:
-                values[place] = builder.load(emitter.element(pointers[a], b), align=align)
+                values[index] = builder.load(emitter.element(pointers[a], b), align=align)
             else:
-                values[place] = emitter.operation(op, a, b, c)
+                values[index] = emitter.operation(op, a, b, c)
 
     if lanes == 1:
         emitter = _Emitter(builder, values)
@@ -175,7 +175,7 @@ def emit(
         emitter = wide = _LaneEmitter(builder, values, lanes, precision)
         needed, angles = _early_angles(tape)
         write(needed)
-        wide.turn([values[place] for place in angles])
+        wide.turn([values[index] for index in angles])
     write(range(len(code)))
     for output, element, value in tape.results.tolist():
         builder.store(emitter.number(value), emitter.element(pointers[n_in + output], element), align=align)
@@ -184,37 +184,36 @@ def emit(
 
 
 def check_single(tape: Tape) -> None:
-    """Raise ValueError for a tape with a number that is infinite in single precision, or has lost bits."""
+    """Raise ValueError for a tape with a number that overflows or underflows in single precision."""
     sizes = np.abs(tape.constants[tape.code[:, 0] == ca.OP_CONST])
-    known, bounds = sizes[np.isfinite(sizes) & (sizes > 0.0)], np.finfo(np.float32)
-    if known.size and not bounds.tiny <= known.min() <= known.max() <= bounds.max:
-        raise ValueError(f'single precision: expected numbers of its range, found {known.min():g} to {known.max():g}')
+    finite, bounds = sizes[np.isfinite(sizes) & (sizes > 0.0)], np.finfo(np.float32)
+    if finite.size and not bounds.tiny <= finite.min() <= finite.max() <= bounds.max:
+        raise ValueError(f'single precision: expected numbers of its range, found {finite.min():g} to {finite.max():g}')
 
 
 def _early_angles(tape: Tape) -> tuple[list[int], list[int]]:
-    """Return angles that follow from inputs by few operations, and before them all places that they need.
+    """Return the indices required by angles that follow from inputs by few operations, and these angles.
 
-    Their sines and cosines have a branch, for which all values that are wanted after it would be stored: at the begin
-    there are none.
+    Their sines and cosines contain a branch, at which all live values are stored; at the start there are none.
     """
     wanted: list[set[int] | None] = []
     angles: dict[int, None] = {}
-    for place, (op, *operands) in enumerate(tape.code.tolist()):
+    for index, (op, *operands) in enumerate(tape.code.tolist()):
         if op in (ca.OP_SIN, ca.OP_COS):
             if wanted[operands[0]] is not None:
                 angles[operands[0]] = None
             wanted.append(None)
             continue
-        needed: set[int] | None = {place}
-        for own in operands if op not in (ca.OP_INPUT, ca.OP_CONST) else ():
-            more = wanted[own] if own >= 0 else set()
+        needed: set[int] | None = {index}
+        for operand in operands if op not in (ca.OP_INPUT, ca.OP_CONST) else ():
+            more = wanted[operand] if operand >= 0 else set()
             needed = None if needed is None or more is None else needed | more
         wanted.append(None if needed is not None and len(needed) > MOST_EARLY else needed)
-    return sorted(set().union(*(wanted[own] or () for own in angles))), list(angles)
+    return sorted(set().union(*(wanted[angle] or () for angle in angles))), list(angles)
 
 
 def _structural_zeros(tape: Tape) -> Iterator[tuple[int, int]]:
-    """Yield (output, element) of what CasADi never writes: it is zero."""
+    """Yield (output, element) of the elements that CasADi does not write: they are zero."""
     for output, size in enumerate(tape.outputs):
         written = np.zeros(size, dtype=bool)
         written[tape.results[tape.results[:, 0] == output, 1]] = True
@@ -223,7 +222,7 @@ def _structural_zeros(tape: Tape) -> Iterator[tuple[int, int]]:
 
 
 class _Emitter:
-    """One LLVM value per tape value; a comparison stays a bit until a number is wanted."""
+    """Emits one LLVM value per tape value; a comparison stays a bit until a number is required."""
 
     kind: ir.Type = DOUBLE
     truth: ir.Type = ir.IntType(1)
@@ -252,7 +251,7 @@ class _Emitter:
         return ir.Constant(DOUBLE, number)
 
     def element(self, pointer: Any, index: int) -> Any:
-        """Return the place of an element of a vector."""
+        """Return the pointer to an element of a vector."""
         return self.builder.gep(pointer, [ir.Constant(WORD, index)], inbounds=True)
 
     def number(self, index: int) -> Any:
@@ -301,14 +300,14 @@ class _Emitter:
         return self.builder.call(scalar_function(self.builder.module, name, len(operands)), operands)
 
     def _sign(self, x: Any) -> Any:
-        """Return 1 or -1, and x itself where that is zero or not a number: a NaN must not become a 1."""
+        """Return 1 or -1, and x itself if it is zero or NaN: a NaN must not become a 1."""
         builder, zero = self.builder, self.constant(0.0)
         negative = builder.select(builder.fcmp_ordered('<', x, zero), self.constant(-1.0), x)
         return builder.select(builder.fcmp_ordered('>', x, zero), self.constant(1.0), negative)
 
 
 class _LaneEmitter(_Emitter):
-    """The same with a vector per tape value."""
+    """Emits one LLVM vector per tape value."""
 
     def __init__(self, builder: Any, values: list[Any], lanes: int, precision: Precision) -> None:
         super().__init__(builder, values)
@@ -327,7 +326,7 @@ class _LaneEmitter(_Emitter):
         value = self.values[index]
         if value.type != self.truth:
             return value
-        # of a mask: a conversion would go by way of integers of half the width
+        # a mask: a conversion would use integers of half the width
         return self.builder.select(value, self.constant(1.0), self.constant(0.0))
 
     def _intrinsic(self, name: str, operands: list[Any]) -> Any:
@@ -344,21 +343,21 @@ class _LaneEmitter(_Emitter):
         return self.builder.call(module.globals.get(symbol) or ir.Function(module, kind, name=symbol), operands)
 
     def turn(self, angles: Sequence[Any]) -> None:
-        """Compute sines and cosines of angles now, for when they are asked for."""
+        """Compute sines and cosines of angles in advance."""
         if angles:
             self._turned.update(zip(angles, sines_and_cosines(self.builder, self.lanes, self.precision, angles)))
 
     def _sine_and_cosine(self, x: Any) -> tuple[Any, Any]:
-        """Return both: a tape that has one of them mostly has the other one, too."""
+        """Return both: a tape with one of them usually has the other one, too."""
         if x not in self._turned:
             with self.builder.goto_entry_block():
                 room = self.builder.alloca(self.kind, 2)
             self.builder.call(sine_and_cosine(self.builder.module, self.lanes, self.precision), [room, x])
-            sine, cosine = (self.builder.load(self._place(room, k), align=self.precision.bytes) for k in range(2))
+            sine, cosine = (self.builder.load(self._pointer(room, k), align=self.precision.bytes) for k in range(2))
             self._turned[x] = sine, cosine
         return self._turned[x]
 
-    def _place(self, pointer: Any, index: int) -> Any:
+    def _pointer(self, pointer: Any, index: int) -> Any:
         return self.builder.gep(pointer, [ir.Constant(WORD, index)], inbounds=True)
 
     def _libm(self, name: str, operands: list[Any]) -> Any:
@@ -369,11 +368,11 @@ class _LaneEmitter(_Emitter):
         return self._stored(each_lane(self.builder, self.lanes, function, self._in_doubles(operands)))
 
     def _in_doubles(self, operands: Sequence[Any]) -> Sequence[Any]:
-        """Return operands for a function that is there in double precision only."""
+        """Return operands for a function that exists in double precision only."""
         if self.kind == self._doubles:
             return operands
-        return [self.builder.fpext(own, self._doubles) for own in operands]
+        return [self.builder.fpext(operand, self._doubles) for operand in operands]
 
     def _stored(self, value: Any) -> Any:
-        """Return a value of double precision as it is stored here."""
+        """Return a value of double precision in the precision of this emitter."""
         return value if self.kind == self._doubles else self.builder.fptrunc(value, self.kind)

@@ -1,7 +1,7 @@
-"""Checks around compiled kernels: the lengths of their arguments always, guard zones with `DYN_NODES_GUARD=1`.
+"""Checks around compiled kernels: lengths of arguments always, guard zones with `DYN_NODES_GUARD=1`.
 
-The text of the lower-case functions here is compiled inside a generated module where guard zones are wanted: a kernel
-then runs on copies of its arguments with a zone of known bits before and behind each, which are compared afterwards.
+With guard zones the text of the lower-case functions here is compiled inside a generated module: a kernel then runs on
+copies of its arguments with a zone of fixed bits before and behind each, which are compared afterwards.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ ZONE_DAMAGED, INPUT_CHANGED, NOT_WRITTEN = 0, 1, 2
 _FAULTS = (
     'the machine code wrote outside of it',
     'the machine code changed an input',
-    'an element was not written, or was computed from what lies outside of an input',
+    'an element was not written, or was computed from memory outside of an input',
 )
 CONSTANTS = """
 GUARD_ZONE = 16
 GUARD_BITS = 0x7FFF
 """
-"""Zone in elements; 16 bits of which a number is made: a quiet NaN, in either precision, that no computation gives by
-itself."""
+"""Length of a zone in elements; 16 bits that repeated form a number: a quiet NaN, in either precision, that no
+computation yields."""
 
 
 class LengthError(ValueError):
-    """A kernel was called with an array of another length than its graph has: nothing was read or written.
+    """A kernel was called with an array of wrong length: nothing was read or written.
 
-    Args: kernel (its name), number of the argument (inputs, then outputs), which count is wrong, expected, found.
+    Args: kernel (its name), index of the argument (inputs, then outputs), kind of the wrong length, expected, found.
     """
 
     def __str__(self) -> str:
@@ -40,7 +40,7 @@ class LengthError(ValueError):
 
 
 class GuardError(RuntimeError):
-    """Guard zones: machine code touched what it must not touch. Args: kernel, number of the argument, fault."""
+    """Machine code accessed memory outside of its arguments. Args: kernel, index of the argument, fault."""
 
     def __str__(self) -> str:
         kernel, argument, fault = self.args
@@ -52,7 +52,7 @@ class GuardError(RuntimeError):
 
 
 def guarded_block(x):  # type: ignore[no-untyped-def]
-    """Return room for the numbers of x between two zones, all of it the bits of the zones."""
+    """Return room for the numbers of x between two zones, filled with the bits of the zones."""
     block = np.empty(x.shape[0] + 2 * GUARD_ZONE, x.dtype)
     bits = block.view(np.int16)
     for k in range(bits.shape[0]):
@@ -69,7 +69,7 @@ def guarded_copy(x):  # type: ignore[no-untyped-def]
 
 
 def zones_hold(block):  # type: ignore[no-untyped-def]
-    """Return whether both zones are as they were."""
+    """Return whether both zones are unchanged."""
     bits = block.view(np.int16)
     for k in range(GUARD_ZONE * (bits.shape[0] // block.shape[0])):
         if bits[k] != GUARD_BITS or bits[bits.shape[0] - 1 - k] != GUARD_BITS:
@@ -79,10 +79,10 @@ def zones_hold(block):  # type: ignore[no-untyped-def]
 
 def input_holds(block, x):  # type: ignore[no-untyped-def]
     """Return whether the copy of an input equals the input, bit by bit."""
-    bits, own = block.view(np.int16), x.view(np.int16)
+    bits, source = block.view(np.int16), x.view(np.int16)
     first = GUARD_ZONE * (bits.shape[0] // block.shape[0])
-    for k in range(own.shape[0]):
-        if bits[first + k] != own[k]:
+    for k in range(source.shape[0]):
+        if bits[first + k] != source[k]:
             return False
     return True
 

@@ -1,18 +1,18 @@
 """Sine, cosine, exponential and logarithm of all lanes of a vector at once, without branches.
 
 Each is the series of its function about the middle of a short interval, after an argument reduction whose error is
-carried along. Errors, measured against wider floats by `test/compile/test_lane_functions.py`:
+compensated. Errors, measured against wider floats by `test/compile/test_lane_functions.py`:
 
 | function | arguments | greatest error |
 |---|---|---|
 | sin, cos | up to 2^20 pi / 2, in single precision 2^8 pi / 2 | 1 unit in the last place (ulp) |
-| exp | all | 1 ulp where the result is a normal number |
+| exp | all | 1 ulp if the result is a normal number |
 | log | all | 1 ulp |
 
-Sine and cosine are there in both precisions, the others in double precision.
+Sine and cosine exist in both precisions, the others in double precision.
 
-Sine and cosine of larger arguments, infinite ones and NaN are those of the C library, lane by lane. The exponential
-becomes 0 and infinity, the logarithm minus infinity at 0 and NaN below, and NaN stays NaN.
+For larger arguments, infinity and NaN the C library computes sine and cosine lane by lane. The exponential underflows
+to 0 and overflows to infinity, the logarithm is minus infinity at 0 and NaN below, and NaN stays NaN.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from dyn_nodes.compile.precision import DOUBLE_PRECISION, Precision
 
 DOUBLE, WORD = ir.DoubleType(), ir.IntType(64)
 FUSED = ('contract',)
-"""Flags of polynomials: a product and a sum may be one instruction. Reductions have none: they rest on rounding."""
+"""Flags of polynomials: a product and a sum may be one instruction. Reductions depend on rounding and have no flags."""
 PI = Fraction('3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534')
 LN2 = Fraction('0.69314718055994530941723212145817656807550013436025525412068000949339362196969471560586332699')
 EXPONENT, BIAS = 52, 1023
 ROOT_HALF = 0x3FE6A09E667F3BCD
 """Bits of the square root of 1/2."""
 EXP_TERMS, LOG_TERMS = 13, 11
-"""Terms of the series beyond the first two, or one: the rest is below 2^-58 of the result."""
+"""Terms of the series beyond the first two, or one: the remainder is below 2^-58 of the result."""
 
 
 def split(value: Fraction, bits: Sequence[int]) -> list[float]:
-    """Return a number as a sum of floats of so many bits each."""
+    """Return a number as a sum of floats with the given numbers of bits."""
     parts = []
     for count in bits:
         exponent = math.frexp(float(value))[1] - count
@@ -82,7 +82,7 @@ class Lanes:
         return total
 
     def less(self, x: Any, y: Any) -> Any:
-        """Return where x is less than y."""
+        """Return the mask of lanes in which x is less than y."""
         return self.builder.fcmp_ordered('<', x, y)
 
     def power_of_two(self, exponent: Any) -> Any:
@@ -98,7 +98,7 @@ class Lanes:
         return whole, self.builder.sub(self.bits(moved), self.word(self.precision.integral_bits))
 
     def near(self, x: Any) -> Any:
-        """Return where an angle is small enough to be reduced here."""
+        """Return the mask of lanes in which an angle is small enough for the reduction here."""
         far = 2.0**self.precision.quarters * math.pi / 2
         size = self.builder.call(_magnitude(self.builder.module, self.lanes, self.precision), [x])
         return self.builder.fcmp_ordered('<=', size, self.number(far))
@@ -108,31 +108,31 @@ def sine_and_cosine(module: ir.Module, lanes: int, precision: Precision) -> ir.F
     """Return the function of a module that writes sine and cosine: (pointer to two vectors, vector)."""
     kind = ir.VectorType(precision.number, lanes)
     name = f'sincos_{precision.suffix}_{lanes}'
-    return _own(
-        module, name, ir.VoidType(), [kind.as_pointer(), kind], lambda own: _write_sincos(own, lanes, precision)
+    return _internal_function(
+        module, name, ir.VoidType(), [kind.as_pointer(), kind], lambda f: _write_sincos(f, lanes, precision)
     )
 
 
 def sines_and_cosines(builder: Any, lanes: int, precision: Precision, angles: Sequence[Any]) -> list[tuple[Any, Any]]:
-    """Write sines and cosines of vectors in place, with one branch for all: for those too large to be reduced here."""
+    """Return inline sines and cosines of vectors, with one common branch for angles too large for the reduction."""
     write, module = Lanes(builder, lanes, precision), builder.module
     every = builder.bitcast(reduce(builder.and_, map(write.near, angles)), ir.IntType(lanes))
-    found = [_reduced_sincos(write, x) for x in angles]
+    reduced = [_reduced_sincos(write, x) for x in angles]
     before, room = builder.block, builder.alloca(write.kind, 2)
     with builder.if_then(builder.icmp_unsigned('!=', every, ir.Constant(ir.IntType(lanes), -1)), likely=False):
         exact = []
         for x in angles:
             builder.call(sine_and_cosine(module, lanes, precision), [room, x])
-            exact.append(tuple(builder.load(_place(builder, room, k), align=precision.bytes) for k in range(2)))
+            exact.append(tuple(builder.load(_pointer(builder, room, k), align=precision.bytes) for k in range(2)))
         after = builder.block
     return [
         tuple(_either(builder, (value, before), (other, after)) for value, other in zip(pair, others))  # type: ignore[misc]
-        for pair, others in zip(found, exact)
+        for pair, others in zip(reduced, exact)
     ]
 
 
 def _either(builder: Any, *ways: tuple[Any, Any]) -> Any:
-    """Return a value by the block from which the present one was reached."""
+    """Return a value that depends on the predecessor block (phi node)."""
     phi = builder.phi(ways[0][0].type)
     for value, block in ways:
         phi.add_incoming(value, block)
@@ -142,40 +142,42 @@ def _either(builder: Any, *ways: tuple[Any, Any]) -> Any:
 def exponential(module: ir.Module, lanes: int) -> ir.Function:
     """Return the exponential function of a module for a vector."""
     kind = ir.VectorType(DOUBLE, lanes)
-    return _own(module, f'exp_{lanes}', kind, [kind], lambda f: _write_exp(f, lanes))
+    return _internal_function(module, f'exp_{lanes}', kind, [kind], lambda f: _write_exp(f, lanes))
 
 
 def logarithm(module: ir.Module, lanes: int) -> ir.Function:
     """Return the natural logarithm of a module for a vector."""
     kind = ir.VectorType(DOUBLE, lanes)
-    return _own(module, f'log_{lanes}', kind, [kind], lambda f: _write_log(f, lanes))
+    return _internal_function(module, f'log_{lanes}', kind, [kind], lambda f: _write_log(f, lanes))
 
 
-def _own(module: ir.Module, name: str, result: Any, arguments: list[Any], write: Callable[[Any], None]) -> ir.Function:
-    known = module.globals.get(name)
-    if known is None:
-        known = ir.Function(module, ir.FunctionType(result, arguments), name=name)
-        known.linkage = 'internal'
-        write(known)
-    return known
+def _internal_function(
+    module: ir.Module, name: str, result: Any, arguments: list[Any], write: Callable[[Any], None]
+) -> ir.Function:
+    function = module.globals.get(name)
+    if function is None:
+        function = ir.Function(module, ir.FunctionType(result, arguments), name=name)
+        function.linkage = 'internal'
+        write(function)
+    return function
 
 
 def each_lane(builder: Any, lanes: int, function: Any, operands: Sequence[Any]) -> Any:
-    """Return a function of scalars, called lane by lane."""
+    """Return the result of a function of scalars, called lane by lane."""
     result = ir.Constant(operands[0].type, [0.0] * lanes)
     for k in range(lanes):
-        place = ir.Constant(ir.IntType(32), k)
-        own = [builder.extract_element(x, place) for x in operands]
-        result = builder.insert_element(result, builder.call(function, own), place)
+        lane = ir.Constant(ir.IntType(32), k)
+        arguments = [builder.extract_element(x, lane) for x in operands]
+        result = builder.insert_element(result, builder.call(function, arguments), lane)
     return result
 
 
 def scalar_function(module: ir.Module, name: str, arity: int = 1, kind: ir.Type = DOUBLE) -> ir.Function:
     """Return the declaration of a function of the C library, or of an intrinsic."""
-    known = module.globals.get(name)
-    if known is None:
-        known = ir.Function(module, ir.FunctionType(kind, [kind] * arity), name=name)
-    return known
+    function = module.globals.get(name)
+    if function is None:
+        function = ir.Function(module, ir.FunctionType(kind, [kind] * arity), name=name)
+    return function
 
 
 def _write_sincos(function: ir.Function, lanes: int, precision: Precision) -> None:
@@ -185,18 +187,18 @@ def _write_sincos(function: ir.Function, lanes: int, precision: Precision) -> No
     near = write.near(x)
     sine, cosine = _reduced_sincos(write, x)
     for k, value in enumerate((sine, cosine)):
-        builder.store(value, _place(builder, out, k), align=align)
+        builder.store(value, _pointer(builder, out, k), align=align)
     every = builder.bitcast(near, ir.IntType(lanes))
     with builder.if_then(builder.icmp_unsigned('!=', every, ir.Constant(ir.IntType(lanes), -1)), likely=False):
         for k, name in enumerate(('sin', 'cos')):
-            own = scalar_function(function.module, f'llvm.{name}.{precision.suffix}', kind=precision.number)
-            exact = each_lane(builder, lanes, own, [x])
-            value = builder.load(_place(builder, out, k), align=align)
-            builder.store(builder.select(near, value, exact), _place(builder, out, k), align=align)
+            exact_function = scalar_function(function.module, f'llvm.{name}.{precision.suffix}', kind=precision.number)
+            exact = each_lane(builder, lanes, exact_function, [x])
+            value = builder.load(_pointer(builder, out, k), align=align)
+            builder.store(builder.select(near, value, exact), _pointer(builder, out, k), align=align)
     builder.ret_void()
 
 
-def _place(builder: Any, pointer: Any, index: int) -> Any:
+def _pointer(builder: Any, pointer: Any, index: int) -> Any:
     return builder.gep(pointer, [ir.Constant(WORD, index)], inbounds=True)
 
 
@@ -206,7 +208,7 @@ def _magnitude(module: ir.Module, lanes: int, precision: Precision) -> ir.Functi
 
 
 def _reduced_sincos(write: Lanes, x: Any) -> tuple[Any, Any]:
-    """Return sine and cosine of x = n pi / 2 + (r + rest), where pi / 2 is three floats and a rest."""
+    """Return sine and cosine of x = n pi / 2 + (r + rest), with pi / 2 as three floats and a rest."""
     builder = write.builder
     count, whole = write.nearest(builder.fmul(x, write.number(float(2 / PI))))
     first, second, third, last = split(PI / 2, write.precision.pieces)
@@ -232,7 +234,7 @@ def _reduced_sincos(write: Lanes, x: Any) -> tuple[Any, Any]:
 
 
 def _signed(write: Lanes, x: Any, turned: Any) -> Any:
-    """Return x, with the other sign where the words `turned` are 2 and not 0."""
+    """Return x, negated in lanes in which the words `turned` are 2 and not 0."""
     builder = write.builder
     return write.of_bits(builder.xor(write.bits(x), builder.shl(turned, write.word(write.precision.bits[0] - 2))))
 

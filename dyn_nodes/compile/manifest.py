@@ -14,16 +14,16 @@ OTHERS = (MANIFEST, '__pycache__')
 
 
 def write_manifest(root: Path, directory: Path, name: str) -> None:
-    """Seal the files of a directory that will have this name in the cache `root`."""
+    """Seal the files of a directory that gets this name in the cache `root`."""
     digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(directory.iterdir())}
     content = json.dumps(digests, sort_keys=True).encode()
     (directory / MANIFEST).write_bytes(sealed(root, f'{name}/{MANIFEST}', content))
 
 
 def verified_files(root: Path, directory: Path) -> dict[str, bytes] | None:
-    """Return the content of all files of a module, or None where there is no module.
+    """Return the content of all files of a module, or None if there is no module.
 
-    One that is damaged, incomplete or not sealed by this user is reported, and taken away whole.
+    A module that is damaged, incomplete or not sealed by this user is reported and deleted.
     """
     if not directory.is_dir():
         return None
@@ -36,7 +36,7 @@ def verified_files(root: Path, directory: Path) -> dict[str, bytes] | None:
         elif json.loads(content) != {name: hashlib.sha256(text).hexdigest() for name, text in files.items()}:
             fault = 'a file is damaged, missing or foreign'
     except OSError as error:
-        if not directory.is_dir():  # another process took it away
+        if not directory.is_dir():  # another process deleted it
             return None
         fault = f'it cannot be read ({error.strerror})'
     if not fault:

@@ -2,12 +2,11 @@
 
 A module is a directory of the cache: `module.py` (generated text), one `.npz` tape a kernel, `meta.json`, a sealed
 `manifest` of these, and Numba's machine code beside them, sealed file by file (`dyn_nodes.common.sealing`). Its name
-is a hash of its content, so it never goes stale. A sealed note says which module was traced from which key by which
-source text: after a change of source text the expressions are traced again, and only those that came out otherwise are
-compiled.
+is a hash of its content, so it is never stale. A sealed note maps key and source text to the traced module: after a
+change of source text the expressions are traced again, and only changed ones are compiled.
 
-Names come from files that anybody may have written. They count in the hash and stand in `meta.json`; neither the text
-nor the path of a module contains one.
+Names come from untrusted files. They are part of the hash and of `meta.json`; neither the text nor the path of a module
+contains one.
 """
 
 from __future__ import annotations
@@ -58,15 +57,15 @@ from dyn_nodes.compile.guard import GuardError, LengthError
 _HERE = Path(__file__).parent
 '''
 
-REFUSE = """
+REJECT = """
 
 @njit(types.void(types.intp, types.intp, types.intp, types.intp, types.intp), cache=True)
-def _refuse(kernel, argument, which, expected, found):
+def _reject(kernel, argument, which, expected, found):
 {branches}
 """
 
-# Inputs come first. The code of a tape is a C function that looks at the lengths of its arguments: no way around its
-# checks. It is called by its symbol or address: a Numba function would be compiled again into all that calls it.
+# Inputs come first. The code of a tape is a C function that checks the lengths of its arguments on every call. It is
+# called by its symbol or address: a Numba function would be compiled again into all of its callers.
 CODE = """
 _{name}_tape = tape_function(_HERE / '{name}.npz', f'{{_HERE.name}}_{name}_code', {lanes}, {single})
 
@@ -100,7 +99,7 @@ _{name}_call = code_at(_{name}_code, f'{{_HERE.name}}_{name}')
 @njit('void({signature})', {options})
 def {name}_at({arguments}):
 {checks}
-    status = _{name}_call({given})
+    status = _{name}_call({passed})
 {fault}
 
 {name} = {name}_at
@@ -120,7 +119,7 @@ def {name}_batch({arguments}):
 """
 
 # Without Numba's reference counts an array argument costs about 20 ns less to pass (measured: 294 against 185 ns for
-# a call with five arrays); a kernel makes no array, so it has nothing to count. With guard zones it makes some.
+# a call with five arrays); a kernel creates no arrays, so it has nothing to count. With guard zones it does.
 OPTIONS = ', '.join(f'{name}={value}' for name, value in {'cache': True, **UNCOUNTED}.items())
 
 Functions = Mapping[str, ca.Function]
@@ -131,14 +130,14 @@ _IDENTIFIER = re.compile(r'[A-Za-z_][A-Za-z0-9_]*')
 class CompiledModule:
     """Machine code of one generated module.
 
-    Every kernel `name` is an attribute: a function of contiguous float64 vectors, inputs then outputs, which it
-    fills. `name_batch` (where asked for) is the same over the rows of 2-D arrays. Drivers are attributes too. A vector
-    of another length than the kernel's graph has raises LengthError, from Python and from compiled code alike.
+    Every kernel `name` is an attribute: a function of contiguous float64 vectors, inputs then outputs, which it fills.
+    `name_batch` (if requested) applies it to the rows of 2-D arrays. Drivers are attributes, too. A vector of wrong
+    length raises LengthError, from Python and from compiled code.
 
     Attributes:
-        meta: what the maker stored beside the kernels (JSON).
-        directory: where it lives.
-        kernels: their names.
+        meta: metadata stored with the kernels (JSON).
+        directory: of the module in the cache.
+        kernels: names of the kernels.
     """
 
     def __init__(self, directory: Path, module: ModuleType, meta: dict[str, Any]) -> None:
@@ -149,7 +148,7 @@ class CompiledModule:
         self._codes: dict[str, int] = {}
 
     def code(self, name: str) -> int:
-        """Return the address of a kernel's machine code (`dyn_nodes.compile.code`), good as long as this module is."""
+        """Return the address of a kernel's machine code (`dyn_nodes.compile.code`), valid as long as this module."""
         if name not in self._codes:
             self._codes[name] = int(getattr(self, f'_{name}_code').address)
         return self._codes[name]
@@ -178,7 +177,7 @@ class Generated(NamedTuple):
 
     @property
     def directory_name(self) -> str:
-        """Name of its directory, by content and by what turns that into machine code."""
+        """Name of its directory, a hash of its content and of the compiler."""
         tapes = [f'{name}:{tape.digest}' for name, tape in self.tapes.items()]
         return f'module-{digest([self.text, self.meta, *tapes, source_digest("compile"), _versions()])[:32]}'
 
@@ -190,26 +189,26 @@ def build_module(
     drivers: Sequence[Callable[..., Any] | str] = (),
     batch: Sequence[str] = (),
 ) -> CompiledModule:
-    """Return the compiled module of that key, from the cache or made now.
+    """Return the compiled module of a key, from the cache or newly compiled.
 
     Args:
-        name: for people, any text, by custom `machine: kind`; it counts in the key and stands in `meta.json`.
+        name: readable text, by convention `machine: kind`; part of the key and of `meta.json`.
         key: strings that, with the source text of the package and the versions of the tools, determine the result.
-        make: called only when nothing is cached; returns the SX functions by name (a Python identifier) and a JSON-able
+        make: called only if nothing is cached; returns the SX functions by name (a Python identifier) and a JSON-able
             dictionary.
         drivers: plain Python functions whose source is compiled in the module, where they may call its kernels (under
-            the name `<kernel>_at`, so that a local variable may have the kernel's name) and each other by name (and
-            `np`); a string is text that goes in as it is, such as constants: text of this package, never of a file.
+            the name `<kernel>_at`, so a local variable may have the kernel's name), each other and `np`; a string is
+            inserted verbatim, such as constants: text of this package, never of a file.
         batch: names of the kernels that also get a loop over rows.
 
     Raises:
-        ValueError: the name of a kernel is no identifier.
+        ValueError: the name of a kernel is not an identifier.
     """
     texts = [_driver_text(driver) for driver in drivers]
     recipe = digest([name, *key, source_digest(), _versions(), f'guarded {guarded()}', *texts, *batch])
     root = cache_directory()
-    known = traced(root, recipe)
-    module = _load(root, root / known, name) if known else None
+    traced_name = traced(root, recipe)
+    module = _load(root, root / traced_name, name) if traced_name else None
     if module is not None:
         return module
     with turn(root, recipe, lambda: compiling.notice(name)) as waited:
@@ -226,14 +225,14 @@ def _generate_from(
 
 
 def _made(root: Path, recipe: str, name: str, generate: Callable[[], Generated]) -> CompiledModule:
-    """Return the module of a recipe, which another process may have made just now."""
+    """Return the module of a recipe; another process may have made it meanwhile."""
     generated: Generated | None = None
-    for _ in range(ATTEMPTS):  # another process may be making it, or taking a damaged one away
-        known = generated.directory_name if generated else traced(root, recipe)
-        module = _load(root, root / known, name) if known else None
+    for _ in range(ATTEMPTS):  # another process may be writing it, or deleting a damaged one
+        directory_name = generated.directory_name if generated else traced(root, recipe)
+        module = _load(root, root / directory_name, name) if directory_name else None
         if module is not None:
             if generated is not None:
-                _keep(root, recipe, known)
+                _keep(root, recipe, directory_name)
             return module
         if generated is None:
             generated = generate()
@@ -247,11 +246,11 @@ def _made(root: Path, recipe: str, name: str, generate: Callable[[], Generated])
                 raise
             report(f'{root} cannot be written ({error.strerror}): this process compiles for itself')
             root = fallback
-    raise OSError(f'{root / known}: other processes keep taking it away')
+    raise OSError(f'{root / directory_name}: other processes keep deleting it')
 
 
 def _keep(root: Path, recipe: str, module: str) -> None:
-    with contextlib.suppress(OSError):  # it is traced again next time
+    with contextlib.suppress(OSError):  # on failure it is traced again next time
         note_trace(root, recipe, module)
     prune(root)
 
@@ -264,19 +263,19 @@ def compile_functions(name: str, functions: Functions, batch: Sequence[str] = ()
 
 
 def lane_module(module: CompiledModule, kernels: Sequence[str], lanes: int, single: bool = False) -> CompiledModule:
-    """Return kernels of a module for several states at once, from the cache or compiled now.
+    """Return kernels of a module for several states per call, from the cache or newly compiled.
 
     Their vectors have `lanes` times as many elements: element i of state k is at i * lanes + k. Every value of a kernel
     is a vector of the processor, every branch a selection lane by lane.
 
     Args:
-        module: whose tapes are taken.
-        kernels: names of those that are wanted.
-        lanes: states at once, at least 2 (`lanes.lane_count`).
+        module: source of the tapes.
+        kernels: names of the kernels.
+        lanes: number of states per call, at least 2 (`lanes.lane_count`).
         single: in single precision: vectors are float32, and only machine code calls the kernels, by their `code`.
 
     Raises:
-        ValueError: a number of a kernel is not within single precision.
+        ValueError: a number of a kernel is out of the range of single precision.
     """
     name = str(module.meta.get('name'))
     recipe = digest(
@@ -297,7 +296,7 @@ def lane_module(module: CompiledModule, kernels: Sequence[str], lanes: int, sing
 
 
 def has_machine_code(directory: Path) -> bool:
-    """Return whether Numba has kept machine code of a module; another process may be compiling it just now."""
+    """Return whether Numba has cached machine code of a module; another process may be compiling it."""
     return any(directory.rglob('*.nbi'))
 
 
@@ -313,7 +312,7 @@ def _driver_text(driver: Callable[..., Any] | str) -> str:
 
 
 def identifier(name: str) -> str:
-    """Return a name that may stand in generated text. Raises ValueError for one that is no plain identifier."""
+    """Return a name that is safe in generated text. Raises ValueError if it is not a plain identifier."""
     if _IDENTIFIER.fullmatch(name) is None or keyword.iskeyword(name):
         raise ValueError(f'name of a kernel: expected a Python identifier of ASCII letters, found {name!r}')
     return name
@@ -323,12 +322,12 @@ def _guard_text() -> str:
     return guard.CONSTANTS + ''.join(_driver_text(helper) for helper in guard.HELPERS) if guarded() else ''
 
 
-def _refuse_text(names: Sequence[str]) -> str:
+def _reject_text(names: Sequence[str]) -> str:
     lines = [
         f'    if kernel == {k}:\n        raise LengthError({name!r}, argument, which, expected, found)'
         for k, name in enumerate(names)
     ]
-    return REFUSE.format(branches='\n'.join(lines))
+    return REJECT.format(branches='\n'.join(lines))
 
 
 def _arguments(tape: Tape) -> list[str]:
@@ -340,7 +339,7 @@ def _sizes(tape: Tape, lanes: int = 1) -> tuple[int, ...]:
 
 
 def _code_text(name: str, tape: Tape, lanes: int = 1, single: bool = False) -> str:
-    """Text of the C function of a kernel."""
+    """Return the text of the C function of a kernel."""
     names, sizes = _arguments(tape), _sizes(tape, lanes)
     if not guarded():
         return CODE.format(name=name, count=len(names), lanes=lanes, single=single)
@@ -359,7 +358,7 @@ def _code_text(name: str, tape: Tape, lanes: int = 1, single: bool = False) -> s
 
 
 def _kernel_text(number: int, name: str, tape: Tape, batch: bool, lanes: int = 1) -> str:
-    """Text of the kernel with this number; the batch, where it has one, has the next number."""
+    """Return the text of the kernel with this number; its batch, if any, has the next number."""
     names, sizes = _arguments(tape), _sizes(tape, lanes)
     zoned = guarded()
     options = 'cache=True' if zoned else OPTIONS
@@ -371,7 +370,7 @@ def _kernel_text(number: int, name: str, tape: Tape, batch: bool, lanes: int = 1
             _check(number, k, guard.ELEMENTS, str(size), f'{n}.shape[0]')
             for k, (n, size) in enumerate(zip(names, sizes))
         ),
-        given=', '.join(f'data_pointer({n}), {n}.shape[0]' for n in names),
+        passed=', '.join(f'data_pointer({n}), {n}.shape[0]' for n in names),
         fault=FAULT.format(name=name) if zoned else '',
         options=options,
     )
@@ -396,12 +395,12 @@ def _kernel_text(number: int, name: str, tape: Tape, batch: bool, lanes: int = 1
     return text
 
 
-def _check(kernel: int, argument: int, which: int, expected: str, found: str) -> str:
-    return f'    if {found} != {expected}:\n        _refuse({kernel}, {argument}, {which}, {expected}, {found})'
+def _check(kernel: int, argument: int, which: int, expected: str, actual: str) -> str:
+    return f'    if {actual} != {expected}:\n        _reject({kernel}, {argument}, {which}, {expected}, {actual})'
 
 
 def _zoned_body(name: str, tape: Tape) -> str:
-    """Return the lines that run a kernel on copies of its arguments between guard zones, and compare these."""
+    """Return the lines that run a kernel on copies of its arguments between guard zones, and check the zones."""
     inputs = [f'x{k}' for k in range(len(tape.inputs))]
     outputs = [f'y{k}' for k in range(len(tape.outputs))]
     lines = [f'    z{n} = guarded_copy(carray({n}, n{n}))' for n in inputs]
@@ -409,15 +408,15 @@ def _zoned_body(name: str, tape: Tape) -> str:
     views = [f'data_pointer(z{n}[GUARD_ZONE : GUARD_ZONE + n{n}])' for n in [*inputs, *outputs]]
     lines.append(f'    _{name}_tape({", ".join(views)})')
 
-    def demand(condition: str, argument: int, fault: int) -> None:
+    def require(condition: str, argument: int, fault: int) -> None:
         lines.append(f'    if not {condition}:\n        return {-1 - 4 * argument - fault}')
 
     for k, n in enumerate([*inputs, *outputs]):
-        demand(f'zones_hold(z{n})', k, guard.ZONE_DAMAGED)
+        require(f'zones_hold(z{n})', k, guard.ZONE_DAMAGED)
     for k, n in enumerate(inputs):
-        demand(f'input_holds(z{n}, carray({n}, n{n}))', k, guard.INPUT_CHANGED)
+        require(f'input_holds(z{n}, carray({n}, n{n}))', k, guard.INPUT_CHANGED)
     for k, n in enumerate(outputs):
-        demand(f'take_output(z{n}, carray({n}, n{n}))', k + len(inputs), guard.NOT_WRITTEN)
+        require(f'take_output(z{n}, carray({n}, n{n}))', k + len(inputs), guard.NOT_WRITTEN)
     return '\n'.join(lines)
 
 
@@ -439,12 +438,12 @@ def _generate_from_tapes(
     for key, tape in tapes.items():
         body += _kernel_text(len(names), key, tape, key in batch, lanes)
         names += [key, f'{key}_batch'] if key in batch else [key]
-    text = f'{HEADER}_kernels = {list(tapes)!r}\n' + _guard_text() + _refuse_text(names) + body + ''.join(texts)
+    text = f'{HEADER}_kernels = {list(tapes)!r}\n' + _guard_text() + _reject_text(names) + body + ''.join(texts)
     return Generated(text, tapes, json.dumps(meta))
 
 
 def _single_from_tapes(tapes: dict[str, Tape], meta: dict[str, Any], lanes: int) -> Generated:
-    """Return the module of vector kernels in single precision: their C functions alone."""
+    """Return the module of vector kernels in single precision, with their C functions only."""
     for tape in tapes.values():
         check_single(tape)
     body = ''.join(_code_text(key, tape, lanes, single=True) for key, tape in tapes.items())
@@ -452,7 +451,7 @@ def _single_from_tapes(tapes: dict[str, Tape], meta: dict[str, Any], lanes: int)
 
 
 def _write(root: Path, generated: Generated) -> None:
-    """Write the module beside its place and move it there whole: another process may be doing the same."""
+    """Write the module to a temporary directory and rename it: another process may be doing the same."""
     directory = root / generated.directory_name
     root.mkdir(parents=True, exist_ok=True)
     making = Path(tempfile.mkdtemp(prefix='making-', dir=root))
@@ -465,7 +464,7 @@ def _write(root: Path, generated: Generated) -> None:
         with contextlib.suppress(OSError):  # another process was first
             os.rename(making, directory)
     finally:
-        shutil.rmtree(making, ignore_errors=True)  # renamed, where all went well
+        shutil.rmtree(making, ignore_errors=True)  # no effect after a successful rename
 
 
 def _module_name(directory: Path) -> str:
@@ -473,11 +472,11 @@ def _module_name(directory: Path) -> str:
 
 
 _LOADING = threading.RLock()
-"""Threads of a process take turns: none gets a module that another one is still running."""
+"""Lock of module loading: no thread gets a module that another thread is still executing."""
 
 
 def _load(root: Path, directory: Path, name: str) -> CompiledModule | None:
-    """Return a module that this process has, or that is in the cache, sound and sealed."""
+    """Return a module that is loaded in this process, or is sound and sealed in the cache."""
     with _LOADING:
         return _loaded(root, directory, name)
 
@@ -497,7 +496,7 @@ def _loaded(root: Path, directory: Path, name: str) -> CompiledModule | None:
 
 
 def _run(root: Path, directory: Path, files: Mapping[str, bytes]) -> CompiledModule:
-    """Run the text that was verified: not the file, which may have changed, nor Python's own copy in __pycache__."""
+    """Execute the verified text, not the file, which may have changed, nor the copy of Python in __pycache__."""
     name, path = _module_name(directory), directory / 'module.py'
     module = ModuleType(name)
     module.__file__ = str(path)
@@ -515,7 +514,7 @@ def _run(root: Path, directory: Path, files: Mapping[str, bytes]) -> CompiledMod
 
 
 def _add_calls(module: CompiledModule, inside: dict[str, Any]) -> None:
-    """Add to a module the shared functions by which Python calls its kernels."""
+    """Add the functions for calls of the kernels from Python to a module."""
     for name, sizes in inside.get('_sizes', {}).items():
         code = inside[f'_{name}_code']
         inside[name] = calls.kernel_call(name, code, sizes)
@@ -524,10 +523,10 @@ def _add_calls(module: CompiledModule, inside: dict[str, Any]) -> None:
 
 
 def _wide_alone(module: CompiledModule, name: str) -> calls.Wide:
-    """Return the vector kernel of a kernel, compiled without the others of its module."""
+    """Return the vector kernel of a kernel, compiled without the other kernels of its module."""
     return wide_kernel(lane_module(module, (name,), lane_count()), name)
 
 
 def wide_kernel(module: CompiledModule, name: str) -> calls.Wide:
-    """Return what calls a kernel of a `lane_module` with many rows."""
+    """Return the `Wide` call of a kernel of a `lane_module`, for many rows."""
     return calls.Wide(getattr(module, f'_{name}_code'), int(module.meta['lanes']), int(module.meta['arguments'][name]))

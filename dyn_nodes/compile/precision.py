@@ -1,7 +1,7 @@
-"""Numbers of vector kernels: in double precision, or in single, of which a vector of the processor holds twice as many.
+"""Precision of vector kernels: double, or single with twice as many numbers in a vector of the processor.
 
-Single precision is for what is predicted a short time ahead, where its rounding, 6e-8 of a number, is far below what is
-known of the machine.
+Single precision is for short-term predictions: its rounding, 6e-8 of a number, is far below the uncertainty of the
+machine's parameters.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from llvmlite import ir
 
 @dataclass(frozen=True)
 class Precision:
-    """How a number is stored, and what its sine and cosine take.
+    """Format of a number, and constants of its sine and cosine.
 
     Attributes:
         bits: of a number, and of its mantissa after the leading one.
-        quarters: multiples of pi / 2, at most 2 to this, by which an angle is reduced.
-        pieces: bits of the floats whose sum is pi / 2; a multiple of all but the last one is exact.
-        sin_terms: of the series of the sine beyond the first one.
-        cos_terms: of that of the cosine beyond the first two.
+        quarters: log2 of the greatest multiple of pi / 2 by which an angle is reduced.
+        pieces: bits of the floats whose sum is pi / 2; multiples of all but the last one are exact.
+        sin_terms: terms of the sine series beyond the first one.
+        cos_terms: terms of the cosine series beyond the first two.
     """
 
     bits: tuple[int, int]
@@ -37,27 +37,27 @@ class Precision:
 
     @property
     def word(self) -> ir.Type:
-        """Type of the integers that are as long."""
+        """Type of the integers of equal length."""
         return ir.IntType(self.bits[0])
 
     @property
     def bytes(self) -> int:
-        """Length of a number."""
+        """Length of a number in bytes."""
         return self.bits[0] // 8
 
     @property
     def suffix(self) -> str:
-        """Name of the type in those of intrinsics."""
+        """Suffix of the type in names of intrinsics."""
         return f'f{self.bits[0]}'
 
     @property
     def integral(self) -> float:
-        """What leaves, added to a number, its nearest integer in the last bits."""
+        """Constant that, added to a number, leaves its nearest integer in the last bits."""
         return 1.5 * 2.0 ** self.bits[1]
 
     @property
     def integral_bits(self) -> int:
-        """Bits of that number."""
+        """Bits of `integral`."""
         packed = struct.pack('<d' if self.bits[0] == 64 else '<f', self.integral)
         return int.from_bytes(packed, 'little')
 

@@ -1,6 +1,6 @@
 """Straight-line code in single-assignment form, read off a CasADi SX function.
 
-CasADi hands out its instruction list over a reused work vector. Here it becomes a list of values, each computed once:
+CasADi provides its instruction list over a reused work vector. Here it becomes a list of values, each computed once:
 equal sub-expressions are merged, values that no output needs are dropped, CasADi's two-armed form of a branch,
 `(c ? x : 0) + (!c ? y : 0)`, becomes one selection, and quotients by the same number become products with its inverse.
 """
@@ -16,7 +16,7 @@ import casadi as ca
 import numpy as np
 
 SELECT = 1000
-"""Opcode of a selection made here: value = condition ? first : second."""
+"""Opcode of a selection: value = condition ? first : second."""
 NONE = -1
 
 LIBM = {
@@ -57,14 +57,14 @@ BINARY = COMMUTATIVE | {
 
 @dataclass(frozen=True)
 class Tape:
-    """A function from flat vectors to flat vectors. Raises ValueError for an index outside of them.
+    """A function of flat vectors to flat vectors. Raises ValueError for an index outside of them.
 
     Attributes:
         inputs: number of elements of each input vector.
         outputs: number of elements of each output vector.
         code: (n, 4) int32 rows (opcode, a, b, c): a, b, c are indices of earlier values; for `OP_INPUT`
             a is the input's index and b the element.
-        constants: (n,) float64, the value where the opcode is `OP_CONST`.
+        constants: (n,) float64, the values of `OP_CONST` rows.
         results: (m, 3) int32 rows (output, element, value).
     """
 
@@ -75,15 +75,15 @@ class Tape:
     results: np.ndarray
 
     def __post_init__(self) -> None:
-        """Machine code takes every index from here: none may lie outside of its vector. Raises ValueError."""
+        """Check all indices, which machine code uses without checks. Raises ValueError."""
         count, rows = len(self.code), self.code
         read = rows[rows[:, 0] == ca.OP_INPUT]
         computed = rows[(rows[:, 0] != ca.OP_INPUT) & (rows[:, 0] != ca.OP_CONST)]
-        own = np.flatnonzero((rows[:, 0] != ca.OP_INPUT) & (rows[:, 0] != ca.OP_CONST))
+        order = np.flatnonzero((rows[:, 0] != ca.OP_INPUT) & (rows[:, 0] != ca.OP_CONST))
         sound = (
             len(self.constants) == count
             and _within(read[:, 1], read[:, 2], self.inputs)
-            and bool(np.all((computed[:, 1:] >= NONE) & (computed[:, 1:] < own[:, None])))
+            and bool(np.all((computed[:, 1:] >= NONE) & (computed[:, 1:] < order[:, None])))
             and _within(self.results[:, 0], self.results[:, 1], self.outputs)
             and bool(np.all((self.results[:, 2] >= 0) & (self.results[:, 2] < count)))
         )
@@ -92,7 +92,7 @@ class Tape:
 
     @classmethod
     def from_function(cls, function: ca.Function) -> Tape:
-        """Read a CasADi SX function with dense vector inputs and outputs. Raises ValueError for another one."""
+        """Return the tape of a CasADi SX function with dense vectors. Raises ValueError for another function."""
         if function.class_name() != 'SXFunction':
             raise ValueError(f'{function.name()}: expected an SX function, found {function.class_name()}')
         inputs = tuple(_dense_size(function, 'input', k) for k in range(function.n_in()))
@@ -138,7 +138,7 @@ class Tape:
 
     @classmethod
     def load(cls, path: Path) -> Tape:
-        """Read what `save` wrote."""
+        """Return the tape of a file written by `save`."""
         with np.load(path) as data:
             return cls(
                 tuple(int(n) for n in data['inputs']),
@@ -150,13 +150,13 @@ class Tape:
 
 
 class _Builder:
-    """Value numbering: the same operation on the same values is made once."""
+    """Value numbering: equal operations on equal values are computed once."""
 
     def __init__(self) -> None:
         self.slots: dict[int, int] = {}
         self.rows: list[tuple[int, int, int, int]] = []
         self.consts: list[float] = []
-        self.known: dict[tuple, int] = {}
+        self.numbers: dict[tuple, int] = {}
         self.results: list[tuple[int, int, int]] = []
 
     def value(self, op: int, a: int, b: int = NONE, c: int = NONE) -> int:
@@ -166,11 +166,11 @@ class _Builder:
         return self._add((ca.OP_CONST, NONE, NONE, NONE), (ca.OP_CONST, float(number).hex()), float(number))
 
     def _add(self, row: tuple[int, int, int, int], key: tuple, number: float) -> int:
-        if key not in self.known:
-            self.known[key] = len(self.rows)
+        if key not in self.numbers:
+            self.numbers[key] = len(self.rows)
             self.rows.append(row)
             self.consts.append(number)
-        return self.known[key]
+        return self.numbers[key]
 
     def operation(self, op: int, values: list[int]) -> int:
         if op == ca.OP_ASSIGN:
@@ -185,7 +185,7 @@ class _Builder:
         return self.value(op, values[0])
 
     def _selection(self, left: int, right: int) -> int | None:
-        """Recognize (c ? x : 0) + (!c ? y : 0)."""
+        """Return the selection of (c ? x : 0) + (!c ? y : 0), or None for another sum."""
         rows = self.rows
         if rows[left][0] != ca.OP_IF_ELSE_ZERO or rows[right][0] != ca.OP_IF_ELSE_ZERO:
             return None
@@ -196,13 +196,13 @@ class _Builder:
         return None
 
     def invert(self) -> None:
-        """Where several values are divided by the same one, invert it once; they are multiplied by its inverse."""
+        """Replace several divisions by one value by multiplications with its inverse."""
         divided = Counter(row[2] for row in self.rows if row[0] == ca.OP_DIV)
         divided.update(row[1] for row in self.rows if row[0] == ca.OP_INV)
-        rows, numbers, results = self.rows, self.consts, self.results
-        self.rows, self.consts, self.known = [], [], {}
+        rows, constants, results = self.rows, self.consts, self.results
+        self.rows, self.consts, self.numbers = [], [], {}
         moved: list[int] = []
-        for (op, a, b, c), number in zip(rows, numbers):
+        for (op, a, b, c), number in zip(rows, constants):
             if op == ca.OP_CONST:
                 moved.append(self.constant(number))
             elif op == ca.OP_INPUT:
@@ -211,7 +211,7 @@ class _Builder:
                 inverse = self.value(ca.OP_INV, moved[b])
                 moved.append(self.operation(ca.OP_MUL, [moved[a], inverse]))
             else:
-                moved.append(self.value(op, *(NONE if own == NONE else moved[own] for own in (a, b, c))))
+                moved.append(self.value(op, *(NONE if operand == NONE else moved[operand] for operand in (a, b, c))))
         self.results = [(output, element, moved[value]) for output, element, value in results]
 
     def finish(self, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> Tape:
@@ -235,7 +235,7 @@ class _Builder:
 
 
 def _within(vector: np.ndarray, element: np.ndarray, sizes: tuple[int, ...]) -> bool:
-    """Return whether every (vector, element) is one of vectors of those sizes."""
+    """Return whether every (vector, element) is within vectors of these sizes."""
     if not len(vector):
         return True
     if vector.min() < 0 or vector.max() >= len(sizes):

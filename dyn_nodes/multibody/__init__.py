@@ -1,4 +1,4 @@
-"""How bodies move: spatial algebra, trees with virtual links, recursive dynamics."""
+"""Multibody mechanics: spatial algebra, trees with virtual links, recursive dynamics."""
 
 from dyn_nodes.multibody.dynamics import (
     bias_force,

@@ -1,4 +1,4 @@
-"""The decorator of this room's kernels."""
+"""The decorator of this package's kernels."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Protocol of actuators: elements that drive one joint and follow commands.
 
-A kind of actuator is one class. It names its states, inputs and parameters before anything is traced; `terms` then gets
-the motion of the joint and the symbols of these names, and returns everything that a system gathers. An actuator needs
-nothing of the bodies but the motion of its joint, so the same class serves a machine and an actuator node beside it.
+A kind of actuator is one class. It names its states, inputs and parameters before tracing; `terms` then receives the
+motion of the joint and the symbols of these names, and returns all terms that a system collects. An actuator depends on
+the bodies only through the motion of its joint, so the same class serves a machine and an actuator node.
 
 Energy: along every motion
 
@@ -20,7 +20,7 @@ from dyn_nodes.multibody.spatial import Expression
 
 
 class Quantity(NamedTuple):
-    """A number that an actuator reports: its name without that of the actuator, and its unit."""
+    """A number that an actuator reports: name without the actuator's name, and unit."""
 
     name: str
     unit: str
@@ -33,10 +33,10 @@ class ActuatorTerms(NamedTuple):
         effort: on the joint, N m or N.
         rates: of the states, in their order.
         outputs: by name, `<actuator>/<quantity>`.
-        surfaces: values whose signs are watched for events.
-        supplied_power: that flows into the actuator beside that of the joint, W; negative where it flows out.
+        surfaces: values whose sign changes are events.
+        supplied_power: power from the source into the actuator, W; negative if it flows out.
         stored_energy: J.
-        dissipated_power: that turns into heat, W.
+        dissipated_power: power converted to heat, W.
     """
 
     effort: Expression
@@ -52,8 +52,8 @@ class ActuatorElement(Element):
     """An actuator of one joint.
 
     Attributes:
-        record: its numbers, as the machine file has them; they may be expressions.
-        topic: below which a node publishes its quantities, `<topic>/<actuator>/<quantity>`.
+        record: its values from the machine file; they may be expressions.
+        topic: prefix of the topics on which a node publishes its quantities, `<topic>/<actuator>/<quantity>`.
     """
 
     record: Any
@@ -82,19 +82,19 @@ class ActuatorElement(Element):
             position: of the joint, rad or m.
             rate: of the joint, rad/s or m/s.
             symbols: of its states, inputs and parameters by name.
-            feed: share of a source that several actuators have in common; None: its own source.
+            feed: share of a source that several actuators have in common; None: a separate source.
         """
 
     @abstractmethod
     def at_rest(self, position: float, effort: float) -> tuple[float, ...]:
         """Return the values of its states that hold an effort (N m or N) at a position of the joint (rad or m).
 
-        Raises ValueError where nothing holds it.
+        Raises ValueError if no state holds it.
         """
 
     @abstractmethod
     def locked_stiffness(self, position: Any) -> Any:
-        """Return the stiffness of the joint while the command is neutral, N m/rad or N/m."""
+        """Return the stiffness of the joint with a neutral command, N m/rad or N/m."""
 
     @abstractmethod
     def capacity(self, position: Any, source: float, holding: bool) -> tuple[Any, Any]:
@@ -102,15 +102,15 @@ class ActuatorElement(Element):
 
         Args:
             position: of the joint, rad or m; a number or an array.
-            source: limit of what it is fed from, such as the relief pressure of the pump, Pa.
-            holding: against a load, the command neutral; else while it begins to move.
+            source: limit of its source, such as the relief pressure of the pump, Pa.
+            holding: True: holding a load with a neutral command; False: starting to move.
         """
 
     @abstractmethod
     def summary(self, lower: float, upper: float, start: float) -> dict[str, Any]:
-        """Return plain facts for `dyn-nodes check`.
+        """Return facts for `dyn-nodes check`.
 
-        Among them is `travel`, a text; `flow`, `relief_pressure` and `line_relief_pressure` where it takes oil.
+        They include `travel`, a text, and for hydraulic actuators `flow`, `relief_pressure` and `line_relief_pressure`.
 
         Args:
             lower: limit of the joint, rad or m.

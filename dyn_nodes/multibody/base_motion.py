@@ -1,6 +1,6 @@
 """Pose, velocity and acceleration of a base link from positions, velocities and accelerations of a tree, and back.
 
-A free base has q = [x, y, z, quaternion], v = [angular; linear] in its own axes; a planar one x, z and pitch.
+A free base has q = [x, y, z, quaternion], v = [angular; linear] in its axes; a planar base x, z and pitch.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def base_tilt(attachment: str, q: Array) -> float:
 
 
 def tilted_beyond(machine: Machine, q: Array) -> str:
-    """Return how far the base of a machine that has overturned is tilted, in words."""
+    """Return the message with tilt and limit of an overturned machine."""
     tilt, limit = (np.degrees(angle) for angle in (base_tilt(machine.base.attachment, q), machine.overturn_angle))
     return f'the base has tilted by {tilt:.1f} degrees, beyond {limit:.4g}'
 
 
 def base_twist(attachment: str, q: Array, v: Array) -> tuple[Array, Array]:
-    """Return linear and angular velocity (3,) of the base link in its own axes, m/s and rad/s."""
+    """Return linear and angular velocity (3,) of the base link in its axes, m/s and rad/s."""
     if attachment == 'free':
         return v[3:6], v[:3]
     if attachment == 'planar':
@@ -50,10 +50,10 @@ def base_twist(attachment: str, q: Array, v: Array) -> tuple[Array, Array]:
 
 
 def base_acceleration(attachment: str, q: Array, v: Array, a: Array) -> Array:
-    """Return the acceleration (3,) of the base link's origin over the ground, in its own axes, m/s2."""
+    """Return the acceleration (3,) of the base link's origin over the ground, in its axes, m/s2."""
     if attachment == 'free':
         linear, angular = base_twist(attachment, q, v)
-        return np.asarray(a[3:6] + cross(angular, linear))  # velocities in turning axes: their rates lack this
+        return np.asarray(a[3:6] + cross(angular, linear))  # v is in turning axes: its rates lack this term
     if attachment == 'planar':
         c, s = np.cos(q[2]), np.sin(q[2])
         return np.array([c * a[0] - s * a[1], 0.0, s * a[0] + c * a[1]])
@@ -65,7 +65,7 @@ def base_coordinates(attachment: str, pose: Any, form: BaseForm = 'quaternion') 
 
     Args:
         attachment: of the base.
-        pose: (6,) numbers, or expressions for another form than `virtual_chain`; m and rad.
+        pose: (6,) numbers, m and rad; expressions are possible except for `virtual_chain`.
         form: of a free base.
     """
     if attachment == 'free' and form == 'virtual_chain':
@@ -91,7 +91,7 @@ def _quaternion_of(roll: Any, pitch: Any, yaw: Any) -> list[Any]:
 
 
 def given_velocities(machine: Machine, rotation: Array, form: BaseForm = 'quaternion') -> dict[str, float]:
-    """Return the velocities that the machine file gives, by name, rad/s or m/s; what it leaves open is absent.
+    """Return the initial velocities that the machine file specifies, by name, rad/s or m/s.
 
     Args:
         machine: the machine.
@@ -99,40 +99,40 @@ def given_velocities(machine: Machine, rotation: Array, form: BaseForm = 'quater
         form: of the base.
     """
     joints, twist = machine.initial.joint_velocities, machine.initial.base_twist
-    given = {joint.name: joints[joint.name] for joint in machine.movable_joints if joint.name in joints}
+    velocities = {joint.name: joints[joint.name] for joint in machine.movable_joints if joint.name in joints}
     if twist.linear is not None:
-        given |= _linear(machine.base.attachment, form, np.asarray(twist.linear), rotation)
+        velocities |= _linear(machine.base.attachment, form, np.asarray(twist.linear), rotation)
     if twist.angular is not None:
-        given |= _angular(machine.base.attachment, form, np.asarray(twist.angular), rotation)
-    return given
+        velocities |= _angular(machine.base.attachment, form, np.asarray(twist.angular), rotation)
+    return velocities
 
 
-def _linear(attachment: str, form: BaseForm, own: Array, rotation: Array) -> dict[str, float]:
-    x, y, z = (float(value) for value in rotation @ own)
+def _linear(attachment: str, form: BaseForm, velocity: Array, rotation: Array) -> dict[str, float]:
+    x, y, z = (float(value) for value in rotation @ velocity)
     if attachment == 'planar':
         return {'base_x': x, 'base_z': z}
     if attachment == 'fixed':
         return {}
     if form == 'virtual_chain':
         return {'base_x': x, 'base_y': y, 'base_z': z}
-    return {f'base_v{axis}': float(value) for axis, value in zip('xyz', own)}
+    return {f'base_v{axis}': float(value) for axis, value in zip('xyz', velocity)}
 
 
-def _angular(attachment: str, form: BaseForm, own: Array, rotation: Array) -> dict[str, float]:
+def _angular(attachment: str, form: BaseForm, rate: Array, rotation: Array) -> dict[str, float]:
     if attachment == 'planar':
-        return {'base_pitch': float(own[1])}
+        return {'base_pitch': float(rate[1])}
     if attachment == 'fixed':
         return {}
     if form == 'virtual_chain':
-        return dict(zip(('base_pitch', 'base_roll', 'base_yaw'), _chain_rates(own, rotation)))
-    return {f'base_w{axis}': float(value) for axis, value in zip('xyz', own)}
+        return dict(zip(('base_pitch', 'base_roll', 'base_yaw'), _chain_rates(rate, rotation)))
+    return {f'base_w{axis}': float(value) for axis, value in zip('xyz', rate)}
 
 
-def _chain_rates(own: Array, rotation: Array) -> list[float]:
-    """Return the rates of pitch, roll and yaw of a chain that turns by them in this order."""
+def _chain_rates(angular: Array, rotation: Array) -> list[float]:
+    """Return the rates of pitch, roll and yaw of a chain of rotations in this order."""
     from scipy.spatial.transform import Rotation
 
     _, roll, yaw = Rotation.from_matrix(rotation).as_euler('YXZ')
     after_pitch, after_roll = Rotation.from_euler('XZ', [roll, yaw]), Rotation.from_euler('Z', yaw)
     axes = [after_pitch.inv().apply([0.0, 1.0, 0.0]), after_roll.inv().apply([1.0, 0.0, 0.0]), [0.0, 0.0, 1.0]]
-    return [float(rate) for rate in np.linalg.solve(np.array(axes).T, own)]
+    return [float(rate) for rate in np.linalg.solve(np.array(axes).T, angular)]

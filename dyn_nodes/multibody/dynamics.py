@@ -22,12 +22,12 @@ def _world_acceleration(gravity: Expression) -> Motion:
 
 
 def _to_child(state: TreeState, index: int, accelerations: list[Motion], gravity: Expression) -> Motion:
-    """Acceleration of the parent (or of the world that falls upwards) at a body's frame."""
+    """Return the acceleration of the parent, or of the upward accelerated world, at a body's frame."""
     body = state.tree.bodies[index]
     source = _world_acceleration(gravity) if body.parent < 0 else accelerations[body.parent]
     pose = state.joint_poses[index]
     if body.parent < 0:
-        # the world only translates: its acceleration is the same at every point
+        # the world does not rotate: its acceleration is equal at every point
         return Motion(ca.SX(3, 1), pose.unrotate(source.v))
     return source.to_child(pose)
 
@@ -36,20 +36,20 @@ def body_accelerations(state: TreeState, a: Expression, gravity: Expression) -> 
     """Return the spatial acceleration of each body in its axes, less gravity, for generalized accelerations a (nv,)."""
     result: list[Motion] = []
     for index, body in enumerate(state.tree.bodies):
-        own = (
+        joint_acceleration = (
             Motion(a[body.v : body.v + 3], a[body.v + 3 : body.v + 6])
             if body.kind == 'free'
             else unit_motion(body).scaled(a[body.v])
         )
         carried = _to_child(state, index, result, gravity)
-        result.append(carried + state.velocity_products[index] + own)
+        result.append(carried + state.velocity_products[index] + joint_acceleration)
     return result
 
 
 def inverse_dynamics(
     state: TreeState, a: Expression, gravity: Expression, external: ExternalForces = NO_FORCES
 ) -> Expression:
-    """Return the generalized forces (nv,) that give the accelerations `a` (recursive Newton-Euler).
+    """Return the generalized forces (nv,) for accelerations `a` (recursive Newton-Euler).
 
     Args:
         state: positions and velocities.
@@ -153,7 +153,7 @@ def _accelerations(
     bias: list[Force],
     columns: dict[int, tuple[Force, Expression, Expression]],
 ) -> Expression:
-    """Outward pass of the articulated-body algorithm."""
+    """Return the accelerations (nv,) by the outward pass of the articulated-body algorithm."""
     result = [ca.SX(0)] * state.tree.nv
     accelerations: list[Motion] = []
     for index, body in enumerate(state.tree.bodies):
@@ -176,7 +176,7 @@ def forward_dynamics_mass_matrix(
 ) -> Expression:
     """Return the generalized accelerations (nv,) from M a = tau - bias, M factored along the tree's branches.
 
-    The factorization L^T D L runs from the leaves to the root, which keeps the structural zeros between branches
+    The factorization L^T D L runs from the leaves to the root and preserves the structural zeros between branches
     (Featherstone 2008, section 6.5).
     """
     M = mass_matrix(state)
@@ -188,7 +188,7 @@ def forward_dynamics_mass_matrix(
 
 
 def spatial_force_at(pose_p: Expression, R: Expression, force: Expression, point: Expression) -> Force:
-    """Return a world force (3,) that acts at a world point (3,), as a spatial force at the body frame (R, pose_p)."""
+    """Return a world force (3,) at a world point (3,) as a spatial force at the body frame (R, pose_p)."""
     local = ca.mtimes(R.T, force)
     arm = ca.mtimes(R.T, point - pose_p)
     return Force(cross(arm, local), local)

@@ -1,8 +1,8 @@
-"""Elements of a system: whatever pushes on its bodies or has states beside positions and velocities.
+"""Elements of a system: components that exert forces on bodies or have states besides positions and velocities.
 
-An element names its states, inputs and parameters before anything is traced. Its methods then get the kinematics and
-the symbols of these names, and return expressions. A system gathers forces, rates, outputs, energies and surfaces of
-all its elements in one loop each; the same element serves a plain tree and a system with constraints.
+An element names its states, inputs and parameters before tracing. Its methods then receive the kinematics and the
+symbols of these names, and return expressions. A system collects forces, rates, outputs, energies and surfaces of all
+its elements in one loop each; the same element serves a plain tree and a system with constraints.
 
 Energy: along every motion, the power of the force on the bodies is
 
@@ -23,16 +23,16 @@ from dyn_nodes.multibody.spatial import Expression, Force, cross
 
 
 class ElementState(NamedTuple):
-    """A state that an element has beside the positions and velocities of the bodies.
+    """A state of an element besides the positions and velocities of the bodies.
 
     Attributes:
         name: `<element>/<quantity>`, unique in its system.
-        scale: usual size, in SI units; tolerances of adaptive integrators are relative to it.
+        scale: typical magnitude, in SI units; tolerances of adaptive integrators are relative to it.
         start: value at rest without load.
         balances: at rest, its value follows from the balance of forces.
-        discrete: it has no rate: it changes between the steps of an integrator alone, to the value of `after_step`.
-        stiff: it may return to its equilibrium much faster than the bodies move, at a rate that follows from its own
-            value: integrators solve for it (`stiff_states`).
+        discrete: it has no rate and changes only between the steps of an integrator, to the value of `after_step`.
+        stiff: it may return to its equilibrium much faster than the bodies move, at a rate that depends on its value;
+            integrators solve for it (`stiff_states`).
     """
 
     name: str
@@ -48,7 +48,7 @@ class Command(NamedTuple):
 
     Attributes:
         name: `<element>/<quantity>`.
-        dead_time: between a command and the moment the element begins to follow it, s.
+        dead_time: delay between a command and the response of the element, s.
     """
 
     name: str
@@ -56,12 +56,12 @@ class Command(NamedTuple):
 
 
 class Watch(NamedTuple):
-    """A value whose sign matters.
+    """A value whose sign changes are events.
 
     Attributes:
-        rise, fall: kind of the event where the value becomes positive, or is positive no more; empty: none.
+        rise, fall: kind of the event at which the value becomes positive, or stops being positive; empty: none.
         quantity: name of the number that is reported with the event.
-        subject: what the event is about, by kind: `wheel`, `actuator` and `joint` and `relief`, ...
+        subject: names of the parts of the event by kind: `wheel`, or `actuator`, `joint` and `relief`, ...
     """
 
     rise: str
@@ -71,7 +71,7 @@ class Watch(NamedTuple):
 
 
 class Surface(NamedTuple):
-    """A watch with its expressions: the value whose sign matters, and the number that is reported."""
+    """A watch with its expressions: the value whose sign changes are events, and the reported number."""
 
     watch: Watch
     value: Expression
@@ -79,13 +79,13 @@ class Surface(NamedTuple):
 
 
 class PointForce(NamedTuple):
-    """A force on a body, and with it a torque.
+    """A force on a body, with an optional torque.
 
     Attributes:
         body: index of the body.
-        point: (3,) where it acts, world frame, m.
+        point: (3,) of application, world frame, m.
         force: (3,) world frame, N.
-        torque: (3,) world frame, N m; None: there is none.
+        torque: (3,) world frame, N m; None: zero.
     """
 
     body: int
@@ -95,13 +95,13 @@ class PointForce(NamedTuple):
 
 
 class GroundPoint(NamedTuple):
-    """A point where the machine stands on the ground, world frame.
+    """A contact of the machine with the ground, world frame.
 
     Attributes:
         name: of the wheel or foot.
-        body: index of the body that the ground pushes.
+        body: index of the body on which the ground acts.
         point: (3,) of the ground, m.
-        application_point: (3,) where the force acts, m: `point`, or the attachment above it.
+        application_point: (3,) of the force, m: `point`, or the attachment above it.
         force: (3,) of the ground on the machine, N.
         longitudinal, normal: (3,) unit axes of the contact frame.
     """
@@ -122,12 +122,12 @@ class Symbols(Protocol):
 
 
 def symbolic(record: Any, **fields: Any) -> Any:
-    """Return a record of the machine with some of its numbers replaced by expressions."""
+    """Return a record of the machine with some of its values replaced by expressions."""
     return replace(record, **fields)
 
 
 class Element(ABC):
-    """Names of an element, which are known before anything is traced."""
+    """Names of an element, available before tracing."""
 
     @property
     @abstractmethod
@@ -153,10 +153,11 @@ class Element(ABC):
 class ForceElement(Element):
     """A spring, damper, friction, tyre or drag: forces that follow from the state.
 
-    Its force on the bodies is the sum of `generalized_force` and `point_forces`; most elements have one of both.
+    Its force on the bodies is the sum of `generalized_force` and `point_forces`; most elements have only one of them.
 
     Attributes:
-        drives: its force counts as effort of the joint (`effort` of joint_states): springs do, losses and stops do not.
+        drives: its force counts as effort of the joint (`effort` of joint_states): True for springs, False for losses
+            and stops.
         rests: its force may hold a machine at rest, without motion of the bodies.
     """
 
@@ -164,11 +165,11 @@ class ForceElement(Element):
     rests = False
 
     def generalized_force(self, state: TreeState, symbols: Symbols) -> Expression:
-        """Return (state.width,) its effort along every generalized velocity, such as state.jacobian(frame)^T wrench."""
+        """Return its effort (state.width,) along every generalized velocity, such as state.jacobian(frame)^T wrench."""
         return ca.SX(state.width, 1)
 
     def point_forces(self, state: TreeState, symbols: Symbols) -> Sequence[PointForce]:
-        """Return its forces at points of bodies: recursive dynamics take these without a Jacobian."""
+        """Return its forces at points of bodies, for recursive dynamics without a Jacobian."""
         return ()
 
     def rates(self, state: TreeState, symbols: Symbols) -> Sequence[Expression]:
@@ -184,11 +185,11 @@ class ForceElement(Element):
         return ca.SX(0)
 
     def dissipated_power(self, state: TreeState, symbols: Symbols) -> Expression:
-        """Return the power that it turns into heat, W, not negative."""
+        """Return the power converted to heat, W, not negative."""
         return ca.SX(0)
 
     def supplied_power(self, state: TreeState, symbols: Symbols) -> Expression:
-        """Return the power that flows into it from its source, W."""
+        """Return the power from its source into the element, W."""
         return ca.SX(0)
 
     def work_accounts(self, state: TreeState, symbols: Symbols) -> Mapping[str, Expression]:
@@ -196,7 +197,7 @@ class ForceElement(Element):
         return {}
 
     def friction_use(self, state: TreeState, symbols: Symbols) -> Mapping[str, Expression]:
-        """Return the share of the greatest static friction in use, by state with `balances`; above 1 nothing holds."""
+        """Return the use of the greatest static friction, by state with `balances`; above 1 the contact slides."""
         return {}
 
     def outputs(self, state: TreeState, symbols: Symbols) -> Mapping[str, Expression]:
@@ -204,21 +205,21 @@ class ForceElement(Element):
         return {}
 
     def surfaces(self, state: TreeState, symbols: Symbols) -> Sequence[Surface]:
-        """Return the values whose signs are watched for events."""
+        """Return the values whose sign changes are events."""
         return ()
 
 
 class ContactElement(ForceElement):
-    """A force element through which a machine stands on the ground."""
+    """A force element of ground contact."""
 
     @abstractmethod
     def ground_points(self, state: TreeState, symbols: Symbols) -> Sequence[GroundPoint]:
-        """Return the points where it stands, one or more."""
+        """Return its contacts, one or more."""
 
     def point_forces(self, state: TreeState, symbols: Symbols) -> Sequence[PointForce]:
         """Return the forces of the ground."""
         points = self.ground_points(state, symbols)
-        return [PointForce(own.body, own.application_point, own.force) for own in points]
+        return [PointForce(contact.body, contact.application_point, contact.force) for contact in points]
 
 
 def external_forces(elements: Iterable[ForceElement], state: TreeState, symbols: Symbols) -> dict[int, Force]:
@@ -229,7 +230,7 @@ def external_forces(elements: Iterable[ForceElement], state: TreeState, symbols:
     totals: dict[int, tuple[Expression, Expression]] = {}
     for element in elements:
         for body, point, force, torque in element.point_forces(state, symbols):
-            if body < 0:  # the world carries it
+            if body < 0:  # on the world
                 continue
             arm = point - state.poses[body].p
             moment, total = totals.get(body, (ca.SX(3, 1), ca.SX(3, 1)))
@@ -243,15 +244,15 @@ def external_forces(elements: Iterable[ForceElement], state: TreeState, symbols:
 
 
 def total_force(element: ForceElement, state: TreeState, symbols: Symbols) -> Expression:
-    """Return (state.width,) the effort of an element along every generalized velocity, its point forces included."""
-    efforts = (state.effort_of(*own) for own in element.point_forces(state, symbols))
+    """Return the effort (state.width,) of an element along every generalized velocity, point forces included."""
+    efforts = (state.effort_of(*force) for force in element.point_forces(state, symbols))
     return sum(efforts, element.generalized_force(state, symbols))
 
 
 def ground_wrench(points: Iterable[GroundPoint], about: Expression) -> tuple[Expression, Expression]:
     """Return the force of the ground on a machine (3,), N, and its moment about a point (3,), N m."""
     force, moment = ca.SX(3, 1), ca.SX(3, 1)
-    for own in points:
-        force = force + own.force
-        moment = moment + cross(own.application_point - about, own.force)
+    for contact in points:
+        force = force + contact.force
+        moment = moment + cross(contact.application_point - about, contact.force)
     return force, moment

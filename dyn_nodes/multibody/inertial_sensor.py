@@ -1,4 +1,4 @@
-"""An ideal inertial measurement unit in the origin of the base link, along its axes."""
+"""An ideal inertial measurement unit at the origin of the base link, along its axes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class ImuReading(NamedTuple):
     """One measurement.
 
     Attributes:
-        orientation: (4,) quaternion x, y, z, w of the base link in a level world, z against gravity; on a slope that
-            world is the ground's frame, turned back by the shortest rotation.
+        orientation: (4,) quaternion x, y, z, w of the base link in a level world, z against gravity; on a slope this
+            world is the ground's frame after the shortest rotation that levels it.
         angular_velocity: (3,) in the base link's axes, rad/s.
         specific_force: (3,) acceleration of the base link's origin less gravity, in its axes, m/s2: +g upwards at rest.
     """
@@ -29,7 +29,7 @@ class ImuReading(NamedTuple):
 
 
 class MovingBase(Protocol):
-    """A plant, as far as an IMU on its base needs it."""
+    """Interface of a plant for an IMU on its base."""
 
     p: Array
     """Parameters; the first three are gravity, m/s2."""
@@ -46,12 +46,12 @@ class MovingBase(Protocol):
 
 @lru_cache(maxsize=16)
 def _leveling(x: float, y: float, z: float) -> tuple[float, ...]:
-    """Return the quaternion of the shortest turn that takes the direction against gravity (x, y, z), m/s2, to z."""
+    """Return the quaternion of the shortest turn from the direction against gravity (x, y, z), m/s2, to z."""
     return tuple(shortest(-np.array([x, y, z]), UP).tolist())
 
 
 def read_imu(plant: MovingBase) -> ImuReading:
-    """Return the reading of an IMU on a plant at its present state."""
+    """Return the reading of an IMU on a plant in its state."""
     gravity = plant.p[:3]
     _, orientation = plant.base_pose()
     _, angular_velocity = plant.base_twist()

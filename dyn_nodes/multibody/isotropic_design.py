@@ -1,18 +1,19 @@
-"""Every isotropic layout of n omnidirectional wheels, written down instead of searched for (saha-1991, ch. 5).
+"""All isotropic layouts of n omnidirectional wheels, constructed directly instead of by search (saha-1991, ch. 5).
 
-A hub's rate is u (h yaw rate + cos g vx + sin g vy): the wheel counts by the *line* through its centre along the axis
-of its roller on the floor. g is that line's direction, h = x sin g - y cos g its signed distance from the reference
-point, and u = -1 / (r sin alpha). Sliding a wheel along its line, or turning its hub about the vertical with the roller
-kept, changes nothing (the latter but for u). With w = u^2 the conditions (5.10) at the characteristic length L are
+A hub's rate is u (h yaw rate + cos g vx + sin g vy): it depends on the *line* through the wheel's centre along the axis
+of its roller on the floor. g is the direction of the line, h = x sin g - y cos g its signed distance from the reference
+point, and u = -1 / (r sin alpha). Moving a wheel along its line, or turning its hub about the vertical with a fixed
+roller, has no effect (except on u in the second case). With w = u^2 the conditions (5.10) at the characteristic length
+L are
 
     sum w exp(2 i g) = 0        the numbers w exp(2 i g) close a polygon: no w may exceed the sum of the others
     sum w h exp(i g) = 0
     sum w h^2 = L^2 / 2 sum w   the lines lie at L / sqrt(2) from the reference point, on the (weighted) average
 
 A polygon of n sides has n - 3 free shapes, and the levers n - 2 free directions at a fixed norm: 2 (n - 3) parameters,
-beside the turn of the whole, n places along the lines, and two hubs for each roller. Three equal wheels have one
-layout, the star; a line at h = L / sqrt(2) can not be nearer than that, so no wheel layout within d is isotropic
-for L > sqrt(2) d. Layouts that are isotropic at the same L stay so when they are put together.
+besides the rotation of the whole, n positions along the lines, and two hubs for each roller. Three equal wheels have
+one layout, the star; a wheel on a line at h = L / sqrt(2) is at least as far away, so no layout with wheels within d is
+isotropic for L > sqrt(2) d. A combination of layouts that are isotropic at the same L is isotropic at this L.
 """
 
 from __future__ import annotations
@@ -32,11 +33,12 @@ from dyn_nodes.multibody.omni_vehicle import OmniVehicle, OmniWheel
 ROOT = float(np.sqrt(0.5))
 ATTEMPTS = 20_000
 CHOICES, MOST_TRIED = 8, 6
-"""Sets of lines of which the roomiest is kept; wheels up to which both places on each line are tried."""
+"""Number of random sets of lines, of which the one with the greatest wheel distance is used; greatest number of wheels
+for which both positions on each line are tried."""
 
 
 class ImpossibleDesignError(UserError, ValueError):
-    """No layout of the kind exists; the message says why."""
+    """No layout of the kind exists; the message gives the reason."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,8 @@ class Design:
 
     Attributes:
         family: `star`, `star, turned`, `rectangle X`, `rectangle O` or `general`.
-        note: what makes it one, in a sentence.
-        layout: wheels, characteristic length, and the condition number found by singular values.
+        note: reason of its isotropy, in a sentence.
+        layout: wheels, characteristic length, and the condition number by singular values.
     """
 
     family: str
@@ -64,7 +66,7 @@ def measured(wheels: Sequence[OmniWheel], length: float) -> Layout:
 
 
 def freedom(count: int) -> int:
-    """Return the number of parameters of all isotropic layouts of so many equal wheels, see the module's head."""
+    """Return the number of parameters of all isotropic layouts of `count` equal wheels; see the module docstring."""
     return 2 * (count - 3)
 
 
@@ -76,11 +78,11 @@ def require_possible(
     Args:
         rollers: angles between hub and roller.
         radius: of the wheels, m.
-        distance: greatest one of a wheel from the reference point, m.
+        distance: greatest distance of a wheel from the reference point, m.
         length: characteristic, m.
 
     Raises:
-        ImpossibleDesignError: why they have none.
+        ImpossibleDesignError: no isotropic layout exists; the message gives the reason.
     """
     sines = np.abs(np.sin(np.asarray(rollers, dtype=float)))
     if len(sines) < 3:
@@ -101,7 +103,7 @@ def require_possible(
     if share > 1.0 + 1e-12:
         raise ImpossibleDesignError(
             f'wheel {first + 1} outweighs all others: its 1 / sin^2(roller angle) is {share:.4g} times their sum, '
-            'expected at most 1; turn its rollers away from the hub, or those of the others towards it'
+            'expected at most 1; turn its rollers away from the hub, or the rollers of the others towards it'
         )
     if distance is not None and length is not None and distance < length * ROOT * (1.0 - 1e-12):
         least = 1.0 / (ROOT**-1 * distance / length)
@@ -115,7 +117,7 @@ def require_possible(
 def stars(
     count: int, roller: float, radius: float, roller_radius: float, distance: float, length: float | None = None
 ) -> list[Design]:
-    """Return the layouts that repeat by turns of 2 pi / count: all lines touch the circle of radius L / sqrt(2).
+    """Return the layouts with a rotational symmetry of 2 pi / count: all lines touch the circle of radius L / sqrt(2).
 
     Args:
         count: of wheels.
@@ -123,39 +125,39 @@ def stars(
         radius: of the wheels, m.
         roller_radius: m.
         distance: of the wheels from the centre, m.
-        length: characteristic, m; default: sqrt(2) distance, the greatest one.
+        length: characteristic, m; default: sqrt(2) distance, the greatest possible.
 
     Raises:
-        ImpossibleDesignError: there is none.
+        ImpossibleDesignError: no such layout exists.
     """
-    own = np.sqrt(2.0) * distance if length is None else length
-    require_possible([roller] * count, radius, distance, own)
-    xi = isotropic_angle(distance / own)
-    note = f'all lines of rollers touch the circle of radius {own * ROOT:.4g} m'
-    found = []
+    characteristic = np.sqrt(2.0) * distance if length is None else length
+    require_possible([roller] * count, radius, distance, characteristic)
+    xi = isotropic_angle(distance / characteristic)
+    note = f'all lines of rollers touch the circle of radius {characteristic * ROOT:.4g} m'
+    designs = []
     for name, angle in (('star', xi), ('star, turned', np.pi - xi)):
         wheels = tuple(
             OmniWheel(roller, _wrap(angle - roller + turn), _wrap(turn), distance, radius, roller_radius)
             for turn in 2.0 * np.pi / count * np.arange(count)
         )
-        found.append(Design(name, note, measured(wheels, own)))
-    return found[:1] if abs(np.cos(xi)) < 1e-9 else found
+        designs.append(Design(name, note, measured(wheels, characteristic)))
+    return designs[:1] if abs(np.cos(xi)) < 1e-9 else designs
 
 
 def rectangles(half_length: float, half_width: float, radius: float, roller_radius: float) -> list[Design]:
-    """Return the layouts of four Mecanum wheels on parallel hubs: rollers at 45 degrees, the length comes of the sides.
+    """Return the layouts of four Mecanum wheels on parallel hubs, with rollers at 45 degrees.
 
-    The lines lie at (a +- b) / sqrt(2): L = a + b where the rollers on the floor make an O, |a - b| where they make
-    an X, which has none for a square.
+    The lines lie at (a +- b) / sqrt(2): L = a + b if the rollers on the floor form an O, |a - b| if they form an X,
+    which has no layout for a square.
 
     Args:
         half_length: a, along x, m.
-        half_width: b, along y as the hubs, m.
+        half_width: b, along y like the hubs, m.
         radius: of the wheels, m.
         roller_radius: m.
     """
     corners = [(1, 1), (-1, 1), (-1, -1), (1, -1)]
-    found = []
+    designs = []
     for name, sign in (('rectangle O', -1.0), ('rectangle X', 1.0)):
         length = abs(half_length - sign * half_width)
         if length < 1e-9 * (half_length + half_width):
@@ -168,8 +170,8 @@ def rectangles(half_length: float, half_width: float, radius: float, roller_radi
             reach = float(np.hypot(half_length, half_width))
             wheels.append(OmniWheel(_wrap(line - hub), hub, direction, reach, radius, roller_radius))
         note = f'parallel hubs, rollers at 45 degrees; L = {"a + b" if sign < 0 else "|a - b|"}'
-        found.append(Design(name, note, measured(wheels, length)))
-    return found
+        designs.append(Design(name, note, measured(wheels, length)))
+    return designs
 
 
 def general(
@@ -180,50 +182,53 @@ def general(
     length: float | None = None,
     seed: int = 0,
 ) -> Iterator[Design]:
-    """Yield isotropic layouts without symmetry, without end: wheels on one circle, roller angles as given.
+    """Yield endless isotropic layouts without symmetry: wheels on one circle, with prescribed roller angles.
 
     Args:
         rollers: (n,) angles between hub and roller, rad.
         radius: of the wheels, m.
         roller_radius: m.
         distance: of the wheels from the centre, m.
-        length: characteristic, m; default: the distance, which leaves the lines some play.
+        length: characteristic, m; default: the distance, at which the lines have freedom.
         seed: of the random choices.
 
     Raises:
-        ImpossibleDesignError: there is none, or none was met in many tries (a length near sqrt(2) distance).
+        ImpossibleDesignError: no layout exists, or none resulted in `ATTEMPTS` tries (a length near sqrt(2) distance).
     """
-    own = distance if length is None else length
-    require_possible(rollers, radius, distance, own)
+    characteristic = distance if length is None else length
+    require_possible(rollers, radius, distance, characteristic)
     alpha = np.asarray(rollers, dtype=float)
     weights = np.sin(alpha) ** -2.0
     random = np.random.default_rng(seed)
     note = f'one of a family of {freedom(len(alpha))} parameters'
     while True:
-        choices = [_placed(*_lines(weights, distance / own, random), own / distance, distance) for _ in range(CHOICES)]
-        _, directions, places = max(choices, key=lambda choice: choice[0])
+        choices = [
+            _placed(*_lines(weights, distance / characteristic, random), characteristic / distance, distance)
+            for _ in range(CHOICES)
+        ]
+        _, directions, angles = max(choices, key=lambda choice: choice[0])
         wheels = [
             OmniWheel(a, _wrap(g - a), _wrap(delta), distance, radius, roller_radius)
-            for a, g, delta in zip(alpha, directions, places)
+            for a, g, delta in zip(alpha, directions, angles)
         ]
-        yield Design('general', note, measured(wheels, own))
+        yield Design('general', note, measured(wheels, characteristic))
 
 
 def _placed(directions: Array, levers: Array, share: float, distance: float) -> tuple[float, Array, Array]:
-    """Return least distance between wheels, m, and of each line (n,) its direction and the wheel's polar angle, rad.
+    """Return least distance between wheels, m, directions of the lines (n,) and polar angles of the wheels (n,), rad.
 
-    Every line meets the circle of the wheels twice: of the choices the one that keeps the wheels farthest apart.
+    Every line intersects the circle of the wheels twice; the choice with the greatest distance between wheels is used.
     """
     bow = np.arcsin(np.clip(levers * share, -1.0, 1.0))
     ends = np.array([directions - bow, directions - np.pi + bow])
     best = (-1.0, ends[0])
     sides = itertools.product((0, 1), repeat=len(levers)) if len(levers) <= MOST_TRIED else [(0,) * len(levers)]
     for side in sides:
-        places = ends[np.array(side), np.arange(len(levers))]
-        apart = 2.0 * distance * np.abs(np.sin(0.5 * (places[:, None] - places)))
-        nearest = float((apart + 4.0 * distance * np.eye(len(places))).min())
+        angles = ends[np.array(side), np.arange(len(levers))]
+        apart = 2.0 * distance * np.abs(np.sin(0.5 * (angles[:, None] - angles)))
+        nearest = float((apart + 4.0 * distance * np.eye(len(angles))).min())
         if nearest > best[0]:
-            best = (nearest, places)
+            best = (nearest, angles)
     return best[0], directions, best[1]
 
 
@@ -235,24 +240,24 @@ def _lines(weights: Array, reach: float, random: np.random.Generator) -> tuple[A
             continue
         roots = np.sqrt(weights)
         held = np.array([roots * np.cos(directions), roots * np.sin(directions)])
-        free = np.linalg.svd(held)[2][2:]  # rows span what the two sums leave free
+        free = np.linalg.svd(held)[2][2:]  # rows span the null space of the two sums
         mixed = random.normal(size=len(free)) @ free
         levers = mixed / np.linalg.norm(mixed) * np.sqrt(0.5 * weights.sum()) / roots
         if np.abs(levers).max() <= reach * (1.0 + 1e-12):
             return directions, levers
     raise ImpossibleDesignError(
-        f'no layout without symmetry met in {ATTEMPTS} tries at distance / characteristic length = {reach:.4g}; '
-        'a greater ratio leaves the lines more play'
+        f'no layout without symmetry found in {ATTEMPTS} tries at distance / characteristic length = {reach:.4g}; '
+        'a greater ratio gives the lines more freedom'
     )
 
 
 def _closed_polygon(weights: Array, random: np.random.Generator) -> Array | None:
-    """Return g (n,) with sum w exp(2 i g) = 0, the first n - 2 at random; None where the last two can not close it."""
+    """Return g (n,) with sum w exp(2 i g) = 0, the first n - 2 at random; None if the last two cannot close it."""
     order = random.permutation(len(weights))
     doubled = random.uniform(0.0, 2.0 * np.pi, len(weights))
     gap = -complex(np.sum(weights[order[:-2]] * np.exp(1j * doubled[order[:-2]])))
     a, b, c = weights[order[-2]], weights[order[-1]], abs(gap)
-    if len(weights) == 3:  # a triangle of given sides: its first one is given, and its size fits or never does
+    if len(weights) == 3:  # a triangle of prescribed sides: the exact length of its first side
         c = weights[order[0]]
     if c > a + b or c < abs(a - b) or c == 0.0:
         return None
@@ -263,7 +268,7 @@ def _closed_polygon(weights: Array, random: np.random.Generator) -> Array | None
 
 
 def together(*layouts: Layout) -> Layout:
-    """Return the layouts' wheels on one platform. Raises ImpossibleDesignError where their lengths differ."""
+    """Return the layouts' wheels on one platform. Raises ImpossibleDesignError if their lengths differ."""
     lengths = np.array([layout.length for layout in layouts])
     if np.ptp(lengths) > 1e-9 * lengths.max():
         raise ImpossibleDesignError(f'expected layouts of one characteristic length, found {lengths.tolist()} m')
@@ -271,7 +276,7 @@ def together(*layouts: Layout) -> Layout:
 
 
 def mirrored(layout: Layout) -> Layout:
-    """Return the layout seen in a mirror through the x axis: isotropic where it is."""
+    """Return the layout reflected at the x axis; it is isotropic if the layout is."""
     turned = [
         replace(w, roller=_wrap(-w.roller), hub=_wrap(-w.hub), direction=_wrap(-w.direction)) for w in layout.wheels
     ]

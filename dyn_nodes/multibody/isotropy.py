@@ -1,11 +1,11 @@
-"""How evenly the drives of a platform see its motions, and layouts that see them perfectly evenly (saha-1991, ch. 5).
+"""Isotropy of the drives of a platform, and isotropic layouts (saha-1991, ch. 5).
 
-The matrix L_A (driven, 3) gives hub rates from [yaw rate, vx, vy]. Its first column has another unit than the others: a
-characteristic length divides it, so that all entries are 1/m. The layout is isotropic where the columns of the scaled
-matrix are at right angles and equally long: L' L = sigma^2 1.
+The matrix L_A (driven, 3) maps [yaw rate, vx, vy] to hub rates. Its first column has another unit than the others and
+is divided by a characteristic length, so all entries are 1/m. The layout is isotropic if the columns of the scaled
+matrix are orthogonal and equally long: L' L = sigma^2 1.
 
-The length is a free choice of the designer: a layout that is isotropic at some length is "even" only for a vehicle of
-about that size (spec 6.4: table 4.2 is isotropic at 0.1 m, far less than the vehicle).
+The length is a choice of the designer: a layout that is isotropic at some length treats motions equally only for a
+vehicle of about that size (spec 6.4: table 4.2 is isotropic at 0.1 m, far less than the vehicle).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ RANK = 1e-12
 
 
 def condition_number(L: ArrayLike, norm: Norm = '2') -> float:
-    """Return the condition number of a matrix with full column rank, infinity without.
+    """Return the condition number of a matrix; infinity without full column rank.
 
     Args:
         L: (n, k).
-        norm: `2`: ratio of the extreme singular values; `frobenius`: |L| |L^+| with the norm that gives 1 for the
-            identity (eq. 5.1, 5.2).
+        norm: `2`: ratio of the extreme singular values; `frobenius`: |L| |L^+| with the norm that is 1 for the identity
+            (eq. 5.1, 5.2).
     """
     values = np.linalg.svd(np.asarray(L, dtype=float), compute_uv=False)
     if values[-1] <= RANK * values[0]:
@@ -49,16 +49,16 @@ def scaled(L: ArrayLike, length: float) -> Array:
 def characteristic_length(L: ArrayLike) -> float:
     """Return the length, m, at which the Frobenius condition number of the scaled matrix is least (eq. 5.7, spec G15).
 
-    With G = L' L and its inverse H the number's square is (G11 / c^2 + G22 + G33) (c^2 H11 + H22 + H33) / 9 at a length
-    c: least at c^4 = G11 (H22 + H33) / (H11 (G22 + G33)). That is |first column| / |second| where the columns are at
-    right angles and the last two equally long.
+    With G = L' L and its inverse H the square of the number is (G11 / c^2 + G22 + G33) (c^2 H11 + H22 + H33) / 9 at a
+    length c, with its minimum at c^4 = G11 (H22 + H33) / (H11 (G22 + G33)). For orthogonal columns, the last two
+    equally long, this is |first column| / |second|.
 
     Raises:
-        ValueError: L has not full column rank; no length mends that.
+        ValueError: L does not have full column rank.
     """
     rates = np.asarray(L, dtype=float)
     if not np.isfinite(condition_number(rates)):
-        raise ValueError('these drives can not give every motion: expected L of rank 3')
+        raise ValueError('these drives cannot produce every motion: expected L of rank 3')
     gram = rates.T @ rates
     inverse = np.linalg.inv(gram)
     power = gram[0, 0] * (inverse[1, 1] + inverse[2, 2]) / (inverse[0, 0] * (gram[1, 1] + gram[2, 2]))
@@ -79,10 +79,10 @@ def isotropy_residual(L: ArrayLike, length: float, sigma: float | None = None) -
 
 
 def isotropic_angle(ratio: float) -> float:
-    """Return xi = alpha + beta - delta, rad, that makes symmetric layouts isotropic, for ratio = d / L (eq. 5.18).
+    """Return xi = alpha + beta - delta, rad, of isotropic symmetric layouts, for ratio = d / L (eq. 5.18).
 
     Raises:
-        ValueError: ratio below 1/sqrt(2): no angle does.
+        ValueError: ratio below 1/sqrt(2), for which no angle exists.
     """
     if not ratio >= np.sqrt(0.5) * (1 - 1e-12):
         raise ValueError(f'expected distance / characteristic length >= 1/sqrt(2), found {ratio:g}: no isotropic angle')
@@ -90,7 +90,7 @@ def isotropic_angle(ratio: float) -> float:
 
 
 def wheel_condition(roller: float, ratio: float, norm: Norm = '2') -> float:
-    """Return the condition number of one wheel's own matrix Theta, for ratio = roller radius / wheel radius (5.4)."""
+    """Return the condition number of the matrix Theta of one wheel, for ratio = roller radius / wheel radius (5.4)."""
     theta = np.array([[1.0, ratio * np.cos(roller)], [0.0, -ratio * np.sin(roller)]])
     return condition_number(theta, norm)
 
@@ -114,14 +114,14 @@ class Layout:
 
     @property
     def isotropic(self) -> bool:
-        """True where the condition number is 1 to 1e-6."""
+        """True if the condition number is 1 within 1e-6."""
         return self.condition < 1.0 + 1e-6
 
 
 def symmetric_layout(
     count: int, roller: float, hub: float, direction: float, distance: float, radius: float, roller_radius: float
 ) -> tuple[OmniWheel, ...]:
-    """Return `count` wheels equal but for turns by 2 pi / count; angles of the first one, rad."""
+    """Return `count` wheels at turns of 2 pi / count, otherwise equal; angles of the first wheel, rad."""
     turns = 2.0 * np.pi / count * np.arange(count)
     return tuple(OmniWheel(roller, hub + t, direction + t, distance, radius, roller_radius) for t in turns)
 
@@ -133,15 +133,15 @@ def synthesize(
     seed: int = 0,
     progress: Callable[[int], None] | None = None,
 ) -> Layout:
-    """Return the layout nearest to isotropy that keeps the wheels' places and radii: their hub and roller angles move.
+    """Return the layout closest to isotropy with the positions and radii of the wheels, by hub and roller angles.
 
-    Minimizes the six conditions from the given angles and from random ones (p. 133). Rollers stay at least 20 degrees
+    Minimizes the six conditions from the initial angles and from random ones (p. 133). Rollers stay at least 20 degrees
     away from the hub axis.
 
     Args:
-        wheels: three or more, with places and first angles.
+        wheels: three or more, with positions and initial angles.
         length: characteristic, m; default: free.
-        tries: starts, the given layout first.
+        tries: number of starts, the first from `wheels`.
         seed: of the random starts.
         progress: called with the number of starts done.
 
@@ -165,23 +165,27 @@ def synthesize(
         return turned, (mean * float(np.exp(x[-1])) if length is None else length)
 
     def residual(x: Array) -> Array:
-        turned, own = layout(x)
+        turned, characteristic = layout(x)
         L = OmniVehicle(turned).L
-        return isotropy_residual(L, own) / (np.trace(scaled(L, own).T @ scaled(L, own)) / 3.0)
+        return isotropy_residual(L, characteristic) / (
+            np.trace(scaled(L, characteristic).T @ scaled(L, characteristic)) / 3.0
+        )
 
     best: tuple[float, Array] | None = None
     for attempt in range(tries):
         if attempt:
             start = np.r_[random.uniform(edge, np.pi - edge, count), random.uniform(-np.pi, np.pi, count), 0.0]
-        found = least_squares(residual, np.clip(start, low, high), bounds=(low, high), xtol=1e-15, ftol=1e-15)
-        if best is None or found.cost < best[0] - 1e-20:
-            best = (float(found.cost), found.x)
+        fit = least_squares(residual, np.clip(start, low, high), bounds=(low, high), xtol=1e-15, ftol=1e-15)
+        if best is None or fit.cost < best[0] - 1e-20:
+            best = (float(fit.cost), fit.x)
         if progress:
             progress(attempt + 1)
         if best[0] < 1e-24:
             break
     assert best is not None
-    turned, own = layout(best[1])
-    matrix = scaled(OmniVehicle(turned).L, own)
+    turned, characteristic = layout(best[1])
+    matrix = scaled(OmniVehicle(turned).L, characteristic)
     worst = float(np.abs(residual(best[1])).max())
-    return Layout(turned, own, float(np.sqrt(np.trace(matrix.T @ matrix) / 3.0)), condition_number(matrix), worst)
+    return Layout(
+        turned, characteristic, float(np.sqrt(np.trace(matrix.T @ matrix) / 3.0)), condition_number(matrix), worst
+    )

@@ -12,20 +12,20 @@ from dyn_nodes.multibody.tree import Body, Frame, Tree
 
 
 def unit_motion(body: Body) -> Motion:
-    """Return the motion that a unit joint velocity gives, in the body frame (one-degree-of-freedom joints)."""
+    """Return the motion of a unit joint velocity in the body frame (one-degree-of-freedom joints)."""
     axis, zero = ca.SX(body.axis), ca.SX(3, 1)
     return Motion(axis, zero) if body.kind == 'revolute' else Motion(zero, axis)
 
 
 def joint_motion(body: Body, v: Expression) -> Motion:
-    """Return the body's velocity relative to its parent, in the body frame, for the whole velocity vector `v`."""
+    """Return the body's velocity relative to its parent, in the body frame, for the velocity vector `v` (nv,)."""
     if body.kind == 'free':
         return Motion(v[body.v : body.v + 3], v[body.v + 3 : body.v + 6])
     return unit_motion(body).scaled(v[body.v])
 
 
 def _moment(arm: Expression, force: Expression, torque: Expression | None) -> Expression:
-    """Return the moment of a force at the end of an arm and of a torque."""
+    """Return the moment of a force at an arm plus a torque."""
     return cross(arm, force) if torque is None else cross(arm, force) + torque
 
 
@@ -34,7 +34,7 @@ class TreeState:
     """A tree at a position (and velocity): every quantity is traced once and shared.
 
     Attributes:
-        q: (nq,) generalized positions.  v: (nv,) generalized velocities; zero where only positions matter.
+        q: (nq,) generalized positions.  v: (nv,) generalized velocities; zero if only positions matter.
         payload_mass: kg, point mass at the tree's payload frame.
     """
 
@@ -58,16 +58,16 @@ class TreeState:
 
     @cached_property
     def velocities(self) -> list[Motion]:
-        """Spatial velocity of each body at its own origin, in its own axes."""
+        """Spatial velocity of each body at its origin, in its axes."""
         result: list[Motion] = []
         for body, local in zip(self.tree.bodies, self.joint_poses):
-            own = joint_motion(body, self.v)
-            result.append(own if body.parent < 0 else result[body.parent].to_child(local) + own)
+            relative = joint_motion(body, self.v)
+            result.append(relative if body.parent < 0 else result[body.parent].to_child(local) + relative)
         return result
 
     @cached_property
     def velocity_products(self) -> list[Motion]:
-        """Acceleration of each body at zero generalized acceleration of its own joint, relative to its parent."""
+        """Acceleration of each body at zero generalized acceleration of its joint, relative to its parent."""
         result = []
         for body, velocity in zip(self.tree.bodies, self.velocities):
             still = body.kind == 'free' or body.parent < 0
@@ -105,11 +105,11 @@ class TreeState:
         return local if frame.body < 0 else self.poses[frame.body] @ local
 
     def body_pose(self, body: int) -> Pose:
-        """Return the pose of a body in the world; the identity of the world itself, body -1."""
+        """Return the pose of a body in the world; the identity for the world, body -1."""
         return self.poses[body] if body >= 0 else Pose(ca.SX.eye(3), ca.SX(3, 1))
 
     def point_velocity(self, body: int, point: Expression) -> Expression:
-        """Return the world velocity (3,) of the point of a body given in the body frame."""
+        """Return the world velocity (3,) of a point (3,) of a body, given in the body frame."""
         if body < 0:
             return ca.SX(3, 1)
         velocity = self.velocities[body]
@@ -122,7 +122,7 @@ class TreeState:
         return ca.mtimes(self.poses[body].R, self.velocities[body].w)
 
     def frame_velocity(self, frame: Frame) -> Motion:
-        """Return the velocity of a frame in world axes: angular, and that of its origin."""
+        """Return the velocity of a frame in world axes: angular velocity, and velocity of its origin."""
         if frame.body < 0:
             return Motion(ca.SX(3, 1), ca.SX(3, 1))
         velocity, R = self.velocities[frame.body], self.poses[frame.body].R
@@ -139,7 +139,7 @@ class TreeState:
 
     @property
     def width(self) -> int:
-        """Number of columns of a Jacobian: nv. What traces rows or forces asks for it here, see `ExplodedState`."""
+        """Number of columns of a Jacobian: nv, or more for an `ExplodedState`."""
         return self.tree.nv
 
     def jacobian(self, frame: Frame) -> Expression:
@@ -165,22 +165,22 @@ class TreeState:
     def effort_of(
         self, body: int, point: Expression, force: Expression, torque: Expression | None = None
     ) -> Expression:
-        """Return (width,) J^T wrench: the effort of a force (3,) at a point (3,) of a body, and of a torque (3,).
+        """Return J^T wrench (width,): the effort of a force (3,) at a point (3,) of a body plus a torque (3,).
 
-        World frame.
+        Force, point and torque are in the world frame.
         """
         result = ca.SX(self.tree.nv, 1)
         for index in self.supports(body):
-            own, pose = self.tree.bodies[index], self.poses[index]
+            link, pose = self.tree.bodies[index], self.poses[index]
             local = pose.unrotate(force)
-            if own.kind == 'prismatic':
-                result[own.v] = dot(ca.SX(own.axis), local)
+            if link.kind == 'prismatic':
+                result[link.v] = dot(ca.SX(link.axis), local)
                 continue
             moment = pose.unrotate(_moment(point - pose.p, force, torque))
-            if own.kind == 'revolute':
-                result[own.v] = dot(ca.SX(own.axis), moment)
+            if link.kind == 'revolute':
+                result[link.v] = dot(ca.SX(link.axis), moment)
             else:
-                result[own.v : own.v + 3], result[own.v + 3 : own.v + 6] = moment, local
+                result[link.v : link.v + 3], result[link.v + 3 : link.v + 6] = moment, local
         return result
 
     def jacobian_rate_times_velocity(self, frame: Frame) -> Expression:
@@ -191,7 +191,7 @@ class TreeState:
         velocity, R = self.velocities[frame.body], self.poses[frame.body].R
         point = ca.SX(frame.p)
         at_point = velocity.v + cross(velocity.w, point)
-        # spatial acceleration of the point, then the classical one
+        # spatial acceleration of the point plus the velocity term of the classical acceleration
         linear = acceleration.v + cross(acceleration.w, point) + cross(velocity.w, at_point)
         return ca.densify(ca.vertcat(ca.mtimes(R, acceleration.w), ca.mtimes(R, linear)))
 
@@ -219,7 +219,7 @@ class TreeState:
 
     @cached_property
     def kinetic_energy(self) -> Expression:
-        """Kinetic energy, of spinning rotors too, J."""
+        """Kinetic energy, spinning rotors included, J."""
         bodies = ((inertia @ velocity).power(velocity) for inertia, velocity in zip(self.inertias, self.velocities))
         rotors = (body.armature * self.v[body.v] ** 2 for body in self.tree.bodies if body.armature)
         return 0.5 * sum((*bodies, *rotors), ca.SX(0))
@@ -238,11 +238,11 @@ class TreeState:
 
 
 class ExplodedState(TreeState):
-    """The same tree with its joints cut in the Jacobians, which shows on which body a force acts.
+    """A tree state whose Jacobians treat bodies as separate, to resolve forces by body.
 
-    A Jacobian has nv + 6 nb columns: those of the joints, which only locks, couplings and joint springs use, and the
-    velocity [angular; linear] of every body's origin in world axes. So J^T lambda of a constraint is the effort that
-    it puts on joints, followed by the wrench [moment; force] that it puts on every body, at its origin in world axes.
+    A Jacobian has nv + 6 nb columns: joint columns, used by locks, couplings and joint springs only, and the velocity
+    [angular; linear] of every body's origin in world axes. J^T lambda of a constraint is therefore the effort on the
+    joints, followed by the wrench [moment; force] on every body, at its origin in world axes.
     """
 
     @property
@@ -264,9 +264,9 @@ class ExplodedState(TreeState):
     def effort_of(
         self, body: int, point: Expression, force: Expression, torque: Expression | None = None
     ) -> Expression:
-        """Return (nv + 6 nb,) the wrench of a force (3,) at a point (3,) of a body and of a torque on this body alone.
+        """Return (nv + 6 nb,) the wrench on this body of a force (3,) at a point (3,) and a torque (3,).
 
-        World frame.
+        Force, point and torque are in the world frame.
         """
         result = ca.SX(self.width, 1)
         start = self.tree.nv + 6 * body

@@ -1,11 +1,11 @@
 """Platforms on omnidirectional wheels in the plane: rates, accelerations and dynamics (saha-1991, 4.4 and 5.5).
 
 A wheel has rollers on its rim whose axes make the angle `roller` with the hub axis; one roller touches the floor and
-rolls without slip, as does the hub. With twist t = [yaw rate, vx, vy] of the platform's reference point, in platform
+rolls without slip, like the hub. With twist t = [yaw rate, vx, vy] of the platform's reference point, in platform
 axes, hub and roller rates are rows of L t and L' t (eq. 4.70 to 4.74; the last entry as corrected, spec F18).
 
-Accelerations come in two forms, which must not be mixed (spec F22): the rates dt/dt of the twist's components, and the
-components of the inertial acceleration. They differ by the turn of the axes; all functions here say which they mean.
+Accelerations have two forms, which must not be mixed (spec F22): the rates dt/dt of the twist's components, and the
+components of the inertial acceleration. They differ by the rotation of the axes; the docstrings state the form.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class OmniVehicle:
         L_driven: (driven wheels, 3).
 
     Raises:
-        ValueError: a wheel whose rollers are parallel to its hub, which can not slide; sizes that are not positive.
+        ValueError: a wheel whose rollers are parallel to its hub, which cannot slide; sizes that are not positive.
     """
 
     def __init__(self, wheels: Sequence[OmniWheel], mass: float = 0.0, yaw_inertia: float = 0.0) -> None:
@@ -73,19 +73,19 @@ class OmniVehicle:
 
     @cached_property
     def total_mass(self) -> float:
-        """Platform and wheels, kg."""
+        """Mass of platform and wheels, kg."""
         return self.mass + sum(wheel.mass for wheel in self.wheels)
 
     @cached_property
     def first_moment(self) -> Array:
-        """(2,) sum of mass times position of the wheels, kg m; zero for wheels in balance."""
+        """(2,) sum of mass times position of the wheels, kg m; zero for balanced wheels."""
         mass = np.array([wheel.mass * wheel.distance for wheel in self.wheels])
         angle = np.array([wheel.direction for wheel in self.wheels])
         return np.array([mass @ np.cos(angle), mass @ np.sin(angle)])
 
     @cached_property
     def inertia(self) -> Array:
-        """(3, 3) inertia felt by the twist: rigid body, wheels' own spin included (I_C of the specification)."""
+        """(3, 3) effective inertia of the twist: rigid body plus spin of the wheels (I_C of the specification)."""
         rigid = np.diag([self.yaw_inertia, self.total_mass, self.total_mass])
         for wheel in self.wheels:
             rigid[0, 0] += wheel.diametral_inertia + wheel.mass * wheel.distance**2
@@ -94,11 +94,11 @@ class OmniVehicle:
         return np.asarray(rigid + self.L.T @ (spin[:, None] * self.L))
 
     def bias(self, twist: ArrayLike) -> Array:
-        """Return the wrench (3,) that turning axes ask for: inertia @ dt/dt + bias = wrench."""
+        """Return the wrench (3,) of the rotating axes: inertia @ dt/dt + bias = wrench."""
         yaw, vx, vy = np.asarray(twist, dtype=float)
         first = self.first_moment
         velocity = self.total_mass * np.array([vx, vy]) + yaw * np.array([-first[1], first[0]])
-        # the momentum turns with the axes; about the moving reference point it also makes a moment
+        # the momentum turns with the axes; about the moving reference point it also contributes a moment
         return np.array([vx * velocity[1] - vy * velocity[0], -yaw * velocity[1], yaw * velocity[0]])
 
     def twist_rate(self, twist: ArrayLike, torques: ArrayLike) -> Array:
@@ -106,15 +106,15 @@ class OmniVehicle:
         return np.linalg.solve(self.inertia, self.L_driven.T @ np.asarray(torques) - self.bias(twist))
 
     def wrench(self, twist: ArrayLike, twist_rate: ArrayLike) -> Array:
-        """Return the wrench [Mz, Fx, Fy] that the drives must give for dt/dt (rates of the components)."""
+        """Return the wrench [Mz, Fx, Fy] of the drives for dt/dt (rates of the components)."""
         return np.asarray(self.inertia @ np.asarray(twist_rate, dtype=float) + self.bias(twist))
 
     def twist_of(self, driven_rates: ArrayLike) -> Array:
-        """Return the twist (3,) from the rates of the driven hubs, the least-squares one where they disagree."""
+        """Return the twist (3,) from the rates of the driven hubs, by least squares."""
         return np.linalg.lstsq(self.L_driven, np.asarray(driven_rates, dtype=float), rcond=None)[0]
 
     def slip(self, driven_rates: ArrayLike) -> Array:
-        """Return what the driven rates (driven,) have beyond any rolling motion, rad/s: zero without slip."""
+        """Return the part (driven,) of the driven rates that no rolling motion explains, rad/s: zero without slip."""
         rates = np.asarray(driven_rates, dtype=float)
         return np.asarray(rates - self.L_driven @ self.twist_of(rates))
 

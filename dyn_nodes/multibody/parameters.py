@@ -1,4 +1,4 @@
-"""Quantities that may change while a compiled model runs, gathered while the model is traced."""
+"""Quantities that may change while a compiled model runs, collected during tracing."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ GRAVITY = ('gravity_x', 'gravity_y', 'gravity_z')
 
 
 class Parameters:
-    """Named scalars with a default each; the first is always the time, s.
+    """Named scalars with default values; the first is always the time, s.
 
-    The code that traces a part of a model adds what it needs: `p.add('front_left/height', 0.0)` gives the symbol.
+    The code that traces a part of a model adds its parameters: `p.add('front_left/height', 0.0)` returns the symbol.
     Prescribed motions may depend on `p.time` and are differentiated exactly.
     """
 
@@ -29,23 +29,23 @@ class Parameters:
         self.gravity = ca.vertcat(*(self.add(name, value) for name, value in zip(GRAVITY, gravity)))
 
     def add(self, name: str, default: float) -> Expression:
-        """Return the symbol of a parameter; one that is known keeps its default.
+        """Return the symbol of a parameter, new or existing.
 
         Raises:
-            ValueError: the name is known with another default.
+            ValueError: the name exists with another default.
         """
-        known = self.defaults.setdefault(name, float(default))
-        if known != float(default):
-            raise ValueError(f'parameter {name!r}: expected the default {known:g} that it has, found {default:g}')
+        present = self.defaults.setdefault(name, float(default))
+        if present != float(default):
+            raise ValueError(f'parameter {name!r}: expected its existing default {present:g}, found {default:g}')
         return self._symbols.setdefault(name, ca.SX.sym(name))
 
     def add_state(self, name: str, start: float) -> Expression:
-        """Return the symbol of a state of an element, which has a place among the parameters.
+        """Return the symbol of a state of an element, stored in the vector of the parameters.
 
-        Who integrates the state puts its present value there. `states` holds their names in order.
+        The integrator of the state writes its value there. `states` contains the names in order.
 
         Raises:
-            ValueError: the name is known.
+            ValueError: the name exists already.
         """
         if name in self.defaults:
             raise ValueError(f'expected a new name for a state, found {name!r} twice')
@@ -53,21 +53,21 @@ class Parameters:
         return self.add(name, start)
 
     def start(self, values: Mapping[str, float]) -> None:
-        """Change start values of states by name. Raises KeyError for a name that is no state."""
+        """Change start values of states by name. Raises KeyError for an unknown state."""
         for name, value in values.items():
             if name not in self.states:
                 raise KeyError(f'unknown state {name!r}; known: {", ".join(self.states)}')
             self.states[name] = self.defaults[name] = float(value)
 
     def __getitem__(self, name: str) -> Expression:
-        """Return the symbol of a known name. Raises KeyError that lists the known names."""
+        """Return the symbol of a name. Raises KeyError, listing the names, for an unknown one."""
         if name not in self._symbols:
             raise KeyError(f'unknown parameter {name!r}; known: {", ".join(self._symbols)}')
         return self._symbols[name]
 
     @property
     def state_places(self) -> NDArray[np.intp]:
-        """Places of the states in the vector, in their order."""
+        """Indices of the states in the vector, in their order."""
         names = list(self._symbols)
         return np.array([names.index(name) for name in self.states], dtype=np.intp)
 
@@ -78,11 +78,11 @@ class Parameters:
 
     @property
     def vector(self) -> Expression:
-        """(n,) all symbols; complete once everything is traced."""
+        """(n,) all symbols; complete after tracing."""
         return ca.vertcat(*self._symbols.values())
 
     def values(self, changed: Mapping[str, float] | None = None) -> NDArray[np.float64]:
-        """Return (n,) numbers: the defaults, some changed by name. Raises KeyError that lists the known names."""
+        """Return the values (n,): defaults, some changed by name. Raises KeyError for an unknown name."""
         numbers = dict(self.defaults) if changed else self.defaults
         for name, value in (changed or {}).items():
             if name not in numbers:

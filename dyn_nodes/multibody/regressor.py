@@ -1,7 +1,7 @@
 """Momentum of the joints of a tree as a linear function of its inertial parameters: exact, without accelerations.
 
-The machine is seen from a frame that moves with the base link's origin and does not turn. There gravity and the
-acceleration of the base are one field, the specific force s that an accelerometer on the base measures, and
+The reference frame moves with the base link's origin and does not turn. In it gravity and the acceleration of the base
+are one field, the specific force s that an accelerometer on the base measures, and
 
     T = kinetic energy relative to that origin,  U = sum m_i s . r_i,  L = T - U,
     d/dt dL/dv = dL/dq + e,
@@ -26,7 +26,7 @@ from dyn_nodes.multibody.spatial import Expression, Inertia, Motion, Pose, dot, 
 from dyn_nodes.multibody.tree import Body, Tree
 
 PARAMETERS = ('m', 'mx', 'my', 'mz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz')
-"""Of a body: mass, kg; first moments, kg m; inertia about the origin of its frame, kg m2; in the axes of its frame."""
+"""Parameters of a body in the axes of its frame: mass, kg; first moments, kg m; inertia about the origin, kg m2."""
 
 
 def parameters_of(body: Body) -> Array:
@@ -37,7 +37,7 @@ def parameters_of(body: Body) -> Array:
 
 
 def inertia_of(parameters: Expression) -> Inertia:
-    """Return the inertia of a body by its parameters (10,)."""
+    """Return the inertia of a body from its parameters (10,)."""
     moment = skew(parameters[1:4])
     ixx, ixy, ixz, iyy, iyz, izz = (parameters[k] for k in range(4, 10))
     J = ca.vertcat(ca.horzcat(ixx, ixy, ixz), ca.horzcat(ixy, iyy, iyz), ca.horzcat(ixz, iyz, izz))
@@ -45,7 +45,7 @@ def inertia_of(parameters: Expression) -> Inertia:
 
 
 def mass_properties(parameters: Array) -> tuple[float, Array, Array]:
-    """Return mass, centre of mass (3,) and inertia about it (3, 3) of parameters (10,); zeros for no mass."""
+    """Return mass, centre of mass (3,) and inertia about it (3, 3) from parameters (10,); zeros without mass."""
     mass = float(parameters[0])
     inertia = np.zeros((3, 3))
     inertia[np.triu_indices(3)] = parameters[4:]
@@ -57,10 +57,10 @@ def mass_properties(parameters: Array) -> tuple[float, Array, Array]:
 
 
 def nearest_possible(parameters: Array) -> Array:
-    """Return the parameters (10,) of the rigid body nearest to given ones.
+    """Return the parameters (10,) of the rigid body closest to the given parameters.
 
     Mass, first and second moments of mass form a (4, 4) matrix that is positive semidefinite for every body (Wensing,
-    Kim, Slotine 2018); its negative eigenvalues become 0. Lengths are taken over the radius of gyration meanwhile.
+    Kim, Slotine 2018); its negative eigenvalues become 0. The matrix is scaled by the radius of gyration.
     """
     inertia = np.zeros((3, 3))
     inertia[np.triu_indices(3)] = parameters[4:]
@@ -83,19 +83,19 @@ class MomentumRegressor:
     """Traced momentum of the joints of a tree.
 
     Args:
-        tree: with a free body as its first or with its base in the world; joints of one degree of freedom.
+        tree: with a free first body or a base fixed in the world; joints of one degree of freedom.
 
     Attributes:
-        bodies: indices of the bodies that joints move, in the order of their parameters; n of them.
+        bodies: (n,) indices of the bodies that joints move, in the order of their parameters.
         names: of all parameters, `<body>.<parameter>` (10 n,).
 
     Raises:
-        ValueError: a body that is free but not the first.
+        ValueError: a free body other than the first.
     """
 
     def __init__(self, tree: Tree) -> None:
         if any(body.kind == 'free' for body in tree.bodies[1:]):
-            raise ValueError('expected joints of one degree of freedom beside the base, found another free body')
+            raise ValueError('expected joints of one degree of freedom besides the base, found another free body')
         self.tree = tree
         self.free = tree.free
         self.bodies = tuple(k for k, body in enumerate(tree.bodies) if body.kind != 'free')
@@ -103,14 +103,14 @@ class MomentumRegressor:
 
     @property
     def start(self) -> Array:
-        """Parameters (10 n,) of the tree as it is."""
+        """Parameters (10 n,) of the tree."""
         return np.concatenate([parameters_of(self.tree.bodies[k]) for k in self.bodies])
 
     @cached_property
     def symbols(self) -> tuple[Expression, Expression, Expression, Expression]:
-        """Positions q (n,) and speeds v (n,) of the joints, turning of the base (3,) and specific force (3,)."""
+        """Positions q (n,) and speeds v (n,) of the joints, angular velocity of the base (3,), specific force (3,)."""
         n = len(self.bodies)
-        return ca.SX.sym('q', n), ca.SX.sym('v', n), ca.SX.sym('omega', 3), ca.SX.sym('felt', 3)
+        return ca.SX.sym('q', n), ca.SX.sym('v', n), ca.SX.sym('omega', 3), ca.SX.sym('specific_force', 3)
 
     @cached_property
     def traced(self) -> tuple[Expression, Expression]:
@@ -123,29 +123,31 @@ class MomentumRegressor:
 
     @cached_property
     def rotors(self) -> Expression:
-        """Momentum (n,) of the rotors of the joints, which is no matter of the bodies."""
+        """Momentum (n,) of the rotors of the joints, separate from the bodies."""
         v = self.symbols[1]
-        return ca.vertcat(*(self.tree.bodies[k].armature * v[place] for place, k in enumerate(self.bodies)))
+        return ca.vertcat(*(self.tree.bodies[k].armature * v[row] for row, k in enumerate(self.bodies)))
 
     def _lagrangian(self, parts: Expression) -> Expression:
-        q, v, omega, felt = self.symbols
+        q, v, omega, specific_force = self.symbols
         still = ca.vertcat(ca.SX(3, 1), ca.SX([0, 0, 0, 1])) if self.free else ca.SX(0, 1)
         base = ca.vertcat(omega, ca.SX(3, 1)) if self.free else ca.SX(0, 1)
         state = TreeState(self.tree, ca.vertcat(still, q), ca.vertcat(base, v))
         energy = ca.SX(0)
-        for place, k in enumerate(self.bodies):
-            inertia = inertia_of(parts[10 * place : 10 * place + 10])
-            energy += energy_of(inertia, state.velocities[k], state.poses[k], felt)
+        for row, k in enumerate(self.bodies):
+            inertia = inertia_of(parts[10 * row : 10 * row + 10])
+            energy += energy_of(inertia, state.velocities[k], state.poses[k], specific_force)
         return energy
 
     @cached_property
     def _torque(self) -> ca.Function:
-        q, v, omega, felt = self.symbols
+        q, v, omega, specific_force = self.symbols
         a, alpha = ca.SX.sym('a', len(self.bodies)), ca.SX.sym('alpha', 3)
         momentum, push = self.traced
         flat = ca.vec(momentum)
         rate = ca.jtimes(flat, q, v) + ca.jtimes(flat, v, a) + ca.jtimes(flat, omega, alpha)
-        return ca.Function('torque', [q, v, a, omega, alpha, felt], [ca.reshape(rate, *momentum.shape) - push])
+        return ca.Function(
+            'torque', [q, v, a, omega, alpha, specific_force], [ca.reshape(rate, *momentum.shape) - push]
+        )
 
     def torque(
         self,
@@ -154,9 +156,9 @@ class MomentumRegressor:
         a: Sequence[float] | Array,
         omega: Sequence[float] | Array,
         alpha: Sequence[float] | Array,
-        felt: Sequence[float] | Array,
+        specific_force: Sequence[float] | Array,
     ) -> Array:
-        """Return Y (n, 10 n): the efforts on the joints are Y pi, rotors left out.
+        """Return Y (n, 10 n): the efforts on the joints are Y pi, without rotors.
 
         Args:
             q: (n,) positions, rad or m.
@@ -164,13 +166,13 @@ class MomentumRegressor:
             a: (n,) accelerations.
             omega: (3,) angular velocity of the base link in its axes, rad/s.
             alpha: (3,) its rate, rad/s2.
-            felt: (3,) specific force at the base link's origin, in its axes, m/s2.
+            specific_force: (3,) specific force at the base link's origin, in its axes, m/s2.
         """
-        return np.array(self._torque(q, v, a, omega, alpha, felt))
+        return np.array(self._torque(q, v, a, omega, alpha, specific_force))
 
 
-def energy_of(inertia: Inertia, velocity: Motion, pose: Pose, felt: Expression) -> Expression:
-    """Return T - U of a body, J: U is the work against the field -s of all its mass."""
+def energy_of(inertia: Inertia, velocity: Motion, pose: Pose, specific_force: Expression) -> Expression:
+    """Return T - U of a body, J: U is the potential of its mass in the field of the specific force."""
     first = ca.vertcat(inertia.H[2, 1], inertia.H[0, 2], inertia.H[1, 0])
-    place = inertia.M[0, 0] * pose.p + ca.mtimes(pose.R, first)
-    return 0.5 * (inertia @ velocity).power(velocity) - dot(felt, place)
+    moment = inertia.M[0, 0] * pose.p + ca.mtimes(pose.R, first)
+    return 0.5 * (inertia @ velocity).power(velocity) - dot(specific_force, moment)

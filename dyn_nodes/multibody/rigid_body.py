@@ -31,9 +31,9 @@ PARAMETERS = ('gravity_x', 'gravity_y', 'gravity_z', 'payload_mass')
 class RigidBodyModel:
     """Machine code of the rigid-body algorithms of one machine.
 
-    Every method takes vectors and returns new arrays; one of another length raises ValueError. `parameters` (4,) are
-    gravity (x, y, z) in the world, m/s2, and the payload's mass, kg. `kernels` are the compiled functions themselves,
-    which fill an output argument and check no lengths: use them in inner loops and from other Numba code.
+    Every method takes vectors and returns new arrays; a wrong length raises ValueError. `parameters` (4,) are gravity
+    (x, y, z) in the world, m/s2, and the payload's mass, kg. `kernels` are the compiled functions, which fill an output
+    argument and do not check lengths: use them in inner loops and from other Numba code.
     """
 
     def __init__(self, machine: Machine, base: BaseForm = 'quaternion') -> None:
@@ -51,10 +51,10 @@ class RigidBodyModel:
         self._frame_kernels: dict[tuple[str, str], Any] = {}
 
     def parameters(self, payload: float | None = None, gravity: tuple[float, float, float] | None = None) -> Array:
-        """Return the (4,) parameter vector; defaults are the machine's own."""
-        own = self.machine.payload.mass if self.machine.payload else 0.0
+        """Return the (4,) parameter vector; by default of the machine."""
+        mass = self.machine.payload.mass if self.machine.payload else 0.0
         g = gravity or (0.0, 0.0, -self.machine.gravity)
-        return np.array([*g, own if payload is None else payload])
+        return np.array([*g, mass if payload is None else payload])
 
     def neutral(self) -> Array:
         """Return the (nq,) position vector of all joints at zero and the base at the origin."""
@@ -69,7 +69,7 @@ class RigidBodyModel:
         return output
 
     def _vectors(self, inputs: dict[str, Array]) -> list[Array]:
-        """Bring vectors into the form that machine code takes. Raises ValueError for another length."""
+        """Return contiguous float64 vectors for machine code. Raises ValueError for a wrong length."""
         vectors = []
         for name, values in inputs.items():
             vector = np.ascontiguousarray(values, dtype=np.float64)
@@ -80,19 +80,19 @@ class RigidBodyModel:
         return vectors
 
     def mass_matrix(self, q: Array, parameters: Array) -> Array:
-        """Return M (nv, nv)."""
+        """Return the mass matrix M (nv, nv)."""
         return self._call(self.kernels.mass_matrix, self.nv**2, q=q, parameters=parameters).reshape(self.nv, self.nv)
 
     def inverse_dynamics(self, q: Array, v: Array, a: Array, parameters: Array) -> Array:
-        """Return the generalized forces (nv,) of the accelerations a (nv,)."""
+        """Return the generalized forces (nv,) for accelerations a (nv,)."""
         return self._call(self.kernels.inverse_dynamics, self.nv, q=q, v=v, a=a, parameters=parameters)
 
     def forward_dynamics(self, q: Array, v: Array, tau: Array, parameters: Array) -> Array:
-        """Return the accelerations (nv,) of the generalized forces tau (nv,), by articulated bodies."""
+        """Return the accelerations (nv,) under generalized forces tau (nv,), by articulated bodies."""
         return self._call(self.kernels.forward_dynamics, self.nv, q=q, v=v, tau=tau, parameters=parameters)
 
     def forward_dynamics_mass_matrix(self, q: Array, v: Array, tau: Array, parameters: Array) -> Array:
-        """Return the same accelerations from the factored mass matrix."""
+        """Return the accelerations (nv,) under generalized forces tau (nv,), by the factored mass matrix."""
         return self._call(self.kernels.forward_dynamics_mass_matrix, self.nv, q=q, v=v, tau=tau, parameters=parameters)
 
     def position_rate(self, q: Array, v: Array) -> Array:

@@ -15,15 +15,15 @@ import numpy as np
 
 Expression = ca.SX
 SNAP = 1e-14
-"""Entries of constant rotations closer than this to 0, 1 or -1 are taken as that number."""
+"""Entries of constant rotations within this distance of 0, 1 or -1 are rounded to that number."""
 
 
-def entries(column: Expression, places: Sequence[int] | slice) -> Expression:
-    """Return the entries (n, 1) of a column at n places, (0, 1) where there are none.
+def entries(column: Expression, indices: Sequence[int] | slice) -> Expression:
+    """Return the entries (n, 1) of a column at n indices, (0, 1) for none.
 
-    CasADi takes `x[[]]` of a column with one row for a row without columns, (1, 0), and stacks that as one more row.
+    CasADi interprets `x[[]]` of a column with one row as a row without columns, (1, 0), which adds a row when stacked.
     """
-    chosen = column[places, 0]
+    chosen = column[indices, 0]
     assert chosen.shape[1] == 1, f'expected a column, found shape {chosen.shape}'
     return chosen
 
@@ -38,17 +38,17 @@ def skew(u: Expression) -> Expression:
 
 
 def cross(a: Expression, b: Expression) -> Expression:
-    """Return a x b of two 3-vectors. CasADi's own makes the same expressions in a tenth of the time."""
+    """Return a x b of two 3-vectors, by CasADi in a tenth of the time of a Python formula."""
     return ca.cross(a, b)
 
 
 def dot(a: Expression, b: Expression) -> Expression:
-    """Return a . b of two 3-vectors. CasADi's own makes the same expressions in a tenth of the time."""
+    """Return a . b of two 3-vectors, by CasADi in a tenth of the time of a Python formula."""
     return ca.dot(a, b)
 
 
 def snapped(matrix: np.ndarray) -> np.ndarray:
-    """Return a constant array whose round-off next to 0 and +-1 is removed, so that zeros fold."""
+    """Return a constant array with entries near 0 and +-1 rounded, so zeros fold."""
     result = np.array(matrix, dtype=float)
     for exact in (-1.0, 0.0, 1.0):
         result[np.abs(result - exact) < SNAP] = exact
@@ -63,9 +63,9 @@ def rotation_about(axis: np.ndarray, angle: Expression) -> Expression:
 
 
 def rotation_of_quaternion(quaternion: Expression) -> Expression:
-    """Return the (3, 3) rotation body -> world of a quaternion (x, y, z, w) of any norm but zero.
+    """Return the (3, 3) rotation body -> world of a quaternion (x, y, z, w) of any nonzero norm.
 
-    The form is homogeneous of degree zero, so the norm's drift under integration does not matter.
+    The form is homogeneous of degree zero, so drift of the norm during integration has no effect.
     """
     x, y, z, w = (quaternion[k] for k in range(4))
     s = 2 / (x * x + y * y + z * z + w * w)
@@ -104,7 +104,7 @@ class Turn:
 
     @classmethod
     def about(cls, axis: np.ndarray, angle: Expression) -> Turn | None:
-        """Return the turn about a constant unit axis, or None where that is no coordinate axis."""
+        """Return the turn about a constant unit axis, or None if it is not a coordinate axis."""
         for k in range(3):
             if abs(axis[k]) == 1.0:
                 return cls((k + 1) % 3, (k + 2) % 3, k, axis[k] * ca.sin(angle), ca.cos(angle))
@@ -125,8 +125,8 @@ class Turn:
     def tensor(self, A: Expression) -> Expression:
         """Return R A R^T of any (3, 3) matrix.
 
-        The block of the two turning axes splits in a part that the turn leaves alone (antisymmetric) and a symmetric
-        part [a b; b d], for which one product w = s (a - d) + 2 b c gives a - s w, d + s w and c w - b.
+        The block of the two turning axes is split into an antisymmetric part, which is invariant, and a symmetric part
+        [a b; b d], for which one product w = s (a - d) + 2 b c yields a - s w, d + s w and c w - b.
         """
         i, j, k, s, c = self.i, self.j, self.k, self.s, self.c
         upper, lower = A[i, j], A[j, i]
@@ -144,9 +144,9 @@ class Turn:
 
 @dataclass(frozen=True)
 class Pose:
-    """Placement of a child frame in a parent frame: `R` (3, 3) child axes, `p` (3,) child origin, both in the parent.
+    """Pose of a child frame in a parent frame: `R` (3, 3) child axes, `p` (3,) child origin, both in the parent.
 
-    `turn` repeats `R` where that is a rotation about one coordinate axis, which is cheaper to apply.
+    `turn` is `R` in a form that is cheaper to apply, for a rotation about one coordinate axis.
     """
 
     R: Expression
@@ -166,11 +166,11 @@ class Pose:
         return self.turn.tensor(A) if self.turn else ca.mtimes([self.R, A, self.R.T])
 
     def __matmul__(self, other: Pose) -> Pose:
-        """Compose: (A <- B) @ (B <- C) = A <- C."""
+        """Return the composition (A <- B) @ (B <- C) = A <- C."""
         return Pose(ca.mtimes(self.R, other.R), self.p + ca.mtimes(self.R, other.p))
 
     def point(self, r: Expression) -> Expression:
-        """Return a point given in the child frame in the parent frame."""
+        """Return a point of the child frame in the parent frame."""
         return self.p + ca.mtimes(self.R, r)
 
 
@@ -189,7 +189,7 @@ class Motion:
         return Motion(self.w * factor, self.v * factor)
 
     def to_child(self, pose: Pose) -> Motion:
-        """Return the same motion at the child frame of `pose`."""
+        """Return the motion at the child frame of `pose`."""
         return Motion(pose.unrotate(self.w), pose.unrotate(self.v + cross(self.w, pose.p)))
 
     def cross_motion(self, other: Motion) -> Motion:
@@ -223,7 +223,7 @@ class Force:
         return Force(self.n * factor, self.f * factor)
 
     def to_parent(self, pose: Pose) -> Force:
-        """Return the same force at the parent frame of `pose`."""
+        """Return the force at the parent frame of `pose`."""
         f = pose.rotate(self.f)
         return Force(pose.rotate(self.n) + cross(pose.p, f), f)
 
@@ -261,7 +261,7 @@ class Inertia:
         )
 
     def to_parent(self, pose: Pose) -> Inertia:
-        """Return the same inertia at the parent frame of `pose`."""
+        """Return the inertia at the parent frame of `pose`."""
         p = skew(pose.p)
         H0 = pose.rotate_tensor(self.H)
         M = symmetric(pose.rotate_tensor(self.M))
@@ -270,10 +270,10 @@ class Inertia:
         return Inertia(symmetric(J), H, M)
 
     def without(self, motion: Motion, U: Force, inverse_d: Expression, annihilates: bool = True) -> Inertia:
-        """Return this inertia less U U^T / d: what a joint free along `motion` transmits (Featherstone, eq. 7.23).
+        """Return this inertia less U U^T / d: the inertia across a joint free along `motion` (Featherstone, eq. 7.23).
 
-        U = I motion, d = motion . U. The result annihilates `motion`; along a coordinate axis its row and column are
-        zero by construction, and said so, which spares their further use. Where a rotor adds to d, it does not.
+        U = I motion, d = motion . U. The result annihilates `motion`, unless a rotor adds to d. Along a coordinate axis
+        its row and column are then set to structural zeros, which saves later operations.
         """
         n, f = U.n * inverse_d, U.f * inverse_d
         J = symmetric(self.J - ca.mtimes(n, U.n.T))
@@ -297,7 +297,7 @@ def is_unit(u: Expression, k: int) -> bool:
 
 
 def symmetric(matrix: Expression) -> Expression:
-    """Return the matrix with its upper triangle mirrored, so that equal entries are one expression."""
+    """Return the matrix with its upper triangle mirrored; equal entries are one expression."""
     return ca.triu2symm(ca.triu(matrix))
 
 
@@ -316,9 +316,9 @@ def inverse_symmetric3(A: Expression) -> Expression:
 
 
 def solve_inertia(inertia: Inertia, force: Force) -> Motion:
-    """Return the motion of a free body under a force: the inertia is inverted block by block, two divisions in all.
+    """Return the motion of a free body under a force, with a block-wise inverse of the inertia: two divisions in all.
 
-    A six by six factorization divides six times in sequence; here the second division waits for the first only.
+    A six by six factorization has six sequential divisions; here the second division depends on the first only.
     """
     inverse_M = inverse_symmetric3(inertia.M)
     HM = ca.mtimes(inertia.H, inverse_M)

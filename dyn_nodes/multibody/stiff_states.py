@@ -1,12 +1,12 @@
-"""Stiff states: a step of the implicit formula that an integrator solves for them, traced beside their rates.
+"""Stiff states: the Newton step of an implicit formula of the integrators, traced with the rates.
 
-An implicit formula has at each of its stages the form P = b + s f(P), with the stiff states P, all other states
-given, b of the stages before and s a share of the step. Newton's correction of a P is
+Each stage of an implicit formula has the form P = b + s f(P), with the stiff states P, all other states fixed, b from
+the previous stages and s a fraction of the step. Newton's correction of P is
 
     (I - s df/dP) dP = -r,    r = P - b - s f(P)
 
-with the exact df/dP of the traced rates. Where states do not depend on each other's rates, as the pressures of two
-cylinders with a pump each, the matrix falls into blocks, and the straight-line code has these alone.
+with the exact df/dP of the traced rates. If states do not depend on each other's rates, such as the pressures of two
+cylinders with separate pumps, the matrix is block diagonal, and the straight-line code contains only the blocks.
 """
 
 from __future__ import annotations
@@ -23,46 +23,45 @@ from dyn_nodes.multibody.spatial import Expression
 def stiff_kernel(
     variables: tuple[Expression, Expression, Expression], rates: Expression, states: Sequence[ElementState], first: int
 ) -> tuple[dict[str, ca.Function], list[int]]:
-    """Return the kernel `stiff` of a system by name, and the places of its stiff states; nothing where it has none.
+    """Return the kernel `stiff` of a system by name, and the indices of its stiff states; both empty without any.
 
     Args:
         variables: symbols x (n,), u and p.
         rates: (k,) of the states of elements.
         states: of elements, in their order.
-        first: place of the first one of them in x.
+        first: index of the first of them in x.
     """
-    own = [k for k, state in enumerate(states) if state.stiff]
-    if not own:
+    stiff = [k for k, state in enumerate(states) if state.stiff]
+    if not stiff:
         return {}, []
-    places = [first + k for k in own]
-    scales = [states[k].scale for k in own]
-    return {'stiff': newton_correction(variables, rates[own], places, scales)}, places
+    indices = [first + k for k in stiff]
+    scales = [states[k].scale for k in stiff]
+    return {'stiff': newton_correction(variables, rates[stiff], indices, scales)}, indices
 
 
 def newton_correction(
     variables: tuple[Expression, Expression, Expression],
     rate: Expression,
-    places: Sequence[int],
+    indices: Sequence[int],
     scales: Sequence[float],
 ) -> ca.Function:
     """Return the kernel `stiff` of a system.
 
-    Its inputs are x (n,); [u, b, s] with b (m,) and s > 0; and p. It writes dP, r, the scales and
-    a bound on the rates at which the states return to their equilibrium, 1/s, (3 m + 1,): the greatest sum of sizes of
-    a column of df/dP.
+    Its inputs are x (n,); [u, b, s] with b (m,) and s > 0; and p. It writes (3 m + 1,) dP, r, the scales and a bound on
+    the rates at which the states return to their equilibrium, 1/s: the greatest absolute column sum of df/dP.
 
     Args:
         variables: symbols x (n,), u and p.
         rate: (m,) of the stiff states.
-        places: (m,) of the stiff states in x.
-        scales: (m,) their usual sizes.
+        indices: (m,) of the stiff states in x.
+        scales: (m,) their typical magnitudes.
     """
     x, u, p = variables
-    m = len(places)
+    m = len(indices)
     base, reach = ca.SX.sym('base', m), ca.SX.sym('reach')
-    own = x[list(places)]
-    residual = own - base - reach * rate
-    slopes = eliminated_jacobian(rate, own)
+    values = x[list(indices)]
+    residual = values - base - reach * rate
+    slopes = eliminated_jacobian(rate, values)
     correction = ca.SX(m, 1)
     for block in _blocks(slopes):
         matrix = ca.SX.eye(len(block)) - reach * slopes[block, block]
@@ -70,8 +69,8 @@ def newton_correction(
     bound = ca.SX(0)
     for k in range(m):
         bound = ca.fmax(bound, ca.sum1(ca.fabs(slopes[:, k])))
-    found = ca.densify(ca.vertcat(correction, residual, ca.SX(list(scales)), bound))
-    return ca.Function('stiff', [x, ca.vertcat(u, base, reach), p], [found])
+    outputs = ca.densify(ca.vertcat(correction, residual, ca.SX(list(scales)), bound))
+    return ca.Function('stiff', [x, ca.vertcat(u, base, reach), p], [outputs])
 
 
 def _blocks(slopes: Expression) -> list[list[int]]:
@@ -84,9 +83,9 @@ def _blocks(slopes: Expression) -> list[list[int]]:
 
 
 def _solved(matrix: Expression, right: Expression) -> Expression:
-    """Solve by elimination without exchange of rows: the diagonal of I - s df/dP outweighs its columns.
+    """Return the solution by elimination without pivoting: I - s df/dP is diagonally dominant by columns.
 
-    A rise of a state lowers its own rate by at least as much as it raises others: oil leaves a line for others.
+    A rise of a state lowers its own rate by at least as much as it raises others: oil leaves one line for others.
     """
     matrix, right, count = ca.SX(ca.densify(matrix)), ca.SX(right), matrix.shape[0]
     for k in range(count):

@@ -1,11 +1,11 @@
-"""The kinematic tree of a machine: bodies joined by one degree of freedom each, or a free base.
+"""The kinematic tree of a machine: bodies connected by joints of one degree of freedom, or a free base.
 
-Links joined by fixed joints are one body. A base that is not fixed is either a quaternion body (`free`, in the running
-machine) or a chain of massless virtual links with one prismatic or revolute joint each (abo-shanab-2003, sections 3.2
-and 7.1), which turns any machine into a fixed-base serial chain. Both forms must and do agree.
+Links connected by fixed joints are one body. A base that is not fixed is either a quaternion body (`free`, in the
+running machine) or a chain of massless virtual links with one prismatic or revolute joint each (abo-shanab-2003,
+sections 3.2 and 7.1), which turns any machine into a fixed-base serial chain. Both forms must agree; tests check it.
 
-A tree may have several roots: a load that several arms hold is a free body (yesiloglu-2007, C6), held to
-them by constraints. `build_tree` makes the tree of a machine, `TreeBuilder` one by hand.
+A tree may have several roots: a load that several arms hold is a free body (yesiloglu-2007, C6), connected to them by
+constraints. `build_tree` makes the tree of a machine, `TreeBuilder` a tree body by body.
 """
 
 from __future__ import annotations
@@ -55,17 +55,17 @@ NO_INERTIA = np.zeros((3, 3))
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """A rigid body and the joint that carries it.
+    """A rigid body and the joint that moves it.
 
     Attributes:
-        name: of the joint that moves it.
-        parent: index of the carrying body, -1 for the world.
+        name: of the joint.
+        parent: index of the parent body, -1 for the world.
         kind: of the joint.
         axis: (3,) unit joint axis in the body frame (unused for `free`).
-        R0, p0: (3, 3), (3,) placement of the body frame in the parent frame at joint position 0.
+        R0, p0: (3, 3), (3,) pose of the body frame in the parent frame at joint position 0.
         mass, com, inertia: kg; (3,) m; (3, 3) kg m2 about the centre of mass; in the body frame.
         q, v: index of its first generalized position and velocity.
-        armature: reflected inertia of the rotor that drives the joint, kg m2 or kg: it resists the rate of the joint
+        armature: reflected inertia of the rotor that drives the joint, kg m2 or kg: it acts on the joint acceleration
             alone (the rotor's mass belongs to a link; the gyroscopic effect of its spin is neglected).
     """
 
@@ -88,7 +88,7 @@ class Body:
         return self.mass == 0.0 and not self.inertia.any()
 
     def pose(self, q: Expression) -> Pose:
-        """Return the pose of the body frame in its parent's, for the whole position vector `q`."""
+        """Return the pose of the body frame in its parent's, for the position vector `q` (nq,)."""
         if self.kind == 'free':
             return Pose(rotation_of_quaternion(q[self.q + 3 : self.q + 7]), q[self.q : self.q + 3])
         R0, p0 = ca.SX(self.R0), ca.SX(self.p0)
@@ -115,7 +115,7 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """Bodies in an order in which parents come before children.
+    """Bodies, parents before children.
 
     Attributes:
         frames: by link name; a link fixed to the world has body -1.
@@ -141,12 +141,12 @@ class Tree:
 
     @property
     def free(self) -> bool:
-        """True where the base, the first body, is a quaternion body."""
+        """True if the base, the first body, is a quaternion body."""
         return bool(self.bodies) and self.bodies[0].kind == 'free'
 
     @property
     def roots(self) -> tuple[int, ...]:
-        """Indices of the bodies that the world carries."""
+        """Indices of the bodies whose parent is the world."""
         return tuple(k for k, body in enumerate(self.bodies) if body.parent < 0)
 
     @property
@@ -159,7 +159,7 @@ class Tree:
 
     @property
     def neutral(self) -> np.ndarray:
-        """(nq,) positions with every joint at zero and every free body in the origin, unturned."""
+        """(nq,) positions with every joint at zero and every free body at the origin with identity rotation."""
         q = np.zeros(self.nq)
         for body in self.bodies:
             if body.kind == 'free':
@@ -172,7 +172,7 @@ class Tree:
         return 6 if self.free else sum(name.startswith('base_') for name in self.velocity_names)
 
     def frame(self, link: str) -> Frame:
-        """Return the frame of a link. Raises KeyError that lists the known ones."""
+        """Return the frame of a link. Raises KeyError, listing the links, for an unknown one."""
         if link not in self.frames:
             raise KeyError(f'unknown link {link!r}; known: {", ".join(self.frames)}')
         return self.frames[link]
@@ -181,7 +181,7 @@ class Tree:
         """Return the index of the body that the joint (or free body) of that name moves.
 
         Raises:
-            KeyError: an unknown name; lists the known ones.
+            KeyError: an unknown name; the message lists the names.
         """
         for index, body in enumerate(self.bodies):
             if body.name == name:
@@ -189,21 +189,21 @@ class Tree:
         raise KeyError(f'unknown joint {name!r}; known: {", ".join(body.name for body in self.bodies)}')
 
     def velocity_index(self, name: str) -> int:
-        """Return the place of a generalized velocity. Raises KeyError that lists the known ones."""
+        """Return the index of a generalized velocity. Raises KeyError, listing the names, for an unknown one."""
         if name not in self.velocity_names:
             raise KeyError(f'unknown velocity {name!r}; known: {", ".join(self.velocity_names)}')
         return self.velocity_names.index(name)
 
 
 def refuse_rotors(tree: Tree) -> None:
-    """Raise ValueError where a joint has a reflected rotor inertia, for formulations that know bodies alone."""
+    """Raise ValueError if a joint has a reflected rotor inertia, for formulations without rotors."""
     driven = [body.name for body in tree.bodies if body.armature]
     if driven:
         raise ValueError(f'expected joints without rotors, found reflected inertia on {driven[0]}')
 
 
 class _Lump:
-    """Mass properties of links that move as one, gathered in the body frame."""
+    """Sum of the mass properties of rigidly connected links, in the body frame."""
 
     def __init__(self) -> None:
         self.mass = 0.0
@@ -228,13 +228,13 @@ def build_tree(machine: Machine, base: BaseForm = 'quaternion') -> Tree:
 
     Args:
         machine: any machine.
-        base: how a `free` base is written: one quaternion body, or six virtual links with one joint each.
+        base: form of a `free` base: one quaternion body, or six virtual links with one joint each.
     """
     return _MachineTree(machine, base).build()
 
 
 class TreeBuilder:
-    """Makes a tree body by body; every body is named after the joint that moves it, and is a link of that name.
+    """Builds a tree body by body; every body has the name of the joint that moves it, and is a link of that name.
 
     tree = TreeBuilder()
     base = tree.add_free('base', mass=40.0, inertia=np.diag([3.0, 4.0, 5.0]))
@@ -268,9 +268,9 @@ class TreeBuilder:
         inertia: ArrayLike = NO_INERTIA,
         axes: Sequence[tuple[str, JointKind, np.ndarray]] = PLANE_XY,
     ) -> int:
-        """Add a body that moves in a plane, as two sliders and a hinge `<name>_x`, `<name>_y`, `<name>_angle`.
+        """Add a body that moves in a plane, by two sliders and a hinge `<name>_x`, `<name>_y`, `<name>_angle`.
 
-        The sliders' links are massless. Returns the index of the body; its link is called `name`.
+        The sliders' links are massless. Return the index of the body; its link has the name `name`.
         """
         carrier = -1
         for suffix, kind, axis in axes:
@@ -295,7 +295,7 @@ class TreeBuilder:
 
         Args:
             name: of the joint, the body and its frame.
-            parent: index of the carrying body, -1 for the world.
+            parent: index of the parent body, -1 for the world.
             kind: `revolute` or `prismatic`.
             axis: (3,) unit vector in the body frame.
             R: (3, 3) axes of the body frame in the parent's at joint position 0.
@@ -305,7 +305,7 @@ class TreeBuilder:
             inertia: (3, 3) about the centre of mass in the axes of the body frame, kg m2.
 
         Raises:
-            ValueError: a name that is taken, a parent that isn't there, an axis that is no unit vector.
+            ValueError: a name that is taken, a parent that does not exist, an axis that is not a unit vector.
         """
         if not -1 <= parent < len(self.specs):
             raise ValueError(f'{name}: expected a parent from -1 to {len(self.specs) - 1}, found {parent}')
@@ -323,7 +323,7 @@ class TreeBuilder:
         R: ArrayLike = AXES,
         p: ArrayLike = NOWHERE,
     ) -> None:
-        """Fix a mass to a body: kg; (3,) m and (3, 3) kg m2 about `com`, in axes placed at (R, p) in the body frame."""
+        """Add a mass to a body: kg; (3,) m and (3, 3) kg m2 about `com`, in axes at (R, p) in the body frame."""
         self.lumps[body].add(
             mass, np.asarray(com, float), np.asarray(inertia, float), np.asarray(R, float), np.asarray(p, float)
         )
@@ -341,7 +341,7 @@ class TreeBuilder:
         self.armatures[joint] = self.armatures.get(joint, 0.0) + inertia
 
     def add_frame(self, name: str, body: int, R: ArrayLike = AXES, p: ArrayLike = NOWHERE) -> Frame:
-        """Name a frame that is fixed in a body (-1: in the world) at (R, p). Raises ValueError if the name is taken."""
+        """Add a frame fixed in a body (-1: in the world) at (R, p). Raises ValueError if the name is taken."""
         if name in self.frames:
             raise ValueError(f'{name}: there is a frame of this name already')
         self.frames[name] = Frame(body, snapped(np.asarray(R, float)), np.array(p, dtype=float))
@@ -364,7 +364,7 @@ class TreeBuilder:
         com: ArrayLike,
         inertia: ArrayLike,
     ) -> int:
-        if any(name == known for known, *_ in self.specs):
+        if any(name == taken for taken, *_ in self.specs):
             raise ValueError(f'{name}: there is a body of this name already')
         index = self._add_body(name, parent, kind, axis, R, p)
         self.add_frame(name, index)
@@ -390,7 +390,7 @@ class TreeBuilder:
 
 
 class _MachineTree(TreeBuilder):
-    """The tree of a machine: links are placed in bodies, and their names are not those of the joints."""
+    """Builds the tree of a machine: links are attached to bodies and have other names than the joints."""
 
     def __init__(self, machine: Machine, base: BaseForm) -> None:
         super().__init__()

@@ -1,13 +1,13 @@
-"""Virtual links: massless links with one joint each, put into any machine (abo-shanab-2003, sections 3.2, 3.3 and 7.1).
+"""Virtual links: massless links with one joint each in any machine (abo-shanab-2003, sections 3.2, 3.3 and 7.1).
 
-Three uses, one tool:
+They have three uses:
 
 - a joint of several degrees of freedom becomes a chain of prismatic and revolute joints (:func:`replace_joint`);
 - a base that is not fixed becomes such a chain below the root (:func:`mount_on_virtual_links`);
 - the reaction at a joint is the generalized force along virtual joints that do not move
   (:func:`insert_virtual_links`, :func:`virtual_joint_forces`; eqs 3.10 to 3.14): no differential-algebraic equations.
 
-A virtual link has no mass, inertia or size; its zeros fold away when the equations are traced.
+A virtual link has no mass, inertia or size; its zeros vanish during tracing.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ class VirtualLink:
     """A massless link and the joint that moves it.
 
     Attributes:
-        kind: `prismatic`, along which a force is found, or `revolute`, about which a torque is found.
-        axis: (3,) direction, of any length but zero; in the axes of the frame that it is put into.
+        kind: `prismatic` for a force, or `revolute` for a torque.
+        axis: (3,) direction of any nonzero length, in the axes of the frame in which it is inserted.
     """
 
     kind: Literal['prismatic', 'revolute']
     axis: tuple[float, float, float]
 
     def __post_init__(self) -> None:
-        """Take any sequence of 3 numbers as the axis; refuse what is no direction."""
+        """Accept any sequence of 3 numbers as the axis; reject a zero or infinite direction."""
         if self.kind not in ('prismatic', 'revolute'):
             raise ValueError(f'virtual link: expected prismatic or revolute, found {self.kind!r}')
         if np.shape(self.axis) != (3,) or not np.isfinite(self.axis).all() or not np.any(self.axis):
@@ -61,12 +61,12 @@ class VirtualLink:
 
 
 def force_along(*axes: tuple[float, float, float]) -> tuple[VirtualLink, ...]:
-    """Return the virtual links that find the force along directions (3,)."""
+    """Return the virtual links for the force along directions (3,)."""
     return tuple(VirtualLink('prismatic', axis) for axis in axes)
 
 
 def torque_about(*axes: tuple[float, float, float]) -> tuple[VirtualLink, ...]:
-    """Return the virtual links that find the torque about directions (3,)."""
+    """Return the virtual links for the torque about directions (3,)."""
     return tuple(VirtualLink('revolute', axis) for axis in axes)
 
 
@@ -81,10 +81,10 @@ def joint_chain(kind: MultiJoint, angles: str | None = None) -> tuple[VirtualLin
         kind: `universal` (2 angles), `spherical` (3), `planar` (along x and z, one angle), `free` (along x, y and z,
             3 angles).
         angles: axes of the moving frame, such as `zyz` or `zyx` (the default); choose a sequence that is regular at the
-            working posture: the middle angle of three must stay clear of 0 and pi (`zyz`) or +-pi/2 (`zyx`).
+            working posture: the middle angle of three must not reach 0 or pi (`zyz`) or +-pi/2 (`zyx`).
 
     Raises:
-        ValueError: an unknown kind; angles of another number, about other axes, or twice in a row about the same.
+        ValueError: an unknown kind; a wrong number of angles, other axes, or equal consecutive axes.
     """
     if kind not in DEFAULT_ANGLES:
         raise ValueError(f'joint kind: expected one of {", ".join(DEFAULT_ANGLES)}, found {kind!r}')
@@ -106,18 +106,18 @@ def virtual_names(joint: str, count: int) -> tuple[str, ...]:
 
 
 def insert_virtual_links(machine: Machine, joint: str, links: Sequence[VirtualLink], side: Side = 'child') -> Machine:
-    """Return the machine with virtual links in series with a joint, which stays.
+    """Return the machine with virtual links in series with a joint, which is kept.
 
     Args:
         machine: any machine.
         joint: name of a movable or fixed joint.
         links: the virtual links, from the parent outwards.
-        side: `child`: between joint and child link, axes and point those of the child frame; `parent`: between parent
-            link and joint, axes those of the parent frame, at the origin of the joint.
+        side: `child`: between joint and child link, in axes and origin of the child frame; `parent`: between parent
+            link and joint, in axes of the parent frame, at the origin of the joint.
 
     Raises:
         KeyError: no such joint.
-        ValueError: no virtual link; an unknown side; virtual links stand there already.
+        ValueError: no virtual link; an unknown side; the joint has virtual links already.
     """
     old = machine.joint(joint)
     if side == 'child':
@@ -139,12 +139,12 @@ def replace_joint(machine: Machine, joint: str, links: Sequence[VirtualLink]) ->
 
     Args:
         machine: any machine.
-        joint: name of the joint that goes; its origin stays, its axis, damping and limits do not.
-        links: from :func:`joint_chain` or any others, axes in the joint's frame; the last one moves the child link.
+        joint: name of the replaced joint; its origin is kept, its axis, damping and limits are not.
+        links: from :func:`joint_chain` or others, axes in the joint's frame; the last one moves the child link.
 
     Raises:
         KeyError: no such joint.
-        ValueError: no virtual link; an actuator drives the joint; virtual links stand there already.
+        ValueError: no virtual link; an actuator drives the joint; the joint has virtual links already.
     """
     old = machine.joint(joint)
     for actuator in machine.actuators:
@@ -160,18 +160,18 @@ def replace_joint(machine: Machine, joint: str, links: Sequence[VirtualLink]) ->
 def mount_on_virtual_links(
     machine: Machine, links: Sequence[VirtualLink], point: tuple[float, float, float] = (0.0, 0.0, 0.0)
 ) -> Machine:
-    """Return the machine on a base that gives way along chosen virtual links only (abo-shanab-2003, table 5.1).
+    """Return the machine on a base that moves along the virtual links only (abo-shanab-2003, table 5.1).
 
-    The root link hangs on a chain of virtual joints that start in a massless link `world`, at rest. A base with all six
-    degrees of freedom is better written as `attachment: free`, which has no singular attitude.
+    The root link is connected to a massless link `world`, at rest, by a chain of virtual joints. For a base with all
+    six degrees of freedom prefer `attachment: free`, which has no singular attitude.
 
     Args:
-        machine: any machine; how its base was attached is replaced.
+        machine: any machine; the attachment of its base is replaced.
         links: axes in the root link's frame.
-        point: of the root link, m, that the virtual joints turn about, such as a wheel or an edge.
+        point: of the root link, m, about which the virtual joints turn, such as a wheel or an edge.
 
     Raises:
-        ValueError: no virtual link; a link is named `world` already.
+        ValueError: no virtual link; a link has the name `world` already.
     """
     root, name = machine.links[0], 'world'
     if any(link.name == name for link in machine.links):
@@ -198,7 +198,7 @@ def virtual_joint_forces(
 ) -> Expression:
     """Return the generalized forces (m,) along virtual joints: rows (3.14) of the extended equations.
 
-    They are what the proximal side exerts on the distal side.
+    They are the forces of the proximal side on the distal side.
 
     Args:
         state: of a tree with virtual links, whose virtual positions and velocities are zero.
@@ -208,8 +208,8 @@ def virtual_joint_forces(
         external: spatial force on a body by its index in the extended tree.
     """
     tau = inverse_dynamics(state, a, gravity, external)
-    known = state.tree.velocity_names
-    return ca.densify(ca.vertcat(*(tau[known.index(name)] for name in names)))
+    velocity_names = state.tree.velocity_names
+    return ca.densify(ca.vertcat(*(tau[velocity_names.index(name)] for name in names)))
 
 
 def _chain(
@@ -220,14 +220,14 @@ def _chain(
     origin: np.ndarray,
     extra: int = 0,
 ) -> tuple[Joint, ...]:
-    """Virtual joints from one link to another, the first at `origin`; the links between get the names after `extra`."""
+    """Return virtual joints from one link to another, the first at `origin`; link numbers start after `extra`."""
     if not links:
         raise ValueError(f'joint {joint}: expected at least one virtual link, found none')
     names = virtual_names(joint, len(links))
-    taken = {known.name for known in machine.joints}
+    taken = {other.name for other in machine.joints}
     for name in names:
         if name in taken:
-            raise ValueError(f'joint {joint}: expected no virtual links there, found {name}')
+            raise ValueError(f'joint {joint}: expected no existing virtual links, found {name}')
     between = [_link_name(joint, k + 1 + extra) for k in range(len(links) - 1)]
     stops = [ends[0], *between, ends[1]]
     poses = [_frozen(origin), *[_frozen(np.eye(4))] * (len(links) - 1)]
@@ -238,13 +238,13 @@ def _chain(
 
 
 def _with_joints(machine: Machine, old: Joint, joints: tuple[Joint, ...]) -> Machine:
-    """Return the machine with joints in the place of one; the massless links stand before its child."""
-    place = machine.joints.index(old)
+    """Return the machine with one joint replaced by several; the massless links precede its child."""
+    index = machine.joints.index(old)
     massless = tuple(_massless(joint.child) for joint in joints[:-1])
     return replace(
         machine,
-        links=(*machine.links[: place + 1], *massless, *machine.links[place + 1 :]),
-        joints=(*machine.joints[:place], *joints, *machine.joints[place + 1 :]),
+        links=(*machine.links[: index + 1], *massless, *machine.links[index + 1 :]),
+        joints=(*machine.joints[:index], *joints, *machine.joints[index + 1 :]),
     )
 
 

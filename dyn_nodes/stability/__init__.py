@@ -1,12 +1,12 @@
 """Tip-over stability: support polygon and stability measures, on plain arrays.
 
 Inputs common to all measures: `feet` (n, 3), the contact points counter-clockwise seen from above
-(:func:`support_order` sorts them); `com` (3,); the net load that would act if the ground were removed, gravity, inertia
-and external, as `force` (3,) and `moment` (3,) about `com`; `up` (3,). Every input may have a leading dimension
-(t, ...); one call then handles all states. One module a measure; :func:`margins` evaluates those
-chosen by name (`dyn_nodes.measures` has the table), :func:`all_measures` for many states on all cores.
+(:func:`support_order` sorts them); `com` (3,); the net load without ground reactions (gravity, inertia, external) as
+`force` (3,) and `moment` (3,) about `com`; `up` (3,). Every input may have a leading dimension (t, ...); one call then
+handles all states. Each measure has its module; :func:`margins` evaluates measures by name (table in
+`dyn_nodes.measures`), :func:`all_measures` evaluates many states on all cores.
 
-A wheel that has lifted keeps its corner of the polygon: pass the point of the ground below it.
+A lifted wheel keeps its corner of the polygon: pass the ground point below it.
 """
 
 from dyn_nodes.stability.admissible import AdmissibleReactions, admissible_reactions

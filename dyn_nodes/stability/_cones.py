@@ -1,15 +1,15 @@
 """Second-order cones in three dimensions, and the interior-point method over a few of them.
 
-A cone is s0 >= hypot(s1, s2). The program is that of the ground reactions: forces `s` on wheels, in units in which
-every friction cone is this one, with
+A cone is s0 >= hypot(s1, s2). The program determines ground reactions: forces `s` on wheels, in units in which every
+friction cone is this cone, with
 
     sum_j C_j s_j + a t = c,    s_j in the cone,    greatest t (or greatest single component of the forces, t fixed),
 
 `C_j` three columns a wheel, `a` the sum of the first ones. Primal-dual path following in the scaling of Nesterov and
 Todd with the predictor and corrector of Mehrotra, in the scaled space, where force and price of a wheel are one point
-v. Its linear systems are least squares of 3 w x 6 by normal equations. What round-off leaves of the balance is put
-right by the next step, since a step aims at the load and not at a difference. Where a set is so thin that this does
-not do, a QR factorization goes on.
+v. Its linear systems are least squares of 3 w x 6 by normal equations. The next step corrects the round-off of the
+balance, since a step aims at the load and not at a difference. If a set is too thin for normal equations, the method
+continues with a QR factorization.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from dyn_nodes.stability._least_squares import factor_rows, forward_substitute, 
 
 STEPS = 60
 GAP = 1e-11
-"""Mean product of a force and its price, of 1, at which the program is solved."""
+"""Mean product of a force and its price at convergence, of 1."""
 SHORT = 0.99
-"""Part of the way to the border of the cones that a step goes."""
+"""Length of a step over the distance to the border of the cones."""
 SLOW = 0.1
-"""A step below this means that the normal equations have lost their digits."""
+"""Length of a step below which the normal equations count as inaccurate."""
 ROUNDS = 4
-"""Solutions of the normal equations at the end, at most, for what round-off has left of the balance."""
+"""Greatest number of corrections of the balance at the end."""
 BALANCED = 1e-13
-"""What may be left, of 1."""
+"""Permissible residual of the balance, of 1."""
 STUCK = 1e-10
-"""A step below this ends the program: round-off."""
+"""Length of a step below which the program ends because of round-off."""
 
 
 @kernel
 def step_to_border(s0, s1, s2, d0, d1, d2):
-    """Return how far one can go from `s`, inside the cone, along `d` until the cone ends; inf where it never does."""
+    """Return the distance from `s`, inside the cone, along `d` to the border of the cone; inf if there is none."""
     tangential = np.sqrt(s1 * s1 + s2 * s2)
     c = (s0 - tangential) * (s0 + tangential)
     b = s0 * d0 - s1 * d1 - s2 * d2
@@ -91,7 +91,7 @@ def unscaled(w, size, j, a, b, c):
 
 @inlined
 def correct(v, p, o, square, j, centre, d):
-    """d[j] with v o d = centre e - p o o: the corrector of Mehrotra for scaled steps p of the force, o of the price."""
+    """Fill d[j] with v o d = centre e - p o o: Mehrotra's corrector for scaled steps p of the force, o of the price."""
     x0, x1, x2, p0, p1, p2, o0, o1, o2 = v[j, 0], v[j, 1], v[j, 2], p[j, 0], p[j, 1], p[j, 2], o[j, 0], o[j, 1], o[j, 2]
     r0 = centre - (p0 * o0 + p1 * o1 + p2 * o2)
     r1, r2 = -(p0 * o1 + o0 * p1), -(p0 * o2 + o0 * p2)
@@ -101,7 +101,7 @@ def correct(v, p, o, square, j, centre, d):
 
 @inlined
 def nearness(v, square, j, d):
-    """Return the inverse of how far one can go from v[j] along d[j] in the cone; 0 or less where it never ends.
+    """Return the inverse of the distance from v[j] along d[j] to the border of the cone; 0 or less if there is none.
 
     It is the greater root of square x^2 + 2 b x + a, `square` the product of v[j] with itself.
     """
@@ -114,9 +114,9 @@ def nearness(v, square, j, d):
 
 @kernel
 def root_of_block(w, size, free, j, root):
-    """root[j] (3, 3) = F with F F^T the inverse of the block of W^-2 of the free components; F is W where all are.
+    """Fill root[j] (3, 3) = F, F F^T the inverse of the block of W^-2 of the free components; F = W if all are free.
 
-    The first component is always free, the second only where the third is.
+    The first component is always free, the second only if the third is.
     """
     w0, w1, w2, eta = w[j, 0], w[j, 1], w[j, 2], size[j, 0]
     for i in range(3):
@@ -142,11 +142,11 @@ def root_of_block(w, size, free, j, root):
 
 @inlined
 def normal_matrix(columns, free, root, rank, w, size, lower):
-    """Fill the lower triangle of lower (6, 6) with the sum of C F F^T C^T, F = W where all components are free.
+    """Fill the lower triangle of lower (6, 6) with the sum of C F F^T C^T, F = W if all components are free.
 
-    Rows of the columns from `rank` on are zero; there the matrix is the identity. `root` is that of `root_of_block` for
-    wheels of which components are held. The sums are written out: machine code of loops over so few terms takes six
-    times as long. Less work, 2 w w^T - J for W^2, would lose the digits that make the matrix positive.
+    Rows of the columns from `rank` on are zero; there the matrix is the identity. `root` is filled by `root_of_block`
+    for wheels with held components. The sums are unrolled: loops over so few terms take six times as long. The cheaper
+    form 2 w w^T - J of W^2 loses the digits that make the matrix positive definite.
     """
     for i in range(6):
         for k in range(i + 1):
@@ -197,7 +197,7 @@ def _add_outer(columns, j, w0, w1, w2, lower):
 
 @inlined
 def factor_normal(lower):
-    """Put the Cholesky factor of lower (6, 6) into it, its diagonal inverted; return whether there is one."""
+    """Replace lower (6, 6) by its Cholesky factor with inverted diagonal; return whether the factor exists."""
     for i in range(6):
         pivot = lower[i, i]
         for n in range(i):
@@ -233,14 +233,14 @@ def solve_cones(columns, free, rank, target, with_t, s, z, t, work, system):
     """Improve feasible s (w, 3) in place until it is optimal; return t.
 
     Args:
-        columns: (w, 3, 6) of which `rank` rows count, the others zero, as are columns that are not free.
+        columns: (w, 3, 6); rows from `rank` on and columns that are not free are zero.
         free: (w, 3) components that may change; the first always.
-        rank: rows of the balance, independent.
-        target: (6,) what the free components have to balance.
-        with_t: maximize t; otherwise what the prices `z` were made for, with t as it is.
-        s: (w, 3) forces inside their cones that keep the balance.
+        rank: number of independent rows of the balance.
+        target: (6,) load that the free components have to balance.
+        with_t: maximize t; otherwise the objective of the prices `z`, with constant t.
+        s: (w, 3) forces inside their cones that satisfy the balance.
         z: (w, 3) their prices inside the cones: sum of z0 is 1 with t, and z = C^T p - objective for some p.
-        t: that belongs to s.
+        t: value that belongs to s.
         work: (17, w, 3).
         system: (11, 6).
     """
@@ -252,7 +252,7 @@ def solve_cones(columns, free, rank, target, with_t, s, z, t, work, system):
     whole = True
     for j in range(count):
         whole = whole and free[j, 1]
-    for i in range(6):  # the column of t: the sum of those of the normal forces
+    for i in range(6):  # the column of t: the sum of the columns of the normal forces
         along[i] = 0.0
         for j in range(count):
             along[i] += columns[j, 0, i]
@@ -366,9 +366,9 @@ def _balanced(columns, j, a, b, c, sums):
 
 @inlined
 def _aim(columns, free, root, target, s, z, t, along, aim):
-    """Fill aim (6,) with the right side of the predictor: C F F^T (-z) less what s and t lack of the balance.
+    """Fill aim (6,) with the right side of the predictor: C F F^T (-z) less the residual of the balance of s and t.
 
-    A wheel without held components has F F^T z = s, so that the load and t are left.
+    A wheel without held components has F F^T z = s, so only the load and t remain.
     """
     for i in range(6):
         aim[i] = along[i] * t - target[i]
@@ -382,10 +382,10 @@ def _aim(columns, free, root, target, s, z, t, along, aim):
 
 @inlined
 def _direction(columns, free, root, lower, ahead, along, price, w, size, v, d, p, o, dz):
-    """Fill the direction of Newton, p of the forces and o of the prices in the scaled space; return that of t.
+    """Fill the Newton direction in the scaled space, p of the forces and o of the prices; return the direction of t.
 
-    p + o = d - v, with o = W dz, dz = C^T price, and C W p as the balance wants it. Components that are held have p = 0
-    and prices that follow. The right side is where the price comes to be.
+    p + o = d - v, with o = W dz, dz = C^T price, and C W p from the balance. Held components have p = 0 and dependent
+    prices. `price` contains the right side on entry.
     """
     dt = _solve_with_t(lower, ahead, along, price)
     for j in range(v.shape[0]):
@@ -409,7 +409,7 @@ def _solve_with_t(lower, ahead, along, price):
 
 @inlined
 def _lack(columns, target, along, s, t, lack):
-    """Fill lack (6,) with what s and t have too much of the balance; return the greatest."""
+    """Fill lack (6,) with the residual of the balance of s and t; return its greatest magnitude."""
     most = 0.0
     for i in range(6):
         lack[i] = along[i] * t - target[i]
@@ -422,9 +422,9 @@ def _lack(columns, target, along, s, t, lack):
 
 @kernel
 def _put_right(columns, free, root, target, lower, ahead, along, price, w, size, dz, s, t):
-    """Let s and t keep the balance, which normal equations leave open, by the least change of scaled forces; return t.
+    """Restore the balance of s and t, lost in normal equations, by the least change of scaled forces; return t.
 
-    With all of the last step, so that forces near their borders stay there.
+    The scaling of the last step is used, so forces near their borders stay there.
     """
     for _round in range(ROUNDS):
         if not _lack(columns, target, along, s, t, price) > BALANCED:
@@ -449,7 +449,7 @@ def _put_right(columns, free, root, target, lower, ahead, along, price, w, size,
 
 @kernel
 def _put_right_exactly(columns, root, rows, target, ahead, along, lack, price, right, rank, diagonal, s, t):
-    """Let s and t keep the balance as `_put_right` does, by QR."""
+    """Restore the balance of s and t like `_put_right`, by QR."""
     if not _lack(columns, target, along, s, t, lack) > BALANCED:
         return t
     forward_substitute(rows, rank, diagonal, lack)
@@ -468,7 +468,7 @@ def _put_right_exactly(columns, root, rows, target, ahead, along, lack, price, r
 
 @inlined
 def _follow_price(columns, free, root, price, w, size, v, d, j, p, o, dz):
-    """Fill the direction of a wheel that follows from the price (6,)."""
+    """Fill the direction of a wheel from the price (6,)."""
     _price_of(columns, j, price, dz)
     g0, g1, g2 = d[j, 0] - v[j, 0], d[j, 1] - v[j, 1], d[j, 2] - v[j, 2]
     if free[j, 1]:
@@ -483,7 +483,7 @@ def _follow_price(columns, free, root, price, w, size, v, d, j, p, o, dz):
 
 @inlined
 def _right_side(columns, free, root, w, size, d, aim, price):
-    """Fill price (6,) with the right side of the corrector: that of the predictor and C F F^T W^-1 d."""
+    """Fill price (6,) with the right side of the corrector: `aim` of the predictor plus C F F^T W^-1 d."""
     for i in range(6):
         price[i] = aim[i]
     for j in range(d.shape[0]):
@@ -497,7 +497,7 @@ def _right_side(columns, free, root, w, size, d, aim, price):
 
 @kernel
 def _exact_direction(columns, root, rows, ahead, lack, price, w, size, v, d, p, o, dz, right, rank, diagonal):
-    """Fill the direction of Newton as `_direction` does, by QR."""
+    """Fill the Newton direction like `_direction`, by QR."""
     for j in range(v.shape[0]):
         a, b, c = _through_root(root, w, size, j, d[j, 0] - v[j, 0], d[j, 1] - v[j, 1], d[j, 2] - v[j, 2])
         right[3 * j], right[3 * j + 1], right[3 * j + 2] = a, b, c
@@ -511,7 +511,7 @@ def _exact_direction(columns, root, rows, ahead, lack, price, w, size, v, d, p, 
 
 @inlined
 def _price_of(columns, j, price, dz):
-    """dz[j] = C_j^T price."""
+    """Set dz[j] = C_j^T price."""
     a, b, c, d, e, f = price[0], price[1], price[2], price[3], price[4], price[5]
     for k in range(3):
         dz[j, k] = (
@@ -522,7 +522,7 @@ def _price_of(columns, j, price, dz):
 
 @kernel
 def _left_over(root, w, size, j, a, b, c, g0, g1, g2, p, o):
-    """p[j] = W^-1 F (a, b, c), o[j] = g - p[j]."""
+    """Set p[j] = W^-1 F (a, b, c), o[j] = g - p[j]."""
     a, b, c = _from_root(root, j, a, b, c)
     a, b, c = unscaled(w, size, j, a, b, c)
     p[j, 0], p[j, 1], p[j, 2] = a, b, c
@@ -531,7 +531,7 @@ def _left_over(root, w, size, j, a, b, c, g0, g1, g2, p, o):
 
 @inlined
 def _nearest(v, size, p, o):
-    """Return the inverse of how far the step may go before a force or a price leaves its cone; NaN: no number."""
+    """Return the inverse of the greatest step that keeps forces and prices in their cones; NaN if not finite."""
     nearest = 0.0
     for j in range(v.shape[0]):
         force, price = nearness(v, size[j, 2], j, p), nearness(v, size[j, 2], j, o)
@@ -543,7 +543,7 @@ def _nearest(v, size, p, o):
 
 @inlined
 def _go(free, w, size, p, o, dz, reach, s, z):
-    """Go the step: forces by W p, prices by dz, those of held components by W^-1 o."""
+    """Take the step: forces by W p, prices by dz, prices of held components by W^-1 o."""
     for j in range(s.shape[0]):
         a, b, c = scaled(w, size, j, p[j, 0], p[j, 1], p[j, 2])
         s[j, 0] += reach * a

@@ -1,4 +1,4 @@
-"""The decorator of this room's kernels. A division by zero gives what the measures report as "not valid"."""
+"""Decorators of this package's kernels. Divisions by zero yield values that the measures report as not valid."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from dyn_nodes.common.loops import kernels_of, parts_of
 
 kernel = kernels_of(__file__, label='stability measures')
 inlined = parts_of(__file__, forceinline=True)
-"""For small ones in inner loops: their code stands where they are called."""
+"""For small functions in inner loops: their code is inlined at the call."""

@@ -1,4 +1,4 @@
-"""Least squares of few unknowns by Householder's QR factorization, where normal equations lose their digits."""
+"""Least squares of few unknowns by Householder QR factorization, for systems that normal equations cannot solve."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dyn_nodes.stability._kernels import kernel
 
 @kernel
 def factor_rows(rows, size, diagonal):
-    """Put the QR factorization of `rows` (m, 6), its leading columns, into it: Householder vectors and R above them."""
+    """Replace the leading columns of `rows` (m, 6) by their QR factorization: Householder vectors and R above them."""
     count = rows.shape[0]
     for i in range(size):
         square = 0.0
@@ -63,10 +63,10 @@ def forward_substitute(rows, size, diagonal, x):
 
 @kernel
 def solve_rows(rows, rank, diagonal, ahead, lack, right, price):
-    """Fill price (6,) with the solution p of rows p = right less t, and right with what is left; return t.
+    """Fill price (6,) with the least-squares solution p of rows p = right, and right with the residual; return t.
 
-    Rows are factored; t with its column a, R^-T a = `ahead`, keeps rows^T right + a t = -b with R^-T b = `lack`, and
-    a^T p = 0, and is 0 where `ahead` is.
+    Rows are factored; t with its column a, R^-T a = `ahead`, satisfies rows^T right + a t = -b with R^-T b = `lack`,
+    and a^T p = 0; it is 0 if `ahead` is 0.
     """
     reflect(rows, rank, diagonal, right, False)
     along, square = 0.0, 0.0

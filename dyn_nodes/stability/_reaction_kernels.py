@@ -1,7 +1,7 @@
 """Kernels of the admissible ground reactions: balance, split of least norm, margin, ranges; one state after another.
 
-Components of a wheel are (normal, rolling, lateral) here, so that the first is that of the cone. Forces are over the
-load, lengths over the size of the footprint.
+Components of a wheel are (normal, rolling, lateral) here; the first is the axis of the cone. Forces are divided by the
+load, lengths by the size of the footprint.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from dyn_nodes.stability._states import kernel, pick
 from dyn_nodes.stability.polygon import plane_normal
 
 INDEPENDENT = 1e-9
-"""Part of a column that is left beside the others, of 1, above which it counts in the rank of the balance."""
+"""Component of a column independent of the others, of 1, above which it counts in the rank of the balance."""
 BORDER = 1e-10
-"""Margin below zero, over the load, that is still round-off of the border."""
+"""Negative margin, over the load, that counts as round-off of the border."""
 
 
 @kernel
@@ -39,17 +39,17 @@ def reactions_kernel(
     x, s, z = np.empty((count, 3)), np.empty((count, 3)), np.empty((count, 3))
     size, rank, held = 1.0, 0, np.empty(count)
     for k in range(margin.shape[0]):
-        mu, known = friction[pick(k, friction.shape[0])], traction[pick(k, traction.shape[0])]
+        mu, drive = friction[pick(k, friction.shape[0])], traction[pick(k, traction.shape[0])]
         if k == 0 or not _still(points, normal, friction, rolling, traction):
             size, rank = _geometry(
                 points[pick(k, points.shape[0])], normal[pick(k, normal.shape[0])], mu,
-                rolling[pick(k, rolling.shape[0])], known, middle, columns, pull, basis, free, work,
+                rolling[pick(k, rolling.shape[0])], drive, middle, columns, pull, basis, free, work,
             )  # fmt: skip
             _factored(columns, rank, rows, diagonal)
             _to_unit_cones(columns, mu)
         scale, left = _load(
             com[pick(k, com.shape[0])], force[pick(k, force.shape[0])], moment[pick(k, moment.shape[0])],
-            known, middle, size, pull, basis, rank, held, target, work,
+            drive, middle, size, pull, basis, rank, held, target, work,
         )  # fmt: skip
         mismatch[k], freedom[k], possible[k], robust[k] = left * scale, 0, False, False
         if not left <= tolerance[pick(k, tolerance.shape[0])]:
@@ -70,7 +70,7 @@ def reactions_kernel(
 def ranges_kernel(
     points, com, force, moment, normal, friction, rolling, traction, best, margin, possible, least, greatest
 ):  # fmt: skip
-    """Fill the ends of what every force can be where `best`, most inside by `margin`, is possible; NaN elsewhere."""
+    """Fill the range of every force if `best`, inside by `margin`, is possible; else NaN."""
     count = points.shape[1]
     middle, columns, pull, basis = np.empty(3), np.empty((count, 3, 6)), np.empty((count, 6)), np.empty((6, 6))
     rows, diagonal, target, system = np.empty((3 * count, 6)), np.empty(6), np.empty(6), np.empty((11, 6))
@@ -81,15 +81,15 @@ def ranges_kernel(
         least[k], greatest[k] = np.nan, np.nan
         if not possible[k]:
             continue
-        mu, known = friction[pick(k, friction.shape[0])], traction[pick(k, traction.shape[0])]
+        mu, drive = friction[pick(k, friction.shape[0])], traction[pick(k, traction.shape[0])]
         size, rank = _geometry(
             points[pick(k, points.shape[0])], normal[pick(k, normal.shape[0])], mu,
-            rolling[pick(k, rolling.shape[0])], known, middle, columns, pull, basis, free, work,
+            rolling[pick(k, rolling.shape[0])], drive, middle, columns, pull, basis, free, work,
         )  # fmt: skip
         _to_unit_cones(columns, mu)
         scale, _ = _load(
             com[pick(k, com.shape[0])], force[pick(k, force.shape[0])], moment[pick(k, moment.shape[0])],
-            known, middle, size, pull, basis, rank, held, target, work,
+            drive, middle, size, pull, basis, rank, held, target, work,
         )  # fmt: skip
         for j in range(count):
             unit = scale * (mu[j] if mu[j] > 0.0 else 1.0)
@@ -122,14 +122,14 @@ def ranges_kernel(
 
 @kernel
 def _still(points, normal, friction, rolling, traction):
-    """Return whether all states have the footprint, the friction and the tractions of the first one."""
+    """Return whether all states share footprint, friction and tractions."""
     states = max(points.shape[0], normal.shape[0], friction.shape[0], rolling.shape[0], traction.shape[0])
     return states == 1
 
 
 @kernel
 def _count(free):
-    """Return how many components may change."""
+    """Return the number of components that may change."""
     total = 0
     for j in range(free.shape[0]):
         total += int(free[j, 0]) + int(free[j, 1]) + int(free[j, 2])
@@ -138,10 +138,10 @@ def _count(free):
 
 @kernel
 def _geometry(points, normal, mu, rolling, traction, middle, columns, pull, basis, free, work):
-    """Fill what is free and the balance in its range; return the size of the footprint, m, and the rank.
+    """Fill free components and the balance in its range; return the size of the footprint, m, and the rank.
 
     Rows are force and moment about the middle of the points, over the load and over load times size; pull (w, 6) is
-    the column of the rolling force before it is put into the range. The rank is -1 for inputs that are no numbers.
+    the column of the rolling force before its projection on the range. The rank is -1 for inputs that are not finite.
     """
     count = points.shape[0]
     for i in range(3):
@@ -154,7 +154,7 @@ def _geometry(points, normal, mu, rolling, traction, middle, columns, pull, basi
             square += (points[j, i] - middle[i]) ** 2 / count
     size = np.sqrt(square) if square > 0.0 else 1.0
     length = np.sqrt(normal[0] ** 2 + normal[1] ** 2 + normal[2] ** 2)
-    arm, turn, axes, known = np.empty(3), np.empty(3), np.empty((3, 3)), np.isfinite(size)
+    arm, turn, axes, finite = np.empty(3), np.empty(3), np.empty((3, 3)), np.isfinite(size)
     for j in range(count):
         for i in range(3):
             axes[0, i] = normal[i] / length
@@ -167,9 +167,9 @@ def _geometry(points, normal, mu, rolling, traction, middle, columns, pull, basi
                 columns[j, c, i], columns[j, c, 3 + i] = axes[c, i], turn[i]
         for i in range(6):
             pull[j, i] = columns[j, 1, i]
-        known = known and np.isfinite(mu[j]) and np.isfinite(columns[j, 2, 5])
+        finite = finite and np.isfinite(mu[j]) and np.isfinite(columns[j, 2, 5])
         free[j, 0], free[j, 1], free[j, 2] = True, mu[j] > 0.0 and np.isnan(traction[j]), mu[j] > 0.0
-    if not known:
+    if not finite:
         return size, -1
     rank = _range_of(columns, free, work, basis)
     _reduce(columns, free, basis, rank)
@@ -178,9 +178,9 @@ def _geometry(points, normal, mu, rolling, traction, middle, columns, pull, basi
 
 @kernel
 def _load(com, force, moment, traction, middle, size, pull, basis, rank, held, target, work):
-    """Fill known tractions and what is to be balanced, in its range; return the load, N, and what is left.
+    """Fill prescribed tractions and the load to be balanced, in its range; return the load, N, and the residual.
 
-    What is left is the part of the load, of 1, that no forces balance; NaN for inputs that are no numbers.
+    The residual is the fraction of the load that no forces balance; NaN for inputs that are not finite.
     """
     turn, arm, whole = work[0, 0], work[0, 1], work[1:3].reshape(work[1:3].size)
     for i in range(3):
@@ -223,7 +223,7 @@ def _cross(a, b, out):
 
 @kernel
 def _tangent(direction, axes):
-    """axes[1] = unit vector of the direction in the plane with the normal axes[0]; some tangent where it has none."""
+    """Set axes[1] to the unit vector of the direction in the plane of normal axes[0]; any tangent if it is normal."""
     n = axes[0]
     size = np.sqrt(direction[0] ** 2 + direction[1] ** 2 + direction[2] ** 2)
     along = n[0] * direction[0] + n[1] * direction[1] + n[2] * direction[2]
@@ -241,7 +241,7 @@ def _tangent(direction, axes):
 
 @kernel
 def _range_of(columns, free, work, basis):
-    """Fill the orthonormal rows of `basis` with the range of the free columns; return how many they are."""
+    """Fill the orthonormal rows of `basis` with the range of the free columns; return the rank."""
     rest = work.reshape(work.size)[: columns.size].reshape(columns.shape)
     for j in range(columns.shape[0]):
         for c in range(3):
@@ -273,7 +273,7 @@ def _range_of(columns, free, work, basis):
 
 @kernel
 def _reduce(columns, free, basis, rank):
-    """Put columns into the range of the balance."""
+    """Project the columns on the range of the balance."""
     part = np.empty(6)
     for j in range(columns.shape[0]):
         for c in range(3):
@@ -298,7 +298,7 @@ def _factored(columns, rank, rows, diagonal):
 
 @kernel
 def _to_unit_cones(columns, mu):
-    """Make the columns those of forces in units in which every cone is the same."""
+    """Scale the columns to units of force in which all cones are equal."""
     for j in range(columns.shape[0]):
         if mu[j] > 0.0:
             for c in (1, 2):
@@ -308,7 +308,7 @@ def _to_unit_cones(columns, mu):
 
 @kernel
 def _least_norm(rows, diagonal, free, rank, target, held, x):
-    """Fill x (w, 3) with the forces of least norm that keep the balance, rolling ones that are given among them."""
+    """Fill x (w, 3) with the forces of least norm that satisfy the balance, including prescribed rolling forces."""
     right = x.reshape(x.size)
     for i in range(right.size):
         right[i] = 0.0
@@ -340,7 +340,7 @@ def _write_split(k, x, mu, scale, split, use):
 
 @kernel
 def _start(mu, x, s, z):
-    """Fill forces s (w, 3), normal ones less t, inside their cones, and prices z; return t. x (w, 3) is balanced."""
+    """Fill forces s (w, 3) inside their cones, normal forces less t, and prices z; return t. x (w, 3) is balanced."""
     count = x.shape[0]
     t = np.inf
     for j in range(count):
@@ -357,21 +357,21 @@ def _start(mu, x, s, z):
 
 @kernel
 def _write_best(k, s, t, mu, scale, best, slack):
-    """Write the forces that are most inside and how far inside every one is; return the least of these, N."""
+    """Write the forces of the greatest margin and their slack; return the least slack, N."""
     smallest = np.inf
     for j in range(s.shape[0]):
         unit = mu[j] if mu[j] > 0.0 else 1.0
         best[k, j, 0], best[k, j, 1] = scale * unit * s[j, 1], scale * unit * s[j, 2]
         best[k, j, 2] = scale * (s[j, 0] + t)
         slack[k, j] = scale * (s[j, 0] + t - np.sqrt(s[j, 1] ** 2 + s[j, 2] ** 2))
-        if not slack[k, j] >= smallest:  # NaN is taken, too
+        if not slack[k, j] >= smallest:  # also for NaN
             smallest = slack[k, j]
     return smallest
 
 
 @kernel
 def _ends_of_line(x, line):
-    """Return how far forces x (w, 3) inside the cones can go against a direction and along it."""
+    """Return the distances of forces x (w, 3) to the borders of the cones, against a direction and along it."""
     behind = ahead = np.inf
     for j in range(x.shape[0]):
         ahead = min(ahead, step_to_border(x[j, 0], x[j, 1], x[j, 2], line[j, 0], line[j, 1], line[j, 2]))
@@ -381,7 +381,7 @@ def _ends_of_line(x, line):
 
 @kernel
 def _null_line(rows, diagonal, free, rank, line, work):
-    """Fill line (w, 3) with the direction of the only forces that balance themselves, of length 1."""
+    """Fill line (w, 3) with the unit vector of the self-balanced forces."""
     right = work[6].reshape(line.size)
     most = -1.0
     for at in range(line.size):
@@ -401,7 +401,7 @@ def _null_line(rows, diagonal, free, rank, line, work):
 
 @kernel
 def _ask_for(at, which, sign, x, s, z):
-    """Start s and z (w, 3) of the program for the greatest (sign 1) or least (-1) component; x (w, 3) is inside."""
+    """Fill s and z (w, 3) for the program of the greatest (sign 1) or least (-1) component; x (w, 3) is inside."""
     for j in range(x.shape[0]):
         for c in range(3):
             s[j, c], z[j, c] = x[j, c], 0.0

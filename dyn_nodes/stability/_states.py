@@ -1,7 +1,7 @@
 """Shapes of one state or of a batch of states, for the wrappers of this package.
 
-Every kernel takes arrays with a leading dimension that is 1 (the same for all states) or t. The wrappers accept
-one state without that dimension and add it here.
+Every kernel takes arrays with a leading dimension of 1 (shared by all states) or t. The wrappers accept one state
+without that dimension and add it here.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 
 
 Parts = tuple[Array, Array, Flags]
-"""Least value (t,), values (t, n) and where they hold (t,)."""
+"""Least value (t,), values (t, n) and validity (t,)."""
 
 
 class States(NamedTuple):
@@ -58,7 +58,7 @@ class States(NamedTuple):
     traction: Array
 
     def part(self, start: int, stop: int) -> States:
-        """Return some of the states."""
+        """Return the states from `start` to before `stop`."""
         return States(*(array[start:stop] if array.shape[0] > 1 else array for array in self))
 
     @property
@@ -73,13 +73,13 @@ def contiguous(values: ArrayLike) -> Array:
 
 
 def as_states(**inputs: tuple[ArrayLike, tuple[int | str, ...]]) -> tuple[list[Array], bool]:
-    """Give every input a leading dimension of 1 or t.
+    """Add a leading dimension of 1 or t to every input.
 
     Args:
         inputs: name = (values, shape of one state); a letter in the shape is a size that inputs must share.
 
     Returns:
-        The arrays in the order given, and True where no input was a batch.
+        The arrays in this order, and True if no input was a batch.
 
     Raises:
         ValueError: names the input, the shape expected and the shape found.
@@ -96,9 +96,9 @@ def as_states(**inputs: tuple[ArrayLike, tuple[int | str, ...]]) -> tuple[list[A
             array = array[np.newaxis]
         else:
             lengths[name] = array.shape[0]
-        for size, found in zip(shape, array.shape[1:]):
-            expected, owner = (size, '') if isinstance(size, int) else sizes.setdefault(size, (found, f' as {name}'))
-            if found != expected:
+        for size, actual in zip(shape, array.shape[1:]):
+            expected, owner = (size, '') if isinstance(size, int) else sizes.setdefault(size, (actual, f' as {name}'))
+            if actual != expected:
                 raise ValueError(
                     f'{name}: expected shape {wanted}'
                     + (f' with {size} = {expected}{owner}' if isinstance(size, str) else '')
@@ -112,19 +112,19 @@ def as_states(**inputs: tuple[ArrayLike, tuple[int | str, ...]]) -> tuple[list[A
 
 
 def as_result(kind: Callable[..., Result], parts: Sequence[Array], single: bool) -> Result:
-    """Return the result of a measure from what its kernel gives, without the leading dimension for a single state."""
+    """Return the result of a measure from its kernel's output, without the leading dimension for a single state."""
     return kind(*(part[0] for part in parts)) if single else kind(*parts)
 
 
 @kernel
 def pick(state, length):
-    """Index of a state in an array whose leading dimension is 1 (shared) or the number of states."""
+    """Return the index of a state in an array whose leading dimension is 1 (shared) or the number of states."""
     return state if length > 1 else 0
 
 
 @kernel
 def least(values):
-    """Least of a row and whether all are numbers; NaN where one of them is NaN, so that no NaN hides."""
+    """Return the least of a row and True, or NaN and False if the row contains NaN."""
     smallest = values[0]
     for value in values:
         if np.isnan(value):

@@ -1,13 +1,13 @@
 """Ground reactions that can exist (tanner-1998, chapter 5): balance, no lift, drive torques, friction cones.
 
-Balance and drive torques leave the reactions of a rigid machine open: 3 w - 6 of them, or fewer with known tractions.
-No lift and friction cones bound what is left, a convex and compact set. Where it is empty the motion cannot take place:
-a wheel lifts or slides. The margin t is how far the set reaches inside,
+Balance and drive torques leave 3 w - 6 reactions of a rigid machine undetermined, or fewer if tractions are prescribed.
+The conditions of no lift and the friction cones bound the remaining reactions to a convex and compact set. If the set
+is empty, the motion cannot take place: a wheel lifts or slides. The margin t measures how far the set reaches inside,
 
     greatest t with  F_z >= t  and  sqrt(F_x^2 + F_y^2) <= mu (F_z - t)  at every wheel,
 
-a second-order cone program that is solved exactly. A set that is not empty does not prove that the ground gives
-reactions of it, since stiffnesses decide which; `robust` says that the split of least norm is among them.
+a second-order cone program that is solved exactly. A non-empty set does not prove that the ground exerts reactions of
+it, since the stiffnesses select them; `robust` is True if the split of least norm is in the set.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from dyn_nodes.stability._reaction_kernels import normals_kernel, ranges_kernel,
 from dyn_nodes.stability._states import UP, Array, Flags, Parts, States, as_states
 
 TOLERANCE = 1e-9
-"""Part of the load that may be outside of what the wheels can balance at all."""
+"""Fraction of the load that may remain unbalanced."""
 ROUND_OFF = np.array([1e-6])
-"""The same for states of machines: of planar ones the wheels are on a line."""
+"""Tolerance for states of machines; the wheels of planar machines are on a line."""
 ONWARD = (1.0, 0.0, 0.0)
 
 
 class AdmissibleReactions(NamedTuple):
-    """Result of :func:`admissible_reactions`; a leading dimension (t,) where a batch was given.
+    """Result of :func:`admissible_reactions`; with a leading dimension (t,) for a batch.
 
-    Forces are the ground's on the wheels along the rolling direction, to its left and along the normal, N.
+    Forces act from the ground on the wheels: along the rolling direction, to its left and along the normal, N.
 
     Attributes:
-        margin: () t, N: least distance inside, as normal force, of the reactions that are most inside. Negative where
-            no admissible ones exist; -inf where no reactions balance the load; NaN for inputs that are no numbers.
+        margin: () t, N: least distance to the borders of the cones, as a normal force, of `best`. Negative if no
+            admissible reactions exist; -inf if no reactions balance the load; NaN for inputs with NaN.
         possible: () admissible reactions exist.
-        robust: () the split of least norm is one of them.
+        robust: () the split of least norm is admissible.
         split: (w, 3) reactions of least norm.
-        best: (w, 3) reactions that are most inside.
-        slack: (w,) distance inside of these, F_z - sqrt(F_x^2 + F_y^2) / mu, N.
+        best: (w, 3) admissible reactions with the greatest margin.
+        slack: (w,) distance of `best` to the border, F_z - sqrt(F_x^2 + F_y^2) / mu, N.
         friction_use: (w,) sqrt(F_x^2 + F_y^2) / (mu F_z) of the split; inf on a wheel that it pulls.
-        tightest: () index of the wheel with the greatest use; of several that it pulls the most pulled; -1: unknown.
-        least, greatest: (w, 3) ends of what every force can be; NaN where not possible, or not asked for.
-        freedom: () dimension of the reactions that balance the load, cones left aside.
-        mismatch: () part of the load that no reactions balance, N: motion and drive torques do not belong together.
+        tightest: () index of the wheel with the greatest use, or of the most pulled wheel; -1: unknown.
+        least, greatest: (w, 3) range of every force component; NaN if not possible or not requested.
+        freedom: () dimension of the reactions that balance the load, without the cones.
+        mismatch: () part of the load that no reactions balance, N: motion and drive torques are inconsistent.
     """
 
     margin: Array
@@ -74,23 +74,23 @@ def admissible_reactions(
     tolerance: float = TOLERANCE,
     ranges: bool = True,
 ) -> AdmissibleReactions:
-    """Find the ground reactions that can exist in a state, or in every state of a batch.
+    """Return the admissible ground reactions of a state, or of every state of a batch.
 
     Args:
-        points: (w, 3) where the wheels touch the ground, m; any order, also on a line; (t, w, 3) for a batch.
-        com: (3,) point in which `force` acts, m.
+        points: (w, 3) ground points of the wheels, m; any order, also on a line; (t, w, 3) for a batch.
+        com: (3,) point at which `force` acts, m.
         force: (3,) net force without the ground's: gravity, inertia, external, N.
         moment: (3,) net moment about `com` without the ground's, N m.
         friction: (w,) static coefficients, or one for all; 0: a castor, which takes no horizontal force.
         normal: (3,) of the ground.
-        rolling: (w, 3) directions in which the wheels roll, or one for all; needed where `traction` is.
-        traction: (w,) rolling forces that are known, drive torque over radius, 0 on a free wheel, N; NaN: any.
-        tolerance: part of the load that may be left unbalanced.
-        ranges: find `least` and `greatest`, too: up to 6 w programs more.
+        rolling: (w, 3) rolling directions of the wheels, or one for all; required with `traction`.
+        traction: (w,) prescribed rolling forces, drive torque over radius, 0 on a free wheel, N; NaN: any.
+        tolerance: fraction of the load that may remain unbalanced.
+        ranges: compute `least` and `greatest`, too: up to 6 w more programs.
 
     Raises:
-        ValueError: wrong shape, a coefficient that is negative, a traction on a wheel without friction, a normal of
-            length zero, or a rolling direction along the normal where it counts.
+        ValueError: wrong shape, a negative coefficient, a traction on a wheel without friction, a normal of length
+            zero, or a rolling direction along the normal on a wheel with traction.
     """
     count = np.shape(points)[-2] if np.ndim(points) > 1 else 1
     arrays, single = as_states(
@@ -111,7 +111,7 @@ def admissible_reactions(
 
 
 def _each(values: ArrayLike, shape: tuple[int, ...]) -> Array:
-    """Return one value for all wheels as one for each."""
+    """Return values for every wheel; a single value is repeated."""
     array = np.asarray(values, dtype=np.float64)
     return np.broadcast_to(array, shape).copy() if array.ndim < len(shape) else array
 
@@ -146,7 +146,7 @@ def _evaluate(
     tolerance: Array,
     ranges: bool,
 ) -> AdmissibleReactions:
-    # Numba compiles the kernels again for arrays of another layout, or not writable
+    # Numba compiles the kernels again for arrays of another layout and for read-only arrays
     rolling, friction, traction = (np.require(part, requirements=['C', 'W']) for part in (rolling, friction, traction))
     inputs = (points, com, force, moment, normal, friction, rolling, traction)
     states, wheels = max(len(array) for array in (*inputs, tolerance)), points.shape[1]
@@ -172,7 +172,7 @@ def _tightest(use: Array, split: Array) -> NDArray[np.int64]:
 
 
 def admissible_states(s: States) -> Parts:
-    """Evaluate the measure `admissible` for many states: distances inside of the reactions that are most inside."""
+    """Evaluate the measure `admissible` for many states: slack of the reactions with the greatest margin."""
     count, wheels = s.size, s.wheels.shape[1]
     if np.isnan(s.friction).all():
         return np.full(count, np.nan), np.full((count, wheels), np.nan), np.zeros(count, dtype=np.bool_)

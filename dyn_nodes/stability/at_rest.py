@@ -1,4 +1,4 @@
-"""A machine at rest on its springs in its initial position: how it is supported, its margins and its alarm levels."""
+"""Support, margins and alarm levels of a machine at rest on its springs in its initial position."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ContactAtRest:
     Attributes:
         load: normal force, N.
         point: (2,) centre of pressure in axes of the ground, m.
-        compression: greatest of its springs, m.
+        compression: greatest compression of its springs, m.
     """
 
     load: float
@@ -40,15 +40,16 @@ class ContactAtRest:
 
 @dataclass(frozen=True, eq=False)
 class SupportAtRest:
-    """A machine with a free base at rest, as the measures see it.
+    """Input of the measures for a machine with a free base at rest.
 
     Attributes:
         support: in axes of the ground, the base link above the origin.
         wheels: names of wheels and other contacts.
         feet: names of the corners of the polygon, in its order.
         measures: names of the measures that are defined.
-        counted: (w,) wheels and contacts that carry, or would before the machine moves by more than its springs yield.
-        axes: tipping axes and the moments about them where joints give way under the machine; else None. Edges are
+        counted: (w,) wheels and contacts that carry load, or would before the machine moves by more than its springs
+            yield.
+        axes: tipping axes and the moments about them if joints under the machine give way; else None. The edges are
             then the axes, and the polygon of `support` is the area above which the centre of mass is held.
     """
 
@@ -60,7 +61,7 @@ class SupportAtRest:
     axes: tuple[TippingAxes, AxisMoments] | None = None
 
     def margins(self, names: Iterable[str] | None = None) -> dict[str, Margin]:
-        """Return the margins of the measures that are defined, or of those of them that are named."""
+        """Return the margins of all defined measures, or of the named ones."""
         chosen = self.measures if names is None else [name for name in names if name in self.measures]
         if self.axes is not None:
             return axis_margins(self.support, *self.axes, chosen, self.counted)
@@ -79,28 +80,28 @@ class SupportAtRest:
 
 
 def stands_on_springs(machine: Machine) -> bool:
-    """Return whether springs alone carry a machine: neither fixed, nor on other ground, nor holding an object."""
+    """Return whether springs alone carry a machine: base not fixed, no wheels by constraint, no loads."""
     on_others = machine.base.attachment == 'fixed' or machine.loads or machine.rigid_wheels
     return bool(machine.supports and not on_others)
 
 
 def contact_at_rest(machine: Machine, name: str, stance: Stance) -> ContactAtRest:
-    """Return how a wheel or another contact stands."""
-    own = [k for k, support in enumerate(machine.supports) if support.contact == name]
-    loads, load = stance.loads[own], float(stance.loads[own].sum())
-    weights = loads / load if load > 0.0 else np.full(len(own), 1.0 / len(own))
+    """Return load, centre of pressure and compression of a wheel or another contact."""
+    indices = [k for k, support in enumerate(machine.supports) if support.contact == name]
+    loads, load = stance.loads[indices], float(stance.loads[indices].sum())
+    weights = loads / load if load > 0.0 else np.full(len(indices), 1.0 / len(indices))
     return ContactAtRest(
         load,
-        stance.contacts[own[0]] if len(own) == 1 else weights @ stance.contacts[own],
-        max(float(stance.loads[k]) / machine.supports[k].stiffness for k in own),
+        stance.contacts[indices[0]] if len(indices) == 1 else weights @ stance.contacts[indices],
+        max(float(stance.loads[k]) / machine.supports[k].stiffness for k in indices),
     )
 
 
 def support_at_rest(machine: Machine, stance: Stance) -> SupportAtRest:
-    """Return how a machine with a free base is supported.
+    """Return the support of a machine with a free base.
 
     Raises:
-        PolygonError: its contacts are no support polygon.
+        PolygonError: its contacts do not form a support polygon.
     """
     contacts = np.column_stack([stance.contacts, np.zeros(len(stance.contacts))])
     standing = standing_supports(machine)
@@ -110,7 +111,7 @@ def support_at_rest(machine: Machine, stance: Stance) -> SupportAtRest:
     mass = machine.total_mass + (machine.payload.mass if machine.payload is not None else 0.0)
     grip = grip_of(machine)
     gripping = bool(grip.friction.any()) and not machine.contacts
-    wheels = [contact_at_rest(machine, own.name, stance) for own in machine.ground_contacts]
+    wheels = [contact_at_rest(machine, contact.name, stance) for contact in machine.ground_contacts]
     support = Support(
         feet=contacts[order],
         com=stance.center,
@@ -118,27 +119,27 @@ def support_at_rest(machine: Machine, stance: Stance) -> SupportAtRest:
         moment=np.zeros(3),
         mass=mass,
         up=-gravity / machine.gravity,
-        normal_loads=np.array([own.load for own in wheels]),
-        wheels=np.array([[*own.point, 0.0] for own in wheels]),
+        normal_loads=np.array([contact.load for contact in wheels]),
+        wheels=np.array([[*contact.point, 0.0] for contact in wheels]),
         gravity=machine.gravity,
         friction=grip.friction if gripping else None,
         rolling=_rolling(machine, stance, grip) if gripping else None,
         traction=grip.traction if gripping else None,
     )
-    on_ground = {own.contact for own, stands in zip(machine.supports, standing) if stands}
-    names = tuple(own.name for own in machine.ground_contacts)
+    on_ground = {contact.contact for contact, stands in zip(machine.supports, standing) if stands}
+    names = tuple(contact.name for contact in machine.ground_contacts)
     counted = np.array([name in on_ground for name in names])
     if gives_way(machine):
         return _support_on_axes(machine, stance, support, names, counted)
     defined = (name for name, m in MEASURES.items() if m.least_feet <= len(order) and (gripping or not m.of_friction))
-    feet = tuple(machine.supports[place].name for place in order)
+    feet = tuple(machine.supports[corner].name for corner in order)
     return SupportAtRest(support, names, feet, tuple(defined), counted)
 
 
 def _support_on_axes(
     machine: Machine, stance: Stance, support: Support, names: tuple[str, ...], counted: NDArray[np.bool_]
 ) -> SupportAtRest:
-    """Return how a machine is supported whose joints give way: by its tipping axes."""
+    """Return the support, by tipping axes, of a machine whose joints give way."""
     running, gravity = running_gear(machine), gravity_in_ground(machine)
     base = [stance.height, stance.pitch, stance.roll][: running.gear.base + 1]
     q = np.array([*base, *running.start[running.gear.base + 1 :]])
@@ -148,26 +149,27 @@ def _support_on_axes(
     moments = AxisMoments(weight, np.where(axes.leaves_stop, weight, axes.lifts @ stance.loads))
     corners = axis_polygon(axes, weight / (support.mass * machine.gravity), support)
     if len(corners) < 3:
-        raise PolygonError(f'{machine.name}: it has no area on which its weight is held')
+        raise PolygonError(f'{machine.name}: no area of the ground supports its weight')
     placed = replace(support, feet=corners, edge_names=name_edges(corners, support.travel))
     defined = (name for name, m in MEASURES.items() if m.per in ('edge', 'end') or name == 'load_share')
     return SupportAtRest(placed, names, (), tuple(defined), counted, (axes, moments))
 
 
 def _rolling(machine: Machine, stance: Stance, grip: Grip) -> Array:
-    """Return the directions (w, 3) without force of the wheels at rest, in axes of the ground."""
+    """Return the force-free directions (w, 3) of the wheels at rest, in axes of the ground."""
     poses = link_poses(machine.links, machine.joints, initial_positions(machine))
     level = rotation_about(np.array([0.0, 1.0, 0.0]), stance.pitch) @ rotation_about(np.eye(3)[0], stance.roll)
-    own = axles_of(machine)
-    axles = np.array([level @ poses[wheel.link][:3, :3] @ own[wheel.name] for wheel in machine.wheels])
+    axle_of = axles_of(machine)
+    axles = np.array([level @ poses[wheel.link][:3, :3] @ axle_of[wheel.name] for wheel in machine.wheels])
     return free_directions(grip, axles, np.array([wheel.rolling is not None for wheel in machine.wheels]))
 
 
 def alarm_levels(machine: Machine, measures: Sequence[str], start: Balance | None = None) -> dict[str, Levels]:
     """Return the alarm levels of a machine by measure.
 
-    Full scale of a measure without a greatest value is that of the machine at rest in the initial position of its
-    files. A planar machine, one that not springs alone carry and one that holds an object have that of `start` instead.
+    The full scale of a measure without a greatest value is its margin with the machine at rest in the initial position
+    of its files. For a planar machine, a machine not carried by springs alone and a machine that holds an object it is
+    the margin of `start`.
 
     Args:
         machine: the machine.
@@ -175,24 +177,24 @@ def alarm_levels(machine: Machine, measures: Sequence[str], start: Balance | Non
         start: balance at the start of a simulation.
 
     Raises:
-        KeyError: an unknown measure; the message lists the known ones.
+        KeyError: an unknown measure; the message lists the valid names.
     """
-    known = _margins_at_rest(machine, [name for name in measures if measure(name).full_scale is None])
-    if known is None:
-        known = {} if start is None else start.margins
+    resting = _margins_at_rest(machine, [name for name in measures if measure(name).full_scale is None])
+    if resting is None:
+        resting = {} if start is None else start.margins
     count = len(machine.ground_contacts)
-    found = {}
+    levels = {}
     for name in measures:
-        own, margin = measure(name), known.get(name)
+        definition, margin = measure(name), resting.get(name)
         if margin is None:
-            found[name] = own.levels(count)
+            levels[name] = definition.levels(count)
         else:
-            found[name] = own.levels(len(margin.edges), margin.value if margin.valid else np.nan)
-    return found
+            levels[name] = definition.levels(len(margin.edges), margin.value if margin.valid else np.nan)
+    return levels
 
 
 def _margins_at_rest(machine: Machine, names: Sequence[str]) -> Mapping[str, Margin] | None:
-    """Return margins by name at rest in the initial position; None where it is not known (`at_rest`)."""
+    """Return margins by name at rest in the initial position; None if there is no such rest (`at_rest`)."""
     if machine.base.attachment != 'free' or not stands_on_springs(machine):
         return None
     resting = at_rest(machine)

@@ -1,8 +1,8 @@
-"""From a plant's outputs to ground reactions and stability margins.
+"""Ground reactions and stability margins from the outputs of a plant.
 
 A machine on three wheels or more has a support polygon. A planar machine has two edges: lines across its plane through
 the ground points of its rearmost and its foremost wheel. A contact such as a crawler track counts as a wheel at its
-centre of pressure; its corners of the polygon are its first and its last ground point.
+centre of pressure; it contributes its first and its last ground point as corners of the polygon.
 """
 
 from __future__ import annotations
@@ -27,35 +27,35 @@ from dyn_nodes.stability.grip import check_points, friction_use, grip_of
 
 ENDS = ('front', 'rear')
 NEXT, LAST = [1, 2, 0], [2, 0, 1]
-"""Components of the factors in those of a cross product."""
+"""Component indices of the factors of a cross product."""
 DRAWN_HALF_WIDTH = 1.0
-"""Half the width with which the edges of a planar machine, which are lines, are drawn, m."""
+"""Half the drawn width of the edges of a planar machine, which are lines, m."""
 PLANAR_EDGES = [3, 1]
-"""Rear and front among the edges of the rectangle: right side, front, left side, rear."""
+"""Indices of rear and front among the edges of the rectangle: right side, front, left side, rear."""
 WIDE = 10.0
-"""Half the width of the polygon with which a planar machine's measures are computed, over the distance of its edges."""
+"""Half the width of the polygon for the measures of a planar machine, over the distance of its edges."""
 
 
 @dataclass(frozen=True, eq=False)
 class Balance:
-    """How a machine stands at one instant, world frame.
+    """Ground reactions and margins of a machine at one instant, world frame.
 
     Attributes:
-        wheels: names, in the machine's order: of wheels and feet, then of other contacts.
+        wheels: names of wheels and feet, then of other contacts, in the machine's order.
         points: (w, 3) ground points below the wheels, centres of pressure of other contacts, m.
         forces: (w, 3) ground on wheel in the contact frame: longitudinal, lateral, normal, N.
-        axes: (w, 3, 3) contact frames: columns longitudinal (where a rolling wheel rolls to, else the heading of the
-            base), lateral, normal of the ground.
-        polygon: indices of `feet`, counter-clockwise; of a planar machine its rearmost and its foremost one.
-        center_of_mass: (3,) m.  zmp: (2,) on the ground, m, or NaN where nothing presses on the ground.
+        axes: (w, 3, 3) contact frames: columns longitudinal (rolling direction of a wheel that rolls, else the heading
+            of the base), lateral, normal of the ground.
+        polygon: indices of `feet`, counter-clockwise; for a planar machine the rearmost and the foremost foot.
+        center_of_mass: (3,) m.  zmp: (2,) on the ground, m, or NaN without load on the ground.
         margins: by measure.
-        edge_names: of the edges, as the measures have them.
-        outline: (n, 3) corners as they are drawn, m, where they are not those of the polygon: of a planar machine, and
-            of one whose joints give way.
+        edge_names: in the order of the measures' values.
+        outline: (n, 3) drawn corners, m, of a planar machine and of a machine whose joints give way; None: the
+            corners of the polygon.
         lines: (e, 2, 3) ends of the edges in `edge_names`, m; None: the sides of the polygon.
-        foot_names, feet: of the points that may be corners, and these (f, 3), m; None: the wheels.
-        moments: (w, 3) ground on wheel about its point in the contact frame, N m; None: zero, as of wheels.
-        friction: (w,) static coefficients, where a measure needs them.
+        foot_names, feet: names and positions (f, 3), m, of the points that may be corners; None: the wheels.
+        moments: (w, 3) ground on wheel about its point in the contact frame, N m; None: zero.
+        friction: (w,) static coefficients, if a measure needs them.
     """
 
     wheels: tuple[str, ...]
@@ -76,14 +76,14 @@ class Balance:
 
     @property
     def friction_use(self) -> Array:
-        """Friction forces (w,) over what friction can hold; NaN where the coefficients are not known."""
+        """Friction forces (w,) over the greatest static friction; NaN without coefficients."""
         if self.friction is None:
             return np.full(len(self.wheels), np.nan)
         return friction_use(self.forces, self.friction)
 
     @property
     def corners(self) -> Array:
-        """Corners (n, 3) of the support polygon, counter-clockwise; of a planar machine a rectangle to be drawn, m."""
+        """Corners (n, 3) of the support polygon, counter-clockwise, m; for a planar machine the drawn rectangle."""
         if self.outline is not None:
             return self.outline
         return (self.points if self.feet is None else self.feet)[self.polygon]
@@ -100,8 +100,8 @@ class Balance:
 
     def names(self, name: str) -> tuple[str, ...]:
         """Return the names of the values in a measure's margin."""
-        known = self.wheels if self.foot_names is None else self.foot_names
-        feet = (known[place] for place in self.polygon)
+        names = self.wheels if self.foot_names is None else self.foot_names
+        feet = (names[k] for k in self.polygon)
         return value_names(name, self.edge_names, self.wheels, feet)
 
     def critical_edge(self, name: str) -> str:
@@ -123,16 +123,16 @@ def value_names(name: str, edges: Iterable[str], wheels: Iterable[str], feet: It
 
 
 class Posture:
-    """Which wheels and corners of a machine count: those on the ground, or near it, in the present posture of its legs.
+    """Selects the wheels and corners of a machine that are on or near the ground in the posture of its legs.
 
     Args:
-        system: as of `BalanceObserver`.
+        system: argument of `BalanceObserver`.
         wheels: names of wheels and other contacts.
         feet: names of the supports that may be corners.
 
     Attributes:
         joints: names of the joints that move supports, whose positions are among the outputs.
-        wheels: (w,) those that count.
+        wheels: (w,) True for wheels that count.
     """
 
     def __init__(self, system: Any, wheels: Sequence[str], feet: Sequence[str]) -> None:
@@ -143,14 +143,14 @@ class Posture:
             return
         self._machine, self._wheel_names, self._feet = machine, wheels, feet
         self.joints = moving_joints(machine)
-        self._places = [system.index('output', position_output(name)) for name in self.joints]
+        self._indices = [system.index('output', position_output(name)) for name in self.joints]
         self._at: tuple[float, ...] | None = None
         self._count(initial_positions(machine))
 
     def corners(self, y: Array) -> NDArray[np.intp]:
         """Return the indices of the corners that count at outputs y (n,)."""
         if self.joints:
-            at = tuple(np.round(y[self._places], 3))
+            at = tuple(np.round(y[self._indices], 3))
             if at != self._at:
                 self._at = at
                 self._count(dict(zip(self.joints, at)))
@@ -158,27 +158,27 @@ class Posture:
 
     def _count(self, positions: Mapping[str, float]) -> None:
         standing = standing_supports(self._machine, positions)
-        raised = {own.name for own, carries in zip(self._machine.supports, standing) if not carries}
-        on_ground = {own.contact for own, carries in zip(self._machine.supports, standing) if carries}
-        hanging = {own.contact for own in self._machine.supports} - on_ground
+        raised = {support.name for support, carries in zip(self._machine.supports, standing) if not carries}
+        on_ground = {support.contact for support, carries in zip(self._machine.supports, standing) if carries}
+        hanging = {support.contact for support in self._machine.supports} - on_ground
         self._corners = np.array([k for k, name in enumerate(self._feet) if name not in raised], dtype=np.intp)
         self.wheels = np.array([name not in hanging for name in self._wheel_names], dtype=bool)
 
 
 class BalanceObserver:
-    """Reads the outputs of a system, or of a hybrid model, by place, once looked up.
+    """Computes the balance of a machine from the outputs of its system.
 
     Args:
-        system: what gives the outputs: a System or a hybrid model whose outputs have the names of one.
+        system: a System, or a hybrid model with the output names of a System.
         measures: names of the stability measures.
 
     Raises:
-        KeyError: a measure that does not exist, or is not defined on so few wheels.
+        KeyError: a measure that does not exist, or needs more wheels.
     """
 
     def __init__(self, system: Any, measures: tuple[str, ...] = DEFAULT_MEASURES) -> None:
         machine = system.stance
-        self.wheels = tuple(own.name for own in (*machine.wheels, *machine.contacts))
+        self.wheels = tuple(contact.name for contact in (*machine.wheels, *machine.contacts))
         self.foot_names = tuple(support.name for support in machine.supports if support.corner)
         for name in measures:
             self._check(measure(name))
@@ -186,28 +186,28 @@ class BalanceObserver:
         self._grip = grip_of(machine) if any(MEASURES[name].of_friction for name in measures) else None
         self.system, self.measures = system, measures
 
-        def places(*names: str) -> NDArray[np.intp]:
+        def indices(*names: str) -> NDArray[np.intp]:
             return np.array([system.index('output', name) for name in names], dtype=np.intp)
 
         def rows(owners: Iterable[str], *parts: str) -> NDArray[np.intp]:
             names = [f'{owner}/{part}' for owner in owners for part in parts]
-            return places(*names).reshape(-1, len(parts))
+            return indices(*names).reshape(-1, len(parts))
 
         point = ('point_x', 'point_y', 'point_z')
-        self._points, self._feet_places = rows(self.wheels, *point), rows(self.foot_names, *point)
+        self._points, self._feet_indices = rows(self.wheels, *point), rows(self.foot_names, *point)
         twists = (f'moment_{part}' for part in ('longitudinal', 'lateral', 'normal'))
-        self._moments = rows((own.name for own in machine.contacts), *twists)
+        self._moments = rows((contact.name for contact in machine.contacts), *twists)
         self._forces = rows(self.wheels, 'friction_longitudinal', 'friction_lateral', 'normal_force')
-        self._axes = places(*(name for wheel in self.wheels for name in axis_names(wheel))).reshape(-1, 2, 3)
+        self._axes = indices(*(name for wheel in self.wheels for name in axis_names(wheel))).reshape(-1, 2, 3)
         self._com, self._force, self._moment = (
-            places(*(f'{name}_{a}' for a in 'xyz')) for name in ('center_of_mass', 'load_force', 'load_moment')
+            indices(*(f'{name}_{a}' for a in 'xyz')) for name in ('center_of_mass', 'load_force', 'load_moment')
         )
-        self._mass, self._yaw = int(places('mass')[0]), int(places('yaw')[0])
+        self._mass, self._yaw = int(indices('mass')[0]), int(indices('yaw')[0])
         self._posture = Posture(system, self.wheels, self.foot_names)
 
     def observe(self, y: Array, gravity: Array) -> Balance:
         """Return the balance of the outputs `y` under the gravity vector (3,) of the parameters."""
-        points, forces, feet = y[self._points], y[self._forces], y[self._feet_places]
+        points, forces, feet = y[self._points], y[self._forces], y[self._feet_indices]
         # the ground is the world's x-y plane; "up" for the measures is against gravity
         size = length(gravity)
         up = -np.asarray(gravity) / size
@@ -246,12 +246,12 @@ class BalanceObserver:
         )
 
     def course(self, outputs: Array, gravity: Array) -> dict[str, Array]:
-        """Return the margins (t,) by measure of outputs (t, n): the values that `observe` gives instant by instant.
+        """Return the margins (t,) by measure of outputs (t, n), equal to those of `observe` at every instant.
 
-        Where every foot is a corner all the time, all instants are evaluated in one call.
+        If every foot is a corner all the time, one call evaluates all instants.
         """
         up = -np.asarray(gravity) / length(gravity)
-        feet = outputs[:, self._feet_places]
+        feet = outputs[:, self._feet_indices]
         order = self._order(feet[0], up, self._posture.corners(outputs[0]))
         if (
             self._grip is None
@@ -260,10 +260,10 @@ class BalanceObserver:
             and type(self) is BalanceObserver
         ):
             with suppress(PolygonError):
-                found = self._at_once(outputs, feet[:, order], up, length(gravity))
-                return {name: margin.value for name, margin in found.items()}
+                batch = self._at_once(outputs, feet[:, order], up, length(gravity))
+                return {name: margin.value for name, margin in batch.items()}
         margins = [self.observe(y, gravity).margins for y in outputs]
-        return {name: np.array([own[name].value for own in margins]) for name in self.measures}
+        return {name: np.array([by_name[name].value for by_name in margins]) for name in self.measures}
 
     def _at_once(self, outputs: Array, feet: Array, up: Array, size: float) -> dict[str, BatchMargin]:
         yaw = outputs[:, self._yaw]
@@ -295,7 +295,7 @@ class BalanceObserver:
             )
 
     def _order(self, points: Array, up: Array, corners: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the corners of the polygon of those points (f, 3) that count."""
+        """Return the corners of the polygon of the points (f, 3) that count."""
         return corners[support_order(points[corners], up)]
 
     def _feet(self, ordered: Array) -> Array:
@@ -313,10 +313,10 @@ class BalanceObserver:
 
 
 class PlanarBalanceObserver(BalanceObserver):
-    """The balance of a planar machine: a rear and a front edge, across the plane.
+    """Computes the balance of a planar machine, which has a rear and a front edge across the plane.
 
-    The measures are those of a polygon much wider than long, whose two sides play no part: values of a rear or a
-    front edge do not depend on that width, and the radius r_o of the ZMP degree is half the distance of the edges.
+    The measures are evaluated on a polygon much wider than long, whose sides have no effect: values of the rear and the
+    front edge do not depend on the width, and the radius r_o of the ZMP degree is half the distance of the edges.
     """
 
     def _check(self, wanted: Measure) -> None:

@@ -16,7 +16,7 @@ from dyn_nodes.stability.polygon import check_polygon
 from dyn_nodes.stability.support import function_of
 
 CHUNK = 16384
-"""States a piece: its arrays fit a core's cache, and there are enough pieces for all cores."""
+"""States per piece: its arrays fit a core's cache, and there are enough pieces for all cores."""
 
 
 class BatchMargin(NamedTuple):
@@ -57,7 +57,7 @@ def all_measures(
 ) -> dict[str, BatchMargin]:
     """Evaluate measures of t states at once, on all cores.
 
-    Every array may lack its leading dimension where it is the same for all states; `feet` with the terrain, say.
+    An array that is the same for all states may omit its leading dimension.
 
     Args:
         feet: (t, n, 3) contact points in the order of the polygon, m.
@@ -66,23 +66,23 @@ def all_measures(
         moment: (t, 3) net moment about `com` without the ground's, N m.
         mass: (t,) kg.
         up: (t, 3) unit vector against gravity.
-        travel: (t, 3) direction in which the machine looks.
-        inertia: (t, 3, 3) of the whole machine about `com`, kg m2, for `moment_height`; a point mass where None.
-        wheels: (t, w, 3) positions of the wheels of `normal_loads`, m; `feet` where None.
-        normal_loads: (t, w) push of the ground on every wheel, N; `load_share` is not valid where None.
+        travel: (t, 3) forward direction of the machine.
+        inertia: (t, 3, 3) of the whole machine about `com`, kg m2, for `moment_height`; None: a point mass.
+        wheels: (t, w, 3) positions of the wheels of `normal_loads`, m; None: `feet`.
+        normal_loads: (t, w) normal force of the ground on every wheel, N; None: `load_share` is not valid.
         gravity: m/s2.
-        friction: (t, w) static coefficients of the wheels; `admissible` is not valid where None.
-        rolling: (t, w, 3) directions of the forces in `traction`; that of travel where None.
-        traction: (t, w) forces along them that are known, N; NaN, or None for all: any.
-        names: the measures wanted, in order.
-        threads: number of them; all cores where None.
+        friction: (t, w) static coefficients of the wheels; None: `admissible` is not valid.
+        rolling: (t, w, 3) directions of the forces in `traction`; None: `travel`.
+        traction: (t, w) prescribed forces along `rolling`, N; NaN, or None for all: any.
+        names: of the measures, in order.
+        threads: number of threads; None: all cores.
 
     Returns:
         name -> margin; always with the leading dimension.
 
     Raises:
         ValueError: wrong shape, or not a convex polygon counter-clockwise seen from above.
-        KeyError: an unknown measure; the message lists the known ones.
+        KeyError: an unknown measure; the message lists the valid names.
     """
     wanted = [measure(name) for name in names]
     states = _states(
@@ -92,23 +92,23 @@ def all_measures(
     feet = int(states.feet.shape[1])
     sizes = {'edge': feet, 'foot': feet, 'end': 2, 'wheel': int(states.wheels.shape[1])}
     result = {
-        item.name: BatchMargin(
-            np.empty(count), np.empty((count, sizes[item.per])), np.empty(count, dtype=np.bool_), item.unit
+        definition.name: BatchMargin(
+            np.empty(count), np.empty((count, sizes[definition.per])), np.empty(count, dtype=np.bool_), definition.unit
         )
-        for item in wanted
+        for definition in wanted
     }
 
     def evaluate(start: int) -> None:
         part = states.part(start, start + CHUNK)
         check_polygon(part.feet, part.up, first=start)
-        for item in wanted:
-            for whole, piece in zip(result[item.name][:3], function_of(item.name)(part)):
+        for definition in wanted:
+            for whole, piece in zip(result[definition.name][:3], function_of(definition.name)(part)):
                 whole[start : start + CHUNK] = piece
 
     starts = range(0, count, CHUNK)
     workers = min(threads or os.cpu_count() or 1, len(starts))
     if workers > 1:
-        evaluate(0)  # compiles, once
+        evaluate(0)  # compiles once
         with ThreadPoolExecutor(workers) as pool:
             list(pool.map(evaluate, starts[1:]))
     else:

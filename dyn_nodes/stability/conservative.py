@@ -1,4 +1,4 @@
-"""Conservative margin: the static margin that is left after the loss of any one foot (Mahalingham and Whittaker)."""
+"""Conservative margin: the static margin after the loss of any one foot (Mahalingham and Whittaker)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ LEAST_FEET = 5
 
 
 class ConservativeMargin(NamedTuple):
-    """Result of :func:`conservative_margin`; a leading dimension (t,) where a batch was given.
+    """Result of :func:`conservative_margin`; with a leading dimension (t,) for a batch.
 
     Attributes:
-        value: () least of `feet`, m; NaN where not defined.
+        value: () least of `feet`, m; NaN if not defined.
         feet: (n,) for every foot, the signed distance of the projected centre of mass to the edge that closes the
-            polygon when that foot is lost, m, inside positive.
+            polygon after the loss of that foot, m, inside positive.
         valid: () there are five feet or more, and all numbers are finite.
     """
 
@@ -29,7 +29,7 @@ class ConservativeMargin(NamedTuple):
 
 
 def conservative_margin(feet: ArrayLike, com: ArrayLike, up: ArrayLike = UP) -> ConservativeMargin:
-    """Conservative static margin (CSM), by the vertical projection (abo-shanab-2003, section 2.2).
+    """Return the conservative static margin (CSM), by the vertical projection (abo-shanab-2003, section 2.2).
 
     The conservative support polygon is the intersection of the n polygons that lose one foot each. Losing foot k
     replaces its two edges by the chord from foot k - 1 to foot k + 1, and in a convex polygon the region inside all
@@ -50,7 +50,7 @@ def conservative_margin(feet: ArrayLike, com: ArrayLike, up: ArrayLike = UP) -> 
 
 @kernel
 def conservative_margin_kernel(feet, com, up):
-    """CSM of a batch: value (t,), distances (t, n), valid (t,). Leading dimensions 1 or t."""
+    """Return the CSM of a batch: value (t,), distances (t, n), valid (t,). Leading dimensions 1 or t."""
     states = max(feet.shape[0], com.shape[0], up.shape[0])
     n = feet.shape[1]
     value, distances, valid = np.empty(states), np.empty((states, n)), np.empty(states, dtype=np.bool_)

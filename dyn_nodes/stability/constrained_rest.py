@@ -1,4 +1,4 @@
-"""The rest of a machine on springs beside its constraints: loops closed, springs loaded, friction holding."""
+"""Rest of a machine with springs and constraints: loops closed, springs loaded, friction holding."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from dyn_nodes.stability.rest import Forces, RestSearch
 from dyn_nodes.stability.standing_machine import Conditions, StandingMachine
 
 TOUCHED = 1e-9
-"""Of a row of constraints on the base in the plane of the ground, above which the place of the base matters."""
+"""Entry of a constraint row on the base in the plane of the ground above which the base counts as anchored."""
 
 
 @dataclass(frozen=True, eq=False)
 class ConstrainedStatics:
-    """Forces of a machine with constraints that stands still, evaluated by CasADi.
+    """Forces of a machine with constraints at rest, evaluated by CasADi.
 
     Attributes:
         machine: the machine.
@@ -37,28 +37,28 @@ class ConstrainedStatics:
 
     @cached_property
     def deflections(self) -> tuple[str, ...]:
-        """Names of the states of elements that follow from the balance."""
-        return tuple(own.name for own in self.blocks.element_states if own.balances)
+        """Names of the element states that follow from the balance."""
+        return tuple(state.name for state in self.blocks.element_states if state.balances)
 
     @cached_property
-    def places(self) -> list[int]:
-        """Places of the deflections among the parameters of the blocks."""
+    def indices(self) -> list[int]:
+        """Indices of the deflections in the parameters of the blocks."""
         return [self.blocks.parameters.names.index(name) for name in self.deflections]
 
     @cached_property
     def _shares(self) -> dict[str, ca.SX]:
         blocks = self.blocks
-        shares = [own.friction_use(blocks.state, blocks.parameters) for own in blocks.forces]
-        return {name: share for own in shares for name, share in own.items()}
+        shares = [law.friction_use(blocks.state, blocks.parameters) for law in blocks.forces]
+        return {name: value for law in shares for name, value in law.items()}
 
     @property
     def used(self) -> tuple[str, ...]:
-        """Names of the deflections of which the share of the greatest static friction is known."""
+        """Names of the deflections with a share of the greatest static friction."""
         return tuple(self._shares)
 
     @cached_property
     def evaluate(self) -> ca.Function:
-        """Positions, parameters, multipliers -> forces less multipliers, derivatives, rows, residuals, shares."""
+        """Function of positions, parameters, multipliers; returns net forces, derivatives, rows, residuals, shares."""
         blocks = self.blocks
         multipliers = ca.SX.sym('multipliers', blocks.m)
         force = ca.densify(blocks.bias - ca.mtimes(blocks.rows.jacobian.T, multipliers))
@@ -79,7 +79,7 @@ class ConstrainedStatics:
             p: parameters of the blocks.
 
         Raises:
-            NoEquilibriumError: the machine tips over, slides, or nothing holds a joint.
+            NoEquilibriumError: the machine tips over, slides, or a joint is not held.
         """
         model = _BlocksAtRest(self, q, p)
         root = RestSearch(model).settle(model.guesses())
@@ -89,13 +89,13 @@ class ConstrainedStatics:
 def in_plane(q: Array) -> Array:
     """Return (6, 3) velocities of a free base that turns about the vertical, moves along x, and along y."""
     R = matrix_of_quaternion(q[3:7])
-    found = np.zeros((6, 3))
-    found[:3, 0], found[3:, 1:] = R[2], R[:2].T
-    return found
+    motion = np.zeros((6, 3))
+    motion[:3, 0], motion[3:, 1:] = R[2], R[:2].T
+    return motion
 
 
 class _BlocksAtRest(StandingMachine):
-    """A machine with constraints in search of its rest (`stability.rest.RestModel`)."""
+    """`stability.rest.RestModel` of a machine with constraints."""
 
     def __init__(self, statics: ConstrainedStatics, q: Array, p: Array) -> None:
         machine, blocks = statics.machine, statics.blocks
@@ -105,8 +105,8 @@ class _BlocksAtRest(StandingMachine):
             for name, absent in (('payload_mass', 0.0), (STIFFNESS_SCALE, 1.0), (STOP_SCALE, 1.0))
         )
         gravity = p[[names.index(f'gravity_{axis}') for axis in 'xyz']]
-        places = dict(zip(tree.position_names, map(float, q)))
-        joints = {joint.name: places[joint.name] for joint in machine.movable_joints}
+        coordinates = dict(zip(tree.position_names, map(float, q)))
+        joints = {joint.name: coordinates[joint.name] for joint in machine.movable_joints}
         pose = machine.initial.pose
         conditions = Conditions(gravity, payload, stiffness, stops)
         super().__init__(machine, tree.position_names, tree.velocity_names, pose, joints, conditions)
@@ -123,7 +123,7 @@ class _BlocksAtRest(StandingMachine):
         return bool(np.abs(along).max(initial=0.0) > TOUCHED)
 
     def guesses(self) -> Iterator[Array]:
-        """Yield positions with the base in its postures; loops closed where they can be."""
+        """Yield positions with the base in its postures; loops are closed if possible."""
         tree = self._statics.blocks.tree
         base = list(tree.velocity_names[: tree.base_dofs])
         driven = [joint.name for joint in self.machine.actuated_joints]
@@ -139,9 +139,9 @@ class _BlocksAtRest(StandingMachine):
 
     def at(self, q: Array, s: Array, multipliers: Array) -> Forces:
         """Return the forces in a position."""
-        self._p[self._statics.places] = s
-        found = [np.array(part) for part in self._statics.evaluate(q, self._p, multipliers)]
-        force, K, B, J, gaps, used = found
+        self._p[self._statics.indices] = s
+        outputs = [np.array(part) for part in self._statics.evaluate(q, self._p, multipliers)]
+        force, K, B, J, gaps, used = outputs
         nv, free = self._statics.blocks.tree.nv, self.free
         B = B.reshape(nv, self.deflections)[free]
         gaps = np.where(self._holonomic, gaps.ravel(), 0.0)

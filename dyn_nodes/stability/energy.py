@@ -1,15 +1,15 @@
-"""Energy stability level: the work that overturns the machine about an edge.
+"""Energy stability level: the work required to overturn the machine about an edge.
 
 Gravity alone (Messuri and Klein) and extended with external forces and moments (Ghasempoor and Sepehri 1998;
 abo-shanab-2003, section 2.2, eqs 2.1 to 2.3).
 
-Rotating the machine about an edge by theta against loads of constant direction takes the work
+Rotating the machine about an edge by theta against loads of constant direction requires the work
 
     W(theta) = sum(-f . (r(theta) - r(0))) - n . e theta,      W'(theta) = P sin(psi - theta) - M,
 
-with P sin(psi), P cos(psi) from the forces, and M the part of the couple along the edge. So the general form in space
-has the source's planar closed form: P stands for m g R and psi for the angle of R from the vertical plane through
-the edge, whatever the inclination of the edge and the number of forces.
+with P sin(psi), P cos(psi) from the forces, and M the component of the couple along the edge. The general form in space
+therefore has the source's planar closed form: P is m g R and psi the angle of R from the vertical plane through the
+edge, for any inclination of the edge and any number of forces.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ RESTRAINED = 2  # M < -m g R: no equilibrium plane; plane of the least net momen
 
 
 class EnergyLevel(NamedTuple):
-    """Result of the energy measures; a leading dimension (t,) where a batch was given.
+    """Result of the energy measures; with a leading dimension (t,) for a batch.
 
     Attributes:
         value: () energy stability margin, the least level, J.
-        edges: (n,) energy stability level of each edge, J; 0 where the machine is already tipping over it.
-        valid: () the machine is tipping over no edge, and all numbers are finite.
+        edges: (n,) energy stability level of each edge, J; 0 for an edge over which the machine is tipping.
+        valid: () the machine does not tip over any edge, and all numbers are finite.
         regime: (n,) BALANCED, TIPPING or RESTRAINED.
     """
 
@@ -67,7 +67,7 @@ class PlanarEnergyLevel(NamedTuple):
 def energy_level(
     feet: ArrayLike, com: ArrayLike, mass: ArrayLike, up: ArrayLike = UP, gravity: float = GRAVITY
 ) -> EnergyLevel:
-    """Energy stability level of every edge under gravity alone: m g h (abo-shanab-2003, definitions 1 to 3).
+    """Return the energy stability level of every edge under gravity alone: m g h (abo-shanab-2003, definitions 1 to 3).
 
     Args:
         feet: (n, 3) contact points in the order of the polygon, m; (t, n, 3) for a batch.
@@ -90,14 +90,14 @@ def energy_level(
 def extended_energy_level(
     feet: ArrayLike, com: ArrayLike, force: ArrayLike, moment: ArrayLike = (0.0, 0.0, 0.0), up: ArrayLike = UP
 ) -> EnergyLevel:
-    """Energy stability level of every edge under the net load of the machine.
+    """Return the energy stability level of every edge under the net load of the machine.
 
-    Load and moment are held constant in direction and size while the machine is turned over, and the dynamics of
-    the machine is left out: the source's own reservation about the measure.
+    Force and moment keep direction and size during the overturn, and the dynamics of the machine is neglected; the
+    source states these limits of the measure.
 
     Args:
         feet: (n, 3) contact points in the order of the polygon, m; (t, n, 3) for a batch. For a wheel off the
-            ground: the point of the ground below it.
+            ground: the ground point below it.
         com: (3,) centre of mass, m, or (t, 3).
         force: (3,) net force without the ground's: gravity, inertia, external, N, or (t, 3).
         moment: (3,) net moment about `com` without the ground's, N m, or (t, 3).
@@ -117,14 +117,14 @@ def energy_level_of_loads(
     moment: ArrayLike = (0.0, 0.0, 0.0),
     up: ArrayLike = UP,
 ) -> EnergyLevel:
-    """Energy stability level of every edge under any number of forces that act at points of the body.
+    """Return the energy stability level of every edge under any number of forces at points of the body.
 
-    Use it where the vehicle body is the base alone and the manipulator enters through its loads: the weight at
-    the base's centre of mass, the manipulator's force at its mount, its couple as `moment`.
+    Use it if the vehicle body is the base alone and the manipulator enters through its loads: the weight at the base's
+    centre of mass, the manipulator's force at its mount, its couple as `moment`.
 
     Args:
         feet: (n, 3) contact points in the order of the polygon, m; (t, n, 3) for a batch.
-        points: (k, 3) body points in which the forces act, m, or (t, k, 3).
+        points: (k, 3) body points at which the forces act, m, or (t, k, 3).
         forces: (k, 3) forces of constant direction, N, or (t, k, 3).
         moment: (3,) sum of the couples, N m, or (t, 3).
         up: (3,) unit vector against gravity, used to check the order of the feet.
@@ -149,7 +149,7 @@ def _levels(feet: Array, points: Array, forces: Array, moment: Array, single: bo
 
 @kernel
 def energy_kernel(feet, points, forces, moment):
-    """Energy levels of a batch: value (t,), edges (t, n), valid (t,), regime (t, n). Leading dimensions 1 or t."""
+    """Return the levels of a batch: value (t,), edges (t, n), valid (t,), regime (t, n). Leading dimensions 1 or t."""
     states = max(feet.shape[0], points.shape[0], forces.shape[0], moment.shape[0])
     n = feet.shape[1]
     value, edges, valid = np.empty(states), np.empty((states, n)), np.empty(states, dtype=np.bool_)
@@ -169,7 +169,7 @@ def energy_kernel(feet, points, forces, moment):
 
 @kernel
 def _edge_load(feet, i, points, forces, moment):
-    """P sin(psi), P cos(psi) and M of one edge (see the head of this module)."""
+    """Return P sin(psi), P cos(psi) and M of one edge (see the module docstring)."""
     ex, ey, ez = edge_direction(feet, i)
     sine, cosine = 0.0, 0.0
     for k in range(points.shape[0]):
@@ -183,7 +183,7 @@ def _edge_load(feet, i, points, forces, moment):
 
 @kernel
 def level_of_edge(sine, cosine, couple):
-    """Level, angle of the equilibrium plane, and regime, of P sin(psi), P cos(psi) and M."""
+    """Return level, angle of the equilibrium plane, and regime for P sin(psi), P cos(psi) and M."""
     if np.isnan(sine + cosine + couple):
         return np.nan, np.nan, TIPPING
     size = np.sqrt(sine * sine + cosine * cosine)
@@ -200,10 +200,10 @@ def level_of_edge(sine, cosine, couple):
 def planar_energy_level(
     moment: ArrayLike, *, weight: float, distance: ArrayLike, angle: ArrayLike
 ) -> PlanarEnergyLevel:
-    """Extended energy stability level of one edge of a planar machine, (2.1) to (2.3) with rules (i) to (iv).
+    """Return the extended energy stability level of an edge of a planar machine, (2.1) to (2.3), rules (i) to (iv).
 
     Args:
-        moment: M, external moment about the edge, positive where it overturns, N m; any shape.
+        moment: M, external moment about the edge, positive if it overturns, N m; any shape.
         weight: m g of the vehicle body, N.
         distance: R, from the edge to the centre of mass, m.
         angle: psi, of that line from the vertical, rad, on the vehicle's side; contains the slope.
@@ -223,7 +223,7 @@ def planar_energy_level(
 
 @kernel
 def planar_energy_kernel(sine, cosine, couple):
-    """Level, equilibrium angle and regime, each (t,), of P sin(psi), P cos(psi), M, each (t,)."""
+    """Return level, equilibrium angle and regime, each (t,), for P sin(psi), P cos(psi), M, each (t,)."""
     states = couple.shape[0]
     level, phi, regime = np.empty(states), np.empty(states), np.empty(states, dtype=np.int64)
     for s in range(states):

@@ -12,7 +12,7 @@ from dyn_nodes.stability.polygon import edge_direction, polygon_states
 
 
 class ForceAngle(NamedTuple):
-    """Result of :func:`force_angle`; a leading dimension (t,) where a batch was given.
+    """Result of :func:`force_angle`; with a leading dimension (t,) for a batch.
 
     Attributes:
         value: () least of `edges`, N m.
@@ -32,17 +32,17 @@ class ForceAngle(NamedTuple):
 def force_angle(
     feet: ArrayLike, com: ArrayLike, force: ArrayLike, moment: ArrayLike = (0.0, 0.0, 0.0), up: ArrayLike = UP
 ) -> ForceAngle:
-    """Force-angle measure with its moment term.
+    """Return the force-angle measure with its moment term.
 
-    Sees how high the centre of mass is. Near the verge the product falls with the square of the angle, because
-    the angle and the distance vanish together.
+    It depends on the height of the centre of mass. Near the verge the product falls with the square of the angle,
+    because angle and distance vanish together.
 
     Args:
         feet: (n, 3) contact points in the order of the polygon, m; (t, n, 3) for a batch. For a wheel off the
-            ground: the point of the ground below it.
+            ground: the ground point below it.
         com: (3,) centre of mass, m, or (t, 3).
-        force: (3,) f_r, all forces that would act at the centre of mass if the ground were removed, N, or (t, 3).
-        moment: (3,) n_r, the same for moments about the centre of mass, N m, or (t, 3).
+        force: (3,) f_r, net force at the centre of mass without ground reactions, N, or (t, 3).
+        moment: (3,) n_r, net moment about the centre of mass without ground reactions, N m, or (t, 3).
         up: (3,) unit vector against gravity, used to check the order of the feet.
 
     Raises:
@@ -54,7 +54,7 @@ def force_angle(
 
 @kernel
 def force_angle_kernel(feet, com, force, moment):
-    """Force-angle of a batch: value (t,), edges (t, n), valid (t,), angles and distances (t, n)."""
+    """Return the measure of a batch: value (t,), edges (t, n), valid (t,), angles and distances (t, n)."""
     states = max(feet.shape[0], com.shape[0], force.shape[0], moment.shape[0])
     n = feet.shape[1]
     value, edges, valid = np.empty(states), np.empty((states, n)), np.empty(states, dtype=np.bool_)
@@ -72,7 +72,7 @@ def force_angle_kernel(feet, com, force, moment):
 
 @kernel
 def _edge_angle(feet, i, com, force, moment):
-    """theta_i and |d_i| of one edge; NaN where the force or the distance to the edge vanishes."""
+    """Return theta_i and |d_i| of one edge; NaN if the force or the distance to the edge vanishes."""
     ax, ay, az = edge_direction(feet, i)
     # l: from the centre of mass to the edge, across it
     x, y, z = feet[i, 0] - com[0], feet[i, 1] - com[1], feet[i, 2] - com[2]
@@ -90,7 +90,7 @@ def _edge_angle(feet, i, com, force, moment):
     size = np.sqrt(fx * fx + fy * fy + fz * fz)
     if not size > 0.0:
         return np.nan, np.nan
-    # the source orders the edges clockwise and asks for a negative triple product; here they are counter-clockwise
+    # the source orders the edges clockwise and requires a negative triple product; here they are counter-clockwise
     sine = ax * (ly * fz - lz * fy) + ay * (lz * fx - lx * fz) + az * (lx * fy - ly * fx)
     cosine = lx * fx + ly * fy + lz * fz
     return np.arctan2(sine, cosine), abs(sine) / size

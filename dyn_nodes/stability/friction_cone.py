@@ -1,9 +1,9 @@
-"""The friction cone of a contact, and the disc and the chord that are left of it (tanner-1998, section 5.3, fig. 4).
+"""The friction cone of a contact, and its disc and chord (tanner-1998, section 5.3, fig. 4).
 
     g(F) = sqrt(F_x^2 + F_y^2) - mu F_z <= 0
 
-is convex, not strictly: on lines through the apex it is linear. At a known normal force the cone is a disc, at a
-known rolling force besides a chord of it.
+is convex, but not strictly: on lines through the apex it is linear. With a prescribed normal force the cone reduces to
+a disc, with a prescribed rolling force as well to a chord of the disc.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def cone_function(force: ArrayLike, friction: ArrayLike) -> Array:
 
 
 def cone_gradient(force: ArrayLike, friction: float) -> Array:
-    """Return the gradient (3,) of g at a force (3,). Raises ValueError on the axis, where g has none."""
+    """Return the gradient (3,) of g at a force (3,). Raises ValueError on the axis, where it does not exist."""
     fx, fy, _ = np.asarray(force, dtype=np.float64)
     tangential = _off_axis(fx, fy)
     return np.array([fx / tangential, fy / tangential, -friction])
@@ -30,7 +30,7 @@ def cone_gradient(force: ArrayLike, friction: float) -> Array:
 def cone_hessian(force: ArrayLike) -> Array:
     """Return the Hessian (3, 3) of g at a force (3,), with the eigenvalues 0, 0 and 1 / sqrt(F_x^2 + F_y^2) (5.8).
 
-    Raises ValueError on the axis, where g has none.
+    Raises ValueError on the axis, where it does not exist.
     """
     fx, fy, _ = np.asarray(force, dtype=np.float64)
     result = np.zeros((3, 3))
@@ -41,12 +41,12 @@ def cone_hessian(force: ArrayLike) -> Array:
 def _off_axis(fx: float, fy: float) -> float:
     tangential = float(np.hypot(fx, fy))
     if tangential == 0.0:
-        raise ValueError('force: expected a tangential part; on the axis of the cone its function has no derivative')
+        raise ValueError('force: expected a tangential part; the cone function has no derivative on its axis')
     return tangential
 
 
 def lateral_chord(normal: ArrayLike, traction: ArrayLike, friction: ArrayLike) -> Array:
-    """Return the greatest lateral force L = sqrt((mu F_z)^2 - F_x^2) of every wheel, N; NaN where it slips by F_x."""
+    """Return the greatest lateral force L = sqrt((mu F_z)^2 - F_x^2) of every wheel, N; NaN if F_x makes it slip."""
     disc = np.asarray(friction, dtype=np.float64) * np.asarray(normal, dtype=np.float64)
     pull = np.abs(np.asarray(traction, dtype=np.float64))
     with np.errstate(invalid='ignore'):
@@ -54,15 +54,15 @@ def lateral_chord(normal: ArrayLike, traction: ArrayLike, friction: ArrayLike) -
 
 
 def greatest_drive_torque(normal: ArrayLike, radius: ArrayLike, friction: ArrayLike) -> Array:
-    """Return the torque up to which a wheel without lateral force does not slip, mu r F_z, N m."""
+    """Return the greatest drive torque without slip of a wheel without lateral force, mu r F_z, N m."""
     disc = np.asarray(friction, dtype=np.float64) * np.asarray(normal, dtype=np.float64)
     return disc * np.asarray(radius, dtype=np.float64)
 
 
 def necessary_lateral_check(chords: ArrayLike, lateral: float) -> bool:
-    """Return whether the chords together reach the lateral force that the motion needs (the source's last test).
+    """Return whether the sum of the chords reaches the lateral force of the motion (the source's last test).
 
-    It is necessary only: it knows nothing of the yaw moment. `admissible_reactions` is the whole test.
+    The condition is necessary, not sufficient: it omits the yaw moment. `admissible_reactions` is the complete test.
     """
     reach = np.asarray(chords, dtype=np.float64)
     return bool(np.isfinite(reach).all() and reach.sum() >= abs(lateral))

@@ -1,4 +1,4 @@
-"""The balance of a machine whose joints give way under it: margins by tipping axis."""
+"""Balance of a machine whose joints give way: margins by tipping axis."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from dyn_nodes.stability.gear_margins import AxisMoments, axis_margins, axis_pol
 from dyn_nodes.stability.support import Support
 
 MOVED = 2e-4
-"""Change of attitude or of a joint that gives way, rad or m, from which on the axes are computed anew."""
+"""Change of attitude or of a joint that gives way above which the axes are recomputed, rad or m."""
 POSTURE = 1e-6
-"""Change of a driven joint, rad or m, from which on the masses are gathered anew."""
+"""Change of a driven joint above which the running gear is rebuilt, rad or m."""
 
 
 class Kept(NamedTuple):
@@ -35,9 +35,9 @@ class Kept(NamedTuple):
 
 
 class GearBalanceObserver(BalanceObserver):
-    """Reads the outputs of a machine whose joints give way.
+    """Computes the balance of a machine whose joints give way, by `tipping_axes` in its position.
 
-    Args and errors are those of `BalanceObserver`; its axes are those of `tipping_axes` in the present position.
+    Arguments and errors: see `BalanceObserver`.
     """
 
     def __init__(self, system: Any, measures: tuple[str, ...] = DEFAULT_MEASURES) -> None:
@@ -49,14 +49,14 @@ class GearBalanceObserver(BalanceObserver):
         self._links_mass = self.machine.total_mass
         self._running: RunningGear | None = None
         self._kept: Kept | None = None
-        self._loads = [system.index('output', f'{own.name}/normal_force') for own in self.machine.supports]
+        self._loads = [system.index('output', f'{support.name}/normal_force') for support in self.machine.supports]
 
     def _check(self, wanted: Measure) -> None:
-        """Every measure is defined; those that need more than axes are not valid."""
+        """Accept every measure; measures that need more than axes are not valid."""
 
     def observe(self, y: Array, gravity: Array) -> Balance:
         """Return the balance of the outputs `y` under the gravity vector (3,) of the parameters."""
-        points, forces, feet = y[self._points], y[self._forces], y[self._feet_places]
+        points, forces, feet = y[self._points], y[self._forces], y[self._feet_indices]
         size, yaw = length(gravity), float(y[self._yaw])
         turn = np.array([[np.cos(yaw), -np.sin(yaw), 0.0], [np.sin(yaw), np.cos(yaw), 0.0], [0.0, 0.0, 1.0]])
         pull = np.asarray(gravity) @ turn
@@ -64,7 +64,7 @@ class GearBalanceObserver(BalanceObserver):
         loose = [
             float(y[self._positions[self._joints.index(name)]]) for name in running.joints[running.gear.base + 1 :]
         ]
-        attitude = [float(y[place]) for place in self._attitude][: running.gear.base]
+        attitude = [float(y[index]) for index in self._attitude][: running.gear.base]
         payload = float(y[self._mass]) - self._links_mass
         q = np.array([0.0, *attitude, *loose])
         q[0] = float(y[self._com][2] - bodies_at(running, q, payload).center[0, 2])

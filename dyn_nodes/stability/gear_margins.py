@@ -1,8 +1,9 @@
 """Margins of a machine whose joints give way: measures by tipping axis instead of by edge of the support polygon.
 
-The moment that holds the machine against a tipping motion is the work of the ground's reactions in it. A measure of an
-edge is evaluated on each axis alone, with the centre of mass moved along the ground so that the moment of the weight
-about the axis is that of the bodies that move: what stays on the ground, such as a pivoted axle, does not hold it.
+The moment that holds the machine against a tipping motion is the work of the ground reactions in it. A measure by edge
+is evaluated on each axis alone. For this the centre of mass is moved along the ground until the moment of the weight
+about the axis equals the moment of the moving bodies: parts that stay on the ground, such as a pivoted axle, do not
+count.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from dyn_nodes.stability.support import Margin, Support, function_of, margins
 from dyn_nodes.stability.zmp import zmp_degree
 
 FAR = 1e3
-"""Half the side of the square that is cut by the axes, m."""
+"""Half the side of the square that the axes cut, m."""
 
 
 class AxisMoments(NamedTuple):
     """Moments that hold a machine against its tipping motions.
 
     Attributes:
-        weight: (e,) of the weight at rest, N m.
-        total: (e,) of the reactions, motion included, N m.
+        weight: (e,) moments of the weight at rest, N m.
+        total: (e,) moments of the reactions, motion included, N m.
     """
 
     weight: Array
@@ -48,37 +49,37 @@ def axis_margins(
     Args:
         support: the state; its polygon is `axis_polygon`.
         axes: e tipping axes.
-        moments: about them.
-        names: of measures. Those that need more than the axes are not valid: `conservative`, `admissible`; and where an
-            axis is not fixed in the machine, those of energies and angles.
+        moments: about the axes.
+        names: of measures. `conservative` and `admissible` need more than the axes and are not valid; if an axis is not
+            fixed in the machine, measures by energy and by angle are not valid either.
         counted: (w,) wheels that count.
     """
-    found = {}
+    result = {}
     distance = moments.weight / (support.mass * support.gravity)
     for name in names:
         unit = MEASURES[name].unit
         if name == 'load_share':
-            found[name] = margins(support, (name,), counted)[name]
+            result[name] = margins(support, (name,), counted)[name]
         elif name == 'static':
-            found[name] = _margin(distance, unit)
+            result[name] = _margin(distance, unit)
         elif name == 'net_moment':
-            found[name] = _margin(moments.total, unit)
+            result[name] = _margin(moments.total, unit)
         elif name == 'longitudinal':
-            found[name] = _longitudinal(support, axes, distance, unit)
+            result[name] = _longitudinal(support, axes, distance, unit)
         elif name == 'zmp':
-            press = float(support.normal_loads.sum()) if support.normal_loads is not None else 0.0
+            normal_force = float(support.normal_loads.sum()) if support.normal_loads is not None else 0.0
             corners = axis_polygon(axes, distance, support)
             if len(corners) < 3:
-                found[name] = _margin(np.full(len(distance), -np.inf), unit)
+                result[name] = _margin(np.full(len(distance), -np.inf), unit)
                 continue
             radius = float(zmp_degree(corners, corners.mean(axis=0), -support.up, up=support.up).inradius)
-            edges = moments.total / (press * radius) if press > 0.0 else np.full(len(distance), -np.inf)
-            found[name] = _margin(edges, unit)
+            edges = moments.total / (normal_force * radius) if normal_force > 0.0 else np.full(len(distance), -np.inf)
+            result[name] = _margin(edges, unit)
         elif MEASURES[name].per == 'edge' and axes.fixed.all():
-            found[name] = _by_axis(name, support, axes, moments, distance)
+            result[name] = _by_axis(name, support, axes, moments, distance)
         else:
-            found[name] = Margin(-np.inf, np.full(len(distance), np.nan), False, unit)
-    return found
+            result[name] = Margin(-np.inf, np.full(len(distance), np.nan), False, unit)
+    return result
 
 
 def _margin(edges: Array, unit: str) -> Margin:
@@ -87,14 +88,14 @@ def _margin(edges: Array, unit: str) -> Margin:
 
 
 def name_axes(axes: TippingAxes, travel: Array) -> tuple[str, ...]:
-    """Return the names of the axes by the side of the machine on which they are, as `name_edges` names edges."""
+    """Return the names of the axes by side of the machine, like `name_edges`."""
     outward = -_inward(axes)
     left = outward[:, 1] * travel[0] - outward[:, 0] * travel[1]
     return numbered_sides(outward[:, :2] @ travel[:2], left)
 
 
 def _inward(axes: TippingAxes) -> Array:
-    """(e, 3) unit vectors from each axis to the machine, along the ground."""
+    """Return (e, 3) unit vectors from each axis to the machine, along the ground."""
     along = axes.directions
     return np.column_stack([-along[:, 1], along[:, 0], np.zeros(len(along))])
 
@@ -122,7 +123,7 @@ def _by_axis(name: str, support: Support, axes: TippingAxes, moments: AxisMoment
     com = support.com + shift[:, None] * inward
     edge = (second - first) / width
     held = -(edge * (np.cross(com - first, support.force) + support.moment)).sum(axis=1)
-    # the edge may be inclined: its moment is that about the axis seen from above, times the cosine
+    # the edge may be inclined: its moment is the moment about the axis seen from above times the cosine
     level = (edge * along).sum(axis=1)
     batch = support.states._replace(
         feet=np.stack([first, second, third], axis=1),
@@ -145,7 +146,7 @@ def axis_polygon(axes: TippingAxes, distance: Array, support: Support) -> Array:
 
 
 def _cut(polygon: Array, level: Array) -> Array:
-    """Return the part of a convex polygon (n, 2) where a level (n,) that is linear is positive."""
+    """Return the part of a convex polygon (n, 2) in which a linear level, (n,) at its corners, is positive."""
     corners = []
     for k in range(len(polygon)):
         last = k - 1

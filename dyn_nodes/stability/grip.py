@@ -1,4 +1,4 @@
-"""Friction coefficients of the wheels of a machine, and the directions in which they roll freely."""
+"""Friction coefficients and force-free directions of the wheels of a machine."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Grip(NamedTuple):
     """Static friction of the contacts of a machine.
 
     Attributes:
-        friction: (w,) static coefficients; 0 of a wheel without friction.
-        free: (w, 2) direction without force in the contact frame, longitudinal and lateral: across the axis of a
-            roller. Zero for tyres, feet and tracks: a tyre may be driven or braked, and takes forces in all directions.
-        traction: (w,) 0 N along `free` where it is not zero, NaN elsewhere.
+        friction: (w,) static coefficients; 0 for a wheel without friction.
+        free: (w, 2) force-free direction in the contact frame, longitudinal and lateral: across the axis of a roller.
+            Zero for tyres, feet and tracks: a tyre may be driven or braked and takes forces in all directions.
+        traction: (w,) 0 N for wheels with a force-free direction, NaN for the others.
     """
 
     friction: Array
@@ -29,16 +29,16 @@ class Grip(NamedTuple):
     traction: Array
 
     def rolling(self, axes: Array) -> Array:
-        """Return the directions (w, 3) without force from contact frames (w, 3, 3)."""
+        """Return the force-free directions (w, 3) from contact frames (w, 3, 3)."""
         return np.asarray(axes[:, :, 0] * self.free[:, :1] + axes[:, :, 1] * self.free[:, 1:])
 
 
 def grip_of(machine: Machine) -> Grip:
     """Return the grip of a machine's wheels, then of its other contacts, in the order of its ground reactions."""
     friction, free = [], []
-    for own in machine.ground_contacts:
-        friction.append(static_friction(getattr(own, 'friction', None)))
-        rolling = getattr(own, 'rolling', None)
+    for contact in machine.ground_contacts:
+        friction.append(static_friction(getattr(contact, 'friction', None)))
+        rolling = getattr(contact, 'rolling', None)
         angle = None if rolling is None else rolling.roller_angle
         free.append((0.0, 0.0) if angle is None else (-np.sin(angle), np.cos(angle)))
     directions = np.array(free).reshape(-1, 2)
@@ -46,22 +46,22 @@ def grip_of(machine: Machine) -> Grip:
 
 
 def static_friction(law: Any) -> float:
-    """Return the static coefficient of a friction law or of a wheel by constraint, which has it alone; 0 of None."""
+    """Return the static coefficient of a friction law, or of a wheel by constraint (a number); 0 for None."""
     return float(getattr(law, 'static', law) or 0.0)
 
 
 def axles_of(machine: Machine) -> dict[str, Array]:
-    """Return the axle (3,) of every wheel in its link, the left of a wheel that does not roll."""
-    return {own.name: np.array(LEFT if own.rolling is None else own.rolling.axis) for own in machine.wheels}
+    """Return the axle (3,) of every wheel in the frame of its link; left for a wheel that does not roll."""
+    return {wheel.name: np.array(LEFT if wheel.rolling is None else wheel.rolling.axis) for wheel in machine.wheels}
 
 
 def free_directions(grip: Grip, axles: Array, rolls: NDArray[np.bool_]) -> Array:
-    """Return the directions (..., w, 3) without force of wheels on ground whose normal is z.
+    """Return the force-free directions (..., w, 3) of wheels on ground with normal z.
 
     Args:
         grip: of the wheels.
         axles: (..., w, 3) unit axles to the left.
-        rolls: (w,) which of them roll; the others have none.
+        rolls: (w,) True for wheels that roll; the others have no force-free direction.
     """
     left = axles[..., :2] / np.maximum(np.linalg.norm(axles[..., :2], axis=-1, keepdims=True), 1e-9)
     ahead = np.stack([left[..., 1], -left[..., 0]], axis=-1)
@@ -72,14 +72,14 @@ def free_directions(grip: Grip, axles: Array, rolls: NDArray[np.bool_]) -> Array
 
 
 def friction_use(forces: Array, friction: Array) -> Array:
-    """Return sqrt(F_x^2 + F_y^2) / (mu F_z) (w,) of forces (w, 3) in contact frames; inf where nothing holds."""
+    """Return sqrt(F_x^2 + F_y^2) / (mu F_z) (w,) of forces (w, 3) in contact frames; inf without friction."""
     sliding, limit = np.hypot(forces[:, 0], forces[:, 1]), friction * forces[:, 2]
     with np.errstate(divide='ignore', invalid='ignore'):
         return np.where(sliding > 0.0, np.where(limit > 0.0, sliding / limit, np.inf), 0.0)
 
 
 def check_points(machine: Machine, wanted: Measure) -> None:
-    """Raise KeyError for a measure that needs the force of every contact in one point, on a machine with tracks."""
+    """Raise KeyError for a measure that needs point contacts, on a machine with other contacts such as tracks."""
     if wanted.of_friction and machine.contacts:
         raise KeyError(
             f'stability measure {wanted.name!r} needs contacts in one point, found {machine.contacts[0].name!r}, a '

@@ -1,7 +1,6 @@
-"""Wheel-load share: how the normal load is spread over the wheels.
+"""Wheel-load share: the share of each wheel in the total normal load, 0 for a lifted wheel.
 
-The share that a wheel has of the whole load; 0 on a wheel that has lifted. The measure needs the ground reactions,
-measured or simulated, and nothing else.
+The measure needs only the ground reactions, measured or simulated.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from dyn_nodes.stability._states import UP, Array, Flags, Parts, States, as_stat
 
 
 class LoadShare(NamedTuple):
-    """Result of :func:`load_share`; a leading dimension (t,) where a batch was given.
+    """Result of :func:`load_share`; with a leading dimension (t,) for a batch.
 
     Attributes:
         value: () least share.
         shares: (w,) share of each wheel, sum 1.
-        valid: () the ground carries a load, no wheel is pulled, all numbers are finite.
-        front, rear, left, right: () shares of the wheels on each side of the mean position of the wheels; wheels in
-            line with it count half on both sides.
+        valid: () the total load is positive, no wheel is pulled, all numbers are finite.
+        front, rear, left, right: () shares of the wheels on each side of the mean position of the wheels; a wheel in
+            line with the mean counts half on both sides.
     """
 
     value: Array
@@ -37,12 +36,12 @@ class LoadShare(NamedTuple):
 def load_share(
     wheels: ArrayLike, normal_loads: ArrayLike, travel: ArrayLike = (1.0, 0.0, 0.0), up: ArrayLike = UP
 ) -> LoadShare:
-    """Share of every wheel in the normal load, and that of the four sides of the machine.
+    """Return the share of every wheel, and of the four sides of the machine, in the normal load.
 
     Args:
         wheels: (w, 3) positions of the wheels, m, any order; (t, w, 3) for a batch.
-        normal_loads: (w,) push of the ground on each wheel, N, or (t, w).
-        travel: (3,) direction in which the machine looks, or (t, 3).
+        normal_loads: (w,) normal force of the ground on each wheel, N, or (t, w).
+        travel: (3,) forward direction of the machine, or (t, 3).
         up: (3,) unit vector against gravity, or (t, 3).
 
     Raises:
@@ -60,7 +59,7 @@ def load_share(
 
 @kernel
 def load_share_kernel(wheels, loads, travel, up):
-    """Shares of a batch: value (t,), shares (t, w), valid (t,), front and left share (t, 2)."""
+    """Return for a batch: value (t,), shares (t, w), valid (t,), front and left share (t, 2)."""
     states = max(wheels.shape[0], loads.shape[0], travel.shape[0], up.shape[0])
     n = wheels.shape[1]
     value, shares, valid = np.zeros(states), np.zeros((states, n)), np.zeros(states, dtype=np.bool_)
@@ -93,7 +92,7 @@ def load_share_kernel(wheels, loads, travel, up):
 
 @kernel
 def _side(coordinate, tolerance):
-    """1 on the positive side, 0 on the negative, a half between."""
+    """Return 1 on the positive side, 0 on the negative side, 0.5 between them."""
     if abs(coordinate) <= tolerance:
         return 0.5
     return 1.0 if coordinate > 0.0 else 0.0

@@ -3,17 +3,17 @@
 Moosavian and Alipour, "Moment-height tip-over measure for stability analysis of mobile robotic systems", IROS 2006,
 and "On the dynamic tip-over stability of wheeled mobile manipulators", Int. J. Robotics and Automation 22(4), 2007.
 
-The idea: the sign of the moment about an edge decides whether tipping begins; its size alone doesn't show how fast it
-comes or goes. A large moment of inertia about the edge slows the tipping in either direction, a high centre of mass
-speeds it up. So the moment is multiplied by I / h while it presses the machine down, and divided by it while it
-overturns: more inertia and less height are the safer thing in both cases,
+The sign of the moment about an edge decides whether tipping starts; its size alone does not determine the speed of
+tipping. A large moment of inertia about the edge slows tipping in either direction, a high centre of mass speeds it up.
+The moment is therefore multiplied by I / h while it stabilizes and divided by it while it overturns: more inertia and
+less height are safer in both cases,
 
-    alpha_i = M_i (I_i / I_0)^s (h_0 / h)^s,    s = +1 where M_i > 0, else -1.
+    alpha_i = M_i (I_i / I_0)^s (h_0 / h)^s,    s = +1 if M_i > 0, else -1.
 
-The papers were not at hand when this was written: the idea is theirs, the exponents are derived here. That of the
-height follows that of the inertia, as with h^-1 in both cases a higher machine that tips would look safer. With the
-references I_0 = 1 kg m2 and h_0 = 1 m the numbers are those of SI, M I / h in N kg m2: they are not moments. Other
-references compare machines, and give N m.
+The idea is from the papers, which were not available; the exponents are derived here. The height has the exponent of
+the inertia, because with h^-1 in both cases a higher machine would get a safer value while it tips. With the references
+I_0 = 1 kg m2 and h_0 = 1 m the numbers are M I / h in N kg m2, not moments. Other references allow comparison of
+machines and give N m.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from dyn_nodes.stability.polygon import check_polygon, edge_direction, edge_mome
 
 
 class MomentHeight(NamedTuple):
-    """Result of :func:`moment_height`; a leading dimension (t,) where a batch was given.
+    """Result of :func:`moment_height`; with a leading dimension (t,) for a batch.
 
     Attributes:
         value: () least of `edges`.
-        edges: (n,) alpha_i, N m by the references; positive on a machine that stands, 0 where tipping begins.
+        edges: (n,) alpha_i, N m by the references; positive while the machine is stable, 0 at the onset of tipping.
         valid: () the centre of mass is above the plane through the feet, all numbers are finite.
         inertias: (n,) moment of inertia of the machine about each edge, kg m2.
         height: () of the centre of mass above the plane through the feet, m.
@@ -57,17 +57,17 @@ def moment_height(
     reference_inertia: float = 1.0,
     reference_height: float = 1.0,
 ) -> MomentHeight:
-    """Moment-height stability of every edge (Moosavian and Alipour 2006).
+    """Return the moment-height stability of every edge (Moosavian and Alipour 2006).
 
     Args:
         feet: (n, 3) contact points in the order of the polygon, m; (t, n, 3) for a batch. For a wheel off the
-            ground: the point of the ground below it.
+            ground: the ground point below it.
         com: (3,) centre of mass of the whole machine, m, or (t, 3).
         force: (3,) net force without the ground's: gravity, inertia, external, N, or (t, 3).
         moment: (3,) net moment about `com` without the ground's, N m, or (t, 3).
         mass: kg, or (t,).
         inertia: (3, 3) inertia tensor of the whole machine about `com` in the axes of `feet`, kg m2, or (t, 3, 3).
-            Without it the mass counts as a point: the inertia is then too small and the value the less safe one.
+            None: a point mass; the inertia is then too small and the value less safe.
         up: (3,) unit vector against gravity, used to check the order of the feet.
         reference_inertia: I_0, kg m2.
         reference_height: h_0, m.
@@ -94,7 +94,7 @@ def moment_height(
 
 @kernel
 def moment_height_kernel(feet, com, force, moment, mass, inertia, reference_inertia, reference_height):
-    """MHS of a batch: value (t,), edges (t, n), valid (t,), inertias (t, n), height (t,). Leading dimensions 1 or t."""
+    """Return the MHS of a batch: value (t,), edges (t, n), valid (t,), inertias (t, n), height (t,)."""
     states = max(feet.shape[0], com.shape[0], force.shape[0], moment.shape[0], mass.shape[0], inertia.shape[0])
     n = feet.shape[1]
     value, edges, valid = np.empty(states), np.empty((states, n)), np.empty(states, dtype=np.bool_)
@@ -114,26 +114,26 @@ def moment_height_kernel(feet, com, force, moment, mass, inertia, reference_iner
         height[s] = above
         for i in range(n):
             about = _inertia_about_edge(f, i, c, weight, tensor)
-            press = -edge_moment(f, i, c, p, m)
+            stabilizing = -edge_moment(f, i, c, p, m)
             ratio = (about / reference_inertia) * (reference_height / above) if above > 0.0 else np.nan
             inertias[s, i] = about
-            edges[s, i] = press * ratio if press > 0.0 else press / ratio
+            edges[s, i] = stabilizing * ratio if stabilizing > 0.0 else stabilizing / ratio
         value[s], valid[s] = least(edges[s])
     return value, edges, valid, inertias, height
 
 
 @kernel
 def _inertia_about_edge(feet, i, com, mass, tensor):
-    """Moment of inertia about the line of edge i, kg m2 (Steiner)."""
+    """Return the moment of inertia about the line of edge i, kg m2 (Steiner)."""
     ex, ey, ez = edge_direction(feet, i)
     x, y, z = com[0] - feet[i, 0], com[1] - feet[i, 1], com[2] - feet[i, 2]
     along = x * ex + y * ey + z * ez
-    own = (
+    central = (
         ex * (tensor[0, 0] * ex + tensor[0, 1] * ey + tensor[0, 2] * ez)
         + ey * (tensor[1, 0] * ex + tensor[1, 1] * ey + tensor[1, 2] * ez)
         + ez * (tensor[2, 0] * ex + tensor[2, 1] * ey + tensor[2, 2] * ez)
     )
-    return own + mass * (x * x + y * y + z * z - along * along)
+    return central + mass * (x * x + y * y + z * z - along * along)
 
 
 def moment_height_states(s: States) -> Parts:

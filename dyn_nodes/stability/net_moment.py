@@ -1,8 +1,8 @@
 """Net moments about the edges of the support polygon.
 
-The moment with which all loads on the machine (gravity, inertia, external forces) press it down about each edge. It
-is positive on a machine that stands, and zero exactly when the ground carries nothing but on that edge: a machine
-begins to tip over an edge when the moment about it goes through zero (abo-shanab-2003, section 4.1.2).
+The stabilizing moment of all loads on the machine (gravity, inertia, external forces) about each edge. It is positive
+while the machine is stable, and zero exactly when the ground reacts on that edge alone: a machine starts to tip over an
+edge when the moment about it passes through zero (abo-shanab-2003, section 4.1.2).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dyn_nodes.stability.polygon import edge_moment, polygon_states
 
 
 class NetMoment(NamedTuple):
-    """Result of :func:`net_moment`; a leading dimension (t,) where a batch was given.
+    """Result of :func:`net_moment`; with a leading dimension (t,) for a batch.
 
     Attributes:
         value: () least of `edges`, N m.
@@ -31,7 +31,7 @@ class NetMoment(NamedTuple):
 
 
 class PlanarEdgeMoments(NamedTuple):
-    """M_f and M_r of abo-shanab-2003, (4.6) and (4.7), N m; the machine stands while front > 0 and rear < 0."""
+    """M_f and M_r of abo-shanab-2003, (4.6) and (4.7), N m; the machine is stable while front > 0 and rear < 0."""
 
     front: Array
     rear: Array
@@ -40,16 +40,16 @@ class PlanarEdgeMoments(NamedTuple):
 def net_moment(
     feet: ArrayLike, com: ArrayLike, force: ArrayLike, moment: ArrayLike = (0.0, 0.0, 0.0), up: ArrayLike = UP
 ) -> NetMoment:
-    """Stabilizing moment of the net load about each edge: minus its moment about the edge (spec 2.17, in space).
+    """Return the stabilizing moment of the net load about each edge: minus its moment (spec 2.17, in space).
 
-    With the inertia of the whole machine in the load (the base included) the value stays at zero while the machine
-    rocks about an edge; with that of the arm alone, the base taken at rest, it goes below zero, which is
-    the source's test for the onset.
+    If the load includes the inertia of the whole machine (base included), the value stays at zero while the machine
+    rocks about an edge. If it includes the inertia of the arm alone, with the base at rest, the value becomes negative,
+    which is the source's test for the onset.
 
     Args:
         feet: (n, 3) contact points in the order of the polygon, m; (t, n, 3) for a batch. For a wheel off the
-            ground: the point of the ground below it.
-        com: (3,) point in which `force` acts, m, or (t, 3).
+            ground: the ground point below it.
+        com: (3,) point at which `force` acts, m, or (t, 3).
         force: (3,) net force without the ground's, N, or (t, 3).
         moment: (3,) net moment about `com` without the ground's, N m, or (t, 3).
         up: (3,) unit vector against gravity, used to check the order of the feet.
@@ -63,7 +63,7 @@ def net_moment(
 
 @kernel
 def net_moment_kernel(feet, com, force, moment):
-    """Net moments of a batch: value (t,), edges (t, n), valid (t,). Leading dimensions 1 or t."""
+    """Return the net moments of a batch: value (t,), edges (t, n), valid (t,). Leading dimensions 1 or t."""
     states = max(feet.shape[0], com.shape[0], force.shape[0], moment.shape[0])
     n = feet.shape[1]
     value, edges, valid = np.empty(states), np.empty((states, n)), np.empty(states, dtype=np.bool_)
@@ -88,7 +88,7 @@ def planar_edge_moments(
     pivot_height: float,
     slope: float = 0.0,
 ) -> PlanarEdgeMoments:
-    """Moments about the front and the rear edge of a planar base that carries a manipulator (4.6), (4.7).
+    """Return the moments about the front and rear edge of a planar base that carries a manipulator (4.6), (4.7).
 
     Args:
         force_forward: F_x, force of the manipulator on the base at the pivot P along the ground line, N; any shape.
@@ -99,7 +99,7 @@ def planar_edge_moments(
         front_arm: a_f, distance of the front edge ahead of P, m, positive.
         rear_arm: a_r, distance of the rear edge behind P, m, positive.
         pivot_height: d_3, height of P above the line of the edges, m.
-        slope: gamma, rad, positive where the front is downhill.
+        slope: gamma, rad, positive with the front downhill.
 
     Returns:
         M_f and M_r; M_f - M_r = (a_f + a_r) (w cos(slope) - F_y).

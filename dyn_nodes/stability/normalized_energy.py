@@ -1,7 +1,7 @@
 """Normalized energy stability margin (NESM): the energy stability level over the weight, a height.
 
 Hirose, Tsukagoshi and Yoneda, "Normalized energy stability margin and its contour of walking vehicles on rough
-terrain", ICRA 2001. How far the centre of mass has to rise to be turned over an edge; it doesn't depend on the weight.
+terrain", ICRA 2001. The rise of the centre of mass that is required to overturn about an edge, independent of weight.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from dyn_nodes.stability.polygon import edge_direction, edge_inward, polygon_sta
 
 
 class NormalizedEnergy(NamedTuple):
-    """Result of :func:`normalized_energy`; a leading dimension (t,) where a batch was given.
+    """Result of :func:`normalized_energy`; with a leading dimension (t,) for a batch.
 
     Attributes:
         value: () least of `edges`, m.
-        edges: (n,) rise of the centre of mass up to the vertical plane through each edge, m; beyond that plane, where
-            gravity overturns the machine, minus the fall since: negative there and zero in the plane.
+        edges: (n,) rise of the centre of mass up to the vertical plane through each edge, m; zero in that plane; beyond
+            it, where gravity overturns the machine, minus the fall since the plane.
         valid: () all numbers finite.
     """
 
@@ -31,10 +31,10 @@ class NormalizedEnergy(NamedTuple):
 
 
 def normalized_energy(feet: ArrayLike, com: ArrayLike, up: ArrayLike = UP) -> NormalizedEnergy:
-    """Normalized energy stability margin, signed: energy level over weight (Hirose 2001).
+    """Return the signed normalized energy stability margin: energy level over weight (Hirose 2001).
 
-    Sees geometry alone, uneven ground included: no speed, no acceleration, no external load. The margin goes to zero
-    with the square of the distance from the edge.
+    It depends on geometry alone, uneven ground included, not on speed, acceleration or external load. The margin
+    vanishes with the square of the distance from the edge.
 
     Args:
         feet: (n, 3) contact points in the order of the polygon, m; (t, n, 3) for a batch.
@@ -50,7 +50,7 @@ def normalized_energy(feet: ArrayLike, com: ArrayLike, up: ArrayLike = UP) -> No
 
 @kernel
 def normalized_energy_kernel(feet, com, up):
-    """NESM of a batch: value (t,), edges (t, n), valid (t,). Leading dimensions 1 or t."""
+    """Return the NESM of a batch: value (t,), edges (t, n), valid (t,). Leading dimensions 1 or t."""
     states = max(feet.shape[0], com.shape[0], up.shape[0])
     n = feet.shape[1]
     value, edges, valid = np.empty(states), np.empty((states, n)), np.empty(states, dtype=np.bool_)
@@ -64,11 +64,11 @@ def normalized_energy_kernel(feet, com, up):
 
 @kernel
 def _rise(feet, i, com, up):
-    """Signed rise of one edge: c (|R| - R_t), R across the edge, R_n of it horizontal, c = sqrt(1 - e_up^2)."""
+    """Return the signed rise of one edge: c (|R| - R_t), R across the edge, c = sqrt(1 - e_up^2)."""
     ex, ey, ez = edge_direction(feet, i)
     nx, ny, nz = edge_inward(feet, i, up)
     x, y, z = com[0] - feet[i, 0], com[1] - feet[i, 1], com[2] - feet[i, 2]
-    # across both: upwards, inclined as the edge is
+    # across both: upwards, inclined like the edge
     tx, ty, tz = ey * nz - ez * ny, ez * nx - ex * nz, ex * ny - ey * nx
     steepness = tx * up[0] + ty * up[1] + tz * up[2]
     horizontal = x * nx + y * ny + z * nz
@@ -76,7 +76,7 @@ def _rise(feet, i, com, up):
     if steepness < 0.0:
         steepness, upright = -steepness, -upright
     size = np.sqrt(horizontal * horizontal + upright * upright)
-    # |R| - R_t without cancellation where R is nearly upright
+    # |R| - R_t without cancellation if R is nearly upright
     rise = horizontal * horizontal / (size + upright) if upright > 0.0 else size - upright
     return steepness * rise if horizontal >= 0.0 else -steepness * rise
 

@@ -1,4 +1,4 @@
-"""Which observer follows the balance of a system: in the plane, on rigid gear, or on gear that gives way."""
+"""Selection of the balance observer of a system: planar, rigid running gear, or running gear that gives way."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from dyn_nodes.stability.equilibrium.standing import gives_way
 
 
 def balance_observer(system: Any, measures: tuple[str, ...] = DEFAULT_MEASURES) -> BalanceObserver | None:
-    """Return what observes a machine's balance; None where it has too few wheels to stand on.
+    """Return the balance observer of a machine; None if it has too few wheels to stand on.
 
     Raises:
-        KeyError: a measure that does not exist, or is not defined on so few wheels.
+        KeyError: a measure that does not exist, or needs more wheels.
     """
     machine = system.stance
     feet = sum(support.corner for support in machine.supports)

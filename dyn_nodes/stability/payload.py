@@ -1,9 +1,9 @@
-"""Kernels of the payload that a standing machine bears: edges, joints and grip of many postures at many slew angles.
+"""Kernels of the permissible payload: edges, joints and grip for many postures and slew angles.
 
 Forces are linear in gravity and in the accelerations of a stop, and a slew joint turns the part of the machine above it
-as a whole. A posture is therefore six columns: the forces of gravity of 1 m/s2 along x, y and z, of the arm's stop, of
-the slew's stop and of the slew's speed, in axes that turn with the slew; one set without payload and one for each
-kilogram of it.
+as a whole. A posture is therefore described by six columns: the forces of gravity of 1 m/s2 along x, y and z, of the
+arm's stop, of the slew's stop and of the slew's speed, in axes that turn with the slew; one set without payload
+(`unloaded`) and one for each kilogram of it (`per_kg`).
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import numpy as np
 from dyn_nodes.stability._kernels import kernel
 
 COLUMNS, ARM, SLEW, SPIN = 6, 3, 4, 5
-"""Columns of a posture, and which of them are not gravity's."""
+"""Number of columns of a posture, and the indices of the columns of arm stop, slew stop and slew speed."""
 FLAT = 1e-9
-"""Effort for a kilogram below which a joint does not carry the payload, N m/kg or N/kg."""
+"""Effort per kilogram below which a joint does not carry the payload, N m/kg or N/kg."""
 INSIDE = 1.0 - 1e-9
-"""Square of the friction use up to which a wheel certainly holds."""
+"""Greatest square of the friction use of a wheel that certainly holds."""
 
 
 @kernel
 def standing_payload(pressing, per_kg):
-    """Return the payload at which an edge is relieved, kg; inf where none does, 0 where it is relieved without."""
+    """Return the payload at which an edge is relieved, kg; inf if none does, 0 if it is relieved without payload."""
     if pressing <= 0.0:
         return 0.0
     return -pressing / per_kg if per_kg < 0.0 else np.inf
@@ -30,7 +30,7 @@ def standing_payload(pressing, per_kg):
 
 @kernel
 def lifted_payload(effort, per_kg, low, high):
-    """Return the payload at which a joint needs its least or greatest effort, kg; 0 where it is beyond without."""
+    """Return the payload at which a joint reaches its least or greatest effort, kg; 0 if exceeded without payload."""
     if effort > high or effort < low:
         return 0.0
     if not abs(per_kg) > FLAT:
@@ -39,22 +39,22 @@ def lifted_payload(effort, per_kg, low, high):
 
 
 @kernel
-def edge_kernel(own, per_kg, rows, still, pull, signs, rest, stop):
+def edge_kernel(unloaded, per_kg, rows, still, pull, signs, rest, stop):
     """Fill the greatest payloads (n, s) that relieve no edge, at `rest` and in the worst `stop`, on the worst heading.
 
-    `own` and `per_kg` (n, 6, 6): wrench of the ground on each column of a posture. `rows` (s, e, 6): by which it gives
-    the pressing moment on an edge at a slew angle. `still` (h, e): pressing of what does not slew. `pull` (h, s, 3):
-    gravity in axes that slew. `signs` (k, 2): of the accelerations of arm and slew in each stop.
+    `unloaded` and `per_kg` (n, 6, 6): wrench of the ground for each column of a posture. `rows` (s, e, 6): map it to
+    the pressing moment on an edge at a slew angle. `still` (h, e): pressing moment of the part that does not slew.
+    `pull` (h, s, 3): gravity in axes that slew. `signs` (k, 2): of the accelerations of arm and slew in each stop.
     """
     a, b = np.empty(COLUMNS), np.empty(COLUMNS)
-    for n in range(own.shape[0]):
+    for n in range(unloaded.shape[0]):
         for s in range(rows.shape[0]):
             least, least_stop = np.inf, np.inf
             for e in range(rows.shape[1]):
                 for c in range(COLUMNS):
                     x, y = 0.0, 0.0
                     for i in range(6):
-                        x += rows[s, e, i] * own[n, c, i]
+                        x += rows[s, e, i] * unloaded[n, c, i]
                         y += rows[s, e, i] * per_kg[n, c, i]
                     a[c], b[c] = x, y
                 for h in range(pull.shape[0]):
@@ -71,29 +71,29 @@ def edge_kernel(own, per_kg, rows, still, pull, signs, rest, stop):
 
 
 @kernel
-def joint_kernel(own, per_kg, lifts, holds, pull, signs, rest, stop):
-    """Fill the greatest payloads (n, s) that no joint is too weak for, at `rest` and in the worst `stop`.
+def joint_kernel(unloaded, per_kg, lifts, holds, pull, signs, rest, stop):
+    """Fill the greatest payloads (n, s) within the efforts of all joints, at `rest` and in the worst `stop`.
 
-    `own` and `per_kg` (n, 6, j): effort of the joints for each column of a posture. `lifts` and `holds` (n, s or 1, j,
-    2): least and greatest efforts at rest and in a stop. `pull` and `signs` are those of `edge_kernel`.
+    `unloaded` and `per_kg` (n, 6, j): effort of the joints for each column of a posture. `lifts` and `holds` (n, s or
+    1, j, 2): least and greatest efforts at rest and in a stop. `pull` and `signs`: see `edge_kernel`.
     """
-    for n in range(own.shape[0]):
+    for n in range(unloaded.shape[0]):
         for s in range(pull.shape[1]):
             least, least_stop = np.inf, np.inf
             turned = s if lifts.shape[1] > 1 else 0
-            for j in range(own.shape[2]):
+            for j in range(unloaded.shape[2]):
                 low, high = lifts[n, turned, j, 0], lifts[n, turned, j, 1]
                 hold_low, hold_high = holds[n, turned, j, 0], holds[n, turned, j, 1]
                 for h in range(pull.shape[0]):
                     x, y, z = pull[h, s, 0], pull[h, s, 1], pull[h, s, 2]
-                    effort = x * own[n, 0, j] + y * own[n, 1, j] + z * own[n, 2, j]
+                    effort = x * unloaded[n, 0, j] + y * unloaded[n, 1, j] + z * unloaded[n, 2, j]
                     load = x * per_kg[n, 0, j] + y * per_kg[n, 1, j] + z * per_kg[n, 2, j]
                     least = min(least, lifted_payload(effort, load, low, high))
-                    effort, load = effort + own[n, SPIN, j], load + per_kg[n, SPIN, j]
+                    effort, load = effort + unloaded[n, SPIN, j], load + per_kg[n, SPIN, j]
                     for k in range(signs.shape[0]):
                         p, q = signs[k, 0], signs[k, 1]
                         stopped = lifted_payload(
-                            effort + p * own[n, ARM, j] + q * own[n, SLEW, j],
+                            effort + p * unloaded[n, ARM, j] + q * unloaded[n, SLEW, j],
                             load + p * per_kg[n, ARM, j] + q * per_kg[n, SLEW, j],
                             hold_low,
                             hold_high,
@@ -103,27 +103,29 @@ def joint_kernel(own, per_kg, lifts, holds, pull, signs, rest, stop):
 
 
 @kernel
-def grip_kernel(own, per_kg, turns, origin, still, pull, signs, at_rest, in_stop, wheels, split, spare, friction, held):
-    """Fill whether the wheels certainly hold payloads: a split of the load that is written down is inside the cones.
+def grip_kernel(
+    unloaded, per_kg, turns, origin, still, pull, signs, at_rest, in_stop, wheels, split, spare, friction, held
+):
+    """Fill whether the wheels certainly hold payloads: one explicit split of the load is inside the friction cones.
 
-    `own`, `per_kg` and `signs` are those of `edge_kernel`. `turns` (s, 3, 3): of the slew about `origin` (3,), m.
-    `still` (6,): wrench of the ground on what does not slew. `pull` (s, 3): gravity in axes that slew. `at_rest` and
+    `unloaded`, `per_kg` and `signs`: see `edge_kernel`. `turns` (s, 3, 3): of the slew about `origin` (3,), m. `still`
+    (6,): wrench of the ground for the part that does not slew. `pull` (s, 3): gravity in axes that slew. `at_rest` and
     `in_stop` (n, s): payloads, kg. `wheels` (w, 3): ground points, m, on level ground. `split` (w, 3): normal forces
-    of least norm for a normal force and its moments about x and y. `spare` (w,): normal forces that balance
-    themselves; zeros: none are known. `friction` (w,): coefficients. `held` (n, 1 + k, s): True where the wheels
-    hold, at rest and in each stop; False where that is not known. States that are True are left out.
+    of least norm for a normal force and its moments about x and y. `spare` (w,): self-balanced normal forces, or
+    zeros. `friction` (w,): coefficients. `held` (n, 1 + k, s): True if the wheels hold, at rest and in each stop;
+    False if undecided. States that are already True are skipped.
     """
     force, moment = np.empty((COLUMNS, 3)), np.empty((COLUMNS, 3))
     f, m, turned, normal = np.empty(3), np.empty(3), np.empty(6), np.empty(wheels.shape[0])
-    for n in range(own.shape[0]):
+    for n in range(unloaded.shape[0]):
         for s in range(turns.shape[0]):
-            loaded = -1.0  # payload of `force` and `moment`, which are those of several stops
+            loaded = -1.0  # payload of `force` and `moment`, shared by several stops
             for k in range(1 + signs.shape[0]):
                 if held[n, k, s]:
                     continue
                 payload = at_rest[n, s] if k == 0 else in_stop[n, s]
                 if payload != loaded:
-                    _loaded(own[n], per_kg[n], payload, force, moment)
+                    _loaded(unloaded[n], per_kg[n], payload, force, moment)
                     loaded = payload
                 for i in range(3):
                     f[i], m[i] = 0.0, 0.0
@@ -141,17 +143,17 @@ def grip_kernel(own, per_kg, turns, origin, still, pull, signs, at_rest, in_stop
 
 
 @kernel
-def _loaded(own, per_kg, payload, force, moment):
+def _loaded(unloaded, per_kg, payload, force, moment):
     """Write forces and moments (6, 3) of the columns of a posture with its payload."""
     for c in range(COLUMNS):
         for i in range(3):
-            moment[c, i] = own[c, i] + payload * per_kg[c, i]
-            force[c, i] = own[c, 3 + i] + payload * per_kg[c, 3 + i]
+            moment[c, i] = unloaded[c, i] + payload * per_kg[c, i]
+            force[c, i] = unloaded[c, 3 + i] + payload * per_kg[c, 3 + i]
 
 
 @kernel
 def _turn(turn, origin, f, m, out):
-    """Write the wrench [moment; force] about the base's origin of one that turns about another point."""
+    """Write a wrench [moment; force] about the base's origin after its turn about another point."""
     x = m[0] - (origin[1] * f[2] - origin[2] * f[1])
     y = m[1] - (origin[2] * f[0] - origin[0] * f[2])
     z = m[2] - (origin[0] * f[1] - origin[1] * f[0])
@@ -167,9 +169,9 @@ def _turn(turn, origin, f, m, out):
 def _holds(wrench, wheels, split, spare, friction, normal):
     """Return whether a split of the ground's wrench [moment; force] is inside the friction cones.
 
-    Normal forces are those of least norm, and of the spare ones as many as keep all of them farthest from being pulls.
-    Friction is shared out as if the ground yielded: in proportion to friction and normal force, and to a motion of the
-    footprint.
+    Normal forces are the least-norm solution plus the multiple of `spare` in the middle of its range without pulls.
+    Friction is shared as on yielding ground: in proportion to coefficient times normal force and to a rigid motion of
+    the footprint.
     """
     count, up = wheels.shape[0], wheels[0, 2]
     fx, fy, fz = wrench[3], wrench[4], wrench[5]

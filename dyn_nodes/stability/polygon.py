@@ -1,7 +1,7 @@
 """The support polygon: order of the contact points, checks, and the geometry of its edges.
 
 Edge i runs from contact point i to contact point i + 1 (the last one back to the first), counter-clockwise seen from
-above, so that the machine is on the left of every edge and a *positive* rotation about it overturns the machine.
+above. The machine is therefore on the left of every edge, and a *positive* rotation about an edge overturns it.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _FAULTS = {
 
 
 class PolygonError(UserError, ValueError):
-    """Contact points that are no support polygon."""
+    """Contact points do not form a support polygon."""
 
 
 def horizontal_axes(up: ArrayLike) -> tuple[Array, Array]:
-    """Two unit vectors (3,), (3,) that span the horizontal plane, right-handed with `up` (3,)."""
+    """Return two unit vectors (3,), (3,) that span the horizontal plane, right-handed with `up` (3,)."""
     normal = unit_vector(up, 'up')
     first = cross(np.eye(3)[np.argmin(np.abs(normal))], normal)
     first /= length(first)
@@ -39,7 +39,7 @@ def horizontal_axes(up: ArrayLike) -> tuple[Array, Array]:
 
 
 def unit_vector(vector: ArrayLike, name: str) -> Array:
-    """Return the vector (3,) scaled to length 1. Raises ValueError where it is not finite or zero."""
+    """Return the vector (3,) scaled to length 1. Raises ValueError if it is zero or not finite."""
     array = contiguous(vector)
     size = length(array) if array.shape == (3,) else 0.0
     if not 0.0 < size < math.inf:
@@ -48,17 +48,17 @@ def unit_vector(vector: ArrayLike, name: str) -> Array:
 
 
 def support_order(points: ArrayLike, up: ArrayLike = UP) -> NDArray[np.intp]:
-    """Indices of the contact points on the support polygon, counter-clockwise seen from above.
+    """Return the indices of the contact points on the support polygon, counter-clockwise seen from above.
 
-    The polygon is the convex hull of the points projected along `up` (abo-shanab-2003, section 2.2). Points
-    inside it or on the line between two others carry no edge and are left out.
+    The polygon is the convex hull of the points projected along `up` (abo-shanab-2003, section 2.2). Points inside it
+    or on the line between two others are not corners and are omitted.
 
     Args:
         points: (w, 3) contact points, m, any order.
         up: (3,) direction against gravity.
 
     Returns:
-        (n,) indices, n >= 3, beginning with the lowest.
+        (n,) indices, n >= 3; the first point has the least projected coordinates.
 
     Raises:
         ValueError: fewer than three points, points not finite, or all on one line.
@@ -69,9 +69,9 @@ def support_order(points: ArrayLike, up: ArrayLike = UP) -> NDArray[np.intp]:
     if not np.isfinite(array).all():
         raise ValueError(f'points: point {int(np.argmin(np.isfinite(array).all(axis=1)))} is not finite')
     flat = array @ np.column_stack(horizontal_axes(up))
-    places = flat.tolist()
-    order = sorted(range(len(places)), key=places.__getitem__)
-    lower, upper = _half_hull(places, order), _half_hull(places, order[::-1])
+    projected = flat.tolist()
+    order = sorted(range(len(projected)), key=projected.__getitem__)
+    lower, upper = _half_hull(projected, order), _half_hull(projected, order[::-1])
     hull = lower[:-1] + upper[:-1]
     if len(hull) < 3:
         raise ValueError('points: ' + _FAULTS[3])
@@ -79,32 +79,34 @@ def support_order(points: ArrayLike, up: ArrayLike = UP) -> NDArray[np.intp]:
     return np.array(hull[first:] + hull[:first], dtype=np.intp)
 
 
-def _half_hull(places: list[list[float]], order: list[int]) -> list[int]:
-    """Lower chain of the convex hull in the given order (Andrew's monotone chain), straight turns left out."""
+def _half_hull(points: list[list[float]], order: list[int]) -> list[int]:
+    """Return the lower chain of the convex hull in an order (Andrew's monotone chain), without straight turns."""
     chain: list[int] = []
     for index in order:
-        x, y = places[index]
+        x, y = points[index]
         while len(chain) > 1:
-            (x0, y0), (x1, y1) = places[chain[-2]], places[chain[-1]]
+            (x0, y0), (x1, y1) = points[chain[-2]], points[chain[-1]]
             turn = (x1 - x0) * (y - y1) - (y1 - y0) * (x - x1)
             if turn > COLLINEAR * math.hypot(x1 - x0, y1 - y0) * math.hypot(x - x1, y - y1):
                 break
             chain.pop()
-        if not chain or places[chain[-1]] != places[index]:
+        if not chain or points[chain[-1]] != points[index]:
             chain.append(index)
     return chain
 
 
 def polygon_states(feet: ArrayLike, up: ArrayLike, **others: ArrayLike) -> tuple[list[Array], bool]:
-    """Give feet, others, each (3,) or (t, 3), and up a leading dimension of 1 or t, and check the polygon.
+    """Add a leading dimension of 1 or t to feet, others, each (3,) or (t, 3), and up, and check the polygon.
 
     Returns:
-        The arrays in this order, and True where no input was a batch.
+        The arrays in this order, and True if no input was a batch.
 
     Raises:
         ValueError: wrong shape, or not a convex polygon counter-clockwise seen from above.
     """
-    vectors: dict[str, tuple[ArrayLike, tuple[int | str, ...]]] = {name: (own, (3,)) for name, own in others.items()}
+    vectors: dict[str, tuple[ArrayLike, tuple[int | str, ...]]] = {
+        name: (values, (3,)) for name, values in others.items()
+    }
     arrays, single = as_states(feet=(feet, ('n', 3)), **vectors, up=(up, (3,)))
     check_polygon(arrays[0], arrays[-1])
     return arrays, single
@@ -121,7 +123,7 @@ def check_polygon(feet: Array, up: Array, first: int = 0) -> None:
     Raises:
         ValueError: fewer than three points.
         PolygonError: a polygon has no area, repeated points, or is not convex and counter-clockwise. Points that are
-            not finite are left to the measures, which then say "not valid".
+            not finite pass the check; the measures are then not valid.
     """
     if feet.shape[1] < 3:
         raise ValueError(f'feet: a support polygon needs at least 3 contact points, found {feet.shape[1]}')
@@ -133,11 +135,11 @@ def check_polygon(feet: Array, up: Array, first: int = 0) -> None:
 
 
 def polygon_fault(feet: Array, up: Array, names: Sequence[str]) -> str:
-    """Return why the ground points of wheels are no support polygon, with the names of the wheels; '' where they are.
+    """Return why the ground points of wheels form no support polygon, with the names of the wheels; '' if they do.
 
     Args:
         feet: (n, 3) ground points in the order of the polygon, m.
-        up: (3,) from which they are seen, unit.
+        up: (3,) unit vector against the direction of view.
         names: n names.
     """
     _, vertex, fault = polygon_fault_kernel(np.ascontiguousarray(feet[np.newaxis]), contiguous(up)[np.newaxis])
@@ -159,16 +161,16 @@ def polygon_fault(feet: Array, up: Array, names: Sequence[str]) -> str:
     return f'the ground point of {near[1]} is not a corner between those of {near[0]} and {near[2]}'
 
 
-def _crossing(places: list[list[float]]) -> tuple[int, int] | None:
-    """Numbers of the first two edges of a polygon (n, 2) that intersect; None where none do."""
+def _crossing(corners: list[list[float]]) -> tuple[int, int] | None:
+    """Return the indices of the first two edges of a polygon (n, 2) that intersect; None if none do."""
 
     def side(a: list[float], b: list[float], c: list[float]) -> float:
         return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 
-    n = len(places)
+    n = len(corners)
     for i in range(n):
         for j in range(i + 2, n - (i == 0)):
-            a, b, c, d = places[i], places[i + 1], places[j], places[(j + 1) % n]
+            a, b, c, d = corners[i], corners[i + 1], corners[j], corners[(j + 1) % n]
             if side(a, b, c) * side(a, b, d) < 0.0 and side(c, d, a) * side(c, d, b) < 0.0:
                 return i, j
     return None
@@ -176,7 +178,7 @@ def _crossing(places: list[list[float]]) -> tuple[int, int] | None:
 
 @kernel
 def polygon_fault_kernel(feet, up):
-    """First fault of a batch of polygons: (state, vertex, code); code 0 where there is none."""
+    """Return the first fault of a batch of polygons: (state, vertex, code); code 0 without a fault."""
     n = feet.shape[1]
     for s in range(max(feet.shape[0], up.shape[0])):
         f = feet[s if feet.shape[0] > 1 else 0]
@@ -206,14 +208,14 @@ def polygon_fault_kernel(feet, up):
             continue
         if bend <= COLLINEAR:
             return s, 0, 3
-        if turning > 2.0 * np.pi + 1e-3:  # a star: every turn to the left, but more than once around
+        if turning > 2.0 * np.pi + 1e-3:  # a star: all turns to the left, more than one revolution
             return s, 0, 2
     return 0, 0, 0
 
 
 @kernel
 def _horizontal(feet, i, j, up):
-    """Vector from point i to point j without its part along `up`."""
+    """Return the vector from point i to point j without its component along `up`."""
     x = feet[j, 0] - feet[i, 0]
     y = feet[j, 1] - feet[i, 1]
     z = feet[j, 2] - feet[i, 2]
@@ -223,13 +225,13 @@ def _horizontal(feet, i, j, up):
 
 @kernel
 def edge_inward(feet, i, normal):
-    """Unit vector in the plane across `normal` that points from edge i to the inside."""
+    """Return the unit vector in the plane across `normal` that points from edge i to the inside."""
     return chord_inward(feet, i, (i + 1) % feet.shape[0], normal)
 
 
 @kernel
 def chord_inward(feet, i, j, normal):
-    """Unit vector in the plane across `normal` that points to the left of the line from foot i to foot j."""
+    """Return the unit vector in the plane across `normal` that points to the left of the line from foot i to foot j."""
     x, y, z = _horizontal(feet, i, j, normal)
     length = np.sqrt(x * x + y * y + z * z)
     return (
@@ -241,7 +243,7 @@ def chord_inward(feet, i, j, normal):
 
 @kernel
 def edge_direction(feet, i):
-    """Unit vector along edge i, in space (an edge may be inclined)."""
+    """Return the unit vector along edge i, in space (an edge may be inclined)."""
     j = (i + 1) % feet.shape[0]
     x = feet[j, 0] - feet[i, 0]
     y = feet[j, 1] - feet[i, 1]
@@ -252,7 +254,7 @@ def edge_direction(feet, i):
 
 @kernel
 def edge_moment(feet, i, point, force, moment):
-    """Moment about edge i of a force at a point and a couple; positive where it overturns the machine."""
+    """Return the moment about edge i of a force at a point and a couple; a positive moment overturns the machine."""
     ex, ey, ez = edge_direction(feet, i)
     x = point[0] - feet[i, 0]
     y = point[1] - feet[i, 1]
@@ -280,10 +282,10 @@ def plane_normal(feet, normal):
 
 @kernel
 def inradius(feet, normal):
-    """Radius of the largest circle in the polygon, seen along `normal`.
+    """Return the radius of the largest circle in the polygon, seen along `normal`.
 
-    The largest r with a centre at least r inside every edge: a linear program in three unknowns, whose solution
-    touches three edges. Few edges, so every triple is tried.
+    It is the largest r with a centre at least r inside every edge: a linear program in three unknowns, whose solution
+    touches three edges. Every triple of edges is tried.
     """
     n = feet.shape[0]
     lines = np.empty((n, 3))
@@ -318,7 +320,7 @@ def inradius(feet, normal):
 
 @kernel
 def _equidistant(lines, i, j, k):
-    """(r, x, y) of the point at the same signed distance r from three lines; r = -1 where there is none."""
+    """Return (r, x, y) of the point at the same signed distance r from three lines; r = -1 if it does not exist."""
     a, b, c = lines[i, 0] - lines[k, 0], lines[i, 1] - lines[k, 1], lines[i, 2] - lines[k, 2]
     d, e, f = lines[j, 0] - lines[k, 0], lines[j, 1] - lines[k, 1], lines[j, 2] - lines[k, 2]
     determinant = a * e - b * d
@@ -330,15 +332,15 @@ def _equidistant(lines, i, j, k):
 
 
 def name_edges(feet: ArrayLike, travel: ArrayLike = (1.0, 0.0, 0.0), up: ArrayLike = UP) -> tuple[str, ...]:
-    """Names of the edges by the side of the machine they lie on: `front`, `left`, `rear`, `right`.
+    """Return the names of the edges by side of the machine: `front`, `left`, `rear`, `right`.
 
     Args:
         feet: (n, 3) contact points in the order of the polygon, m.
-        travel: (3,) direction in which the machine looks.
+        travel: (3,) forward direction of the machine.
         up: (3,) direction against gravity.
 
     Returns:
-        n names; where two edges lie on the same side they are numbered, `front_1`, `front_2`.
+        n names; edges on the same side are numbered, `front_1`, `front_2`.
     """
     points, normal = contiguous(feet), unit_vector(up, 'up')
     ahead = unit_vector(contiguous(travel) - np.dot(travel, normal) * normal, 'travel')
@@ -347,7 +349,7 @@ def name_edges(feet: ArrayLike, travel: ArrayLike = (1.0, 0.0, 0.0), up: ArrayLi
 
 
 def numbered_sides(forward: Array, left: Array) -> tuple[str, ...]:
-    """Return the sides to which directions (n,) point, forward and left; those that are the same are numbered."""
+    """Return the names of the sides to which directions (n,), forward and left, point; equal names are numbered."""
     outward = zip(forward.tolist(), left.tolist())
     sides = [SIDES[round(math.atan2(aside, ahead) / (math.pi / 2)) % 4] for ahead, aside in outward]
     numbers = [sides[: i + 1].count(side) for i, side in enumerate(sides)]

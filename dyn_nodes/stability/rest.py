@@ -1,11 +1,11 @@
 """Stable static equilibrium of a machine on springs: one search for trees and for machines with constraints.
 
 At rest h(q, s) = S tau + J^T lambda and phi(q) = 0: h are the forces that hold the machine, s the deflections of
-friction, tau the efforts of the driven joints, whose positions are held. The unknowns are height, roll, pitch and the
-passive joints that give way. With deflections held constant their potential is minimised: Newton steps in which
-negative curvature counts as positive lead to a minimum, never to a saddle. A second stage adds friction where weight
-pulls along the ground: of all deflections that balance it those of the least energy, so that they follow from the
-equilibrium and not from the path to it.
+friction, tau the efforts of the driven joints, whose positions are fixed. The unknowns are height, roll, pitch and the
+passive joints that give way. With constant deflections their potential is minimised: Newton steps that treat negative
+curvature as positive lead to a minimum, never to a saddle. If the weight has a component along the ground, a second
+stage adds friction by the balancing deflections of least energy. They follow from the equilibrium and not from the path
+to it.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ BALANCED = 1e-9
 CLOSED = 1e-11
 """Greatest residual of a closed loop, m or rad, over 1 plus the size of the position."""
 CONVERGED = 1e-11
-"""Newton step at which a search ends, m or rad."""
+"""Greatest Newton step at convergence, m or rad."""
 ROUND_OFF = 1e-11
 """Force that counts as zero, over the weight."""
 FLAT = 1e-10
 """Stiffness that counts as zero, over the weight, 1/m."""
 GREATEST_STEP = 0.1
-"""Of a coordinate in one iteration, m or rad."""
+"""Greatest change of a coordinate in one iteration, m or rad."""
 NUDGE = 0.05
 """Displacement from an unstable equilibrium, m or rad."""
 UPRIGHT = 0.8
-"""Greatest tilt of a machine at rest over that at which it counts as overturned."""
+"""Greatest tilt of a machine at rest over the tilt at which it counts as overturned."""
 UP = (0.0, 0.0, 1.0)
 ITERATIONS, FRICTION_ITERATIONS, HALVINGS = 150, 60, 12
 
@@ -46,9 +46,9 @@ class Forces(NamedTuple):
     """Forces in one position without motion.
 
     Attributes:
-        force: (n,) that hold the machine along the velocities that nothing drives, less J^T lambda; zero at rest.
-        stiffness: (n, n) their derivative by displacements along these velocities.
-        by_deflection: (n, k) their derivative by the deflections of friction.
+        force: (n,) holding forces along the undriven velocities, less J^T lambda; zero at rest.
+        stiffness: (n, n) derivative of `force` by displacements along these velocities.
+        by_deflection: (n, k) derivative of `force` by the deflections of friction.
         rows: (m, nv) J.
         gaps: (m,) residuals of the loops, m or rad; zero for rows of velocities.
         used: friction over the greatest static friction, in the order of `RestModel.used`.
@@ -63,17 +63,17 @@ class Forces(NamedTuple):
 
 
 class RestModel(Protocol):
-    """A machine as the search needs it.
+    """Interface of a machine for the search.
 
     Attributes:
         name: of the machine.
         weight: N.
         planar: it moves in the vertical plane.
-        free: (n,) indices of the velocities that nothing drives, those of the base first.
-        yields: (n,) those that move in search of a rest; the base in the plane of the ground does not.
+        free: (n,) indices of the undriven velocities, base first.
+        yields: (n,) True for velocities that the search changes; False for the base in the plane of the ground.
         deflections: number of deflections of friction.
         rows: number of constraints.
-        anchored: the place of the base matters: constraints hold it, or the ground is no plane.
+        anchored: the position of the base matters: constraints hold it, or the ground is not a plane.
         overturn: tilt of the base at which the machine counts as overturned, rad.
     """
 
@@ -89,7 +89,7 @@ class RestModel(Protocol):
 
     @property
     def joints(self) -> Sequence[str]:
-        """(n,) names of the velocities that nothing drives."""
+        """(n,) names of the undriven velocities."""
 
     @property
     def used(self) -> Sequence[str]:
@@ -102,7 +102,7 @@ class RestModel(Protocol):
         """Return a position after a displacement (nv,)."""
 
     def objection(self, q: Array) -> str:
-        """Return why the machine does not stand in a balanced position, or ''."""
+        """Return why a balanced position is no rest of the machine, or ''."""
 
     def carrying(self, q: Array) -> list[str]:
         """Return the names of the contacts that carry load."""
@@ -118,9 +118,9 @@ class Root(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """A position with its forces, in coordinates of the ground: of a free base roll, pitch, yaw, x, y, z.
+    """A position with its forces, in coordinates of the ground; for a free base roll, pitch, yaw, x, y, z.
 
-    Rolling and pitching turn the base about axes in the ground, along which friction at the ground has no moment.
+    Roll and pitch turn the base about axes in the ground, about which ground friction has no moment.
     """
 
     model: RestModel
@@ -147,12 +147,12 @@ class _Point:
 
     @cached_property
     def rows(self) -> Array:
-        """(m, n) of the constraints by coordinates."""
+        """(m, n) constraint rows by coordinates."""
         return self.forces.rows[:, self.model.free] @ self.axes
 
     @cached_property
     def directions(self) -> tuple[Array, Array]:
-        """(n, k) displacements of what gives way, and (n, l) those along which friction has to hold the machine."""
+        """(n, k) displacements that give way, and (n, l) displacements that friction has to hold."""
         yields = self.model.yields
         if not len(self.rows):
             return self.axes[:, yields], self.axes[:, ~yields]
@@ -164,7 +164,7 @@ class _Point:
 
     @cached_property
     def closing(self) -> Array:
-        """(nv,) displacement that closes the loops; driven joints take part where nothing else can."""
+        """(nv,) displacement that closes the loops; driven joints take part only if the others cannot close them."""
         model, rows = self.model, self.forces.rows
         step = np.zeros(rows.shape[1])
         if not np.abs(self.forces.gaps).max(initial=0.0):
@@ -182,12 +182,12 @@ class _Point:
 
     @cached_property
     def force(self) -> Array:
-        """(n,) force once the loops are closed."""
+        """(n,) force after closing the loops."""
         return self.forces.force + self.forces.stiffness @ self.closing[self.model.free]
 
     @cached_property
     def stiffness(self) -> Array:
-        """(k, k) symmetric stiffness of what gives way."""
+        """(k, k) symmetric stiffness of the displacements that give way."""
         give, _ = self.directions
         K = give.T @ self.forces.stiffness @ give
         return np.asarray(0.5 * (K + K.T))
@@ -213,10 +213,10 @@ class RestSearch:
     model: RestModel
 
     def settle(self, guesses: Iterable[Array]) -> Root:
-        """Return the first stable rest that the guesses (nq,) lead to.
+        """Return the first stable rest reached from the guesses (nq,).
 
         Raises:
-            NoEquilibriumError: the machine tips over, slides, or nothing holds a joint.
+            NoEquilibriumError: the machine tips over, slides, or a joint is not held.
         """
         reasons: list[str] = []
         for guess in guesses:
@@ -229,7 +229,7 @@ class RestSearch:
         raise NoEquilibriumError(f'{self.model.name}: {reasons[0] if reasons else "no posture to start from"}')
 
     def _equilibria(self, guess: Array) -> list[_Point | str]:
-        """Return the equilibrium that a position leads to; beside an unstable one those at both of its sides."""
+        """Return the equilibrium reached from a position; for an unstable one the equilibria on both of its sides."""
         point = self._descent(guess)
         if isinstance(point, str):
             return [point]
@@ -241,7 +241,7 @@ class RestSearch:
         return [self._descent(self._moved(point, side * away)) for side in (1.0, -1.0)]
 
     def _rest_at(self, point: _Point) -> Root | str:
-        """Return the rest at an equilibrium of what gives way, or why the machine does not stand there."""
+        """Return the rest at an equilibrium without friction, or why it is none."""
         model, s = self.model, np.zeros(self.model.deflections)
         _, held = point.directions
         if np.abs(held.T @ point.force).max(initial=0.0) > ROUND_OFF * model.weight:
@@ -272,7 +272,7 @@ class RestSearch:
         return np.asarray(multipliers + np.linalg.lstsq(rows.T, point.forces.force, rcond=1e-10)[0])
 
     def _moved(self, point: _Point, step: Array) -> Array:
-        """Return a position after a displacement (nv,), on a plane at the same place and with the same heading."""
+        """Return a position after a displacement (nv,); on a plane with the same x, y and heading."""
         q = self.model.moved(point.q, step)
         if self.model.anchored:
             return q
@@ -284,7 +284,7 @@ class RestSearch:
         return q
 
     def _descent(self, q: Array) -> _Point | str:
-        """Return the equilibrium of what gives way, without friction, that a position leads to; else the reason."""
+        """Return the equilibrium without friction reached from a position, or why there is none."""
         model, s, multipliers = self.model, np.zeros(self.model.deflections), np.zeros(self.model.rows)
         point, passed = self._point(q, s, multipliers), []
         for _ in range(ITERATIONS):
@@ -299,12 +299,12 @@ class RestSearch:
             if point.closed and self._converged(step, force):
                 whole = np.zeros(point.forces.rows.shape[1])
                 whole[model.free] = give @ step
-                return self._point(self._moved(point, whole), s, multipliers)  # what is left is round-off
+                return self._point(self._moved(point, whole), s, multipliers)  # the remainder is round-off
             point = self._line_search(point, give @ step, s, multipliers)
         return self._unfound(point)
 
     def _unfound(self, point: _Point) -> str:
-        """Return why a descent did not end: a joint that falls without resistance."""
+        """Return why a descent did not converge, such as a joint that falls without resistance."""
         give, _ = point.directions
         if not np.isfinite(point.forces.force).all() or not np.isfinite(point.stiffness).all():
             return NOT_FOUND
@@ -323,7 +323,7 @@ class RestSearch:
         return bool(left <= BALANCED and small) or left <= 1e-2 * ROUND_OFF
 
     def _newton_step(self, point: _Point) -> tuple[Array, Array]:
-        """Return the step (k,) of what gives way to a minimum of its potential, and the force (k,) on it."""
+        """Return the step (k,) to a minimum of the potential, and the force (k,)."""
         give, _ = point.directions
         force, weight = give.T @ point.force, self.model.weight
         values, vectors = np.linalg.eigh(point.stiffness)
@@ -334,7 +334,7 @@ class RestSearch:
         return vectors @ np.clip(step, -GREATEST_STEP, GREATEST_STEP), force
 
     def _line_search(self, point: _Point, along: Array, s: Array, multipliers: Array) -> _Point:
-        """Return the point at a share of a step (n,) where the force along it does not push back harder."""
+        """Return the point at a share of a step (n,) at which the force along it does not push back harder."""
         before = float(along @ point.force)
         share, whole = 1.0, np.zeros(point.forces.rows.shape[1])
         for _ in range(HALVINGS):
@@ -347,7 +347,7 @@ class RestSearch:
         return trial
 
     def _with_friction(self, point: _Point) -> tuple[_Point, Array] | str:
-        """Return the rest with the friction of least energy that balances it, or what nothing holds."""
+        """Return the rest with the balancing friction of least energy, or why there is none."""
         model, s, multipliers = self.model, np.zeros(self.model.deflections), np.zeros(self.model.rows)
         point, passed = self._point(point.q, s, multipliers), [point.q]
         for _ in range(FRICTION_ITERATIONS):
@@ -370,7 +370,7 @@ class RestSearch:
         return NOT_FOUND
 
     def _friction_step(self, point: _Point, s: Array) -> tuple[Array, Array, Array]:
-        """Return the step (k,) of what gives way, the deflections (d,) of least energy, and the forces (l,) left."""
+        """Return the step (k,), the deflections (d,) of least energy, and the unbalanced forces (l,)."""
         give, held = point.directions
         K, B = point.forces.stiffness, point.forces.by_deflection
         answer = np.linalg.pinv(give.T @ K @ give, rcond=1e-13) @ give.T
@@ -382,9 +382,9 @@ class RestSearch:
         return step, wanted, grip @ (wanted - s) + pull
 
     def _ease(self, point: _Point) -> Array:
-        """Return (d,) one over the root of the stiffness of each deflection, zero where it carries nothing.
+        """Return (d,) one over the root of the stiffness of each deflection, zero for one without stiffness.
 
-        Deflections of the least energy are those of a machine that shifts as a whole: all wheels use the same share.
+        Deflections of least energy are those of a machine that shifts as a whole: all wheels use the same share.
         """
         at_ground = point.axes.T @ point.forces.by_deflection
         along = np.linalg.norm(at_ground[[0] if self.model.planar else [3, 4]], axis=0)
@@ -392,14 +392,14 @@ class RestSearch:
         return np.where(stiffness > 0.0, 1.0 / np.sqrt(np.maximum(stiffness, 1e-300)), 0.0)
 
     def _tips(self, passed: Sequence[Array]) -> str:
-        """Return that a machine tips over the contacts that carried last, two or more, in positions on its way."""
+        """Return the message that a machine tips, with the last two or more contacts that carried it on the path."""
         contacts = (self.model.carrying(q) for q in reversed(passed))
         edge = next((names for names in contacts if len(names) > 1), [])
         over = f' over {" and ".join(repr(name) for name in edge)}' if edge else ''
         return f'no resting pose on the wheels in this posture: the machine tips{over}'
 
     def _unheld(self, point: _Point, missed: Array) -> str:
-        """Return which motion friction does not hold."""
+        """Return the message for a motion that friction does not hold."""
         _, held = point.directions
         parts = np.abs(np.linalg.solve(point.axes, held) @ missed)
         worst, base = int(np.argmax(parts)), 3 if self.model.planar else 6
@@ -409,7 +409,7 @@ class RestSearch:
         return 'slides on this slope: no friction holds the machine'
 
 
-BALANCES = 'no stable rest in this posture: the machine balances'
+BALANCES = 'no stable rest in this posture: the equilibrium is unstable'
 NOT_FOUND = 'no resting pose in this posture: no equilibrium was found'
 
 

@@ -1,4 +1,4 @@
-"""What a balance reads of a machine with constraints: its base, its wheels, other contacts."""
+"""Base, wheels and other contacts of a machine with constraints, for its balance."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class StandingWheel:
 
     Attributes:
         name: of the wheel.
-        friction: law of a wheel on a spring, static coefficient of one by constraint; None: unknown.
-        rolling: of a wheel on a spring.
-        corner: of the support polygon.
+        friction: law of a wheel on a spring, static coefficient of a wheel by constraint; None: unknown.
+        rolling: rolling data of a wheel on a spring.
+        corner: the wheel may be a corner of the support polygon.
     """
 
     name: str
@@ -28,7 +28,7 @@ class StandingWheel:
 
 @dataclass(frozen=True)
 class Stance:
-    """The base of a machine and on what it stands: wheels on springs, then those by constraint, then other contacts."""
+    """The base of a machine and its supports: wheels on springs, wheels by constraint, then other contacts."""
 
     name: str
     base: Base
@@ -43,11 +43,11 @@ class Stance:
     @property
     def supports(self) -> tuple[Any, ...]:
         """Wheels, and the springs of other contacts."""
-        return (*self.wheels, *(support for own in self.contacts for support in own.supports))
+        return (*self.wheels, *(support for contact in self.contacts for support in contact.supports))
 
 
 def stance_of(machine: Machine) -> Stance:
     """Return the stance of a machine."""
-    wheels = [StandingWheel(own.name, own.friction, own.rolling) for own in machine.wheels]
-    wheels += [StandingWheel(own.name, own.friction) for own in machine.rigid_wheels]
+    wheels = [StandingWheel(wheel.name, wheel.friction, wheel.rolling) for wheel in machine.wheels]
+    wheels += [StandingWheel(wheel.name, wheel.friction) for wheel in machine.rigid_wheels]
     return Stance(machine.name, machine.base, tuple(wheels), machine.contacts)

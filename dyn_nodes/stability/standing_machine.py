@@ -1,4 +1,4 @@
-"""A machine as the search for its rest needs it: unknowns, guesses, and what stands."""
+"""Common part of the rest models of machines: unknowns, guesses and checks of a rest."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from dyn_nodes.model.rotations import matrix_of_quaternion, rpy_of_matrix
 from dyn_nodes.multibody.base_motion import base_coordinates
 
 OVERRUN = 1e-6
-"""How far beyond a limit a joint may rest where no stop pushes, rad or m."""
+"""Permissible overrun of a joint limit at rest without a stop, rad or m."""
 BASE_YIELDS = {'free': (True, True, False, False, False, True), 'planar': (False, True, True)}
-"""Of roll, pitch, yaw, x, y, z, or of x, z and pitch of a planar base, those that weight and springs determine."""
+"""Coordinates that weight and springs determine: of roll, pitch, yaw, x, y, z, or of x, z, pitch of a planar base."""
 
 
 class Conditions(NamedTuple):
@@ -26,8 +26,8 @@ class Conditions(NamedTuple):
     Attributes:
         gravity: (3,) in the frame of the ground, m/s2.
         payload: kg.
-        stiffness_scale: factor of the springs of the contacts.
-        stop_scale: factor of the stops of the joints.
+        stiffness_scale: factor on the stiffness of the contacts.
+        stop_scale: factor on the stiffness of the joint stops.
     """
 
     gravity: Array
@@ -41,7 +41,7 @@ class StandingMachine:
 
     Args:
         machine: with wheels or other contacts, and a base that moves.
-        names: of the positions, a free base by its quaternion.
+        names: of the positions; a free base has a quaternion.
         velocities: names of the velocities.
         pose: (6,) of the base: x, y, z, roll, pitch, yaw; x, y and yaw are kept.
         joints: positions of the movable joints by name, rad or m.
@@ -66,12 +66,12 @@ class StandingMachine:
         self.weight = self.mass * float(np.linalg.norm(conditions.gravity))
         self.anchored = bool(machine.terrain)
         self._pose, self._start = np.array(pose), dict(joints)
-        self._places = {joint.name: names.index(joint.name) for joint in machine.movable_joints}
+        self._indices = {joint.name: names.index(joint.name) for joint in machine.movable_joints}
         driven = {joint.name for joint in machine.actuated_joints}
         self.free = np.array([k for k, name in enumerate(velocities) if name not in driven], dtype=np.intp)
         self.joints = [velocities[k] for k in self.free]
         self.yielding = yielding_joints(machine, joints)
-        movable, base = set(self._places), BASE_YIELDS[machine.base.attachment]
+        movable, base = set(self._indices), BASE_YIELDS[machine.base.attachment]
         passive = self.joints[len(base) :]
         self.yields = np.array([*base, *(name in self.yielding or name not in movable for name in passive)])
 
@@ -89,12 +89,12 @@ class StandingMachine:
         base = base_coordinates(self.machine.base.attachment, pose)
         q[: len(base)] = base
         for name, value in posture.joints.items():
-            q[self._places[name]] = value
+            q[self._indices[name]] = value
         return q
 
     def positions(self, q: Array) -> dict[str, float]:
         """Return the positions of the movable joints by name."""
-        return {name: float(q[place]) for name, place in self._places.items()}
+        return {name: float(q[index]) for name, index in self._indices.items()}
 
     def pose(self, q: Array) -> Array:
         """Return (6,) x, y, z, roll, pitch and yaw of the base."""
@@ -103,7 +103,7 @@ class StandingMachine:
         return np.array([*q[:3], *rpy_of_matrix(matrix_of_quaternion(q[3:7]))])
 
     def objection(self, q: Array) -> str:
-        """Return why the machine does not stand in a balanced position, or ''."""
+        """Return why a balanced position is no rest of the machine, or ''."""
         positions, (_, _, height, roll, pitch, _) = self.positions(q), self.pose(q)
         for name in self.yielding if self.conditions.stop_scale == 0.0 else ():
             joint, value = self.machine.joint(name), positions[name]
@@ -113,11 +113,11 @@ class StandingMachine:
                     f'found {value:.4g}'
                 )
         if not stands(self.machine, positions, height, roll, pitch):
-            return 'no stable rest in this posture: too few wheels carry, the machine balances'
+            return 'no stable rest in this posture: too few wheels carry load'
         return ''
 
     def carrying(self, q: Array) -> list[str]:
         """Return the names of the contacts that carry load."""
         _, _, height, roll, pitch, _ = self.pose(q)
-        found = carrying(self.machine, self.positions(q), height, roll, pitch)
-        return list(dict.fromkeys(own.contact for own in found))
+        supports = carrying(self.machine, self.positions(q), height, roll, pitch)
+        return list(dict.fromkeys(support.contact for support in supports))

@@ -1,7 +1,7 @@
-"""Static margins: how far the projected centre of mass is from the edges of the support polygon.
+"""Static margins: distances of the projected centre of mass to the edges of the support polygon.
 
 abo-shanab-2003, section 2.2: the static stability margin (McGhee and Frank) and the longitudinal stability margin.
-Both see geometry alone: no speed, no acceleration, no external load.
+Both depend on geometry alone, not on speed, acceleration or external load.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from dyn_nodes.stability.polygon import edge_inward, polygon_states
 
 
 class StaticMargin(NamedTuple):
-    """Result of :func:`static_margin`; a leading dimension (t,) where a batch was given.
+    """Result of :func:`static_margin`; with a leading dimension (t,) for a batch.
 
     Attributes:
         value: () least of `edges`, m.
         edges: (n,) signed distance of the projected centre of mass to the line of each edge, m, inside positive.
-            Outside beyond a corner the distance to the corner is larger than the distance to the line.
+            Beyond a corner the distance to the corner is larger than the distance to the line.
         valid: () all numbers finite.
     """
 
@@ -31,12 +31,12 @@ class StaticMargin(NamedTuple):
 
 
 class LongitudinalMargin(NamedTuple):
-    """Result of :func:`longitudinal_margin`; a leading dimension (t,) where a batch was given.
+    """Result of :func:`longitudinal_margin`; with a leading dimension (t,) for a batch.
 
     Attributes:
-        value: () the smaller of `front` and `rear`, m; -inf where not valid because the line misses the polygon.
+        value: () the smaller of `front` and `rear`, m; -inf if the line misses the polygon.
         front, rear: () distance from the projected centre of mass to the boundary, forward and backward along the
-            direction of travel, m; negative where the boundary has been passed.
+            direction of travel, m; negative beyond the boundary.
         valid: () the line through the projected centre of mass along the direction of travel meets the polygon.
     """
 
@@ -47,7 +47,7 @@ class LongitudinalMargin(NamedTuple):
 
 
 def static_margin(feet: ArrayLike, com: ArrayLike, up: ArrayLike = UP) -> StaticMargin:
-    """Static stability margin (SSM), by the vertical projection.
+    """Return the static stability margin (SSM), by the vertical projection.
 
     Args:
         feet: (n, 3) contact points in the order of the polygon, m; (t, n, 3) for a batch.
@@ -63,7 +63,7 @@ def static_margin(feet: ArrayLike, com: ArrayLike, up: ArrayLike = UP) -> Static
 
 @kernel
 def static_margin_kernel(feet, com, up):
-    """SSM of a batch: value (t,), edges (t, n), valid (t,). Leading dimensions 1 or t."""
+    """Return the SSM of a batch: value (t,), edges (t, n), valid (t,). Leading dimensions 1 or t."""
     states = max(feet.shape[0], com.shape[0], up.shape[0])
     n = feet.shape[1]
     value, edges, valid = np.empty(states), np.empty((states, n)), np.empty(states, dtype=np.bool_)
@@ -79,7 +79,7 @@ def static_margin_kernel(feet, com, up):
 def longitudinal_margin(
     feet: ArrayLike, com: ArrayLike, travel: ArrayLike = (1.0, 0.0, 0.0), up: ArrayLike = UP
 ) -> LongitudinalMargin:
-    """Longitudinal stability margin (LSM): the static margin measured along the direction of travel.
+    """Return the longitudinal stability margin (LSM): the static margin along the direction of travel.
 
     Args:
         feet: (n, 3) contact points in the order of the polygon, m; (t, n, 3) for a batch.
@@ -96,7 +96,7 @@ def longitudinal_margin(
 
 @kernel
 def longitudinal_margin_kernel(feet, com, travel, up):
-    """LSM of a batch: value, front, rear, valid, each (t,). Leading dimensions 1 or t."""
+    """Return the LSM of a batch: value, front, rear, valid, each (t,). Leading dimensions 1 or t."""
     states = max(feet.shape[0], com.shape[0], travel.shape[0], up.shape[0])
     n = feet.shape[1]
     value, valid = np.empty(states), np.empty(states, dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""A state of a machine as the measures see it, and its margins."""
+"""State of a machine as input of the measures, and its margins."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Margin(NamedTuple):
     """A margin of one state.
 
     Attributes:
-        value: the least; what a limit is compared with.
+        value: least of `edges`, compared with limits.
         edges: value of every edge (every wheel for `load_share`; every lost foot for `conservative`; front and rear
             for `longitudinal`).
-        valid: False where the measure is not defined or does not hold; `value` is then 0, -inf or NaN, never
-            a number that looks safe.
+        valid: False if the measure is not defined or does not hold; `value` is then 0, -inf or NaN, never a value in
+            the safe range.
         unit: of value and edges.
     """
 
@@ -36,27 +36,27 @@ class Margin(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """What the measures need to know of one state, all in one frame that does not rotate with the machine's joints.
+    """Input of the measures for one state, in one frame that does not rotate with the machine's joints.
 
-    The polygon is that of *all* wheels: for a wheel that has lifted, the point of the ground below it. So the
-    polygon does not jump when a wheel lifts, and a margin goes through zero instead.
+    The polygon contains *all* wheels: for a lifted wheel, the ground point below it. The polygon therefore does not
+    jump when a wheel lifts; instead, a margin passes through zero.
 
     Attributes:
         feet: (n, 3) contact points counter-clockwise seen from above, m.
         com: (3,) centre of mass of the whole machine, payload included, m.
-        force: (3,) what would act at `com` if the ground were removed: gravity, inertia, external, N.
-        moment: (3,) the same for moments about `com`, N m.
+        force: (3,) net force at `com` without ground reactions: gravity, inertia, external, N.
+        moment: (3,) net moment about `com` without ground reactions, N m.
         mass: kg.
         up: (3,) against gravity; scaled to length 1.
-        normal_loads: (w,) push of the ground on every wheel, N, or None where unknown.
+        normal_loads: (w,) normal force of the ground on every wheel, N; None: unknown.
         edge_names: n names; by default from :func:`name_edges`.
         wheels: (w, 3) positions of the wheels of `normal_loads`; by default `feet`.
-        travel: (3,) direction in which the machine looks.
+        travel: (3,) forward direction of the machine.
         gravity: m/s2.
-        inertia: (3, 3) of the whole machine about `com`, kg m2, or None where unknown: a point mass.
-        friction: (w,) static coefficients of the wheels, or None where unknown: `admissible` is not valid.
-        rolling: (w, 3) directions of the forces in `traction`; the direction of travel where None.
-        traction: (w,) forces along `rolling` that are known, N; NaN, or None for all: any.
+        inertia: (3, 3) of the whole machine about `com`, kg m2; None: a point mass.
+        friction: (w,) static coefficients of the wheels; None: unknown, `admissible` is not valid.
+        rolling: (w, 3) directions of the forces in `traction`; None: the direction of travel.
+        traction: (w,) prescribed forces along `rolling`, N; NaN, or None for all: any.
 
     Raises:
         ValueError: wrong shape, or not a convex polygon counter-clockwise seen from above.
@@ -102,7 +102,7 @@ class Support:
 
     @cached_property
     def states(self) -> States:
-        """The same as a batch of one state."""
+        """This state as a batch of one."""
         wheels = self.feet if self.wheels is None else self.wheels
         loads = np.full(wheels.shape[0], np.nan) if self.normal_loads is None else self.normal_loads
         inertia = np.zeros((3, 3)) if self.inertia is None else self.inertia
@@ -122,7 +122,7 @@ class Support:
 def _shaped(values: ArrayLike, shape: tuple[int | None, ...], name: str) -> Array:
     array = np.array(values, dtype=np.float64, order='C')
     if array.shape != shape and (
-        array.ndim != len(shape) or any(size not in (None, found) for size, found in zip(shape, array.shape))
+        array.ndim != len(shape) or any(size not in (None, actual) for size, actual in zip(shape, array.shape))
     ):
         wanted = str(tuple('n' if size is None else size for size in shape)).replace("'", '')
         raise ValueError(f'{name}: expected shape {wanted}, found {array.shape}')
@@ -131,7 +131,7 @@ def _shaped(values: ArrayLike, shape: tuple[int | None, ...], name: str) -> Arra
 
 @cache
 def function_of(name: str) -> Callable[[States], Parts]:
-    """Return the function of many states of a measure. Raises KeyError, with the known ones, for an unknown one."""
+    """Return the function of a measure for many states. Raises KeyError, with the valid names, for an unknown one."""
     function: Callable[[States], Parts] = getattr(
         import_module(f'dyn_nodes.stability.{measure(name).module}'), f'{name}_states'
     )
@@ -146,29 +146,31 @@ def margins(
     Args:
         support: the state.
         names: of measures.
-        counted: (w,) wheels that count; those in the air have the value NaN in measures by wheel. None: all.
+        counted: (w,) wheels that count; the others have the value NaN in measures by wheel. None: all.
 
     Raises:
-        KeyError: an unknown measure; the message lists the known ones.
+        KeyError: an unknown measure; the message lists the valid names.
     """
     if counted is None or counted.all():
         return {name: _margin(name, support) for name in names}
     fewer = _with_wheels(support, counted)
-    found = {}
+    result = {}
     for name in names:
         margin = _margin(name, fewer)
         if measure(name).per == 'wheel':
             edges = np.full(len(counted), np.nan)
             edges[counted] = margin.edges
             margin = margin._replace(edges=edges)
-        found[name] = margin
-    return found
+        result[name] = margin
+    return result
 
 
 def _with_wheels(support: Support, counted: NDArray[np.bool_]) -> Support:
-    """Return a state with some of its wheels."""
+    """Return a state with the counted wheels only."""
     names = ('wheels', 'normal_loads', 'friction', 'rolling', 'traction')
-    return replace(support, **{name: own[counted] for name in names if (own := getattr(support, name)) is not None})
+    return replace(
+        support, **{name: values[counted] for name in names if (values := getattr(support, name)) is not None}
+    )
 
 
 def _margin(name: str, support: Support) -> Margin:

@@ -1,4 +1,4 @@
-"""The rest of a machine on springs without constraints: forces from one kernel of its statics."""
+"""Rest of a machine with springs and without constraints: forces from one kernel of its statics."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from dyn_nodes.stability.standing_machine import Conditions, StandingMachine
 
 
 class TreeAtRest(StandingMachine):
-    """A machine without constraints in search of its rest (`stability.rest.RestModel`).
+    """`stability.rest.RestModel` of a machine without constraints.
 
     Args:
         machine: the machine.
-        module: kernel of `simulation.initial.statics_functions` with its facts.
+        module: kernel of `simulation.initial.statics_functions` with its metadata.
         p: parameters of the system.
         pose: (6,) of the base; x, y and yaw are kept.
         joints: positions of the movable joints by name.
@@ -38,7 +38,7 @@ class TreeAtRest(StandingMachine):
         self._rows, self._gaps = np.zeros((0, nv)), np.zeros(0)
 
     def holding(self, q: Array, s: Array) -> Array:
-        """Return (nv,) forces that hold the machine."""
+        """Return the holding forces (nv,)."""
         self._statics(q, s, self._p, *self._numbers)
         return self._numbers[0].copy()
 

@@ -1,8 +1,9 @@
-"""Ground reactions at every wheel from the load that all of them carry together.
+"""Ground reactions at every wheel from the total load on the wheels.
 
-More than three wheels are statically indeterminate. The suspension decides: the machine's body is rigid, the ground a
-plane, and a wheel pushes with its stiffness times its compression, or not at all (abo-shanab-2003, eqs 7.8 to 7.11).
-Dampers that are in proportion to the stiffnesses share a load in the same way, so that the result holds in motion too.
+With more than three wheels the reactions are statically indeterminate. The suspension determines them: the machine's
+body is rigid, the ground a plane, and a wheel pushes with its stiffness times its compression, or not at all
+(abo-shanab-2003, eqs 7.8 to 7.11). Dampers in proportion to the stiffnesses share a load in the same way, so the result
+also holds in motion.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dyn_nodes.stability._states import Array, contiguous, kernel
 
 STEPS = 40
 SETTLED = 1e-10
-"""Change of the plane, m per m, below which it is found."""
+"""Change of the plane at convergence, m per m."""
 INSET = 1e-5
 """A centre of pressure outside the polygon is moved this part of the polygon's size inside its edge."""
 
@@ -25,12 +26,12 @@ class WheelLoads(NamedTuple):
     """Result of :func:`wheel_loads`, in the frame of the input.
 
     Attributes:
-        normal: (w,) push of the ground along its normal, N.
-        plane: (4,) of the ground: unit normal (3,) and its distance d, n . x = d, m.
-        feet: (w, 3) points of the ground below the wheels, m.
-        center_of_pressure: (3,) where the load meets the ground, m: the zero moment point, wherever it is.
+        normal: (w,) normal forces of the ground on the wheels, N.
+        plane: (4,) of the ground: unit normal (3,) and distance d, n . x = d, m.
+        feet: (w, 3) ground points below the wheels, m.
+        center_of_pressure: (3,) zero moment point of the load on the ground, m, inside or outside of the polygon.
         balanced: the centre of pressure is inside the polygon of the feet; otherwise the machine is tipping, and the
-            loads are those at the nearest point of its rim.
+            loads belong to the nearest point of its border.
         pressed: the load presses the machine on the ground; otherwise the loads are zero and the plane is the guess.
     """
 
@@ -51,11 +52,11 @@ def wheel_loads(
     moment: ArrayLike,
     guess: ArrayLike | None = None,
 ) -> WheelLoads:
-    """Share the load of a machine out among its wheels, by the stiffnesses of their suspension.
+    """Return the load of every wheel, distributed by the stiffnesses of the suspension.
 
-    Unknown is the plane of the ground below the body. Its compressions l_o - h at the wheels have to balance the load's
-    normal force and its moment about the two axes in the plane; friction acts in the plane and takes no part. Newton
-    steps with the wheels that touch.
+    The unknown is the plane of the ground below the body. Its compressions l_o - h at the wheels have to balance the
+    load's normal force and its moment about the two axes in the plane; friction acts in the plane and does not
+    contribute. Newton steps include the wheels that touch.
 
     Args:
         attachments: (w, 3) of the wheels, w >= 3, m.
@@ -64,7 +65,7 @@ def wheel_loads(
         polygon: (n,) indices of the wheels on the support polygon, counter-clockwise seen from above.
         force: (3,) load on the machine without the ground's, N.
         moment: (3,) its moment about the origin, N m.
-        guess: (4,) plane to start from, of the state before; a level one where None.
+        guess: (4,) initial plane, from the previous state; None: a level plane.
     """
     points, k, rest = contiguous(attachments), contiguous(stiffness), contiguous(free_length)
     order = np.ascontiguousarray(polygon, dtype=np.int64)
@@ -86,7 +87,7 @@ def balance_loads(
     moment: Array,
     guess: Array | None,
 ) -> WheelLoads:
-    """Return `wheel_loads` of contiguous arrays of its shapes, which are not checked."""
+    """Return `wheel_loads` of contiguous arrays; shapes are not checked."""
     plane = np.empty(4)
     if guess is None:
         start_kernel(attachments, free_length, plane)
@@ -101,7 +102,7 @@ def balance_loads(
 
 @kernel
 def start_kernel(points, rest, plane):
-    """Fill a level plane (4,) that wheels at points (w, 3) just touch in the mean."""
+    """Fill a level plane (4,) that wheels at points (w, 3) touch in the mean."""
     plane[0], plane[1], plane[2], plane[3] = 0.0, 0.0, 1.0, 0.0
     for i in range(rest.shape[0]):
         plane[3] += (points[i, 2] - rest[i]) / rest.shape[0]
@@ -119,14 +120,14 @@ def wheel_loads_kernel(points, stiffness, rest, polygon, force, moment, plane, n
     _feet(points, plane, feet)
     center[:] = np.nan
     for _step in range(STEPS):
-        press = -(force[0] * plane[0] + force[1] * plane[1] + force[2] * plane[2])
-        if not press > 0.0:
+        normal_force = -(force[0] * plane[0] + force[1] * plane[1] + force[2] * plane[2])
+        if not normal_force > 0.0:
             normal[:] = 0.0
             plane[:] = guess
             _feet(points, plane, feet)
             center[:] = np.nan
             return 2
-        _pressure_point(force, moment, plane, press, center)
+        _pressure_point(force, moment, plane, normal_force, center)
         status = _into_polygon(feet, polygon, plane, center, target)
         _axes(plane, ex, ey)
         for i in range(count):
@@ -137,7 +138,7 @@ def wheel_loads_kernel(points, stiffness, rest, polygon, force, moment, plane, n
                 x[i] += (points[i, j] - target[j]) * ex[j]
                 y[i] += (points[i, j] - target[j]) * ey[j]
                 compression[i] -= plane[j] * points[i, j]
-        turn_x, turn_y, rise = _tilt(compression, stiffness, x, y, press)
+        turn_x, turn_y, rise = _tilt(compression, stiffness, x, y, normal_force)
         before = plane.copy()
         # the plane turned about the target, then moved
         for j in range(3):
@@ -157,19 +158,19 @@ def wheel_loads_kernel(points, stiffness, rest, polygon, force, moment, plane, n
         normal[i] = stiffness[i] * max(0.0, compression[i] - turn_x * x[i] - turn_y * y[i] + rise)
         total += normal[i]
     if total > 0.0:
-        normal *= press / total
+        normal *= normal_force / total
     return status
 
 
 @kernel
-def _tilt(compression, stiffness, x, y, press):
-    """Turn of the plane (2) and its rise that balance the load: an inner iteration over the wheels that touch."""
+def _tilt(compression, stiffness, x, y, normal_force):
+    """Return turns (2) and rise of the plane that balance the load: an inner iteration over the wheels that touch."""
     count = compression.shape[0]
     tx, ty, rise = 0.0, 0.0, 0.0
     matrix, right = np.empty((3, 3)), np.empty(3)
     for _step in range(STEPS):
         matrix[:] = 0.0
-        right[0], right[1], right[2] = press, 0.0, 0.0
+        right[0], right[1], right[2] = normal_force, 0.0, 0.0
         scale, size = 0.0, 0.0
         for i in range(count):
             c = compression[i] - tx * x[i] - ty * y[i] + rise
@@ -182,12 +183,12 @@ def _tilt(compression, stiffness, x, y, press):
                 right[a] -= stiffness[i] * basis[a] * c
                 for b in range(3):
                     matrix[a, b] += stiffness[i] * basis[a] * basis[b]
-        # two wheels or fewer leave an axis without a stiffness
+        # with two wheels or fewer an axis has no stiffness
         matrix[0, 0] += 1e-9 * scale
         matrix[1, 1] += 1e-9 * scale * size * size
         matrix[2, 2] += 1e-9 * scale * size * size
         step_rise, step_x, step_y = _solve3(matrix, right)
-        # 0.02 rad and 5 cm a step at most: wheels that come and go must not throw the plane about
+        # at most 0.02 rad and 5 cm a step: changes of contact must not make the iteration diverge
         shrink = min(1.0, 0.02 / max(abs(step_x), abs(step_y), abs(step_rise) / 2.5, 1e-12))
         rise += shrink * step_rise
         tx += shrink * step_x
@@ -199,7 +200,7 @@ def _tilt(compression, stiffness, x, y, press):
 
 @kernel
 def _solve3(m, r):
-    """Solution of a symmetric positive definite system of three."""
+    """Return the solution of a symmetric positive definite system of three."""
     l00 = np.sqrt(m[0, 0])
     l10, l20 = m[1, 0] / l00, m[2, 0] / l00
     l11 = np.sqrt(m[1, 1] - l10 * l10)
@@ -215,7 +216,7 @@ def _solve3(m, r):
 
 @kernel
 def _feet(points, plane, feet):
-    """Points of the plane below the wheels."""
+    """Fill the points of the plane below the wheels."""
     for i in range(points.shape[0]):
         height = points[i, 0] * plane[0] + points[i, 1] * plane[1] + points[i, 2] * plane[2] - plane[3]
         for j in range(3):
@@ -224,7 +225,7 @@ def _feet(points, plane, feet):
 
 @kernel
 def _axes(plane, ex, ey):
-    """Two unit vectors that span the plane, right-handed with its normal; `ex` as near to x as can be."""
+    """Fill two unit vectors that span the plane, right-handed with its normal; `ex` is as close to x as possible."""
     along = plane[0]
     ex[0], ex[1], ex[2] = 1.0 - along * plane[0], -along * plane[1], -along * plane[2]
     length = np.sqrt(ex[0] ** 2 + ex[1] ** 2 + ex[2] ** 2)
@@ -238,20 +239,20 @@ def _axes(plane, ex, ey):
 
 
 @kernel
-def _pressure_point(force, moment, plane, press, center):
-    """Point of the plane about which the load has no moment along the plane (abo-shanab-2003, section 2.9)."""
+def _pressure_point(force, moment, plane, normal_force, center):
+    """Fill the point of the plane about which the load has no moment along it (abo-shanab-2003, section 2.9)."""
     ox, oy, oz = plane[3] * plane[0], plane[3] * plane[1], plane[3] * plane[2]
     mx = moment[0] - (oy * force[2] - oz * force[1])
     my = moment[1] - (oz * force[0] - ox * force[2])
     mz = moment[2] - (ox * force[1] - oy * force[0])
-    center[0] = ox - (plane[1] * mz - plane[2] * my) / press
-    center[1] = oy - (plane[2] * mx - plane[0] * mz) / press
-    center[2] = oz - (plane[0] * my - plane[1] * mx) / press
+    center[0] = ox - (plane[1] * mz - plane[2] * my) / normal_force
+    center[1] = oy - (plane[2] * mx - plane[0] * mz) / normal_force
+    center[2] = oz - (plane[0] * my - plane[1] * mx) / normal_force
 
 
 @kernel
 def _into_polygon(feet, polygon, plane, center, target):
-    """Write the centre of pressure, or the point of the polygon near to it, into `target`; 1 where it was outside."""
+    """Write the centre of pressure, moved into the polygon, into `target`; return 1 if it was outside."""
     count = polygon.shape[0]
     target[:] = center
     outside = 0
@@ -286,12 +287,12 @@ def loads_on_plane(
     free_length: ArrayLike,
     ground_normal: ArrayLike,
     normal_rate: ArrayLike,
-    press: float,
+    normal_force: float,
 ) -> tuple[Array, float]:
-    """Share a normal force out among wheels that stand on a plane whose direction is known.
+    """Return the loads of wheels on a plane of measured direction, for a total normal force.
 
-    The complement of :func:`wheel_loads`: there the load's moments are known and the plane follows, here the plane is
-    known, measured by a gyroscope, and the moments follow from the loads. The height follows from the total.
+    The complement of :func:`wheel_loads`: there the plane follows from the load's moments, here the direction of the
+    plane is measured by a gyroscope and the moments follow from the loads. The height follows from the total.
 
     Args:
         attachments: (w, 3) m.
@@ -299,8 +300,8 @@ def loads_on_plane(
         damping: (w,) N s/m.
         free_length: (w,) m.
         ground_normal: (3,) of the plane.
-        normal_rate: (3,) its rate, 1/s, as the body sees it.
-        press: sum of the loads, N.
+        normal_rate: (3,) rate of the normal in the frame of the body, 1/s.
+        normal_force: sum of the loads, N.
 
     Returns:
         (w,) loads, N, and the distance d of the plane n . x = d, m.
@@ -314,15 +315,15 @@ def loads_on_plane(
         contiguous(free_length),
         contiguous(ground_normal),
         contiguous(normal_rate),
-        float(press),
+        float(normal_force),
         normal,
     )
     return normal, float(distance)
 
 
 @kernel
-def loads_on_plane_kernel(points, stiffness, damping, rest, plane, rate, press, normal):
-    """Fill the loads; return d. The loads rise with d, so halving an interval finds it."""
+def loads_on_plane_kernel(points, stiffness, damping, rest, plane, rate, force, normal):
+    """Fill the loads; return d by bisection: the loads rise with d."""
     count = points.shape[0]
     compression, speed = np.empty(count), np.empty(count)
     total_stiffness = 0.0
@@ -330,12 +331,12 @@ def loads_on_plane_kernel(points, stiffness, damping, rest, plane, rate, press, 
         compression[i] = rest[i] - (points[i, 0] * plane[0] + points[i, 1] * plane[1] + points[i, 2] * plane[2])
         speed[i] = points[i, 0] * rate[0] + points[i, 1] * rate[1] + points[i, 2] * rate[2]
         total_stiffness += stiffness[i]
-    # wheels that carry do not move up or down in the mean: only what they do against each other is known
+    # in the mean the loaded wheels do not move up or down: the rates determine only their relative motion
     mean = 0.0
     for _turn in range(2):
         low = -compression.max()
         high = (
-            -compression.min() + press / stiffness.min() + np.abs(speed - mean).max() * damping.max() / stiffness.min()
+            -compression.min() + force / stiffness.min() + np.abs(speed - mean).max() * damping.max() / stiffness.min()
         )
         d = 0.0
         for _step in range(60):
@@ -347,7 +348,7 @@ def loads_on_plane_kernel(points, stiffness, damping, rest, plane, rate, press, 
                     push = stiffness[i] * (compression[i] + d) - damping[i] * (speed[i] - mean)
                     normal[i] = max(push, 0.0)
                 total += normal[i]
-            if total > press:
+            if total > force:
                 high = d
             else:
                 low = d
@@ -359,5 +360,5 @@ def loads_on_plane_kernel(points, stiffness, damping, rest, plane, rate, press, 
             break
         mean = moved / total
     if total > 0.0:
-        normal *= press / total
+        normal *= force / total
     return d

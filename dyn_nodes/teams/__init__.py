@@ -1,4 +1,4 @@
-"""Teams: several machines and the objects that they hold."""
+"""Teams of machines and the objects that they hold."""
 
 from dyn_nodes.teams.team import Team, TeamGrasp, TeamObject, TeamRobot
 from dyn_nodes.teams.team_file import load_team

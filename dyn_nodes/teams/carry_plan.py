@@ -1,4 +1,4 @@
-"""How a team carries its object: from its file and a path of the object to references of all robots over time."""
+"""Carrying of an object by a team: references of all robots over time, from the team and a path of the object."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ from dyn_nodes.teams.holding import CarryError, Holder
 from dyn_nodes.teams.team import Team
 
 STEP = 0.025
-"""Of the grid along the way of the fastest hand or vehicle, m."""
+"""Step of the grid along the longest path of a hand or vehicle, m."""
 FEWEST, MOST = 41, 1201
-"""Points of the grid."""
+"""Least and greatest number of points of the grid."""
 TILT = 0.02
-"""Greatest component of the ground's slope under a team that carries, as part of gravity."""
+"""Greatest angle of the ground's slope under a team that carries, rad."""
 
 
 @dataclass(frozen=True)
 class Course:
-    """A path of the object from where it stands.
+    """A path of the object from its initial pose.
 
     Attributes:
         kind: `figure_of_eight` or `line`.
         length: of the line; from the middle to the end of a loop of the figure of eight, m.
         width: of a loop, m.
-        bearing: direction in which the path begins, from the x axis of the object, rad.
+        bearing: initial direction of the path, from the x axis of the object, rad.
         turning: the object turns with the figure of eight; otherwise it keeps its heading.
     """
 
@@ -57,20 +57,20 @@ class Course:
     turning: bool = True
 
     def path(self, pose: Array) -> tuple[Path, float]:
-        """Return the path from a pose (3,) of the object, heading, x, y, and the end of its parameter.
+        """Return the path from a pose (3,) of the object, heading, x, y, and the final value of its parameter.
 
         Raises:
-            CarryError: an unknown kind, or a size that is not above 0.
+            CarryError: an unknown kind, or a size that is not positive.
         """
-        heading, place = float(pose[0]), pose[1:]
+        heading, position = float(pose[0]), pose[1:]
         try:
             if self.kind == 'line':
-                return moved(straight(self.length, self.bearing, 0.0), place, heading), self.length
+                return moved(straight(self.length, self.bearing, 0.0), position, heading), self.length
             if self.kind == 'figure_of_eight':
-                own = figure_of_eight(self.length, self.width, None if self.turning else 0.0)
+                figure = figure_of_eight(self.length, self.width, None if self.turning else 0.0)
                 first = float(np.arctan2(self.width, self.length))
                 turn = heading + self.bearing - first
-                return moved(own, place, turn, heading - turn - (first if self.turning else 0.0)), 2.0 * np.pi
+                return moved(figure, position, turn, heading - turn - (first if self.turning else 0.0)), 2.0 * np.pi
         except ValueError as error:
             raise CarryError(f'path: {error}') from None
         raise CarryError(f'path: expected figure_of_eight or line, found {self.kind!r}')
@@ -84,7 +84,7 @@ class CarryPlan:
         plan: over the parameter of the path.
         profile: progress.
         bounds: limits at the points of the plan.
-        begins: time at which the profile begins, s.
+        begins: start time of the profile, s.
     """
 
     plan: Plan
@@ -102,31 +102,31 @@ class CarryPlan:
         return self.plan.at(*self.profile.at(time - self.begins))
 
     def starting(self, time: float) -> CarryPlan:
-        """Return the plan that begins at a time, s."""
+        """Return the plan with another start time, s."""
         return replace(self, begins=time)
 
     def stopping(self, time: float) -> CarryPlan:
-        """Return the plan that brakes from a time on, s, within the limits of the path."""
+        """Return the plan that brakes from a time, s, within the limits of the path."""
         return replace(self, profile=braked(self.profile, self.bounds, time - self.begins), begins=time)
 
     def progress(self, time: float) -> float:
-        """Return the part of the path that is behind, from 0 to 1."""
+        """Return the completed fraction of the path, 0 to 1."""
         first, last = self.plan.parameters[[0, -1]]
         return float((self.profile.at(time - self.begins)[0] - first) / (last - first))
 
 
 @dataclass(frozen=True, eq=False)
 class Carriage:
-    """A team whose robots hold one object, ready to be led along paths.
+    """A team whose robots hold one object, ready to follow paths.
 
     Attributes:
         team: the team. item: name of the object.
         holders: its robots, in the order of the object's patches.
-        formation: of these, as they stand at the start.
+        formation: of the robots at the start.
         pose: (3,) of the object at the start: heading, x, y.
-        reserve: of the speed.
-        speed: greatest of the object's middle, m/s.
-        turning: greatest rate of the joints of the arms, which turn against their vehicles, rad/s.
+        reserve: of the abilities.
+        speed: greatest speed of the object's middle, m/s.
+        turning: greatest rate of the arm joints, rad/s.
     """
 
     team: Team
@@ -141,13 +141,13 @@ class Carriage:
     def along(self, course: Course) -> CarryPlan:
         """Return the plan along a course from the start of the team. Raises CarryError; see `planned`."""
         path, end = course.path(self.pose)
-        return self.planned(path, end, [own.start for own in self.holders])
+        return self.planned(path, end, [holder.start for holder in self.holders])
 
     def at_rest(self, pose: Array, starts: Sequence[Array]) -> CarryPlan:
-        """Return the plan that stays at a pose (3,) of the object, with robots near to positions (nq,) each.
+        """Return the plan that stays at a pose (3,) of the object, with robots near positions (nq,) each.
 
         Raises:
-            CarryError: a hand that does not reach its place.
+            CarryError: a hand that does not reach its patch.
         """
 
         def path(parameters: ArrayLike) -> PlanarMotion:
@@ -164,7 +164,7 @@ class Carriage:
         return CarryPlan(plan, Profile(grid, np.zeros(2), np.zeros(2)), Halfplanes(still, still, still))
 
     def squeezed(self, force: float) -> Carriage:
-        """Return the team with another squeeze, N. Raises CarryError: the object does not take it."""
+        """Return the team with another squeeze, N. Raises CarryError if the object cannot carry it."""
         load = self.formation.load
         forces = inward(load.nodes, force)
         hands = hands_on(load, forces)
@@ -179,22 +179,22 @@ class Carriage:
         return self.planned(path, 1.0, [state.q for state in here.states])
 
     def planned(self, path: Path, end: float, starts: Sequence[Array]) -> CarryPlan:
-        """Return the plan along a path from robots (nq,) each.
+        """Return the plan along a path.
 
         Args:
             path: of the object.
-            end: of its parameter, which begins at 0.
-            starts: positions of the robots, near to those at the beginning.
+            end: final value of its parameter, which starts at 0.
+            starts: (nq,) approximate initial positions of each robot.
 
         Raises:
-            CarryError: a hand that does not reach its place, a joint that would go beyond its limits, or a posture
-                that wheels and drives cannot hold at rest.
+            CarryError: a hand that does not reach its patch, a joint beyond its limits, or a posture that wheels and
+                drives cannot hold at rest.
         """
         grid = self._grid(path, end)
         try:
             plan = planned(self.formation, path, grid, starts)
-            self._refuse_beyond_limits(plan)
-            bounds = limits(plan, [own.ability for own in self.holders], self.reserve)
+            self._check_joint_limits(plan)
+            bounds = limits(plan, [holder.ability for holder in self.holders], self.reserve)
             bounds = bounds + self._speed_limit(path, grid) + self._turning_limit(plan)
             return CarryPlan(plan, fastest(grid, bounds), bounds)
         except (ValueError, np.linalg.LinAlgError) as error:
@@ -203,7 +203,9 @@ class Carriage:
     def _grid(self, path: Path, end: float) -> Array:
         fine = np.linspace(0.0, end, MOST)
         hands, carriers = self.formation.spread(path(fine))
-        ways = [np.linalg.norm(np.diff(own.position, axis=0), axis=-1).sum(axis=0).max() for own in (hands, carriers)]
+        ways = [
+            np.linalg.norm(np.diff(motion.position, axis=0), axis=-1).sum(axis=0).max() for motion in (hands, carriers)
+        ]
         return np.linspace(0.0, end, int(np.clip(np.ceil(max(ways) / STEP) + 1, FEWEST, MOST)))
 
     def _speed_limit(self, path: Path, grid: Array) -> Halfplanes:
@@ -211,20 +213,20 @@ class Carriage:
         return Halfplanes.of_speeds(speeds, [self.speed])
 
     def _turning_limit(self, plan: Plan) -> Halfplanes:
-        rates = [way.speed[:, np.isfinite(own.upper)] for own, way in zip(self.holders, plan.ways)]
+        rates = [way.speed[:, np.isfinite(holder.upper)] for holder, way in zip(self.holders, plan.ways)]
         every = np.concatenate(rates, axis=1)
         return Halfplanes.of_speeds(every, np.full(every.shape[1], self.turning))
 
-    def _refuse_beyond_limits(self, plan: Plan) -> None:
-        for own, way in zip(self.holders, plan.ways):
-            q = way.q[:, own.places]
-            beyond = np.maximum(q - own.upper, own.lower - q)
+    def _check_joint_limits(self, plan: Plan) -> None:
+        for holder, way in zip(self.holders, plan.ways):
+            q = way.q[:, holder.places]
+            beyond = np.maximum(q - holder.upper, holder.lower - q)
             if beyond.max() > 0.0:
                 k, joint = np.unravel_index(int(beyond.argmax()), beyond.shape)
                 part = 100.0 * plan.parameters[k] / plan.parameters[-1]
                 raise CarryError(
-                    f'robot {own.name!r}: joint {own.joints[joint]!r}: expected {own.lower[joint]:g} to '
-                    f'{own.upper[joint]:g} all along, found {q[k, joint]:.3f} after {part:.0f} % of the path'
+                    f'robot {holder.name!r}: joint {holder.joints[joint]!r}: expected {holder.lower[joint]:g} to '
+                    f'{holder.upper[joint]:g} on the whole path, found {q[k, joint]:.3f} after {part:.0f} % of the path'
                 )
 
 
@@ -243,34 +245,34 @@ def carriage_of(
         team: the team.
         item: name of the object.
         holders: of the object, in the order of its patches.
-        squeeze: force of every hand towards the middle of the object, as far as these balance each other, N.
-        reserve: of the speed.
-        speed: greatest of the object's middle, m/s.
-        turning: greatest rate of the joints of the arms, rad/s.
+        squeeze: force of every hand towards the middle of the object, N; only its balanced part is applied.
+        reserve: of the abilities.
+        speed: greatest speed of the object's middle, m/s.
+        turning: greatest rate of the arm joints, rad/s.
 
     Raises:
-        CarryError: a slope, or a squeeze that the object does not take.
+        CarryError: a slope, or a squeeze that the object cannot carry.
     """
     machine = team.robots[holders[0].name].machine
-    if max(abs(own) for own in machine.slope) > TILT:
+    if max(abs(angle) for angle in machine.slope) > TILT:
         raise CarryError(f'expected level ground under a team that carries, found a slope of {machine.slope} rad')
-    own = team.objects[item]
-    heading = float(np.arctan2(own.rotation[1, 0], own.rotation[0, 0]))
+    placed = team.objects[item]
+    heading = float(np.arctan2(placed.rotation[1, 0], placed.rotation[0, 0]))
     c, s = np.cos(heading), np.sin(heading)
     level = np.array([(c, s, 0.0), (-s, c, 0.0), (0.0, 0.0, 1.0)])
-    middle = own.patches.mean(axis=0)
-    load = own.item.lattice._replace(nodes=(own.patches - middle) @ level.T)
+    middle = placed.patches.mean(axis=0)
+    load = placed.item.lattice._replace(nodes=(placed.patches - middle) @ level.T)
     forces = inward(load.nodes, squeeze)
     hands = hands_on(load, forces)
-    places = np.array([holder.robot.motions(holder.start)[0] for holder in holders])
-    carriers = (places[:, 3:] - middle[:2]) @ level[:2, :2].T
+    vehicles = np.array([holder.robot.motions(holder.start)[0] for holder in holders])
+    carriers = (vehicles[:, 3:] - middle[:2]) @ level[:2, :2].T
     robots = tuple(holder.robot for holder in holders)
     formation = Formation(robots, load, hands, carriers, float(middle[2]), forces, machine.gravity)
     return Carriage(team, item, tuple(holders), formation, np.array([heading, *middle[:2]]), reserve, speed, turning)
 
 
 def hands_on(load: Lattice, forces: Array) -> Array:
-    """Return where hands (m, 3) are that squeeze an object by forces (m, 3). Raises CarryError."""
+    """Return the positions (m, 3) of hands that squeeze an object by forces (m, 3). Raises CarryError."""
     try:
         return np.asarray(load.nodes + compressed(load, forces))
     except ValueError as error:

@@ -1,8 +1,7 @@
 """Finite elements reduced to the grasps as traced equations: `deformable.corotation.CorotatedBody` in symbols.
 
-The axes of the body are those of the polar decomposition of its grasps' positions. A quaternion that turns with them is
-a state; from where the integrator has left it, Newton's steps find the axes to round-off, without a decomposition in
-the compiled code.
+The axes of the body follow from the polar decomposition of its grasps' positions. A quaternion that turns with them is
+a state. Starting from it, Newton steps compute the axes to round-off without a decomposition in the compiled code.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from dyn_nodes.teams.object_model import Motion, ObjectEquations
 
 NEWTON_STEPS = 2
 RETURN = 10.0
-"""Rate at which the quaternion returns to the axes, 1/s."""
+"""Rate at which the quaternion converges to the axes, 1/s."""
 
 
 class _Axes(NamedTuple):
@@ -42,14 +41,14 @@ class _Axes(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CondensedModel:
-    """A reduced body whose grasps are not on a line."""
+    """Traced equations of a reduced body whose grasps are not on a line."""
 
     reduced: Condensed
     inner = ('orientation_x', 'orientation_y', 'orientation_z', 'orientation_w')
 
     @cached_property
     def body(self) -> CorotatedBody:
-        """The same in numbers."""
+        """The numerical counterpart."""
         return CorotatedBody(self.reduced)
 
     @property
@@ -79,17 +78,17 @@ class CondensedModel:
         return _Axes(R, _spin(ca.mtimes(R.T, moment)), first)
 
     def equations(self, motion: Motion, gravity: Expression, scales: Expression) -> ObjectEquations:
-        """Return the equations, as `CorotatedBody.forces` and `mass` have them."""
-        own, m = self.body, self.nodes
+        """Return the equations of `CorotatedBody.forces` and `mass`."""
+        body, m = self.body, self.nodes
         size = 3 * m
         P, W = ca.reshape(motion.position, 3, m), ca.reshape(motion.velocity, 3, m)
         center = ca.sum2(P) / m
         axes = self._axes(P - center, motion.inner)
-        R, X = axes.R, ca.SX(ca.DM(own.arms.T))
+        R, X = axes.R, ca.SX(ca.DM(body.arms.T))
         arms, speed, down = ca.mtimes(R.T, P - center), ca.mtimes(R.T, W), ca.mtimes(R.T, gravity)
         mass = ca.SX(ca.DM(self.reduced.mass)) * scales[0]
-        lever, moment = scales[0] * ca.SX(ca.DM(own.lever)), scales[0] * ca.SX(ca.DM(own.moment))
-        total = scales[0] * own.mass_total
+        lever, moment = scales[0] * ca.SX(ca.DM(body.lever)), scales[0] * ca.SX(ca.DM(body.moment))
+        total = scales[0] * body.mass_total
 
         omega = ca.mtimes(axes.spin, _sum_of_crosses(X, speed))
         q = ca.vertcat(ca.vec(arms - X), motion.amplitudes)
@@ -128,17 +127,17 @@ class CondensedModel:
 
 
 def _spin(S: Expression) -> Expression:
-    """(3, 3) inverse of tr U - U for the symmetric part U of a matrix."""
+    """Return the (3, 3) inverse of tr U - U for the symmetric part U of a matrix."""
     U = 0.5 * (S + S.T)
     return ca.inv_minor(ca.trace(U) * ca.SX.eye(3) - U)
 
 
 def _turned(turn: Expression) -> Expression:
-    """(3, 3) rotation by a small vector, exactly orthogonal (Cayley)."""
+    """Return the (3, 3) rotation by a small vector, exactly orthogonal (Cayley)."""
     half = skew(0.5 * turn)
     return ca.SX.eye(3) + 2.0 / (1.0 + 0.25 * ca.sumsqr(turn)) * (half + ca.mtimes(half, half))
 
 
 def _sum_of_crosses(a: Expression, b: Expression) -> Expression:
-    """(3,) sum of the cross products of columns (3, m)."""
+    """Return the sum (3,) of the cross products of columns (3, m)."""
     return sum((cross(ca.SX(a[:, k]), ca.SX(b[:, k])) for k in range(a.shape[1])), ca.SX(3, 1))

@@ -1,4 +1,4 @@
-"""Robots of a team as those of `control.carry`: equations in the rates of their drives, and what these can give."""
+"""Robots of a team for `control.carry`: equations in the rates of their drives, and limits of the drives."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from dyn_nodes.teams.carry_limits import Ability
 from dyn_nodes.teams.team import Team
 
 BASE = slice(0, 7)
-"""Position and quaternion x, y, z, w of a free base among the positions of its tree."""
+"""Slice of position and quaternion x, y, z, w of a free base in the positions of its tree."""
 
 
 class CarryError(UserError, ValueError):
-    """A team, or a path, with which an object cannot be carried; says which robot and why."""
+    """A team cannot carry its object, or not along a path; the message names the robot and the reason."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +35,9 @@ class Holder:
         name: of the robot. hand: of the grasp on its machine.
         robot: its equations.
         start: (nq,) positions at the start of the team.
-        joints: actuated, in the order of efforts; passive: the others that move.
-        lower, upper: (n,) limits of the actuated joints, rad or m; infinite where there are none.
-        ability: what it can give.
+        joints: actuated joints, in the order of efforts.
+        lower, upper: (n,) limits of the actuated joints, rad or m; infinite: no limit.
+        ability: its limits of effort, rate and friction.
     """
 
     name: str
@@ -51,18 +51,18 @@ class Holder:
 
     @property
     def places(self) -> list[int]:
-        """Of the actuated joints among the positions."""
+        """Indices of the actuated joints in the positions."""
         names = self.robot.blocks.tree.position_names
         return [names.index(joint) for joint in self.joints]
 
     def state(self, hand: Array, rotation: Array, positions: Array, rates: Array) -> RobotState:
-        """Return the state of the robot from that of its hand and its joints.
+        """Return the state of the robot from the pose of its hand and the states of its joints.
 
         Args:
             hand: (3,) in the world, m.
             rotation: (3, 3) of the hand's link.
             positions: (n,) of the actuated joints.
-            rates: (n,) of these.
+            rates: (n,) of the actuated joints.
         """
         q = self.start.copy()
         q[BASE] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
@@ -79,20 +79,20 @@ def holders_of(team: Team, item: str, friction: float) -> list[Holder]:
     Args:
         team: the team.
         item: name of the object.
-        friction: of wheels that roll by constraint, whose files give none.
+        friction: of wheels that roll by constraint and have no coefficient in their file.
 
     Raises:
-        CarryError: a robot that holds with two hands or by a fixed grasp, or that is no vehicle of which two speeds of
-            wheels and three of an arm determine all motion.
+        CarryError: a robot that holds with two hands or by a fixed grasp, or whose motion is not determined by two
+            wheel speeds and three arm speeds.
     """
-    found = []
+    holders = []
     for grasp in team.grasps_on(item):
         if len(team.grasps_of(grasp.robot)) > 1:
             raise CarryError(f'robot {grasp.robot!r}: expected one hand that holds, found two')
         if grasp.kind != 'ball':
             raise CarryError(f'grasp {grasp.name!r}: expected kind ball, found {grasp.kind!r}')
-        found.append(holder_of(grasp.robot, team.robots[grasp.robot].machine, grasp.hand, friction))
-    return found
+        holders.append(holder_of(grasp.robot, team.robots[grasp.robot].machine, grasp.hand, friction))
+    return holders
 
 
 def holder_of(name: str, machine: Machine, hand: str, friction: float) -> Holder:
@@ -103,9 +103,9 @@ def holder_of(name: str, machine: Machine, hand: str, friction: float) -> Holder
     whole = constrained_machine(machine)
     blocks, tree = whole.system.blocks, whole.system.blocks.tree
     joints = [joint for joint in machine.actuated_joints if joint.name in tree.velocity_names]
-    own = machine.grasp(hand)
-    link = tree.frame(own.link)
-    frame = Frame(link.body, link.R, link.p + link.R @ own.point)
+    grasp = machine.grasp(hand)
+    link = tree.frame(grasp.link)
+    frame = Frame(link.body, link.R, link.p + link.R @ grasp.point)
     names = [joint.name for joint in joints]
     try:
         robot = HoldingRobot(blocks, names, frame, carrier_of(tree, frame), whole.q)
@@ -121,18 +121,18 @@ def holder_of(name: str, machine: Machine, hand: str, friction: float) -> Holder
 
 
 def carrier_of(tree: Tree, hand: Frame) -> Frame:
-    """Return the point of the vehicle that is put beside the object: where the arm of a hand is jointed to it."""
-    place = hand.body
-    while tree.bodies[place].parent > 0:
-        place = tree.bodies[place].parent
-    body = tree.bodies[place]
+    """Return the point of the vehicle that is positioned relative to the object: the base of the arm of a hand."""
+    index = hand.body
+    while tree.bodies[index].parent > 0:
+        index = tree.bodies[index].parent
+    body = tree.bodies[index]
     if body.parent < 0:
         raise CarryError('expected a hand behind a joint of an arm, found one on the vehicle')
     return Frame(body.parent, np.asarray(body.R0), np.asarray(body.p0))
 
 
 def gripping(machine: Machine, robot: HoldingRobot, friction: float) -> Array:
-    """Return the friction (w,) of the wheels by constraint: of the file, else as given; 0 of those without friction."""
-    known = {own.name: own.friction for own in machine.rigid_wheels}
-    wheels = [own for own in robot.blocks.constraints if isinstance(own, RollingWheel)]
-    return np.array([0.0 if own.frictionless else known.get(own.name) or friction for own in wheels])
+    """Return the friction (w,) of the wheels by constraint: of the file, else `friction`; 0 for frictionless wheels."""
+    coefficients = {wheel.name: wheel.friction for wheel in machine.rigid_wheels}
+    wheels = [row for row in robot.blocks.constraints if isinstance(row, RollingWheel)]
+    return np.array([0.0 if wheel.frictionless else coefficients.get(wheel.name) or friction for wheel in wheels])

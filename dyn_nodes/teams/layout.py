@@ -1,4 +1,4 @@
-"""Names and places in the vectors of a team: positions, velocities, states of elements, time, work, heat."""
+"""Names and slices of the vectors of a team: positions, velocities, states of elements, time, work, heat."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ OWN_STATES = ('time', 'work', 'heat')
 
 @dataclass(frozen=True, eq=False)
 class Holding:
-    """An object, and who holds its nodes.
+    """An object, and the hands that hold its nodes.
 
     Attributes:
         name: of the object.
         model: its equations.
-        node_names: one for each node.
-        hands: robot and hand, by number, of each node; None: it moves freely.
-        free_start: (f, 3) positions of the nodes that move freely, m.
-        grasps: names of what hands hold, with the nodes of each: one of a ball, three of a fixed one.
-            None: every node is a ball.
+        node_names: of the nodes.
+        hands: indices of robot and hand of each node; None: free.
+        free_start: (f, 3) initial positions of the free nodes, m.
+        grasps: names of the grasps with their nodes: one node for a ball grasp, three for a fixed grasp.
+            None: every node is a ball grasp.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Holding:
 
     @property
     def held(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        """Grasps whose hand holds, with their nodes."""
+        """Grasps that are held, with their nodes."""
         grasps = [(name, (k,)) for k, name in enumerate(self.node_names)] if self.grasps is None else self.grasps
         return tuple((name, nodes) for name, nodes in grasps if self.hands[nodes[0]] is not None)
 
@@ -50,24 +50,26 @@ class Holding:
 
     @property
     def coordinates(self) -> tuple[str, ...]:
-        """Names of what moves of itself: free nodes, then vibrations."""
+        """Names of the free coordinates: free nodes, then vibrations."""
         free = [f'{self.name}/{self.node_names[k]}_{axis}' for k in self.free_nodes for axis in XYZ]
         return (*free, *(f'{self.name}/vibration_{k + 1}' for k in range(self.model.vibrations)))
 
 
-class Places:
+class TeamLayout:
     """Names of states, inputs and parameters, and the slices of robots and objects in them."""
 
     def __init__(self, robots: Sequence[RobotModel], holdings: Sequence[Holding]) -> None:
         self._names: list[str] = []
         self.q = [self._add(robot.name, robot.blocks.tree.position_names) for robot in robots]
-        self.object_q = [self._add('', own.coordinates) for own in holdings]
+        self.object_q = [self._add('', holding.coordinates) for holding in holdings]
         self.nq = len(self._names)
-        self.v = [self._add(one.name, [f'{own}_rate' for own in one.blocks.tree.velocity_names]) for one in robots]
-        self.object_v = [self._add('', [f'{name}_rate' for name in own.coordinates]) for own in holdings]
+        self.v = [
+            self._add(one.name, [f'{velocity}_rate' for velocity in one.blocks.tree.velocity_names]) for one in robots
+        ]
+        self.object_v = [self._add('', [f'{name}_rate' for name in holding.coordinates]) for holding in holdings]
         self.nv = len(self._names) - self.nq
         self.elements = [self._add(robot.name, list(robot.blocks.parameters.states)) for robot in robots]
-        self.inner = [self._add(own.name, own.model.inner) for own in holdings]
+        self.inner = [self._add(holding.name, holding.model.inner) for holding in holdings]
         self.time = self._add('', OWN_STATES).start
         self.states = tuple(self._names)
         self._names = []
@@ -75,7 +77,7 @@ class Places:
         self.inputs = tuple(self._names)
         self._names = list(GRAVITY)
         self.p = [self._add(robot.name, robot.parameter_names) for robot in robots]
-        self.scales = [self._add(own.name, SCALES) for own in holdings]
+        self.scales = [self._add(holding.name, SCALES) for holding in holdings]
         self.parameters = tuple(self._names)
 
     def _add(self, owner: str, names: Sequence[str]) -> slice:

@@ -1,4 +1,4 @@
-"""An object of a team as traced equations: mass a + load = forces of the hands, in positions of its nodes."""
+"""Traced equations of an object of a team: mass a + load = forces of the hands, in positions of its nodes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from dyn_nodes.multibody.spatial import Expression
 from dyn_nodes.teams.deformable.lattice import Lattice
 
 SCALES = ('mass_scale', 'stiffness_scale', 'damping_scale')
-"""Parameters of an object: factors of what its file says."""
+"""Parameters of an object: factors on the values of its file."""
 
 
 class Motion(NamedTuple):
-    """How an object moves, traced.
+    """Traced motion of an object.
 
     Attributes:
         position, velocity: (3m,) of its nodes in the world, m and m/s.
@@ -33,13 +33,13 @@ class Motion(NamedTuple):
 
 
 class ObjectEquations(NamedTuple):
-    """An object at a state, traced; r = 3m + k coordinates.
+    """Traced equations of an object at a state; r = 3m + k coordinates.
 
     Attributes:
         mass: (r, r) kg. load: (r,) elastic and viscous forces and velocity terms, less weight, N.
         inner_rates: (s,) of the further states.
-        energy: kinetic and potential, J. heat: of its damping, W.
-        momentum: (6,) about the world's origin, kg m2/s, and linear, kg m/s.
+        energy: kinetic and potential, J. heat: power of its damping, W.
+        momentum: (6,) angular about the world's origin, kg m2/s, and linear, kg m/s.
     """
 
     mass: Expression
@@ -51,11 +51,11 @@ class ObjectEquations(NamedTuple):
 
 
 class ObjectModel(Protocol):
-    """Equations of an object, and where it starts."""
+    """Interface of the equations of an object."""
 
     @property
     def nodes(self) -> int:
-        """Number m of its nodes that hands hold, or that move freely."""
+        """Number m of its nodes, held or free."""
 
     @property
     def vibrations(self) -> int:
@@ -66,15 +66,15 @@ class ObjectModel(Protocol):
         """Names of further states."""
 
     def inner_start(self, position: Array) -> Array:
-        """Return their start (s,) with nodes at positions (m, 3)."""
+        """Return the initial further states (s,) with nodes at positions (m, 3)."""
 
     def equations(self, motion: Motion, gravity: Expression, scales: Expression) -> ObjectEquations:
-        """Return the equations under gravity (3,) and with the factors `SCALES` (3,)."""
+        """Return the equations under gravity (3,) with factors (3,) in the order of `SCALES`."""
 
 
 @dataclass(frozen=True, eq=False)
 class LatticeModel:
-    """Rods between nodes."""
+    """Equations of rods between nodes."""
 
     lattice: Lattice
     vibrations = 0
@@ -86,7 +86,7 @@ class LatticeModel:
         return len(self.lattice.nodes)
 
     def inner_start(self, position: Array) -> Array:
-        """Return nothing."""
+        """Return an empty array: a lattice has no further states."""
         return np.zeros(0)
 
     def equations(self, motion: Motion, gravity: Expression, scales: Expression) -> ObjectEquations:

@@ -1,4 +1,4 @@
-"""Where hands are at the start, and where an object lies between them."""
+"""Initial poses of hands, and of an object between them."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ UP = np.array([0.0, 0.0, 1.0])
 
 
 def moved(machine: Machine, pose: tuple[float, float, float]) -> Machine:
-    """Return a machine whose start is turned and moved on the ground by x, y, m, and a heading, rad."""
+    """Return a machine with its initial pose turned and moved on the ground by x, y, m, and a heading, rad."""
     x, y, heading = pose
     first = machine.initial.base_position
     c, s = np.cos(heading), np.sin(heading)
-    place = (x + c * first[0] - s * first[1], y + s * first[0] + c * first[1], first[2])
+    position = (x + c * first[0] - s * first[1], y + s * first[0] + c * first[1], first[2])
     initial = replace(
         machine.initial,
-        base_position=(float(place[0]), float(place[1]), float(place[2])),
+        base_position=(float(position[0]), float(position[1]), float(position[2])),
         base_yaw=machine.initial.base_yaw + heading,
     )
     return replace(machine, initial=initial)
 
 
-def hand_place(machine: Machine, hand: str) -> Array:
-    """Return where a hand is at the start (3,), m: of a machine on springs at rest on them.
+def hand_position(machine: Machine, hand: str) -> Array:
+    """Return the initial position (3,) of a hand, m, with a machine on springs at rest.
 
     Raises KeyError for a hand that the machine does not have.
     """
@@ -39,14 +39,14 @@ def hand_place(machine: Machine, hand: str) -> Array:
 
 
 def hand_pose(machine: Machine, hand: str) -> tuple[Array, Array]:
-    """Return the same, and the axes of its link (3, 3) in the world."""
-    own = machine.grasp(hand)
-    link = poses_at_start(machine)[own.link]
-    return np.asarray(link[:3, :3] @ own.point + link[:3, 3]), np.asarray(link[:3, :3])
+    """Return the initial position (3,) of a hand, m, and the axes (3, 3) of its link, in the world."""
+    grasp = machine.grasp(hand)
+    link = poses_at_start(machine)[grasp.link]
+    return np.asarray(link[:3, :3] @ grasp.point + link[:3, 3]), np.asarray(link[:3, :3])
 
 
 def poses_at_start(machine: Machine) -> dict[str, Array]:
-    """Return the poses (4, 4) of the links in the world at the start, of a machine on springs at rest on them."""
+    """Return the initial poses (4, 4) of the links in the world, with a machine on springs at rest."""
     x, y, z, roll, pitch, yaw = machine.initial.pose
     resting = at_rest(machine) if machine.initial.settle else None
     if resting is not None:
@@ -58,9 +58,9 @@ def poses_at_start(machine: Machine) -> dict[str, Array]:
 
 
 def fitted(patches: Array, hands: Array) -> tuple[Array, Array]:
-    """Return position (3,) and rotation (3, 3) of a body whose patches lie nearest to the hands, by least squares.
+    """Return position (3,) and rotation (3, 3) of the body whose patches best fit the hands, by least squares.
 
-    A body that can turn about the line through its patches has its z axis as upright as it can be.
+    If the body can turn about the line through its patches, its z axis is as upright as possible.
 
     Args:
         patches: (m, 3) in axes of the body, m.

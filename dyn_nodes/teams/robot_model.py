@@ -1,4 +1,4 @@
-"""A robot of a team as traced minimal equations: I a = r along independent velocities, and the motion of its hands."""
+"""Traced minimal equations of a robot of a team: I a = r along independent velocities, and the motion of its hands."""
 
 from __future__ import annotations
 
@@ -21,22 +21,23 @@ from dyn_nodes.multibody.spatial import Expression, cross
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 
 ALWAYS = 1.0
-"""Soundness of an elimination whose pivots are constant."""
+"""Soundness of an elimination with constant pivots."""
 
 
 class RobotEquations(NamedTuple):
-    """A robot at a state, traced.
+    """Traced equations of a robot at a state.
 
     Attributes:
         inertia: (n, n) along the independent velocities. free: (n,) efforts less velocity terms and gravity.
-        complement: (nv, n) all velocities per independent one. start: (nv,) accelerations at zero ones of these.
+        complement: (nv, n) all velocities by the independent ones. start: (nv,) accelerations if those of the
+            independent velocities are zero.
         position_rate: (nq,). element_rates: (nz,). switched: (nz,) states of elements after an instant.
         power: of efforts and sources, W. heat: of elements, W.
         energy: kinetic and potential, J.
-        momentum: (6,) about the world's origin, kg m2/s, and linear, kg m/s.
+        momentum: (6,) angular about the world's origin, kg m2/s, and linear, kg m/s.
         center: (3,) of mass, m. mass: kg.
-        sound: above zero where the choice of independent velocities holds, and the machine has not overturned.
-        hands: as many as the robot has grasps.
+        sound: positive while the choice of independent velocities holds and the machine has not overturned.
+        hands: motions of the grasp points.
     """
 
     inertia: Expression
@@ -62,14 +63,14 @@ class RobotModel:
 
     Attributes:
         name: of the robot.
-        blocks: its tree, constraints and elements. Robots with the same one are traced once.
-        hands: frames of its grasps, three for a fixed one.
+        blocks: its tree, constraints and elements. Robots with the same blocks are traced once.
+        hands: frames of its grasps, three for a fixed grasp.
         actuated: velocities with an input each, N or N m.
         efforts: names of these inputs.
-        elimination: which velocities remain.
+        elimination: choice of the independent velocities.
         q, v: (nq,) and (nv,) at the start.
-        upright: link that must not tilt beyond an angle, rad; None: none.
-        delays: dead time of each input, s; None: none has one.
+        upright: link that must not tilt beyond an angle, rad; None: no limit.
+        delays: dead time of each input, s; None: no dead times.
     """
 
     name: str
@@ -87,35 +88,35 @@ class RobotModel:
     def of_machine(
         cls, name: str, machine: Machine, hands: Sequence[str], arms: Sequence[Array] | None = None
     ) -> RobotModel:
-        """Return the model of a machine with efforts as inputs, at rest as its file says.
+        """Return the model of a machine with efforts as inputs, at rest in its initial pose.
 
         Args:
             name: of the robot.
-            machine: at its place.
-            hands: some of its grasps; more than once with several `arms`.
+            machine: with its initial pose in the team.
+            hands: names of grasps; a name is repeated for several `arms`.
             arms: (3,) from each of them to a point that moves with it, in axes of its link, m; None: zero.
 
         Raises:
             MachineError: constraints that cannot be met.
             NoEquilibriumError: a machine on springs tips or slides.
             MethodError: no velocities determine the others.
-            ValueError: a constraint that moves by itself, whose work a team does not count.
+            ValueError: a constraint with prescribed motion, whose work a team does not count.
         """
-        found = constrained_machine(replace(machine, grasps=()))  # what its hands hold acts on it from here
-        dynamics, blocks = found.system.constraints, found.system.blocks
+        constrained = constrained_machine(replace(machine, grasps=()))  # held objects are part of the team's equations
+        dynamics, blocks = constrained.system.constraints, constrained.system.blocks
         moving = [row for k, row in enumerate(blocks.row_names) if not blocks.rows.sigma[k].is_zero()]
         if moving:
-            raise ValueError(f'{name}: expected constraints at rest in a team, found the row {moving[0]} that moves')
+            raise ValueError(f'{name}: expected constraints at rest in a team, found the row {moving[0]} in motion')
         frames = []
         for hand, arm in zip(hands, np.zeros((len(hands), 3)) if arms is None else arms):
-            own = machine.grasp(hand)
-            link = blocks.tree.frame(own.link)
-            frames.append(Frame(link.body, link.R, link.p + link.R @ (own.point + arm)))
+            grasp = machine.grasp(hand)
+            link = blocks.tree.frame(grasp.link)
+            frames.append(Frame(link.body, link.R, link.p + link.R @ (grasp.point + arm)))
         stands = bool(machine.supports or machine.rigid_wheels)
-        inputs = found.system.input_names
+        inputs = constrained.system.input_names
         return cls(
             name, blocks, tuple(frames), tuple(dynamics.actuated), inputs[: len(dynamics.actuated)],
-            choose(blocks, [found.q]), found.q, found.v,
+            choose(blocks, [constrained.q]), constrained.q, constrained.v,
             (machine.base.link, machine.overturn_angle) if stands else None, input_delays(machine, inputs),
         )  # fmt: skip
 
@@ -133,13 +134,13 @@ class RobotModel:
 
         Args:
             name: of the robot.
-            blocks: without constraints that move by themselves.
+            blocks: without constraints of prescribed motion.
             hands: frames of its grasps.
             start: positions (nq,) and velocities (nv,).
             actuated: velocities with an input each, of the same name.
-            independent: velocities that determine all others; empty: chosen by pivoting.
+            independent: velocities that determine all others; empty: selected by pivoting.
         """
-        wanted = [blocks.tree.velocity_index(own) for own in independent]
+        wanted = [blocks.tree.velocity_index(velocity) for velocity in independent]
         chosen = choose(blocks, [start[0]], independent=wanted)
         names = tuple(actuated)
         return cls(name, blocks, tuple(hands), names, names, chosen, np.array(start[0]), np.array(start[1]))
@@ -152,28 +153,28 @@ class RobotModel:
     @property
     def parameter_names(self) -> tuple[str, ...]:
         """Parameters of the blocks without time, gravity, states and inputs of elements."""
-        own = self.blocks.parameters
-        taken = {'time', 'gravity_x', 'gravity_y', 'gravity_z', *own.states, *self.blocks.inputs}
-        return tuple(name for name in own.names if name not in taken)
+        parameters = self.blocks.parameters
+        taken = {'time', 'gravity_x', 'gravity_y', 'gravity_z', *parameters.states, *self.blocks.inputs}
+        return tuple(name for name in parameters.names if name not in taken)
 
     def equations(
-        self, q: Expression, v: Expression, given: Mapping[str, Expression], inputs: Expression
+        self, q: Expression, v: Expression, values: Mapping[str, Expression], inputs: Expression
     ) -> RobotEquations:
         """Return the equations in other symbols.
 
         Args:
             q: (nq,) positions.
             v: (nv,) velocities.
-            given: time, gravity, parameters and states of elements by name.
+            values: time, gravity, parameters and states of elements by name.
             inputs: in the order of `input_names`.
         """
         count = len(self.actuated)
-        named = {**given, **{name: inputs[count + k] for k, name in enumerate(self.blocks.inputs)}}
+        named = {**values, **{name: inputs[count + k] for k, name in enumerate(self.blocks.inputs)}}
         numbers = ca.vertcat(*(named[name] for name in self.blocks.parameters.names))
-        found = list(self._traced(q, v, numbers, inputs[:count]))
-        own, each = len(RobotEquations._fields) - 1, len(PointMotion._fields)
-        hands = tuple(PointMotion(*found[k : k + each]) for k in range(own, len(found), each))
-        return RobotEquations._make([*found[:own], hands])
+        results = list(self._traced(q, v, numbers, inputs[:count]))
+        fixed, each = len(RobotEquations._fields) - 1, len(PointMotion._fields)
+        hands = tuple(PointMotion(*results[k : k + each]) for k in range(fixed, len(results), each))
+        return RobotEquations._make([*results[:fixed], hands])
 
     @cached_property
     def _traced(self) -> ca.Function:
@@ -197,14 +198,14 @@ class RobotModel:
 
     @property
     def _switched(self) -> Expression:
-        own = self.blocks.parameters
+        parameters = self.blocks.parameters
         after = self.blocks.switched
-        return ca.vertcat(*(after.get(name, own[name]) for name in own.states), ca.SX(0, 1))
+        return ca.vertcat(*(after.get(name, parameters[name]) for name in parameters.states), ca.SX(0, 1))
 
     @property
     def _momentum(self) -> Expression:
-        found, center = self.blocks.state.momentum, self.blocks.state.center_of_mass
-        return ca.vertcat(found.n + cross(center, found.f), found.f)
+        momentum, center = self.blocks.state.momentum, self.blocks.state.center_of_mass
+        return ca.vertcat(momentum.n + cross(center, momentum.f), momentum.f)
 
     def has_overturned(self, q: Array) -> bool:
         """Return whether the base has tilted beyond the limit at a position (nq,)."""

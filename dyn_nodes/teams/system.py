@@ -1,12 +1,12 @@
-"""A team as one exact model that runs.
+"""A team as one exact model for simulation.
 
     team = load_team('team_bar')
     system = TeamSystem(team)
     run = system.run(system.start, np.linspace(0.0, 1.0, 101), Inputs.constant({'left/arm_joint_2/effort': 21.0}))
     run.output('bar/left/force_z')
 
-Signals of a robot have its name before them: `left/arm_joint_2_rate`. The other way to run a team is one node a robot
-and one for the object, coupled by topics; this model has no such step between them.
+Signals of a robot have its name as prefix: `left/arm_joint_2_rate`. Alternatively a team runs as one node per robot and
+one for the object, coupled by topics; this model has no communication step between them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class TeamSystem(System):
 
     Args:
         team: of a file.
-        released: names of grasps whose hand does not hold: their patches move freely.
+        released: names of grasps that are not held: their patches move freely.
 
     Attributes:
         dynamics: kernels, and the traced `equations`.
@@ -52,7 +52,7 @@ class TeamSystem(System):
         numbers: dict[tuple[str, int], tuple[int, int]] = {}
         for k, (name, robot) in enumerate(team.robots.items()):
             points = [(grasp, j) for grasp in hands[name] for j in range(len(grasp.nodes))]
-            numbers |= {(grasp.name, j): (k, place) for place, (grasp, j) in enumerate(points)}
+            numbers |= {(grasp.name, j): (k, number) for number, (grasp, j) in enumerate(points)}
             arms = [grasp.arms[j] for grasp, j in points]
             robots.append(RobotModel.of_machine(name, robot.machine, [grasp.hand for grasp, _ in points], arms))
         holdings = [_holding(team, item, numbers) for item in team.objects.values()]
@@ -60,12 +60,12 @@ class TeamSystem(System):
 
     @classmethod
     def of_models(cls, name: str, robots: Sequence[RobotModel], holdings: Sequence[Holding]) -> TeamSystem:
-        """Return the system of robots and objects that come from no file.
+        """Return the system of robots and objects without a team file.
 
         Args:
-            name: for people and for the cache.
-            robots: with a name each.
-            holdings: objects, and which hands hold their nodes.
+            name: for messages and the cache.
+            robots: with distinct names.
+            holdings: objects, and the hands that hold their nodes.
         """
         system = cls.__new__(cls)
         system._take(TeamDynamics(name, robots, holdings))
@@ -77,20 +77,20 @@ class TeamSystem(System):
         return np.array(self.dynamics.start)
 
     def robot_positions(self, x: Array, robot: str) -> Array:
-        """Return the positions (nq,) of a robot at a state. Raises ValueError for a name that no robot has."""
-        return np.array(x[self.dynamics.equations.places.q[self._number(robot)]])
+        """Return the positions (nq,) of a robot at a state. Raises ValueError for an unknown robot."""
+        return np.array(x[self.dynamics.equations.layout.q[self._number(robot)]])
 
     def _number(self, robot: str) -> int:
-        return [own.name for own in self.dynamics.robots].index(robot)
+        return [model.name for model in self.dynamics.robots].index(robot)
 
     def nodes(self, x: Array, item: str) -> Array:
         """Return the positions (m, 3) of an object's nodes at a state, m."""
-        found: Array = self.dynamics.nodes(x, [own.name for own in self.dynamics.holdings].index(item))
-        return found
+        positions: Array = self.dynamics.nodes(x, [holding.name for holding in self.dynamics.holdings].index(item))
+        return positions
 
 
 def energy_balance(run: Run) -> Array:
-    """Return (t,) energy plus heat less work of a team since the start, J: zero but for the integrator's error."""
+    """Return (t,) change of energy plus heat less work of a team since the start, J: the error of the integrator."""
     total = run.output('kinetic_energy') + run.output('potential_energy') + run.state('heat') - run.state('work')
     return np.asarray(total - total[0])
 

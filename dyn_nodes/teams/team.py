@@ -1,4 +1,4 @@
-"""A team: machines at their places, objects, and which hand holds what. Data only, immutable."""
+"""A team: machines with poses, objects, and grasps. Data only, immutable."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class TeamRobot:
 
     Attributes:
         name: namespace of its nodes, prefix of its frames.
-        machine: whose `initial` is that of the file at the robot's pose, with the joint positions of the team.
-        pose: (x, y, heading), m and rad, of the frame in which the `initial` of the machine's own file stands: that of
-            the team's file, moved horizontally so that the hands meet their patches.
+        machine: its `initial` is moved to the robot's pose and has the joint positions of the team.
+        pose: (x, y, heading), m and rad, of the frame of the machine file's `initial`: the pose of the team's file,
+            moved horizontally so that the hands meet their patches.
     """
 
     name: str
@@ -35,7 +35,7 @@ class TeamRobot:
 
     @property
     def config(self) -> str:
-        """Path of the machine YAML; '' where it has none."""
+        """Path of the machine YAML, or ''."""
         return self.machine.sources[1] if len(self.machine.sources) > 1 else ''
 
 
@@ -45,10 +45,10 @@ class TeamObject:
 
     Attributes:
         name: of the object in the team.
-        item: its grasps are those that a hand holds, in the order of the team's grasps; three for a fixed one.
+        item: with its held points as grasps, in the order of the team's grasps; three for a fixed grasp.
         model: of its dynamics.
         position: (3,) of its axes at the start, m.
-        rotation: (3, 3) of these.
+        rotation: (3, 3) of its axes at the start.
     """
 
     name: str
@@ -59,7 +59,7 @@ class TeamObject:
 
     @property
     def patches(self) -> Array:
-        """(m, 3) grasps of `item` at the start without deformation, in the world, m."""
+        """(m, 3) initial positions of the grasps of `item` without deformation, in the world, m."""
         return np.asarray(self.position + self.item.positions @ self.rotation.T)
 
 
@@ -70,13 +70,13 @@ class TeamGrasp:
     Attributes:
         name, robot, object: in the team.
         hand: of the machine. patch: of the object.
-        kind: `ball`; `fixed` holds the orientation of the patch, too.
-        holding_force, holding_torque: beyond either of which the hand slips off, N and N m; None: it never does.
+        kind: `ball`; `fixed` also holds the orientation of the patch.
+        holding_force, holding_torque: limits above which the hand slips off, N and N m; None: no limit.
         position: (3,) of the hand in the world at the start, m.
         rotation: (3, 3) of its link.
-        distance: from there to its patch at the start, m.
-        nodes: numbers of the grasps of the object's `item` that the hand holds: one of a ball, three of a fixed one.
-        arms: (k, 3) of these from the hand, in axes of its link, m; their mean is zero.
+        distance: from the hand to its patch at the start, m.
+        nodes: indices of the held grasps of the object's `item`: one for a ball grasp, three for a fixed grasp.
+        arms: (k, 3) from the hand to these, in axes of its link, m; their mean is zero.
     """
 
     name: str
@@ -95,20 +95,20 @@ class TeamGrasp:
 
     @property
     def points(self) -> Array:
-        """(k, 3) where the hand holds its nodes at the start, in the world, m."""
+        """(k, 3) initial positions of the held nodes, in the world, m."""
         return np.asarray(self.position + self.arms @ self.rotation.T)
 
     def slips(self, force: float, torque: float) -> bool:
         """Return whether the hand slips off under a force, N, and a torque, N m."""
         return any(
-            limit is not None and found > limit
-            for found, limit in ((force, self.holding_force), (torque, self.holding_torque))
+            limit is not None and value > limit
+            for value, limit in ((force, self.holding_force), (torque, self.holding_torque))
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Team:
-    """Robots and what they hold.
+    """Robots and the objects that they hold.
 
     Attributes:
         name: of the team. source: path of its file.
@@ -126,7 +126,7 @@ class Team:
         return tuple(grasp for grasp in self.grasps.values() if grasp.robot == robot)
 
     def points_on(self, item: str) -> Array:
-        """Return where the nodes (m, 3) of an object are in their hands at the start, m."""
+        """Return the initial positions (m, 3) of the held nodes of an object in their hands, m."""
         return np.concatenate([grasp.points for grasp in self.grasps_on(item)])
 
     def grasps_on(self, item: str) -> tuple[TeamGrasp, ...]:

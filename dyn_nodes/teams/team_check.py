@@ -1,4 +1,4 @@
-"""Facts of a team at rest: what the hands carry, how the robots stand under it, and what the ground can still give."""
+"""Facts of a team at rest: loads of the hands, and admissible ground reactions of the robots under these loads."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from dyn_nodes.teams.reach import poses_at_start
 from dyn_nodes.teams.team import Team, TeamObject, TeamRobot
 
 FRICTION = 0.7
-"""Assumed of wheels that roll by constraint, whose file gives none; rubber on a dry floor."""
+"""Assumed for wheels that roll by constraint and have no coefficient in their file: rubber on a dry floor."""
 
 
 class GraspFacts(NamedTuple):
-    """A grasp at the start, everything at rest.
+    """A grasp at the start, with everything at rest.
 
     Attributes:
         distance: of the hand from its patch, m.
         force: (3,) of the hand on the object, N.
-        torque: (3,) the same about the hand, N m; zero of a ball.
-        reserve: holding force less that of the hand, N; None: it does not slip by its force.
-        torque_reserve: the same of the torque, N m.
+        torque: (3,) of the hand on the object, about the hand, N m; zero for a ball grasp.
+        reserve: holding force less the size of the force, N; None: no limit.
+        torque_reserve: holding torque less the size of the torque, N m; None: no limit.
     """
 
     distance: float
@@ -39,12 +39,12 @@ class GraspFacts(NamedTuple):
 
 
 class RobotFacts(NamedTuple):
-    """A robot at the start, with what its hands carry.
+    """A robot at the start, with the loads of its hands.
 
     Attributes:
         mass: kg.
         wheels: names of its ground points.
-        reactions: those of the ground that can exist; None: of a robot with other contacts than wheels, or with none.
+        reactions: admissible ground reactions; None for a robot with contacts other than wheels, or without contacts.
         assumed: the friction of some wheel is an assumption.
     """
 
@@ -55,7 +55,7 @@ class RobotFacts(NamedTuple):
 
 
 class TeamFacts(NamedTuple):
-    """What `dyn-nodes check` prints of a team; by name."""
+    """Facts of a team that `dyn-nodes check` prints, by name."""
 
     robots: dict[str, RobotFacts]
     masses: dict[str, float]
@@ -67,8 +67,7 @@ def team_facts(team: Team, friction: float | None = None) -> TeamFacts:
 
     Args:
         team: of a file.
-        friction: static coefficient of wheels that have friction; None: those of the files, `FRICTION` where there
-            is none.
+        friction: static coefficient of wheels that have friction; None: coefficients of the files, or `FRICTION`.
     """
     first = next(iter(team.robots.values())).machine
     gravity = np.array(gravity_vector(first.gravity, first.slope))
@@ -77,11 +76,11 @@ def team_facts(team: Team, friction: float | None = None) -> TeamFacts:
     for name, item in team.objects.items():
         forces = held_forces(item, team.points_on(name), gravity)
         for grasp in team.grasps_on(name):
-            own = forces[list(grasp.nodes)]
-            force, torque = own.sum(axis=0), np.cross(grasp.points - grasp.position, own).sum(axis=0)
+            on_nodes = forces[list(grasp.nodes)]
+            force, torque = on_nodes.sum(axis=0), np.cross(grasp.points - grasp.position, on_nodes).sum(axis=0)
             reserves = _reserve(grasp.holding_force, force), _reserve(grasp.holding_torque, torque)
             grasps[grasp.name] = GraspFacts(grasp.distance, force, torque, *reserves)
-            loads[grasp.robot] += list(zip(grasp.points, -own))
+            loads[grasp.robot] += list(zip(grasp.points, -on_nodes))
     robots = {name: _robot_facts(robot, loads[name], gravity, friction) for name, robot in team.robots.items()}
     masses = {name: item.item.body.total_mass for name, item in team.objects.items()}
     return TeamFacts(robots, masses, grasps)
@@ -92,16 +91,16 @@ def _reserve(limit: float | None, load: Array) -> float | None:
 
 
 def held_forces(item: TeamObject, hands: Array, gravity: Array) -> Array:
-    """Return the forces (m, 3) of hands on the nodes of the object that they hold at rest at places (m, 3), N."""
+    """Return the forces (m, 3) of hands at positions (m, 3), m, on the nodes of an object at rest, N."""
     if item.model == 'lattice':
         lattice = item.item.lattice
         return np.asarray(lattice.forces(hands) - np.outer(lattice.lumped_mass, gravity))
     body = CorotatedBody(item.item.reduced)
     amplitudes: Array = np.zeros(item.item.vibrations)
     load = body.forces(hands, np.zeros_like(hands), amplitudes, amplitudes, gravity)
-    if len(amplitudes):  # the vibrations are at rest where the body hangs
-        own = item.item.reduced.stiffness[3 * len(hands) :, 3 * len(hands) :]
-        amplitudes = np.asarray(-np.linalg.solve(own, load[3 * len(hands) :]), dtype=np.float64)
+    if len(amplitudes):  # static amplitudes of the vibrations
+        stiffness = item.item.reduced.stiffness[3 * len(hands) :, 3 * len(hands) :]
+        amplitudes = np.asarray(-np.linalg.solve(stiffness, load[3 * len(hands) :]), dtype=np.float64)
         load = body.forces(hands, np.zeros_like(hands), amplitudes, 0.0 * amplitudes, gravity)
     return np.asarray(load[: 3 * len(hands)].reshape(-1, 3))
 
@@ -116,23 +115,23 @@ def _robot_facts(
     if not names:
         return RobotFacts(mass, (), None, False)
     force, moment = mass * gravity, np.zeros(3)
-    for place, pull in loads:
-        force, moment = force + pull, moment + np.cross(place - center, pull)
-    found = admissible_reactions(points, center, force, moment, friction=grip, ranges=False)
-    return RobotFacts(mass, names, found, assumed)
+    for point, pull in loads:
+        force, moment = force + pull, moment + np.cross(point - center, pull)
+    reactions = admissible_reactions(points, center, force, moment, friction=grip, ranges=False)
+    return RobotFacts(mass, names, reactions, assumed)
 
 
 def _contacts(
     machine: Machine, poses: dict[str, Array], friction: float | None
 ) -> tuple[tuple[str, ...], Array, Array, bool]:
-    """Return names, ground points (w, 3) and static friction (w,) of wheels, and whether some of it is assumed."""
+    """Return names, ground points (w, 3) and static friction (w,) of wheels, and whether any friction is assumed."""
     if machine.contacts:
         return (), np.zeros((0, 3)), np.zeros(0), False
     names, centers, grip = [], [], []
-    for wheel, own in zip(machine.wheels, grip_of(machine).friction):
+    for wheel, coefficient in zip(machine.wheels, grip_of(machine).friction):
         names.append(wheel.name)
         centers.append(poses[wheel.link][:3, :3] @ wheel.position + poses[wheel.link][:3, 3])
-        grip.append(own if friction is None or own == 0.0 else friction)
+        grip.append(coefficient if friction is None or coefficient == 0.0 else friction)
     for entry in machine.rigid_wheels:
         link = poses[entry.first.link]
         names.append(entry.name)

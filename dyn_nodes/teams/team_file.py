@@ -1,4 +1,4 @@
-"""A team from a YAML: robots, objects, grasps. Every fault is named with file, line and key.
+"""Reader of a team YAML: robots, objects, grasps. Every fault is reported with file, line and key.
 
     robots:
       left: {machine: rm_1, pose: [-1.06, 0.0, 0.0]}
@@ -35,28 +35,28 @@ from dyn_nodes.model.team import GraspEntry, ObjectEntry, RobotEntry, TeamEntrie
 from dyn_nodes.model.yaml_source import Entry
 from dyn_nodes.teams.deformable.object_file import load_object
 from dyn_nodes.teams.held_patches import held, held_points, lost, placed_grasps
-from dyn_nodes.teams.reach import fitted, hand_place, moved
+from dyn_nodes.teams.reach import fitted, hand_position, moved
 from dyn_nodes.teams.team import Team, TeamObject, TeamRobot
 
 Part = TypeVar('Part')
 PAYLOAD = 'payload'
-"""Name of a hand at the payload of a machine: what it holds takes the payload's place."""
+"""Name of a hand at the payload of a machine; the held object replaces the payload."""
 REACH = 5e-3
-"""Distance between a hand and its patch at the start up to which a robot is moved, m."""
+"""Greatest initial distance between a hand and its patch that moving the robot corrects, m."""
 
 
-def load_team(given: str | Path) -> Team:
+def load_team(source: str | Path) -> Team:
     """Read a team.
 
     Args:
-        given: path of its YAML, or the name of one in `config/teams`.
+        source: path of its YAML, or the name of a YAML in `config/teams`.
 
     Raises:
-        MachineError: with file, line, key, what was expected and what was found, for every fault; of machines and
-            objects, too.
-        FileNotFoundError: a name that no file has.
+        MachineError: with file, line, key, expected and found values of every fault, including faults of machines and
+            objects.
+        FileNotFoundError: an unknown name.
     """
-    path = named_file(given, 'config/teams')
+    path = named_file(source, 'config/teams')
     return load_file(path, lambda root, report: _Reader(report, path).read(root))
 
 
@@ -74,12 +74,14 @@ class _Reader:
         entries = self._entries(values.get('grasps'))
         self._distinct(root, robots, objects)
         grasps = {
-            name: own for name, entry in entries.items() if (own := self._record(GraspEntry, name, entry)) is not None
+            name: grasp
+            for name, entry in entries.items()
+            if (grasp := self._record(GraspEntry, name, entry)) is not None
         }
-        for name in {own.robot for own in grasps.values() if own.hand == PAYLOAD} & set(robots):
+        for name in {grasp.robot for grasp in grasps.values() if grasp.hand == PAYLOAD} & set(robots):
             robots[name] = _with_hand_for_payload(robots[name])
-        for name, own in grasps.items():
-            self._known(entries[name], own, robots, objects)
+        for name, grasp in grasps.items():
+            self._check_names(entries[name], grasp, robots, objects)
         self._each_once(entries, grasps)
         if self.report.failed:
             return None
@@ -100,42 +102,42 @@ class _Reader:
         return build(record, self.reader.table(entry, keys_of(record)))
 
     def _parts(self, listed: Any, record: type[Any], make: Callable[[str, Entry, Any], Part | None]) -> dict[str, Part]:
-        found = {}
+        parts = {}
         for name, entry in self._entries(listed).items():
-            own = self._record(record, name, entry)
-            made = None if own is None else make(name, entry, own)
+            values = self._record(record, name, entry)
+            made = None if values is None else make(name, entry, values)
             if made is not None:
-                found[name] = made
-        return found
+                parts[name] = made
+        return parts
 
-    def _robot(self, name: str, entry: Entry, own: RobotEntry) -> TeamRobot | None:
-        machine = self._machine(entry, own)
+    def _robot(self, name: str, entry: Entry, values: RobotEntry) -> TeamRobot | None:
+        machine = self._machine(entry, values)
         if machine is None:
             return None
-        known = {joint.name for joint in machine.movable_joints}
-        for joint in own.joint_positions:
-            if joint not in known:
-                place = entry.mapping['joint_positions'].mapping[joint]
-                found = did_you_mean(joint, known)
-                self.report.add(place.line, place.path, f'a movable joint of {machine.name}', found)
-        if machine.base.attachment != 'free' and own.pose != (0.0, 0.0, 0.0):
-            place = entry.mapping['pose']
-            found = f'a base that is {machine.base.attachment}'
-            self.report.add(place.line, place.path, 'a machine with a free base, which a pose can move', found)
-        joints = {**machine.initial.joint_positions, **own.joint_positions}
+        movable = {joint.name for joint in machine.movable_joints}
+        for joint in values.joint_positions:
+            if joint not in movable:
+                key_entry = entry.mapping['joint_positions'].mapping[joint]
+                actual = did_you_mean(joint, movable)
+                self.report.add(key_entry.line, key_entry.path, f'a movable joint of {machine.name}', actual)
+        if machine.base.attachment != 'free' and values.pose != (0.0, 0.0, 0.0):
+            key_entry = entry.mapping['pose']
+            actual = f'a base that is {machine.base.attachment}'
+            self.report.add(key_entry.line, key_entry.path, 'a machine with a free base, which a pose can move', actual)
+        joints = {**machine.initial.joint_positions, **values.joint_positions}
         posed = replace(machine, initial=replace(machine.initial, joint_positions=joints))
-        return TeamRobot(name, moved(posed, own.pose), own.pose)
+        return TeamRobot(name, moved(posed, values.pose), values.pose)
 
-    def _machine(self, entry: Entry, own: RobotEntry) -> Machine | None:
-        named = '/' not in own.machine and not own.machine.endswith(('.urdf', '.xacro'))
-        urdf = self._file(entry, 'machine', own.machine, f'urdf/{own.machine}.urdf' if named else '')
+    def _machine(self, entry: Entry, values: RobotEntry) -> Machine | None:
+        named = '/' not in values.machine and not values.machine.endswith(('.urdf', '.xacro'))
+        urdf = self._file(entry, 'machine', values.machine, f'urdf/{values.machine}.urdf' if named else '')
         if urdf is None:
             return None
         config: Path | None = None
-        if own.config or named:
-            of_package = '/' not in own.config and not own.config.endswith(('.yaml', '.yml'))
-            resource = f'config/{own.config or own.machine}.yaml' if of_package else ''
-            config = self._file(entry, 'config' if own.config else 'machine', own.config, resource)
+        if values.config or named:
+            of_package = '/' not in values.config and not values.config.endswith(('.yaml', '.yml'))
+            resource = f'config/{values.config or values.machine}.yaml' if of_package else ''
+            config = self._file(entry, 'config' if values.config else 'machine', values.config, resource)
             if config is None:
                 return None
         try:
@@ -144,9 +146,9 @@ class _Reader:
             self.report.problems.extend(error.problems)
             return None
 
-    def _object(self, name: str, entry: Entry, own: ObjectEntry) -> TeamObject | None:
-        named = '/' not in own.object and not own.object.endswith(('.yaml', '.yml'))
-        path = self._file(entry, 'object', own.object, f'config/objects/{own.object}.yaml' if named else '')
+    def _object(self, name: str, entry: Entry, values: ObjectEntry) -> TeamObject | None:
+        named = '/' not in values.object and not values.object.endswith(('.yaml', '.yml'))
+        path = self._file(entry, 'object', values.object, f'config/objects/{values.object}.yaml' if named else '')
         if path is None:
             return None
         try:
@@ -154,103 +156,108 @@ class _Reader:
         except MachineError as error:
             self.report.problems.extend(error.problems)
             return None
-        placed = own.pose
+        placed = values.pose
         position = np.full(3, np.nan) if placed is None else np.array(placed.position)
         return TeamObject(
-            name, item, own.model, position, np.eye(3) if placed is None else matrix_of_rpy(placed.orientation)
+            name, item, values.model, position, np.eye(3) if placed is None else matrix_of_rpy(placed.orientation)
         )
 
-    def _file(self, entry: Entry, key: str, given: str, resource: str) -> Path | None:
-        """Return a file beside this one, or of the package; None, with a problem in the report, where there is none."""
-        place = entry.mapping.get(key, entry)
+    def _file(self, entry: Entry, key: str, reference: str, resource: str) -> Path | None:
+        """Return a file relative to this one, or of the package; None, with a reported problem, if it is missing."""
+        key_entry = entry.mapping.get(key, entry)
         if not resource:
-            path = self.path.parent / given
+            path = self.path.parent / reference
             if not path.is_file():
-                self.report.add(place.line, place.path, 'a file', f'{given!r}, which is none from {self.path.parent}')
+                self.report.add(
+                    key_entry.line,
+                    key_entry.path,
+                    'a file',
+                    f'{reference!r}, which does not exist in {self.path.parent}',
+                )
                 return None
             return path
         try:
             return find_resource(resource)
         except FileNotFoundError:
-            asked = Path(resource)
-            known = sorted(file.stem for file in (share_directory() / asked.parent).glob(f'*{asked.suffix}'))
-            expected = f'a file of this package in {asked.parent}, or a path'
-            self.report.add(place.line, place.path, expected, did_you_mean(asked.stem, known))
+            wanted = Path(resource)
+            available = sorted(file.stem for file in (share_directory() / wanted.parent).glob(f'*{wanted.suffix}'))
+            expected = f'a file of this package in {wanted.parent}, or a path'
+            self.report.add(key_entry.line, key_entry.path, expected, did_you_mean(wanted.stem, available))
             return None
 
     def _distinct(self, root: Entry, robots: Mapping[str, TeamRobot], objects: Mapping[str, TeamObject]) -> None:
         for name in robots:
             if name in objects:
-                place = root.mapping['objects'].mapping[name]
+                key_entry = root.mapping['objects'].mapping[name]
                 expected = 'a name that no robot has, as both name frames and topics'
-                self.report.add(place.line, place.path, expected, repr(name))
+                self.report.add(key_entry.line, key_entry.path, expected, repr(name))
 
-    def _known(
-        self, entry: Entry, own: GraspEntry, robots: Mapping[str, TeamRobot], objects: Mapping[str, TeamObject]
+    def _check_names(
+        self, entry: Entry, record: GraspEntry, robots: Mapping[str, TeamRobot], objects: Mapping[str, TeamObject]
     ) -> None:
-        if self._is_one('robot', own.robot, robots, 'a robot of this team', entry):
-            machine = robots[own.robot].machine
+        if self._is_one('robot', record.robot, robots, 'a robot of this team', entry):
+            machine = robots[record.robot].machine
             hands = [hand.name for hand in machine.grasps] + [PAYLOAD] * (machine.payload is not None)
-            self._is_one('hand', own.hand, hands, f'one of the grasps of {machine.name}', entry)
-        if self._is_one('object', own.object, objects, 'an object of this team', entry):
-            patches = [grasp.name for grasp in objects[own.object].item.grasps]
-            self._is_one('patch', own.patch, patches, f'one of the grasps of {own.object}', entry)
-            self._fits(entry, own, objects[own.object])
+            self._is_one('hand', record.hand, hands, f'one of the grasps of {machine.name}', entry)
+        if self._is_one('object', record.object, objects, 'an object of this team', entry):
+            patches = [grasp.name for grasp in objects[record.object].item.grasps]
+            self._is_one('patch', record.patch, patches, f'one of the grasps of {record.object}', entry)
+            self._fits(entry, record, objects[record.object])
 
-    def _fits(self, entry: Entry, own: GraspEntry, held: TeamObject) -> None:
-        """Check that the object can be held as the grasp asks for."""
-        if own.kind == 'fixed' and held.model == 'lattice':
-            place = entry.mapping['kind']
+    def _fits(self, entry: Entry, grasp: GraspEntry, held: TeamObject) -> None:
+        """Check that the object can be held by the kind of grasp."""
+        if grasp.kind == 'fixed' and held.model == 'lattice':
+            key_entry = entry.mapping['kind']
             expected = 'ball: rods have no orientation at their ends (model: condensed has)'
-            self.report.add(place.line, place.path, expected, 'fixed')
-        if own.kind == 'ball' and own.holding_torque is not None:
-            place = entry.mapping['holding_torque']
-            self.report.add(place.line, place.path, 'a grasp of kind: fixed, which takes a torque', 'ball')
+            self.report.add(key_entry.line, key_entry.path, expected, 'fixed')
+        if grasp.kind == 'ball' and grasp.holding_torque is not None:
+            key_entry = entry.mapping['holding_torque']
+            self.report.add(key_entry.line, key_entry.path, 'a grasp of kind: fixed, which transmits a torque', 'ball')
 
-    def _is_one(self, key: str, word: str, known: Sequence[str] | Mapping[str, Any], what: str, entry: Entry) -> bool:
-        if word in known:
+    def _is_one(self, key: str, word: str, names: Sequence[str] | Mapping[str, Any], what: str, entry: Entry) -> bool:
+        if word in names:
             return True
-        # an entry left out for a fault has been reported
+        # a faulty entry has been reported already
         listed = self.reader.places.get(f'{key}s')
         if listed is None or word not in listed.mapping:
-            place = entry.mapping[key]
-            self.report.add(place.line, place.path, what, did_you_mean(word, known))
+            key_entry = entry.mapping[key]
+            self.report.add(key_entry.line, key_entry.path, what, did_you_mean(word, names))
         return False
 
     def _each_once(self, entries: Mapping[str, Entry], grasps: Mapping[str, GraspEntry]) -> None:
         for what, ends in (
-            ('hand', lambda own: (own.robot, own.hand)),
-            ('patch', lambda own: (own.object, own.patch)),
+            ('hand', lambda grasp: (grasp.robot, grasp.hand)),
+            ('patch', lambda grasp: (grasp.object, grasp.patch)),
         ):
             first: dict[tuple[str, str], str] = {}
-            for name, own in grasps.items():
-                other = first.setdefault(ends(own), name)
+            for name, grasp in grasps.items():
+                other = first.setdefault(ends(grasp), name)
                 if other != name:
-                    place = entries[name].mapping[what]
+                    key_entry = entries[name].mapping[what]
                     expected = f'a {what} that no other grasp has (line {entries[other].line} has it)'
-                    self.report.add(place.line, place.path, expected, ' of '.join(reversed(ends(own))))
+                    self.report.add(key_entry.line, key_entry.path, expected, ' of '.join(reversed(ends(grasp))))
 
     def _enough(self, root: Entry, grasps: Mapping[str, GraspEntry], objects: Mapping[str, TeamObject]) -> None:
         for name, item in objects.items():
-            place = root.mapping['objects'].mapping[name]
-            on_it = {key: own for key, own in grasps.items() if own.object == name}
+            key_entry = root.mapping['objects'].mapping[name]
+            on_it = {key: grasp for key, grasp in grasps.items() if grasp.object == name}
             if not self._have_an_area(root, on_it, item):
                 continue
             fault = lost(item.item, item.model, list(on_it.values()))
             if fault is not None:
-                self.report.add(place.line, place.path, *fault)
+                self.report.add(key_entry.line, key_entry.path, *fault)
             elif len(on_it) == 1 and np.isnan(item.position).any():
-                self.report.add(place.line, place.path, 'a pose of an object that one hand holds', 'none')
+                self.report.add(key_entry.line, key_entry.path, 'a pose of an object that one hand holds', 'none')
 
     def _have_an_area(self, root: Entry, on_it: Mapping[str, GraspEntry], item: TeamObject) -> bool:
         sound = True
-        for key, own in on_it.items():
+        for key, grasp in on_it.items():
             try:
-                held_points(item.item, [own])
+                held_points(item.item, [grasp])
             except ValueError as error:
-                place = root.mapping['grasps'].mapping[key].mapping['kind']
-                expected, _, found = str(error).partition(', found ')
-                self.report.add(place.line, place.path, expected.removeprefix('expected '), found)
+                key_entry = root.mapping['grasps'].mapping[key].mapping['kind']
+                expected, _, actual = str(error).partition(', found ')
+                self.report.add(key_entry.line, key_entry.path, expected.removeprefix('expected '), actual)
                 sound = False
         return sound
 
@@ -259,10 +266,10 @@ class _Reader:
         first = next(iter(grounds), '')
         for name, ground in grounds.items():
             if ground != grounds[first]:
-                place = root.mapping['robots'].mapping[name]
+                key_entry = root.mapping['robots'].mapping[name]
                 shown = [f'{gravity:.6g} m/s2 and {tuple(slope)}' for gravity, slope in (grounds[first], ground)]
                 expected = f'gravity and slope of {first}, {shown[0]}: the team stands on one ground'
-                self.report.add(place.line, place.path, expected, shown[1])
+                self.report.add(key_entry.line, key_entry.path, expected, shown[1])
 
     def _placed(
         self,
@@ -272,11 +279,11 @@ class _Reader:
         objects: dict[str, TeamObject],
         grasps: Mapping[str, GraspEntry],
     ) -> Team | None:
-        hands = {key: hand_place(robots[own.robot].machine, own.hand) for key, own in grasps.items()}
+        hands = {key: hand_position(robots[grasp.robot].machine, grasp.hand) for key, grasp in grasps.items()}
         patches: dict[str, Array] = {}
         for key, item in objects.items():
-            on_it = {grasp: own for grasp, own in grasps.items() if own.object == key}
-            middles = held(item.item, [own.patch for own in on_it.values()]).positions
+            on_it = {grasp: entry for grasp, entry in grasps.items() if entry.object == key}
+            middles = held(item.item, [grasp.patch for grasp in on_it.values()]).positions
             position, rotation = item.position, item.rotation
             if np.isnan(position).any():
                 position, rotation = fitted(middles, np.array([hands[grasp] for grasp in on_it]))
@@ -287,7 +294,7 @@ class _Reader:
         if self.report.failed:
             return None
         for key, robot in robots.items():
-            gaps = [patches[grasp] - hands[grasp] for grasp, own in grasps.items() if own.robot == key]
+            gaps = [patches[grasp] - hands[grasp] for grasp, entry in grasps.items() if entry.robot == key]
             if gaps and robot.machine.base.attachment == 'free':
                 robots[key] = _shifted(robot, np.mean(gaps, axis=0))
         return Team(name, str(self.path), robots, objects, placed_grasps(grasps, robots, objects, patches))
@@ -295,17 +302,17 @@ class _Reader:
     def _reached(
         self, root: Entry, grasps: Mapping[str, GraspEntry], hands: Mapping[str, Array], patches: Mapping[str, Array]
     ) -> None:
-        for key, own in grasps.items():
+        for key, grasp in grasps.items():
             distance = float(np.linalg.norm(patches[key] - hands[key]))
             if distance > REACH:
-                place = root.mapping['grasps'].mapping[key]
+                key_entry = root.mapping['grasps'].mapping[key]
                 expected = f'a hand at its patch {_spelled(patches[key])} m at the start, within {REACH:g} m'
-                found = f'{own.hand} of {own.robot} at {_spelled(hands[key])} m, {distance:.4g} m away'
-                self.report.add(place.line, place.path, expected, found)
+                actual = f'{grasp.hand} of {grasp.robot} at {_spelled(hands[key])} m, {distance:.4g} m away'
+                self.report.add(key_entry.line, key_entry.path, expected, actual)
 
 
 def _with_hand_for_payload(robot: TeamRobot) -> TeamRobot:
-    """Return a robot with a hand where its payload was; itself where it has none, or another hand of that name."""
+    """Return a robot with a hand in place of its payload; unchanged without payload or with a hand of that name."""
     payload, hands = robot.machine.payload, robot.machine.grasps
     if payload is None or any(hand.name == PAYLOAD for hand in hands):
         return robot
@@ -314,11 +321,11 @@ def _with_hand_for_payload(robot: TeamRobot) -> TeamRobot:
 
 
 def _shifted(robot: TeamRobot, gap: Array) -> TeamRobot:
-    """Return a robot that stands where its hands meet their patches, as seen from above."""
+    """Return a robot moved horizontally by the gap between its hands and their patches."""
     x, y, heading = robot.pose
     base = robot.machine.initial.base_position
-    place = (base[0] + float(gap[0]), base[1] + float(gap[1]), base[2])
-    machine = replace(robot.machine, initial=replace(robot.machine.initial, base_position=place))
+    position = (base[0] + float(gap[0]), base[1] + float(gap[1]), base[2])
+    machine = replace(robot.machine, initial=replace(robot.machine.initial, base_position=position))
     return replace(robot, machine=machine, pose=(x + float(gap[0]), y + float(gap[1]), heading))
 
 

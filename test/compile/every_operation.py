@@ -1,4 +1,4 @@
-"""Expressions of every operation that the emitter knows, and of mixtures of them."""
+"""Expressions of every operation of the emitter, and of mixtures of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dyn_nodes.compile.tape import SELECT
 
 X, Y, Z = (ca.SX.sym(name) for name in 'xyz')
 
-# what must be emitted as exactly that instruction, over arguments that are in the operation's domain
+# expressions that must be emitted as exactly this instruction, over arguments in the operation's domain
 OPERATIONS = {
     ca.OP_ADD: X + Y,
     ca.OP_SUB: X - Y,

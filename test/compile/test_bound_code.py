@@ -51,7 +51,7 @@ def call_code_from_python(address, *arrays):
 
 @pytest.mark.parametrize('run', ['rk4', 'watched', 'dopri5'])
 def test_a_run_ends_at_the_instant_from_which_there_is_no_rate(codes, run):
-    """exp(2 t) = 5, within a step; the state is the last one that has a rate, the status the kernel's own."""
+    """exp(2 t) = 5, within a step; the state is the last one with a rate, the status is that of the kernel."""
     x, p, knots, table = np.ones(1), np.array([5.0]), np.zeros(1), np.zeros((1, 1))
     trace = np.zeros((11, 1))
     fixed = (codes, x, 0.0, 0.01, 100, knots, table, p, 0.0, 10, trace)
@@ -72,7 +72,7 @@ def test_a_run_ends_at_the_instant_from_which_there_is_no_rate(codes, run):
     assert trace[9, 0] == 0.0
 
 
-def test_a_run_without_the_address_of_a_step_is_refused(codes):
+def test_a_run_without_the_address_of_a_step_is_rejected(codes):
     codes[STEP] = 0
     with pytest.raises(ValueError, match='the address of a step'):
         run_rk4(codes, np.ones(1), 0.0, 0.01, 1, np.zeros(1), np.zeros((1, 1)), np.ones(1), 0.0, 1, np.zeros((2, 1)))

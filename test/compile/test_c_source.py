@@ -28,10 +28,10 @@ BINARY = (
 @pytest.mark.skipif(shutil.which('cc') is None, reason='no C compiler')
 def test_every_operation_computes_what_casadi_does(tmp_path):
     x, y = ca.SX.sym('x', 1), ca.SX.sym('y', 1)
-    rows = [own(x) for own in UNARY] + [own(x, y) for own in BINARY]
+    rows = [operation(x) for operation in UNARY] + [operation(x, y) for operation in BINARY]
     rows += [ca.SX(0.1), ca.SX(-np.inf) * x, ca.SX(0)]
     function = ca.Function('all', [x, y], [ca.densify(ca.vertcat(*rows)), ca.SX.zeros(2)])
-    dense = ca.Function('all', [x, y], [ca.densify(own) for own in (function(x, y))])
+    dense = ca.Function('all', [x, y], [ca.densify(row) for row in (function(x, y))])
     source = c_source(Tape.from_function(dense), 'all', ['x', 'y'], ['out', 'nothing'])
     file, library = tmp_path / 'all.c', tmp_path / 'all.so'
     file.write_text(source)
@@ -43,6 +43,6 @@ def test_every_operation_computes_what_casadi_does(tmp_path):
         expected = np.array(dense(*values)[0]).ravel()
         out, nothing = np.full(len(expected), np.nan), np.full(2, np.nan)
         inputs = [np.array([value]) for value in values]
-        call(*(ctypes.c_void_p(own.ctypes.data) for own in (*inputs, out, nothing)))
+        call(*(ctypes.c_void_p(array.ctypes.data) for array in (*inputs, out, nothing)))
         np.testing.assert_allclose(out, expected, rtol=1e-14)
         assert not nothing.any()

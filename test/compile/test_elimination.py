@@ -1,4 +1,4 @@
-"""Jacobians by vertex elimination: those of CasADi, in fewer operations."""
+"""Jacobians by vertex elimination equal those of CasADi, with fewer operations."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ X = ca.SX.sym('x', 3)
 
 
 def operations(expression):
-    given = ca.symvar(expression)
-    return Tape.from_function(ca.Function('f', given, [ca.densify(expression)])).operations
+    symbols = ca.symvar(expression)
+    return Tape.from_function(ca.Function('f', symbols, [ca.densify(expression)])).operations
 
 
 def random_values(seed, size=30):
@@ -49,26 +49,26 @@ def test_it_is_the_jacobian_of_casadi(seed):
     values = random_values(seed)
     both = ca.Function('both', [X], [ca.densify(ca.jacobian(values, X)), ca.densify(eliminated_jacobian(values, X))])
     # numbers without ties, at which a greatest number has a slope to either side
-    expected, found = both(np.random.default_rng([seed, 1]).normal(size=3))
-    assert np.allclose(np.array(found), np.array(expected), rtol=1e-9, atol=1e-9)
+    expected, result = both(np.random.default_rng([seed, 1]).normal(size=3))
+    assert np.allclose(np.array(result), np.array(expected), rtol=1e-9, atol=1e-9)
 
 
 def test_values_may_be_variables_numbers_and_steps_to_other_values():
     first = ca.sin(X[0]) * X[1]
     values = ca.vertcat(X[2], 3.0, first, first * first + X[0], X[2])
-    found = ca.Function('found', [X], [ca.densify(eliminated_jacobian(values, X))])([0.3, 2.0, 5.0])
+    result = ca.Function('jacobian', [X], [ca.densify(eliminated_jacobian(values, X))])([0.3, 2.0, 5.0])
     expected = ca.Function('expected', [X], [ca.densify(ca.jacobian(values, X))])([0.3, 2.0, 5.0])
-    assert np.allclose(np.array(found), np.array(expected), rtol=1e-14)
+    assert np.allclose(np.array(result), np.array(expected), rtol=1e-14)
 
 
 def test_slopes_that_are_zero_everywhere_are_no_entries():
-    found = eliminated_jacobian(ca.vertcat(X[0] * X[1], ca.sign(X[2]), X[2]), X)
-    assert found.sparsity().get_triplet() == ([0, 0, 2], [0, 1, 2])
+    result = eliminated_jacobian(ca.vertcat(X[0] * X[1], ca.sign(X[2]), X[2]), X)
+    assert result.sparsity().get_triplet() == ([0, 0, 2], [0, 1, 2])
 
 
 def test_the_greater_one_of_two_equal_numbers_has_the_slope_of_one_of_them():
-    found = ca.Function('found', [X], [eliminated_jacobian(ca.fmax(X[0], X[1]), X[:2])])([1.0, 1.0, 0.0])
-    assert sorted(np.array(found).ravel().tolist()) == [0.0, 1.0]
+    result = ca.Function('jacobian', [X], [eliminated_jacobian(ca.fmax(X[0], X[1]), X[:2])])([1.0, 1.0, 0.0])
+    assert sorted(np.array(result).ravel().tolist()) == [0.0, 1.0]
 
 
 def test_slopes_of_oil_by_its_pressures_take_fewer_operations_than_sweeps():
@@ -79,7 +79,7 @@ def test_slopes_of_oil_by_its_pressures_take_fewer_operations_than_sweeps():
     position = ca.vertcat(ca.SX(3, 1), ca.SX([0, 0, 0, 1]), q)
     forces = ActuatorForces(log_loader, actuator_elements(log_loader))
     symbols = {name: ca.SX(value) for name, value in forces.parameters.items()}
-    symbols |= {own.name: oil[k] for k, own in enumerate(forces.states)}
-    symbols |= {own.name: volts[k] for k, own in enumerate(forces.inputs)}
+    symbols |= {state.name: oil[k] for k, state in enumerate(forces.states)}
+    symbols |= {input.name: volts[k] for k, input in enumerate(forces.inputs)}
     rates = ca.vertcat(*forces.rates(TreeState(tree, position, ca.vertcat(ca.SX(6, 1), v), ca.SX(5e3)), symbols))
     assert operations(eliminated_jacobian(rates, oil)) < 0.8 * operations(ca.jacobian(rates, oil))

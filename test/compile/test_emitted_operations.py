@@ -1,4 +1,4 @@
-"""Machine code of every operation that the emitter knows, against CasADi's own evaluation."""
+"""Machine code of every operation of the emitter, against the evaluation by CasADi."""
 
 from __future__ import annotations
 

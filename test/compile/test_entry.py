@@ -1,4 +1,4 @@
-"""Kernels as built-in functions of Python: sound arguments go straight to the machine code, others are looked at."""
+"""Kernels as built-in functions of Python: sound arguments go straight to the machine code, others are checked."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def test_kernels_are_built_in_functions_of_their_name(module):
 
 
 def test_arrays_of_other_classes_and_types_with_notes_are_vectors_too(module):
-    noted = np.dtype(np.float64, metadata={'unit': 'm'})
-    for x in (np.ones(2).view(Vector), np.ones(2, dtype=noted), np.ones(4)[1:3], np.ones((3, 2))[1]):
+    annotated = np.dtype(np.float64, metadata={'unit': 'm'})
+    for x in (np.ones(2).view(Vector), np.ones(2, dtype=annotated), np.ones(4)[1:3], np.ones((3, 2))[1]):
         y = np.zeros(2)
         module.scaled(x, np.array([3.0]), y)
         assert y.tolist() == [3.0, 3.0]
 
 
 @pytest.mark.parametrize(
-    ('wrong', 'found'),
+    ('wrong', 'actual'),
     [
         (np.zeros(2, dtype=np.float32), r'shape \(2,\) of float32'),
         (np.zeros(2, dtype='>f8'), r'shape \(2,\) of >f8'),
@@ -53,16 +53,16 @@ def test_arrays_of_other_classes_and_types_with_notes_are_vectors_too(module):
         (None, 'NoneType'),
     ],
 )
-def test_anything_else_is_refused_by_argument_and_nothing_is_written(module, wrong, found):
+def test_anything_else_is_rejected_by_argument_and_nothing_is_written(module, wrong, actual):
     y = np.full(2, 7.0)
-    with pytest.raises(TypeError, match=f"'scaled', argument 0: expected a contiguous, writable .* found {found}$"):
+    with pytest.raises(TypeError, match=f"'scaled', argument 0: expected a contiguous, writable .* found {actual}$"):
         module.scaled(wrong, np.ones(1), y)
-    with pytest.raises(TypeError, match=f'argument 2: .* found {found}$'):
+    with pytest.raises(TypeError, match=f'argument 2: .* found {actual}$'):
         module.scaled(np.ones(2), np.ones(1), wrong)
     assert y.tolist() == [7.0, 7.0]
 
 
-def test_another_number_of_arguments_is_refused(module):
+def test_another_number_of_arguments_is_rejected(module):
     for count in (0, 2, 4):
         with pytest.raises(TypeError, match="compiled kernel 'scaled': expected 3 vectors"):
             module.scaled(*[np.ones(2)] * count)
@@ -88,7 +88,7 @@ def test_calls_keep_no_reference_to_their_arguments(module):
 
     def counts():
         gc.collect()
-        return [sys.getrefcount(own) for own in held]
+        return [sys.getrefcount(array) for array in held]
 
     before = counts()
     for _ in range(50):

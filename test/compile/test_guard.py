@@ -14,7 +14,7 @@ from dyn_nodes.compile.tape import Tape
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def cache_root(tmp_path, monkeypatch):
     monkeypatch.setenv('DYN_NODES_CACHE', str(tmp_path / 'cache'))
     monkeypatch.delenv('DYN_NODES_GUARD', raising=False)
 
@@ -42,26 +42,26 @@ def arguments(sizes=SIZES):
 
 
 @pytest.mark.parametrize('guarded', ['0', '1'])
-def test_kernel_refuses_arrays_of_another_length_and_names_the_argument(place, monkeypatch, guarded):
+def test_kernel_rejects_arrays_of_another_length_and_names_the_argument(cache_root, monkeypatch, guarded):
     monkeypatch.setenv('DYN_NODES_GUARD', guarded)
     module = build()
     for argument in range(4):
         for change in (-1, 1):
             sizes = [size + change * (k == argument) for k, size in enumerate(SIZES)]
-            given = arguments(sizes)
+            arrays = arguments(sizes)
             with pytest.raises(LengthError) as error:
-                module.law(*given)
+                module.law(*arrays)
             assert str(error.value) == (
                 f"compiled kernel 'law', argument {argument}: expected a vector of {SIZES[argument]} numbers, "
                 f'found {sizes[argument]}'
             )
-            assert all((array == 7.0).all() for array in given)
-    given = arguments()
-    module.law(*given)
-    np.testing.assert_array_equal(given[2], [49, 49, 49, 147])
+            assert all((array == 7.0).all() for array in arrays)
+    arrays = arguments()
+    module.law(*arrays)
+    np.testing.assert_array_equal(arrays[2], [49, 49, 49, 147])
 
 
-def test_drivers_can_not_pass_a_wrong_length_either(place):
+def test_drivers_can_not_pass_a_wrong_length_either(cache_root):
     module = build()
     with pytest.raises(LengthError, match="'law', argument 2: expected a vector of 4 numbers, found 3"):
         module.law_twice(np.ones(3), np.ones(1), np.empty(3))
@@ -76,7 +76,7 @@ def test_drivers_can_not_pass_a_wrong_length_either(place):
         elsewhere(np.ones(2), np.ones(1), np.empty(4), np.empty(2))
 
 
-def test_batch_refuses_other_columns_and_fewer_rows(place):
+def test_batch_rejects_other_columns_and_fewer_rows(cache_root):
     module = build()
     for argument in range(4):
         sizes = [(5, size + (k == argument)) for k, size in enumerate(SIZES)]
@@ -86,12 +86,12 @@ def test_batch_refuses_other_columns_and_fewer_rows(place):
         sizes = [(5 - (k == argument), size) for k, size in enumerate(SIZES)]
         with pytest.raises(LengthError, match=f'argument {argument}: expected as many rows as argument 0, 5, found 4'):
             module.law_batch(*arguments(sizes))
-    given = arguments([(5, size) for size in SIZES])
-    module.law_batch(*given)
-    np.testing.assert_array_equal(given[2], np.tile([49.0, 49, 49, 147], (5, 1)))
+    arrays = arguments([(5, size) for size in SIZES])
+    module.law_batch(*arrays)
+    np.testing.assert_array_equal(arrays[2], np.tile([49.0, 49, 49, 147], (5, 1)))
 
 
-def test_tape_with_an_index_outside_of_its_vectors_is_refused():
+def test_tape_with_an_index_outside_of_its_vectors_is_rejected():
     tape = Tape.from_function(functions()[0]['law'])
     changes = {'inputs': (2, 1), 'outputs': (3, 2), 'constants': np.zeros(0)}
     results = tape.results.copy()
@@ -107,11 +107,11 @@ def test_tape_with_an_index_outside_of_its_vectors_is_refused():
     [
         ('results', 0, 1, 4, 2, 'wrote outside of it'),  # one behind the end of an output
         ('results', 0, 1, -1, 2, 'wrote outside of it'),  # one before its beginning
-        ('code', 0, 2, 3, 2, 'computed from what lies outside of an input'),  # reads one behind the end
+        ('code', 0, 2, 3, 2, 'computed from memory outside of an input'),  # reads one behind the end
     ],
 )
 def test_guard_zones_find_what_touches_memory_that_is_not_its_own(
-    place, monkeypatch, table, row, column, value, argument, fault
+    cache_root, monkeypatch, table, row, column, value, argument, fault
 ):
     monkeypatch.setenv('DYN_NODES_GUARD', '1')
     sound = Tape.from_function
@@ -121,7 +121,7 @@ def test_guard_zones_find_what_touches_memory_that_is_not_its_own(
         getattr(tape, table)[row, column] = value
         return tape
 
-    monkeypatch.setattr(Tape, '__post_init__', lambda self: None)  # it would refuse the tape
+    monkeypatch.setattr(Tape, '__post_init__', lambda self: None)  # it would reject the tape
     monkeypatch.setattr(Tape, 'from_function', damaged)
     monkeypatch.setattr(emit, '_structural_zeros', lambda _: ())
     module = build(f'{table} {column} {value}')
@@ -137,7 +137,7 @@ def beyond(values):
     values[values.shape[0]] = 1.0
 
 
-def test_guard_checks_every_index_of_drivers_and_array_loops(place, monkeypatch):
+def test_guard_checks_every_index_of_drivers_and_array_loops(cache_root, monkeypatch):
     monkeypatch.setenv('DYN_NODES_GUARD', '1')
     with pytest.raises(IndexError):
         build(drivers=[beyond]).beyond(np.zeros(3))

@@ -29,17 +29,17 @@ def functions(request):
 
 def values(functions, name, x):
     module, lanes = functions
-    kernel, found = getattr(module, name), np.empty(len(x))
+    kernel, result = getattr(module, name), np.empty(len(x))
     assert len(x) % lanes == 0
     for k in range(0, len(x), lanes):
-        kernel(x[k : k + lanes], found[k : k + lanes])
-    return found
+        kernel(x[k : k + lanes], result[k : k + lanes])
+    return result
 
 
-def off(found, x, function):
+def off(actual, x, function):
     """Errors in units in the last place of the result."""
     exact = function(x.astype(np.longdouble))
-    return np.abs((found.astype(np.longdouble) - exact) / np.spacing(np.abs(exact.astype(np.float64)))).astype(float)
+    return np.abs((actual.astype(np.longdouble) - exact) / np.spacing(np.abs(exact.astype(np.float64)))).astype(float)
 
 
 def arguments(name):
@@ -73,14 +73,14 @@ def test_functions_of_lanes_at_their_borders_and_beyond(functions):
     x = np.array([1e300, 0.5, np.inf, -0.5, np.nan, 2.0, -np.inf, 1e7])
     with np.errstate(all='ignore'):
         for name, function in (('sin', np.sin), ('cos', np.cos)):
-            found, expected = values(functions, name, x), function(x)
-            assert np.array_equal(np.isnan(found), np.isnan(expected))
-            known = np.isfinite(expected)
-            assert np.abs(found[known] - expected[known]).max() <= 2.3e-16
+            result, expected = values(functions, name, x), function(x)
+            assert np.array_equal(np.isnan(result), np.isnan(expected))
+            finite = np.isfinite(expected)
+            assert np.abs(result[finite] - expected[finite]).max() <= 2.3e-16
 
 
 def test_sines_and_cosines_of_a_kernel_with_many_angles_whatever_their_size():
-    """Of inputs, of what follows from them by a few operations or by many, and of another sine."""
+    """Angles are inputs, results of few or of many operations, and another sine."""
     many = X
     for k in range(12):
         many = many * Y + k
@@ -92,15 +92,15 @@ def test_sines_and_cosines_of_a_kernel_with_many_angles_whatever_their_size():
     for trial in range(60):
         rows = rng.uniform(-1.5, 1.5, (lanes, 3))
         rows[rng.random(rows.shape) < (trial % 3) / 3] *= 10.0 ** rng.integers(3, 300)
-        found = np.empty(turned.shape[0] * lanes)
-        kernel(interleaved(rows, lanes), found)
-        found = separated(found, lanes)
-        of = found[:, 2 * len(angles) :]
-        known = np.isfinite(of)
+        result = np.empty(turned.shape[0] * lanes)
+        kernel(interleaved(rows, lanes), result)
+        result = separated(result, lanes)
+        of = result[:, 2 * len(angles) :]
+        finite = np.isfinite(of)
         for k, function in enumerate((np.sin, np.cos)):
-            own = found[:, k : 2 * len(angles) : 2]
-            np.testing.assert_allclose(own[known], function(of[known]), rtol=0.0, atol=2.3e-16)
-            assert np.isnan(own[~known]).all()
+            values = result[:, k : 2 * len(angles) : 2]
+            np.testing.assert_allclose(values[finite], function(of[finite]), rtol=0.0, atol=2.3e-16)
+            assert np.isnan(values[~finite]).all()
 
 
 @pytest.fixture(scope='module')
@@ -118,26 +118,26 @@ def test_every_operation_is_that_of_the_scalar_kernel_in_every_lane(every_operat
     for trial in range(200):
         rows = rng.normal(size=(lanes, 3)) * 3.0
         rows[rng.random(rows.shape) < 0.2 * (trial % 2)] = special[trial % len(special)]
-        found, expected = np.empty(count * lanes), np.empty((lanes, count))
-        vector.law(interleaved(rows, lanes), found)
-        for row, own in zip(rows, expected):
-            scalar.law(row.copy(), own)
-        np.testing.assert_allclose(separated(found, lanes), expected, rtol=4e-15, atol=1e-300)
+        result, expected = np.empty(count * lanes), np.empty((lanes, count))
+        vector.law(interleaved(rows, lanes), result)
+        for row, output in zip(rows, expected):
+            scalar.law(row.copy(), output)
+        np.testing.assert_allclose(separated(result, lanes), expected, rtol=4e-15, atol=1e-300)
 
 
 def test_a_lane_does_not_depend_on_its_neighbours(every_operation):
     _, vector, count = every_operation
     lanes, rng = lane_count(), np.random.default_rng(6)
     rows = rng.normal(size=(lanes, 3))
-    found, moved = np.empty(count * lanes), np.empty(count * lanes)
-    vector.law(interleaved(rows, lanes), found)
+    result, moved = np.empty(count * lanes), np.empty(count * lanes)
+    vector.law(interleaved(rows, lanes), result)
     others = rng.normal(size=(lanes, 3)) * 1e3
     others[lanes - 1] = rows[0]
     vector.law(interleaved(others, lanes), moved)
-    assert np.array_equal(separated(found, lanes)[0], separated(moved, lanes)[lanes - 1])
+    assert np.array_equal(separated(result, lanes)[0], separated(moved, lanes)[lanes - 1])
 
 
-def test_a_vector_of_another_length_is_refused(every_operation):
+def test_a_vector_of_another_length_is_rejected(every_operation):
     _, vector, count = every_operation
     with pytest.raises(ValueError, match='expected a vector of'):
         vector.law(np.zeros(3), np.empty(count))

@@ -28,8 +28,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
-    """A cache of this test's own."""
+def cache_root(tmp_path, monkeypatch):
+    """A cache for this test alone."""
     monkeypatch.setenv('DYN_NODES_CACHE', str(tmp_path / 'cache'))
     return tmp_path / 'cache'
 
@@ -61,7 +61,7 @@ def forget(built):
     sys.modules.pop(name)
 
 
-def test_second_build_traces_nothing(place):
+def test_second_build_traces_nothing(cache_root):
     make = Maker()
     first = build(make)
     forget(first)
@@ -74,7 +74,7 @@ def test_second_build_traces_nothing(place):
     np.testing.assert_array_equal(output, [2, -6])
 
 
-def test_another_key_makes_another_module(place):
+def test_another_key_makes_another_module(cache_root):
     one, two = Maker(2.0), Maker(3.0)
     assert build(one, 'a').directory != build(two, 'b').directory
     assert (one.calls, two.calls) == (1, 1)
@@ -100,7 +100,7 @@ def package(monkeypatch, tmp_path):
     source_digest.cache_clear()
 
 
-def test_changed_source_text_is_traced_again_and_compiled_where_expressions_differ(place, package):
+def test_changed_source_text_is_traced_again_and_compiled_where_expressions_differ(cache_root, package):
     before = build(Maker(2.0))
     package('K = 2\n')
     changed = Maker(3.0)
@@ -112,7 +112,7 @@ def test_changed_source_text_is_traced_again_and_compiled_where_expressions_diff
     np.testing.assert_array_equal(output, [3, 3])
 
 
-def test_a_comment_compiles_nothing(place, package):
+def test_a_comment_compiles_nothing(cache_root, package):
     before, text = build(Maker()), []
     forget(before)
     machine_code = sorted((path, path.stat().st_mtime_ns) for path in before.directory.rglob('*.nb*'))
@@ -127,13 +127,13 @@ def test_a_comment_compiles_nothing(place, package):
     assert text == []
 
 
-def test_another_compiler_makes_another_module(place, package):
+def test_another_compiler_makes_another_module(cache_root, package):
     before = build(Maker())
     package('K = 3\n', 'compile')
     assert build(Maker()).directory != before.directory
 
 
-def test_other_versions_of_the_tools_make_another_module(place, monkeypatch):
+def test_other_versions_of_the_tools_make_another_module(cache_root, monkeypatch):
     make = Maker()
     build(make)
     monkeypatch.setattr(module_text, '_versions', lambda: 'casadi 99')
@@ -141,7 +141,7 @@ def test_other_versions_of_the_tools_make_another_module(place, monkeypatch):
     assert make.calls == 2
 
 
-def test_drivers_call_kernels_and_count_in_the_key(place):
+def test_drivers_call_kernels_and_count_in_the_key(cache_root):
     make = Maker()
     plain, driven = build(make), build(make, drivers=[doubled_twice, '\nLIMIT = 4.5\n'])
     assert plain.directory != driven.directory
@@ -151,7 +151,7 @@ def test_drivers_call_kernels_and_count_in_the_key(place):
     assert driven.LIMIT == 4.5
 
 
-def test_kernels_serve_other_compiled_code(place):
+def test_kernels_serve_other_compiled_code(cache_root):
     module = build(Maker())
 
     @njit
@@ -164,8 +164,8 @@ def test_kernels_serve_other_compiled_code(place):
     assert sum_of_scaled(module.code('scaled'), np.arange(6.0).reshape(3, 2)) == 30.0
 
 
-def test_a_module_without_drivers_compiles_no_function_for_python(place):
-    """One of them costs as much as a kernel; those of `calls` serve all modules."""
+def test_a_module_without_drivers_compiles_no_function_for_python(cache_root):
+    """A function for Python costs as much as a kernel; the functions of `calls` serve all modules."""
 
     class Compilations(event.Listener):
         names: ClassVar[list[str]] = []
@@ -185,19 +185,19 @@ def test_a_module_without_drivers_compiles_no_function_for_python(place):
     assert Compilations.names == []
 
 
-def test_shared_calls_refuse_wrong_lengths_rows_and_columns(place):
+def test_shared_calls_reject_wrong_lengths_rows_and_columns(cache_root):
     x, p = ca.SX.sym('x', 3), ca.SX.sym('p', 1)
     functions = {'law': ca.Function('law', [x, p], [ca.vertcat(p * x, ca.sumsqr(x)), x[:2]])}
     module = build_module('shared_calls', ['a'], lambda: (functions, {}), batch=('law',))
     sizes = (3, 1, 4, 2)
     for argument in range(4):
-        given = [np.full(size + (k == argument), 7.0) for k, size in enumerate(sizes)]
+        arrays = [np.full(size + (k == argument), 7.0) for k, size in enumerate(sizes)]
         wanted = (
-            f"'law', argument {argument}: expected a vector of {sizes[argument]} numbers, found {len(given[argument])}"
+            f"'law', argument {argument}: expected a vector of {sizes[argument]} numbers, found {len(arrays[argument])}"
         )
         with pytest.raises(LengthError, match=wanted):
-            module.law(*given)
-        assert all((array == 7.0).all() for array in given)
+            module.law(*arrays)
+        assert all((array == 7.0).all() for array in arrays)
         wide = [np.ones((5, size + (k == argument))) for k, size in enumerate(sizes)]
         with pytest.raises(
             LengthError, match=f"'law', argument {argument}: expected an array of {sizes[argument]} col"
@@ -215,19 +215,19 @@ def test_shared_calls_refuse_wrong_lengths_rows_and_columns(place):
 
 
 @pytest.mark.parametrize('wrong', [np.zeros(2, dtype=np.int64), np.zeros(4)[::2], np.zeros((1, 2)), [0.0, 0.0]])
-def test_arguments_of_another_type_are_refused(place, wrong):
+def test_arguments_of_another_type_are_rejected(cache_root, wrong):
     with pytest.raises(
         TypeError, match="kernel 'scaled', argument 0: expected a contiguous, writable vector of float64, found"
     ):
         build(Maker()).scaled(wrong, np.empty(2))
 
 
-def test_unknown_kernel_is_named(place):
+def test_unknown_kernel_is_named(cache_root):
     with pytest.raises(AttributeError, match="'cache_test' has no kernel or driver 'halved'"):
         build(Maker()).halved  # noqa: B018
 
 
-def test_equal_functions_share_a_module(place):
+def test_equal_functions_share_a_module(cache_root):
     x = ca.SX.sym('x', 2)
     y = ca.SX.sym('another_name', 2)
     one = compile_functions('shared', {'f': ca.Function('f', [x], [ca.sin(x)])})
@@ -236,9 +236,9 @@ def test_equal_functions_share_a_module(place):
     assert one.directory == two.directory != three.directory
 
 
-def test_variable_names_the_cache(place):
-    assert cache_directory() == place
-    assert build(Maker()).directory.parent == place
+def test_variable_names_the_cache(cache_root):
+    assert cache_directory() == cache_root
+    assert build(Maker()).directory.parent == cache_root
 
 
 def test_default_is_in_the_users_cache(monkeypatch, tmp_path):
@@ -251,12 +251,12 @@ def test_cache_that_cannot_be_written_falls_back_to_a_private_one(monkeypatch, t
     blocked = tmp_path / 'file'
     blocked.write_text('not a directory')
     monkeypatch.setenv('DYN_NODES_CACHE', str(blocked / 'cache'))
-    place = cache_directory()
-    assert place.is_dir()
-    assert blocked not in place.parents
-    assert cache_directory() == place  # the same one for the whole process
+    cache_root = cache_directory()
+    assert cache_root.is_dir()
+    assert blocked not in cache_root.parents
+    assert cache_directory() == cache_root  # the same one for the whole process
     make = Maker()
-    assert build(make).directory.parent == place
+    assert build(make).directory.parent == cache_root
     build(make)
     assert make.calls == 1
 
@@ -274,19 +274,19 @@ def test_prune_deletes_the_least_recently_used(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ['module0', 'module1', 'unrelated']
 
 
-def test_module_in_use_counts_as_recently_used(place):
+def test_module_in_use_counts_as_recently_used(cache_root):
     old, new = build(Maker(), 'old'), build(Maker(), 'new')
     for age, built in ((1000, old), (2000, new)):
         os.utime(built.directory / 'meta.json', (age, age))
     forget(old)
     source = (old.directory / 'module.py').stat().st_mtime_ns
     build(Maker(), 'old')
-    prune(place, kept=1)
-    assert [path for path in place.iterdir() if path.is_dir()] == [old.directory]
-    assert len(list(place.glob('trace-*'))) == 2  # the note of the other one leads nowhere, which is no harm
+    prune(cache_root, kept=1)
+    assert [path for path in cache_root.iterdir() if path.is_dir()] == [old.directory]
+    assert len(list(cache_root.glob('trace-*'))) == 2  # the note of the other one leads nowhere, which is no harm
     assert build(Maker(), 'new').directory == new.directory
-    prune(place, kept_traces=1)
-    assert len(list(place.glob('trace-*'))) == 1
+    prune(cache_root, kept_traces=1)
+    assert len(list(cache_root.glob('trace-*'))) == 1
     assert (old.directory / 'module.py').stat().st_mtime_ns == source  # Numba's cache holds only while this stands
 
 
@@ -322,7 +322,7 @@ PROCESS = textwrap.dedent(
 
 
 def run_at_once(count, *words):
-    """Return what processes print that build the same module and compile the same loop at once, on an empty cache."""
+    """Return the output of processes that simultaneously build one module and compile one loop on an empty cache."""
     rivals = [
         subprocess.Popen(
             [sys.executable, '-c', PROCESS, *words],
@@ -347,7 +347,7 @@ def run_at_once(count, *words):
     return printed
 
 
-def test_of_processes_that_want_the_same_at_once_one_makes_it_and_the_others_say_that_they_wait(place):
+def test_of_processes_that_want_the_same_at_once_one_makes_it_and_the_others_say_that_they_wait(cache_root):
     printed = run_at_once(3)
     assert printed.count('traced') == 1
     assert sorted(line for line in printed if line.startswith('compiled ')) == [
@@ -358,11 +358,11 @@ def test_of_processes_that_want_the_same_at_once_one_makes_it_and_the_others_say
     assert printed.count('compiling rivals compiled in') == 3
 
 
-def test_processes_that_build_the_same_at_once_without_turns_all_work(place):
+def test_processes_that_build_the_same_at_once_without_turns_all_work(cache_root):
     run_at_once(2, 'alone')
-    # nothing half-made is left, and no function for Python was compiled
-    found = {path.name.split('-')[0] for path in place.iterdir() if path.is_dir()}
-    assert found == {'compile', 'module'}
+    # no partial module remains, and no function for Python was compiled
+    result = {path.name.split('-')[0] for path in cache_root.iterdir() if path.is_dir()}
+    assert result == {'compile', 'module'}
 
 
 ATTACKS = (
@@ -378,7 +378,7 @@ ATTACKS = (
 
 
 @pytest.mark.parametrize('attack', ATTACKS, ids=range(len(ATTACKS)))
-def test_no_name_reaches_generated_text_or_a_path(place, monkeypatch, tmp_path, attack):
+def test_no_name_reaches_generated_text_or_a_path(cache_root, monkeypatch, tmp_path, attack):
     monkeypatch.chdir(tmp_path)
     built = build_module(attack, [attack], Maker())
     forget(built)
@@ -388,21 +388,21 @@ def test_no_name_reaches_generated_text_or_a_path(place, monkeypatch, tmp_path, 
     np.testing.assert_array_equal(output, [2, -6])
     plain = build(Maker())
     assert (built.directory / 'module.py').read_text() == (plain.directory / 'module.py').read_text()
-    assert built.directory.parent == place
+    assert built.directory.parent == cache_root
     assert built.directory.name.removeprefix('module-').isalnum()
     assert built.meta['name'] == attack
     assert {path.name for path in tmp_path.iterdir()} == {'cache'}
 
 
 @pytest.mark.parametrize('name', ['', 'a b', 'a\n', 'class', 'f():pass#', '../f', 'é'])
-def test_the_name_of_a_kernel_is_an_identifier(place, name):
+def test_the_name_of_a_kernel_is_an_identifier(cache_root, name):
     x = ca.SX.sym('x')
     with pytest.raises(ValueError, match='name of a kernel: expected a Python identifier'):
         build_module('kernel_names', [name], lambda: ({name: ca.Function('f', [x], [x])}, {}))
-    assert not list(place.glob('m*'))
+    assert not list(cache_root.glob('m*'))
 
 
-def test_what_is_not_in_the_cache_is_announced_once_a_machine_and_its_end_after_it(place):
+def test_what_is_not_in_the_cache_is_announced_once_a_machine_and_its_end_after_it(cache_root):
     lines = []
     with CompilationNotice(lines.append):
         build_module('crane: rigid', ['first'], Maker())
@@ -412,7 +412,7 @@ def test_what_is_not_in_the_cache_is_announced_once_a_machine_and_its_end_after_
     assert re.fullmatch(r'compiled in \d+ s', lines[1])
 
 
-def test_what_is_in_the_cache_is_loaded_without_a_word(place):
+def test_what_is_in_the_cache_is_loaded_without_a_word(cache_root):
     forget(build_module('crane: rigid', ['first'], Maker()))
     lines = []
     with CompilationNotice(lines.append):
@@ -420,7 +420,7 @@ def test_what_is_in_the_cache_is_loaded_without_a_word(place):
     assert lines == []
 
 
-def test_a_module_without_machine_code_is_announced(place):
+def test_a_module_without_machine_code_is_announced(cache_root):
     built = build_module('crane: rigid', ['first'], Maker())
     forget(built)
     for index in built.directory.rglob('*.nbi'):
@@ -431,7 +431,7 @@ def test_a_module_without_machine_code_is_announced(place):
     assert lines[0].startswith('compiling crane, once')
 
 
-def test_kernels_with_a_label_are_announced_once_and_not_from_the_cache(place, tmp_path):
+def test_kernels_with_a_label_are_announced_once_and_not_from_the_cache(cache_root, tmp_path):
     (tmp_path / 'room').mkdir()
     path = tmp_path / 'room' / 'sums.py'
     path.write_text("""
@@ -458,7 +458,7 @@ def four_times(x):
         assert len(lines) == 2
 
 
-def test_outside_of_a_notice_compilation_is_silent(place, capfd):
+def test_outside_of_a_notice_compilation_is_silent(cache_root, capfd):
     with CompilationNotice(print):
         pass
     build_module('crane: rigid', ['first'], Maker())
@@ -474,7 +474,7 @@ print(doubled(1.0), sum(doubled.stats.cache_hits.values()))
 """
 
 
-def test_a_kernel_that_calls_one_of_another_room_never_outlives_the_text_of_that_room(place, tmp_path):
+def test_a_kernel_that_calls_one_of_another_room_never_outlives_the_text_of_that_room(cache_root, tmp_path):
     below, above = tmp_path / 'rooms' / 'below' / 'kernels.py', tmp_path / 'rooms' / 'above' / 'kernels.py'
     for path in (below, above):
         path.parent.mkdir(parents=True)
@@ -487,11 +487,11 @@ from rooms.below import kernels as below
 def doubled(x):
     return 2.0 * below.shifted(x)
 """)
-    found = []
+    result = []
     for shift in (1.0, 1.0, 2.0):
         below.write_text(f'{head}\n\n@kernels_of(__file__)\ndef shifted(x):\n    return x + {shift}\n')
         ran = subprocess.run(
             [sys.executable, '-B', '-c', CALLING, str(tmp_path)], capture_output=True, text=True, check=True
         )
-        found.append(ran.stdout.split())
-    assert found == [['4.0', '0'], ['4.0', '1'], ['6.0', '0']]
+        result.append(ran.stdout.split())
+    assert result == [['4.0', '0'], ['4.0', '1'], ['6.0', '0']]

@@ -42,52 +42,52 @@ USER = textwrap.dedent(
 )
 
 
-def use(place: Path, **environment: str) -> subprocess.CompletedProcess:
-    """Use the cache in a process of its own."""
-    surroundings = {**os.environ, 'PYTHONPATH': str(ROOT), 'DYN_NODES_CACHE': str(place), **environment}
+def use(cache_root: Path, **environment: str) -> subprocess.CompletedProcess:
+    """Use the cache in a separate process."""
+    surroundings = {**os.environ, 'PYTHONPATH': str(ROOT), 'DYN_NODES_CACHE': str(cache_root), **environment}
     surroundings.pop('DYN_NODES_GUARD', None)
-    found = subprocess.run(
+    run = subprocess.run(
         [sys.executable, '-c', USER], env=surroundings, capture_output=True, text=True, timeout=250, check=False
     )
-    assert found.returncode == 0, found.stderr
-    assert 'Traceback' not in found.stderr
-    return found
+    assert run.returncode == 0, run.stderr
+    assert 'Traceback' not in run.stderr
+    return run
 
 
 @pytest.fixture(scope='module')
 def original(tmp_path_factory):
-    place = tmp_path_factory.mktemp('sealed') / 'cache'
-    assert use(place).stderr == ''
-    return place
+    cache_root = tmp_path_factory.mktemp('sealed') / 'cache'
+    assert use(cache_root).stderr == ''
+    return cache_root
 
 
 @pytest.fixture
-def place(original, tmp_path):
+def cache_root(original, tmp_path):
     """A copy of a filled cache, with its times."""
     shutil.copytree(original, tmp_path / 'cache')
     return tmp_path / 'cache'
 
 
-def only(place: Path, pattern: str) -> Path:
-    return next(iter(sorted(place.glob(pattern))))
+def only(cache_root: Path, pattern: str) -> Path:
+    return next(iter(sorted(cache_root.glob(pattern))))
 
 
 class Evil:
     """Leaves a file where it is unpickled."""
 
-    def __init__(self, place):
-        self.place = place
+    def __init__(self, cache_root):
+        self.cache_root = cache_root
 
     def __reduce__(self):
-        return (Path.touch, (self.place,))
+        return (Path.touch, (self.cache_root,))
 
 
-def test_untouched_cache_is_used_without_a_word(place):
-    found = use(place)
-    assert found.stderr == ''
-    assert found.stdout.split() == ['compiled', '0']
-    assert (place / 'key').stat().st_mode & 0o077 == 0
-    assert place.stat().st_mode & 0o022 == 0
+def test_untouched_cache_is_used_without_a_word(cache_root):
+    result = use(cache_root)
+    assert result.stderr == ''
+    assert result.stdout.split() == ['compiled', '0']
+    assert (cache_root / 'key').stat().st_mode & 0o077 == 0
+    assert cache_root.stat().st_mode & 0o022 == 0
 
 
 CHANGES = {
@@ -100,91 +100,91 @@ CHANGES = {
 
 @pytest.mark.parametrize('pattern', ['*/module.py', '*/f.npz', '*/manifest'])
 @pytest.mark.parametrize('change', CHANGES)
-def test_damaged_module_is_noticed_before_it_runs_and_is_made_again(place, monkeypatch, pattern, change):
+def test_damaged_module_is_noticed_before_it_runs_and_is_made_again(cache_root, monkeypatch, pattern, change):
     from dyn_nodes.compile.manifest import verified_files
 
-    path = only(place, pattern)
-    assert verified_files(place, path.parent) is not None
+    path = only(cache_root, pattern)
+    assert verified_files(cache_root, path.parent) is not None
     path.write_bytes(CHANGES[change](path.read_bytes()))
     said = []
     monkeypatch.setattr('dyn_nodes.compile.manifest.report', said.append)
-    assert verified_files(place, path.parent) is None
+    assert verified_files(cache_root, path.parent) is None
     assert len(said) == 1
     assert '\n' not in said[0]
     assert not path.parent.exists()
 
 
-def test_tampered_text_does_not_run_and_one_line_says_so(place, tmp_path):
+def test_tampered_text_does_not_run_and_one_line_says_so(cache_root, tmp_path):
     trace = tmp_path / 'ran'
-    path = only(place, '*/module.py')
+    path = only(cache_root, '*/module.py')
     path.write_text(f'open({str(trace)!r}, "w")\n' + path.read_text())
-    found = use(place)
+    result = use(cache_root)
     assert not trace.exists()
-    assert found.stdout.split()[0] == 'traced'
-    assert len(found.stderr.strip().splitlines()) == 1
-    assert 'damaged, missing or foreign: made again' in found.stderr
-    assert use(place).stderr == ''
+    assert result.stdout.split()[0] == 'traced'
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert 'damaged, missing or foreign: made again' in result.stderr
+    assert use(cache_root).stderr == ''
 
 
 @pytest.mark.parametrize('change', CHANGES)
-def test_damaged_note_of_a_trace_is_not_followed(place, change):
-    note = only(place, 'trace-*')
+def test_damaged_note_of_a_trace_is_not_followed(cache_root, change):
+    note = only(cache_root, 'trace-*')
     note.write_bytes(CHANGES[change](note.read_bytes()))
-    found = use(place)
-    assert found.stdout.split() == ['traced', 'compiled', '0']
-    assert len(found.stderr.strip().splitlines()) == 1
-    assert 'damaged or not of this user: traced again' in found.stderr
-    assert use(place).stderr == ''
+    result = use(cache_root)
+    assert result.stdout.split() == ['traced', 'compiled', '0']
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert 'damaged or not of this user: traced again' in result.stderr
+    assert use(cache_root).stderr == ''
 
 
-def test_note_of_another_trace_is_not_followed(place):
-    note = only(place, 'trace-*')
-    assert sealing.unsealed(place, note.name, note.read_bytes()) is not None
-    assert sealing.unsealed(place, f'{note.name[:-1]}_', note.read_bytes()) is None
+def test_note_of_another_trace_is_not_followed(cache_root):
+    note = only(cache_root, 'trace-*')
+    assert sealing.unsealed(cache_root, note.name, note.read_bytes()) is not None
+    assert sealing.unsealed(cache_root, f'{note.name[:-1]}_', note.read_bytes()) is None
 
 
-def test_tampered_pickles_are_not_unpickled(place, tmp_path):
+def test_tampered_pickles_are_not_unpickled(cache_root, tmp_path):
     traces = []
-    for path in [*place.rglob('*.nbi'), *place.rglob('*.nbc')]:
+    for path in [*cache_root.rglob('*.nbi'), *cache_root.rglob('*.nbc')]:
         traces.append(tmp_path / f'ran{len(traces)}')
         path.write_bytes(pickle.dumps(Evil(traces[-1])))
-    found = use(place)
+    result = use(cache_root)
     assert traces
     assert not any(trace.exists() for trace in traces)
-    lines = found.stderr.strip().splitlines()
+    lines = result.stderr.strip().splitlines()
     assert lines
     assert all('damaged or not of this user: compiled again' in line for line in lines)
-    assert use(place).stderr == ''
+    assert use(cache_root).stderr == ''
 
 
-def test_python_s_own_copy_of_a_module_does_not_run(place, tmp_path):
+def test_python_s_own_copy_of_a_module_does_not_run(cache_root, tmp_path):
     import importlib.util
     import marshal
 
     trace = tmp_path / 'ran'
-    source = only(place, '*/module.py')
+    source = only(cache_root, '*/module.py')
     copy = Path(importlib.util.cache_from_source(str(source)))
     copy.parent.mkdir(exist_ok=True)
     status = source.stat()
     head = importlib.util.MAGIC_NUMBER + b'\0' * 4
     head += int(status.st_mtime).to_bytes(4, 'little') + (status.st_size & 0xFFFFFFFF).to_bytes(4, 'little')
     copy.write_bytes(head + marshal.dumps(compile(f'open({str(trace)!r}, "w")', str(source), 'exec')))
-    use(place)
+    use(cache_root)
     assert not trace.exists()
 
 
-def test_entries_of_another_key_are_foreign(place):
-    (place / 'key').unlink()
-    found = use(place)
-    assert found.stdout.split()[0] == 'traced'
-    assert 'made again' in found.stderr
+def test_entries_of_another_key_are_foreign(cache_root):
+    (cache_root / 'key').unlink()
+    result = use(cache_root)
+    assert result.stdout.split()[0] == 'traced'
+    assert 'made again' in result.stderr
 
 
-def test_machine_code_moved_to_another_name_does_not_hold(place):
-    sound = only(place, '*/manifest').read_bytes()
-    name = only(place, '*/manifest').parent.name
-    assert sealing.unsealed(place, f'{name}/manifest', sound) is not None
-    assert sealing.unsealed(place, 'module-other/manifest', sound) is None
+def test_machine_code_moved_to_another_name_does_not_hold(cache_root):
+    sound = only(cache_root, '*/manifest').read_bytes()
+    name = only(cache_root, '*/manifest').parent.name
+    assert sealing.unsealed(cache_root, f'{name}/manifest', sound) is not None
+    assert sealing.unsealed(cache_root, 'module-other/manifest', sound) is None
 
 
 @pytest.mark.parametrize('state', ['readable by all', 'short', 'a link'])

@@ -1,4 +1,4 @@
-"""Vector kernels in single precision: their functions, every operation, guard zones, and what they refuse."""
+"""Vector kernels in single precision: functions, every operation, guard zones, and rejected tapes."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def call(code, x, y):
 
 
 def rows_of(module, name, rows, size, lanes):
-    """Return what a kernel in single precision makes of rows (lanes, n): (lanes, size)."""
-    found = np.empty(size * lanes, np.float32)
-    assert call(module.code(name), interleaved(rows.astype(np.float32), lanes), found) == 0
-    return separated(found, lanes)
+    """Return the results (lanes, size) of a kernel in single precision for rows (lanes, n)."""
+    result = np.empty(size * lanes, np.float32)
+    assert call(module.code(name), interleaved(rows.astype(np.float32), lanes), result) == 0
+    return separated(result, lanes)
 
 
 @pytest.fixture(scope='module', params=WIDTHS)
@@ -51,20 +51,20 @@ def test_sine_and_cosine_are_within_a_unit_in_the_last_place(turned):
     sizes = 10.0 ** rng.uniform(-12, np.log10(FAR), 10_000) * rng.choice([-1.0, 1.0], 10_000)
     angles = np.concatenate([quarters, rng.uniform(-4.0, 4.0, 10_000), sizes]).astype(np.float32)
     angles = angles[: len(angles) // lanes * lanes].reshape(-1, lanes, 1)
-    found = np.array([rows_of(module, 'turned', rows, 2, lanes) for rows in angles])
+    result = np.array([rows_of(module, 'turned', rows, 2, lanes) for rows in angles])
     for k, function in enumerate((np.sin, np.cos)):
         exact = function(angles[:, :, 0].astype(np.float64))
-        off = np.abs(found[:, :, k] - exact) / np.spacing(np.abs(exact).astype(np.float32))
+        off = np.abs(result[:, :, k] - exact) / np.spacing(np.abs(exact).astype(np.float32))
         assert off.max() < 1.0
 
 
 def test_sine_and_cosine_of_large_angles_are_those_of_the_library(turned):
     module, lanes = turned
     angles = np.resize(np.array([1e30, 0.5, 3e4, np.inf, np.nan, -1e6], np.float32), lanes)
-    found = rows_of(module, 'turned', angles[:, None], 2, lanes)
+    result = rows_of(module, 'turned', angles[:, None], 2, lanes)
     with np.errstate(invalid='ignore'):
         expected = np.stack([np.sin(angles.astype(float)), np.cos(angles.astype(float))], axis=1)
-    np.testing.assert_allclose(found, expected, rtol=0.0, atol=6e-8)
+    np.testing.assert_allclose(result, expected, rtol=0.0, atol=6e-8)
 
 
 @pytest.fixture(scope='module')
@@ -81,11 +81,11 @@ def test_every_operation_is_that_of_double_precision_rounded(every_operation):
         for _ in range(100):
             rows = (rng.normal(size=(lanes, 3)) * 3.0).astype(np.float32)
             expected = np.empty((lanes, count))
-            for row, own in zip(rows, expected):
-                scalar.law(row.astype(np.float64), own)
-            found = rows_of(vector, 'law', rows, count, lanes)
-            np.testing.assert_allclose(found[:, FIRM], expected[:, FIRM], rtol=2e-5, atol=2e-6)
-            np.testing.assert_allclose(found[:, LOOSE], expected[:, LOOSE], rtol=1e-5, atol=1e-3)
+            for row, output in zip(rows, expected):
+                scalar.law(row.astype(np.float64), output)
+            result = rows_of(vector, 'law', rows, count, lanes)
+            np.testing.assert_allclose(result[:, FIRM], expected[:, FIRM], rtol=2e-5, atol=2e-6)
+            np.testing.assert_allclose(result[:, LOOSE], expected[:, LOOSE], rtol=1e-5, atol=1e-3)
 
 
 def test_every_width_comes_to_the_same_bits(every_operation):
@@ -93,19 +93,19 @@ def test_every_width_comes_to_the_same_bits(every_operation):
     rows, count = np.random.default_rng(6).normal(size=(WIDTHS[-1], 3)), len(OPERATIONS)
     wide = rows_of(vectors[WIDTHS[-1]], 'law', rows, count, WIDTHS[-1])
     for first in range(0, WIDTHS[-1], 4):
-        found = rows_of(vectors[4], 'law', rows[first : first + 4], count, 4)
-        np.testing.assert_array_equal(found, wide[first : first + 4])
+        result = rows_of(vectors[4], 'law', rows[first : first + 4], count, 4)
+        np.testing.assert_array_equal(result, wide[first : first + 4])
 
 
-def test_a_vector_of_another_length_is_refused_by_the_status(every_operation):
+def test_a_vector_of_another_length_is_rejected_by_the_status(every_operation):
     _, vectors = every_operation
-    found = np.zeros(3, np.float32)
-    assert call(vectors[4].code('law'), np.zeros(12, np.float32), found) > 0
-    assert not found.any()
+    result = np.zeros(3, np.float32)
+    assert call(vectors[4].code('law'), np.zeros(12, np.float32), result) > 0
+    assert not result.any()
 
 
 @pytest.mark.parametrize('number', [1e-300, 1e300])
-def test_a_number_that_single_precision_does_not_have_is_refused(number):
+def test_a_number_that_single_precision_does_not_have_is_rejected(number):
     module = compile_functions('single numbers', {'law': ca.Function('law', [X], [X + number])})
     with pytest.raises(ValueError, match=re.escape(f'expected numbers of its range, found {number:g}')):
         lane_module(module, ('law',), 4, single=True)
@@ -115,11 +115,11 @@ def test_guard_zones_find_what_is_written_outside(monkeypatch):
     monkeypatch.setenv('DYN_NODES_GUARD', '1')
     law = {'law': ca.Function('law', [X], [ca.vertcat(X + 1.0, ca.sin(X))])}
     sound = lane_module(compile_functions('single zones', law), ('law',), 4, single=True)
-    found = np.empty(8, np.float32)
-    assert call(sound.code('law'), np.full(4, 0.5, np.float32), found) == 0
-    np.testing.assert_allclose(found.reshape(2, 4), np.tile([[1.5], [np.sin(0.5)]], 4), rtol=1e-7)
+    result = np.empty(8, np.float32)
+    assert call(sound.code('law'), np.full(4, 0.5, np.float32), result) == 0
+    np.testing.assert_allclose(result.reshape(2, 4), np.tile([[1.5], [np.sin(0.5)]], 4), rtol=1e-7)
 
-    monkeypatch.setattr(Tape, '__post_init__', lambda self: None)  # it would refuse the tape
+    monkeypatch.setattr(Tape, '__post_init__', lambda self: None)  # it would reject the tape
     monkeypatch.setattr(emit, '_structural_zeros', lambda _: ())
     load = Tape.load
 
@@ -131,4 +131,4 @@ def test_guard_zones_find_what_is_written_outside(monkeypatch):
     monkeypatch.setattr(Tape, 'load', damaged)
     law = {'law': ca.Function('law', [X], [ca.vertcat(X + 2.0, ca.cos(X))])}
     wrong = lane_module(compile_functions('single zones, damaged', law), ('law',), 4, single=True)
-    assert call(wrong.code('law'), np.zeros(4, np.float32), found) < 0
+    assert call(wrong.code('law'), np.zeros(4, np.float32), result) < 0

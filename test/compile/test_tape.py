@@ -103,13 +103,13 @@ def test_digest_tells_constants_and_operations_apart():
     assert tape_of(X[0] + 1).digest == tape_of(X[0] + 1).digest
 
 
-def test_sparse_output_is_refused_by_place():
+def test_sparse_output_is_rejected_by_place():
     function = ca.Function('f', [X], [X, ca.SX(2, 2)])
     with pytest.raises(ValueError, match='f: output 1 is sparse'):
         Tape.from_function(function)
 
 
-def test_function_of_matrices_is_refused():
+def test_function_of_matrices_is_rejected():
     x = ca.MX.sym('x', 3)
     with pytest.raises(ValueError, match='expected an SX function'):
         Tape.from_function(ca.Function('f', [x], [x * 2]))

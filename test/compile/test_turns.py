@@ -45,7 +45,7 @@ def test_a_turn_ends_with_its_block_and_another_name_waits_for_nothing(other, tm
     with turns.turn(tmp_path, 'a', lambda: (waits.append('a'), other.stdin.write('\n'), other.stdin.flush())) as waited:
         assert waited
         assert waits == ['a']
-        with turns.turn(tmp_path, 'a') as again:  # its own: nothing to wait for
+        with turns.turn(tmp_path, 'a') as again:  # held by this process: no wait
             assert not again
         assert turns._key(tmp_path, 'a') in turns._held
     assert turns._key(tmp_path, 'a') not in turns._held
@@ -67,10 +67,10 @@ def test_a_process_that_stands_still_keeps_others_for_a_bounded_time(other, tmp_
 
 
 def test_without_locks_nobody_waits(other, tmp_path, monkeypatch):
-    def refuse(*_):
+    def reject(*_):
         raise OSError(37, 'No locks available')
 
-    monkeypatch.setattr(turns.fcntl, 'lockf', refuse)
+    monkeypatch.setattr(turns.fcntl, 'lockf', reject)
     assert not turns.take_turn(tmp_path, 'a')
     turns.end_turn(tmp_path, 'a')
     monkeypatch.setattr(turns, 'fcntl', None)

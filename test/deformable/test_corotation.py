@@ -22,8 +22,8 @@ DOWN = np.array([0.0, 0.0, -9.81])
 @pytest.fixture(scope='module')
 def plank():
     body = assemble(box_mesh((0.6, 0.2, 0.1), (6, 2, 1)), SOFT)
-    places = ((-0.3, 0.0, 0.0), (0.3, -0.1, 0.0), (0.3, 0.1, 0.0), (0.0, 0.1, 0.05))
-    grasps = [patch(body.mesh, place, (0.0, 0.1, 0.1)) for place in places]
+    positions = ((-0.3, 0.0, 0.0), (0.3, -0.1, 0.0), (0.3, 0.1, 0.0), (0.0, 0.1, 0.05))
+    grasps = [patch(body.mesh, position, (0.0, 0.1, 0.1)) for position in positions]
     reduced = condensed(body, grasps, vibrations=3)
     return CorotatedBody(reduced)
 
@@ -66,8 +66,8 @@ def test_a_thrown_body_keeps_energy_and_both_momenta(plank):
     speed = np.cross((3.0, -4.0, 5.0), moved - moved.mean(axis=0)) + np.array([0.2, 0.1, 1.0])
 
     def momentum(state):
-        points, own = state[:12].reshape(4, 3), (plank.mass(state[:12]) @ state[15:])[:12].reshape(4, 3)
-        return np.concatenate([own.sum(axis=0), np.cross(points, own).sum(axis=0)])
+        points, momenta = state[:12].reshape(4, 3), (plank.mass(state[:12]) @ state[15:])[:12].reshape(4, 3)
+        return np.concatenate([momenta.sum(axis=0), np.cross(points, momenta).sum(axis=0)])
 
     def energy(state):
         return plank.energy(state[:12], state[12:15]) + plank.kinetic_energy(state[:12], state[15:27], state[27:])
@@ -94,8 +94,8 @@ def test_a_thrown_body_keeps_energy_and_both_momenta(plank):
 def test_damping_loses_energy_and_brakes_no_rigid_motion():
     material = Material(young_modulus=1e5, poisson_ratio=0.3, density=100.0, damping=200.0)
     body = assemble(box_mesh((0.6, 0.2, 0.1), (6, 2, 1)), material)
-    places = ((-0.3, 0.0, 0.0), (0.3, -0.1, 0.0), (0.3, 0.1, 0.0))
-    damped = condensed(body, [patch(body.mesh, place, (0.0, 0.1, 0.1)) for place in places])
+    positions = ((-0.3, 0.0, 0.0), (0.3, -0.1, 0.0), (0.3, 0.1, 0.0))
+    damped = condensed(body, [patch(body.mesh, position, (0.0, 0.1, 0.1)) for position in positions])
     plank, free = CorotatedBody(damped), CorotatedBody(damped._replace(damping=0.0 * damped.damping))
     points = damped.positions.reshape(-1, 3) @ Rotation.from_rotvec((0.1, 2.0, 0.3)).as_matrix().T
     spinning = np.cross((1.0, 2.0, 3.0), points) + np.array([1.0, 0.0, 0.0])
@@ -120,8 +120,8 @@ def test_large_turns_of_a_tetrahedron_are_those_of_its_rods():
         moved = (nodes + 0.1 * strain * random.normal(size=nodes.shape)) @ turn.T
         speed = random.normal(size=nodes.shape)
         expected = lattice.forces(moved)
-        found = body.forces(moved, speed).reshape(4, 3)
-        assert found == pytest.approx(expected, abs=10.0 * strain * np.abs(expected).max())
+        result = body.forces(moved, speed).reshape(4, 3)
+        assert result == pytest.approx(expected, abs=10.0 * strain * np.abs(expected).max())
         assert body.mass(moved) == pytest.approx(mass)
 
 

@@ -33,17 +33,17 @@ def between_clamped_ends(body, load, stretch=0.0):
     """Displacements (n, 3) with all nodes of both end faces held, the right ones `stretch` away from the left ones."""
     x = body.mesh.nodes[:, 0]
     held = np.repeat(np.abs(x) > 0.3 - 1e-9, 3)
-    found = np.zeros(len(held))
-    found[::3] = np.where(held[::3], np.sign(x) * stretch / 2.0, 0.0)
-    load = load - body.stiffness @ found
-    found[~held] = factors_of(body.stiffness[~held][:, ~held]).solve(load[~held])
-    return found.reshape(-1, 3)
+    result = np.zeros(len(held))
+    result[::3] = np.where(held[::3], np.sign(x) * stretch / 2.0, 0.0)
+    load = load - body.stiffness @ result
+    result[~held] = factors_of(body.stiffness[~held][:, ~held]).solve(load[~held])
+    return result.reshape(-1, 3)
 
 
 def corners_of_the_plate(divisions=(20, 12, 1)):
     body = assemble(box_mesh((1.0, 0.6, 0.02), divisions), PLATE)
-    places = ((-0.45, -0.25, 0.0), (0.45, -0.25, 0.0), (0.45, 0.25, 0.0), (-0.45, 0.25, 0.0))
-    return body, [patch(body.mesh, place, (0.1, 0.1, 0.02)) for place in places]
+    positions = ((-0.45, -0.25, 0.0), (0.45, -0.25, 0.0), (0.45, 0.25, 0.0), (-0.45, 0.25, 0.0))
+    return body, [patch(body.mesh, order, (0.1, 0.1, 0.02)) for order in positions]
 
 
 def test_moduli_of_the_material():
@@ -161,11 +161,11 @@ def test_motion_of_the_grasps_decides_the_motion_of_the_body_and_its_forces():
     body, grasps = corners_of_the_plate((10, 6, 1))
     held, plate = HeldBody(body, grasps), condensed(body, grasps)
     moved = np.random.default_rng(3).normal(size=12)
-    found, force = held.solve(np.zeros(3 * len(body.mesh.nodes)), moved)
-    assert held.average @ found == pytest.approx(moved, abs=1e-12)
-    assert found == pytest.approx(plate.shapes @ moved, abs=1e-9)
+    result, force = held.solve(np.zeros(3 * len(body.mesh.nodes)), moved)
+    assert held.average @ result == pytest.approx(moved, abs=1e-12)
+    assert result == pytest.approx(plate.shapes @ moved, abs=1e-9)
     assert force == pytest.approx(plate.stiffness @ moved, abs=1e-6)
-    rest = body.stiffness @ found - held.average.T @ force
+    rest = body.stiffness @ result - held.average.T @ force
     assert np.abs(rest).max() < 1e-9 * np.abs(force).max()
     carried = held.solve(body.load(GRAVITY))[1].reshape(4, 3)
     assert carried == pytest.approx(np.tile([0.0, 0.0, 2.4 * 9.81 / 4.0], (4, 1)), abs=1e-8)
@@ -179,8 +179,8 @@ def test_grasps_with_common_nodes_balance_the_load():
         ((0.3, 0.1, 0.0), (0.0, 0.0, 0.1)),
     ]
     held = HeldBody(body, [patch(body.mesh, *box) for box in boxes])
-    found, force = held.solve(body.load(GRAVITY), np.full(9, 0.01))
-    rest = body.stiffness @ found - body.load(GRAVITY) - held.average.T @ force
+    result, force = held.solve(body.load(GRAVITY), np.full(9, 0.01))
+    rest = body.stiffness @ result - body.load(GRAVITY) - held.average.T @ force
     assert np.abs(rest).max() < 1e-10
     assert force.reshape(3, 3).sum(axis=0) == pytest.approx((0.0, 0.0, 1.2 * 9.81))
 
@@ -239,8 +239,8 @@ def test_matrices_are_those_of_scikit_fem(kind):
 
     for ours, form in ((body.stiffness, stiffness), (body.full_mass, mass)):
         expected = form.assemble(basis).toarray()
-        places = basis.nodal_dofs.T.ravel()
-        assert ours.toarray() == pytest.approx(expected[np.ix_(places, places)], abs=1e-11 * np.abs(expected).max())
+        dofs = basis.nodal_dofs.T.ravel()
+        assert ours.toarray() == pytest.approx(expected[np.ix_(dofs, dofs)], abs=1e-11 * np.abs(expected).max())
 
 
 def _as_skfem(skfem, mesh):
@@ -248,8 +248,8 @@ def _as_skfem(skfem, mesh):
         return mesh.elements.T.copy()
     corners = skfem.MeshHex().p.T  # of the unit cube, in the order of its only element
     ours = (CORNERS + 1.0) / 2.0
-    place = [int(np.argmin(np.abs(ours - corner).sum(axis=1))) for corner in corners[skfem.MeshHex().t[:, 0]]]
-    return mesh.elements[:, place].T.copy()
+    order = [int(np.argmin(np.abs(ours - corner).sum(axis=1))) for corner in corners[skfem.MeshHex().t[:, 0]]]
+    return mesh.elements[:, order].T.copy()
 
 
 @pytest.mark.parametrize('kind', ['brick', 'tetrahedron'])

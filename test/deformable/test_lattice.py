@@ -43,7 +43,7 @@ def massive(nodes, rod_mass, node_mass=0.0):
 @pytest.fixture(scope='module')
 def plate_stiffness():
     body = assemble(box_mesh((1.0, 0.6, 0.02), (20, 12, 1)), PLATE)
-    return condensed(body, [patch(body.mesh, place, (0.1, 0.1, 0.02)) for place in PATCHES]).stiffness
+    return condensed(body, [patch(body.mesh, position, (0.1, 0.1, 0.02)) for position in PATCHES]).stiffness
 
 
 def test_the_rod_of_the_bar_has_its_stiffness_and_does_not_feel_turns():
@@ -96,14 +96,14 @@ def test_a_grid_of_springs_is_an_isotropic_body_with_poisson_s_ratio_one_quarter
     axial = np.argmax(np.abs(modes.T @ (masses * wave)))
     assert np.sqrt(values[axial]) == pytest.approx(frequency, abs=1e-6)
     free = np.repeat(np.abs(grid.nodes[:, 0]) < 0.3 - 1e-9, 3)
-    found = np.zeros(len(free))
+    result = np.zeros(len(free))
     load = np.outer(grid.lumped_mass, (0.0, 0.0, -9.81)).ravel()
-    found[free] = factors_of(stiffness[free][:, free]).solve(load[free])
+    result[free] = factors_of(stiffness[free][:, free]).solve(load[free])
     middle = np.argmin(np.linalg.norm(grid.nodes, axis=1))
-    assert -1e3 * found[3 * middle + 2] == pytest.approx(sag, abs=6e-4)
+    assert -1e3 * result[3 * middle + 2] == pytest.approx(sag, abs=6e-4)
 
 
-def test_cells_that_are_no_cubes_are_refused():
+def test_cells_that_are_no_cubes_are_rejected():
     with pytest.raises(ValueError, match=r'expected cubic cells, found 0.1 x 0.1 x 0.05 m'):
         spring_grid((0.6, 0.2, 0.1), (6, 2, 2), CAUCHY)
 

@@ -62,12 +62,12 @@ def test_a_file_gives_body_grasps_and_reduced_body(tmp_path):
 
 @pytest.mark.parametrize('name', ['bar', 'plate'])
 def test_objects_of_the_package_are_those_of_the_source(name):
-    found = load_object(find_resource(f'config/objects/{name}.yaml'))
-    assert found.name == name
-    assert found.body.total_mass == pytest.approx({'bar': 1.2, 'plate': 2.4}[name])
+    result = load_object(find_resource(f'config/objects/{name}.yaml'))
+    assert result.name == name
+    assert result.body.total_mass == pytest.approx({'bar': 1.2, 'plate': 2.4}[name])
     if name == 'bar':
-        assert found.lattice.stiffness == pytest.approx([1e4 / 3.0])
-        assert found.lattice.damping == pytest.approx([20.0 / 3.0])
+        assert result.lattice.stiffness == pytest.approx([1e4 / 3.0])
+        assert result.lattice.damping == pytest.approx([20.0 / 3.0])
 
 
 TWICE = '  top: {position: [0.3, 0.1, 0.05]}\n  other: {position: [0.3, 0.1, 0.05]}\n'
@@ -81,7 +81,7 @@ MISTAKES = [
     (
         '[0.3, -0.1, 0.0]',
         '[0.5, -0.1, 0.0]',
-        '11: grasps.right.position: expected a place in the body (-0.3 to 0.3, -0.1 to 0.1, -0.05 to 0.05 m), '
+        '11: grasps.right.position: expected a point in the body (-0.3 to 0.3, -0.1 to 0.1, -0.05 to 0.05 m), '
         'found [0.5, -0.1, 0.0], outside',
     ),
     (
@@ -120,8 +120,8 @@ MISTAKES = [
 
 
 def test_a_grasp_that_another_one_moves_already_is_named(tmp_path):
-    place = '[0.3, 0.1, 0.05]'
-    doubled = faults(written(tmp_path, (f'  top: {{position: {place}}}\n', TWICE)))
+    position = '[0.3, 0.1, 0.05]'
+    doubled = faults(written(tmp_path, (f'  top: {{position: {position}}}\n', TWICE)))
     assert doubled == [
         '13: grasps.other: expected a grasp that moves independently of the others, found the nodes of top'
     ]
@@ -142,8 +142,8 @@ def test_a_mistake_is_named_by_line_and_key(tmp_path, old, new, expected):
 
 def test_rods_take_two_grasps_and_not_one(tmp_path):
     two = ('  top: {position: [0.3, 0.1, 0.05]}\n', '')
-    found = load_object(written(tmp_path, ('name: plank', 'model: rods'), two))
-    assert found.lattice.rods.tolist() == [[0, 1]]
+    result = load_object(written(tmp_path, ('name: plank', 'model: rods'), two))
+    assert result.lattice.rods.tolist() == [[0, 1]]
     one = written(
         tmp_path,
         ('name: plank', 'model: rods'),
@@ -170,8 +170,8 @@ def test_the_page_names_every_key():
 
 def of_file(tmp_path, mesh: Mesh, cells=None, name='body.vtk'):
     meshio = pytest.importorskip('meshio')
-    own = [('tetra' if mesh.kind == 'tetrahedron' else 'hexahedron', mesh.elements)] if cells is None else cells
-    meshio.write_points_cells(tmp_path / name, mesh.nodes, own)
+    blocks = [('tetra' if mesh.kind == 'tetrahedron' else 'hexahedron', mesh.elements)] if cells is None else cells
+    meshio.write_points_cells(tmp_path / name, mesh.nodes, blocks)
     return tmp_path / name
 
 
@@ -179,14 +179,14 @@ def of_file(tmp_path, mesh: Mesh, cells=None, name='body.vtk'):
 @pytest.mark.parametrize('name', ['body.vtk', 'body.msh', 'body.inp'])
 def test_a_mesh_of_a_file_is_the_one_written(tmp_path, kind, name):
     mesh = box_mesh((60.0, 20.0, 10.0), (3, 2, 1), kind)
-    found = read_mesh(of_file(tmp_path, mesh, name=name), scale=0.01)
-    assert found.nodes == pytest.approx(mesh.nodes * 0.01)
-    assert found.elements.tolist() == mesh.elements.tolist()
+    result = read_mesh(of_file(tmp_path, mesh, name=name), scale=0.01)
+    assert result.nodes == pytest.approx(mesh.nodes * 0.01)
+    assert result.elements.tolist() == mesh.elements.tolist()
 
 
 def test_coordinates_that_are_nearly_zero_give_no_warning_of_numpy():
     mesh = box_mesh((1.0, 0.2, 0.2), (4, 1, 1), 'tetrahedron')
-    mesh.nodes[15, 0] = -1e-308  # beside the corners of two elements at 0
+    mesh.nodes[15, 0] = -1e-308  # next to the corners of two elements at 0
     with np.errstate(all='raise', under='ignore'):
         ordered = _right_handed(mesh).elements
     assert np.sort(ordered, axis=1).tolist() == np.sort(mesh.elements, axis=1).tolist()
@@ -222,9 +222,9 @@ def test_what_makes_a_mesh_no_closed_body_is_named(tmp_path):
     apart = Mesh(np.concatenate([bricks.nodes, bricks.nodes]), bricks.elements + np.array([[0], [len(bricks.nodes)]]))
     unused = np.unique(apart.elements, return_inverse=True)
     gap = Mesh(apart.nodes[unused[0]], unused[1].reshape(2, 8))
-    assert body_fault(gap) == ('a closed mesh, without gaps between elements', '4 nodes at the place of another one')
+    assert body_fault(gap) == ('a closed mesh, without gaps between elements', '4 nodes that coincide with another one')
     moved = Mesh(gap.nodes + 0.2 * (np.arange(16) >= 8)[:, None], gap.elements)
-    assert body_fault(moved) == ('one body', '2 bodies that touch nowhere')
+    assert body_fault(moved) == ('one body', '2 separate bodies')
     doubled = Mesh(mesh.nodes, np.concatenate([mesh.elements, mesh.elements[:half], mesh.elements[:half]]))
     assert body_fault(doubled)[0] == 'faces of at most two elements'
     assert body_fault(mesh) is None

@@ -1,4 +1,4 @@
-"""The drawn surface of a reduced body: its places, its stresses, and how it is thinned out."""
+"""The drawn surface of a reduced body: positions, stresses and thinning."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def test_stress_of_a_bent_beam_is_its_moment_over_its_section(beam):
     """Ends turned against each other: a uniform moment E I angle / L, and E h angle / 2 L at top and bottom."""
     skin, angle = skin_of(beam, 2000), 0.01
     points = beam.positions.copy()
-    for own, side in ((slice(0, 3), 1.0), (slice(3, 6), -1.0)):
+    for nodes, side in ((slice(0, 3), 1.0), (slice(3, 6), -1.0)):
         turn = Rotation.from_rotvec((0.0, side * angle / 2.0, 0.0)).as_matrix()
-        middle = points[own].mean(axis=0)
-        points[own] = (points[own] - middle) @ turn.T + middle
+        middle = points[nodes].mean(axis=0)
+        points[nodes] = (points[nodes] - middle) @ turn.T + middle
     _, stress = skin.at(points)
-    at = skin.places + skin.body.middle
+    at = skin.positions + skin.body.middle
     surface = (np.abs(at[:, 0]) < 0.25) & (np.abs(np.abs(at[:, 2]) - HEIGHT / 2.0) < 1e-9)
     expected = 1e7 * angle * HEIGHT / (2.0 * LENGTH)
     assert surface.sum() > 20
@@ -52,14 +52,14 @@ def test_a_beam_between_clamps_hangs_and_has_the_stress_of_its_weight(beam, vibr
     held = replace(beam, vibrations=vibrations)
     skin, gravity = skin_of(held, 4000), np.array([0.0, 0.0, -9.81])
     amplitudes = held.reduced.load(gravity)[18:] / held.reduced.frequencies**2
-    places, stress = skin.at(held.positions, amplitudes, gravity)
-    at = skin.places + skin.body.middle
+    corners, stress = skin.at(held.positions, amplitudes, gravity)
+    at = skin.positions + skin.body.middle
     middle = (np.abs(at[:, 0]) < 1e-9) & (np.abs(np.abs(at[:, 2]) - HEIGHT / 2.0) < 1e-9)
     assert middle.sum() >= 2
     line, inertia = 200.0 * 9.81 * WIDTH * HEIGHT, WIDTH * HEIGHT**3 / 12.0
     bricks = beam.mesh.kind == 'brick'
     sag = line * LENGTH**4 / (384.0 * 1e7 * inertia)
-    np.testing.assert_allclose((places - at)[middle, 2], -sag, rtol=0.06 if bricks else 0.35)
+    np.testing.assert_allclose((corners - at)[middle, 2], -sag, rtol=0.06 if bricks else 0.35)
     expected = line * LENGTH**2 / 24.0 * (HEIGHT / 2.0) / inertia
     np.testing.assert_allclose(stress[middle], expected, rtol=0.06 if bricks else 0.45)
 
@@ -67,8 +67,8 @@ def test_a_beam_between_clamps_hangs_and_has_the_stress_of_its_weight(beam, vibr
 def test_a_body_that_turns_as_a_whole_has_no_stress_and_keeps_its_shape(beam):
     skin = skin_of(beam, 2000)
     turn = Rotation.from_rotvec((0.4, -1.1, 2.0)).as_matrix()
-    places, stress = skin.at(beam.positions @ turn.T + (1.0, 2.0, 3.0))
-    np.testing.assert_allclose(places, (skin.places + skin.body.middle) @ turn.T + (1.0, 2.0, 3.0), atol=1e-10)
+    corners, stress = skin.at(beam.positions @ turn.T + (1.0, 2.0, 3.0))
+    np.testing.assert_allclose(corners, (skin.positions + skin.body.middle) @ turn.T + (1.0, 2.0, 3.0), atol=1e-10)
     assert stress.max() < 1.0
 
 
@@ -77,9 +77,9 @@ def test_strains_at_corners_are_those_of_a_uniform_field():
     mesh.nodes[:] += 0.02 * np.random.default_rng(2).normal(size=mesh.nodes.shape)
     gradient = np.array([(1e-3, 2e-3, 0.0), (0.0, -5e-4, 1e-3), (3e-3, 0.0, 2e-4)])
     moved = (mesh.nodes @ gradient.T)[mesh.elements].reshape(len(mesh.elements), 1, 24, 1)
-    found = (corner_strains(mesh, SOLID) @ moved)[..., 0]
+    result = (corner_strains(mesh, SOLID) @ moved)[..., 0]
     expected = [1e-3, -5e-4, 2e-4, 2e-3, 1e-3, 3e-3]
-    np.testing.assert_allclose(found, np.broadcast_to(expected, found.shape), atol=1e-12)
+    np.testing.assert_allclose(result, np.broadcast_to(expected, result.shape), atol=1e-12)
 
 
 @pytest.mark.parametrize('most', [200, 600, 100_000])

@@ -16,7 +16,7 @@ SWAP = np.r_[3:6, 0:3]
 
 
 def robot_file(path: str) -> Path:
-    """File of the package example-robot-data (a cmeel package beside `pin`)."""
+    """Return a file of the package example-robot-data (a cmeel package like `pin`)."""
     site = Path(pin.__file__).parents[4]
     return site / 'share' / 'example-robot-data' / 'robots' / path
 

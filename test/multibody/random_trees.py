@@ -22,7 +22,7 @@ def random_unit(rng):
 
 
 def random_inertia(rng, size=0.1):
-    """Central inertia of a random cloud of points: always that of a body."""
+    """Return the central inertia of a random cloud of points, which is always physical."""
     points = size * rng.normal(size=(5, 3))
     second = points.T @ points
     return np.trace(second) * np.eye(3) - second
@@ -76,9 +76,9 @@ class PinocchioTree:
                 'prismatic': lambda axis=axis: pin.JointModelPrismaticUnaligned(axis),
                 'free': pin.JointModelFreeFlyer,
             }[kind]
-            place = pin.SE3.Identity() if kind == 'free' else pin.SE3(arrays['R'][k], arrays['p'][k])
+            placement = pin.SE3.Identity() if kind == 'free' else pin.SE3(arrays['R'][k], arrays['p'][k])
             above = arrays['parent'][k]
-            joints.append(self.model.addJoint(joints[above] if above >= 0 else 0, make(), place, f'joint {k}'))
+            joints.append(self.model.addJoint(joints[above] if above >= 0 else 0, make(), placement, f'joint {k}'))
             inertia = pin.Inertia(float(arrays['mass'][k]), arrays['com'][k], arrays['inertia'][k])
             self.model.appendBodyToJoint(joints[k], inertia, pin.SE3.Identity())
         self.joints, self.data = joints, self.model.createData()
@@ -87,11 +87,11 @@ class PinocchioTree:
             at = self.model.joints[joint].idx_v
             order.extend(at + SWAP if arrays['kind'][k] == 'free' else [at])
         self.order = np.array(order)
-        self.places = np.concatenate([np.arange(self.model.joints[j].nq) + self.model.joints[j].idx_q for j in joints])
+        self.indices = np.concatenate([np.arange(self.model.joints[j].nq) + self.model.joints[j].idx_q for j in joints])
 
     def q(self, q):
         result = np.empty(self.model.nq)
-        result[self.places] = q
+        result[self.indices] = q
         return result
 
     def v(self, v):

@@ -96,8 +96,8 @@ def reaction(of, name, links, side, q, v, a, gravity=(0.0, 0.0, -9.81)):
 def reaction_function(of, name, links, side):
     plain, tree = traced(of), build_tree(insert_virtual_links(of, name, links, side))
 
-    def full(names, known, values):
-        return ca.vertcat(*(values[known.index(key)] if key in known else ca.SX(0) for key in names))
+    def full(names, available, values):
+        return ca.vertcat(*(values[available.index(key)] if key in available else ca.SX(0) for key in names))
 
     state = TreeState(
         tree,

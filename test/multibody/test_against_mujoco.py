@@ -29,7 +29,7 @@ def inertial(link):
 
 
 def body(machine, link, opening, payload):
-    """MJCF of a link and of what it carries."""
+    """Return the MJCF of a link and of all links beyond it."""
     text = opening
     if link.mass > 0:
         text += inertial(link)
@@ -84,7 +84,7 @@ def test_forward_dynamics_of_the_free_machine(rigid, payload):
 
 
 def test_inverse_dynamics_of_the_free_machine(rigid):
-    """What MuJoCo accelerates to, our Newton-Euler takes back to the forces."""
+    """Newton-Euler maps the accelerations of MuJoCo back to the forces."""
     model = mujoco_model(rigid.machine, 0.0)
     data, parameters, rng = mujoco.MjData(model), rigid.parameters(payload=0.0), np.random.default_rng(12)
     for _ in range(STATES):

@@ -42,7 +42,7 @@ class Pair(NamedTuple):
 
 
 FAST = ('log_loader', 'panda', 'hyq')
-"""A machine of ours, an arm and legs; what takes time is to compile them, talos as long as all others together."""
+"""A machine of this package, an arm and legs; talos takes as long to compile as all others together."""
 PARAMETERS = [name if name in FAST else pytest.param(name, marks=pytest.mark.slow) for name in CASES]
 
 

@@ -19,7 +19,7 @@ LINKS = ('base_link', 'payload_link')
 
 
 def quaternion_state(rigid, chain, q, v):
-    """The state of the quaternion base that is the given state of the virtual chain z, x, y, pitch, roll, yaw."""
+    """Return the state of the quaternion base for a state of the virtual chain z, x, y, pitch, roll, yaw."""
     R = Rotation.from_euler('YXZ', q[3:6])
     twist = chain.jacobian('base_link', q) @ v
     position = np.r_[q[1], q[2], q[0], R.as_quat(), q[6:]]
@@ -101,7 +101,7 @@ def test_planar_base_is_the_chain_with_its_other_links_locked(log_loader, rigid_
 # ---------------------------------------------------------------------------- the source's DH chain, table 7.1
 
 UPWARD = np.array([[1.0, 0, 0], [0, 0, -1], [0, 1, 0]])
-"""Axes of frames 7 to 9 (x, up, right) in those of the URDF (x, left, up)."""
+"""Axes of frames 7 to 9 (x, up, right) in axes of the URDF (x, left, up)."""
 POSITIONED = np.array([-0.2, 0.0, -0.23])
 """Point that the first three joints of table 7.1 position, seen from frame 6 = base_link."""
 LITERAL_STICK = np.array([[600.0, 0, -70], [0, 0, 0], [-70, 0, 0]])
@@ -147,7 +147,7 @@ def literal_tree(log_loader):
 
 
 def chain_with_urdf_stick(payload):
-    """Table 7.1 with the stick that the URDF has: thickness from its own offset, product dropped."""
+    """Table 7.1 with the stick of the URDF: thickness from its offset, product dropped."""
     chain = log_loader_chain('literal', payload=0.0)
     stick = Body(688.0, np.array([-0.9, 0.1, 0.0]), np.diag([600.0, 6.9, 0.0]))
     return replace(chain, bodies=(*chain.bodies[:-1], stick)).with_payload(payload)
@@ -220,7 +220,7 @@ def test_reference_state_of_the_source_through_the_tree(literal_tree):
 
 
 def test_reference_state_of_the_urdf_where_the_stick_does_not_matter(reference_tree):
-    """Weight, geometry and the translational rows of M hold for the URDF's own, physical stick."""
+    """Weight, geometry and the translational rows of M hold for the physical stick of the URDF."""
     q, zero, p = tree_coordinates(SPEC_Q), np.zeros(9), reference_tree.parameters(payload=0.0)
     M = reference_tree.mass_matrix(q, p)
     printed([M[0, 0], M[0, 3], M[0, 7], M[1, 3], M[2, 4]], (17481, -2940.400003, 7202.543855, 6044.26455, -6129.743604))

@@ -61,16 +61,16 @@ def exact_derivatives(tree, frame, q):
 def test_nests_of_cross_products_are_the_exact_derivatives_of_the_kinematics(pattern, branch):
     tree, rng = random_tree(pattern, 5, branch)
     frame, q = tree.frame('tip'), rng.normal(size=tree.nv)
-    found = TreeCoefficients(tree).at(q).frame(frame)
-    assert found.parameters == ('x', 'y', 'z', 'rx', 'ry', 'rz')
-    for ours, exact in zip((found.G, found.H, found.D), exact_derivatives(tree, frame, q)):
+    result = TreeCoefficients(tree).at(q).frame(frame)
+    assert result.parameters == ('x', 'y', 'z', 'rx', 'ry', 'rz')
+    for ours, exact in zip((result.G, result.H, result.D), exact_derivatives(tree, frame, q)):
         assert np.abs(exact).max() > 0.1
         assert ours == pytest.approx(exact, abs=1e-13)
 
 
-def _both(own, q, tip):
+def _both(coefficients, q, tip):
     """Return G, H, D of points and rotations by the array loops, one above the other."""
-    point, turn = own.points(q, [tip.body], tip.p), own.rotations(q, [tip.body])
+    point, turn = coefficients.points(q, [tip.body], tip.p), coefficients.rotations(q, [tip.body])
     return [np.concatenate([getattr(point, name)[:, 0], getattr(turn, name)[:, 0]], axis=1) for name in 'GHD']
 
 
@@ -80,27 +80,27 @@ def test_compiled_coefficients_are_those_of_the_array_loops(pattern):
     tip = tree.frame('tip')
     q = rng.normal(size=(7, len(pattern)))
     compiled = CompiledCoefficients(tree, tip)
-    found = compiled.batch(q)
-    for own, expected in zip(found, _both(TreeCoefficients(tree), q, tip)):
-        np.testing.assert_allclose(own, expected, rtol=0, atol=1e-14)
-    again = compiled.batch(q[::-1], found)
-    assert again is found
+    result = compiled.batch(q)
+    for actual, expected in zip(result, _both(TreeCoefficients(tree), q, tip)):
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-14)
+    again = compiled.batch(q[::-1], result)
+    assert again is result
     np.testing.assert_allclose(again.D, _both(TreeCoefficients(tree), q[::-1], tip)[2], rtol=0, atol=1e-14)
     second = CompiledCoefficients(tree, tip, 2).batch(q)
     assert second.D is None
     np.testing.assert_array_equal(second.H, compiled.batch(q).H)
 
 
-def test_compiled_coefficients_refuse_other_shapes_orders_and_large_trees():
+def test_compiled_coefficients_reject_other_shapes_orders_and_large_trees():
     tree, _ = random_tree('RPR', 8)
     compiled = CompiledCoefficients(tree, tree.frame('tip'))
     with pytest.raises(ValueError, match=r'expected q of shape \(N, 3\), found \(2, 4\)'):
         compiled.batch(np.zeros((2, 4)))
-    found = compiled.batch(np.zeros((2, 3)))
+    result = compiled.batch(np.zeros((2, 3)))
     with pytest.raises(ValueError):
-        compiled.batch(np.zeros((3, 3)), found)
+        compiled.batch(np.zeros((3, 3)), result)
     with pytest.raises(ValueError, match='contiguous'):
-        compiled.batch(np.zeros((1, 3)), found._replace(G=found.G[::2], H=found.H[::2, :, ::-1], D=found.D[:1]))
+        compiled.batch(np.zeros((1, 3)), result._replace(G=result.G[::2], H=result.H[::2, :, ::-1], D=result.D[:1]))
     with pytest.raises(ValueError, match='order: expected 2 or 3, found 1'):
         CompiledCoefficients(tree, tree.frame('tip'), 1)
     large, _ = random_tree('R' * 11, 8)
@@ -144,8 +144,8 @@ class PinocchioChain:
         """(6, n, n): row and column of the Jacobian, coordinate. The binding reads column-major memory by rows."""
         pin.computeJointJacobians(self.model, self.data, q)
         pin.computeJointKinematicHessians(self.model, self.data)
-        found = pin.getJointKinematicHessian(self.model, self.data, self.joint, pin.LOCAL_WORLD_ALIGNED)
-        return found.ravel().reshape(found.shape, order='F')
+        result = pin.getJointKinematicHessian(self.model, self.data, self.joint, pin.LOCAL_WORLD_ALIGNED)
+        return result.ravel().reshape(result.shape, order='F')
 
 
 @pytest.mark.parametrize('pattern', PATTERNS)
@@ -155,29 +155,29 @@ def test_coefficients_agree_with_the_jacobian_of_pinocchio_and_its_derivatives(p
     frame = tree.frame(tree.bodies[-1].name)
     for _ in range(3):
         q, v = rng.normal(size=(2, tree.nv))
-        found = model.at(q, order=2).frame(frame)
-        assert pytest.approx(theirs.last(q), abs=1e-13) == found.G
-        assert np.einsum('m,pmn->pn', v, found.H) == pytest.approx(theirs.rate(q, v), abs=1e-12)
-        assert np.swapaxes(found.H, 1, 2) == pytest.approx(theirs.hessian(q), abs=1e-12)
+        result = model.at(q, order=2).frame(frame)
+        assert pytest.approx(theirs.last(q), abs=1e-13) == result.G
+        assert np.einsum('m,pmn->pn', v, result.H) == pytest.approx(theirs.rate(q, v), abs=1e-12)
+        assert np.swapaxes(result.H, 1, 2) == pytest.approx(theirs.hessian(q), abs=1e-12)
 
 
 def test_a_batch_of_states_gives_what_single_states_give():
     tree, rng = random_tree('RRPRRR', 8, branch=1)
     model, q = TreeCoefficients(tree), rng.normal(size=(7, tree.nv))
     bodies, points = [5, 2, 3], rng.normal(size=(3, 3))
-    found, turns = model.points(q, bodies, points), model.rotations(q, bodies)
+    result, turns = model.points(q, bodies, points), model.rotations(q, bodies)
     for k, position in enumerate(q):
         here = model.at(position)
         for c, body in enumerate(bodies):
             frame = Frame(body, np.eye(3), points[c])
-            assert found.positions[k, c] == pytest.approx(here.pose(frame)[1], abs=1e-15)
+            assert result.positions[k, c] == pytest.approx(here.pose(frame)[1], abs=1e-15)
             point, turn = here.point(frame), here.rotation(frame)
             for name in 'GHD':
-                assert np.array_equal(getattr(found, name)[k, c], getattr(point, name))
+                assert np.array_equal(getattr(result, name)[k, c], getattr(point, name))
                 assert np.array_equal(getattr(turns, name)[k, c], getattr(turn, name))
     first = model.points(q, bodies, points, order=1)
     assert first.H is None
-    assert np.array_equal(first.G, found.G)
+    assert np.array_equal(first.G, result.G)
 
 
 def test_rotational_coefficients_are_not_symmetric_and_translational_ones_are():
@@ -224,20 +224,20 @@ def test_the_model_gives_the_efforts_of_newton_and_euler_and_christoffel_symbols
     tree, rng = random_tree(pattern, 12, branch=1)
     model = TreeCoefficients(tree)
     q, v, a = rng.normal(size=(3, 6))
-    own = serial_model(model.at(q, 2), GRAVITY)
+    serial = serial_model(model.at(q, 2), GRAVITY)
     symbols = [ca.SX.sym(name, 6) for name in 'qva']
     state = TreeState(tree, symbols[0], symbols[1])
     M = mass_matrix(state)
     slopes = ca.jacobian(ca.vec(M), symbols[0])
     outputs = [inverse_dynamics(state, symbols[2], ca.SX(list(GRAVITY))), M, slopes, state.kinetic_energy]
     efforts, inertia, slope, energy = (np.array(part) for part in ca.Function('witness', symbols, outputs)(q, v, a))
-    assert own.effort(v, a) == pytest.approx(efforts.ravel(), abs=1e-12 * np.abs(efforts).max())
-    assert own.inertia == pytest.approx(inertia, abs=1e-13)
-    assert own.kinetic_energy(v) == pytest.approx(energy.item(), rel=1e-13)
-    assert own.acceleration(v, own.effort(v, a)) == pytest.approx(a, abs=1e-9)
+    assert serial.effort(v, a) == pytest.approx(efforts.ravel(), abs=1e-12 * np.abs(efforts).max())
+    assert serial.inertia == pytest.approx(inertia, abs=1e-13)
+    assert serial.kinetic_energy(v) == pytest.approx(energy.item(), rel=1e-13)
+    assert serial.acceleration(v, serial.effort(v, a)) == pytest.approx(a, abs=1e-9)
     rates = slope.reshape(6, 6, 6)  # d I_km / d q_n at [k, m, n], for M is symmetric
     christoffel = 0.5 * (rates + np.swapaxes(rates, 1, 2) - np.einsum('mnk->kmn', rates))
-    symmetric = 0.5 * (own.power + algebra.transposed(own.power))
+    symmetric = 0.5 * (serial.power + algebra.transposed(serial.power))
     assert symmetric == pytest.approx(christoffel, abs=1e-12)
 
 
@@ -246,18 +246,18 @@ def test_hand_coordinates_carry_the_model_there_and_back_to_third_order(pattern)
     tree, rng = random_tree(pattern, 13)
     here = TreeCoefficients(tree).at(rng.normal(size=6))
     v, a, jerk = rng.normal(size=(3, 6))
-    hand, own = here.frame(tree.frame('tip')), serial_model(here, GRAVITY)
+    hand, serial = here.frame(tree.frame('tip')), serial_model(here, GRAVITY)
     joints = hand.inverse()
     rates, accelerations = hand.velocity(v), hand.acceleration(v, a)
     assert joints.velocity(rates) == pytest.approx(v, abs=1e-11)
     assert joints.acceleration(rates, accelerations) == pytest.approx(a, abs=1e-9)
     assert joints.jerk(rates, accelerations, hand.jerk(v, a, jerk)) == pytest.approx(jerk, abs=1e-8)
-    there = own.by(joints)
-    size = np.abs(own.effort(v, a)).max()
-    assert hand.G.T @ there.effort(rates, accelerations) == pytest.approx(own.effort(v, a), abs=1e-10 * size)
+    there = serial.by(joints)
+    size = np.abs(serial.effort(v, a)).max()
+    assert hand.G.T @ there.effort(rates, accelerations) == pytest.approx(serial.effort(v, a), abs=1e-10 * size)
     back = there.by(hand)
-    assert back.inertia == pytest.approx(own.inertia, abs=1e-11 * np.abs(own.inertia).max() * hand.condition)
-    assert back.power == pytest.approx(own.power, abs=1e-10 * np.abs(there.power).max())
+    assert back.inertia == pytest.approx(serial.inertia, abs=1e-11 * np.abs(serial.inertia).max() * hand.condition)
+    assert back.power == pytest.approx(serial.power, abs=1e-10 * np.abs(there.power).max())
     # the hand by the hand: unit, zero, zero
     unit = hand.by(joints)
     assert pytest.approx(np.eye(6), abs=1e-11) == unit.G
@@ -286,7 +286,7 @@ def test_both_routes_of_the_transfer_give_the_same_arrays():
 
 
 def planar_arm(second):
-    """Two links in the plane and the x, y of their tip, at a given second angle."""
+    """Two links in the plane and the x, y of their tip, at a second angle."""
     builder = TreeBuilder()
     first = builder.add_joint('shoulder', -1, 'revolute', (0, 0, 1), mass=1.0, com=(0.5, 0, 0))
     elbow = builder.add_joint('elbow', first, 'revolute', (0, 0, 1), p=(1, 0, 0), mass=1.0, com=(0.5, 0, 0))
@@ -296,12 +296,12 @@ def planar_arm(second):
     return here, here.point(tree.frame('tip')).rows(['x', 'y'])
 
 
-def test_a_stretched_arm_is_refused_by_the_name_of_the_coordinate():
+def test_a_stretched_arm_is_rejected_by_the_name_of_the_coordinate():
     _, hand = planar_arm(0.0)
-    with pytest.raises(SingularTransferError, match=r'coordinate [xy] does not determine the motion') as refused:
+    with pytest.raises(SingularTransferError, match=r'coordinate [xy] does not determine the motion') as rejected:
         hand.inverse()
-    assert refused.value.coordinate in 'xy'
-    assert refused.value.condition > 1e12
+    assert rejected.value.coordinate in 'xy'
+    assert rejected.value.condition > 1e12
 
 
 def test_a_nearly_stretched_arm_is_flagged_and_a_bent_one_is_not(recwarn):
@@ -323,7 +323,7 @@ def test_coordinates_too_few_or_unknown_are_named():
         hand.rows(['z'])
     with pytest.raises(KeyError, match="unknown coordinate 'wrist'; known: shoulder, elbow"):
         hand.columns(['wrist'])
-    with pytest.raises(ValueError, match='expected coefficients of shoulder, elbow, found those of x, y'):
+    with pytest.raises(ValueError, match='expected coefficients of shoulder, elbow, found x, y'):
         hand.by(Coefficients.identity(['x', 'y']))
     with pytest.raises(ValueError, match='jerk: expected coefficients of third order'):
         hand.jerk([0, 0], [0, 0], [0, 0])
@@ -335,12 +335,12 @@ def test_a_motion_without_inertia_has_no_acceleration():
     builder = TreeBuilder()
     first = builder.add_joint('crank', -1, 'revolute', (0, 0, 1), mass=1.0, com=(0.5, 0, 0))
     builder.add_joint('idle', first, 'revolute', (0, 0, 1), p=(1, 0, 0))
-    own = serial_model(TreeCoefficients(builder.build()).at([0.1, 0.2], 2))
+    serial = serial_model(TreeCoefficients(builder.build()).at([0.1, 0.2], 2))
     with pytest.raises(SingularInertiaError, match=r'^idle can move without moving any inertia'):
-        own.acceleration([0, 0], [1, 0])
+        serial.acceleration([0, 0], [1, 0])
 
 
-def test_a_free_body_is_refused():
+def test_a_free_body_is_rejected():
     builder = TreeBuilder()
     builder.add_free('base', 1.0)
     tree = builder.build()

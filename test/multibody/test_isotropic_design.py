@@ -44,10 +44,10 @@ def test_stars_with_the_greatest_length_are_the_isotropic_rows_of_the_table(coun
 
 @pytest.mark.parametrize(('ratio', 'xi'), [(1.0, 45.0), (2.0, tabulated('saha-1991/6.4/isotropic_angles')[0][1])])
 def test_stars_of_a_given_ratio_have_the_angles_of_the_specification(ratio, xi):
-    found = stars(3, 0.5 * np.pi, *SIZES, 0.3, 0.3 / ratio)
-    angles = sorted(np.degrees((d.layout.wheels[0].roller + d.layout.wheels[0].hub) % np.pi) for d in found)
+    result = stars(3, 0.5 * np.pi, *SIZES, 0.3, 0.3 / ratio)
+    angles = sorted(np.degrees((d.layout.wheels[0].roller + d.layout.wheels[0].hub) % np.pi) for d in result)
     assert angles == pytest.approx([xi, 180.0 - xi], abs=1e-4)
-    for design in found:
+    for design in result:
         assert singular_values(design) == pytest.approx([12.247449] * 3, abs=1e-6)
 
 
@@ -135,7 +135,7 @@ def test_sliding_a_wheel_along_its_line_changes_nothing():
         (([1.0] * 4, -0.1), 'radius: expected a number > 0 m'),
     ],
 )
-def test_impossible_designs_are_refused_with_the_reason(arguments, reason):
+def test_impossible_designs_are_rejected_with_the_reason(arguments, reason):
     with pytest.raises(ImpossibleDesignError, match=reason):
         require_possible(*arguments)
 

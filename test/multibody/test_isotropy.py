@@ -122,8 +122,8 @@ def test_singular_layouts_are_told(offset):
 @pytest.mark.parametrize('count', [3, 4, 5, 6])
 def test_synthesis_turns_hubs_and_rollers_until_the_layout_is_isotropic(count):
     rng = np.random.default_rng(count)
-    places = zip(np.sort(rng.uniform(0, 2 * np.pi, count)), rng.uniform(0.25, 0.4, count))
-    wheels = [OmniWheel(1.2, 0.3 * k, angle, d, 0.1, 0.01) for k, (angle, d) in enumerate(places)]
+    centres = zip(np.sort(rng.uniform(0, 2 * np.pi, count)), rng.uniform(0.25, 0.4, count))
+    wheels = [OmniWheel(1.2, 0.3 * k, angle, d, 0.1, 0.01) for k, (angle, d) in enumerate(centres)]
     layout = synthesize(wheels)
     assert layout.isotropic
     matrix = scaled(OmniVehicle(layout.wheels).L, layout.length)

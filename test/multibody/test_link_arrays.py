@@ -25,8 +25,8 @@ TREES = st.fixed_dictionaries({
 })  # fmt: skip
 
 
-def relative(found, expected):
-    return np.abs(found - expected).max() / np.abs(expected).max()
+def relative(actual, expected):
+    return np.abs(actual - expected).max() / np.abs(expected).max()
 
 
 def tree_and_witness(seed, n, roots, **options):
@@ -43,11 +43,11 @@ def test_forward_and_inverse_dynamics_are_those_of_pinocchio(seed, shape):
     q, v, tau = random_state(rng, tree)
     external = rng.normal(size=(tree.n, 6))
     expected = witness.forward_dynamics(q, v, tau, external)
-    found = tree.forward_dynamics(q, v, tau, GRAVITY, external)
-    assert relative(found, expected) < 1e-10
+    accelerations = tree.forward_dynamics(q, v, tau, GRAVITY, external)
+    assert relative(accelerations, expected) < 1e-10
     assert relative(tree.inverse_dynamics(q, v, expected, GRAVITY), witness.inverse_dynamics(q, v, expected)) < 1e-10
-    back = tree.inverse_dynamics(q, v, found, GRAVITY, external)
-    assert np.abs(back - tau).max() < 1e-9 * max(1.0, np.abs(found).max())
+    back = tree.inverse_dynamics(q, v, accelerations, GRAVITY, external)
+    assert np.abs(back - tau).max() < 1e-9 * max(1.0, np.abs(accelerations).max())
 
 
 @given(seed=SEEDS, shape=TREES, tips=st.integers(1, 4))
@@ -65,8 +65,8 @@ def test_inverse_mass_matrix_and_tip_inverse_inertia_are_the_dense_ones(seed, sh
     assert relative(tree.tip_inverse_inertia(q, bodies, points), J @ np.linalg.solve(M, J.T)) < 1e-9
     _, velocity, acceleration = tree.tip_motion(q, v, a, bodies, points)
     assert np.abs(velocity.ravel() - J @ v).max() < 1e-10
-    for body, point, own in zip(bodies, points, acceleration):
-        assert relative(own, witness.tip_acceleration(q, v, a, int(body), point)) < 1e-10
+    for body, point, tip in zip(bodies, points, acceleration):
+        assert relative(tip, witness.tip_acceleration(q, v, a, int(body), point)) < 1e-10
 
 
 @given(seed=SEEDS)
@@ -129,15 +129,15 @@ def test_springs_and_locks_do_what_their_efforts_do(seed):
     held.set_springs(stiffness, damping, rest)
     held.set_locks(locked)
     efforts = np.empty(plain.nv)
-    found = held.forward_dynamics(q, v, tau, GRAVITY, efforts=efforts)
-    assert not found[plain.at_v[locked]].any()
-    # the tree without springs and locks moves alike under the efforts that were found
-    assert relative(plain.forward_dynamics(q, v, efforts, GRAVITY), found) < 1e-9
-    own = [k for k in joints if not locked[k]]
-    for k in own:
+    accelerations = held.forward_dynamics(q, v, tau, GRAVITY, efforts=efforts)
+    assert not accelerations[plain.at_v[locked]].any()
+    # the tree without springs and locks has the same motion under these efforts
+    assert relative(plain.forward_dynamics(q, v, efforts, GRAVITY), accelerations) < 1e-9
+    unlocked = [k for k in joints if not locked[k]]
+    for k in unlocked:
         spring = -stiffness[k] * (q[plain.at_q[k]] - rest[k]) - damping[k] * v[plain.at_v[k]]
         assert efforts[plain.at_v[k]] == pytest.approx(tau[plain.at_v[k]] + spring, abs=1e-12)
-    # and M^-1 is that of the joints that move
+    # and M^-1 belongs to the joints that move
     free = np.setdiff1d(np.arange(plain.nv), plain.at_v[locked])
     M = np.column_stack([plain.mass_matrix_times(q, unit) for unit in np.eye(plain.nv)])
     b = rng.normal(size=plain.nv)
@@ -164,10 +164,10 @@ def test_the_time_grows_in_proportion_to_the_links():
 
     def seconds(tree, state, out):
         calls = 4 * sizes[-1] // tree.n
-        begin = time.thread_time()
+        start = time.thread_time()
         for _ in range(calls):
             tree.forward_dynamics(*state, out=out)
-        return (time.thread_time() - begin) / calls
+        return (time.thread_time() - start) / calls
 
     # the least of many short slices, the sizes in turns: other work on the machine hits all alike
     best = np.array([[seconds(*tree) for tree in trees] for _ in range(40)]).min(axis=0)
@@ -197,12 +197,12 @@ def sound(**changed):
         ({'inertia': np.tile([[1, 0.5, 0], [0, 1, 0], [0, 0, 1]], (3, 1, 1))}, 'link 0: inertia is not symmetric'),
     ],
 )
-def test_arrays_that_are_no_tree_are_refused(changed, message):
+def test_arrays_that_are_no_tree_are_rejected(changed, message):
     with pytest.raises(ValueError, match=message):
         LinkArrays(**sound(**changed))
 
 
-def test_vectors_of_another_size_are_refused():
+def test_vectors_of_another_size_are_rejected():
     tree = LinkArrays(**sound())
     with pytest.raises(ValueError, match='tau: expected 3 numbers'):
         tree.forward_dynamics(np.zeros(3), np.zeros(3), np.zeros(4))

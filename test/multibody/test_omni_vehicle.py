@@ -122,7 +122,7 @@ def test_slip_is_what_no_rolling_motion_gives():
         ({'mass': -1.0}, 'wheel 1: expected mass >= 0'),
     ],
 )
-def test_a_wheel_that_can_not_be_is_refused(changes, message):
+def test_a_wheel_that_can_not_be_is_rejected(changes, message):
     fields = {'roller': 1.0, 'hub': 0.0, 'direction': 0.0, 'distance': 0.3, 'radius': 0.1, 'roller_radius': 0.01}
     with pytest.raises(ValueError, match=message):
         OmniVehicle([OmniWheel(**{**fields, **changes})])

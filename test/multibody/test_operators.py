@@ -40,8 +40,8 @@ def seven():
     return operators(seven_joints(), SEVEN, [SEVEN_TIP])
 
 
-def close(found, expected, tolerance=DIGITS):
-    assert np.abs(np.asarray(found) - np.asarray(expected)).max() <= tolerance
+def close(actual, expected, tolerance=DIGITS):
+    assert np.abs(np.asarray(actual) - np.asarray(expected)).max() <= tolerance
 
 
 @pytest.mark.pins('yesiloglu-2007/6.1/kinematics')
@@ -53,12 +53,12 @@ def test_motion_of_the_tip(seven):
     rate = (-0.7650585107, -0.0783998827, 0.1526001254, -0.0702610533, 0.9774508144, 0.1653034107)
     close(seven.jacobian_rate_times_velocity, rate)
     loops = LinkArrays(**arrays(seven_joints()))
-    own = WorldVelocities(seven_joints()).own(SEVEN['q'], SEVEN['v'])
+    local = WorldVelocities(seven_joints()).in_base_axes(SEVEN['q'], SEVEN['v'])
     still = np.zeros(13)
-    still[3:6] = -np.cross(own[:3], own[3:6])  # of the base in its own axes: its origin does not accelerate
-    place, found, acceleration = loops.tip_motion(SEVEN['q'], own, still, [7], [SEVEN_TIP.point])
-    close(place[0], (1.2753343579, 1.1444988298, 4.6101643966))
-    close(found[0], velocity)
+    still[3:6] = -np.cross(local[:3], local[3:6])  # of the base in its axes: its origin does not accelerate
+    position, result, acceleration = loops.tip_motion(SEVEN['q'], local, still, [7], [SEVEN_TIP.point])
+    close(position[0], (1.2753343579, 1.1444988298, 4.6101643966))
+    close(result[0], velocity)
     close(acceleration[0], rate)
 
 
@@ -74,7 +74,7 @@ def test_the_jacobian_rate_is_the_derivative_of_the_jacobian(seven):
 @pytest.mark.pins('yesiloglu-2007/6.1/mass_matrix')
 def test_mass_matrix(seven):
     M = seven.mass_matrix
-    # the specification prints 3.1267154172 for the first one; its own trace needs ten times that
+    # the specification prints 3.1267154172 for the first one; its trace needs ten times that
     base = (31.267154172, 26.806560791, 10.596978316, 65.2, 65.2, 65.2)
     joints = (1.8166074773, 7.7893026367, 4.6550137575, 2.7352887556, 0.28339807921, 0.31330812915, 0.033151057143)
     close(np.diag(M), base + joints)
@@ -160,21 +160,21 @@ def test_accelerations_with_and_without_gravity(seven):
     close(seven.joint_map.T @ forces.ravel(), SEVEN['tau'], 1e-12)  # (2.23)
 
 
-def lemma_residuals(found):
+def lemma_residuals(operators):
     """Greatest absolute residual of each relation of C8, for operators of any tree."""
-    one, n = np.eye(6 * found.n), found.nv
+    one, n = np.eye(6 * operators.n), operators.nv
     H, M, I_AB, K, D = (
-        found.joint_map,
-        found.spatial_inertia,
-        found.articulated_inertia,
-        found.gain,
-        found.joint_inertia,
+        operators.joint_map,
+        operators.spatial_inertia,
+        operators.articulated_inertia,
+        operators.gain,
+        operators.joint_inertia,
     )
     Phi, E_phi, Psi, E_psi = (
-        found.propagation,
-        found.adjacent,
-        found.articulated_propagation,
-        found.articulated_adjacent,
+        operators.propagation,
+        operators.adjacent,
+        operators.articulated_propagation,
+        operators.articulated_adjacent,
     )
     short = Psi - one
     differences = {
@@ -186,10 +186,10 @@ def lemma_residuals(found):
         'lemma 3 right': Phi @ np.linalg.inv(Psi) - (one + Phi @ H @ K),
         'lemma 4': H.T @ I_AB @ E_psi,
         'lemma 5': H.T @ Psi.T @ M @ Psi @ H - D,
-        'lemma 6': found.inverse_factor @ found.factor - np.eye(n),
-        '(3.34) factorization': found.factor.T @ D @ found.factor - found.mass_matrix,
-        '(3.38) inverse': found.inverse_mass_matrix @ found.mass_matrix - np.eye(n),
-        'C9': Phi @ H @ found.inverse_factor - Psi @ H,
+        'lemma 6': operators.inverse_factor @ operators.factor - np.eye(n),
+        '(3.34) factorization': operators.factor.T @ D @ operators.factor - operators.mass_matrix,
+        '(3.38) inverse': operators.inverse_mass_matrix @ operators.mass_matrix - np.eye(n),
+        'C9': Phi @ H @ operators.inverse_factor - Psi @ H,
     }
     return {name: float(np.abs(difference).max()) for name, difference in differences.items()}
 
@@ -244,18 +244,18 @@ def test_the_printed_base_block_fails_as_soon_as_the_base_moves(seven):
 
 @pytest.mark.pins('yesiloglu-2007/6.2/accelerations')
 def test_two_arms_with_prismatic_joints():
-    found = operators(two_arms(), TWO_ARMS)
+    result = operators(two_arms(), TWO_ARMS)
     expected = (
         np.r_[
             -0.0314365188, -0.9157501766, -0.0806707899, 0.0656342405, -0.0904753555, -9.7343852451,
             1.7263297576, -0.7861825918, 9.5910245335, -4.9354051488, 2.4843444343, -0.6869678286,
         ]
     )  # fmt: skip
-    dense = found.accelerations(TWO_ARMS['tau'], GRAVITY)
+    dense = result.accelerations(TWO_ARMS['tau'], GRAVITY)
     close(dense, expected)
     recursive = WorldVelocities(two_arms()).accelerations(TWO_ARMS['q'], TWO_ARMS['v'], TWO_ARMS['tau'], GRAVITY)
     close(recursive, dense, 1e-12)
-    for name, residual in lemma_residuals(found).items():
+    for name, residual in lemma_residuals(result).items():
         assert residual < 1e-12, name
 
 
@@ -279,11 +279,11 @@ def test_a_slider_without_its_coriolis_term_is_wrong():
 
 @pytest.mark.pins('yesiloglu-2007/6.2/gravity_sign')
 def test_a_free_base_falls_down():
-    found = Operators(two_arms(), TWO_ARMS['q'], np.zeros(12))
-    fall = found.accelerations(np.zeros(12), GRAVITY)
+    result = Operators(two_arms(), TWO_ARMS['q'], np.zeros(12))
+    fall = result.accelerations(np.zeros(12), GRAVITY)
     close(fall, [0, 0, 0, 0, 0, -9.81, 0, 0, 0, 0, 0, 0], 1e-12)
     # (2.29) as printed has +g in the slot of the base: the machine falls upwards
-    assert found.accelerations(np.zeros(12), -GRAVITY)[5] == pytest.approx(9.81)
+    assert result.accelerations(np.zeros(12), -GRAVITY)[5] == pytest.approx(9.81)
 
 
 def integrated(world, start, seconds, step, watch):
@@ -309,9 +309,9 @@ class Conserved:
 
     def __call__(self, x):
         if self.count % self.every == 0:
-            found = Operators(seven_joints(), x[:14], x[14:])
-            self.energy.append(found.kinetic_energy)
-            self.momentum.append(found.momentum)
+            result = Operators(seven_joints(), x[:14], x[14:])
+            self.energy.append(result.kinetic_energy)
+            self.momentum.append(result.momentum)
         self.count += 1
 
     def drift(self):
@@ -335,7 +335,7 @@ def test_energy_and_momentum_of_the_free_arm(step, energy, angular, linear):
     assert watch.energy[0] == pytest.approx(tabulated('yesiloglu-2007/6.3/conservation')[0], abs=1e-10)
     close(watch.momentum[0][:3], (-50.5551062978, 116.0164029221, -42.7602812332))
     close(watch.momentum[0][3:], (27.115645565, 3.6702189809, -22.2653964866))
-    # the specification prints two digits and not when it looked; round-off has a part in the last row
+    # the specification prints two digits without the time; round-off contributes to the last row
     assert watch.drift() == pytest.approx((energy, angular, linear), rel=0.1, abs=5e-13)
     if step == 0.0025:
         joints = (0.9285754404, -0.8517612899, -0.6584706232, -0.1894779928, -4.4522748935, -0.3666730028, 0.5183508413)
@@ -354,8 +354,10 @@ def random_links(rng, n, free):
         parent = int(rng.integers(-1 if not free else 0, k)) if k else -1
         root = free and k == 0
         inertia = random_inertia(rng)
-        place = (np.eye(3), np.zeros(3)) if root else (random_rotation(rng), 0.3 * rng.normal(size=3))
-        links.append(Link(f'{k}', parent, () if root else axes, *place, 1.0, 0.1 * rng.normal(size=3), inertia, root))
+        placement = (np.eye(3), np.zeros(3)) if root else (random_rotation(rng), 0.3 * rng.normal(size=3))
+        links.append(
+            Link(f'{k}', parent, () if root else axes, *placement, 1.0, 0.1 * rng.normal(size=3), inertia, root)
+        )
     return links
 
 
@@ -368,9 +370,9 @@ def as_single_axes(links):
             single.append(link)
         for j, axis in enumerate(link.axes):
             last = j == len(link.axes) - 1
-            place = (link.R, link.p) if j == 0 else (np.eye(3), np.zeros(3))
+            placement = (link.R, link.p) if j == 0 else (np.eye(3), np.zeros(3))
             body = (link.mass, link.com, link.inertia) if last else (0.0, np.zeros(3), np.zeros((3, 3)))
-            single.append(Link(f'{link.name}.{j}', above, (axis,), *place, *body))
+            single.append(Link(f'{link.name}.{j}', above, (axis,), *placement, *body))
             above = len(single) - 1
         at.append(len(single) - 1)
     return single, at
@@ -405,12 +407,12 @@ def test_lemmas_hold_on_random_trees(seed, n, free):
     rng = np.random.default_rng(seed)
     links = random_links(rng, n, free)
     sizes = sum(link.positions for link in links), sum(link.velocities for link in links)
-    found = Operators(links, *(rng.normal(size=size) for size in sizes), [Tip(n - 1, Z), Tip(0, X)])
-    condition = np.linalg.cond(found.mass_matrix)
-    for name, residual in lemma_residuals(found).items():
+    result = Operators(links, *(rng.normal(size=size) for size in sizes), [Tip(n - 1, Z), Tip(0, X)])
+    condition = np.linalg.cond(result.mass_matrix)
+    for name, residual in lemma_residuals(result).items():
         assert residual < 1e-13 * max(condition, 10.0), name
-    expected = found.jacobian @ np.linalg.solve(found.mass_matrix, found.jacobian.T)
-    close(found.tip_inverse_inertia, expected, 1e-14 * max(condition, 1e2) * np.abs(expected).max())
+    expected = result.jacobian @ np.linalg.solve(result.mass_matrix, result.jacobian.T)
+    close(result.tip_inverse_inertia, expected, 1e-14 * max(condition, 1e2) * np.abs(expected).max())
 
 
 def test_a_joint_of_two_axes_has_the_product_of_its_rates():
@@ -419,11 +421,11 @@ def test_a_joint_of_two_axes_has_the_product_of_its_rates():
     axes = (('revolute', Y), ('revolute', Z))
     hand = Link('hand', 0, axes, np.eye(3), np.array([0.1, 0.0, 0.2]), 1.0, np.zeros(3), np.eye(3))
     q = np.concatenate([np.zeros(6), [1.0], [0.3, 0.5]])
-    found = Operators([BASE, hand], q, np.concatenate([carrier, np.zeros(3), [alpha, beta]]))
-    z = found.joint_map[6:9, 7]
-    printed = np.cross(carrier, found.velocities[1, :3])
-    close(found.bias_acceleration[6:9], printed + alpha * beta * np.cross(Y, z), 1e-15)
-    assert np.abs(found.bias_acceleration[6:9] - printed).max() > 0.5
+    result = Operators([BASE, hand], q, np.concatenate([carrier, np.zeros(3), [alpha, beta]]))
+    z = result.joint_map[6:9, 7]
+    printed = np.cross(carrier, result.velocities[1, :3])
+    close(result.bias_acceleration[6:9], printed + alpha * beta * np.cross(Y, z), 1e-15)
+    assert np.abs(result.bias_acceleration[6:9] - printed).max() > 0.5
 
 
 @given(seed=SEEDS, n=st.integers(1, 12), free=st.booleans())
@@ -443,15 +445,15 @@ def test_dense_operators_and_array_loops_agree(seed, n, free):
     tree = builder.build()
     q, v, tau = random_state(rng, loops)
     points = rng.normal(size=(2, 3))
-    found = tree_operators(tree, q, v, [Tip(n - 1, points[0]), Tip(0, points[1])])
-    turn, offset = found.from_tree_velocities, found.from_tree_accelerations
+    result = tree_operators(tree, q, v, [Tip(n - 1, points[0]), Tip(0, points[1])])
+    turn, offset = result.from_tree_velocities, result.from_tree_accelerations
     a = loops.forward_dynamics(q, v, tau, GRAVITY)
-    dense = found.accelerations(turn @ tau, GRAVITY)
+    dense = result.accelerations(turn @ tau, GRAVITY)
     assert np.abs(turn @ a + offset - dense).max() < 1e-10 * max(1, np.abs(dense).max())
     inertia = loops.tip_inverse_inertia(q, [n - 1, 0], points)
-    assert np.abs(inertia - found.tip_inverse_inertia).max() < 1e-10 * max(1, np.abs(inertia).max())
-    forces = found.link_forces(dense, GRAVITY)
-    assert np.abs(found.joint_map.T @ forces.ravel() - turn @ tau).max() < 1e-10 * max(1, np.abs(forces).max())
+    assert np.abs(inertia - result.tip_inverse_inertia).max() < 1e-10 * max(1, np.abs(inertia).max())
+    forces = result.link_forces(dense, GRAVITY)
+    assert np.abs(result.joint_map.T @ forces.ravel() - turn @ tau).max() < 1e-10 * max(1, np.abs(forces).max())
 
 
 def test_the_log_loader_traced_and_by_operators(log_loader):
@@ -465,11 +467,11 @@ def test_the_log_loader_traced_and_by_operators(log_loader):
     for _ in range(10):
         numbers = random_state(rng, loops)
         M, a = (np.array(part) for part in traced(*numbers))
-        found = tree_operators(tree, *numbers[:2])
-        turn = found.from_tree_velocities
-        assert np.abs(turn.T @ found.mass_matrix @ turn - M).max() < 1e-12 * np.abs(M).max()
-        dense = found.accelerations(turn @ numbers[2], GRAVITY)
-        mine = np.linalg.solve(turn, dense - found.from_tree_accelerations)
+        result = tree_operators(tree, *numbers[:2])
+        turn = result.from_tree_velocities
+        assert np.abs(turn.T @ result.mass_matrix @ turn - M).max() < 1e-12 * np.abs(M).max()
+        dense = result.accelerations(turn @ numbers[2], GRAVITY)
+        mine = np.linalg.solve(turn, dense - result.from_tree_accelerations)
         assert np.abs(mine - a.ravel()).max() < 1e-11 * np.abs(a).max()
     assert [link.name for link in links_of_tree(tree)] == [body.name for body in tree.bodies]
 
@@ -480,7 +482,7 @@ def test_shifts_compose():
     close(shift(a) @ shift(b), shift(a + b), 1e-15)  # (2.9)
 
 
-def test_bad_links_and_states_are_refused():
+def test_bad_links_and_states_are_rejected():
     with pytest.raises(ValueError, match='expected 14 positions and 13 velocities, found arrays of shape'):
         Operators(seven_joints(), np.zeros(13), np.zeros(13))
     links = seven_joints()

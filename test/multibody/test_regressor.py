@@ -40,15 +40,15 @@ def test_an_arm_on_a_fixed_base_has_pinocchios_regressor():
     ours = regressor_of('arm_pa10')
     model, joints = witness('arm_pa10', ours)
     rng, n = np.random.default_rng(1), len(ours.bodies)
-    places = [model.joints[k].idx_v for k in joints]
+    velocity_indices = [model.joints[k].idx_v for k in joints]
     for _ in range(5):
         q, v, a = rng.normal(size=(3, n))
         full = np.zeros((3, n))
-        full[:, places] = q, v, a
+        full[:, velocity_indices] = q, v, a
         theirs = pin.computeJointTorqueRegressor(model, model.createData(), *full)
-        expected = in_our_order(theirs, joints)[places]
-        found = ours.torque(q, v, a, np.zeros(3), np.zeros(3), -model.gravity.linear)
-        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+        expected = in_our_order(theirs, joints)[velocity_indices]
+        result = ours.torque(q, v, a, np.zeros(3), np.zeros(3), -model.gravity.linear)
+        np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
 
 def test_a_base_that_turns_and_accelerates_has_pinocchios_regressor():
@@ -59,15 +59,15 @@ def test_a_base_that_turns_and_accelerates_has_pinocchios_regressor():
     for _ in range(5):
         q, v, a, omega, alpha, linear = rng.normal(size=(6, 3))
         position, velocity, acceleration = pin.neutral(model), np.zeros(model.nv), np.zeros(model.nv)
-        for place, k, angle in zip(index_q, joints, q):
+        for index, k, angle in zip(index_q, joints, q):
             wide = model.joints[k].nq == 2
-            position[place : place + model.joints[k].nq] = (np.cos(angle), np.sin(angle)) if wide else angle
+            position[index : index + model.joints[k].nq] = (np.cos(angle), np.sin(angle)) if wide else angle
         velocity[3:6], acceleration[:3], acceleration[3:6] = omega, linear, alpha
         velocity[index_v], acceleration[index_v] = v, a
         theirs = pin.computeJointTorqueRegressor(model, model.createData(), position, velocity, acceleration)
         expected = in_our_order(theirs, joints)[index_v]
-        found = ours.torque(q, v, a, omega, alpha, linear - model.gravity.linear)
-        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+        result = ours.torque(q, v, a, omega, alpha, linear - model.gravity.linear)
+        np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
 
 def test_parameters_and_mass_properties_are_inverse():
@@ -82,13 +82,15 @@ def test_parameters_and_mass_properties_are_inverse():
 
 def test_the_nearest_rigid_body_of_a_rigid_body_is_itself_and_of_another_has_no_negative_moment():
     body = regressor_of('arm_pa10').tree.bodies[2]
-    own = parameters_of(body)
-    np.testing.assert_allclose(nearest_possible(own), own, rtol=1e-9, atol=1e-9 * np.abs(own).max())
-    wrong = own.copy()
-    wrong[4] = 10.0 * (own[7] + own[9])  # Ixx above Iyy + Izz
-    found = nearest_possible(wrong)
-    _, _, inertia = mass_properties(found)
+    parameters = parameters_of(body)
+    np.testing.assert_allclose(
+        nearest_possible(parameters), parameters, rtol=1e-9, atol=1e-9 * np.abs(parameters).max()
+    )
+    wrong = parameters.copy()
+    wrong[4] = 10.0 * (parameters[7] + parameters[9])  # Ixx above Iyy + Izz
+    result = nearest_possible(wrong)
+    _, _, inertia = mass_properties(result)
     moments = np.linalg.eigvalsh(inertia)
-    assert found[0] > 0.0
+    assert result[0] > 0.0
     assert moments[0] >= -1e-9 * moments[2]
     assert moments[2] <= (moments[0] + moments[1]) * (1.0 + 1e-9)

@@ -100,7 +100,7 @@ def test_a_free_joint_of_virtual_links_moves_as_a_quaternion_base_does(angles):
         q, v, tau = rng.normal(size=10), rng.normal(size=10), 100.0 * rng.normal(size=10)
         q[4] = rng.uniform(0.5, 1.0) if angles == 'zyz' else rng.uniform(-1.0, 1.0)  # clear of the singular posture
         R, p, J, _ = chain.link('base_link', q, v)
-        # velocities of the quaternion base from those of the chain
+        # velocities of the quaternion base by velocities of the chain
         B = np.eye(10)
         B[:3], B[3:6] = R.T @ J[:3], R.T @ J[3:]
         position = np.r_[p, Rotation.from_matrix(R).as_quat(), q[6:]]
@@ -117,8 +117,8 @@ def test_a_free_joint_of_virtual_links_moves_as_a_quaternion_base_does(angles):
 def test_a_universal_joint_turns_about_two_axes_and_leaves_the_rest_of_the_machine():
     changed = replace_joint(arm(), 'bend', joint_chain('universal', 'yz'))
     assert [j.name for j in changed.movable_joints] == ['turn', 'slide', 'bend_virtual_1', 'bend_virtual_2', 'side']
-    assert [j.child for j in changed.joints] == [known.name for known in changed.links[1:]]
-    assert sum(known.mass for known in changed.links) == arm().total_mass
+    assert [j.child for j in changed.joints] == [link.name for link in changed.links[1:]]
+    assert sum(link.mass for link in changed.links) == arm().total_mass
     q = np.array([0.3, 0.1, 0.7, -0.4, 0.2])
     R, p, _, _ = Traced(changed).link('tip', q, np.zeros(5))
     before, at, _, _ = Traced(arm()).link('slider', np.array([0.3, 0.1, 0.0, 0.2]), np.zeros(4))
@@ -150,7 +150,7 @@ def test_a_base_pinned_at_an_edge_is_the_planar_base_that_keeps_to_the_edge():
         assert_close(pinned.inverse_dynamics(q, v, a), expected, 1e-11)
 
 
-def test_what_is_no_joint_is_refused_by_name():
+def test_what_is_no_joint_is_rejected_by_name():
     with pytest.raises(ValueError, match=r"spherical joint: expected 3 axes .* found 'zz'"):
         joint_chain('spherical', 'zz')
     with pytest.raises(ValueError, match='neighbours unequal'):
@@ -165,7 +165,7 @@ def test_what_is_no_joint_is_refused_by_name():
         insert_virtual_links(arm(), 'ben', WRENCH)
     with pytest.raises(ValueError, match="side: expected child or parent, found 'left'"):
         insert_virtual_links(arm(), 'bend', WRENCH, 'left')
-    with pytest.raises(ValueError, match='joint bend: expected no virtual links there, found bend_virtual_1'):
+    with pytest.raises(ValueError, match='joint bend: expected no existing virtual links, found bend_virtual_1'):
         insert_virtual_links(insert_virtual_links(arm(), 'bend', WRENCH), 'bend', WRENCH)
     with pytest.raises(ValueError, match='at least one virtual link, found none'):
         replace_joint(arm(), 'bend', ())
@@ -182,9 +182,9 @@ def test_a_driven_joint_is_not_replaced(log_loader):
 def beyond(of, name):
     """Links that a joint carries."""
     carried = [of.joint(name).child]
-    for known in of.joints:
-        if known.parent in carried:
-            carried.append(known.child)
+    for entry in of.joints:
+        if entry.parent in carried:
+            carried.append(entry.child)
     return carried
 
 
@@ -199,9 +199,9 @@ def newton_euler(of, name, q, v, a):
         arm_to_com = B @ body.com
         acceleration = linear + np.cross(alpha, arm_to_com) + np.cross(omega, np.cross(omega, arm_to_com))
         inertia = B @ body.inertia @ B.T
-        own = body.mass * (acceleration - GRAVITY)
-        force += own
-        moment += inertia @ alpha + np.cross(omega, inertia @ omega) + np.cross(p + arm_to_com - point, own)
+        inertial = body.mass * (acceleration - GRAVITY)
+        force += inertial
+        moment += inertia @ alpha + np.cross(omega, inertia @ omega) + np.cross(p + arm_to_com - point, inertial)
     return R, force, moment
 
 
@@ -223,8 +223,8 @@ def test_reactions_are_those_of_newton_and_euler(name, attachment):
         at_joint = p + P @ of.joint(name).origin[:3, 3]
         _, at_child, _, _ = ours.link(of.joint(name).child, q, v)
         shifted = moment + np.cross(at_child - at_joint, force)
-        found = reaction(of, name, WRENCH, 'parent', q, v, a)
-        assert_close(found, np.r_[P.T @ force, P.T @ shifted], 1e-12)
+        result = reaction(of, name, WRENCH, 'parent', q, v, a)
+        assert_close(result, np.r_[P.T @ force, P.T @ shifted], 1e-12)
 
 
 @settings(max_examples=8, deadline=None)
@@ -249,8 +249,8 @@ def test_the_component_along_the_axis_is_the_effort_of_the_drive(name):
         a = ours.forward_dynamics(q, v, tau)
         kind, axis = 'prismatic' if of.joint(name).type == 'prismatic' else 'revolute', of.joint(name).axis
         for side, direction in (('child', axis), ('parent', of.joint(name).origin[:3, :3] @ axis)):
-            (found,) = reaction(of, name, (VirtualLink(kind, tuple(direction)),), side, q, v, a)
-            assert abs(found - tau[ours.velocity_names.index(name)]) < 1e-10 * np.abs(tau).max()
+            (result,) = reaction(of, name, (VirtualLink(kind, tuple(direction)),), side, q, v, a)
+            assert abs(result - tau[ours.velocity_names.index(name)]) < 1e-10 * np.abs(tau).max()
 
 
 @pytest.mark.parametrize(
@@ -270,9 +270,9 @@ def test_reactions_are_the_joint_forces_of_pinocchio(urdf, free, tmp_path):
     q, v, a = random_state(ours, np.random.default_rng(9))
     a = a / np.abs(a).max()
     theirs.inverse_dynamics(q, v, a)
-    for known in of.movable_joints:
-        expected = theirs.data.f[theirs.model.getJointId(known.name)].vector
-        assert_close(reaction(of, known.name, WRENCH, 'child', q, v, a), expected, 1e-9)
+    for movable_joint in of.movable_joints:
+        expected = theirs.data.f[theirs.model.getJointId(movable_joint.name)].vector
+        assert_close(reaction(of, movable_joint.name, WRENCH, 'child', q, v, a), expected, 1e-9)
 
 
 def test_reactions_of_the_floating_log_loader_are_the_interaction_forces_of_mujoco(log_loader):
@@ -289,11 +289,11 @@ def test_reactions_of_the_floating_log_loader_are_the_interaction_forces_of_mujo
         data.qfrc_applied[:] = np.r_[R @ tau[3:6], tau[:3], tau[6:]]
         mujoco.mj_forward(model, data)
         mujoco.mj_rnePostConstraint(model, data)
-        for known in of.movable_joints:
-            body = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, known.child)
-            B, point, _, _ = ours.link(known.child, q, v)
+        for movable_joint in of.movable_joints:
+            body = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, movable_joint.child)
+            B, point, _, _ = ours.link(movable_joint.child, q, v)
             moment, force = np.split(data.cfrc_int[body], 2)
             center = data.subtree_com[model.body_rootid[body]]
             moment = moment + np.cross(center - point, force)
-            found = reaction(of, known.name, WRENCH, 'child', q, v, a)
-            assert_close(found, np.r_[B.T @ force, B.T @ moment], 1e-8)
+            result = reaction(of, movable_joint.name, WRENCH, 'child', q, v, a)
+            assert_close(result, np.r_[B.T @ force, B.T @ moment], 1e-8)

@@ -97,15 +97,15 @@ class WorldVelocities:
         k = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
         return np.eye(3) + 2 * (w * k + k @ k) / (q[3:7] @ q[3:7])
 
-    def own(self, q, v):
-        """In the axes of the base."""
+    def in_base_axes(self, q, v):
+        """Return velocities with the base in its axes."""
         R = self.turn(q)
         return np.concatenate([R.T @ v[:3], R.T @ v[3:6], v[6:]])
 
     def accelerations(self, q, v, tau, gravity):
-        R, own = self.turn(q), self.own(q, v)
-        a = self.tree.forward_dynamics(q, own, self.own(q, tau), gravity)
-        return np.concatenate([R @ a[:3], R @ (a[3:6] + np.cross(own[:3], own[3:6])), a[6:]])
+        R, local = self.turn(q), self.in_base_axes(q, v)
+        a = self.tree.forward_dynamics(q, local, self.in_base_axes(q, tau), gravity)
+        return np.concatenate([R @ a[:3], R @ (a[3:6] + np.cross(local[:3], local[3:6])), a[6:]])
 
     def rates(self, x):
         """Of positions and velocities, free of forces."""

@@ -356,7 +356,8 @@ def test_the_end_of_the_run_is_no_loss_of_partners(make: Any, monkeypatch: Any) 
         ({'object': 'plate'}, "parameter 'object': expected one of bar, found 'plate'"),
         (
             {'path.kind': 'figure_of_eight', 'path.length': 2.5, 'path.width': 2.0, 'path.bearing': 0.5 * np.pi},
-            "team 'team_bar': path: robot 'left': joint 'arm_joint_1': expected -3.14 to 3.14 all along, found 4.712",
+            "team 'team_bar': path: robot 'left': joint 'arm_joint_1': expected -3.14 to 3.14 on the whole path, "
+            'found 4.712',
         ),
         ({'reserve.lift': 300.0, **LINE}, 'expected a posture that can be held at rest, found none'),
     ],

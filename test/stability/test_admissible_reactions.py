@@ -38,7 +38,7 @@ def wrench(points):
 
 
 def random_states(count, wheels, seed):
-    """Return random loads on a random footprint, half of the wheels rolling freely, with what is to be balanced."""
+    """Return random loads on a random footprint, half of the wheels rolling freely."""
     rng = np.random.default_rng(seed)
     angle = np.sort(rng.uniform(0.0, 2.0 * np.pi, wheels))
     points = np.column_stack([0.4 * np.cos(angle), 0.3 * np.sin(angle), 0.02 * rng.normal(size=wheels)])
@@ -57,11 +57,11 @@ def random_states(count, wheels, seed):
 
 
 def known_tractions(traction):
-    """Return rows and right side that set the rolling forces that are known; t is the last unknown."""
-    known = np.flatnonzero(np.isfinite(traction))
-    rows = np.zeros((len(known), 3 * len(traction) + 1))
-    rows[np.arange(len(known)), 3 * known] = 1.0
-    return rows, traction[known]
+    """Return rows and right side of the prescribed rolling forces; t is the last unknown."""
+    wheels = np.flatnonzero(np.isfinite(traction))
+    rows = np.zeros((len(wheels), 3 * len(traction) + 1))
+    rows[np.arange(len(wheels)), 3 * wheels] = 1.0
+    return rows, traction[wheels]
 
 
 def margin_of_facets(balance, target, friction, traction, outside):
@@ -77,7 +77,7 @@ def margin_of_facets(balance, target, friction, traction, outside):
     equal = np.vstack([np.hstack([balance, np.zeros((6, 1))]), rows])
     cost = np.zeros(3 * wheels + 1)
     cost[-1] = -1.0
-    found = linprog(
+    solution = linprog(
         cost,
         facets.reshape(-1, 3 * wheels + 1),
         np.zeros(wheels * FACETS),
@@ -85,7 +85,7 @@ def margin_of_facets(balance, target, friction, traction, outside):
         np.concatenate([target, right]),
         bounds=(None, None),
     )
-    return found.x[-1] if found.status == 0 else -np.inf
+    return solution.x[-1] if solution.status == 0 else -np.inf
 
 
 def margin_of_clarabel(clarabel, balance, target, friction, traction):
@@ -117,51 +117,51 @@ def in_turn(inputs, k):
 @pytest.mark.parametrize('states', [60, pytest.param(1000, marks=pytest.mark.slow)])
 def test_margins_lie_between_those_of_linear_programs_with_64_facets(states):
     inputs, balance, target = random_states(states, 4, 1)
-    found = admissible_reactions(**inputs, ranges=False)
-    assert 0.1 * states < found.possible.sum() < 0.95 * states
+    reactions = admissible_reactions(**inputs, ranges=False)
+    assert 0.1 * states < reactions.possible.sum() < 0.95 * states
     for k in range(states):
         outside = bool(k // 2 % 2)
         bound = margin_of_facets(balance, target[k], *in_turn(inputs, k), outside)
         if np.isinf(bound):
-            assert found.margin[k] == bound
-            assert found.mismatch[k] > 1.0
+            assert reactions.margin[k] == bound
+            assert reactions.mismatch[k] > 1.0
         elif outside:
-            assert -1e-5 < bound - found.margin[k] < 2.0
+            assert -1e-5 < bound - reactions.margin[k] < 2.0
         else:
-            assert -1e-5 < found.margin[k] - bound < 2.0
+            assert -1e-5 < reactions.margin[k] - bound < 2.0
 
 
 @pytest.mark.parametrize('wheels', [3, 4, 6])
 def test_margins_are_those_of_a_general_solver_of_cone_programs(wheels):
     clarabel = pytest.importorskip('clarabel', reason='the witness is not installed')
     inputs, balance, target = random_states(300, wheels, wheels)
-    found = admissible_reactions(**inputs, ranges=False)
+    reactions = admissible_reactions(**inputs, ranges=False)
     peer = np.array([margin_of_clarabel(clarabel, balance, target[k], *in_turn(inputs, k)) for k in range(300)])
-    assert found.margin == pytest.approx(peer, abs=1e-5)
+    assert reactions.margin == pytest.approx(peer, abs=1e-5)
     assert np.isfinite(peer).sum() > 20
 
 
 def test_reactions_keep_the_balance_and_the_best_are_inside_by_the_margin():
     inputs, balance, target = random_states(200, 5, 2)
-    found = admissible_reactions(**inputs, ranges=False)
-    some = np.isfinite(found.margin)
-    for forces in (found.split, found.best):
+    reactions = admissible_reactions(**inputs, ranges=False)
+    some = np.isfinite(reactions.margin)
+    for forces in (reactions.split, reactions.best):
         assert forces[some].reshape(some.sum(), -1) @ balance.T == pytest.approx(target[some], abs=1e-8)
-    inside = found.best[..., 2] - np.hypot(found.best[..., 0], found.best[..., 1]) / inputs['friction']
-    assert inside[some] == pytest.approx(found.slack[some], abs=1e-8)
-    assert found.margin[some] == pytest.approx(found.slack[some].min(axis=1), abs=1e-8)
-    assert (found.split[some] ** 2).sum(axis=(1, 2)).max() < 1e8
-    assert ((found.split**2).sum(axis=(1, 2)) <= (found.best**2).sum(axis=(1, 2)) + 1e-6)[some].all()
+    inside = reactions.best[..., 2] - np.hypot(reactions.best[..., 0], reactions.best[..., 1]) / inputs['friction']
+    assert inside[some] == pytest.approx(reactions.slack[some], abs=1e-8)
+    assert reactions.margin[some] == pytest.approx(reactions.slack[some].min(axis=1), abs=1e-8)
+    assert (reactions.split[some] ** 2).sum(axis=(1, 2)).max() < 1e8
+    assert ((reactions.split**2).sum(axis=(1, 2)) <= (reactions.best**2).sum(axis=(1, 2)) + 1e-6)[some].all()
 
 
 def test_every_force_reaches_the_ends_of_its_range_and_no_further():
     """A bound put on one force within its range leaves reactions, one beyond it leaves none."""
     inputs, balance, target = random_states(6, 4, 5)
-    found = admissible_reactions(**inputs)
+    reactions = admissible_reactions(**inputs)
     tested = 0
-    for k in np.flatnonzero(found.possible):
+    for k in np.flatnonzero(reactions.possible):
         for wheel, axis in ((0, 2), (1, 1), (2, 0)):
-            for end, sign in ((found.greatest[k, wheel, axis], 1.0), (found.least[k, wheel, axis], -1.0)):
+            for end, sign in ((reactions.greatest[k, wheel, axis], 1.0), (reactions.least[k, wheel, axis], -1.0)):
                 if np.isfinite(inputs['traction'][k, wheel]) and axis == 0:
                     assert end == pytest.approx(0.0, abs=1e-9)
                     continue
@@ -184,7 +184,7 @@ def _end_of_facets(balance, target, friction, traction, which, sign, outside):
         facets[j, :, 3 * j + 2] = -shrunk * friction[j]
     cost = np.zeros(3 * wheels)
     cost[which] = -sign
-    found = linprog(
+    solution = linprog(
         cost,
         facets.reshape(-1, 3 * wheels),
         np.zeros(wheels * FACETS),
@@ -192,15 +192,15 @@ def _end_of_facets(balance, target, friction, traction, which, sign, outside):
         np.concatenate([target, right]),
         bounds=(None, None),
     )
-    return found.x[which]
+    return solution.x[which]
 
 
 def test_a_batch_is_its_states_one_by_one():
     inputs, _, _ = random_states(12, 4, 7)
     batch = admissible_reactions(**inputs)
     for k in range(12):
-        own = {name: value if name == 'points' else value[k] for name, value in inputs.items()}
-        one = admissible_reactions(**own)
+        state = {name: value if name == 'points' else value[k] for name, value in inputs.items()}
+        one = admissible_reactions(**state)
         for whole, single in zip(batch, one):
             np.testing.assert_array_equal(whole[k], single)
 
@@ -225,9 +225,9 @@ def test_a_slope_is_held_up_to_the_angle_of_friction():
     points = below(FOUR)
     for angle, possible in ((np.arctan(0.7) - 1e-6, True), (np.arctan(0.7) + 1e-6, False)):
         load = 600.0 * np.array((0.0, np.sin(angle), -np.cos(angle)))
-        found = admissible_reactions(points, (0, 0, -0.28), load, friction=0.7, ranges=False)
-        assert found.possible == possible
-        assert found.margin == pytest.approx(0.0, abs=1e-3)
+        reactions = admissible_reactions(points, (0, 0, -0.28), load, friction=0.7, ranges=False)
+        assert reactions.possible == possible
+        assert reactions.margin == pytest.approx(0.0, abs=1e-3)
 
 
 def test_reactions_of_rm_1_in_motion():
@@ -265,11 +265,11 @@ def test_reactions_are_open_in_3_w_minus_6_directions(wheels, all_free, driven):
     assert admissible_reactions(points, np.zeros(3), load, friction=0.7, ranges=False).freedom == all_free
     center = np.array((0.3, 5.0, 0.0))
     rolling = np.cross((0.0, 0.0, 1.0), points - center)
-    found = admissible_reactions(
+    reactions = admissible_reactions(
         points, np.zeros(3), load, friction=0.7, rolling=rolling, traction=np.zeros(wheels), ranges=False
     )
-    assert found.freedom == driven
-    assert np.isfinite(found.margin)
+    assert reactions.freedom == driven
+    assert np.isfinite(reactions.margin)
 
 
 @pytest.mark.pins('tanner-1998/6.5/lateral')
@@ -344,10 +344,10 @@ def test_the_cone_is_the_one_of_coulomb_and_not_the_printed_one():
 @pytest.mark.pins('tanner-1998/3.1/S13')
 def test_halfway_between_admissible_reactions_there_are_admissible_ones():
     inputs, _, _ = random_states(300, 4, 11)
-    found = admissible_reactions(**inputs, ranges=False)
-    friction = np.broadcast_to(inputs['friction'][:, :, None], found.best.shape)[..., 0]
-    both = found.possible & found.robust
-    half = 0.5 * (found.best + found.split)
+    reactions = admissible_reactions(**inputs, ranges=False)
+    friction = np.broadcast_to(inputs['friction'][:, :, None], reactions.best.shape)[..., 0]
+    both = reactions.possible & reactions.robust
+    half = 0.5 * (reactions.best + reactions.split)
     assert both.sum() > 50
     assert (cone_function(half, friction)[both] <= 1e-6).all()
 
@@ -355,60 +355,60 @@ def test_halfway_between_admissible_reactions_there_are_admissible_ones():
 @pytest.mark.pins('tanner-1998/3.1/S14')
 def test_newton_s_balance_holds_where_the_wheels_slide():
     push = 60.0 * np.array((0.0, -7.0, -9.81))
-    found = admissible_reactions(below(FOUR, 0.1), np.zeros(3), push, friction=0.7, ranges=False)
-    assert found.mismatch < 1e-9
-    assert found.split[:, 1].sum() == pytest.approx(420.0)
-    assert not found.possible
-    assert found.friction_use.max() > 1.0
+    reactions = admissible_reactions(below(FOUR, 0.1), np.zeros(3), push, friction=0.7, ranges=False)
+    assert reactions.mismatch < 1e-9
+    assert reactions.split[:, 1].sum() == pytest.approx(420.0)
+    assert not reactions.possible
+    assert reactions.friction_use.max() > 1.0
 
 
 def test_motion_and_drive_torques_that_do_not_belong_together_are_told_apart_from_sliding():
-    found = admissible_reactions(
+    reactions = admissible_reactions(
         below(TRIANGLE), np.zeros(3), (-60.0, 0.0, -740.0), friction=(0.7, 0.7, 0), traction=(25.0, 25.0, 0.0)
     )
-    assert not found.possible
-    assert found.margin == -np.inf
-    assert found.mismatch == pytest.approx(10.0)
+    assert not reactions.possible
+    assert reactions.margin == -np.inf
+    assert reactions.mismatch == pytest.approx(10.0)
 
 
 def test_what_is_not_a_number_is_never_possible():
     for bad in ({'force': (0, 0, np.nan)}, {'com': (np.inf, 0, 0)}, {'friction': np.nan}):
         inputs = {'points': below(FOUR), 'com': np.zeros(3), 'force': (0, 0, -600.0), 'friction': 0.7} | bad
-        found = admissible_reactions(**inputs)
-        assert not found.possible
-        assert np.isnan(found.margin)
-        assert found.tightest == -1
+        reactions = admissible_reactions(**inputs)
+        assert not reactions.possible
+        assert np.isnan(reactions.margin)
+        assert reactions.tightest == -1
 
 
-@pytest.mark.parametrize('places', [16, 6])
-def test_known_tractions_leave_no_state_without_a_margin(places):
+@pytest.mark.parametrize('decimals', [16, 6])
+def test_known_tractions_leave_no_state_without_a_margin(decimals):
     """Tractions near the border make the set thin: the last step of the program may be no number."""
     rng = np.random.default_rng(1)
     for _ in range(150):
         points = np.column_stack([rng.uniform(-1.0, 1.0, (4, 2)), np.zeros(4)])
         forces = np.column_stack([rng.uniform(-200.0, 200.0, (4, 2)), rng.uniform(-20.0, 300.0, 4)])
         moment = -np.cross(points - (0.05, 0.03, 0.5), forces).sum(axis=0)
-        found = admissible_reactions(
+        reactions = admissible_reactions(
             points,
             (0.05, 0.03, 0.5),
             -forces.sum(axis=0),
             moment,
             friction=rng.choice([0.1, 0.5, 0.9]),
-            traction=np.round(forces[:, 0], places),
+            traction=np.round(forces[:, 0], decimals),
             tolerance=1e-6,
             ranges=False,
         )
-        assert np.isfinite(found.margin)
-        assert np.isfinite(found.best).all()
-        assert found.mismatch < 1e-5
+        assert np.isfinite(reactions.margin)
+        assert np.isfinite(reactions.best).all()
+        assert reactions.mismatch < 1e-5
 
 
 def test_a_machine_that_is_pulled_up_has_no_admissible_reactions():
-    found = admissible_reactions(below(FOUR), np.zeros(3), (0.0, 0.0, 100.0), friction=0.7)
-    assert not found.possible
-    assert found.margin == pytest.approx(-25.0)
-    assert np.isinf(found.friction_use).all()
-    assert np.isnan(found.least).all()
+    reactions = admissible_reactions(below(FOUR), np.zeros(3), (0.0, 0.0, 100.0), friction=0.7)
+    assert not reactions.possible
+    assert reactions.margin == pytest.approx(-25.0)
+    assert np.isinf(reactions.friction_use).all()
+    assert np.isnan(reactions.least).all()
 
 
 @pytest.mark.parametrize(
@@ -422,7 +422,7 @@ def test_a_machine_that_is_pulled_up_has_no_admissible_reactions():
         ({'points': (1.0, 2.0, 3.0)}, r'points: expected shape \(w, 3\)'),
     ],
 )
-def test_bad_input_is_refused_by_name(bad, message):
+def test_bad_input_is_rejected_by_name(bad, message):
     inputs = {'points': below(FOUR), 'com': np.zeros(3), 'force': (0, 0, -600.0), 'friction': 0.7} | bad
     with pytest.raises(ValueError, match=message):
         admissible_reactions(**inputs)
@@ -433,20 +433,20 @@ def test_the_measure_is_the_margin_of_the_wheels_on_their_plane():
     inputs['points'][:, 2] = 0.0
     tilt = np.array([[0.96, 0.0, 0.28], [0.0, 1.0, 0.0], [-0.28, 0.0, 0.96]])
     feet, com, force, moment = (inputs[name] @ tilt.T for name in ('points', 'com', 'force', 'moment'))
-    known = {name: inputs[name] for name in ('friction', 'traction')}
-    found = all_measures(
-        feet, com, force, moment, mass=1.0, up=tilt[:, 2], travel=tilt[:, 0], names=['admissible'], **known
+    contact = {name: inputs[name] for name in ('friction', 'traction')}
+    result = all_measures(
+        feet, com, force, moment, mass=1.0, up=tilt[:, 2], travel=tilt[:, 0], names=['admissible'], **contact
     )['admissible']
     inputs |= {'traction': np.broadcast_to(inputs['traction'], (30, 4))}
     expected = admissible_reactions(**inputs, ranges=False)
-    np.testing.assert_allclose(found.value, expected.margin, atol=1e-6)
-    np.testing.assert_array_equal(found.valid, np.isfinite(expected.margin))
+    np.testing.assert_allclose(result.value, expected.margin, atol=1e-6)
+    np.testing.assert_array_equal(result.valid, np.isfinite(expected.margin))
     one = margins(
-        Support(feet, com[3], force[3], moment[3], 1.0, tilt[:, 2], travel=tilt[:, 0], friction=known['friction'][3],
-                traction=known['traction'][3]),
+        Support(feet, com[3], force[3], moment[3], 1.0, tilt[:, 2], travel=tilt[:, 0], friction=contact['friction'][3],
+                traction=contact['traction'][3]),
         ['admissible'],
     )['admissible']  # fmt: skip
-    assert one.value == pytest.approx(found.value[3], abs=1e-9)
+    assert one.value == pytest.approx(result.value[3], abs=1e-9)
     assert one.edges.min() == one.value
 
 

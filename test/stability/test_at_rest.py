@@ -36,33 +36,33 @@ def machine(name: str) -> Machine:
 
 @pytest.mark.parametrize('name', FILES)
 def test_it_is_the_rest_from_which_the_plant_starts(name):
-    own = machine(name)
-    start, (resting, stance) = checked_start(own), at_rest(own)
+    vehicle = machine(name)
+    start, (resting, stance) = checked_start(vehicle), at_rest(vehicle)
     assert [stance.height, stance.roll, stance.pitch] == pytest.approx(start.pose[2:5], abs=1e-9)
     assert initial_positions(resting) == pytest.approx(start.joints, abs=1e-9)
 
 
 @pytest.mark.parametrize('name', FILES)
 def test_alarm_levels_are_shares_of_the_margins_that_check_prints(name):
-    own, names = machine(name), ('static', 'force_angle')
-    margins = static_summary(own)['margins']
-    found = {key: levels.full for key, levels in alarm_levels(own, names).items()}
-    assert found == pytest.approx({key: margins[key]['value'] for key in names}, rel=5e-3)  # three digits
+    vehicle, names = machine(name), ('static', 'force_angle')
+    margins = static_summary(vehicle)['margins']
+    result = {key: levels.full for key, levels in alarm_levels(vehicle, names).items()}
+    assert result == pytest.approx({key: margins[key]['value'] for key in names}, rel=5e-3)  # three digits
 
 
 def test_wheels_of_a_suspended_car_roll_on_tyres_that_yield():
-    own = machine('suspended')
-    weight = own.total_mass * own.gravity
-    tyre = own.wheels[0]
-    radii = [unit.radius for unit in WheelBase.of(own).wheels]
+    vehicle = machine('suspended')
+    weight = vehicle.total_mass * vehicle.gravity
+    tyre = vehicle.wheels[0]
+    radii = [unit.radius for unit in WheelBase.of(vehicle).wheels]
     assert radii == pytest.approx([tyre.free_length - weight / 4.0 / tyre.stiffness] * 4, rel=1e-9)
 
 
 def test_hands_of_a_team_begin_where_a_machine_on_an_oscillating_axle_leans():
-    own = machine('oscillating axle')
-    own = replace(own, initial=replace(own.initial, base_position=(3.0, -2.0, 0.0), base_yaw=0.5))
-    poses, start = poses_at_start(own), checked_start(own)
-    base = poses[own.base.link]
+    vehicle = machine('oscillating axle')
+    vehicle = replace(vehicle, initial=replace(vehicle.initial, base_position=(3.0, -2.0, 0.0), base_yaw=0.5))
+    poses, start = poses_at_start(vehicle), checked_start(vehicle)
+    base = poses[vehicle.base.link]
     assert base[:3, 3] == pytest.approx([3.0, -2.0, start.pose[2]], abs=1e-9)
     assert np.degrees(np.arctan2(base[2, 1], base[2, 2])) == pytest.approx(0.67, abs=0.01)
     axle = np.linalg.inv(base) @ poses['axle']

@@ -1,4 +1,4 @@
-"""Margins over a run: those of the instants one by one."""
+"""Margins over a run equal the margins of its instants."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def test_margins_over_a_run_are_those_of_its_instants(name, measures):
     run = system.run(initial_state(system, p), np.linspace(0.0, 0.6, 13), Inputs([0.0], lever), p, Settings())
     observer = balance_observer(system, measures)
     outputs = np.array([system.outputs(x, u, p) for x, u in zip(run.states, run.u)])
-    found = observer.course(outputs, p[:3])
-    assert tuple(found) == measures
+    course = observer.course(outputs, p[:3])
+    assert tuple(course) == measures
     for k, y in enumerate(outputs):
         margins = observer.observe(y, p[:3]).margins
         for measure in measures:
-            np.testing.assert_equal(found[measure][k], margins[measure].value)
-    assert np.ptp(found[measures[0]]) > 0.0
+            np.testing.assert_equal(course[measure][k], margins[measure].value)
+    assert np.ptp(course[measures[0]]) > 0.0

@@ -31,7 +31,7 @@ def test_tyres_hold_in_all_directions_and_rollers_along_their_axis():
         axis = (np.cos(wheel.rolling.roller_angle), np.sin(wheel.rolling.roller_angle))
         assert np.dot(free, axis) == pytest.approx(0.0, abs=1e-15)
         assert np.hypot(*free) == pytest.approx(1.0)
-        assert grip.friction == pytest.approx([own.friction.static for own in machine_of('log_loader').wheels])
+        assert grip.friction == pytest.approx([wheel.friction.static for wheel in machine_of('log_loader').wheels])
     turned = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     directions = rollers.rolling(np.broadcast_to(turned, (4, 3, 3)))
     assert directions[:, :2] == pytest.approx(rollers.free @ turned[:2, :2].T)
@@ -45,11 +45,11 @@ def test_a_wheel_without_friction_holds_nothing():
 
 def test_friction_use_is_the_part_of_what_friction_can_hold():
     forces = np.array([(3.0, 4.0, 10.0), (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 5.0), (1.0, 0.0, 2.0)])
-    found = friction_use(forces, np.array((1.0, 0.7, 0.7, 0.0, 0.0)))
-    assert found == pytest.approx([0.5, 0.0, np.inf, 0.0, np.inf])
+    result = friction_use(forces, np.array((1.0, 0.7, 0.7, 0.0, 0.0)))
+    assert result == pytest.approx([0.5, 0.0, np.inf, 0.0, np.inf])
 
 
-def test_tracks_are_refused_by_name():
+def test_tracks_are_rejected_by_name():
     with pytest.raises(KeyError, match=r"'admissible' needs contacts in one point, found '\w+', a track"):
         check_points(machine_of('excavator'), measure('admissible'))
 
@@ -57,7 +57,9 @@ def test_tracks_are_refused_by_name():
 def test_wheels_by_constraint_have_the_friction_of_their_file_and_casters_none():
     machine = machine_of('rm_1')
     assert grip_of(stance_of(machine)).friction.tolist() == [0.7, 0.7, 0.0]
-    unknown = replace(machine, constraints=tuple(replace(own, friction=None) for own in machine.constraints))
+    unknown = replace(
+        machine, constraints=tuple(replace(constraint, friction=None) for constraint in machine.constraints)
+    )
     assert not grip_of(stance_of(unknown)).friction.any()
 
 

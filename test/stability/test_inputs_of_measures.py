@@ -1,4 +1,4 @@
-"""Inputs of the measures: what may be left out, what is refused, and batches of every result."""
+"""Inputs of the measures: optional inputs, rejected inputs, and batches of every result."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ COM, FORCE = np.array([0.2, 0.1, 0.6]), np.array([0.1, -0.05, -2.0])
 UP, STILL = (0.0, 0.0, 1.0), (0.0, 0.0, 0.0)
 
 
-def same(found, expected):
-    for one, other in zip(found, expected):
+def same(actual, expected):
+    for one, other in zip(actual, expected):
         np.testing.assert_array_equal(one, other)
 
 
@@ -65,7 +65,7 @@ def test_the_shares_of_a_batch_are_those_of_its_states_and_opposite_sides_add_up
 @pytest.mark.parametrize(
     'vector', [(0.0, 0.0, 0.0), (np.inf, 0.0, 0.0), (np.nan, 0.0, 1.0), (1.0, 0.0), (1.0, 0.0, 0.0, 0.0)]
 )
-def test_a_direction_that_is_none_is_refused(vector):
+def test_a_direction_that_is_none_is_rejected(vector):
     with pytest.raises(ValueError, match='up: expected a finite vector of 3 numbers that is not zero'):
         unit_vector(vector, 'up')
 

@@ -161,8 +161,8 @@ def test_measures_of_the_standing_machine_are_valid_and_positive():
     centre = whole_machine_com(np.radians((55, -105)), 5000)
     force = np.array((0.0, 0.0, -19_518 * 9.81))
     loads = np.array((35_000.0, 60_000.0, 60_000.0, 36_471.58))
-    known = {'normal_loads': loads, 'friction': np.full(4, 0.7)}
-    result = margins(Support(FEET, centre, force, np.zeros(3), 19_518, **known))
+    inputs = {'normal_loads': loads, 'friction': np.full(4, 0.7)}
+    result = margins(Support(FEET, centre, force, np.zeros(3), 19_518, **inputs))
     for name, margin in result.items():
         defined = name != 'conservative'  # needs five feet
         assert margin.valid == defined, name

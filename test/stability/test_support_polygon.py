@@ -83,18 +83,18 @@ def test_a_wrong_polygon_is_explained_with_the_names_of_the_wheels(feet, text):
     assert bool(text) is bool(polygon_fault(feet, np.array([0.0, 0.0, 1.0]), 'abcd'))
 
 
-def test_batches_of_different_length_are_refused():
+def test_batches_of_different_length_are_rejected():
     with pytest.raises(ValueError, match='feet: 2, com: 3'):
         static_margin(np.stack([SQUARE, SQUARE]), np.zeros((3, 3)))
 
 
 @pytest.mark.parametrize('points', [np.zeros((2, 3)), np.zeros((4, 3)), [(0, 0, 0), (1, 1, 0), (2, 2, 9)]])
-def test_points_without_a_polygon_are_refused(points):
+def test_points_without_a_polygon_are_rejected(points):
     with pytest.raises(ValueError, match='points:'):
         support_order(points)
 
 
-def test_points_that_are_not_finite_are_refused():
+def test_points_that_are_not_finite_are_rejected():
     with pytest.raises(ValueError, match='point 2'):
         support_order([(0, 0, 0), (1, 0, 0), (np.nan, 1, 0)])
 

@@ -21,13 +21,13 @@ def share(force, at, points=SQUARE, stiffness=STIFFNESS, length=LENGTH):
     return wheel_loads(points, stiffness, length, support_order(points), force, np.cross(at, force))
 
 
-def balance(found, force, moment, points):
+def balance(loads, force, moment, points):
     """Resultant of load and normal forces along the normal, and its moment along the plane about the origin."""
-    normal = found.plane[:3]
-    pushes = found.normal[:, None] * normal
-    total = moment + np.cross(found.feet, pushes).sum(axis=0)
+    normal = loads.plane[:3]
+    pushes = loads.normal[:, None] * normal
+    total = moment + np.cross(loads.feet, pushes).sum(axis=0)
     # friction acts in the plane; about the point below the origin it has no moment along the plane
-    center = found.plane[3] * normal
+    center = loads.plane[3] * normal
     about = total - np.cross(center, force + pushes.sum(axis=0))
     return (force + pushes.sum(axis=0)) @ normal, about - (about @ normal) * normal
 
@@ -42,59 +42,61 @@ def balance(found, force, moment, points):
 def test_the_loads_balance_the_load_on_slopes_with_any_springs(x, y, tilt, factors):
     force = np.array([2.0e5 * tilt[0], 2.0e5 * tilt[1], -2.0e5])
     moment = np.cross([x, y, 1.0], force)
-    found = wheel_loads(SQUARE, STIFFNESS * factors, LENGTH, support_order(SQUARE), force, moment)
-    press, turning = balance(found, force, moment, SQUARE)
-    reached('balanced', found.balanced)
-    reached('lifted', found.balanced and found.normal.min() == 0.0)
-    if found.balanced:
-        assert press == pytest.approx(0.0, abs=1e-3)
+    result = wheel_loads(SQUARE, STIFFNESS * factors, LENGTH, support_order(SQUARE), force, moment)
+    normal_force, turning = balance(result, force, moment, SQUARE)
+    reached('balanced', result.balanced)
+    reached('lifted', result.balanced and result.normal.min() == 0.0)
+    if result.balanced:
+        assert normal_force == pytest.approx(0.0, abs=1e-3)
         assert turning == pytest.approx(np.zeros(3), abs=1.0)
-        assert (found.normal >= 0.0).all()
-        compression = LENGTH - (SQUARE @ found.plane[:3] - found.plane[3])
-        assert found.normal == pytest.approx(np.maximum(STIFFNESS * factors * compression, 0.0), abs=1.0)
+        assert (result.normal >= 0.0).all()
+        compression = LENGTH - (SQUARE @ result.plane[:3] - result.plane[3])
+        assert result.normal == pytest.approx(np.maximum(STIFFNESS * factors * compression, 0.0), abs=1.0)
 
 
 def test_three_wheels_are_determinate_whatever_their_springs():
     points = np.array([[1.0, 0.0, 0.3], [-1.0, 1.0, 0.3], [-1.0, -1.0, 0.3]])
     for stiffness in (np.full(3, 1e6), np.array([1e5, 2e6, 7e5])):
-        found = share(WEIGHT, (-0.2, 0.1, 0.3), points, stiffness * 30.0, np.full(3, 0.3))
+        result = share(WEIGHT, (-0.2, 0.1, 0.3), points, stiffness * 30.0, np.full(3, 0.3))
         # lever rule: sum 1, x = -0.2, y = 0.1 (the springs' little tilt moves the feet)
         expected = np.linalg.solve([[1, 1, 1], [1, -1, -1], [0, 1, -1]], [1, -0.2, 0.1])
-        assert found.normal / 2e5 == pytest.approx(expected, abs=2e-3)
+        assert result.normal / 2e5 == pytest.approx(expected, abs=2e-3)
 
 
 def test_a_wheel_that_would_pull_is_off_the_ground():
-    found = share(WEIGHT, (0.9, 0.7, 1.0))
-    assert found.balanced
-    assert found.normal[2] == 0.0
-    assert found.normal.min() >= 0.0
-    assert found.normal @ found.feet[:, 0] / found.normal.sum() == pytest.approx(found.center_of_pressure[0], abs=1e-6)
+    result = share(WEIGHT, (0.9, 0.7, 1.0))
+    assert result.balanced
+    assert result.normal[2] == 0.0
+    assert result.normal.min() >= 0.0
+    assert result.normal @ result.feet[:, 0] / result.normal.sum() == pytest.approx(
+        result.center_of_pressure[0], abs=1e-6
+    )
 
 
 def test_a_load_beyond_an_edge_is_said_and_carried_by_that_edge():
-    found = share(WEIGHT, (1.7, 0.0, 1.0))
-    assert found.pressed
-    assert not found.balanced
-    assert found.normal[:2].sum() == pytest.approx(2e5, rel=1e-3)
-    assert load_share(found.feet, found.normal).value < 1e-3
-    degree = zmp_degree(found.feet[support_order(SQUARE)], [1.7, 0.0, 1.0], WEIGHT).value
+    result = share(WEIGHT, (1.7, 0.0, 1.0))
+    assert result.pressed
+    assert not result.balanced
+    assert result.normal[:2].sum() == pytest.approx(2e5, rel=1e-3)
+    assert load_share(result.feet, result.normal).value < 1e-3
+    degree = zmp_degree(result.feet[support_order(SQUARE)], [1.7, 0.0, 1.0], WEIGHT).value
     assert degree < 0.0
 
 
 def test_a_load_that_does_not_press_leaves_no_loads():
-    found = share(-WEIGHT, (0.0, 0.0, 1.0))
-    assert not found.pressed
-    assert (found.normal == 0.0).all()
+    result = share(-WEIGHT, (0.0, 0.0, 1.0))
+    assert not result.pressed
+    assert (result.normal == 0.0).all()
 
 
 def test_a_load_that_ceases_to_press_on_the_way_leaves_the_plane_of_the_guess():
     """Iterations lead the plane of such a load anywhere, as far as below the machine."""
     force, guess = np.array([1.5e9, -1.6e2, -2.3e8]), np.array([0.0, 0.0, 1.0, 0.1])
-    found = wheel_loads(SQUARE, STIFFNESS, LENGTH, support_order(SQUARE), force, [3.1e8, 2.15e10, 2.2e8], guess)
-    assert not found.pressed
-    assert found.plane.tolist() == guess.tolist()
-    assert found.feet[:, 2] == pytest.approx(0.1)
-    assert np.isnan(found.center_of_pressure).all()
+    result = wheel_loads(SQUARE, STIFFNESS, LENGTH, support_order(SQUARE), force, [3.1e8, 2.15e10, 2.2e8], guess)
+    assert not result.pressed
+    assert result.plane.tolist() == guess.tolist()
+    assert result.feet[:, 2] == pytest.approx(0.1)
+    assert np.isnan(result.center_of_pressure).all()
 
 
 def test_the_guess_does_not_change_the_result():
@@ -108,11 +110,11 @@ def test_the_guess_does_not_change_the_result():
 
 
 def test_on_a_known_plane_the_loads_are_those_of_that_plane():
-    found = share(WEIGHT, (0.4, -0.2, 1.0))
-    press = -float(WEIGHT @ found.plane[:3])
-    loads, distance = loads_on_plane(SQUARE, STIFFNESS, DAMPING, LENGTH, found.plane[:3], np.zeros(3), press)
-    assert loads == pytest.approx(found.normal, abs=1.0)
-    assert distance == pytest.approx(found.plane[3], abs=1e-9)
+    result = share(WEIGHT, (0.4, -0.2, 1.0))
+    normal_force = -float(WEIGHT @ result.plane[:3])
+    loads, distance = loads_on_plane(SQUARE, STIFFNESS, DAMPING, LENGTH, result.plane[:3], np.zeros(3), normal_force)
+    assert loads == pytest.approx(result.normal, abs=1.0)
+    assert distance == pytest.approx(result.plane[3], abs=1e-9)
 
 
 def test_dampers_push_where_the_body_comes_down_and_only_in_contact():
@@ -131,7 +133,7 @@ def test_dampers_push_where_the_body_comes_down_and_only_in_contact():
     ('wrong', 'name'),
     [({'attachments': SQUARE[:2]}, 'attachments'), ({'stiffness': np.ones(3)}, 'stiffness')],
 )
-def test_wrong_shapes_are_refused(wrong, name):
+def test_wrong_shapes_are_rejected(wrong, name):
     given_ = {'attachments': SQUARE, 'stiffness': STIFFNESS, 'free_length': LENGTH, 'polygon': [0, 1, 3, 2], **wrong}
     with pytest.raises(ValueError, match=name):
         wheel_loads(**given_, force=WEIGHT, moment=np.zeros(3))

@@ -82,7 +82,7 @@ def together(count):
     team, holders, plan, times = case(count)
     plants = [plant_of(team, holder) for holder in holders]
     at_rest = min(loads_of(plants[0]))
-    found = {}
+    result = {}
     for t in times:
         reference, least, pull = plan.at(t), np.inf, 0.0
         aims = [put(plant, holder, k, reference) for k, (plant, holder) in enumerate(zip(plants, holders))]
@@ -99,8 +99,8 @@ def together(count):
             for plant in plants:
                 plant.advance()
                 least = min(least, *loads_of(plant))
-        found[round(t, 3)] = least / at_rest, pull
-    return found
+        result[round(t, 3)] = least / at_rest, pull
+    return result
 
 
 def held(plant, hand):
@@ -109,7 +109,7 @@ def held(plant, hand):
 
 
 def velocities(tree, q, rates):
-    """Velocities (nv,) of a free base, in its own axes, and of joints from the rates of the positions (nq,)."""
+    """Velocities (nv,) of a free base, in its axes, and of joints from the rates of the positions (nq,)."""
     x, y, z, w = q[3:7]
     turn = 2.0 * np.array([(w, z, -y, -x), (-z, w, x, -y), (y, -x, w, -z)]) @ rates[3:7]
     rotation = np.array(
@@ -153,10 +153,10 @@ if __name__ == '__main__':
         ('way, m', 2, -1),
         ('last speed, m/s', 3, -1),
     ):
-        worst = min(found, key=lambda own: sign * found[own][column])
+        worst = min(found, key=lambda case: sign * found[case][column])
         print(f'{name}: {found[worst][column]:.4g} ({worst[0]} at {worst[1]:g} s)')
     kept = together(25)
-    worst = min(kept, key=lambda own: kept[own][0])
+    worst = min(kept, key=lambda case: kept[case][0])
     print(f'least load, all with the bar: {kept[worst][0]:.4g} (at {worst:g} s)')
-    worst = max(kept, key=lambda own: kept[own][1])
+    worst = max(kept, key=lambda case: kept[case][1])
     print(f'greatest force of the bar: {kept[worst][1]:.4g} N (at {worst:g} s)')

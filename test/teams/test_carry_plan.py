@@ -1,4 +1,4 @@
-"""Teams that carry: robots from their files, courses from where the object stands, speeds, refusals by name."""
+"""Teams that carry: robots from their files, courses from the object's pose, speeds, rejections by name."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ def line(carriage):
 
 
 def test_a_robot_stands_where_its_hand_and_its_joints_say(carriage):
-    own = carriage.holders[1]
-    place = own.robot.motions(own.start)[0] + (0.1, -0.2, 0.05, 0.12, -0.1)
-    q = settled(own.robot, own.start, place)
-    point, turn = own.robot.hand_pose(q)
-    found = own.state(point, turn, q[own.places], np.arange(5.0))
-    assert found.q[:3] == pytest.approx(q[:3], abs=1e-12)
-    assert matrix_of_quaternion(found.q[3:7]) == pytest.approx(matrix_of_quaternion(q[3:7]), abs=1e-12)
-    assert own.robot.at(*found).place[:3] == pytest.approx(point, abs=1e-12)
-    assert found.u == pytest.approx(np.arange(5.0))
+    holder = carriage.holders[1]
+    motion = holder.robot.motions(holder.start)[0] + (0.1, -0.2, 0.05, 0.12, -0.1)
+    q = settled(holder.robot, holder.start, motion)
+    point, turn = holder.robot.hand_pose(q)
+    result = holder.state(point, turn, q[holder.places], np.arange(5.0))
+    assert result.q[:3] == pytest.approx(q[:3], abs=1e-12)
+    assert matrix_of_quaternion(result.q[3:7]) == pytest.approx(matrix_of_quaternion(q[3:7]), abs=1e-12)
+    assert holder.robot.at(*result).place[:3] == pytest.approx(point, abs=1e-12)
+    assert result.u == pytest.approx(np.arange(5.0))
 
 
 def test_the_plan_begins_where_the_team_stands_at_rest(carriage, line):
     first = line.at(0.0)
-    for k, own in enumerate(carriage.holders):
-        place = own.robot.motions(own.start)[0]
-        assert first.hands.position[k] == pytest.approx(place[:3], abs=2e-3), 'but for the squeeze'
-        assert first.carriers.position[k] == pytest.approx(place[3:], abs=1e-12)
-        assert line.plan.ways[k].q[0] == pytest.approx(own.start, abs=5e-3)
+    for k, holder in enumerate(carriage.holders):
+        motion = holder.robot.motions(holder.start)[0]
+        assert first.hands.position[k] == pytest.approx(motion[:3], abs=2e-3), 'but for the squeeze'
+        assert first.carriers.position[k] == pytest.approx(motion[3:], abs=1e-12)
+        assert line.plan.ways[k].q[0] == pytest.approx(holder.start, abs=5e-3)
     assert not first.hands.rate.any()
 
 
@@ -57,28 +57,28 @@ def test_a_line_leads_across_the_bar_and_keeps_its_heading(line):
 
 def test_a_figure_of_eight_begins_along_its_bearing_and_comes_back(carriage):
     path, end = Course(length=3.0, width=3.0, bearing=ACROSS).path(np.array([0.4, 1.0, 2.0]))
-    found = path(np.linspace(0.0, end, 400))
-    assert found.pose[0] == pytest.approx((0.4, 1.0, 2.0), abs=1e-9)
-    assert found.pose[-1] == pytest.approx((0.4, 1.0, 2.0), abs=1e-9)
-    assert np.arctan2(*found.velocity[0, [2, 1]]) == pytest.approx(0.4 + ACROSS)
-    assert np.abs(np.diff(found.pose[:, 0])).max() < 0.1
+    result = path(np.linspace(0.0, end, 400))
+    assert result.pose[0] == pytest.approx((0.4, 1.0, 2.0), abs=1e-9)
+    assert result.pose[-1] == pytest.approx((0.4, 1.0, 2.0), abs=1e-9)
+    assert np.arctan2(*result.velocity[0, [2, 1]]) == pytest.approx(0.4 + ACROSS)
+    assert np.abs(np.diff(result.pose[:, 0])).max() < 0.1
     steady, _ = Course(length=3.0, width=3.0, bearing=ACROSS, turning=False).path(np.array([0.4, 1.0, 2.0]))
-    assert steady(found.times).pose[:, 0] == pytest.approx(np.full(400, 0.4))
-    assert steady(found.times).pose[:, 1:] == pytest.approx(found.pose[:, 1:])
+    assert steady(result.times).pose[:, 0] == pytest.approx(np.full(400, 0.4))
+    assert steady(result.times).pose[:, 1:] == pytest.approx(result.pose[:, 1:])
 
 
 def uses(carriage, plan, times):
     """Greatest part of the friction, least normal force, greatest part of the efforts of all robots at times."""
-    found = [inverse(plan.plan, plan.at(float(t))) for t in times]
+    result = [inverse(plan.plan, plan.at(float(t))) for t in times]
     worst = [0.0, np.inf, 0.0]
-    for k, own in enumerate(carriage.holders):
-        efforts = np.array([instant[k][0] for instant in found])
-        tractions = np.array([own.robot.tractions(each) for each in efforts])
-        ground = reactions([instant[k][1] for instant in found], tractions, own.ability.friction)
+    for k, holder in enumerate(carriage.holders):
+        efforts = np.array([instant[k][0] for instant in result])
+        tractions = np.array([holder.robot.tractions(each) for each in efforts])
+        ground = reactions([instant[k][1] for instant in result], tractions, holder.ability.friction)
         assert ground.robust.all()
         worst[0] = max(worst[0], float(ground.friction_use[:, :2].max()))
         worst[1] = min(worst[1], float(ground.split[..., 2].min()))
-        worst[2] = max(worst[2], float(np.max(np.abs(efforts) / own.ability.efforts)))
+        worst[2] = max(worst[2], float(np.max(np.abs(efforts) / holder.ability.efforts)))
     return worst
 
 
@@ -106,7 +106,10 @@ def test_the_team_stops_along_its_path_within_its_reserve(carriage, line, part):
 
 
 def test_a_joint_that_would_leave_its_limits_is_named_with_its_place(carriage):
-    text = r"robot 'left': joint 'arm_joint_1': expected -3.14 to 3.14 all along, found 4.712 after 100 % of the path"
+    text = (
+        r"robot 'left': joint 'arm_joint_1': expected -3.14 to 3.14 on the whole path, "
+        r'found 4.712 after 100 % of the path'
+    )
     with pytest.raises(CarryError, match=text):
         carriage.along(Course(length=2.5, width=2.0, bearing=ACROSS))
 
@@ -119,7 +122,7 @@ def test_a_joint_that_would_leave_its_limits_is_named_with_its_place(carriage):
         (Course('spiral'), "path: expected figure_of_eight or line, found 'spiral'"),
     ],
 )
-def test_a_course_that_is_none_is_refused(carriage, course, text):
+def test_a_course_that_is_none_is_rejected(carriage, course, text):
     with pytest.raises(CarryError, match=text):
         carriage.along(course)
 
@@ -136,36 +139,37 @@ def test_the_object_goes_on_from_rest_to_a_pose(carriage, line):
 
 def test_another_squeeze_is_in_the_forces_of_the_hands(carriage):
     for force in (0.0, 12.0):
-        own = carriage.squeezed(force)
-        here = own.at_rest(own.pose, [holder.start for holder in own.holders]).at(0.0)
+        other = carriage.squeezed(force)
+        here = other.at_rest(other.pose, [holder.start for holder in other.holders]).at(0.0)
         along = here.hands.position[1] - here.hands.position[0]
         inward = (here.forces[0] - here.forces[1]) @ along / np.linalg.norm(along) / 2.0
         assert inward == pytest.approx(force, abs=1e-3)
         assert here.forces.sum(axis=0) == pytest.approx((0.0, 0.0, 1.2 * 9.81), abs=1e-6)
 
 
-def test_robots_on_tyres_are_refused_by_name():
+def test_robots_on_tyres_are_rejected_by_name():
     team = load_team('team_plank')
     with pytest.raises(CarryError, match=r"robot 'left': expected a vehicle whose wheels roll by constraint"):
         holders_of(team, 'plank', 0.7)
 
 
-def test_a_fixed_grasp_is_refused_by_name(carriage):
+def test_a_fixed_grasp_is_rejected_by_name(carriage):
     team = carriage.team
-    grasps = {name: replace(own, kind='fixed') for name, own in team.grasps.items()}
+    grasps = {name: replace(grasp, kind='fixed') for name, grasp in team.grasps.items()}
     with pytest.raises(CarryError, match="grasp 'left_end': expected kind ball, found 'fixed'"):
         holders_of(replace(team, grasps=grasps), 'bar', 0.7)
 
 
-def test_a_slope_is_refused(carriage):
+def test_a_slope_is_rejected(carriage):
     robots = {
-        name: replace(own, machine=replace(own.machine, slope=(0.0, 0.1))) for name, own in carriage.team.robots.items()
+        name: replace(robot, machine=replace(robot.machine, slope=(0.0, 0.1)))
+        for name, robot in carriage.team.robots.items()
     }
     with pytest.raises(CarryError, match='expected level ground under a team that carries'):
         carriage_of(replace(carriage.team, robots=robots), 'bar', carriage.holders, 5.0, Reserve(), 1.0)
 
 
-def test_an_object_that_takes_no_squeeze_is_refused_with_what_is_left(carriage):
+def test_an_object_that_takes_no_squeeze_is_rejected_with_what_is_left(carriage):
     formation = carriage.formation
     slack = formation.load._replace(stiffness=np.zeros(1))
     with pytest.raises(CarryError, match='squeeze: expected internal forces that the rods of the object take'):

@@ -31,16 +31,16 @@ GRAVITY = np.array([0.3, -0.2, -9.7])
 @pytest.fixture(scope='module')
 def reduced():
     body = assemble(box_mesh((0.6, 0.4, 0.05), (6, 4, 1)), SOFT)
-    return condensed(body, [patch(body.mesh, place, (0.1, 0.1, 0.05), f'{k}') for k, place in enumerate(CORNERS)], 3)
+    return condensed(body, [patch(body.mesh, corner, (0.1, 0.1, 0.05), f'{k}') for k, corner in enumerate(CORNERS)], 3)
 
 
 def numbers_of(model, motion, scales=(1.0, 1.0, 1.0)):
     """Return mass, load, rates of the quaternion, energy, heat, momentum of a motion (position, velocity, ...)."""
     sizes = [len(part) for part in motion]
     symbols = [ca.SX.sym('part', size) for size in sizes]
-    own = model.equations(Motion(*symbols), ca.SX(ca.DM(GRAVITY)), ca.SX(ca.DM(scales)))
-    found = ca.Function('equations', symbols, [ca.densify(part) for part in own])(*motion)
-    return [np.array(part) for part in found]
+    traced = model.equations(Motion(*symbols), ca.SX(ca.DM(GRAVITY)), ca.SX(ca.DM(scales)))
+    result = ca.Function('equations', symbols, [ca.densify(part) for part in traced])(*motion)
+    return [np.array(part) for part in result]
 
 
 def turned(reduced, seed=3):
@@ -48,25 +48,25 @@ def turned(reduced, seed=3):
     random = np.random.default_rng(seed)
     turn = Rotation.from_rotvec((0.4, -1.1, 2.0)).as_matrix()
     position = (reduced.positions.reshape(-1, 3) + 0.01 * random.normal(size=(4, 3))) @ turn.T + (1.0, 2.0, 0.5)
-    own = CorotatedBody(reduced)
+    body = CorotatedBody(reduced)
     off = Rotation.from_rotvec(1e-4 * random.normal(size=3))
-    quaternion = (Rotation.from_matrix(own.axes(position).R) * off).as_quat()
+    quaternion = (Rotation.from_matrix(body.axes(position).R) * off).as_quat()
     return [position.ravel(), random.normal(size=12), 0.01 * random.normal(size=3), random.normal(size=3), quaternion]
 
 
 def test_mass_load_and_energy_are_those_of_the_body_in_numbers(reduced):
-    motion, own = turned(reduced), CorotatedBody(reduced)
+    motion, body = turned(reduced), CorotatedBody(reduced)
     mass, load, _, energy, _, _ = numbers_of(CondensedModel(reduced), motion)
     position, velocity, amplitudes, rates = motion[0].reshape(-1, 3), motion[1].reshape(-1, 3), *motion[2:4]
-    np.testing.assert_allclose(mass, own.mass(position), rtol=1e-10, atol=1e-12)
-    expected = own.forces(position, velocity, amplitudes, rates, GRAVITY)
+    np.testing.assert_allclose(mass, body.mass(position), rtol=1e-10, atol=1e-12)
+    expected = body.forces(position, velocity, amplitudes, rates, GRAVITY)
     np.testing.assert_allclose(load.ravel(), expected, rtol=1e-10, atol=1e-10 * np.abs(expected).max())
-    wanted = own.kinetic_energy(position, velocity, rates), own.energy(position, amplitudes, GRAVITY)
+    wanted = body.kinetic_energy(position, velocity, rates), body.energy(position, amplitudes, GRAVITY)
     np.testing.assert_allclose(energy.ravel(), wanted, rtol=1e-10)
 
 
 def test_factors_of_mass_stiffness_and_damping_act_on_their_part(reduced):
-    motion, own = turned(reduced), CorotatedBody(reduced)
+    motion, body = turned(reduced), CorotatedBody(reduced)
     _, load, _, energy, heat, _ = numbers_of(CondensedModel(reduced), motion, (2.0, 3.0, 0.5))
     other = CorotatedBody(
         reduced._replace(
@@ -80,7 +80,7 @@ def test_factors_of_mass_stiffness_and_damping_act_on_their_part(reduced):
     assert energy[1, 0] == pytest.approx(other.energy(position, amplitudes, GRAVITY), rel=1e-10)
     full = numbers_of(CondensedModel(reduced), motion)[4]
     assert heat[0, 0] == pytest.approx(0.5 * full[0, 0], rel=1e-10)
-    assert own.energy(position, amplitudes, GRAVITY) != pytest.approx(energy[1, 0], rel=1e-3)
+    assert body.energy(position, amplitudes, GRAVITY) != pytest.approx(energy[1, 0], rel=1e-3)
 
 
 def test_a_free_body_that_holds_a_corner_keeps_momenta_and_energy(reduced):
@@ -96,8 +96,8 @@ def test_a_free_body_that_holds_a_corner_keeps_momenta_and_energy(reduced):
     system = TeamSystem.of_models(
         'free', [robot], [Holding('plate', model, tuple('abcd'), ((0, 0), None, None, None), free)]
     )
-    own, p = system.dynamics.equations, system.defaults
-    traced = ca.Function('rates', [own.x, own.u, own.p], [own.rates])
+    equations, p = system.dynamics.equations, system.defaults
+    traced = ca.Function('rates', [equations.x, equations.u, equations.p], [equations.rates])
     x = system.start
     x[system.index('state', 'plate/b_z_rate')] = 0.3
     run = solve_ivp(lambda t, x: np.array(traced(x, [], p)).ravel(), (0.0, 0.1), x, 'DOP853', rtol=1e-10, atol=1e-11)
@@ -108,7 +108,7 @@ def test_a_free_body_that_holds_a_corner_keeps_momenta_and_energy(reduced):
     heat = run.y[system.index('state', 'heat'), -1]
     assert heat > 1e-4
     assert gain == pytest.approx(-heat, abs=1e-8)
-    quaternion = run.y[own.places.inner[0], -1]
+    quaternion = run.y[equations.layout.inner[0], -1]
     axes = CorotatedBody(reduced).axes(system.nodes(run.y[:, -1], 'plate')).R
     np.testing.assert_allclose(Rotation.from_quat(quaternion).as_matrix(), axes, atol=1e-7)
 

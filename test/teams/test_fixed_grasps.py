@@ -52,9 +52,9 @@ def team_of(tmp_path):
 @pytest.mark.parametrize('size', [(0.1, 0.1, 0.05), (0.0, 0.4, 0.05), (0.2, 0.2, 0.0)], ids=['block', 'face', 'top'])
 def test_three_points_of_a_patch_follow_rigid_motions_exactly_and_have_its_middle(size):
     mesh = box_mesh((0.6, 0.4, 0.05), (6, 4, 1))
-    own = patch(mesh, (-0.3 + size[0] / 2, 0.0, 0.05 / 2 - size[2] / 2), size, 'a')
-    points = fixed_points(own, mesh.nodes)
-    np.testing.assert_allclose(np.mean([point.position for point in points], axis=0), own.position, atol=1e-12)
+    grasp = patch(mesh, (-0.3 + size[0] / 2, 0.0, 0.05 / 2 - size[2] / 2), size, 'a')
+    points = fixed_points(grasp, mesh.nodes)
+    np.testing.assert_allclose(np.mean([point.position for point in points], axis=0), grasp.position, atol=1e-12)
     turn = Rotation.from_rotvec((0.7, -0.4, 1.9)).as_matrix()
     moved = mesh.nodes @ turn.T + (1.0, 2.0, 3.0)
     for point in points:
@@ -62,7 +62,7 @@ def test_three_points_of_a_patch_follow_rigid_motions_exactly_and_have_its_middl
         np.testing.assert_allclose(
             point.weights @ moved[point.nodes], turn @ point.position + (1.0, 2.0, 3.0), atol=1e-12
         )
-    assert np.linalg.svd(np.array([point.position for point in points]) - own.position)[1][1] > 0.01
+    assert np.linalg.svd(np.array([point.position for point in points]) - grasp.position)[1][1] > 0.01
 
 
 def test_a_patch_on_a_line_has_no_orientation():
@@ -76,9 +76,9 @@ def test_a_plank_in_two_fixed_grasps_is_a_beam_with_built_in_ends(team_of):
     facts = team_facts(team_of())
     weight = 0.576 * 9.81
     for name, side in (('left_end', -1.0), ('right_end', 1.0)):
-        own = facts.grasps[name]
-        np.testing.assert_allclose(own.force, (0.0, 0.0, weight / 2.0), atol=1e-8)
-        np.testing.assert_allclose(own.torque, (0.0, side * weight * 1.2 / 12.0, 0.0), atol=0.01 * weight * 0.1)
+        held = facts.grasps[name]
+        np.testing.assert_allclose(held.force, (0.0, 0.0, weight / 2.0), atol=1e-8)
+        np.testing.assert_allclose(held.torque, (0.0, side * weight * 1.2 / 12.0, 0.0), atol=0.01 * weight * 0.1)
 
 
 def test_an_end_that_is_turned_bends_the_plank_as_a_beam(team_of):
@@ -101,25 +101,25 @@ def test_an_end_that_is_turned_bends_the_plank_as_a_beam(team_of):
 def test_a_team_in_fixed_grasps_meets_the_augmented_object_and_all_equations_at_once(team_of):
     """Vehicles on tyres, whose hands move in all six directions; a moving state; 1e-10."""
     system = TeamSystem(team_of())
-    own, places = system.dynamics.equations, system.dynamics.equations.places
+    equations, layout = system.dynamics.equations, system.dynamics.equations.layout
     random, x = np.random.default_rng(7), system.start
     nv = system.dynamics.robots[0].blocks.tree.nv
     for k in range(2):
-        x[places.v[k]] = 0.1 * random.normal(size=nv)
+        x[layout.v[k]] = 0.1 * random.normal(size=nv)
     u = random.normal(size=len(system.input_names))
-    traced = ca.Function('rates', [own.x, own.u, own.p], [own.rates])
+    traced = ca.Function('rates', [equations.x, equations.u, equations.p], [equations.rates])
     rates = np.array(traced(x, u, system.defaults)).ravel()
-    motion = own.motions[0]
-    parts = ca.Function('motion', [own.x, own.p], [motion.position, motion.velocity])(x, system.defaults)
+    motion = equations.motions[0]
+    parts = ca.Function('motion', [equations.x, equations.p], [motion.position, motion.velocity])(x, system.defaults)
     position, velocity = (np.array(part).reshape(-1, 3) for part in parts)
     body = CorotatedBody(system.dynamics.holdings[0].model.reduced)
     mass, load = body.mass(position), body.forces(position, velocity, (), (), GRAVITY)
     hands, arms, spins = [], [], []
     for k, robot in enumerate(system.dynamics.robots):
-        q, v = x[places.q[k]], x[places.v[k]]
-        states = dict(zip(robot.blocks.parameters.states, x[places.elements[k]]))
+        q, v = x[layout.q[k]], x[layout.v[k]]
+        states = dict(zip(robot.blocks.parameters.states, x[layout.elements[k]]))
         at, tau = robot.blocks.at(q, v, states), np.zeros(nv)
-        tau[[robot.blocks.tree.velocity_index(name) for name in robot.actuated]] = u[places.u[k]]
+        tau[[robot.blocks.tree.velocity_index(name) for name in robot.actuated]] = u[layout.u[k]]
         state, point = robot.blocks.state, robot.hands[0]
         middle = Frame(point.body, point.R, sum(frame.p for frame in robot.hands) / 3.0)
         traced = [state.jacobian(middle), state.jacobian_rate_times_velocity(middle)]
@@ -132,13 +132,13 @@ def test_a_team_in_fixed_grasps_meets_the_augmented_object_and_all_equations_at_
     held_mass, held_load = held_rigidly(arms, spins, mass, load)
     y = dict(zip(system.output_names, system.outputs(x, u, system.defaults)))
     for solve in (augmented_object, saddle_point):
-        found = solve(hands, held_mass, held_load)
+        solution = solve(hands, held_mass, held_load)
         for k, side in enumerate(('left', 'right')):
-            wanted, rate = found.speed_rates[k], rates[places.v[k]]
+            wanted, rate = solution.speed_rates[k], rates[layout.v[k]]
             np.testing.assert_allclose(rate, wanted, rtol=1e-10, atol=1e-10 * np.abs(wanted).max())
             wrench = [y[f'plank/{side}/{what}_{axis}'] for what in ('force', 'torque') for axis in 'xyz']
-            np.testing.assert_allclose(wrench, found.force[k], rtol=1e-9, atol=1e-10 * np.abs(found.force).max())
-    assert np.abs(found.force[:, 3:]).max() > 0.1, 'hands pass torque'
+            np.testing.assert_allclose(wrench, solution.force[k], rtol=1e-9, atol=1e-10 * np.abs(solution.force).max())
+    assert np.abs(solution.force[:, 3:]).max() > 0.1, 'hands pass torque'
 
 
 def test_two_free_bodies_that_hold_a_plank_fixed_keep_momenta_and_energy():
@@ -156,17 +156,17 @@ def test_two_free_bodies_that_hold_a_plank_fixed_keep_momenta_and_energy():
         blocks = ConstraintBlocks(tree.build(), ())
         q, v = blocks.tree.neutral, np.zeros(blocks.tree.nv)
         q[0], v[:6] = 0.5 * side, (0.1 * k, 0.2, -0.3 * side, 0.5, 0.1 * side, 0.2)
-        own = reduced.positions.reshape(-1, 3)[3 * k : 3 * k + 3] - (0.5 * side, 0.0, 0.0)
-        frames = [Frame(arm, np.eye(3), place) for place in own]
+        points = reduced.positions.reshape(-1, 3)[3 * k : 3 * k + 3] - (0.5 * side, 0.0, 0.0)
+        frames = [Frame(arm, np.eye(3), point) for point in points]
         models.append(RobotModel.of_blocks(f'body_{k}', blocks, frames, (q, v), ('elbow',)))
     names = tuple(point.name for point in points)
     hands = tuple((k, j) for k in range(2) for j in range(3))
     grasps = (('a', (0, 1, 2)), ('b', (3, 4, 5)))
     holding = Holding('plank', CondensedModel(reduced), names, hands, grasps=grasps)
     system = TeamSystem.of_models('free', models, [holding])
-    own, u, p = system.dynamics.equations, np.array([0.05, -0.02]), system.defaults
+    equations, u, p = system.dynamics.equations, np.array([0.05, -0.02]), system.defaults
     p[:3] = 0.0
-    traced = ca.Function('rates', [own.x, own.u, own.p], [own.rates])
+    traced = ca.Function('rates', [equations.x, equations.u, equations.p], [equations.rates])
     run = solve_ivp(
         lambda t, x: np.array(traced(x, u, p)).ravel(), (0.0, 0.1), system.start, 'DOP853', rtol=1e-11, atol=1e-12
     )
@@ -183,7 +183,7 @@ def test_two_free_bodies_that_hold_a_plank_fixed_keep_momenta_and_energy():
 def test_a_hand_that_lets_go_of_a_fixed_grasp_frees_its_patch(team_of):
     team = team_of()
     system = TeamSystem(team, released=['right_end'])
-    free = system.dynamics.equations.places.object_q[0]
+    free = system.dynamics.equations.layout.object_q[0]
     assert system.state_names[free][0] == 'plank/right.1_x'
     np.testing.assert_allclose(system.start[free][:9].reshape(3, 3), team.grasps['right_end'].points, atol=1e-9)
     assert 'plank/right/force_x' not in system.output_names
@@ -195,17 +195,17 @@ def test_one_hand_holds_a_plank_by_its_end_alone(team_of):
     pose = 'pose: {position: [0.0, 0.0, 1.1961]}, model: condensed'
     others = [line for line in PLANK.replace('right}', 'right, kind: fixed}').splitlines() if 'right' in line]
     team = team_of(*((f'{line}\n', '') for line in others), ('model: condensed', pose))
-    own = team_facts(team).grasps['left_end']
+    held = team_facts(team).grasps['left_end']
     weight = 0.576 * 9.81
-    np.testing.assert_allclose(own.force, (0.0, 0.0, weight), atol=1e-8)
-    np.testing.assert_allclose(own.torque, (0.0, -0.6 * weight, 0.0), atol=2e-3 * weight)
+    np.testing.assert_allclose(held.force, (0.0, 0.0, weight), atol=1e-8)
+    np.testing.assert_allclose(held.torque, (0.0, -0.6 * weight, 0.0), atol=2e-3 * weight)
 
 
 FAULTS = {
     'rods': (('model: condensed', 'model: lattice'), 'left_end.kind: expected ball: rods have no orientation'),
     'a torque on a ball': (
         ('patch: left, kind: fixed', 'patch: left, holding_torque: 2.0'),
-        'left_end.holding_torque: expected a grasp of kind: fixed, which takes a torque, found ball',
+        'left_end.holding_torque: expected a grasp of kind: fixed, which transmits a torque, found ball',
     ),
     'no torque to hold with': (
         ('patch: left, kind: fixed', 'patch: left, kind: fixed, holding_torque: 0.0'),
@@ -217,9 +217,9 @@ FAULTS = {
 @pytest.mark.parametrize('fault', FAULTS)
 def test_a_fault_of_a_fixed_grasp_is_named_with_its_key(team_of, fault):
     change, expected = FAULTS[fault]
-    with pytest.raises(MachineError, match=expected) as refused:
+    with pytest.raises(MachineError, match=expected) as rejected:
         team_of(change)
-    assert 'team.yaml:' in str(refused.value)
+    assert 'team.yaml:' in str(rejected.value)
 
 
 def test_a_torque_beyond_what_a_hand_holds_lets_it_slip(team_of):
@@ -228,6 +228,6 @@ def test_a_torque_beyond_what_a_hand_holds_lets_it_slip(team_of):
     assert facts.reserve is None
     assert facts.torque_reserve == pytest.approx(0.5 - np.linalg.norm(facts.torque))
     assert facts.torque_reserve < 0.0
-    own = team.grasps['left_end']
-    assert own.slips(0.0, 0.51)
-    assert not own.slips(1e6, 0.49)
+    held = team.grasps['left_end']
+    assert held.slips(0.0, 0.51)
+    assert not held.slips(1e6, 0.49)

@@ -1,4 +1,4 @@
-"""The equations of a team, without machine code: Kane's equations, all equations at once, and momenta as witnesses."""
+"""The equations of a team, without machine code: checked by Kane's equations, the complete system and momenta."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def of_study(load, states):
 
 def rates_of(system):
     """Return dx/dt of a state and inputs without machine code."""
-    own = system.dynamics.equations
-    traced = ca.Function('rates', [own.x, own.u, own.p], [own.rates])
+    equations = system.dynamics.equations
+    traced = ca.Function('rates', [equations.x, equations.u, equations.p], [equations.rates])
     return lambda x, u: np.array(traced(x, u, system.defaults)).ravel()
 
 
@@ -51,7 +51,7 @@ def instant(request):
     system = of_study(load, start)
     x = system.start
     for k, member in enumerate(members):
-        x[system.dynamics.equations.places.v[k]] = member.here.v
+        x[system.dynamics.equations.layout.v[k]] = member.here.v
     u = np.concatenate([(*joints, *drives) for joints, drives in TORQUES[:count]])
     return team, members, system, x, u
 
@@ -61,9 +61,9 @@ def test_accelerations_are_those_of_kanes_equations_with_the_augmented_object(in
     for held in (team.solve(members), team.solve(members, at_once=True)):
         rates = rates_of(system)(x, u)
         for k, (member, change) in enumerate(zip(members, held.speed_rates)):
-            found = rates[system.dynamics.equations.places.v[k]]
+            result = rates[system.dynamics.equations.layout.v[k]]
             wanted = member.here.W @ change + member.here.bias
-            np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
+            np.testing.assert_allclose(result, wanted, rtol=1e-10, atol=1e-10)
 
 
 def test_grasp_forces_hands_and_energy_are_those_of_the_study(instant):
@@ -72,8 +72,8 @@ def test_grasp_forces_hands_and_energy_are_those_of_the_study(instant):
     y = dict(zip(system.output_names, system.outputs(x, u, system.defaults)))
     for k, (member, force) in enumerate(zip(members, held.force)):
         for what, wanted in (('force', force), ('position', member.position), ('velocity', member.velocity)):
-            found = [y[f'load/node_{k}/{what}_{axis}'] for axis in 'xyz']
-            np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
+            result = [y[f'load/node_{k}/{what}_{axis}'] for axis in 'xyz']
+            np.testing.assert_allclose(result, wanted, rtol=1e-10, atol=1e-10)
     assert y['kinetic_energy'] + y['potential_energy'] == pytest.approx(team.energy(members), rel=1e-12)
 
 
@@ -84,45 +84,45 @@ def test_the_ground_gives_what_balances_the_bodies_of_a_robot(instant):
     vehicle = rm_1().blocks.tree.body('roll')
     for k, (member, change, force) in enumerate(zip(members, held.speed_rates, held.force)):
         load = team.ground_load(member, change, force)
-        place = member.here.places[vehicle]
-        pull, moment = place.R @ load[:3], place.R @ load[3:]
-        wanted = -np.concatenate([moment + np.cross(place.p, pull), pull])
-        found = [y[f'robot_{k}/ground/{part}'] for part in WRENCH]
-        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-9)
+        pose = member.here.places[vehicle]
+        pull, moment = pose.R @ load[:3], pose.R @ load[3:]
+        wanted = -np.concatenate([moment + np.cross(pose.p, pull), pull])
+        result = [y[f'robot_{k}/ground/{part}'] for part in WRENCH]
+        np.testing.assert_allclose(result, wanted, rtol=1e-10, atol=1e-9)
 
 
 def test_a_hand_that_lets_go_leaves_the_others_and_its_node_falls():
     team = load_team('team_bar')
     system = TeamSystem(team, released=['right_end'])
-    own, x = system.dynamics.equations, system.start
+    equations, x = system.dynamics.equations, system.start
     rates = rates_of(system)(x, np.zeros(len(system.input_names)))
     node = [f'bar/right_{axis}_rate' for axis in 'xyz']
-    places = [system.index('state', name) for name in node]
-    np.testing.assert_allclose(x[own.places.object_q[0]], team.grasps['right_end'].position, atol=1e-11)
+    rows = [system.index('state', name) for name in node]
+    np.testing.assert_allclose(x[equations.layout.object_q[0]], team.grasps['right_end'].position, atol=1e-11)
     # a rod of mass m whose other end is held falls with 3/2 g - a/2 where that end accelerates with a
     y = dict(zip(system.output_names, system.outputs(x, np.zeros(len(system.input_names)), system.defaults)))
     assert 'bar/right/force_x' not in y
-    total = 1.2 * (0.5 * rates[places] + 0.5 * hand_acceleration(system, x, rates))
+    total = 1.2 * (0.5 * rates[rows] + 0.5 * hand_acceleration(system, x, rates))
     pull = [y[f'bar/left/force_{axis}'] for axis in 'xyz']
     np.testing.assert_allclose(total, pull + np.array([0.0, 0.0, -1.2 * 9.81]), atol=1e-9)
     alone = TeamSystem(team, released=['left_end', 'right_end'])
     y = rates_of(alone)(alone.start, np.zeros(len(alone.input_names)))
-    np.testing.assert_allclose(y[alone.dynamics.equations.places.object_v[0]], [0.0, 0.0, -9.81] * 2, atol=1e-12)
+    np.testing.assert_allclose(y[alone.dynamics.equations.layout.object_v[0]], [0.0, 0.0, -9.81] * 2, atol=1e-12)
 
 
 def hand_acceleration(system, x, rates):
-    own = system.dynamics.equations
-    velocity, rate = own.motions[0].velocity[:3], ca.SX.sym('rate', len(x))
-    change = ca.Function('change', [own.x, own.p, rate], [ca.jtimes(velocity, own.x, rate)])
+    equations = system.dynamics.equations
+    velocity, rate = equations.motions[0].velocity[:3], ca.SX.sym('rate', len(x))
+    change = ca.Function('change', [equations.x, equations.p, rate], [ca.jtimes(velocity, equations.x, rate)])
     return np.array(change(x, system.defaults, rates)).ravel()
 
 
 def test_vehicles_on_tyres_with_a_plank_meet_all_equations_at_once():
     system = TeamSystem(load_team('team_plank'))
     random, x, p = np.random.default_rng(7), system.start, system.defaults
-    places, nv = system.dynamics.equations.places, system.dynamics.robots[0].blocks.tree.nv
+    layout, nv = system.dynamics.equations.layout, system.dynamics.robots[0].blocks.tree.nv
     for k in range(2):
-        x[places.v[k]] = 0.1 * random.normal(size=nv)
+        x[layout.v[k]] = 0.1 * random.normal(size=nv)
     u = random.normal(size=len(system.input_names))
     rates = rates_of(system)(x, u)
     position, velocity = (np.array(part).reshape(2, 3) for part in hands_of(system, x))
@@ -131,37 +131,37 @@ def test_vehicles_on_tyres_with_a_plank_meet_all_equations_at_once():
     mass = np.kron(lattice.mass.toarray(), np.eye(3))
     matrix, right = np.zeros((2 * nv + 6,) * 2), np.zeros(2 * nv + 6)
     for k, robot in enumerate(system.dynamics.robots):
-        own, hand, force = (
+        rows, hand, force = (
             slice(k * nv, k * nv + nv),
             slice(3 * k, 3 * k + 3),
             slice(2 * nv + 3 * k, 2 * nv + 3 * k + 3),
         )
-        q, v = x[places.q[k]], x[places.v[k]]
-        states = dict(zip(robot.blocks.parameters.states, x[places.elements[k]]))
+        q, v = x[layout.q[k]], x[layout.v[k]]
+        states = dict(zip(robot.blocks.parameters.states, x[layout.elements[k]]))
         at, tau = robot.blocks.at(q, v, states), np.zeros(nv)
-        tau[[robot.blocks.tree.velocity_index(name) for name in robot.actuated]] = u[places.u[k]]
+        tau[[robot.blocks.tree.velocity_index(name) for name in robot.actuated]] = u[layout.u[k]]
         state, frame = robot.blocks.state, robot.hands[0]
         traced = [state.jacobian(frame)[3:, :], state.jacobian_rate_times_velocity(frame)[3:]]
         J, bias = (np.array(part) for part in ca.Function('hand', [state.q, state.v], traced)(q, v))
-        matrix[own, own], matrix[own, force], right[own] = at.M, J.T, tau - at.h
-        matrix[2 * nv :, own] += mass[:, hand] @ J
+        matrix[rows, rows], matrix[rows, force], right[rows] = at.M, J.T, tau - at.h
+        matrix[2 * nv :, rows] += mass[:, hand] @ J
         right[2 * nv :] -= mass[:, hand] @ bias.ravel()
         matrix[force, force] = -np.eye(3)
     right[2 * nv :] -= load.ravel()
     wanted = np.linalg.solve(matrix, right)[: 2 * nv]
-    found = np.concatenate([rates[places.v[k]] for k in range(2)])
-    np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10 * np.abs(wanted).max())
-    assert np.abs(rates[places.elements[0]]).max() > 1e-3, 'tyres have states of their own'
+    result = np.concatenate([rates[layout.v[k]] for k in range(2)])
+    np.testing.assert_allclose(result, wanted, rtol=1e-10, atol=1e-10 * np.abs(wanted).max())
+    assert np.abs(rates[layout.elements[0]]).max() > 1e-3, 'tyres have states'
     assert p[system.index('parameter', 'left/friction_scale')] == 1.0
 
 
 def hands_of(system, x):
-    own = system.dynamics.equations
-    motion = own.motions[0]
-    return ca.Function('hands', [own.x, own.p], [motion.position, motion.velocity])(x, system.defaults)
+    equations = system.dynamics.equations
+    motion = equations.motions[0]
+    return ca.Function('hands', [equations.x, equations.p], [motion.position, motion.velocity])(x, system.defaults)
 
 
-def test_an_unknown_grasp_is_refused_by_name():
+def test_an_unknown_grasp_is_rejected_by_name():
     with pytest.raises(KeyError, match='left_end, right_end'):
         TeamSystem(load_team('team_bar'), released=['middle'])
 

@@ -1,4 +1,4 @@
-"""The YAML of a team: robots at their places, objects between hands, and every fault by file, line and key."""
+"""The YAML of a team: poses of robots, objects between hands, and every fault by file, line and key."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def faults(tmp_path):
             text = text.replace(old, new)
         file = tmp_path / 'team.yaml'
         file.write_text(text)
-        with pytest.raises(MachineError) as refused:
+        with pytest.raises(MachineError) as rejected:
             load_team(file)
-        return [str(problem).removeprefix(f'{file}:') for problem in refused.value.problems]
+        return [str(problem).removeprefix(f'{file}:') for problem in rejected.value.problems]
 
     return of
 
@@ -160,14 +160,14 @@ FAULTS = {
 
 @pytest.mark.parametrize('fault', FAULTS)
 def test_a_fault_is_named_with_its_line_and_its_key(faults, fault):
-    change, place, text = FAULTS[fault]
-    found = faults(change)
-    assert any(place in message and text in message for message in found), found
+    change, key, text = FAULTS[fault]
+    result = faults(change)
+    assert any(key in message and text in message for message in result), result
 
 
 def test_robots_that_do_not_exist_are_reported_once(faults):
-    found = faults(('left: {machine: rm_1', 'left: {machine: rm_9'))
-    assert len(found) == 1
+    result = faults(('left: {machine: rm_1', 'left: {machine: rm_9'))
+    assert len(result) == 1
 
 
 def test_the_distance_of_a_hand_is_printed(faults):
@@ -177,7 +177,7 @@ def test_the_distance_of_a_hand_is_printed(faults):
     assert '0.07758 m away' in right
 
 
-def test_a_team_without_a_file_is_refused_by_name():
+def test_a_team_without_a_file_is_rejected_by_name():
     with pytest.raises(FileNotFoundError, match='team_bra'):
         load_team('team_bra')
 

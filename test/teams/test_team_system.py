@@ -1,4 +1,4 @@
-"""A team as one compiled system: runs, energy, names, refusals."""
+"""A team as one compiled system: runs, energy, names, rejections."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_momentum_changes_by_the_ground_and_the_weight(bar):
         assert momentum[-1] - momentum[0] == pytest.approx(impulse, abs=1e-7)
 
 
-def test_a_method_with_a_compiled_jacobian_is_refused(bar):
+def test_a_method_with_a_compiled_jacobian_is_rejected(bar):
     with pytest.raises(ValueError, match='explicit method for a team, found rodas3'):
         bar.run(bar.start, [0.0, 0.01], settings=Settings(method='rodas3'))
 

@@ -113,7 +113,7 @@ def test_monitor_and_governor_reject_it_by_name(name):
     with pytest.raises(GearError) as error:
         StabilityMonitor(machine)
     expected = ', '.join(repr(joint) for joint in LOOSE[name])
-    assert f'{name}: stability monitor: expected supports that no joint lets give way, found {expected}' in str(
+    assert f'{name}: stability monitor: expected supports that are rigid with the base, found {expected}' in str(
         error.value
     )
 

@@ -1,13 +1,13 @@
 """Adams-Bashforth-Moulton method of variable order and step: predict, evaluate, correct, evaluate; extrapolated.
 
-The past is kept as modified divided differences of the rate (Krogh 1974; Hairer, Norsett and Wanner, Solving Ordinary
-Differential Equations I, III.5): with psi[j] = t_n - t_{n-j},
+The history is stored as modified divided differences of the rate (Krogh 1974; Hairer, Norsett and Wanner, Solving
+Ordinary Differential Equations I, III.5): with psi[j] = t_n - t_{n-j},
 
     phi[j] = psi[1] ... psi[j] f[t_n, ..., t_{n-j}],
     f(t_n + s) ~ sum_j phi[j] prod_{i<j} (s + psi[i]) / psi[i + 1].
 
-An order k step costs two evaluations, a rejected one costs one. Orders 1 to MOST_ORDER; a start, and a start again
-where an input has a kink, is of order 1 and doubles the step and raises the order until the error says otherwise.
+A step of order k takes two evaluations, a rejected step one. Orders are 1 to MOST_ORDER; a start, and a restart at a
+kink of an input, has order 1 and doubles the step and raises the order until the error estimate prevents it.
 """
 # mypy: ignore-errors
 
@@ -31,18 +31,18 @@ from dyn_nodes.compile.integrators.codes import (
 MOST_ORDER = 12
 SIZE = MOST_ORDER + 3
 ORDER, KNOWN, STEADY, STARTING = 0, 1, 2, 3
-"""Places in `memory`: order, differences known, steps of the present length, whether the method is starting."""
+"""Indices of `memory`: order, number of available differences, steps of the current length, starting phase (0 or 1)."""
 
 
 @kernel
 def basis_integrals(psi, span, ahead, count, w):
-    """Write to w[j] (count + 1) the mean over a span of the basis function j, which begins at the newest point.
+    """Write to w[j] (count + 1) the mean over a span of the basis function j, which starts at the newest point.
 
     Args:
         psi: (SIZE,) distances to the past points.
         span: to integrate over, s; may be negative.
         ahead: distance from the newest point to the point at which the basis functions are 1, s: 0 for differences at
-            the newest point, the step for those at its end.
+            the newest point, the step for differences at its end.
         count: last function.
         w: (SIZE,) filled.
     """
@@ -59,8 +59,8 @@ def basis_integrals(psi, span, ahead, count, w):
 
 
 @kernel
-def begin(codes, x, u, p, phi, psi, memory):
-    """Forget the past: order 1 from the rate at x. Returns a status."""
+def restart(codes, x, u, p, phi, psi, memory):
+    """Discard the history: order 1 from the rate at x. Return a status."""
     memory[ORDER], memory[KNOWN], memory[STEADY], memory[STARTING] = 1, 1, 0, 1
     for j in range(SIZE):
         psi[j] = 0.0
@@ -69,14 +69,14 @@ def begin(codes, x, u, p, phi, psi, memory):
 
 @kernel
 def first_step(x, rate, rtol, atol, h):
-    """Return the length of a first step, at most h: cautious, as if the rate changed by its own size within 1 s."""
+    """Return the length of a first step, at most h, for a rate that changes by its magnitude within 1 s."""
     size = error_norm(rate, x, x, rtol, atol)
     return 0.25 * np.sqrt(0.5 / size) if 32.0 * size * h * h > 1.0 else h
 
 
 @kernel
 def next_break(t, end, knots, table, cursor):
-    """Return the first time after t at which a slope of the inputs jumps, at most `end`."""
+    """Return the first time after t at which a slope of the inputs jumps, or `end`."""
     last = knots.shape[0] - 1
     for j in range(max(cursor, 0), last + 1):
         if knots[j] <= t:
@@ -93,7 +93,7 @@ def next_break(t, end, knots, table, cursor):
 
 @kernel
 def differences(phi, ratio, rate, count, result):
-    """Write the differences 0 to `count` after a step whose end has a rate; `ratio` scales those before it."""
+    """Write the differences 0 to `count` after a step from the rate at its end; `ratio` scales the previous ones."""
     for i in range(rate.shape[0]):
         value = rate[i]
         result[0, i] = value
@@ -115,29 +115,29 @@ def next_order(errors, memory):
     """Choose the order of the next step from the errors of orders k - 2 to k + 1; return the error of that order.
 
     Args:
-        errors: (4,) of orders k - 2, k - 1, k, k + 1; infinite where unknown.
+        errors: (4,) of orders k - 2, k - 1, k, k + 1; infinite if unknown.
         memory: changed.
     """
     k = memory[ORDER]
-    two, one, own, above = errors[0], errors[1], errors[2], errors[3]
-    lower = (k == 2 and one <= 0.5 * own) or (k > 2 and max(two, one) <= own)
+    two, one, same, above = errors[0], errors[1], errors[2], errors[3]
+    lower = (k == 2 and one <= 0.5 * same) or (k > 2 and max(two, one) <= same)
     if lower or k == MOST_ORDER:
         memory[STARTING] = 0
     if memory[STARTING] == 1:
         memory[ORDER] = k + 1
-        return own
-    if lower or (above < np.inf and one <= min(own, above)):
+        return same
+    if lower or (above < np.inf and one <= min(same, above)):
         memory[ORDER] = k - 1
         return one
-    if k < MOST_ORDER and above < (own if k > 1 else 0.5 * own):
+    if k < MOST_ORDER and above < (same if k > 1 else 0.5 * same):
         memory[ORDER] = k + 1
         return above
-    return own
+    return same
 
 
 @kernel
 def growth(error, order):
-    """Return the factor of the next step: 2, 1, or 0.5 to 0.9, which keeps the differences tame."""
+    """Return the factor of the next step: 2, 1, or 0.5 to 0.9, which limits the growth of the differences."""
     wanted = (0.5 / max(error, 1e-300)) ** (1.0 / (order + 1.0))
     return 2.0 if wanted >= 2.0 else 1.0 if wanted >= 1.0 else max(0.5, min(0.9, wanted))
 
@@ -155,7 +155,7 @@ def advance(h, phi, new, psi, memory):
 
 @kernel
 def interpolated(x, phi, psi, order, back, w, y):
-    """Write the state `back` (negative, s) before the newest point, where it is x, to y."""
+    """Write to y the state at `back` (negative, s) from the newest point, whose state is x."""
     basis_integrals(psi, back, 0.0, order, w)
     for i in range(x.shape[0]):
         s = 0.0
@@ -166,7 +166,7 @@ def interpolated(x, phi, psi, order, back, w, y):
 
 @kernel
 def predict(x, phi, psi, h, memory, w, ratio, y):
-    """Write the state predicted for the end of a step to y, and to `ratio` how the step scales the differences."""
+    """Write to y the predicted state at the end of a step, and to `ratio` the scale factors of the differences."""
     order = memory[ORDER]
     basis_integrals(psi, h, 0.0, order - 1, w)
     ratio[0] = 1.0
@@ -181,7 +181,7 @@ def predict(x, phi, psi, h, memory, w, ratio, y):
 
 @kernel
 def shortened(h, error, stopped, failures, memory):
-    """Return the length to try after a step that failed; after the third failure in a row the past is forgotten."""
+    """Return the length of the next try after a failed step; the third failure in a row discards the history."""
     memory[STARTING], memory[STEADY] = 0, 0
     factor = 0.5 if stopped == 0 and error >= 0.0 and failures < 3 else 0.25
     if failures >= 3:
@@ -193,7 +193,7 @@ def shortened(h, error, stopped, failures, memory):
 
 @kernel
 def keep_reached(x, t, times, target, phi, psi, order, w, y, trace):
-    """Keep the states at the times up to t, the newest point; return the next time to reach."""
+    """Store the states at the times up to t, the newest point; return the index of the next time."""
     while target < times.shape[0] and times[target] <= t:
         if times[target] == t:
             keep(x, trace, target)
@@ -206,10 +206,10 @@ def keep_reached(x, t, times, target, phi, psi, order, w, y, trace):
 
 @kernel
 def run_adams(codes, x, times, knots, table, p, guard_limit, rtol, atol, h0, hmin, trace):
-    """Advance x in place through `times` by the Adams method; keep the states at `times` in `trace`.
+    """Advance x in place through `times` by the Adams method; store the states at `times` in `trace`.
 
-    Steps end at the last time and where a slope of the inputs jumps; other states are interpolated.
-    Returns (status, number of times reached, steps accepted, steps rejected).
+    Steps end at the last time and at jumps of a slope of the inputs; other states are interpolated.
+    Return (status, number of times reached, steps accepted, steps rejected).
     """
     check_run(x, knots, table, times.shape[0], trace)
     if times.shape[0] < 1 or atol.shape[0] != x.shape[0]:
@@ -224,7 +224,7 @@ def run_adams(codes, x, times, knots, table, p, guard_limit, rtol, atol, h0, hmi
     t, h = times[0], h0
     keep(x, trace, np.int64(0))
     cursor = table_input(t, knots, table, np.int64(0), u)
-    stopped = begin(codes, x, u, p, phi, psi, memory)
+    stopped = restart(codes, x, u, p, phi, psi, memory)
     if stopped != 0:
         return stopped, 1, accepted, rejected
     stop = next_break(t, end, knots, table, cursor)
@@ -235,7 +235,7 @@ def run_adams(codes, x, times, knots, table, p, guard_limit, rtol, atol, h0, hmi
         last = step >= remaining * (1.0 - 1e-12)
         if last:
             step = remaining
-        k, known = memory[ORDER], memory[KNOWN]
+        k, available = memory[ORDER], memory[KNOWN]
         predict(x, phi, psi, step, memory, w, ratio, y)
         basis_integrals(psi, step, step, k + 1, g)
         cursor = table_input(t + step, knots, table, cursor, u)
@@ -263,9 +263,9 @@ def run_adams(codes, x, times, knots, table, p, guard_limit, rtol, atol, h0, hmi
             continue
         accepted += 1
         failures = 0
-        differences(phi, ratio, rate, min(known, k + 1), new)
+        differences(phi, ratio, rate, min(available, k + 1), new)
         errors[3] = np.inf
-        if known > k and memory[STEADY] >= k:
+        if available > k and memory[STEADY] >= k:
             errors[3] = scaled(step, g, k + 1, new[k + 1], x, y, rtol, atol, error)
         copy(y, x)
         t = stop if last else t + step

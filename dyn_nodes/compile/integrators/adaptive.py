@@ -1,6 +1,6 @@
 """Adaptive integrators: Dormand and Prince's explicit pair, and the implicit RODAS3 with the exact Jacobian.
 
-A step into states without a rate (`STOPPED`) is rejected; a run ends there when the step becomes too small.
+A step into states without a rate (`STOPPED`) is rejected; the run ends when the step becomes too small.
 """
 # mypy: ignore-errors
 
@@ -40,7 +40,7 @@ RODAS_G = np.array([0.5, 1.5, 0.0, 0.0])
 
 @kernel
 def error_norm(error, x, y, rtol, atol):
-    """Root mean square of the error, each component in units of its tolerance."""
+    """Return the root mean square of the error, each component in units of its tolerance."""
     total = 0.0
     for i in range(x.shape[0]):
         scale = atol[i] + rtol * max(abs(x[i]), abs(y[i]))
@@ -50,9 +50,9 @@ def error_norm(error, x, y, rtol, atol):
 
 @kernel
 def run_dopri5(codes, x, times, knots, table, p, guard_limit, rtol, atol, h0, hmin, trace):
-    """Advance x in place through `times` by Dormand and Prince's 5(4) pair; keep the states at `times` in `trace`.
+    """Advance x in place through `times` by Dormand and Prince's 5(4) pair; store the states at `times` in `trace`.
 
-    Returns (status, number of times reached, steps accepted, steps rejected).
+    Return (status, number of times reached, steps accepted, steps rejected).
     """
     check_run(x, knots, table, times.shape[0], trace)
     if times.shape[0] < 1 or atol.shape[0] != x.shape[0]:
@@ -115,9 +115,9 @@ def run_dopri5(codes, x, times, knots, table, p, guard_limit, rtol, atol, h0, hm
 
 @kernel
 def factorize(matrix, order):
-    """Replace a square matrix by its factors L and U, rows exchanged as `order` says; False where it is singular.
+    """Replace a square matrix by its factors L and U with row permutation `order`; return False if it is singular.
 
-    Crout's scheme with row pivoting. NaN makes a pivot that is not positive, so it counts as singular too.
+    Crout's scheme with row pivoting. A NaN pivot counts as singular, too.
     """
     n = matrix.shape[0]
     for k in range(n):
@@ -145,7 +145,7 @@ def factorize(matrix, order):
 
 @kernel
 def substitute(matrix, order, right, result):
-    """Solve for `result` with the factors that `factorize` left."""
+    """Solve for `result` with the factors of `factorize`."""
     n = matrix.shape[0]
     for i in range(n):
         s = right[order[i]]
@@ -163,8 +163,8 @@ def substitute(matrix, order, right, result):
 def run_rodas3(codes, x, times, knots, table, p, guard_limit, rtol, atol, h0, hmin, trace):
     """Advance x in place through `times` by the L-stable Rosenbrock method RODAS3 (order 3(2)) with the exact Jacobian.
 
-    The inputs' time dependence enters through df/dt by a difference along the table.
-    Returns (status, number of times reached, steps accepted, steps rejected).
+    The time dependence of the inputs enters through df/dt by a difference along the table.
+    Return (status, number of times reached, steps accepted, steps rejected).
     """
     check_run(x, knots, table, times.shape[0], trace)
     if times.shape[0] < 1 or atol.shape[0] != x.shape[0]:

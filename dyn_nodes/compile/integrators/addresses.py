@@ -1,4 +1,4 @@
-"""Addresses of the kernels of a system, as integrators get them."""
+"""Addresses of the kernels of a system, for integrators."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def codes_of(*modules: CompiledModule) -> np.ndarray:
 
 
 def without_stiff(codes: np.ndarray) -> np.ndarray:
-    """Return the addresses of a system whose stiff states go on as all others do."""
+    """Return the addresses of a system whose stiff states are integrated like all others."""
     codes = codes.copy()
     codes[STIFF], codes[STEP] = 0, classical_code().address
     return codes
 
 
 def with_damped_steps(codes: np.ndarray) -> np.ndarray:
-    """Return the addresses of a system whose fixed steps are those of `rk3` (`classical`)."""
+    """Return the addresses of a system with fixed steps of `rk3` (`classical`)."""
     codes = codes.copy()
     codes[FORMULA] = DAMPED
     return codes
@@ -36,6 +36,6 @@ def with_damped_steps(codes: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=256)
 def _addresses(modules: tuple[CompiledModule, ...]) -> tuple[int, ...]:
-    found = [next((module.code(kind) for module in modules if kind in module.kernels), 0) for kind in KINDS]
-    places = [place for module in modules for place in module.meta.get('stiff', ())]
-    return (*found, (implicit_code() if places else classical_code()).address, CLASSICAL, *places)
+    addresses = [next((module.code(kind) for module in modules if kind in module.kernels), 0) for kind in KINDS]
+    indices = [index for module in modules for index in module.meta.get('stiff', ())]
+    return (*addresses, (implicit_code() if indices else classical_code()).address, CLASSICAL, *indices)

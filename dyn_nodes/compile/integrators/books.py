@@ -1,4 +1,4 @@
-"""The energy account of a machine that goes on period by period, as one compiled call a state."""
+"""Energy account of a machine that advances period by period, as one compiled call per state."""
 # mypy: ignore-errors
 
 from __future__ import annotations
@@ -6,16 +6,16 @@ from __future__ import annotations
 import numpy as np
 
 from dyn_nodes.compile.code import call_code
-from dyn_nodes.compile.integrators.codes import copy, kernel, refuse
+from dyn_nodes.compile.integrators.codes import copy, kernel, raise_status
 
 FLOWS = 4
 """Kinetic energy, potential energy, work and heat, J."""
 NOW, SHIFT, LOW, HIGH = 0, FLOWS, 2 * FLOWS, 3 * FLOWS
 START, ERROR, WEIGHT, LEVEL, GAP, GREATEST_GAP, SIZE = range(4 * FLOWS, 4 * FLOWS + 7)
-"""Offsets in an account: flows now, what is added to them, their least and greatest values, the balance at the start,
-the greatest energy error, J, weight, N, greatest energy, J, gap now and greatest gap, m or rad."""
+"""Offsets in an account: current flows, their corrections, their least and greatest values, balance at the start,
+greatest energy error, J, weight, N, greatest energy, J, current gap and greatest gap, m or rad."""
 OPEN, DEPART, ARRIVE = range(3)
-"""Calls: open the account; take the state from which a period starts; take that to which it has led."""
+"""Calls: open the account; enter the state at the start of a period; enter the state at its end."""
 
 
 @kernel
@@ -44,7 +44,7 @@ def keep_account(code, call, x, p, first, kept_x, kept_p, row, account):
             return
     status = call_code(code, x, p, row)
     if status != 0:
-        refuse(status, x.shape[0], p.shape[0], row.shape[0], np.int64(0))
+        raise_status(status, x.shape[0], p.shape[0], row.shape[0], np.int64(0))
     account[WEIGHT], account[GAP] = max(account[WEIGHT], row[2]), row[3]
     account[LEVEL] = max(account[LEVEL], abs(row[0]), abs(row[1]))
     account[GREATEST_GAP] = max(account[GREATEST_GAP], row[3])

@@ -1,13 +1,12 @@
-"""A step of a Runge-Kutta method with four stages as a C function, and the room in which steps work.
+"""A step of a Runge-Kutta method with four stages as a C function, and its work array.
 
-The state of the last stage is x + h ((1 - s) k2 + s k3), with the rates k2 and k3 of the two stages in the middle. With
-s = 1 the method is the classical one, of order 4. For any s its order is at least 3, and x' = -a x is multiplied by
-1 - z + z^2/2 - z^3/6 + s z^4/24, z = h a: with s = 1/2 a step is stable up to z = 5.15 instead of 2.79. Where damping
-bounds the step and kinks of the rates decide the error, a run needs that many steps less.
+The state of the last stage is x + h ((1 - s) k2 + s k3), with the rates k2 and k3 of the two middle stages. With s = 1
+it is the classical method, of order 4. For any s its order is at least 3, and x' = -a x is multiplied by
+1 - z + z^2/2 - z^3/6 + s z^4/24, z = h a: with s = 1/2 a step is stable up to z = 5.15 instead of 2.79. If damping
+limits the step and kinks of the rates determine the error, a run needs fewer steps in this ratio.
 
-Integrators call a step by its address, as they call kernels: its text is compiled once, and not again into everything
-that takes steps. It works without Numba's reference counts, in arrays that are there: counting them in every step took
-a quarter of the time of a run.
+Integrators call a step by its address, like kernels: its text is compiled once, and not again into its callers. It uses
+preallocated arrays without Numba's reference counts: counting them in every step took a quarter of the time of a run.
 """
 # mypy: ignore-errors
 
@@ -25,15 +24,15 @@ from dyn_nodes.compile.code import POINTER, call_code, matrix_at, vector_at
 from dyn_nodes.compile.integrators.codes import FORMULA, RHS, inlined, table_input
 
 SINCE, UNTIL, LENGTH, CURSOR, HEAD = range(5)
-"""Places in the room of a step: its beginning, end and length, s, and the interval of the knots that was found last.
-Behind them are three vectors of the size of a state, for rates, the state of a stage and a sum of rates."""
+"""Offsets in the room of a step: start, end and length, s, and the last interval of the knots. They are followed by
+three vectors of the size of a state, for rates, the state of a stage and a sum of rates."""
 CLASSICAL, DAMPED = 0, 1
 """Formulas of a step: s = 1, s = 1/2."""
 INDEX_FAULT = -(1 << 30)
 """Status of a step that used an index beyond its array (`DYN_NODES_GUARD`)."""
 INTEGERS = types.CPointer(types.int64)
 STEP_SIGNATURE = types.intp(*(kind for pointer in (INTEGERS, *[POINTER] * 7) for kind in (pointer, types.intp)))
-"""Of the C functions of steps: pointer and length of codes, x, knots, table (its rows), p, u, room and out."""
+"""Signature of steps as C functions: pointer and length of codes, x, knots, table (its rows), p, u, room and out."""
 
 
 @cache
@@ -43,19 +42,19 @@ def classical_code() -> Any:
 
 
 def step_code(step: Any, checked: Any) -> Any:
-    """Return a step as a C function; with index checks that which hands on their exceptions as a status."""
+    """Return a step as a C function; with index checks, `checked`, which returns their exceptions as a status."""
     return code_of(__file__, checked if guarded() else step, STEP_SIGNATURE, **UNCOUNTED)
 
 
 @inlined
 def is_damped(codes):
-    """Return whether the steps of a system are those with s = 1/2."""
+    """Return whether the steps of a system have s = 1/2."""
     return codes[FORMULA] == DAMPED
 
 
 @inlined
 def weigh_stage(stage, h, x, k, y, twice, out, damped):
-    """Take the rates of a stage, k (n,), into the sums, and write the state of the next one to y.
+    """Add the rates of a stage, k (n,), to the sums, and write the state of the next stage to y.
 
     The last stage writes the end of the step to out. `damped`: s = 1/2.
     """
@@ -78,7 +77,7 @@ def weigh_stage(stage, h, x, k, y, twice, out, damped):
 
 
 def classical_step(codes, c, x, n, knots, s, table, r, p, m, u, nu, room, b, out, no):
-    """Write the state after one step from x to out; u holds the inputs at its end then. Returns a status."""
+    """Write the state after one step from x to out and the inputs at its end to u. Return a status."""
     codes, x, out = vector_at(codes, c), vector_at(x, n), vector_at(out, no)
     knots, table = vector_at(knots, s), matrix_at(table, r, nu)
     p, u, room = vector_at(p, m), vector_at(u, nu), vector_at(room, b)
@@ -102,7 +101,7 @@ def classical_step(codes, c, x, n, knots, s, table, r, p, m, u, nu, room, b, out
 _classical = inlined(classical_step)
 
 
-# an exception does not leave a C function: that of an index check is handed on as a status
+# an exception cannot leave a C function: an exception of an index check is returned as a status
 def _checked_step(codes, c, x, n, knots, s, table, r, p, m, u, nu, room, b, out, no):
     try:
         return _classical(codes, c, x, n, knots, s, table, r, p, m, u, nu, room, b, out, no)

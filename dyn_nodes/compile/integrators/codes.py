@@ -1,15 +1,14 @@
 """Parts of every integrator: kernels by address, tables of inputs, traces.
 
 An integrator gets the addresses of a system's kernels, `codes` (8 + m,), in the order of RHS, GUARD, WATCH, SWITCH,
-JACOBIAN and STIFF, 0 where a system has none, then that of its step, STEP, the formula of fixed steps, FORMULA, and
-from PLACES on the places of its m stiff states. `codes_of` (`addresses`) makes them. A kernel looks at the lengths of
-its arguments at every call, so an integrator that is given a wrong vector raises LengthError. The rows of tables and
-traces, which no kernel sees, are checked where a run begins; a wrong one raises ValueError.
+JACOBIAN and STIFF, 0 for a missing one, then the address of its step, STEP, the formula of fixed steps, FORMULA, and
+from PLACES on the indices of its m stiff states. `codes_of` (`addresses`) makes them. A kernel checks the lengths of
+its arguments at every call, so an integrator with a wrong vector raises LengthError. The rows of tables and traces,
+which no kernel receives, are checked at the start of a run; a wrong number raises ValueError.
 
-A first start compiles these functions, so they avoid what is slow to compile. A slice that is assigned brings along the
-text of its error about shapes: `copy` and `keep` are loops. A literal that is handed to a function compiles that
-function once for the literal and once for the variable: counters begin with `np.int64(0)`. Together a third of the
-time.
+The first start compiles these functions, so they avoid slow constructs. Assignment of a slice includes the text of its
+shape error: `copy` and `keep` are loops. A literal argument compiles a function once for the literal and once for the
+variable: counters start with `np.int64(0)`. Together this saves a third of the time.
 """
 # mypy: ignore-errors
 
@@ -26,9 +25,9 @@ from dyn_nodes.compile.guard import ELEMENTS, GuardError, LengthError
 
 kernel = kernels_of(__file__)
 part = parts_of(__file__)
-# Numba counts references to every array that a function gets or takes a slice of, by atomic additions: in a step these
-# cost as much as a kernel. What is marked so makes no array, and counts none; what it calls is compiled so too, unless
-# it says otherwise.
+# Numba counts references to every array that a function receives or slices, by atomic additions: in a step these cost
+# as much as a kernel. A `bare` function creates no arrays and counts no references; its callees are compiled in the
+# same way unless they are `counted`.
 counted = parts_of(__file__, **COUNTED)
 bare = parts_of(__file__, **UNCOUNTED)
 inlined = parts_of(__file__, forceinline=True, **UNCOUNTED)
@@ -37,24 +36,24 @@ KINDS = ('rhs', 'guard', 'watch', 'switch', 'jacobian', 'stiff')
 
 
 @counted
-def refuse(status: int, x: int, u: int, p: int, out: int) -> None:
-    """Raise what the status of a kernel means; x, u, p and out are the lengths of its arguments."""
+def raise_status(status: int, x: int, u: int, p: int, out: int) -> None:
+    """Raise the error of a kernel's status; x, u, p and out are the lengths of its arguments."""
     if status < 0:
         raise GuardError('of a run', (-1 - status) // 4, (-1 - status) % 4)
     argument = (status & 255) - 1
-    found = x if argument == 0 else u if argument == 1 else p if argument == 2 else out
-    raise LengthError('of a run', argument, ELEMENTS, status >> 8, found)
+    actual = x if argument == 0 else u if argument == 1 else p if argument == 2 else out
+    raise LengthError('of a run', argument, ELEMENTS, status >> 8, actual)
 
 
 @bare
 def evaluate(code: int, x: Any, u: Any, p: Any, out: Any) -> int:
     """Run the kernel at an address: fill `out` from state, inputs and parameters.
 
-    Returns 0, or the status, at most STOPPED, of a kernel that has no value there.
+    Return 0, or a status of at most STOPPED if the kernel has no value there.
     """
     status = call_code(code, x, u, p, out)
     if status != 0 and status > STOPPED:
-        refuse(status, x.shape[0], u.shape[0], p.shape[0], out.shape[0])
+        raise_status(status, x.shape[0], u.shape[0], p.shape[0], out.shape[0])
     return status
 
 
@@ -64,23 +63,23 @@ def evaluate_rows(code: int, states: Any, p: Any, out: Any) -> None:
     for k in range(states.shape[0]):
         status = call_code(code, states[k], p, out[k])
         if status != 0:
-            refuse(status, states.shape[1], p.shape[0], out.shape[1], np.int64(0))
+            raise_status(status, states.shape[1], p.shape[0], out.shape[1], np.int64(0))
 
 
 @bare
 def guarded_off(codes: Any, x: Any, out: Any, limit: float) -> bool:
-    """Return whether the guard of a system, where it has one, is below its limit at a state."""
+    """Return whether the guard of a system, if any, is below its limit at a state."""
     if codes[GUARD] == 0:
         return False
     status = call_code(codes[GUARD], x, out)
     if status != 0:
-        refuse(status, x.shape[0], out.shape[0], np.int64(0), np.int64(0))
+        raise_status(status, x.shape[0], out.shape[0], np.int64(0), np.int64(0))
     return out[0] < limit
 
 
 @kernel
 def table_input(t, knots, table, cursor, u):
-    """Write the inputs at time t to u; return the knot interval found, to start from next time."""
+    """Write the inputs at time t to u; return the knot interval, for the next call."""
     last = knots.shape[0] - 1
     while cursor < last and t >= knots[cursor + 1]:
         cursor += 1
@@ -98,7 +97,7 @@ def table_input(t, knots, table, cursor, u):
 
 @part
 def check_run(x, knots, table, rows, trace):
-    """Demand a row of inputs a knot, and room for `rows` states: nothing else looks at these lengths."""
+    """Raise ValueError unless there is a row of inputs per knot and room for `rows` states; not checked elsewhere."""
     if knots.shape[0] < 1 or table.shape[0] != knots.shape[0]:
         raise ValueError('inputs: expected as many rows of the table as knots, and one at least')
     if rows > 0 and (trace.shape[0] < rows or trace.shape[1] != x.shape[0]):
@@ -107,7 +106,7 @@ def check_run(x, knots, table, rows, trace):
 
 @bare
 def sound(x):
-    """Return whether every state is a finite number of sensible size."""
+    """Return whether every state is finite and at most 1e15 in magnitude."""
     unsound = 0
     for k in range(x.shape[0]):
         unsound += not abs(x[k]) <= 1e15

@@ -5,16 +5,16 @@ tilt, overturn angle less tilt]. A mode is `ground`, a tuple:
 
     sizes (4,): nq, nv, rows of J, length of the blocks
     how (6,): damping ratio and frequency, 1/s, of the return to the ground; slack of a gap, m; tilt at which the
-        payload is let go, rad; friction coefficient of feet that stick, 0 where it is not watched; 1 while the ground
-        has more friction than is needed, -1 while it is needed beyond that
-    rows (r,): the independent rows that hold
-    anchors (rows of J,): errors that count as none, m: where a foot stands
-    normals (c,): the normal row of every contact; -1 - row of one that is closed
-    facets (f, r): these times the multipliers are not negative while the ground can push without pulling
-    held (rows of J,): 1 for a row with an error in position, 0 for one that rolls
+        payload is released, rad; friction coefficient of sticking feet, 0 if not watched; 1 while the available
+        friction exceeds the required one, -1 otherwise
+    rows (r,): the independent active rows
+    anchors (rows of J,): reference values of the errors, m: positions of the feet
+    normals (c,): the normal row of every contact; -1 - row for a closed contact
+    facets (f, r): products with the multipliers are not negative while the ground can push without pulling
+    held (rows of J,): 1 for a row with an error in position, 0 for a rolling row
 
-A surface is positive within the mode: facets first, then by contact the gap and its slack (1 where it is closed), the
-overturn angle less the tilt, the tilt at which the payload is let go less the tilt, and what friction is left.
+A surface is positive within the mode: facets first, then by contact the gap plus its slack (1 if closed), the overturn
+angle less the tilt, the release tilt of the payload less the tilt, and the remaining friction.
 """
 # mypy: ignore-errors
 
@@ -26,7 +26,7 @@ from dyn_nodes.common import cholesky as dense
 from dyn_nodes.compile.integrators.codes import kernel
 
 STICKS_AGAIN = 0.95
-"""Share of the greatest friction below which a machine counts as sticking again."""
+"""Share of the greatest friction below which a sliding machine counts as sticking."""
 NO_GROUND = (
     np.zeros(4, np.int64),
     np.zeros(6),
@@ -36,14 +36,14 @@ NO_GROUND = (
     np.zeros((0, 0)),
     np.zeros(0),
 )
-"""Of a model whose modes have right-hand sides by themselves."""
+"""`ground` of a model whose modes have separate right-hand sides."""
 PIVOT = 1e-13
 cholesky, forward, backward = kernel(dense.factorize), kernel(dense.forward), kernel(dense.backward)
 
 
 @kernel
 def row_motion(ground, blocks, x, a, multipliers):
-    """Write accelerations a (nv,) and multipliers (r,) of the mode; NaN where its rows depend on each other."""
+    """Write accelerations a (nv,) and multipliers (r,) of the mode; NaN if its rows are dependent."""
     sizes, how, rows, anchors, held = ground[0], ground[1], ground[2], ground[3], ground[6]
     nq, nv, m, count = sizes[0], sizes[1], sizes[2], rows.shape[0]
     at = nq
@@ -105,9 +105,9 @@ def ground_rates(ground, blocks, x, k):
 
 @kernel
 def friction_left(ground, multipliers):
-    """Return the greatest friction of all feet together less what holding needs, N; reversed while that is more.
+    """Return the greatest total friction of all feet less the required friction, N; negated while sliding (how[5] < 0).
 
-    The resultants do not depend on how the feet share them; rows are along x, y and z of the world.
+    The resultants do not depend on the distribution over the feet; rows are along x, y and z of the world.
     """
     how, rows = ground[1], ground[2]
     total = np.zeros(3)

@@ -1,6 +1,6 @@
-"""Runs by equal steps, and the search for the instants at which a watched value changes its sign.
+"""Runs with equal steps, and the search for the instants of sign changes of watched values.
 
-Where a system has no rate (`STOPPED`), a run ends at that instant, with the last state that has one.
+If a system has no rate (`STOPPED`), a run ends at that instant, with the last state that has a rate.
 """
 # mypy: ignore-errors
 # ruff: noqa: SIM110
@@ -23,7 +23,7 @@ from dyn_nodes.compile.integrators.codes import (
     guarded_off,
     keep,
     kernel,
-    refuse,
+    raise_status,
     sound,
     table_input,
 )
@@ -32,7 +32,7 @@ from dyn_nodes.compile.integrators.stiff import step_room
 
 @bare
 def after_step(codes, x, u, p, y):
-    """Replace the discrete states, which are constant within a step, where there are any."""
+    """Update the discrete states, if any, which are constant within a step."""
     if codes[SWITCH] != 0:
         evaluate(codes[SWITCH], x, u, p, y)
         copy(y, x)
@@ -40,31 +40,31 @@ def after_step(codes, x, u, p, y):
 
 @bare
 def single_step(codes, x, t, end, h, knots, table, p, u, room, out):
-    """Write the state after one step from x at t to out; u holds the inputs at its end then. Returns a status.
+    """Write the state after one step from x at t to out and the inputs at its end to u. Return a status.
 
-    The step is that of the system, with stiff states or without. `room` is that of `step_room`.
+    The step is the system's step, with or without stiff states. `room` is from `step_room`.
     """
     room[SINCE], room[UNTIL], room[LENGTH] = t, end, h
     status = call_code(codes[STEP], codes, x, knots, table, p, u, room, out)
     if status == INDEX_FAULT:
         raise IndexError('a step: an index beyond its array')
     if status != 0 and status > STOPPED:
-        refuse(status, x.shape[0], u.shape[0], p.shape[0], out.shape[0])
+        raise_status(status, x.shape[0], u.shape[0], p.shape[0], out.shape[0])
     return status
 
 
 @bare
 def approach(codes, x, t, h, knots, table, p, u, room, out):
-    """Go on from x at t, in place, to the instant within h from which there is no rate, by halves of what is left.
+    """Advance x at t, in place, to the instant within h from which there is no rate, by bisection.
 
-    Returns the status there.
+    Return the status there.
     """
     status, part = np.int64(0), h
-    for _ in range(34):  # of a step of 1 ms, 6e-14 s are left
+    for _ in range(34):  # of a step of 1 ms, 6e-14 s remain
         part *= 0.5
-        found = single_step(codes, x, t, t + part, part, knots, table, p, u, room, out)
-        if found != 0:
-            status = found
+        code = single_step(codes, x, t, t + part, part, knots, table, p, u, room, out)
+        if code != 0:
+            status = code
         elif sound(out):
             copy(out, x)
             t += part
@@ -73,9 +73,9 @@ def approach(codes, x, t, h, knots, table, p, u, room, out):
 
 @kernel
 def run_rk4(codes, x, t0, h, steps, knots, table, p, guard_limit, stride, trace):
-    """Advance x in place by `steps` classical Runge-Kutta steps; keep every `stride`-th state in `trace`.
+    """Advance x in place by `steps` classical Runge-Kutta steps; store every `stride`-th state in `trace`.
 
-    Returns (status, steps taken).
+    Return (status, steps taken).
     """
     check_run(x, knots, table, steps // stride + 1 if stride > 0 else 0, trace)
     n = x.shape[0]
@@ -86,7 +86,7 @@ def run_rk4(codes, x, t0, h, steps, knots, table, p, guard_limit, stride, trace)
 
 @bare
 def march(codes, x, t0, h, steps, knots, table, p, guard_limit, stride, trace, u, room, guard, after, spare):
-    """Take the steps of `run_rk4` in arrays that are there."""
+    """Take the steps of `run_rk4` in preallocated arrays."""
     for step in range(steps):
         t, end = t0 + step * h, t0 + (step + 1) * h
         status = single_step(codes, x, t, end, h, knots, table, p, u, room, after)
@@ -106,7 +106,7 @@ def march(codes, x, t0, h, steps, knots, table, p, guard_limit, stride, trace, u
 
 @bare
 def is_crossed(values, positive):
-    """Return whether a watched value has another sign than before."""
+    """Return whether the sign of a watched value has changed."""
     for j in range(positive.shape[0]):
         if (values[j] > 0.0) != positive[j]:
             return True
@@ -114,10 +114,10 @@ def is_crossed(values, positive):
 
 
 @counted
-def watch_step(codes, x, t, h, knots, table, p, u, room, values, positive, found, count):
-    """Find what a step from x at t has passed; `values` are those of the watch at its end. Returns the new count.
+def watch_step(codes, x, t, h, knots, table, p, u, room, values, positive, events, count):
+    """Locate the events of a step from x at t; `values` are the watched values at its end. Return the new count.
 
-    The room gets the inputs and the stiff states of the search.
+    The search overwrites the inputs and the stiff states in the room.
     """
     watches = positive.shape[0]
     trial, inside = np.empty(x.shape[0]), np.empty(values.shape[0])
@@ -126,7 +126,7 @@ def watch_step(codes, x, t, h, knots, table, p, u, room, values, positive, found
         if now == positive[j]:
             continue
         low, high, before, after = 0.0, 1.0, 0.0, values[watches + j]
-        for _ in range(34):  # a step of 1 ms is then known to 6e-14 s
+        for _ in range(34):  # within a step of 1 ms this locates the event to 6e-14 s
             middle = 0.5 * (low + high)
             single_step(codes, x, t, t + middle * h, middle * h, knots, table, p, u, room, trial)
             evaluate(codes[WATCH], trial, u, p, inside)
@@ -134,32 +134,32 @@ def watch_step(codes, x, t, h, knots, table, p, u, room, values, positive, found
                 high, after = middle, inside[watches + j]
             else:
                 low, before = middle, inside[watches + j]
-        if count < found.shape[0]:
-            found[count, 0] = j
-            found[count, 1] = t + high * h
-            found[count, 2] = 1.0 if now else 0.0
-            # on the near side, where a damper that has just touched has not yet been felt
-            found[count, 3] = before if low > 0.0 else after
+        if count < events.shape[0]:
+            events[count, 0] = j
+            events[count, 1] = t + high * h
+            events[count, 2] = 1.0 if now else 0.0
+            # on the near side, before the force of a damper that just touched
+            events[count, 3] = before if low > 0.0 else after
         count += 1
         positive[j] = now
     return count
 
 
 @kernel
-def run_rk4_watched(codes, x, t0, h, steps, knots, table, p, guard_limit, stride, trace, positive, found):
-    """Do what `run_rk4` does, and watch: see `events`. `positive` (w,) are the signs up to now.
+def run_rk4_watched(codes, x, t0, h, steps, knots, table, p, guard_limit, stride, trace, positive, events):
+    """Run like `run_rk4` and locate events: see `simulation.events`. `positive` (w,) are the current signs.
 
-    Returns (status, steps taken, events found); as many of them as there is room for stand in `found`.
+    Return (status, steps taken, number of events); `events` (e, 4) receives as many as fit.
     """
     check_run(x, knots, table, steps // stride + 1 if stride > 0 else 0, trace)
-    if found.shape[1] != 4:
-        raise ValueError('found: expected four columns')
+    if events.shape[1] != 4:
+        raise ValueError('events: expected four columns')
     n = x.shape[0]
     room = step_room(codes, n, table.shape[1])
     u, guard, after, spare = np.empty(table.shape[1]), np.empty(1), np.empty(n), np.empty(n)
     values = np.empty(2 * positive.shape[0])
-    given = codes, x, t0, h, steps, knots, table, p, guard_limit, stride, trace, u, room, guard, after, spare
-    return march_watched(*given, values, positive, found)
+    arguments = codes, x, t0, h, steps, knots, table, p, guard_limit, stride, trace, u, room, guard, after, spare
+    return march_watched(*arguments, values, positive, events)
 
 
 @bare
@@ -182,9 +182,9 @@ def march_watched(
     spare,
     values,
     positive,
-    found,
+    events,
 ):
-    """Take the steps of `run_rk4_watched` in arrays that are there."""
+    """Take the steps of `run_rk4_watched` in preallocated arrays."""
     count = np.int64(0)
     for step in range(steps):
         t, end = t0 + step * h, t0 + (step + 1) * h
@@ -195,7 +195,7 @@ def march_watched(
         if positive.shape[0] > 0 and sound(after):
             evaluate(codes[WATCH], after, u, p, values)
             if is_crossed(values, positive):
-                count = watch_step(codes, x, t, h, knots, table, p, u, room, values, positive, found, count)
+                count = watch_step(codes, x, t, h, knots, table, p, u, room, values, positive, events, count)
                 room[CURSOR] = table_input(end, knots, table, np.int64(room[CURSOR]), u)
         copy(after, x)
         if not sound(x):

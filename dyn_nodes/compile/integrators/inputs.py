@@ -12,16 +12,16 @@ from dyn_nodes.compile.integrators.tables import limit_of
 
 
 class Inputs:
-    """Piecewise-linear inputs by name; what is not named is zero.
+    """Piecewise-linear inputs by name; others are zero.
 
     Args:
-        knots: (k,) rising times, s.
+        knots: (k,) ascending times, s.
         values: (k,) values by input name.
 
-    Two knots at one time are a step: from there on, the later value holds.
+    Two knots at one time are a step: from that time on, the later value holds.
 
     Raises:
-        ValueError: no knot, falling times, another number of values than knots, or a number that is not finite.
+        ValueError: no knot, descending times, different numbers of values and knots, or a number that is not finite.
     """
 
     def __init__(self, knots: Sequence[float] | Array, values: Mapping[str, Sequence[float] | Array]) -> None:
@@ -39,7 +39,7 @@ class Inputs:
 
     @classmethod
     def constant(cls, values: Mapping[str, float] | None = None) -> Inputs:
-        """Return inputs that never change."""
+        """Return constant inputs."""
         return cls([0.0], {name: [value] for name, value in (values or {}).items()})
 
     def aligned(self, names: Sequence[str], delays: Array | None = None) -> tuple[Array, Array]:
@@ -47,10 +47,10 @@ class Inputs:
 
         Args:
             names: of all inputs.
-            delays: (n,) dead times, s: column k is input k at the time before, u(t - delay); None for none.
+            delays: (n,) dead times, s: column k is u_k(t - delay_k); None: no delays.
 
         Raises:
-            KeyError: an input that is not among the names.
+            KeyError: an unknown input.
         """
         table = np.zeros((len(self.knots), len(names)))
         for name, column in self.values.items():
@@ -60,18 +60,18 @@ class Inputs:
         return (self.knots, table) if delays is None else _shifted(self.knots, table, delays)
 
     def at(self, times: Array, names: Sequence[str]) -> Array:
-        """Return the (t, n) values at given times."""
+        """Return the values (t, n) at times (t,), s."""
         knots, table = self.aligned(names)
         columns = [np.interp(times, knots, table[:, k]) for k in range(len(names))]
         return np.column_stack(columns) if columns else np.zeros((len(times), 0))
 
 
 def _shifted(knots: Array, table: Array, delays: Array) -> tuple[Array, Array]:
-    """Return the knots of all columns together, each twice, with the limits of every column from both sides."""
-    own = [knots + delay for delay in delays]
-    every = np.unique(np.concatenate(own))
+    """Return the union of the knots of all columns, each twice, with the limits of every column from both sides."""
+    shifted = [knots + delay for delay in delays]
+    every = np.unique(np.concatenate(shifted))
     sides = [
-        np.column_stack([limit_of(times, column, every, side) for times, column in zip(own, table.T)])
+        np.column_stack([limit_of(times, column, every, side) for times, column in zip(shifted, table.T)])
         for side in ('left', 'right')
     ]
     return np.repeat(every, 2), np.stack(sides, axis=1).reshape(-1, table.shape[1])

@@ -1,8 +1,8 @@
 """Runs of a hybrid model in one mode, until a surface is reached.
 
 `codes` (3, modes): addresses of the kernels RHS, SURFACES and WATCH of every mode. `ground` is NO_GROUND for a model
-whose modes have own equations, or says which rows hold in the mode (`contact_rows`): then the kernel RHS
-writes the blocks that all modes share, and the surfaces follow from these.
+whose modes have separate equations, or defines the active rows of the mode (`contact_rows`): then the kernel RHS writes
+the blocks that all modes share, and the surfaces follow from these.
 """
 # mypy: ignore-errors
 
@@ -21,7 +21,7 @@ __all__ = ['DONE', 'DIVERGED', 'REACHED', 'APPOINTED', 'KINDS', 'NO_GROUND', 'ru
 
 @kernel
 def rates(codes, mode, x, u, p, ground, blocks, k):
-    """Write dx/dt to k; NaN where the rows of the mode depend on each other."""
+    """Write dx/dt to k; NaN if the rows of the mode are dependent."""
     if ground[0][1] > 0:
         evaluate(codes[RHS, mode], x, u, p, blocks)
         ground_rates(ground, blocks, x, k)
@@ -41,7 +41,7 @@ def surface_values(codes, mode, x, u, p, ground, blocks, values):
 
 @kernel
 def rk4_step(codes, mode, x, t, h, knots, table, p, ground, blocks, u, k, y, out):
-    """Write the state after one classical Runge-Kutta step from x at t to out; u holds the inputs at t + h."""
+    """Write the state after one classical Runge-Kutta step from x at t to out and the inputs at t + h to u."""
     n = x.shape[0]
     cursor = np.int64(0)
     for i in range(n):
@@ -61,7 +61,7 @@ def rk4_step(codes, mode, x, t, h, knots, table, p, ground, blocks, u, k, y, out
 
 @kernel
 def lowest(values, armed, count):
-    """Return the bits of the surfaces that are reached, armed ones only."""
+    """Return the bits of the armed surfaces that are reached."""
     flags = 0
     for k in range(count):
         if armed[k] and values[k] <= 0.0:
@@ -70,8 +70,8 @@ def lowest(values, armed, count):
 
 
 @kernel
-def watch_part(codes, mode, x, t, h, knots, table, p, ground, blocks, u, k, y, trial, values, positive, found, count):
-    """Find what a step from x at t has passed; `values` are those of the watch at its end. Returns the new count."""
+def watch_part(codes, mode, x, t, h, knots, table, p, ground, blocks, u, k, y, trial, values, positive, events, count):
+    """Locate the events of a step from x at t; `values` are the watched values at its end. Return the new count."""
     watches = positive.shape[0]
     for j in range(watches):
         now = values[j] > 0.0
@@ -79,7 +79,7 @@ def watch_part(codes, mode, x, t, h, knots, table, p, ground, blocks, u, k, y, t
             continue
         inside = np.empty(values.shape[0])
         low, high, before, after = 0.0, 1.0, 0.0, values[watches + j]
-        for _ in range(34):  # a step of 1 ms is then known to 6e-14 s
+        for _ in range(34):  # within a step of 1 ms this locates the event to 6e-14 s
             middle = 0.5 * (low + high)
             rk4_step(codes, mode, x, t, middle * h, knots, table, p, ground, blocks, u, k, y, trial)
             evaluate(codes[WATCH, mode], trial, u, p, inside)
@@ -87,12 +87,12 @@ def watch_part(codes, mode, x, t, h, knots, table, p, ground, blocks, u, k, y, t
                 high, after = middle, inside[watches + j]
             else:
                 low, before = middle, inside[watches + j]
-        if count < found.shape[0]:
-            found[count, 0] = j
-            found[count, 1] = t + high * h
-            found[count, 2] = 1.0 if now else 0.0
-            # on the near side, where a damper that has just touched has not yet been felt
-            found[count, 3] = before if low > 0.0 else after
+        if count < events.shape[0]:
+            events[count, 0] = j
+            events[count, 1] = t + high * h
+            events[count, 2] = 1.0 if now else 0.0
+            # on the near side, before the force of a damper that just touched
+            events[count, 3] = before if low > 0.0 else after
         count += 1
         positive[j] = now
     return count
@@ -120,20 +120,20 @@ def run_stretch(
     set_trace,
     set_index,
     positive,
-    found,
+    events,
 ):
-    """Advance x in place in one mode, on the grid start + k h, until a surface is reached, a time, or tick `last`.
+    """Advance x in place in one mode, on the grid start + k h, until a surface, the time `appointed` or tick `last`.
 
-    A surface that is positive is armed. One that is reached while armed is located within the step by halving; one that
-    was not positive at the beginning and is not at the end of the first step, is reached at the end of that step: time
-    goes on between any two events. The time `appointed` is stepped on exactly.
+    A positive surface is armed. An armed surface that is reached is located within the step by bisection; a surface
+    that is not positive at the start nor at the end of the first step is reached at the end of that step, so time
+    advances between any two events. A step ends exactly at the time `appointed`.
 
-    Returns (code, time, ticks done, bits of the surfaces reached, events found by watching).
+    Return (code, time, ticks done, bits of the reached surfaces, number of watched events).
     """
     if stride < 1 or mode_trace.shape[0] < trace.shape[0] or set_trace.shape[0] < trace.shape[0]:
         raise ValueError('trace: expected a stride above zero, a mode and a set of parameters a row')
-    if found.shape[1] != 4:
-        raise ValueError('found: expected four columns')
+    if events.shape[1] != 4:
+        raise ValueError('events: expected four columns')
     if mode < 0 or mode >= codes.shape[1]:
         raise ValueError('run_stretch: no such mode')
     check_run(x, knots, table, last // stride + 1, trace)
@@ -142,14 +142,14 @@ def run_stretch(
     blocks = np.empty(ground[0][3])
     u, values, seen = np.empty(table.shape[1]), np.empty(surfaces), np.empty(2 * positive.shape[0])
     armed, every = np.zeros(surfaces, np.bool_), np.ones(surfaces, np.bool_)
-    found_now = np.int64(0)
+    event_count = np.int64(0)
     table_input(t, knots, table, np.int64(0), u)
     surface_values(codes, mode, x, u, p, ground, blocks, values)
     for k in range(surfaces):
         armed[k] = values[k] > 0.0
     while tick < last:
         if t >= appointed:
-            return 3, t, tick, 0, found_now
+            return 3, t, tick, 0, event_count
         target = start + (tick + 1) * h
         whole = target <= appointed
         if not whole:
@@ -157,7 +157,7 @@ def run_stretch(
         step = target - t
         rk4_step(codes, mode, x, t, step, knots, table, p, ground, blocks, u, rate, y, new)
         if not sound(new):
-            return 1, t, tick, 0, found_now
+            return 1, t, tick, 0, event_count
         surface_values(codes, mode, new, u, p, ground, blocks, values)
         flags = lowest(values, armed, surfaces)
         if flags:
@@ -177,7 +177,7 @@ def run_stretch(
                     low = middle
             table_input(t + high * step, knots, table, np.int64(0), u)
             evaluate(codes[WATCH, mode], trial, u, p, seen)
-            found_now = watch_part(
+            event_count = watch_part(
                 codes,
                 mode,
                 x,
@@ -194,13 +194,13 @@ def run_stretch(
                 new,
                 seen,
                 positive,
-                found,
-                found_now,
+                events,
+                event_count,
             )
             copy(trial, x)
-            return 2, t + high * step, tick, flags, found_now
+            return 2, t + high * step, tick, flags, event_count
         evaluate(codes[WATCH, mode], new, u, p, seen)
-        found_now = watch_part(
+        event_count = watch_part(
             codes,
             mode,
             x,
@@ -217,8 +217,8 @@ def run_stretch(
             trial,
             seen,
             positive,
-            found,
-            found_now,
+            events,
+            event_count,
         )
         copy(new, x)
         t = target
@@ -226,13 +226,13 @@ def run_stretch(
             continue
         tick += 1
         if tick % stride == 0:
-            place = tick // stride
-            keep(x, trace, place)
-            mode_trace[place] = mode
-            set_trace[place] = set_index
+            row = tick // stride
+            keep(x, trace, row)
+            mode_trace[row] = mode
+            set_trace[row] = set_index
         flags = lowest(values, every, surfaces)
         if flags:
-            return 2, t, tick, flags, found_now
+            return 2, t, tick, flags, event_count
         for k in range(surfaces):
             armed[k] = armed[k] or values[k] > 0.0
-    return 0, t, tick, 0, found_now
+    return 0, t, tick, 0, event_count

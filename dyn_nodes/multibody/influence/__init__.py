@@ -2,17 +2,17 @@
 
     here = TreeCoefficients(tree).at(q, order=3)
     hand = here.frame(tree.frame('tool'))        # G (6, n), H (6, n, n), D (6, n, n, n) by the joints
-    joints = hand.inverse()                      # the joints by the motion of the hand
+    joints = hand.inverse()                      # joint motion by hand motion
     model = serial_model(here).by(joints)
     model.effort(rates, accelerations)           # I* a + v P* v - T^L at the hand
 
-H and D are never symmetrized: the components of an angular velocity are no rates of coordinates, and the order of
-differentiation matters for them.
+H and D are not symmetrized: the components of an angular velocity are not rates of coordinates, so the order of
+differentiation matters.
 """
 
 from dyn_nodes.multibody.influence.coefficients import (
     FLAGGED,
-    REFUSED,
+    REJECTED,
     Coefficients,
     IllConditionedTransferWarning,
     SingularTransferError,
@@ -22,7 +22,7 @@ from dyn_nodes.multibody.influence.tree import TreeCoefficients, TreePosition
 
 __all__ = [
     'FLAGGED',
-    'REFUSED',
+    'REJECTED',
     'Coefficients',
     'IllConditionedTransferWarning',
     'SingularInertiaError',

@@ -1,11 +1,11 @@
-"""Influence coefficients of named parameters by named coordinates, and how they change with the coordinates.
+"""Influence coefficients of named parameters by named coordinates, and their transfer to other coordinates.
 
     Coefficients                u by phi: G (P, M), H (P, M, M), D (P, M, M, M)
     q_by_phi.inverse()          phi by q (3-15, 3-19, 3-47)
     u_by_phi.by(phi_by_q)       u by q: chain rule (3-22, 3-26)
-    .rows, .columns, .stacked   pick parameters, hold coordinates, join sets
+    .rows, .columns, .stacked   select parameters, hold coordinates, combine sets
 
-The chain rule needs no inverse, so the same lines serve hand coordinates, closed loops, legs, left and right inverses.
+The chain rule needs no inverse, so the same code serves hand coordinates, closed loops, legs, left and right inverses.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from dyn_nodes.common.errors import UserError
 from dyn_nodes.multibody.influence.algebra import bilinear, cubic, dot_product, quadratic, sandwich, transposed
 
 FLAGGED = 1e8
-"""Condition number of G from which a transfer warns."""
-REFUSED = 1e12
-"""Condition number of G from which a transfer is refused."""
+"""Condition number of G from which a transfer emits a warning."""
+REJECTED = 1e12
+"""Condition number of G from which a transfer is rejected."""
 
 
 class SingularTransferError(UserError, ValueError):
-    """Coordinates that do not determine the motion here.
+    """Coordinates do not determine the motion in this position.
 
     Attributes:
-        coordinate: the one that the others determine, or that no motion changes.
+        coordinate: determined by the others, or not changed by any motion.
         condition: condition number of G.
     """
 
@@ -42,7 +42,7 @@ class SingularTransferError(UserError, ValueError):
 
 
 class IllConditionedTransferWarning(UserWarning):
-    """Coordinates that hardly determine the motion here."""
+    """Coordinates that are close to singular in this position."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class Coefficients:
         parameters, coordinates: names.
         G: (P, M) du_p / dphi_n (2-7).
         H: (P, M, M) dG[p, n] / dphi_m at [p, m, n] (2-27), not symmetric for angular velocities.
-        D: (P, M, M, M) dH[p, m, n] / dphi_l at [p, l, m, n] (2-44), or None where only two orders are known.
+        D: (P, M, M, M) dH[p, m, n] / dphi_l at [p, l, m, n] (2-44), or None for two orders.
 
     Raises:
         ValueError: arrays whose shapes do not fit the names.
@@ -76,7 +76,7 @@ class Coefficients:
 
     @property
     def condition(self) -> float:
-        """Condition number of G, units as they are."""
+        """Condition number of G, without scaling of units."""
         return float(np.linalg.cond(self.G)) if self.G.size else 1.0
 
     @classmethod
@@ -86,7 +86,7 @@ class Coefficients:
 
     @classmethod
     def picked(cls, parameters: Sequence[str], coordinates: Sequence[str], order: int = 3) -> Coefficients:
-        """Return the coefficients of some of the coordinates: rows of the unit matrix. Names outside have zero rows."""
+        """Return the coefficients of some of the coordinates: rows of the unit matrix. Other names have zero rows."""
         n = len(coordinates)
         G = np.zeros((len(parameters), n))
         for row, name in enumerate(parameters):
@@ -98,35 +98,35 @@ class Coefficients:
 
     @classmethod
     def stacked(cls, parts: Sequence[Coefficients]) -> Coefficients:
-        """Return the parameters of all parts, by the coordinates that all have in common.
+        """Return the parameters of all parts by their common coordinates.
 
         Raises:
-            ValueError: parts with other coordinates.
+            ValueError: parts with different coordinates.
         """
         first = parts[0]
         if any(part.coordinates != first.coordinates for part in parts):
             raise ValueError('expected parts by the same coordinates')
         D = None
-        known = [part.D for part in parts if part.D is not None]
-        if len(known) == len(parts):
-            D = np.concatenate(known)
+        third = [part.D for part in parts if part.D is not None]
+        if len(third) == len(parts):
+            D = np.concatenate(third)
         names = tuple(name for part in parts for name in part.parameters)
         G, H = (np.concatenate([getattr(part, name) for part in parts]) for name in 'GH')
         return cls(names, first.coordinates, G, H, D)
 
     def renamed(self, parameters: Sequence[str]) -> Coefficients:
-        """Return the same coefficients of parameters with other names."""
+        """Return the coefficients with other names of the parameters."""
         return Coefficients(tuple(parameters), self.coordinates, self.G, self.H, self.D)
 
     def rows(self, names: Sequence[str]) -> Coefficients:
-        """Return the coefficients of some parameters. Raises KeyError that lists the known ones."""
-        at = [_place(name, self.parameters, 'parameter') for name in names]
+        """Return the coefficients of some parameters. Raises KeyError, listing the names, for an unknown one."""
+        at = [_index(name, self.parameters, 'parameter') for name in names]
         D = None if self.D is None else self.D[at]
         return Coefficients(tuple(names), self.coordinates, self.G[at], self.H[at], D)
 
     def columns(self, names: Sequence[str]) -> Coefficients:
-        """Return the coefficients by some coordinates, all others held. Raises KeyError that lists the known ones."""
-        at = [_place(name, self.coordinates, 'coordinate') for name in names]
+        """Return the coefficients by some coordinates, all others held. Raises KeyError for an unknown one."""
+        at = [_index(name, self.coordinates, 'coordinate') for name in names]
         H = self.H[np.ix_(range(len(self.H)), at, at)]
         D = None if self.D is None else self.D[np.ix_(range(len(self.D)), at, at, at)]
         return Coefficients(self.parameters, tuple(names), self.G[:, at], H, D)
@@ -145,23 +145,21 @@ class Coefficients:
         turned = bilinear(a, self.H + 2 * transposed(self.H), v)
         return np.asarray(self.G @ np.asarray(j, float) + turned + cubic(v, D))
 
-    def demand(self, parameters: tuple[str, ...]) -> None:
-        """Demand that these are coefficients of the parameters. Raises ValueError."""
+    def require_parameters(self, parameters: tuple[str, ...]) -> None:
+        """Raise ValueError unless these are coefficients of the parameters."""
         if self.parameters != parameters:
-            raise ValueError(
-                f'expected coefficients of {", ".join(parameters)}, found those of {", ".join(self.parameters)}'
-            )
+            raise ValueError(f'expected coefficients of {", ".join(parameters)}, found {", ".join(self.parameters)}')
 
     def by(self, inner: Coefficients) -> Coefficients:
-        """Return the same parameters by the coordinates of `inner` (3-22, 3-26).
+        """Return the parameters by the coordinates of `inner` (3-22, 3-26).
 
         Args:
-            inner: the present coordinates by the new ones, in the present order.
+            inner: these coordinates by the new ones, in this order.
 
         Raises:
-            ValueError: `inner` is of other parameters.
+            ValueError: `inner` has other parameters.
         """
-        inner.demand(self.coordinates)
+        inner.require_parameters(self.coordinates)
         H = sandwich(inner.G, self.H) + dot_product(self.G, inner.H)
         D = None
         if self.D is not None and inner.D is not None:
@@ -174,14 +172,14 @@ class Coefficients:
         return Coefficients(self.parameters, inner.coordinates, self.G @ inner.G, H, D)
 
     def inverse(self, left: bool = False) -> Coefficients:
-        """Return the coordinates by the parameters (3-15, 3-19; the third order written out).
+        """Return the coordinates by the parameters (3-15, 3-19; with the third order).
 
         Args:
-            left: allow more parameters than coordinates: the left inverse, for parameters that move together, such as
-                those of a movable overconstrained loop (p. 166).
+            left: allow more parameters than coordinates: the left inverse, for dependent parameters, as in a movable
+                overconstrained loop (p. 166).
 
         Raises:
-            SingularTransferError: G is not square or its condition number exceeds `REFUSED`; names a parameter.
+            SingularTransferError: G is not square or its condition number reaches `REJECTED`; names a parameter.
 
         Warns:
             IllConditionedTransferWarning: a condition number above `FLAGGED`.
@@ -191,10 +189,10 @@ class Coefficients:
         return self.inverse_by(A)
 
     def inverse_by(self, A: ArrayLike) -> Coefficients:
-        """Return the coordinates by the parameters for a given inverse of G.
+        """Return the coordinates by the parameters for an inverse of G.
 
         Args:
-            A: (M, P), A G = 1 (a left inverse) or G A = 1 (a right inverse, of which any will do; 4-68, 4-72).
+            A: (M, P), A G = 1 (a left inverse) or G A = 1 (any right inverse; 4-68, 4-72).
         """
         B = np.asarray(A, float)
         first = sandwich(B, self.H)
@@ -209,12 +207,12 @@ class Coefficients:
 
     def _third(self, what: str) -> Array:
         if self.D is None:
-            raise ValueError(f'{what}: expected coefficients of third order, found two orders; ask for order=3')
+            raise ValueError(f'{what}: expected coefficients of third order, found two orders; use order=3')
         return self.D
 
 
 def judge_transfer(coefficients: Coefficients, left: bool = False) -> float:
-    """Return the condition number of G; warn above `FLAGGED`, refuse above `REFUSED` or where G has another shape."""
+    """Return the condition number of G; warn from `FLAGGED`, raise from `REJECTED` or for a wrong shape of G."""
     P, M = coefficients.G.shape
     if P < M or (P > M and not left):
         raise SingularTransferError(
@@ -226,15 +224,15 @@ def judge_transfer(coefficients: Coefficients, left: bool = False) -> float:
     if condition < FLAGGED:
         return condition
     guilty = dependent_coordinate(coefficients)
-    if not condition < REFUSED:
+    if not condition < REJECTED:
         raise SingularTransferError(
-            f'coordinate {guilty} does not determine the motion here: the others do already, or nothing moves it '
-            f'(condition number {condition:.3g}, expected less than {REFUSED:.0e})',
+            f'coordinate {guilty} does not determine the motion here: it depends on the others, or nothing moves it '
+            f'(condition number {condition:.3g}, expected less than {REJECTED:.0e})',
             guilty,
             condition,
         )
     warnings.warn(
-        f'coordinate {guilty} hardly determines the motion here (condition number {condition:.3g})',
+        f'coordinate {guilty} barely determines the motion here (condition number {condition:.3g})',
         IllConditionedTransferWarning,
         stacklevel=3,
     )
@@ -242,12 +240,12 @@ def judge_transfer(coefficients: Coefficients, left: bool = False) -> float:
 
 
 def dependent_coordinate(coefficients: Coefficients) -> str:
-    """Return the last parameter with the greatest share in what nearly vanishes of G^T: the one to choose otherwise."""
+    """Return the last parameter with the greatest component in the smallest singular direction of G^T."""
     share = np.abs(np.linalg.svd(coefficients.G)[0][:, min(coefficients.G.shape) - 1])
     return coefficients.parameters[int(np.flatnonzero(share > (1 - 1e-6) * share.max())[-1])]
 
 
-def _place(name: str, names: Sequence[str], what: str) -> int:
+def _index(name: str, names: Sequence[str], what: str) -> int:
     if name not in names:
         raise KeyError(f'unknown {what} {name!r}; known: {", ".join(names)}')
     return names.index(name)

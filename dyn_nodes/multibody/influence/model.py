@@ -15,12 +15,12 @@ from dyn_nodes.multibody.influence.coefficients import Coefficients
 from dyn_nodes.multibody.influence.tree import TreePosition, second
 
 SINGULAR_INERTIA = 1e-13
-"""Eigenvalue of I*, relative to the greatest, from which on a motion counts as one without inertia."""
+"""Eigenvalue of I*, relative to the greatest, up to which a motion counts as free of inertia."""
 STILL = np.zeros(3)
 
 
 class SingularInertiaError(UserError, ValueError):
-    """A motion of the coordinates that moves no inertia: its acceleration is undefined (p. 61 claims there is none)."""
+    """A motion of the coordinates has no inertia: its acceleration is undefined (p. 61 excludes the case)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class TransferredModel:
     Attributes:
         coordinates: names.
         inertia: I* (M, M) effective inertia (2-196).
-        power: P* (M, M, M), plane k feeds the load at coordinate k (2-197); not symmetrized.
+        power: P* (M, M, M), plane k contributes to the load at coordinate k (2-197); not symmetrized.
         load: T^L (M,) of the applied loads, gravity included (2-147).
     """
 
@@ -41,12 +41,12 @@ class TransferredModel:
 
     @classmethod
     def empty(cls, coordinates: Sequence[str]) -> TransferredModel:
-        """Return the model of nothing."""
+        """Return a model without bodies."""
         n = len(coordinates)
         return cls(tuple(coordinates), np.zeros((n, n)), np.zeros((n, n, n)), np.zeros(n))
 
     def __add__(self, other: TransferredModel) -> TransferredModel:
-        """Sum of the models of two parts in the same coordinates (4-48). Raises ValueError for other coordinates."""
+        """Return the sum of two models in the same coordinates (4-48). Raises ValueError for other coordinates."""
         if other.coordinates != self.coordinates:
             raise ValueError(
                 f'expected a model in {", ".join(self.coordinates)}, found one in {", ".join(other.coordinates)}'
@@ -58,15 +58,15 @@ class TransferredModel:
     def by(self, inner: Coefficients) -> TransferredModel:
         """Return the model in other coordinates (3-34 to 3-36, as G^T I G, G^T (G^T . P) G + G^T I . H, G^T T^L).
 
-        The form needs no inverse and also holds where `inner` has fewer coordinates than this model.
+        The form needs no inverse and also holds if `inner` has fewer coordinates than this model.
 
         Args:
-            inner: the present coordinates by the new ones, in the present order.
+            inner: these coordinates by the new ones, in this order.
 
         Raises:
-            ValueError: `inner` is of other parameters.
+            ValueError: `inner` has other parameters.
         """
-        inner.demand(self.coordinates)
+        inner.require_parameters(self.coordinates)
         G = inner.G
         power = sandwich(G, dot_product(G.T, self.power)) + dot_product(G.T @ self.inertia, inner.H)
         return TransferredModel(inner.coordinates, G.T @ self.inertia @ G, power, G.T @ self.load)
@@ -79,7 +79,7 @@ class TransferredModel:
         )
 
     def with_load(self, where: Coefficients, load: ArrayLike) -> TransferredModel:
-        """Return the model with a load (P,) at parameters added: forces at a point, moments on a body (2-125)."""
+        """Return the model with an additional load (P,): forces at a point, moments on a body (2-125)."""
         added = where.G.T @ np.asarray(load, float)
         return TransferredModel(self.coordinates, self.inertia, self.power, self.load + added)
 
@@ -88,14 +88,14 @@ class TransferredModel:
         return quadratic(v, self.power)
 
     def effort(self, v: ArrayLike, a: ArrayLike) -> Array:
-        """Return T = I* a + v^T P* v - T^L (M,): what the inputs must give (2-198)."""
+        """Return the required efforts of the inputs T = I* a + v^T P* v - T^L (M,) (2-198)."""
         return np.asarray(self.inertia @ np.asarray(a, float) + self.velocity_load(v) - self.load)
 
     def acceleration(self, v: ArrayLike, effort: ArrayLike) -> Array:
         """Return the accelerations (M,) under the efforts of the inputs (2-199).
 
         Raises:
-            SingularInertiaError: a motion that moves no inertia; names its coordinates.
+            SingularInertiaError: a motion without inertia; names its coordinates.
         """
         values, vectors = np.linalg.eigh(self.inertia)
         if values.size and values[0] <= SINGULAR_INERTIA * max(float(values[-1]), np.finfo(float).tiny):
@@ -133,10 +133,10 @@ def rigid_body_model(
     """
     II = np.asarray(inertia, float)
     Gc, Gr = centre.G, rotation.G
-    own = Gr.T @ II
-    power = dot_product(mass * Gc.T, centre.H) + dot_product(own, rotation.H) + turning_power(Gr, II)
+    angular = Gr.T @ II
+    power = dot_product(mass * Gc.T, centre.H) + dot_product(angular, rotation.H) + turning_power(Gr, II)
     load = Gc.T @ np.asarray(force, float) + Gr.T @ np.asarray(moment, float)
-    return TransferredModel(centre.coordinates, mass * Gc.T @ Gc + own @ Gr, power, load)
+    return TransferredModel(centre.coordinates, mass * Gc.T @ Gc + angular @ Gr, power, load)
 
 
 def serial_model(
@@ -148,7 +148,7 @@ def serial_model(
         position: of the tree.
         gravity: (3,) world axes, m/s2.
         payload: kg, a particle at the payload point of the tree.
-        bodies: to count; None: all.
+        bodies: indices of the included bodies; None: all.
     """
     tree, model = position.model.tree, position.model
     numbers = range(len(tree.bodies)) if bodies is None else tuple(bodies)

@@ -36,7 +36,7 @@ class Batch:
 
 
 def refuse_free_bodies(tree: Tree) -> None:
-    """Raise ValueError for a free body, whose velocities are no rates of coordinates."""
+    """Raise ValueError for a free body, whose velocities are not rates of coordinates."""
     for body in tree.bodies:
         if body.kind == 'free':
             raise ValueError(
@@ -55,10 +55,10 @@ class TreeCoefficients:
     """Closed nests of cross products for a tree of revolute and prismatic joints (tables 2-3 to 2-5).
 
     Args:
-        tree: without free bodies; `build_tree(machine, 'virtual_chain')` writes a free base as six joints.
+        tree: without free bodies; `build_tree(machine, 'virtual_chain')` represents a free base by six joints.
 
     Raises:
-        ValueError: a free body, whose velocities are no rates of coordinates.
+        ValueError: a free body, whose velocities are not rates of coordinates.
     """
 
     def __init__(self, tree: Tree) -> None:
@@ -99,7 +99,7 @@ class TreeCoefficients:
             raise ValueError(f'expected q of shape (N, {n}), found {positions.shape}')
         N = len(positions)
         turn, origin, axis = np.zeros((N, n, 3, 3)), np.zeros((N, n, 3)), np.zeros((N, n, 3))
-        nests.place(self.parent, self.kind, self._axis, self._R0, self._p0, positions, turn, origin, axis)
+        nests.place_bodies(self.parent, self.kind, self._axis, self._R0, self._p0, positions, turn, origin, axis)
         return turn, origin, axis
 
     def points(self, q: ArrayLike, bodies: Sequence[int], points: ArrayLike, order: int = 3) -> Batch:
@@ -114,27 +114,27 @@ class TreeCoefficients:
         return self.points_at(self.places(q), bodies, points, order)
 
     def rotations(self, q: ArrayLike, bodies: Sequence[int], order: int = 3) -> Batch:
-        """Return the coefficients of the angular velocities of bodies in a batch of states; arguments as `points`."""
+        """Return the coefficients of the angular velocities of bodies in a batch; arguments as for `points`."""
         return self.rotations_at(self.places(q), bodies, order)
 
     def points_at(
-        self, places: tuple[Array, Array, Array], bodies: Sequence[int], points: ArrayLike, order: int
+        self, poses: tuple[Array, Array, Array], bodies: Sequence[int], points: ArrayLike, order: int
     ) -> Batch:
-        """Return what `points` does, for bodies already placed by `places`."""
+        """Return `points` for poses (the result of `places`)."""
         body = np.asarray(bodies, dtype=np.int64)
         local = np.ascontiguousarray(points, dtype=np.float64).reshape(len(body), 3)
         self._check(body)
-        G, H, D = self._empty(len(places[0]), len(body), order)
+        G, H, D = self._empty(len(poses[0]), len(body), order)
         where = np.zeros(G.shape[:3])
-        nests.points(self.kind, self.path, self.count, *places, body, local, order, where, G, H, D)
+        nests.points(self.kind, self.path, self.count, *poses, body, local, order, where, G, H, D)
         return Batch(G, H if order > 1 else None, D if order > 2 else None, where)
 
-    def rotations_at(self, places: tuple[Array, Array, Array], bodies: Sequence[int], order: int) -> Batch:
-        """Return what `rotations` does, for bodies already placed by `places`."""
+    def rotations_at(self, poses: tuple[Array, Array, Array], bodies: Sequence[int], order: int) -> Batch:
+        """Return `rotations` for poses (the result of `places`)."""
         body = np.asarray(bodies, dtype=np.int64)
         self._check(body)
-        G, H, D = self._empty(len(places[0]), len(body), order)
-        nests.rotations(self.kind, self.path, self.count, places[2], body, order, G, H, D)
+        G, H, D = self._empty(len(poses[0]), len(body), order)
+        nests.rotations(self.kind, self.path, self.count, poses[2], body, order, G, H, D)
         return Batch(G, H if order > 1 else None, D if order > 2 else None)
 
     def _check(self, body: NDArray[np.int64]) -> None:
@@ -154,7 +154,7 @@ class TreeCoefficients:
         )
 
     def at(self, q: ArrayLike, order: int = 3) -> TreePosition:
-        """Return the tree at joint positions q (n,); its coefficients have two orders, or three."""
+        """Return the tree at joint positions q (n,), with coefficients of two or three orders."""
         return TreePosition(self, np.array(q, dtype=np.float64), order)
 
 
@@ -199,11 +199,11 @@ class TreePosition:
         return self._single(names, self.model.rotations_at(self.places, [frame.body], self.order))
 
     def frame(self, frame: Frame, prefix: str = '') -> Coefficients:
-        """Return the six coefficients of a frame in the source's order: velocity of its origin, angular velocity."""
+        """Return the six coefficients of a frame in the order of the source: origin velocity, angular velocity."""
         return Coefficients.stacked([self.point(frame, prefix), self.rotation(frame, prefix)])
 
     def joints(self, names: Sequence[str]) -> Coefficients:
-        """Return the coefficients of some joints by all of them. Raises KeyError that lists the known ones."""
+        """Return the coefficients of some joints by all of them. Raises KeyError for an unknown joint."""
         return Coefficients.identity(self.model.names, self.order).rows(names)
 
     def _single(self, names: tuple[str, ...], batch: Batch) -> Coefficients:

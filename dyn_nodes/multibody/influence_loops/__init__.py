@@ -1,1 +1,1 @@
-"""Compiled loops for influence coefficients: a separate package, so that a change elsewhere compiles nothing."""
+"""Compiled loops for influence coefficients: a separate package, so changes elsewhere require no compilation."""

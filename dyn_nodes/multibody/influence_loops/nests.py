@@ -1,7 +1,7 @@
 """Nests of cross products for batches of states (freeman-1985, tables 2-3 to 2-5).
 
 Joints of one degree of freedom: joint k turns about (kind 0) or slides along (kind 1) the axis s_k through the origin
-of body k. `path[b, :count[b]]` are the joints from the root to body b, rising.
+of body k. `path[b, :count[b]]` are the joints from the root to body b, ascending.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def crossed(f: float, g: float, h: float, p: float, q: float, r: float) -> Any:
 
 
 @kernel
-def place(parent: Any, kind: Any, axis: Any, R0: Any, p0: Any, q: Any, turn: Any, origin: Any, s: Any) -> None:
+def place_bodies(parent: Any, kind: Any, axis: Any, R0: Any, p0: Any, q: Any, turn: Any, origin: Any, s: Any) -> None:
     """Write rotation (N, n, 3, 3), origin (N, n, 3), joint axis (N, n, 3) of every body in the world at q (N, n)."""
     for e in range(q.shape[0]):
         for k in range(parent.shape[0]):
@@ -38,7 +38,7 @@ def place(parent: Any, kind: Any, axis: Any, R0: Any, p0: Any, q: Any, turn: Any
             )
             p = parent[k]
             for i in range(3):
-                # row i of the parent's rotation times the fixed placement
+                # row i of the parent's rotation times the constant pose
                 f, g, h, o = R0[k, i, 0], R0[k, i, 1], R0[k, i, 2], p0[k, i]
                 if p >= 0:
                     u, v, w = turn[e, p, i, 0], turn[e, p, i, 1], turn[e, p, i, 2]
@@ -59,7 +59,7 @@ def points(
 ) -> None:  # fmt: skip
     """Write position (N, P, 3) and G, H, D (N, P, 3, n ...) of points `local` (P, 3) of bodies `body` (P,).
 
-    Arrays are zero on entry; H and D are left alone below order 2 and 3.
+    Arrays are zero on entry; H and D are unchanged below order 2 and 3.
     """
     for e in range(turn.shape[0]):
         for c in range(body.shape[0]):
@@ -79,7 +79,7 @@ def points(
                 G[e, c, 0, k], G[e, c, 1, k], G[e, c, 2, k] = x, y, z
                 if order < 2:
                     continue
-                # h_jk = s_j x g_k for j up to k, where joint j turns
+                # h_jk = s_j x g_k for j up to k, if joint j is revolute
                 for before in range(at + 1):
                     j = path[b, before]
                     if kind[j] != REVOLUTE:
@@ -89,7 +89,7 @@ def points(
                     H[e, c, 0, k, j], H[e, c, 1, k, j], H[e, c, 2, k, j] = p, q, r
                     if order < 3:
                         continue
-                    # d_ijk = s_i x h_jk for i up to j, the same in every order of the indices
+                    # d_ijk = s_i x h_jk for i up to j, symmetric in all indices
                     for first in range(before + 1):
                         i = path[b, first]
                         if kind[i] != REVOLUTE:
@@ -107,7 +107,7 @@ def points(
 def rotations(kind: Any, path: Any, count: Any, s: Any, body: Any, order: int, G: Any, H: Any, D: Any) -> None:
     """Write G, H, D (N, P, 3, n ...) of the rotation of bodies `body` (P,); arrays are zero on entry.
 
-    h_mn = s_m x s_n for m < n only; d_lmn = s_i x (s_j x s_n) with i, j = l, m in rising order, for l, m < n only.
+    h_mn = s_m x s_n for m < n only; d_lmn = s_i x (s_j x s_n) with i, j = l, m in ascending order, for l, m < n only.
     """
     for e in range(s.shape[0]):
         for c in range(body.shape[0]):

@@ -7,4 +7,4 @@ from dyn_nodes.common.loops import kernels_of, parts_of
 kernel = kernels_of(__file__, label='tipping')
 part = parts_of(__file__)
 inlined = parts_of(__file__, inline='always')
-"""Of parts that are called once or twice: what they call is not optimized once more with each of them."""
+"""For parts with one or two callers, whose callees are then not optimized again."""

@@ -1,9 +1,9 @@
-"""Tipping axes of a machine in one position: the motions by which it can tip, and what holds it against each.
+"""Tipping axes of a machine in one position: its tipping motions and the resistance against each.
 
-A tipping motion lifts some supports and leaves all others on the ground: it is an extreme ray of the displacements
-that no support and no stop of a joint prevents, springs and tyres taken as rigid. On a machine that stands as one body
-these are the turns about the edges of the support polygon; with a pivoted axle some axes pass through the pivot
-(ISO 8813, ISO 22915).
+A tipping motion lifts some supports and leaves all others on the ground: it is an extreme ray of the displacements that
+no support and no joint stop prevents, with rigid springs and tyres. For a machine that stands as one body these motions
+are the turns about the edges of the support polygon; with a pivoted axle some axes pass through the pivot (ISO 8813,
+ISO 22915).
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ TOUCHING = 1e-9
 AT_STOP = 1e-4
 """Distance of a joint from its limit, rad or m, within which it is at its stop."""
 SAME, NEAR = 1e-6, 2e-3
-"""Difference of two axes that are one, and distance of a point from an axis that passes through it, m or rad."""
+"""Tolerance of equal axes, and of the distance of a point from an axis through it, m or rad."""
 MOST_ROWS = 5000
-"""Combinations of supports and stops that are tried."""
+"""Greatest number of tried combinations of supports and stops."""
 
 
 class Bodies(NamedTuple):
-    """Where the bodies of a gear are.
+    """Poses and masses of the bodies of a gear.
 
     Attributes:
         rotation, origin: (n, 3, 3) and (n, 3), m, in axes of the ground.
         axis: (n, 3) of the joints.
-        mass, center: (n,) kg and (n, 3) m, of each body with all beyond it.
+        mass, center: (n,) kg and (n, 3) m, of each body together with all bodies beyond it.
         compression: (c,) of the supports, m.
         lean: (2,) gravity along the ground over gravity along its normal.
     """
@@ -52,7 +52,7 @@ class Bodies(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """One axis: its angle from x, rad; motion (n,); line (2, 3), m; what it passes through; the body that tips."""
+    """One axis: angle from x, rad; motion (n,); line (2, 3), m; names of its points; the body that tips."""
 
     angle: float
     motion: Array
@@ -69,10 +69,10 @@ class TippingAxes:
         motions: (e, n) displacements of the joints of the gear; the body that tips turns by 1 rad.
         lifts: (e, c) rate of each support, m/rad.
         weights: (e, 3) rate of the mass moment of the machine, kg m/rad: its scalar product with gravity is the work.
-        lines: (e, 2, 3) two points of each axis, m; the machine is on the left of the way from the first to the second.
-        fixed: (e,) True where the axis is fixed in the machine: it passes through two points, of supports or pivots.
-        leaves_stop: (e,) True where a joint leaves its stop as the machine tips.
-        names: what each axis passes through.
+        lines: (e, 2, 3) two points of each axis, m; seen from the first towards the second, the machine is on the left.
+        fixed: (e,) True if the axis is fixed in the machine: it passes through two points of supports or pivots.
+        leaves_stop: (e,) True if a joint leaves its stop as the machine tips.
+        names: of the supports or pivots on each axis.
         tipping: (e,) body that tips.
     """
 
@@ -94,7 +94,7 @@ class TippingAxes:
 
 
 def bodies_at(running: RunningGear, q: Array, payload: float) -> Bodies:
-    """Return where the bodies are at a position (n,) of the gear with a payload, kg."""
+    """Return the bodies at a position (n,) of the gear with a payload, kg."""
     at = new_balance(running.gear)
     balance_kernel(running.gear, q, float(payload), np.array([0.0, 0.0, -1.0]), np.zeros(running.gear.rows), at)
     rotation, origin, axis, mass, center = (
@@ -115,7 +115,7 @@ def point_rates(running: RunningGear, bodies: Bodies, body: int, point: Array) -
 
 
 def _push_rates(running: RunningGear, bodies: Bodies, support: int, point: Array) -> Array:
-    """Return the work (n,) by each joint of a push of 1 N of the ground, which is parallel to gravity."""
+    """Return the work (n,), by joint, of a ground reaction of 1 N parallel to gravity."""
     record = running.gear.supports[support]
     foot = point if record['at_attachment'] else np.array([point[0], point[1], 0.0])
     lifted, slipped = (point_rates(running, bodies, int(record['body']), at) for at in (point, foot))
@@ -131,7 +131,7 @@ def support_points(running: RunningGear, bodies: Bodies) -> Array:
 
 
 def carrying_supports(compression: Array) -> NDArray[np.bool_]:
-    """Return which supports carry, or would before the machine moves by more than its springs yield (c,)."""
+    """Return (c,) True for supports that carry, or would before the machine moves by more than its springs yield."""
     return np.asarray(compression > -max(float(compression.max(initial=0.0)), 0.0))
 
 
@@ -155,8 +155,8 @@ def tipping_axes(
     basis = _null_space(fixed) if len(fixed) else np.eye(len(q))
     rows = np.vstack([rates[_corners(running, points, carrying)], _stops(running, q)])
     motions = _rays(rows @ basis) @ basis.T
-    found = sorted((_axis(running, bodies, points, motion) for motion in motions), key=lambda axis: axis.angle)
-    merged = _merged(found)
+    ordered = sorted((_axis(running, bodies, points, motion) for motion in motions), key=lambda axis: axis.angle)
+    merged = _merged(ordered)
     motions = np.array([axis.motion for axis in merged]).reshape(-1, len(q))
     stops = _stops(running, q)
     return TippingAxes(
@@ -179,7 +179,7 @@ def mass_rates(running: RunningGear, bodies: Bodies) -> Array:
 
 
 def _merged(axes: list[Axis]) -> list[Axis]:
-    """Return axes with the mean motion of those that are the same line of the same body."""
+    """Return axes with equal lines of the same body merged; their motions are averaged."""
     groups: list[list[Axis]] = []
     for axis in axes:
         same = next((group for group in groups if _is_same(group[0], axis)), None)
@@ -198,7 +198,7 @@ def _is_same(one: Axis, two: Axis) -> bool:
 
 
 def _equalities(running: RunningGear, q: Array, bodies: Bodies) -> Array:
-    """Return rows (m, n) of what moves at no load: constraints, and sprung joints, which are taken as rigid."""
+    """Return rows (m, n) that a rigid motion must satisfy: constraints, and sprung joints, which count as rigid."""
     gear = running.gear
     at = new_balance(gear)
     balance_kernel(gear, q, 0.0, np.array([0.0, 0.0, -1.0]), np.zeros(gear.rows), at)
@@ -207,37 +207,37 @@ def _equalities(running: RunningGear, q: Array, bodies: Bodies) -> Array:
 
 
 def _stops(running: RunningGear, q: Array) -> Array:
-    """Return rows (s, n) of the joints at their stops: none may go further."""
+    """Return rows (s, n) of the joints at their stops; admissible motions have rates of 0 or more."""
     joints = running.gear.joints
     lower, upper = q - joints['lower'] < AT_STOP, joints['upper'] - q < AT_STOP
     return np.vstack([np.eye(len(q))[lower], -np.eye(len(q))[upper]])
 
 
 def _corners(running: RunningGear, points: Array, carrying: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return the supports that count, of many on one body those at the corners of their polygon."""
-    found: list[int] = []
+    """Return the carrying supports; of more than three on one body, those at the corners of their polygon."""
+    corners: list[int] = []
     bodies = running.gear.supports['body']
     for body in np.unique(bodies):
-        own = np.flatnonzero(carrying & (bodies == body))
-        if len(own) > 3:
+        on_body = np.flatnonzero(carrying & (bodies == body))
+        if len(on_body) > 3:
             try:
-                own = own[support_order(points[own])]
+                on_body = on_body[support_order(points[on_body])]
             except ValueError:  # on one line
-                along = points[own] @ (points[own[-1]] - points[own[0]])
-                own = own[[int(np.argmin(along)), int(np.argmax(along))]]
-        found += [int(k) for k in own]
-    return np.array(sorted(found), dtype=np.intp)
+                along = points[on_body] @ (points[on_body[-1]] - points[on_body[0]])
+                on_body = on_body[[int(np.argmin(along)), int(np.argmax(along))]]
+        corners += [int(k) for k in on_body]
+    return np.array(sorted(corners), dtype=np.intp)
 
 
 def _null_space(rows: Array) -> Array:
-    """Return an orthonormal basis (n, k) of what rows (m, n) allow."""
+    """Return an orthonormal basis (n, k) of the null space of rows (m, n)."""
     _, sizes, right = np.linalg.svd(rows)
     rank = int((sizes > 1e-9 * max(float(sizes.max(initial=0.0)), 1e-300)).sum())
     return np.asarray(right[rank:].T)
 
 
 def _rays(rows: Array) -> Array:
-    """Return the extreme rays (e, k) of the cone rows s >= 0; directions that no row sees are left out."""
+    """Return the extreme rays (e, k) of the cone rows s >= 0, without the null space of the rows."""
     rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
     seen = np.linalg.svd(rows)[2][: np.linalg.matrix_rank(rows, 1e-9)].T if len(rows) else np.zeros((rows.shape[1], 0))
     reduced = rows @ seen
@@ -272,7 +272,7 @@ def _axis(running: RunningGear, bodies: Bodies, points: Array, motion: Array) ->
     scale = float(speeds[body]) or 1.0
     motion, turn = motion / scale, turns[body] / scale
     direction = np.array([turn[0], turn[1], 0.0])
-    # a push at a point of the ground on the body works as turn_x y - turn_y x + rise: zero on the axis
+    # the work of a ground reaction at a point (x, y) is turn_x y - turn_y x + rise: zero on the axis
     below = np.array([bodies.origin[body][0], bodies.origin[body][1], 0.0])
     rates = point_rates(running, bodies, body, below)
     rise = float(motion @ (rates[:, 2] + rates[:, :2] @ bodies.lean))
@@ -299,25 +299,25 @@ def _through(
 ) -> list[tuple[str, Array]]:
     """Return the first and the last point of the machine on an axis, with their names."""
     joints = running.gear.joints
-    found: list[tuple[str, Array]] = []
+    points_on_axis: list[tuple[str, Array]] = []
     pivots: list[tuple[float, str, Array]] = []
     for k, point in enumerate(points):
         moves_along = _is_rigid_with(running, motion, int(running.gear.supports['body'][k]), body)
         if moves_along and _beside(point, foot, direction) < NEAR:
-            found.append((running.supports[k], np.array([point[0], point[1], 0.0])))
+            points_on_axis.append((running.supports[k], np.array([point[0], point[1], 0.0])))
     for j in range(running.gear.base + 1, len(motion)):
         if joints['sliding'][j] or body not in (j, int(joints['parent'][j])):
             continue
         point = _crossing(bodies.origin[j], bodies.axis[j], foot, direction, bodies.lean)
         if point is not None:
             pivots.append((float(np.linalg.norm(point - bodies.origin[j])), running.joints[j], point))
-    for _, name, point in sorted(pivots, key=lambda pivot: pivot[0]):  # of pivots on one line the nearest
-        if all(np.linalg.norm(point - other) > SAME for _, other in found):
-            found.append((name, point))
-    found.sort(key=lambda pair: float(pair[1] @ direction))
-    if len(found) < 2 or float((found[-1][1] - found[0][1]) @ direction) < 1e-3:
+    for _, name, point in sorted(pivots, key=lambda pivot: pivot[0]):  # the nearest of pivots on one line
+        if all(np.linalg.norm(point - other) > SAME for _, other in points_on_axis):
+            points_on_axis.append((name, point))
+    points_on_axis.sort(key=lambda pair: float(pair[1] @ direction))
+    if len(points_on_axis) < 2 or float((points_on_axis[-1][1] - points_on_axis[0][1]) @ direction) < 1e-3:
         return []
-    return [found[0], found[-1]]
+    return [points_on_axis[0], points_on_axis[-1]]
 
 
 def _is_rigid_with(running: RunningGear, motion: Array, one: int, two: int) -> bool:
@@ -336,7 +336,7 @@ def _beside(point: Array, foot: Array, direction: Array) -> float:
 
 
 def _crossing(origin: Array, axis: Array, foot: Array, direction: Array, lean: Array) -> Array | None:
-    """Return the point of a pivot's axis above a tipping axis, seen along gravity; None where they are parallel."""
+    """Return the point of a pivot's axis above a tipping axis, seen along gravity; None if they are parallel."""
     below, along = origin[:2] - origin[2] * lean, axis[:2] - axis[2] * lean
     sine = float(direction[0] * along[1] - direction[1] * along[0])
     beside = float(direction[0] * (below[1] - foot[1]) - direction[1] * (below[0] - foot[0]))

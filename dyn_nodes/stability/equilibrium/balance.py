@@ -1,8 +1,8 @@
 """Generalized forces of a machine at rest and their derivatives, as array loops.
 
 The machine is a tree of joints with one degree of freedom (`gear.Gear`): first the displacements of its base against
-the ground, then the joints that give way. Body j is the one that joint j moves. All quantities are in axes of the
-ground: z along its normal, x along the heading.
+the ground, then the joints that give way. Joint j moves body j. All quantities are in axes of the ground: z along its
+normal, x along the heading.
 """
 # mypy: ignore-errors
 
@@ -28,10 +28,10 @@ BODY = np.dtype(
     ],
     align=True,
 )
-"""Placement of a body: its axes and origin, m; the axis of its joint; mass, kg, and centre of mass, m, of it with all
-bodies beyond it; displacements of a support and of its friction point by a unit of its joint (scratch)."""
+"""Pose and mass of a body: axes and origin, m; axis of its joint; mass, kg, and centre of mass, m, including all bodies
+beyond it; displacements of a support and of its friction point by a unit of its joint (scratch)."""
 SINGULAR = 1e-12
-"""Added to the rows of the multipliers, so that redundant constraints share their multiplier."""
+"""Regularisation of the multiplier rows; redundant constraints share their multiplier."""
 
 
 class Balance(NamedTuple):
@@ -39,7 +39,7 @@ class Balance(NamedTuple):
 
     Attributes:
         bodies: (n,) `BODY`.
-        force: (n,) derivative of the potential energy less the friction that holds the machine, N or N m.
+        force: (n,) derivative of the potential energy less the holding friction, N or N m.
         stiffness: (n, n) derivative of `force` by the position.
         compression: (c,) of the springs of the supports, m; negative: gap.
         gap: (m,) residuals of the constraint rows, m or rad.
@@ -94,7 +94,7 @@ def rotated(rotation, local, out):
 
 
 @part
-def place(gear, q, payload, bodies):
+def place_bodies(gear, q, payload, bodies):
     """Place the bodies at a position (n,) with a payload, kg."""
     joints, n, moved = gear.joints, q.shape[0], np.empty(3)
     for j in range(n):
@@ -145,7 +145,7 @@ def place(gear, q, payload, bodies):
 
 @part
 def _turn(rotation, axis, angle):
-    """Turn axes (3, 3) about an axis (3,) of theirs by an angle, rad (Rodrigues), in place."""
+    """Turn axes (3, 3) about one of their directions (3,) by an angle, rad (Rodrigues), in place."""
     s, c = np.sin(angle), np.cos(angle)
     x, y, z = axis[0], axis[1], axis[2]
     v = 1.0 - c
@@ -161,7 +161,7 @@ def _turn(rotation, axis, angle):
 
 @part
 def point_of(body, local, point):
-    """Write the place (3,) of a point of a body."""
+    """Write the position (3,) of a point of a body."""
     rotated(body.rotation, local, point)
     for a in range(3):
         point[a] += body.origin[a]
@@ -182,11 +182,11 @@ def motion_of(sliding, body, point, motion):
 def balance(gear, q, payload, gravity, multipliers, at):
     """Fill the balance at a position (n,) with a payload, kg, and gravity (3,), m/s2; return the weight, N.
 
-    The ground's friction at every support is in proportion to its normal force, so that every reaction is parallel to
-    gravity: the split with the least friction use, zero on level ground.
+    Ground friction at every support is in proportion to its normal force, so every reaction is parallel to gravity:
+    the split with the least friction use, zero on level ground.
     """
     n = q.shape[0]
-    place(gear, q, payload, at.bodies)
+    place_bodies(gear, q, payload, at.bodies)
     for j in range(n):
         joint = gear.joints[j]
         at.force[j] = joint.spring * (q[j] - joint.rest)
@@ -304,13 +304,13 @@ def _add_constraints(gear, q, payload, multipliers, at):
         for j in range(n):
             at.bend[i, j] = 0.0
     moved = q.copy()
-    for trial in range(0 if gear.between.shape[0] > 0 else 2 * n, 2 * n + 1):  # the position itself is the last
+    for trial in range(0 if gear.between.shape[0] > 0 else 2 * n, 2 * n + 1):  # the last trial is the position itself
         i, sign = trial // 2, 2.0 * (trial % 2) - 1.0
         if trial < 2 * n:
             moved[i] = q[i] + sign * steps
-            place(gear, moved, payload, at.bodies)
+            place_bodies(gear, moved, payload, at.bodies)
         elif gear.between.shape[0] > 0:
-            place(gear, q, payload, at.bodies)
+            place_bodies(gear, q, payload, at.bodies)
         fill_rows(gear, q, at)
         if trial < 2 * n:
             moved[i] = q[i]
@@ -321,7 +321,7 @@ def _add_constraints(gear, q, payload, multipliers, at):
 
 @part
 def fill_rows(gear, q, at):
-    """Fill residuals (m,) and rows (m, n) of the constraints: couplings of joints, then those between two bodies."""
+    """Fill residuals (m,) and rows (m, n) of the constraints: couplings of joints, then rows between two bodies."""
     couplings = gear.coupling.shape[0]
     for r in range(couplings):
         at.gap[r] = -gear.coupled[r]

@@ -1,8 +1,7 @@
-"""The running gear of a machine in one posture: the base and the joints that give way, with what stands on the ground.
+"""The running gear of a machine in one posture: the base, the joints that give way, and the supports.
 
-Driven joints are held, so all links that they connect are one body. What is left is a small tree: the displacements of
-the base against the ground, then the joints that nothing drives (`gives_way`). On it all equilibria of this package
-are found.
+Driven joints are held, so all links that they connect are one body. The result is a small tree: the displacements of
+the base against the ground, then the undriven joints (`gives_way`). All equilibria of this package are computed on it.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ from dyn_nodes.model.posture import initial_positions, link_poses, moved_links
 from dyn_nodes.stability.equilibrium.balance import ANGULAR, DISTANCE, LINEAR
 
 STOP = 1e4
-"""Stiffness of a joint's stop, of the machine's weight times 1 m (over 1 m): it yields 0.1 mm where it carries all."""
+"""Stiffness of a joint's stop, of the machine's weight times 1 m (over 1 m): it yields 0.1 mm under the full weight."""
 ON_AXIS = 1e-6
-"""Distance, m, from the axis of a joint within which a support stays where it is when the joint turns."""
+"""Distance from the axis of a joint below which a support does not move when the joint turns, m."""
 SWIVEL = 0.02
 """Sine of the angle to the vertical below which an axis of a castor or a hook counts as vertical."""
 TURNS = (('ry', 2, 0), ('rx', 2, 1), ('rz', 1, 0))
@@ -55,9 +54,9 @@ JOINT = np.dtype(
     ],
     align=True,
 )
-"""A joint and the body that it moves: the joint that carries it (-1: the ground), whether it slides, its frame in the
-carrying body, m, its axis in that frame, stiffness and position of its spring, limits, stiffness of its stops; mass,
-kg, and mass times centre of mass, kg m, of the body without payload."""
+"""A joint and the body that it moves: parent joint (-1: the ground), whether it slides, its frame in the parent body,
+m, its axis in that frame, stiffness and position of its spring, limits, stiffness of its stops; mass, kg, and mass
+times centre of mass, kg m, of the body without payload."""
 SUPPORT = np.dtype(
     [
         ('body', 'i8'),
@@ -83,11 +82,11 @@ BETWEEN = np.dtype(
 )
 """A row of a constraint between two bodies: points or directions of both, direction in the second body, length, m."""
 LOAD = np.dtype([('body', 'i8'), ('point', 'f8', (3,))], align=True)
-"""Body and place of the payload, m."""
+"""Body and position of the payload, m."""
 
 
 class Gear(NamedTuple):
-    """The tree, as arrays of records. Joints come after those that carry them.
+    """The tree, as arrays of records. Joints come after their parents.
 
     Attributes:
         joints: (n,) `JOINT`.
@@ -119,14 +118,14 @@ class Gear(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RunningGear:
-    """The gear of a machine in a posture, with its names.
+    """The gear of a machine in a posture, with names.
 
     Attributes:
         machine: the machine.
         gear: its arrays.
         positions: of all movable joints in this posture, rad or m, by name.
         joints: names of the joints of the gear, in order: displacements of the base, then joints that give way.
-        held: joints that nothing drives and that are held here, by name, with the reason.
+        held: undriven joints that are held here, by name, with the reason.
         start: (n,) position from which the machine is set down: level, its lowest support on the ground.
         body_of: body of each link, by name.
     """
@@ -141,7 +140,7 @@ class RunningGear:
 
     @property
     def is_rigid(self) -> bool:
-        """True where no joint gives way: the machine stands as one body."""
+        """True if no joint gives way: the machine stands as one body."""
         return len(self.joints) == len(base_joints(self.machine))
 
     @cached_property
@@ -157,7 +156,7 @@ def base_joints(machine: Machine) -> tuple[tuple[str, bool, Array], ...]:
 
 
 def held_joints(machine: Machine) -> dict[str, str]:
-    """Return the joints without a drive that a row of constraints holds or moves, by name, with the reason."""
+    """Return the undriven joints that a constraint row holds or moves, by name, with the reason."""
     held = {entry.held_joint: 'held by a constraint' for entry in machine.constraints if entry.held_joint}
     return held | {name: kind for name, kind in machine.idle_joints.items() if kind not in GIVING_WAY}
 
@@ -172,13 +171,13 @@ def running_gear(
 
     Args:
         machine: with supports on springs.
-        positions: of joints by name, over those of the start, rad or m; of joints that give way where the search
-            starts.
-        hold: further joints that are held, such as a locked axle.
-        without: links whose mass is left out.
+        positions: of joints by name, in place of the initial positions, rad or m; for joints that give way, the start
+            of the search.
+        hold: further held joints, such as a locked axle.
+        without: links whose mass is omitted.
 
     Raises:
-        GearError: no supports, a fixed base, or constraints that this model does not have.
+        GearError: no supports, a fixed base, or unsupported constraints.
     """
     _check(machine)
     at = {**initial_positions(machine), **(positions or {})}
@@ -200,7 +199,7 @@ def running_gear(
 def _check(machine: Machine) -> None:
     name = machine.name
     if machine.base.attachment == 'fixed':
-        raise GearError(f'{name}: its base is fixed to the world, it cannot tip over')
+        raise GearError(f'{name}: the base is fixed to the world and cannot tip over')
     if not machine.supports:
         raise GearError(f'{name}: expected wheels or other contacts to stand on, found none')
     if machine.loads:
@@ -208,11 +207,11 @@ def _check(machine: Machine) -> None:
         raise GearError(f'{name}: expected bodies on joints alone, found the loads {names}')
     for entry in machine.constraints:
         if entry in machine.rigid_wheels or any(end.link == WORLD for end in entry.ends):
-            raise GearError(f'{name}: expected a machine that springs alone hold, found constraint {entry.name!r}')
+            raise GearError(f'{name}: expected a machine supported by springs alone, found constraint {entry.name!r}')
 
 
 def neutral(machine: Machine, joint: Joint, poses: Mapping[str, Array]) -> str:
-    """Return why a joint without a drive keeps its position in every equilibrium; '' where it does not."""
+    """Return why an undriven joint keeps its position in every equilibrium; '' if it does not."""
     if any(joint.name in entry.coupled_joints for entry in machine.constraints):
         return ''
     if any(entry.joint == joint.name and entry.kind == 'flexible' for entry in machine.joint_classes):
@@ -221,7 +220,7 @@ def neutral(machine: Machine, joint: Joint, poses: Mapping[str, Array]) -> str:
         return ''
     moved = moved_links(machine, joint)
     axis, origin = poses[joint.child][:3, :3] @ joint.axis, poses[joint.child][:3, 3]
-    if any(end.link in moved for own in machine.constraints for end in own.ends):
+    if any(end.link in moved for entry in machine.constraints for end in entry.ends):
         return ''
     points = [
         poses[support.link][:3, :3] @ support.position + poses[support.link][:3, 3]
@@ -236,7 +235,7 @@ def neutral(machine: Machine, joint: Joint, poses: Mapping[str, Array]) -> str:
 
 
 class _Builder:
-    """Gathers the links of a machine in bodies."""
+    """Groups the links of a machine into bodies."""
 
     def __init__(
         self,
@@ -260,7 +259,7 @@ class _Builder:
                 self.parents[numbers[joint.name]] = parent
 
     def gear(self, without: Collection[str]) -> RunningGear:
-        """Return the result."""
+        """Return the running gear."""
         machine, local = self.machine, self._local_poses()
         base = len(self.base) - 1
         payload = machine.payload
@@ -270,7 +269,9 @@ class _Builder:
         gear = Gear(joints, self._supports(local), load, *self._couplings(), self._between(local), base)
         names = (*(name for name, _, _ in self.base), *(joint.name for joint in self.loose))
         start = np.array([*np.zeros(base + 1), *(self.positions[joint.name] for joint in self.loose)])
-        start[0] = max(own.free_length - self._height(own.link, own.position) for own in machine.supports)
+        start[0] = max(
+            support.free_length - self._height(support.link, support.position) for support in machine.supports
+        )
         return RunningGear(machine, gear, self.positions, names, self.held, start, self.body)
 
     def _height(self, link: str, position: Array) -> float:
@@ -285,15 +286,15 @@ class _Builder:
         joints['lower'], joints['upper'] = -np.inf, np.inf
         for joint, (_, slides, axis) in zip(joints, self.base):
             joint['sliding'], joint['axis'] = slides, axis
-        flexible = {own.joint: own for own in machine.joint_classes if own.kind == 'flexible'}
-        for k, own in enumerate(self.loose, base):
-            joint, frame = joints[k], local[own.parent] @ own.origin
-            joint['parent'], joint['sliding'] = self.parents[k], own.type == 'prismatic'
-            joint['rotation'], joint['offset'], joint['axis'] = frame[:3, :3], frame[:3, 3], own.axis
-            joint['lower'], joint['upper'] = own.lower, own.upper
-            if own.name in flexible:
-                entry = flexible[own.name]
-                rest = machine.initial.joint_positions.get(own.name, 0.0) if entry.rest is None else entry.rest
+        flexible = {entry.joint: entry for entry in machine.joint_classes if entry.kind == 'flexible'}
+        for k, loose in enumerate(self.loose, base):
+            joint, frame = joints[k], local[loose.parent] @ loose.origin
+            joint['parent'], joint['sliding'] = self.parents[k], loose.type == 'prismatic'
+            joint['rotation'], joint['offset'], joint['axis'] = frame[:3, :3], frame[:3, 3], loose.axis
+            joint['lower'], joint['upper'] = loose.lower, loose.upper
+            if loose.name in flexible:
+                entry = flexible[loose.name]
+                rest = machine.initial.joint_positions.get(loose.name, 0.0) if entry.rest is None else entry.rest
                 joint['spring'], joint['rest'] = entry.stiffness, rest
         for link in machine.links:
             if link.name in without:
@@ -307,11 +308,11 @@ class _Builder:
     def _supports(self, local: Mapping[str, Array]) -> Any:
         """Return the supports (c,)."""
         machine = self.machine
-        at_attachment = {own.name for own in machine.wheels if own.friction_point == 'attachment'}
+        at_attachment = {support.name for support in machine.wheels if support.friction_point == 'attachment'}
         supports = np.zeros(len(machine.supports), SUPPORT)
-        for k, own in enumerate(machine.supports):
-            body, point = self._point(own.link, own.position, local)
-            supports[k] = body, own.contact in at_attachment, point, own.stiffness, own.free_length
+        for k, support in enumerate(machine.supports):
+            body, point = self._point(support.link, support.position, local)
+            supports[k] = body, support.contact in at_attachment, point, support.stiffness, support.free_length
         return supports
 
     def _local_poses(self) -> dict[str, Array]:
@@ -331,7 +332,7 @@ class _Builder:
         return self.body[link], pose[:3, :3] @ position + pose[:3, 3]
 
     def _couplings(self) -> tuple[Array, Array]:
-        """Return the couplings of joints that give way; those of held joints alone are left out."""
+        """Return the couplings of joints that give way, without couplings of held joints alone."""
         count, n = len(self.base), len(self.base) + len(self.loose)
         numbers = {joint.name: count + k for k, joint in enumerate(self.loose)}
         rows, values = [], []
@@ -365,7 +366,7 @@ class _Builder:
         return between
 
     def _end(self, end: End, local: Mapping[str, Array]) -> tuple[int, Array, Array]:
-        """Return body, place (3,) and axes (3, 3) of an end in its body."""
+        """Return body, position (3,) and axes (3, 3) of an end in its body."""
         pose = local[end.link]
         return self.body[end.link], pose[:3, :3] @ end.position + pose[:3, 3], pose[:3, :3] @ end.rotation
 
@@ -376,11 +377,11 @@ Row = tuple[int, Array, Array, Array]
 def _rows_of(
     entry: LoopRecord, one: tuple[int, Array, Array], two: tuple[int, Array, Array], machine: str
 ) -> list[Row]:
-    """Return kind, places or directions in both bodies, and direction in the second, of the rows of a constraint."""
+    """Return kind, points or directions in both bodies, and direction in the second, for the rows of a constraint."""
     (_, p, A), (_, r, B) = one, two
     if (not entry.directions and not entry.rod) or entry.motion is not None:
         raise GearError(
-            f'{machine}: expected constraints that the equilibrium knows, found {entry.name!r} ({entry.kind})'
+            f'{machine}: expected constraints that the equilibrium supports, found {entry.name!r} ({entry.kind})'
         )
     if entry.along is not None:
         turn = _axes_along(np.array(entry.along))

@@ -1,9 +1,9 @@
 """Tipping load of a machine that stands as one body, by its edges: an array loop for charts with many states.
 
 At the first loss of equilibrium the load is on the supports of one edge of the support polygon, and the last other
-support just lifts. Its free length and the compressions of the edge give the plane of the ground, the plane gives the
-payload for which the moment about the edge vanishes, and this the compressions: a fixed point that a few rounds find.
-The result counts only where the general balance confirms it; else the path is followed (`search.follow`).
+support is at lift-off. Its free length and the compressions of the edge determine the plane of the ground, the plane
+determines the payload with zero moment about the edge, and the payload the compressions: a fixed-point iteration. The
+result is used only if the general balance confirms it; otherwise the path is followed (`search.follow`).
 """
 # mypy: ignore-errors
 
@@ -16,13 +16,13 @@ from dyn_nodes.stability.equilibrium.balance import balance, cross, dot, motion_
 from dyn_nodes.stability.equilibrium.search import FOUND, is_positive, settle, tangent
 
 ROUNDS, SETTLED = 40, 1e-10
-"""Rounds of the fixed point, and the change of the payload at which it is found, of the mass of the machine."""
+"""Greatest number of iterations, and change of the payload at convergence, of the mass of the machine."""
 NEAR = 1.3
-"""Edges whose payload without lean is up to this factor above the least one are looked at."""
+"""Edges are evaluated up to this ratio of their payload without lean to the least one."""
 STRAIGHT = 0.04
-"""Tilt up to which a machine stands in one way only, rad; softer ones may hold themselves leaning in another way."""
+"""Tilt up to which the equilibrium is unique, rad; softer machines may have another leaning equilibrium."""
 JUST_BELOW, SAME = 1e-3, 2e-3
-"""Part of a tipping load below it, and displacement, m or rad, within which both equilibria are the same."""
+"""Relative distance below a tipping load, and difference of equilibria that count as equal, m or rad."""
 CONFIRMED = 1e-6
 """Greatest residual of the balance of a tipping load, of the weight."""
 UNKNOWN = -1.0
@@ -40,7 +40,7 @@ def plane_axes(n, ex, ey):
 
 @part
 def plane_through(p, r, n):
-    """Write the unit normal n (3,) with n . (p_i - p_0) = r_i - r_0 of points p (3, 3); return whether there is one."""
+    """Write the unit normal n (3,) with n . (p_i - p_0) = r_i - r_0 of points p (3, 3); return whether it exists."""
     u, v, w = np.empty(3), np.empty(3), np.empty(3)
     for a in range(3):
         u[a], v[a] = p[1, a] - p[0, a], p[2, a] - p[0, a]
@@ -66,10 +66,10 @@ def plane_through(p, r, n):
 
 @part
 def edge_payload(gear, mass, moment, mount, gravity, j, k, n, p, r, w):
-    """Bring the plane n (3,) and the payload to the loss of equilibrium over the edge from support j to k.
+    """Move the plane n (3,) and the payload to the loss of equilibrium over the edge from support j to k.
 
     Returns:
-        Payload, kg; inf where none tips over this edge, UNKNOWN where no plane is found.
+        Payload, kg; inf if no payload tips over this edge, UNKNOWN if the iteration does not converge.
     """
     ex, ey, g, d, e, u = w[0], w[1], w[2], w[3], w[4], w[5]
     supports, payload, third = gear.supports, np.inf, -1
@@ -86,7 +86,7 @@ def edge_payload(gear, mass, moment, mount, gravity, j, k, n, p, r, w):
             e[a] /= length
             d[a] = moment[a] - mass * (p[0, a] - r[0] * n[a])
         cross(d, g, u)
-        own, across = -dot(e, u), np.empty(3)
+        empty, across = -dot(e, u), np.empty(3)
         cross(e, n, across)
         inward = dot(across, u)
         for a in range(3):
@@ -95,14 +95,14 @@ def edge_payload(gear, mass, moment, mount, gravity, j, k, n, p, r, w):
         each = -dot(e, u)
         if not each < 0.0:
             return np.inf
-        before, payload = payload, -own / each
+        before, payload = payload, -empty / each
         if not payload >= 0.0:
             return UNKNOWN
-        press = -(mass + payload) * dot(g, n)
+        normal_force = -(mass + payload) * dot(g, n)
         second = -(inward + payload * dot(across, u)) / length
-        outside = second < 0.0 or second > press
-        second = min(max(second, 0.0), press)
-        r[0] = supports[j].free_length - (press - second) / supports[j].stiffness
+        outside = second < 0.0 or second > normal_force
+        second = min(max(second, 0.0), normal_force)
+        r[0] = supports[j].free_length - (normal_force - second) / supports[j].stiffness
         r[1] = supports[k].free_length - second / supports[k].stiffness
         if abs(payload - before) < SETTLED * mass:
             return np.inf if outside else payload
@@ -114,7 +114,7 @@ def edge_payload(gear, mass, moment, mount, gravity, j, k, n, p, r, w):
 
 @part
 def _last_to_lift(supports, j, k, third, p, r, n):
-    """Turn the plane about an edge until the last other support just touches it; return that support, or -1."""
+    """Turn the plane about an edge until the last other support touches it; return that support, or -1."""
     best = third
     for _ in range(supports.shape[0]):
         if best >= 0:
@@ -138,7 +138,7 @@ def _last_to_lift(supports, j, k, third, p, r, n):
 
 @inlined
 def lean_payload(gear, start, gravity, edges, q, at):
-    """Return the tipping load of a state, kg; UNKNOWN where the edges do not give it.
+    """Return the tipping load of a state, kg; UNKNOWN if the edges do not determine it.
 
     Args:
         gear: with its arm, standing as one body.
@@ -161,13 +161,13 @@ def lean_payload(gear, start, gravity, edges, q, at):
         if not payload_of[edge] <= NEAR * least + 0.1 * joint.mass:
             continue
         n[0], n[1], n[2] = 0.0, 0.0, 1.0
-        found = edge_payload(
+        payload = edge_payload(
             gear, joint.mass, joint.moment, gear.load[0].point, gravity, edges[edge, 0], edges[edge, 1], n, p, r, w
         )
-        if found == UNKNOWN:
+        if payload == UNKNOWN:
             return UNKNOWN
-        if found < best:
-            best = found
+        if payload < best:
+            best = payload
             for a in range(3):
                 plane[a] = n[a]
             q[0] = r[0] - dot(n, p[0])
@@ -179,7 +179,7 @@ def lean_payload(gear, start, gravity, edges, q, at):
         return UNKNOWN
     if plane[2] > np.cos(STRAIGHT):
         return best
-    leaning = start.copy()  # set down with this load, does the machine lean as it does on this edge?
+    leaning = start.copy()  # the machine set down with almost this load must reach the same position
     if settle(gear, leaning, (1.0 - JUST_BELOW) * best, gravity, np.empty(0), at) != FOUND:
         return UNKNOWN
     for a in range(3):
@@ -190,21 +190,21 @@ def lean_payload(gear, start, gravity, edges, q, at):
 
 @part
 def _upright_payload(gear, joint, gravity, j, k):
-    """Return the payload at which an edge of the upright machine is relieved, kg; inf where none does."""
+    """Return the payload at which an edge of the upright machine is relieved, kg; inf if none does."""
     one, two, load = gear.supports[j], gear.supports[k], gear.load[0].point
     x, y, low = one.point[0], one.point[1], one.point[2] - one.free_length
     ex, ey = two.point[0] - x, two.point[1] - y
     lx, ly = gravity[0] / gravity[2], gravity[1] / gravity[2]
-    own = joint.moment[1] - joint.mass * y - ly * (joint.moment[2] - joint.mass * low)
+    along = joint.moment[1] - joint.mass * y - ly * (joint.moment[2] - joint.mass * low)
     across = joint.moment[0] - joint.mass * x - lx * (joint.moment[2] - joint.mass * low)
-    stable = ex * own - ey * across
+    stable = ex * along - ey * across
     each = ex * (load[1] - y - ly * (load[2] - low)) - ey * (load[0] - x - lx * (load[2] - low))
     return -stable / each if each < 0.0 else np.inf
 
 
 @inlined
 def _confirmed(gear, payload, gravity, q, at):
-    """Return whether a machine balances at a position, stable as long as the supports that just lift carry."""
+    """Return whether a position is an equilibrium, stable as long as the supports at lift-off carry load."""
     weight = balance(gear, q, payload, gravity, np.empty(0), at)
     for a in range(3):
         if not abs(at.force[a]) < CONFIRMED * weight:

@@ -1,4 +1,4 @@
-"""Stable equilibria of a machine on its supports, and the load at which they end, as array loops."""
+"""Stable equilibria of a machine on its supports, and the load at which they are lost, as array loops."""
 # mypy: ignore-errors
 # ruff: noqa: SIM110
 
@@ -12,13 +12,13 @@ from dyn_nodes.stability.equilibrium._kernels import inlined, part
 from dyn_nodes.stability.equilibrium.balance import SINGULAR, balance
 
 FOUND, OVERTURNED, UNSOLVED = range(3)
-"""Outcome of a search."""
+"""Results of a search."""
 LIFTED, TOUCHED, LOWER, UPPER, RELEASED, LOSS, FALL, FLATTENED = range(8)
 """Kinds of events on a path."""
 NOT_STANDING = -1
 EVENTS = 64
 LEVELS = 8
-"""Number of equilibria that are lost one after another before a fall."""
+"""Greatest number of equilibria lost one after another before a fall."""
 BALANCED = 1e-10
 """Greatest residual of an equilibrium, of the weight times 1 or 1 m."""
 ROUND_OFF = 1e-15
@@ -26,29 +26,29 @@ ROUND_OFF = 1e-15
 CLOSED = 1e-11
 """Greatest residual of the constraint rows, m or rad."""
 BESIDE = 1e-3
-"""Distance of a support from the line of others, of the length of that line, from which on it holds beside it."""
+"""Least distance of a support from the line of the others that counts as beside it, over the length of the line."""
 SOFT = 1e-7
-"""Stiffness, of the weight over 1 m, below which a displacement counts as neutral: it neither holds nor tips."""
+"""Stiffness, of the weight over 1 m, below which a displacement counts as neutral."""
 CORRECTIONS = 15
 LONGEST = 0.05
 """Greatest change of a displacement between two equilibria of a path, m or rad."""
 CURVED, JUMP = 1.05, 5e-4
-"""A displacement along a path over that by its slopes, and what is more than that by which a jump counts, m or rad."""
+"""Permissible ratio of a displacement along a path to the prediction by its slopes, and excess, m or rad, of a jump."""
 DESCENT, DESCENTS = 0.02, 4000
 """Greatest step, m or rad, and number of steps of a descent to the next equilibrium."""
 STEEPEST = 0.9
-"""Tilt of the base, rad, beyond which it has overturned."""
+"""Tilt of the base beyond which it has overturned, rad."""
 
 
 class Ramp(NamedTuple):
-    """How a load grows: by payload, kg, or by a turn of gravity towards `direction`, rad.
+    """Growth of a load: by payload, kg, or by a turn of gravity towards `direction`, rad.
 
     Attributes:
         payload: at the start, kg.
         gravity: (3,) at the start in axes of the ground, m/s2.
         size: of gravity, m/s2.
         direction: (3,) unit, across gravity.
-        turns: gravity turns, the payload stays.
+        turns: gravity turns and the payload is constant.
     """
 
     payload: float
@@ -60,7 +60,7 @@ class Ramp(NamedTuple):
 
 @part
 def greatest(values, count):
-    """Return the greatest magnitude of the first entries of a vector; NaN where one is not a number."""
+    """Return the greatest magnitude of the first entries of a vector; NaN if one of them is NaN."""
     most = 0.0
     for k in range(count):
         size = abs(values[k])
@@ -106,7 +106,7 @@ def solve(A, b):
 
 @part
 def newton_step(at, multipliers, shift, step):
-    """Write the step (n + m,) of position and multipliers to the balance; return False where there is none.
+    """Write the step (n + m,) of position and multipliers to the balance; return False if the system is singular.
 
     `shift` is added to the diagonal of the stiffness.
     """
@@ -128,7 +128,7 @@ def newton_step(at, multipliers, shift, step):
 
 @part
 def unbalanced(at, multipliers, weight):
-    """Return the greatest unbalanced force over the weight, or a number above 1 where constraints are not met."""
+    """Return the greatest unbalanced force over the weight, or a number above 1 if constraints are violated."""
     n, m, worst, hardest = at.force.shape[0], at.gap.shape[0], 0.0, 0.0
     for j in range(n):
         value = at.force[j]
@@ -195,9 +195,9 @@ def is_stable(at, weight):
 
 @part
 def spans(gear, at):
-    """Return whether the supports that carry a machine that stands as one body are not all in one line.
+    """Return whether the carrying supports of a machine that stands as one body are not all on one line.
 
-    On a line it may hang, with its payload below the ground on which it stands: it has tipped over an edge.
+    On a line the machine may be stable with its payload below the ground: it has tipped over an edge.
     """
     if at.force.shape[0] != 3 or at.gap.shape[0] != 0:
         return True
@@ -223,7 +223,7 @@ def spans(gear, at):
 
 @part
 def null_space(rows):
-    """Return displacements (n, k) that rows (m, n) allow, by elimination with full pivoting."""
+    """Return a basis (n, k) of the null space of rows (m, n), by elimination with full pivoting."""
     m, n = rows.shape
     A, order, largest = np.empty((m, n)), np.empty(n, np.int64), 0.0
     for j in range(n):
@@ -261,7 +261,7 @@ def null_space(rows):
 
 @part
 def correct(gear, q, payload, gravity, multipliers, step, at):
-    """Bring a position near an equilibrium onto it, in place; return whether it is there and stable."""
+    """Move a position to the equilibrium near it, in place; return whether it converged and is stable."""
     n, first = q.shape[0], 0.0
     for k in range(CORRECTIONS):
         weight = balance(gear, q, payload, gravity, multipliers, at)
@@ -294,7 +294,7 @@ def _slope(at, multipliers, step):
 
 @part
 def _positive_shift(at, weight):
-    """Return a number on the diagonal with which the stiffness is positive definite."""
+    """Return a shift of the diagonal that makes the stiffness positive definite."""
     n, share = at.force.shape[0], 1e-3 * SOFT
     K = np.empty((n, n))
     while share < 1e9:
@@ -307,16 +307,16 @@ def _positive_shift(at, weight):
 
 @part
 def settle(gear, q, payload, gravity, multipliers, at):
-    """Let the machine sink from a position (n,) to the next stable equilibrium, in place, as a well damped one does.
+    """Move a position (n,) to the next stable equilibrium, in place, like a well damped machine.
 
-    Returns FOUND, OVERTURNED or UNSOLVED; `at` is the balance there.
+    Return FOUND, OVERTURNED or UNSOLVED; `at` is the balance there.
     """
     n, m = q.shape[0], multipliers.shape[0]
     step, trial, pushed = np.zeros(n + m), q.copy(), np.zeros(m)
     share, slope, searching, halvings = 0.0, 0.0, False, 0
     for _ in range(DESCENTS):
         weight = balance(gear, trial, payload, gravity, pushed, at)
-        if searching and m == 0 and halvings < 12:  # the step must not go beyond the valley
+        if searching and m == 0 and halvings < 12:  # the step must not overshoot the valley
             ahead = _slope(at, pushed, step)
             if ahead > 0.5 * abs(slope):
                 halvings += 1
@@ -358,17 +358,17 @@ def load_at(ramp, share, gravity):
 
 @part
 def follow(gear, ramp, share, q, multipliers, step, most, fine, stages, count, at):
-    """Follow the stable equilibrium q (n,) at a share of a ramp until it ends, in place.
+    """Follow the stable equilibrium q (n,) at a share of a ramp until it is lost, in place.
 
     Args:
         gear: the machine.
-        ramp: how the load grows (`tipping.Ramp`).
-        share: kg or rad, at which q is a stable equilibrium.
+        ramp: growth of the load.
+        share: at which q is a stable equilibrium, kg or rad.
         q: position; at the end the last stable one.
         multipliers: (m,) of the constraints.
         step: first step of the share.
         most: share at which the search ends.
-        fine: step of the share at which the end of the path is found.
+        fine: final step of the share at the end of the path.
         stages: (r, 3) events in order: kind, number, share; filled from row `count` on.
         count: number of events so far.
         at: scratch.
@@ -390,13 +390,13 @@ def follow(gear, ramp, share, q, multipliers, step, most, fine, stages, count, a
         payload = load_at(ramp, share + step, gravity)
         put(q, trial)
         put(multipliers, guess)
-        found, near = correct(gear, trial, payload, gravity, guess, moves, at), _near(trial, q)
-        if found and near:
-            found = _goes_on(gear, ramp, share, step, q, multipliers, trial, guess, gravity, moves, at)
-        if not found or not near:
+        corrected, near = correct(gear, trial, payload, gravity, guess, moves, at), _near(trial, q)
+        if corrected and near:
+            corrected = _continues(gear, ramp, share, step, q, multipliers, trial, guess, gravity, moves, at)
+        if not corrected or not near:
             if step <= fine:
                 break
-            grows = grows and found
+            grows = grows and corrected
             step = 0.5 * step if grows else _shorter(step, fine, levels, before, last)
             continue
         put(levels, before)
@@ -432,16 +432,16 @@ def tip(gear, ramp, share, q, multipliers, step, most, fine, levels, stages, los
         multipliers: (m,) of the constraints; moved.
         step: first step of the share.
         most: share at which the search ends.
-        fine: step of the share at which the end of a path is found.
-        levels: number of equilibria that may be lost one after another.
+        fine: final step of the share at the end of a path.
+        levels: greatest number of equilibria lost one after another.
         stages: (r, 3) events in order: kind, number, share; filled.
         lost: (n,) position of the last equilibrium before the first loss; filled.
         fell: (n,) position of the last equilibrium before the fall; filled.
         at: scratch.
 
     Returns:
-        Loads of the first lift-off, the first loss and the fall (inf where there is none; the first is NOT_STANDING
-        where the machine does not stand at the start), and the number of events.
+        Loads of the first lift-off, the first loss and the fall (inf: none; the first is NOT_STANDING if the machine
+        does not stand at the start), and the number of events.
     """
     gravity = np.empty(3)
     payload = load_at(ramp, share, gravity)
@@ -476,7 +476,7 @@ def tip(gear, ramp, share, q, multipliers, step, most, fine, levels, stages, los
 
 @part
 def _append(stages, count, kind, number, share):
-    """Append an event, where there is room; return the number of events."""
+    """Append an event if there is room; return the number of events."""
     if count < stages.shape[0]:
         stages[count, 0], stages[count, 1], stages[count, 2] = float(kind), float(number), share
         count += 1
@@ -485,7 +485,7 @@ def _append(stages, count, kind, number, share):
 
 @part
 def _flattened(gear, at):
-    """Return a support that is compressed to nothing, beyond which its spring is none; -1 where there is none."""
+    """Return the first support that is compressed to length zero, where its spring law ends; -1: none."""
     for k in range(gear.supports.shape[0]):
         if at.compression[k] > gear.supports[k].free_length:
             return k
@@ -493,11 +493,11 @@ def _flattened(gear, at):
 
 
 @part
-def _goes_on(gear, ramp, share, step, q, multipliers, trial, guess, gravity, moves, at):
-    """Return whether an equilibrium continues the one a step of the share before, instead of lying behind a jump.
+def _continues(gear, ramp, share, step, q, multipliers, trial, guess, gravity, moves, at):
+    """Return whether an equilibrium continues the branch of the previous share instead of lying beyond a jump.
 
-    On one branch a displacement is at most the greater of the slopes at both ends, times the step; afterwards `at` is
-    the balance at `trial` again.
+    On one branch a displacement is at most the greater of the slopes at both ends times the step. On return `at` is the
+    balance at `trial`.
     """
     n, slopes = q.shape[0], np.zeros(q.shape[0])
     for side in range(2):
@@ -517,7 +517,7 @@ def _goes_on(gear, ramp, share, step, q, multipliers, trial, guess, gravity, mov
 
 @part
 def _near(one, two):
-    """Return whether two positions are so near that one continues the other."""
+    """Return whether two positions are close enough to be on one path."""
     for k in range(one.shape[0]):
         if not abs(one[k] - two[k]) < LONGEST:
             return False
@@ -526,7 +526,7 @@ def _near(one, two):
 
 @part
 def _shorter(step, fine, levels, before, last):
-    """Return the next step after one that failed: to just before a support lifts, or a quarter."""
+    """Return the next step after a failed one: to just before a support lifts, or a quarter."""
     ahead = 0.25 * step
     if last > 0.0:
         for k in range(levels.shape[0]):
@@ -545,7 +545,7 @@ def end_of(joint, position):
 
 @part
 def _note(gear, q, levels, before, ends, share, stages, count):
-    """Append the events of a step that ends at a share to the list; return their number."""
+    """Append the events of a step that ends at a share; return the number of events."""
     for k in range(levels.shape[0]):
         if (levels[k] > 0.0) != (before[k] > 0.0):
             count = _append(stages, count, TOUCHED if levels[k] > 0.0 else LIFTED, k, share)

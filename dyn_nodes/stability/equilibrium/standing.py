@@ -1,4 +1,4 @@
-"""On which supports a machine stands in a posture, and which joints decide about it."""
+"""Supports that carry a machine in a posture, and the joints that move them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dyn_nodes.stability.equilibrium.tipping import settle
 
 
 def moving_joints(machine: Machine) -> tuple[str, ...]:
-    """Return the joints that move supports against the base: those that give way, and driven ones such as of legs."""
+    """Return the joints that move supports against the base: joints that give way and driven joints such as legs."""
     standing = carrying_links(machine)
     poses = link_poses(machine.links, machine.joints, initial_positions(machine))
     return tuple(
@@ -33,9 +33,9 @@ def gives_way(machine: Machine) -> tuple[str, ...]:
 
 
 def at_rest(machine: Machine) -> tuple[Machine, Stance] | None:
-    """Return a machine with its joints where they are at rest, and how it stands there.
+    """Return a machine with its joints at rest, and its stance.
 
-    None where it overturns, and for a machine that does not stand on springs alone (`running_gear`).
+    Return None if it overturns, and for a machine that does not stand on springs alone (`running_gear`).
 
     Args:
         machine: with its payload.
@@ -47,10 +47,10 @@ def at_rest(machine: Machine) -> tuple[Machine, Stance] | None:
     except GearError:
         return None
     payload = 0.0 if machine.payload is None else machine.payload.mass
-    found = settle(running, payload, gravity_in_ground(machine))
-    if found is None:
+    rest = settle(running, payload, gravity_in_ground(machine))
+    if rest is None:
         return None
-    base, q = running.gear.base + 1, [float(value) for value in found.q]
+    base, q = running.gear.base + 1, [float(value) for value in rest.q]
     height, pitch, roll = (*q[:base], 0.0)[:3]
     positions = running.positions | dict(zip(running.joints[base:], q[base:]))
     resting = replace(machine, initial=replace(machine.initial, joint_positions=positions))
@@ -58,22 +58,22 @@ def at_rest(machine: Machine) -> tuple[Machine, Stance] | None:
 
 
 def observed_joints(machine: Machine) -> tuple[str, ...]:
-    """Return the joints whose positions a balance reads: of a machine that gives way all, else those of legs."""
+    """Return the joints whose positions a balance reads: all of a machine that gives way, else the moving joints."""
     moving = moving_joints(machine) if machine.base.attachment != 'fixed' and machine.supports else ()
     return tuple(joint.name for joint in machine.movable_joints) if moving and gives_way(machine) else moving
 
 
 def position_output(joint: str) -> str:
-    """Return the name of the output that is the position of a joint."""
+    """Return the name of the output with the position of a joint."""
     return f'{joint}/position'
 
 
 def standing_supports(machine: Machine, positions: Mapping[str, float] | None = None) -> NDArray[np.bool_]:
-    """Return which supports (c,) carry the machine at rest, or would before it moves by more than its springs yield.
+    """Return (c,) True for supports that carry, or would before the machine moves by more than its springs yield.
 
     Args:
         machine: with supports, without its payload.
-        positions: of joints by name, over those of the start, rad or m.
+        positions: of joints by name, in place of the initial positions, rad or m.
     """
     everything = np.ones(len(machine.supports), dtype=bool)
     if machine.total_mass <= 0.0 or machine.gravity <= 0.0:
@@ -81,9 +81,10 @@ def standing_supports(machine: Machine, positions: Mapping[str, float] | None = 
     at = {**initial_positions(machine), **(positions or {})}
     poses = link_poses(machine.links, machine.joints, at)
     touch = [
-        own.free_length - poses[own.link][2, :3] @ own.position - poses[own.link][2, 3] for own in machine.supports
+        support.free_length - poses[support.link][2, :3] @ support.position - poses[support.link][2, 3]
+        for support in machine.supports
     ]
-    sag = machine.total_mass * machine.gravity / sum(own.stiffness for own in machine.supports)
+    sag = machine.total_mass * machine.gravity / sum(support.stiffness for support in machine.supports)
     if np.ptp(touch) < sag:
         return everything
     try:
@@ -93,30 +94,30 @@ def standing_supports(machine: Machine, positions: Mapping[str, float] | None = 
 
 
 def carried(running: RunningGear) -> NDArray[np.bool_]:
-    """Return `standing_supports` of a running gear; all of a machine that does not stand."""
-    found = settle(running, 0.0, np.array([0.0, 0.0, -running.machine.gravity]))
-    if found is None:
+    """Return `standing_supports` of a running gear; all True for a machine that does not stand."""
+    rest = settle(running, 0.0, np.array([0.0, 0.0, -running.machine.gravity]))
+    if rest is None:
         return np.ones(len(running.supports), dtype=bool)
-    return np.asarray(found.compression > -float(found.compression.max()))
+    return np.asarray(rest.compression > -float(rest.compression.max()))
 
 
 def check_rigid(machine: Machine, wanted: str) -> None:
-    """Raise GearError where joints give way under a machine, for a part that takes it as one body.
+    """Raise GearError if joints give way under a machine, for a calculation that treats it as one body.
 
     Args:
         machine: the machine.
-        wanted: name of this part, for the message.
+        wanted: name of the calculation, for the message.
     """
     loose = gives_way(machine)
     if loose:
         raise GearError(
-            f'{machine.name}: {wanted}: expected supports that no joint lets give way, found '
+            f'{machine.name}: {wanted}: expected supports that are rigid with the base, found '
             f'{", ".join(repr(name) for name in loose)} without a drive between base and supports'
         )
 
 
 def on_standing_wheels(machine: Machine) -> Machine:
-    """Return a machine without the wheels that are in the air in its initial posture."""
+    """Return a machine without the wheels that do not carry load in its initial posture."""
     standing = standing_supports(machine) if machine.supports else np.ones(0, dtype=bool)
     wheels = tuple(wheel for wheel, stands in zip(machine.wheels, standing) if stands)
     return machine if len(wheels) == len(machine.wheels) else replace(machine, wheels=wheels)

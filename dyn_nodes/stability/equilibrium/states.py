@@ -1,4 +1,4 @@
-"""Entry points of the array loops: tipping of many states of an arm, rest and balance of one position."""
+"""Entry points of the array loops: tipping of many arm states, rest and balance of one position."""
 # mypy: ignore-errors
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dyn_nodes.stability.equilibrium.lean import UNKNOWN, lean_payload
 from dyn_nodes.stability.equilibrium.search import NOT_STANDING, Ramp, put, settle, tip
 
 ARM = np.dtype([('mass', 'f8'), ('moment', 'f8', (3,)), ('mount', 'f8', (3,))], align=True)
-"""An arm in one posture: mass, kg, mass times centre of mass, kg m, without payload, and the place of the payload, m,
-in axes of the body that carries it."""
+"""An arm in one posture, in axes of the body that carries it: mass, kg, and mass times centre of mass, kg m, without
+payload, and position of the payload, m."""
 
 
 @kernel
@@ -23,7 +23,7 @@ def balance_kernel(gear, q, payload, gravity, multipliers, at):
 
 @kernel
 def settle_kernel(gear, q, payload, gravity, multipliers, at):
-    """Let a machine sink from a position to rest, in place, as `settle` does, and return what it returns."""
+    """Move a position to the rest reached from it, in place; see `settle`."""
     return settle(gear, q, payload, gravity, multipliers, at)
 
 
@@ -31,22 +31,22 @@ def settle_kernel(gear, q, payload, gravity, multipliers, at):
 def tipping_kernel(
     gear, start, arms, ramp, gravities, edges, settings, levels, stages, multipliers, positions, loads, at
 ):
-    """Fill the loads of states of the arm at which a support lifts, equilibrium is lost, and the machine falls.
+    """Fill the loads at which, for each arm state, a support lifts, equilibrium is lost and the machine falls.
 
     Args:
-        gear: of the machine without its arm; its body that carries the arm and its load are changed meanwhile.
+        gear: of the machine without its arm; the body that carries the arm and the load are changed temporarily.
         start: (n,) position from which it is set down.
         arms: (k,) `ARM`.
-        ramp: how the load grows.
-        gravities: (h, 3) at the start of the ramp, m/s2; the one with the least first loss counts, its fall too.
+        ramp: growth of the load.
+        gravities: (h, 3) at the start of the ramp, m/s2; results are for the one with the least first loss.
         edges: (e, 2) supports at the ends of the edges of the support polygon of a machine that stands as one body;
-            with them the first loss alone is found at once where it can be. Empty: every path is followed.
-        settings: start of the ramp, first step, greatest load and step at which the end of a path is found, kg or rad.
+            they give the first loss directly if possible. Empty: every path is followed.
+        settings: start of the ramp, first step, greatest load and final step at the end of a path, kg or rad.
         levels: 1: up to the first loss; `LEVELS`: up to the fall.
         stages: (r, 3) events of the last state: kind, number, load; filled.
-        multipliers: (m,) of the constraints; those of the last state.
-        positions: (3, n) of the last state: where it ends, before the first loss, and before the fall; filled.
-        loads: (3, k) filled; the first is NOT_STANDING where the machine does not stand at the start.
+        multipliers: (m,) of the constraints in the last state.
+        positions: (3, n) of the last state: at the end, before the first loss, and before the fall; filled.
+        loads: (3, k) filled; the first is NOT_STANDING if the machine does not stand at the start.
         at: scratch.
 
     Returns:
@@ -63,7 +63,7 @@ def tipping_kernel(
             loads[a, k] = np.inf
         first, worst, stands = worst, 0, True
         if headings > 1 or levels == 1:
-            for i in range(headings):  # beginning with the one that was worst for the state before
+            for i in range(headings):  # the first heading was the worst of the previous state
                 h = (first + i) % headings
                 if at_once:
                     loss = lean_payload(gear, start, gravities[h], edges, positions[0], at)
@@ -95,7 +95,7 @@ def tipping_kernel(
 
 @inlined
 def _set_down(gear, start, ramp, gravity, settings, most, levels, stages, multipliers, positions, at):
-    """Set a machine down at the start of a ramp and follow it; arguments and results are those of `tip`."""
+    """Set a machine down at the start of a ramp and follow it; arguments and results as for `tip`."""
     put(start, positions[0])
     for r in range(multipliers.shape[0]):
         multipliers[r] = 0.0

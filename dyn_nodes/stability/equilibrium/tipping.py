@@ -1,9 +1,9 @@
 """Tipping of a machine by equilibrium: the load, slope or acceleration at which its static equilibrium is first lost.
 
 As a load grows, supports lift, axles reach their stops, springs and tyres yield and the machine leans. The stable
-equilibrium is followed (`search.follow`) to the load beyond which none is near: the first loss of equilibrium, the
-tipping load. From there the machine moves on by itself, onto a stop, onto another support, or over; the path is
-followed again from where it comes to rest, until it overturns: the fall.
+equilibrium is followed (`search.follow`) to the load beyond which no equilibrium is near. This load is the tipping
+load, at the first loss of equilibrium. Beyond it the machine moves onto a stop, onto another support, or overturns. If
+it comes to rest, the path is followed from there, until the machine overturns: the fall.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from dyn_nodes.stability.equilibrium.search import (
 from dyn_nodes.stability.equilibrium.states import ARM, balance_kernel, settle_kernel, tipping_kernel
 
 FINE = 1e-6
-"""Step of the load at which the end of a path is found, of the mass of the machine or of 1 rad."""
+"""Final step of the load at the end of a path, of the mass of the machine or of 1 rad."""
 MOST = 4.0
-"""Greatest payload that is tried, of the mass of the machine, or of its payload limit where this is more."""
+"""Greatest tried payload, of the mass of the machine, or of its payload limit if this is greater."""
 STEEPEST = 1.2
-"""Greatest slope that is tried, rad."""
+"""Greatest tried slope, rad."""
 STEP = 0.05
 """First step of a load, of the mass of the machine or of 1 rad."""
 
@@ -76,7 +76,7 @@ class Equilibrium:
 
 
 class Stage(NamedTuple):
-    """An event of a growing load: what happens, at which support or joint ('' for a loss or a fall), kg or rad."""
+    """An event of a growing load: kind, name of the support or joint ('' for a loss or a fall), load, kg or rad."""
 
     kind: StageKind
     name: str
@@ -84,7 +84,7 @@ class Stage(NamedTuple):
 
 
 class AxisInSpace(NamedTuple):
-    """A tipping axis: two points (2, 3) in axes of the ground, the base above the origin, m; what it passes through."""
+    """A tipping axis: two points (2, 3) in axes of the ground, the base above the origin, m; names of its points."""
 
     line: Array
     names: tuple[str, ...]
@@ -92,15 +92,15 @@ class AxisInSpace(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Tipping:
-    """How a machine tips under a growing load.
+    """Tipping of a machine under a growing load.
 
     Attributes:
         stages: events in order.
-        first_lift_off: load at which a support lifts first that carried at the start; inf: none.
-        load: tipping load: that of the first loss of equilibrium; inf: none up to the greatest load tried.
+        first_lift_off: load at which the first support that carried at the start lifts; inf: none.
+        load: tipping load, at the first loss of equilibrium; inf: none up to the greatest load tried.
         fall: load at which the machine overturns; inf: none.
-        axis: about which it moves when the equilibrium is lost first; None: it is not.
-        fall_axis: about which it falls; None: it does not.
+        axis: of the motion at the first loss of equilibrium; None: no loss.
+        fall_axis: of the fall; None: no fall.
     """
 
     stages: tuple[Stage, ...]
@@ -112,17 +112,17 @@ class Tipping:
 
 
 class NotStandingError(UserError, ValueError):
-    """A machine does not stand in this posture."""
+    """A machine has no stable rest in this posture."""
 
 
 def settle(running: RunningGear, payload: float, gravity: Array, start: Array | None = None) -> Equilibrium | None:
-    """Return the stable equilibrium to which a machine sinks when it is set down level; None where it overturns.
+    """Return the stable equilibrium of a machine that is set down level; None if it overturns.
 
     Args:
         running: the gear of the machine in its posture.
         payload: kg.
         gravity: (3,) in axes of the ground, x along the heading, m/s2.
-        start: (n,) position to start from.
+        start: (n,) initial position.
     """
     gear, q = running.gear, np.array(running.start if start is None else start, dtype=np.float64)
     at, multipliers = new_balance(gear), np.zeros(gear.rows)
@@ -133,7 +133,7 @@ def settle(running: RunningGear, payload: float, gravity: Array, start: Array | 
 
 
 def tipping_load(running: RunningGear, gravity: Array, payload: float = 0.0) -> Tipping:
-    """Return how a machine tips as its payload grows from a value, kg.
+    """Return the tipping of a machine whose payload grows from a value, kg.
 
     Raises:
         NotStandingError: it does not stand at the start.
@@ -144,7 +144,7 @@ def tipping_load(running: RunningGear, gravity: Array, payload: float = 0.0) -> 
 
 
 def tipping_angle(running: RunningGear, payload: float, size: float, heading: float) -> Tipping:
-    """Return how a machine tips as the ground under it is inclined, rad.
+    """Return the tipping of a machine on ground of growing slope, rad.
 
     Args:
         running: the gear of the machine in its posture.
@@ -161,12 +161,12 @@ def tipping_angle(running: RunningGear, payload: float, size: float, heading: fl
 
 
 def most_payload(machine: Machine) -> float:
-    """Return the greatest payload that is tried, kg."""
+    """Return the greatest tried payload, kg."""
     return MOST * max(machine.total_mass, machine.payload.limit if machine.payload is not None else 0.0)
 
 
 def payload_ramp(gravity: Array) -> Ramp:
-    """Return the ramp of a payload that grows from nothing under gravity (3,), m/s2."""
+    """Return the ramp of a payload that grows from zero under gravity (3,), m/s2."""
     return Ramp(0.0, np.array(gravity, dtype=np.float64), float(np.linalg.norm(gravity)), np.zeros(3), False)
 
 
@@ -191,7 +191,7 @@ def _tipping(running: RunningGear, ramp: Ramp, start: float, most: float, unit: 
     )
     lift_off, loss, fall = (float(load) for load in loads[:, 0])
     if lift_off == NOT_STANDING:
-        raise NotStandingError(f'{running.machine.name}: it does not stand in this posture')
+        raise NotStandingError(f'{running.machine.name}: no stable rest in this posture')
     stages = []
     for kind, number, load in events[:count]:
         names = running.supports if kind in (LIFTED, TOUCHED, FLATTENED) else running.joints
@@ -202,7 +202,7 @@ def _tipping(running: RunningGear, ramp: Ramp, start: float, most: float, unit: 
 
 
 def _axis_at(running: RunningGear, ramp: Ramp, share: float, q: Array) -> AxisInSpace | None:
-    """Return the axis that holds least at an equilibrium; None where no motion is found."""
+    """Return the axis with the least holding moment at an equilibrium; None without a tipping motion."""
     payload, gravity = loaded(ramp, share)
     at = new_balance(running.gear)
     balance_kernel(running.gear, q, payload, gravity, np.zeros(running.gear.rows), at)

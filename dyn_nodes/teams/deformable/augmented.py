@@ -1,4 +1,4 @@
-"""Robots and the object that they hold as one model: the augmented object, and all equations at once as its witness.
+"""Robots and their object as one model: the augmented object, and the complete saddle-point system as a check.
 
 Forces between hands and object are internal: they follow from the accelerations and do not enter the model
 (tanner-1998, eq. 4.2, corrected).
@@ -17,8 +17,8 @@ from dyn_nodes.common.arrays import Array
 class HandDynamics(NamedTuple):
     """A robot at a state: M du/dt = free - J^T f, and its hand: acceleration = J du/dt + bias.
 
-    With d = 3 the hand holds by a ball grasp. With d = 6 it holds the orientation, too, and every vector of it is
-    linear above angular, every force above its torque about the hand; all hands of an object have one d.
+    With d = 3 the hand holds by a ball grasp. With d = 6 it also holds the orientation; motions are then [linear;
+    angular] and loads [force; torque about the hand]. All hands of an object have the same d.
 
     Attributes:
         inertia: (n, n) M.
@@ -34,10 +34,10 @@ class HandDynamics(NamedTuple):
 
 
 class Held(NamedTuple):
-    """What follows for robots and object.
+    """Accelerations and grasp forces of robots and object.
 
     Attributes:
-        acceleration: (r,) of the object's coordinates; the first md are those of the hands, m/s2 and rad/s2.
+        acceleration: (r,) of the object's coordinates; the first md belong to the hands, m/s2 and rad/s2.
         force: (m, d) of the hands on the object, N and N m.
         speed_rates: du/dt (n,) of every robot.
     """
@@ -52,27 +52,28 @@ def augmented_object(hands: Sequence[HandDynamics], mass: Array, load: Array) ->
 
     Args:
         hands: m robots whose hands move in every direction.
-        mass: (r, r) of the object; its first md coordinates are those of the hands (`held_rigidly` for d = 6).
-        load: (r,) elastic and viscous forces and velocity terms, less weight and forces of others than the hands, N.
+        mass: (r, r) of the object; its first md coordinates belong to the hands (`held_rigidly` for d = 6).
+        load: (r,) elastic and viscous forces and velocity terms, less weight and external forces other than the hands,
+            N.
 
     Raises:
-        numpy.linalg.LinAlgError: a hand that cannot move in some direction; `saddle_point` takes it.
+        numpy.linalg.LinAlgError: a hand that cannot move in some direction; use `saddle_point`.
     """
     total, rest, d = np.array(mass), -np.asarray(load), _rows(hands)
     for k, hand in enumerate(hands):
-        own = slice(d * k, d * k + d)
+        rows = slice(d * k, d * k + d)
         eased = np.linalg.solve(hand.inertia, np.column_stack([hand.jacobian.T, hand.free]))
         apparent = np.linalg.inv(hand.jacobian @ eased[:, :d])
-        total[own, own] += apparent
-        rest[own] += apparent @ (hand.jacobian @ eased[:, d] + hand.bias)
+        total[rows, rows] += apparent
+        rest[rows] += apparent @ (hand.jacobian @ eased[:, d] + hand.bias)
     acceleration = np.asarray(np.linalg.solve(total, rest), dtype=np.float64)
     force = (mass @ acceleration + load)[: d * len(hands)].reshape(-1, d)
-    rates = [np.linalg.solve(hand.inertia, hand.free - hand.jacobian.T @ own) for hand, own in zip(hands, force)]
+    rates = [np.linalg.solve(hand.inertia, hand.free - hand.jacobian.T @ pull) for hand, pull in zip(hands, force)]
     return Held(acceleration, force, tuple(rates))
 
 
 def saddle_point(hands: Sequence[HandDynamics], mass: Array, load: Array) -> Held:
-    """Return the same from robots, object and the equality of their accelerations at once; for singular arms, too."""
+    """Return `augmented_object` from one system with the equality of accelerations as rows; also for singular arms."""
     sizes = [len(hand.free) for hand in hands]
     d = _rows(hands)
     robots, object_size, held = sum(sizes), len(load), d * len(hands)
@@ -81,21 +82,21 @@ def saddle_point(hands: Sequence[HandDynamics], mass: Array, load: Array) -> Hel
     forces = robots + object_size
     at = 0
     for k, (hand, size) in enumerate(zip(hands, sizes)):
-        own, force = slice(at, at + size), slice(forces + d * k, forces + d * k + d)
-        matrix[own, own], right[own] = hand.inertia, hand.free
-        matrix[own, force], matrix[force, own] = hand.jacobian.T, hand.jacobian
+        rows, force = slice(at, at + size), slice(forces + d * k, forces + d * k + d)
+        matrix[rows, rows], right[rows] = hand.inertia, hand.free
+        matrix[rows, force], matrix[force, rows] = hand.jacobian.T, hand.jacobian
         right[force] = -hand.bias
         at += size
     nodes = slice(robots, forces)
     matrix[nodes, nodes], right[nodes] = mass, -np.asarray(load)
     matrix[robots : robots + held, forces:] = matrix[forces:, robots : robots + held] = -np.eye(held)
-    found = np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
-    rates = np.split(found[:robots], np.cumsum(sizes)[:-1])
-    return Held(found[nodes], found[forces:].reshape(-1, d), tuple(rates))
+    solution = np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
+    rates = np.split(solution[:robots], np.cumsum(sizes)[:-1])
+    return Held(solution[nodes], solution[forces:].reshape(-1, d), tuple(rates))
 
 
 def _rows(hands: Sequence[HandDynamics]) -> int:
-    """Return d; 3 where no hand holds."""
+    """Return d; 3 without hands."""
     return len(hands[0].jacobian) if hands else 3
 
 
@@ -110,13 +111,13 @@ def held_rigidly(arms: Sequence[Array], spins: Sequence[Array], mass: Array, loa
         mass: (r, r) of the object.
         load: (r,) as in `augmented_object`.
     """
-    count = sum(3 * len(own) for own in arms)
+    count = sum(3 * len(points) for points in arms)
     rest = len(load) - count
     A, b = np.zeros((len(load), 6 * len(arms) + rest)), np.zeros(len(load))
     A[count:, 6 * len(arms) :] = np.eye(rest)
     row = 0
-    for k, (own, omega) in enumerate(zip(arms, spins)):
-        for arm in own:
+    for k, (points, omega) in enumerate(zip(arms, spins)):
+        for arm in points:
             A[row : row + 3, 6 * k : 6 * k + 3] = np.eye(3)
             A[row : row + 3, 6 * k + 3 : 6 * k + 6] = np.cross(np.eye(3), arm).T
             b[row : row + 3] = np.cross(omega, np.cross(omega, arm))

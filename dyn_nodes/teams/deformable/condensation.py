@@ -1,4 +1,4 @@
-"""A body reduced to the motion of its grasps and to its slowest vibrations between them.
+"""Reduction of a body to the motion of its grasps and its slowest vibrations with the grasps at rest.
 
 Guyan (1965); Craig and Bampton (1968).
 """
@@ -18,7 +18,7 @@ from dyn_nodes.teams.deformable.finite_elements import FiniteElements, factors_o
 from dyn_nodes.teams.deformable.grasps import Grasp, averages
 
 FREE = 1e-9
-"""Singular value, over the greatest, below which the grasps do not see a rigid motion of the body."""
+"""Singular value, over the greatest, below which the grasps do not determine a rigid motion of the body."""
 
 
 class Condensed(NamedTuple):
@@ -30,7 +30,7 @@ class Condensed(NamedTuple):
         grasps: m grasps.
         positions: (3m,) of the grasps without displacement, m.
         mass, stiffness, damping: (r, r).
-        shapes: (3n, r) displacements of the nodes for those coordinates.
+        shapes: (3n, r) displacements of the nodes by coordinates.
         frequencies: (r - 3m,) of the vibrations, rad/s.
         weights: (n,) masses of the nodes, kg.
         first_moment: (3,) of mass about the origin, without displacement, kg m.
@@ -47,7 +47,7 @@ class Condensed(NamedTuple):
     first_moment: Array
 
     def load(self, gravity: ArrayLike) -> Array:
-        """Return (r,) loads of a gravity (3,) in axes of the body, N."""
+        """Return the loads (r,) of gravity (3,) in axes of the body, N."""
         return self.shapes.T @ np.outer(self.weights, np.asarray(gravity, dtype=float)).ravel()
 
 
@@ -56,7 +56,7 @@ class HeldBody:
 
     Args:
         body: of finite elements.
-        grasps: at least one. Where the body can still turn about a line through them, the turn is kept at zero.
+        grasps: at least one. If the body can still turn about a line through them, the turn is kept at zero.
     """
 
     def __init__(self, body: FiniteElements, grasps: Sequence[Grasp]) -> None:
@@ -65,7 +65,7 @@ class HeldBody:
         self.average = averages(grasps, len(body.mesh.nodes))
         self._mass = body.full_mass
         self._turns = self._unseen_turns()
-        # springs at the grasps make the stiffness regular; held displacements do not depend on them
+        # springs at the grasps make the stiffness regular; prescribed displacements do not depend on them
         springs = sparse.vstack([self.average, self._pins()]).tocsr()
         scale = body.stiffness.diagonal().mean() / np.asarray(springs.power(2).sum(axis=1)).ravel()
         self._springs = scale[: self.average.shape[0]]
@@ -74,17 +74,17 @@ class HeldBody:
         self._compliance = self.average @ self._unit
 
     def _unseen_turns(self) -> Array:
-        """Return (3n, u) the rigid motions that the grasps do not see, orthonormal in mass."""
+        """Return the rigid motions (3n, u) that the grasps do not determine, orthonormal in mass."""
         motions = self.body.rigid_motions
         motions = orthonormal(motions, self._mass)
         _, size, right = np.linalg.svd(self.average @ motions)
         return motions @ right[np.count_nonzero(size > FREE * size[0]) :].T
 
     def _pins(self) -> sparse.csr_matrix:
-        """Return rows of single displacements that keep the unseen motions at bay; no load acts on these."""
+        """Return rows of single displacements that fix the undetermined motions; no load acts on these."""
         count = self._turns.shape[1]
-        places = qr(self._turns.T, mode='r', pivoting=True)[1][:count] if count else []
-        return sparse.eye(self.average.shape[1], format='csr')[places]
+        columns = qr(self._turns.T, mode='r', pivoting=True)[1][:count] if count else []
+        return sparse.eye(self.average.shape[1], format='csr')[columns]
 
     def _without_turns(self, displacement: Array) -> Array:
         return displacement - self._turns @ (self._turns.T @ (self._mass @ displacement))
@@ -98,14 +98,14 @@ class HeldBody:
         """Return displacements of the nodes (3n,), and forces of the hands on the body (3m,), N.
 
         Args:
-            load: (3n,) on the nodes, N; the part that accelerates an unseen turn is left out.
-            displacement: (3m,) of the grasps, m; zero where left out.
+            load: (3n,) on the nodes, N; the part that accelerates an undetermined turn is removed.
+            displacement: (3m,) of the grasps, m; None: zero.
         """
         load = load - self._mass @ (self._turns @ (self._turns.T @ load))
         loose = self._factors.solve(load)
         wanted = np.zeros(len(self._compliance)) if displacement is None else np.asarray(displacement, dtype=float)
         held = np.linalg.solve(self._compliance, wanted - self.average @ loose)
-        # what holds the body and its springs, less what the springs take
+        # forces that hold the body and the springs, less the forces of the springs
         return self._without_turns(loose + self._unit @ held), held - self._springs * wanted
 
     def vibrations(self, count: int) -> tuple[Array, Array]:
@@ -124,16 +124,16 @@ def condensed(
 
     Args:
         body: of finite elements.
-        grasps: m grasps. With fewer than three, or with all on a line, the turn about it is lost.
-        vibrations: number of vibrations with the grasps at rest that are kept; without them the body follows its grasps
-            without inertia of its inside against them.
-        held: of the same body and grasps, where there is one already.
+        grasps: m grasps. With fewer than three, or with all on a line, the turn about the line is lost.
+        vibrations: number of retained vibrations with the grasps at rest; without them the interior follows the grasps
+            quasi-statically.
+        held: `HeldBody` of the same body and grasps, if it exists already.
     """
     held = HeldBody(body, grasps) if held is None else held
     shapes, frequencies = held.shapes, np.zeros(0)
     if vibrations:
-        frequencies, own = held.vibrations(vibrations)
-        shapes = np.concatenate([shapes, own], axis=1)
+        frequencies, modes = held.vibrations(vibrations)
+        shapes = np.concatenate([shapes, modes], axis=1)
     stiffness, damping, mass = (
         shapes.T @ (matrix @ shapes) for matrix in (body.stiffness, body.damping, body.full_mass)
     )

@@ -1,7 +1,7 @@
-"""A reduced body that turns by any angle: small displacements in axes that turn with its grasps.
+"""A reduced body with arbitrary rotation: small displacements in axes that turn with its grasps.
 
-The axes are those of the polar decomposition of the grasps' positions against their positions without load. Forces are
-exact gradients of the energy, and velocity terms those of Lagrange's equations: energy and both momenta are kept.
+The axes follow from the polar decomposition of the grasps' positions against their positions without load. Forces are
+exact gradients of the energy, velocity terms follow from Lagrange's equations: energy and both momenta are conserved.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from dyn_nodes.teams.deformable.grasps import on_a_line
 
 
 class Axes(NamedTuple):
-    """The axes of a body whose grasps are at given positions.
+    """The axes of a body for positions of its grasps.
 
     Attributes:
         R: (3, 3) axes of the body in the world.
         center: (3,) mean of the grasps in the world, m.
-        arms: (m, 3) of the grasps from there, in axes of the body, m.
-        turning: (3, 3m) angular velocity for velocities of the grasps, both in axes of the body, 1/m.
+        arms: (m, 3) from the center to the grasps, in axes of the body, m.
+        turning: (3, 3m) angular velocity by velocities of the grasps, both in axes of the body, 1/m.
     """
 
     R: Array
@@ -78,12 +78,12 @@ class CorotatedBody:
         return np.concatenate([(here.arms - self.arms).ravel(), np.asarray(amplitudes, dtype=float)])
 
     def shape(self, position: ArrayLike, amplitudes: ArrayLike = ()) -> tuple[Axes, Array]:
-        """Return the axes, and displacements (n, 3) of the nodes in them, to draw the body."""
+        """Return the axes, and displacements (n, 3) of the nodes in them, for drawing."""
         moved = self.reduced.shapes @ self.deformation(position, amplitudes)
         return self.axes(position), moved.reshape(-1, 3)
 
     def energy(self, position: ArrayLike, amplitudes: ArrayLike = (), gravity: ArrayLike = (0.0, 0.0, 0.0)) -> float:
-        """Return elastic energy and energy of the weight, J."""
+        """Return the potential energy, elastic and of the weight, J."""
         here, q = self.axes(position), self.deformation(position, amplitudes)
         down = np.asarray(gravity, dtype=float)
         weight = self.mass_total * here.center @ down + (here.R.T @ down) @ (self.moment + self.lever @ q)
@@ -97,7 +97,7 @@ class CorotatedBody:
         rates: ArrayLike = (),
         gravity: ArrayLike = (0.0, 0.0, 0.0),
     ) -> Array:
-        """Return (r,) elastic, viscous and velocity terms less weight: mass a + forces = what the hands do.
+        """Return (r,) elastic, viscous and velocity terms less weight: mass a + forces = forces of the hands.
 
         Args:
             position: (m, 3) of the grasps in the world, m.
@@ -118,7 +118,7 @@ class CorotatedBody:
         rates: ArrayLike = (),
         gravity: ArrayLike = (0.0, 0.0, 0.0),
     ) -> Array:
-        """Return (r,) the same without the change of the mass: d(mass v)/dt + pulls = what the hands do."""
+        """Return `forces` (r,) without the rate of the mass matrix: d(mass v)/dt + pulls = forces of the hands."""
         here = self.axes(position)
         return self._turned(self._local_pulls(here, velocity, amplitudes, rates, gravity), here.R)
 
@@ -145,7 +145,7 @@ class CorotatedBody:
     def _local_forces(
         self, here: Axes, velocity: ArrayLike, amplitudes: ArrayLike, rates: ArrayLike, gravity: ArrayLike
     ) -> Array:
-        """Pulls, and the change of the mass times velocities as the body turns."""
+        """Return pulls plus the rate of the mass matrix times velocities."""
         size = 3 * self.count
         speed = np.asarray(velocity, dtype=float).reshape(-1, 3) @ here.R
         omega = here.turning @ speed.ravel()
@@ -176,14 +176,14 @@ class CorotatedBody:
         return np.concatenate([local.ravel(), inner[size:]])
 
     def mass(self, position: ArrayLike) -> Array:
-        """Return (r, r) kg, in the world."""
+        """Return the mass matrix (r, r) in the world, kg."""
         turn = np.eye(len(self.reduced.mass))
         size = 3 * self.count
         turn[:size, :size] = np.kron(np.eye(self.count), self.axes(position).R)
         return turn @ self.reduced.mass @ turn.T
 
     def kinetic_energy(self, position: ArrayLike, velocity: ArrayLike, rates: ArrayLike = ()) -> float:
-        """Return it, J."""
+        """Return the kinetic energy, J."""
         speed = np.concatenate([np.asarray(velocity, dtype=float).ravel(), np.asarray(rates, dtype=float)])
         return float(0.5 * speed @ self.mass(position) @ speed)
 

@@ -1,4 +1,4 @@
-"""A deformable object: its mesh, its material, its grasps, and the models that follow from them."""
+"""A deformable object: mesh, material, grasps, and the models derived from them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dyn_nodes.teams.deformable.material import Material
 from dyn_nodes.teams.deformable.mesh import Mesh
 
 PAIR = 2
-"""Grasps with one rod between them: its volume gives its stiffness."""
+"""Number of grasps with one rod between them, whose stiffness follows from its volume."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class DeformableObject:
         name: of the object.
         material: of all elements.
         mesh: of its body.
-        grasps: that hands hold.
+        grasps: for hands.
         model: `finite_elements` or `rods`.
-        vibrations: number that the reduced body keeps.
+        vibrations: number of vibrations of the reduced body.
     """
 
     name: str
@@ -42,40 +42,40 @@ class DeformableObject:
 
     @property
     def positions(self) -> Array:
-        """(m, 3) of the grasps without load, m."""
+        """(m, 3) positions of the grasps without load, m."""
         return np.array([grasp.position for grasp in self.grasps])
 
     @cached_property
     def body(self) -> FiniteElements:
-        """Free, of finite elements."""
+        """Free body of finite elements."""
         return assemble(self.mesh, self.material)
 
     @cached_property
     def held(self) -> HeldBody:
-        """With prescribed motion of its grasps."""
+        """Body with prescribed motion of its grasps."""
         return HeldBody(self.body, self.grasps)
 
     @cached_property
     def reduced(self) -> Condensed:
-        """In coordinates of its grasps."""
+        """Body in coordinates of its grasps."""
         return condensed(self.body, self.grasps, self.vibrations, self.held)
 
     @cached_property
     def masses(self) -> MassFit:
-        """Of rods between the grasps."""
+        """Masses of rods between the grasps."""
         body = self.body
         rods = simplest_rods(self.positions)
         return fit_masses(self.positions, rods, body.total_mass, body.center_of_mass, body.second_moment)
 
     @cached_property
     def stiffnesses(self) -> StiffnessFit:
-        """Of rods between the grasps, without the vibrations."""
+        """Stiffnesses of rods between the grasps, without the vibrations."""
         size = 3 * len(self.grasps)
         return fit_stiffness(self.positions, simplest_rods(self.positions), self.reduced.stiffness[:size, :size])
 
     @cached_property
     def lattice(self) -> Lattice:
-        """Rods between the grasps: one of the body's volume between two, else those nearest to the body."""
+        """Rods between the grasps: with two grasps one rod of the body's volume, else the best fit to the body."""
         rods, masses = simplest_rods(self.positions), self.masses
         if len(self.grasps) == PAIR:
             bar = lattice_of_volume(self.positions, rods, [self.body.total_mass], self.material)

@@ -1,7 +1,7 @@
 """Stiffness, damping and mass of all elements of a mesh at once: linear tetrahedra and bricks of eight nodes.
 
-Bricks are integrated at 2 x 2 x 2 points of Gauss. With incompatible modes (Taylor, Beresford and Wilson 1976) they
-bend without shear locking.
+Bricks are integrated at 2 x 2 x 2 Gauss points. With incompatible modes (Taylor, Beresford and Wilson 1976) they bend
+without shear locking.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dyn_nodes.teams.deformable.mesh import CORNERS, Mesh
 
 GAUSS = CORNERS / np.sqrt(3.0)
 SMALLEST = 1e-12
-"""Volume of an element over the cube of its size below which it has none."""
+"""Volume of an element over the cube of its size below which it counts as zero."""
 
 
 class InvertedElementError(UserError, ValueError):
@@ -27,17 +27,17 @@ class InvertedElementError(UserError, ValueError):
         element: its index.
     """
 
-    def __init__(self, element: int, found: float) -> None:
-        super().__init__(f'element {element}: expected a positive volume, found {found:.6g} m3')
+    def __init__(self, element: int, volume: float) -> None:
+        super().__init__(f'element {element}: expected a positive volume, found {volume:.6g} m3')
         self.element = element
 
 
 class ElementMatrices(NamedTuple):
-    """Matrices of all elements, nodes of k corners.
+    """Matrices of all elements with k corners.
 
     Attributes:
         stiffness, damping: (e, 3k, 3k), N/m and N s/m; rows are x, y, z of the first node, then of the second.
-        mass: (e, k, k) kg, the same in every direction.
+        mass: (e, k, k) kg, equal in every direction.
         volume: (e,) m3.
     """
 
@@ -65,7 +65,7 @@ def element_matrices(mesh: Mesh, material: Material, incompatible: bool = True) 
 
 
 def strain_rows(gradients: Array) -> Array:
-    """Return (..., 6, 3k) strains for displacements of k nodes, from gradients (..., k, 3) of shape functions, 1/m."""
+    """Return (..., 6, 3k) strains by displacements of k nodes, from gradients (..., k, 3) of shape functions, 1/m."""
     count = gradients.shape[-2]
     rows = np.zeros((*gradients.shape[:-2], 6, count, 3))
     x, y, z = gradients[..., 0], gradients[..., 1], gradients[..., 2]
@@ -125,15 +125,15 @@ def _bricks(corners: Array, material: Material, incompatible: bool) -> ElementMa
 
 
 def _with_modes(stiffness: Array) -> Array:
-    """Return (e, 33, 24) displacements and amplitudes of the incompatible modes, which no force moves."""
+    """Return (e, 33, 24) displacements and amplitudes of the incompatible modes, by static condensation."""
     inner = np.linalg.solve(stiffness[:, 24:, 24:], stiffness[:, 24:, :24])
     return np.concatenate([np.broadcast_to(np.eye(24), (len(inner), 24, 24)), -inner], axis=1)
 
 
 def corner_strains(mesh: Mesh, material: Material) -> Array:
-    """Return (e, k, 6, 3k) strains at the k corners of elements for displacements of their nodes.
+    """Return (e, k, 6, 3k) strains at the k corners of elements by displacements of their nodes.
 
-    Those of bricks have their incompatible modes: in a plate of one brick its bending strains are there, and no shear.
+    Bricks include their incompatible modes: a plate of one brick in thickness has bending strains without shear.
     """
     corners = mesh.nodes[mesh.elements]
     if mesh.kind == 'tetrahedron':
@@ -160,7 +160,7 @@ def _integrated(rows: Array, law: Array, weight: Array) -> Array:
 
 
 def _incompatible_rows(corners: Array, weight: Array, points: Array = GAUSS) -> Array:
-    """Return (e, p, 6, 9) strains of the modes 1 - xi^2; the Jacobian of the centre lets them pass the patch test."""
+    """Return (e, p, 6, 9) strains of the modes 1 - xi^2; with the Jacobian of the centre they pass the patch test."""
     _, natural = brick_shapes(np.zeros((1, 3)))
     centre = np.einsum('eni,nj->eij', corners, natural[0])
     scale = np.linalg.det(centre)[:, None] / weight

@@ -1,4 +1,4 @@
-"""Grasps: patches of a body whose mean displacement is the motion of a hand."""
+"""Grasps: patches of a body whose mean displacement equals the motion of a hand."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from dyn_nodes.teams.deformable.material import Material
 from dyn_nodes.teams.deformable.mesh import Indices, Mesh, face_areas
 
 TOLERANCE = 1e-6
-"""Distance to the border of a patch, as a part of the body's size, within which a node belongs to it."""
+"""Tolerance of the border of a patch, over the body's size."""
 COLLINEAR = 1e-6
-"""Least over greatest extent of grasps below which they lie on a line."""
+"""Ratio of least to greatest extent of grasps below which they lie on a line."""
 DEPENDENT = 1e-9
 """Eigenvalue of the products of unit averages below which grasps are dependent, over their number."""
 UNIT = Material(young_modulus=1.0, poisson_ratio=0.0, density=1.0)
 
 
 class Grasp(NamedTuple):
-    """A hold that follows the mean displacement of a patch and passes force alone, as a ball joint does.
+    """A grasp that follows the mean displacement of a patch and transmits force alone, like a ball joint.
 
     Attributes:
         name: of the grasp.
@@ -40,10 +40,10 @@ class Grasp(NamedTuple):
 
 
 def patch(mesh: Mesh, position: ArrayLike, size: ArrayLike = (0.0, 0.0, 0.0), name: str = '') -> Grasp:
-    """Return the grasp of what lies in a box along the axes of the body.
+    """Return the grasp of the part of a body in a box along its axes.
 
-    Displacements are averaged over the volume of the elements inside; where there are none over the area of the surface
-    inside; and where there is none either over the nodes inside. A force at the grasp is spread in the same way.
+    Displacements are averaged over the volume of the elements inside; without elements inside over the area of the
+    surface inside; without surface inside over the nodes inside. A force at the grasp is distributed in the same way.
 
     Args:
         mesh: of the body.
@@ -68,20 +68,21 @@ def patch(mesh: Mesh, position: ArrayLike, size: ArrayLike = (0.0, 0.0, 0.0), na
 def fixed_points(grasp: Grasp, nodes: Array) -> tuple[Grasp, Grasp, Grasp]:
     """Return three ball grasps that together hold position and orientation of a patch.
 
-    The patch moves as the linear field in its plane that fits its weighted nodes best, s = mean + gradient times the
-    distance along its two principal axes; a grasp is the value of this field at a point of an ellipse about the middle:
+    The displacement of the patch is approximated by the best linear fit to its weighted nodes, s = mean + gradient
+    times the distance along its two principal axes. A grasp is the value of this fit at a point of an ellipse about the
+    middle:
 
         weight_ak = weight_k (1 + sqrt(2) cos(a) x_k / X + sqrt(2) sin(a) y_k / Y),  a = 0, 2 pi / 3, 4 pi / 3
 
-    with x, y the coordinates of the nodes along these axes and X, Y their root mean squares. Rigid motions of the body
-    are those of the three points exactly, and the middle of the points is the middle of the patch.
+    with x, y the coordinates of the nodes along these axes and X, Y their root mean squares. The points follow rigid
+    motions of the body exactly, and the middle of the points is the middle of the patch.
 
     Args:
         grasp: of the patch.
         nodes: (n, 3) of the body, m.
 
     Raises:
-        ValueError: the nodes of the patch are on a line, about which it has no orientation.
+        ValueError: the nodes of the patch are on a line, so its orientation about the line is undefined.
     """
     from_middle = nodes[grasp.nodes] - grasp.position
     size, axes = np.linalg.eigh((grasp.weights * from_middle.T) @ from_middle)
@@ -100,11 +101,11 @@ def fixed_points(grasp: Grasp, nodes: Array) -> tuple[Grasp, Grasp, Grasp]:
 
 
 def _shares(mesh: Mesh, inside: NDArray[np.bool_]) -> Array:
-    """Return (n,) shares of the nodes in the part of the body between nodes that are inside."""
+    """Return the shares (n,) of the nodes in the part of the body inside."""
     elements = mesh.elements[inside[mesh.elements].all(axis=1)]
     if len(elements):
-        own = element_matrices(Mesh(mesh.nodes, elements), UNIT, incompatible=False).mass.sum(axis=2)
-        return _summed(elements, own, len(mesh.nodes))
+        masses = element_matrices(Mesh(mesh.nodes, elements), UNIT, incompatible=False).mass.sum(axis=2)
+        return _summed(elements, masses, len(mesh.nodes))
     faces = mesh.surface
     faces = faces[inside[faces].all(axis=1)]
     if len(faces):
@@ -113,12 +114,12 @@ def _shares(mesh: Mesh, inside: NDArray[np.bool_]) -> Array:
     return inside.astype(float)
 
 
-def _summed(places: Indices, values: Array, count: int) -> Array:
-    return np.bincount(places.ravel(), values.ravel(), minlength=count).astype(float)
+def _summed(nodes: Indices, values: Array, count: int) -> Array:
+    return np.bincount(nodes.ravel(), values.ravel(), minlength=count).astype(float)
 
 
 def averages(grasps: Sequence[Grasp], count: int) -> sparse.csr_matrix:
-    """Return (3m, 3n) displacements of m grasps for those of n nodes."""
+    """Return (3m, 3n) displacements of m grasps by displacements of n nodes."""
     rows = np.repeat(np.arange(len(grasps)), [len(grasp.nodes) for grasp in grasps])
     nodes = np.concatenate([grasp.nodes for grasp in grasps])
     weights = np.concatenate([grasp.weights for grasp in grasps])
@@ -127,9 +128,9 @@ def averages(grasps: Sequence[Grasp], count: int) -> sparse.csr_matrix:
 
 
 def dependent(grasps: Sequence[Grasp], count: int) -> tuple[int, tuple[int, ...]] | None:
-    """Return the first of m grasps whose displacement follows from those before it, and which of these share its nodes.
+    """Return the first of m grasps that depends on the previous ones, and the previous grasps that share its nodes.
 
-    None where hands can move all grasps independently. `count` is the number of nodes of the body.
+    Return None if hands can move all grasps independently. `count` is the number of nodes of the body.
     """
     rows = sparse.vstack([averages([grasp], count)[::3] for grasp in grasps]).tocsr()
     rows = sparse.diags(1.0 / np.sqrt(np.asarray(rows.power(2).sum(axis=1)).ravel())) @ rows
@@ -145,7 +146,7 @@ def _rank(products: Array) -> int:
 
 
 def on_a_line(positions: ArrayLike) -> bool:
-    """Return whether grasps (m, 3) leave the body free to turn about a line through them."""
+    """Return whether a body held at grasps (m, 3) can turn about a line through them."""
     points = np.asarray(positions, dtype=float)
     if len(points) < 3:
         return True

@@ -1,4 +1,4 @@
-"""A body as a lattice of rods between nodes: central forces, whichever way the body is turned (tanner-1998, 4.1)."""
+"""A body as a lattice of rods between nodes: central forces, for any rotation of the body (tanner-1998, 4.1)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dyn_nodes.teams.deformable.material import Material
 from dyn_nodes.teams.deformable.mesh import Indices
 
 FEW = 4
-"""Nodes up to which every two of them are joined."""
+"""Greatest number of nodes with rods between all pairs."""
 
 
 class Lattice(NamedTuple):
@@ -22,7 +22,7 @@ class Lattice(NamedTuple):
 
     Attributes:
         nodes: (n, 3) positions without stress, m.
-        rods: (e, 2) their ends.
+        rods: (e, 2) nodes at the ends.
         stiffness, damping: (e,) N/m and N s/m.
         rod_mass: (e,) kg, uniform along the rod.
         node_mass: (n,) lumps, kg.
@@ -37,12 +37,12 @@ class Lattice(NamedTuple):
 
     @property
     def lengths(self) -> Array:
-        """(e,) without stress, m."""
+        """(e,) lengths without stress, m."""
         return np.linalg.norm(self.nodes[self.rods[:, 1]] - self.nodes[self.rods[:, 0]], axis=1)
 
     @property
     def mass(self) -> sparse.csr_matrix:
-        """(n, n) kg, consistent: thirds of a rod at its ends and sixths between them, in every direction alike."""
+        """(n, n) consistent mass, kg: thirds of a rod at its ends and sixths between them, equal in every direction."""
         matrix = self.rod_mass[:, None, None] / 6.0 * (1.0 + np.eye(2))
         rows, columns = np.repeat(self.rods, 2, axis=1).ravel(), np.tile(self.rods, (1, 2)).ravel()
         size = (len(self.nodes), len(self.nodes))
@@ -50,19 +50,19 @@ class Lattice(NamedTuple):
 
     @property
     def lumped_mass(self) -> Array:
-        """(n,) kg, half of every rod at each end."""
+        """(n,) lumped mass, kg: half of every rod at each end."""
         halves = np.repeat(self.rod_mass / 2.0, 2)
         return self.node_mass + np.bincount(self.rods.ravel(), halves, minlength=len(self.nodes))
 
     @property
     def linear_stiffness(self) -> sparse.csr_matrix:
-        """(3n, 3n) for small displacements, N/m; a turn by a large angle strains it, other than the lattice."""
+        """(3n, 3n) stiffness for small displacements, N/m; unlike the lattice it strains under large rotations."""
         along = self.nodes[self.rods[:, 1]] - self.nodes[self.rods[:, 0]]
         pulls = np.concatenate([-along, along], axis=1) / self.lengths[:, None]
-        places = (3 * self.rods[..., None] + np.arange(3)).reshape(len(self.rods), 6)
+        indices = (3 * self.rods[..., None] + np.arange(3)).reshape(len(self.rods), 6)
         rows = np.repeat(np.arange(len(self.rods)), 6)
         size = (len(self.rods), 3 * len(self.nodes))
-        stretch = sparse.csr_matrix((pulls.ravel(), (rows, places.ravel())), shape=size)
+        stretch = sparse.csr_matrix((pulls.ravel(), (rows, indices.ravel())), shape=size)
         return (stretch.T @ sparse.diags(self.stiffness) @ stretch).tocsr()
 
     def forces(self, position: ArrayLike, velocity: ArrayLike | None = None) -> Array:
@@ -70,7 +70,7 @@ class Lattice(NamedTuple):
 
         Args:
             position: (n, 3) m.
-            velocity: (n, 3) m/s; zero where left out.
+            velocity: (n, 3) m/s; None: zero.
         """
         pull, along = self._tension(position, velocity)
         force = np.empty((len(self.nodes), 3))
@@ -98,7 +98,7 @@ class Lattice(NamedTuple):
         return float(0.5 * self.stiffness @ (length - self.lengths) ** 2)
 
     def lost_power(self, position: ArrayLike, velocity: ArrayLike) -> float:
-        """Return what damping turns into heat, W."""
+        """Return the power dissipated by damping, W."""
         points, speed = np.asarray(position, dtype=float), np.asarray(velocity, dtype=float)
         along = points[self.rods[:, 1]] - points[self.rods[:, 0]]
         relative = speed[self.rods[:, 1]] - speed[self.rods[:, 0]]
@@ -107,7 +107,7 @@ class Lattice(NamedTuple):
 
 
 def lattice_of_volume(nodes: ArrayLike, rods: Indices, rod_mass: ArrayLike, material: Material) -> Lattice:
-    """Return rods with the cross-section that their mass has: k = E A / L, c = k (c_d / E + retardation).
+    """Return rods with the cross-section of their mass: k = E A / L, c = k (c_d / E + retardation).
 
     Args:
         nodes: (n, 3) m.
@@ -122,14 +122,14 @@ def lattice_of_volume(nodes: ArrayLike, rods: Indices, rod_mass: ArrayLike, mate
 
 
 def lag(material: Material) -> float:
-    """Return viscous over elastic stress, for unit strain rate and strain, in uniaxial stress, s."""
+    """Return the ratio of viscous to elastic stress, for unit strain rate and strain, in uniaxial stress, s."""
     return material.damping / material.young_modulus + material.retardation
 
 
 def simplest_rods(nodes: ArrayLike) -> Indices:
-    """Return rods (e, 2) between all of up to four nodes, and along the edges of Delaunay's tetrahedra between more.
+    """Return rods (e, 2): between all pairs of up to four nodes, else along the edges of Delaunay tetrahedra.
 
-    Nodes of one plane are joined along triangles.
+    Nodes in one plane are connected along triangles.
     """
     points = np.asarray(nodes, dtype=float)
     if len(points) <= FEW:

@@ -1,4 +1,4 @@
-"""Masses and stiffnesses of rods that stand for a body, by least squares without negative values (tanner-1998, 4.1)."""
+"""Masses and stiffnesses of rods that approximate a body, by non-negative least squares (tanner-1998, 4.1)."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from dyn_nodes.common.arrays import Array
 from dyn_nodes.teams.deformable.mesh import Indices
 
 HARD = 1e3
-"""Weight of mass and centre of mass over that of the second moments."""
+"""Weight of mass and centre of mass over the weight of the second moments."""
 MET = 1e-6
-"""Relative residual of mass and centre of mass up to which rods carry them."""
+"""Permissible relative residual of mass and centre of mass of rods without lumps."""
 PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
 
 
 class MassFit(NamedTuple):
-    """Masses of a lattice, and how far it is from the body.
+    """Masses of a lattice, and their residuals.
 
     Attributes:
         rods: (e,) kg.
-        nodes: (n,) lumps, kg; zero where rods alone have the mass and the centre of mass of the body.
+        nodes: (n,) lumps, kg; zero if rods alone have the mass and the centre of mass of the body.
         mass_residual: kg.
         center_residual: distance between the centres of mass, m.
-        inertia_residual: difference of the inertia tensors over that of the body (Frobenius).
+        inertia_residual: difference of the inertia tensors over the inertia of the body (Frobenius).
     """
 
     rods: Array
@@ -37,11 +37,11 @@ class MassFit(NamedTuple):
 
 
 class StiffnessFit(NamedTuple):
-    """Stiffnesses of rods, and how far the lattice is from the body.
+    """Stiffnesses of rods, and their residual.
 
     Attributes:
         rods: (e,) N/m.
-        residual: difference of the stiffness matrices over that of the body (Frobenius).
+        residual: difference of the stiffness matrices over the stiffness of the body (Frobenius).
     """
 
     rods: Array
@@ -49,16 +49,16 @@ class StiffnessFit(NamedTuple):
 
 
 def fit_masses(nodes: ArrayLike, rods: Indices, mass: float, center: ArrayLike, second_moment: ArrayLike) -> MassFit:
-    """Return masses with the mass and the centre of mass of a body, and second moments near its own.
+    """Return masses with the mass and the centre of mass of a body, and the best fit of its second moments.
 
-    Where rods cannot have that centre of mass, lumps at the nodes take their place.
+    If rods cannot have that centre of mass, lumps at the nodes replace them.
 
     Args:
         nodes: (n, 3) of the lattice, m.
-        rods: (e, 2) their ends.
+        rods: (e, 2) nodes at the ends.
         mass: of the body, kg.
         center: (3,) centre of mass of the body, m.
-        second_moment: (3, 3) of mass about it, kg m2.
+        second_moment: (3, 3) of mass about the centre, kg m2.
     """
     arms = np.asarray(nodes, dtype=float) - np.asarray(center, dtype=float)
     moment = np.asarray(second_moment, dtype=float)
@@ -67,24 +67,24 @@ def fit_masses(nodes: ArrayLike, rods: Indices, mass: float, center: ArrayLike, 
     moments = _outer(first, first) + _outer(second, second) + (_outer(first, second) + _outer(second, first)) / 2.0
     columns = _mass_rows(np.ones(len(rods)), (first + second) / 2.0, moments / 3.0, size)
     wanted = _mass_rows(np.array([mass]), np.zeros((1, 3)), moment[None], size)[:, 0]
-    found = nnls(columns, wanted)[0]
+    masses = nnls(columns, wanted)[0]
     lumps = np.zeros(len(arms))
-    if np.abs(columns @ found - wanted)[:4].max() > MET * HARD * mass:
-        found = np.zeros(len(rods))
+    if np.abs(columns @ masses - wanted)[:4].max() > MET * HARD * mass:
+        masses = np.zeros(len(rods))
         columns = _mass_rows(np.ones(len(arms)), arms, _outer(arms, arms), size)
         lumps = nnls(columns, wanted)[0]
-    rest = (columns @ (lumps if lumps.any() else found) - wanted) * np.array([1.0 / HARD] * 4 + [1.0] * 6)
+    rest = (columns @ (lumps if lumps.any() else masses) - wanted) * np.array([1.0 / HARD] * 4 + [1.0] * 6)
     gap = np.zeros((3, 3))
     for (i, j), value in zip(PAIRS, rest[4:] * size**2):
         gap[i, j] = gap[j, i] = value
     inertia = [np.trace(part) * np.eye(3) - part for part in (gap, moment)]
     size_of = [float(np.linalg.norm(part)) for part in inertia]
     off = size_of[0] / size_of[1] if size_of[1] > 0.0 else np.inf
-    return MassFit(found, lumps, float(abs(rest[0])), float(np.linalg.norm(rest[1:4]) * size / mass), off)
+    return MassFit(masses, lumps, float(abs(rest[0])), float(np.linalg.norm(rest[1:4]) * size / mass), off)
 
 
 def _mass_rows(mass: Array, center: Array, moment: Array, size: float) -> Array:
-    """Return (10, e) mass, first and second moments of parts, in kg: lengths over the size of the body."""
+    """Return (10, e) mass, first and second moments of parts, kg, with lengths over the size of the body."""
     first = HARD * center.T / size * mass
     return np.vstack([HARD * mass, first, np.stack([moment[:, i, j] for i, j in PAIRS]) / size**2])
 
@@ -98,17 +98,17 @@ def fit_stiffness(nodes: ArrayLike, rods: Indices, stiffness: ArrayLike) -> Stif
 
     Args:
         nodes: (m, d) in 2 or 3 dimensions, m.
-        rods: (e, 2) their ends.
+        rods: (e, 2) nodes at the ends.
         stiffness: (dm, dm) of the body, N/m.
     """
     points, wanted = np.asarray(nodes, dtype=float), np.asarray(stiffness, dtype=float)
     columns = np.stack([stretch_of(points, rod)[:, None] * stretch_of(points, rod) for rod in rods], axis=-1)
-    found, rest = nnls(columns.reshape(-1, len(rods)), wanted.ravel())
-    return StiffnessFit(found, float(rest / np.linalg.norm(wanted)))
+    stiffnesses, rest = nnls(columns.reshape(-1, len(rods)), wanted.ravel())
+    return StiffnessFit(stiffnesses, float(rest / np.linalg.norm(wanted)))
 
 
 def stretch_of(nodes: Array, rod: Indices) -> Array:
-    """Return (dm,) how a rod stretches with displacements of its ends."""
+    """Return (dm,) derivative of the length of a rod by displacements of the nodes."""
     along = nodes[rod[1]] - nodes[rod[0]]
     along = along / np.linalg.norm(along)
     row = np.zeros(nodes.shape)

@@ -24,25 +24,25 @@ class Material:
 
     @property
     def shear_modulus(self) -> float:
-        """The first Lamé constant, Pa."""
+        """The second Lamé constant (mu), Pa."""
         return self.young_modulus / (2.0 * (1.0 + self.poisson_ratio))
 
     @property
     def lame_modulus(self) -> float:
-        """The second Lamé constant, Pa."""
+        """The first Lamé constant (lambda), Pa."""
         return 2.0 * self.shear_modulus * self.poisson_ratio / (1.0 - 2.0 * self.poisson_ratio)
 
     @property
     def elasticity(self) -> Array:
-        """(6, 6) stress for strain, Pa."""
+        """(6, 6) stress by strain, Pa."""
         matrix = np.diag([2.0 * self.shear_modulus] * 3 + [self.shear_modulus] * 3)
         matrix[NORMAL, NORMAL] += self.lame_modulus
         return matrix
 
     @property
     def viscosity(self) -> Array:
-        """(6, 6) viscous stress for strain rate, Pa s: the same in all directions, zero for rigid motions.
+        """(6, 6) viscous stress by strain rate, Pa s: isotropic, zero for rigid motions.
 
-        Shear takes half of `damping`, since engineering shear is twice the component of the strain tensor.
+        Shear has half of `damping`, since engineering shear is twice the component of the strain tensor.
         """
         return self.damping * np.diag([1.0, 1.0, 1.0, 0.5, 0.5, 0.5]) + self.retardation * self.elasticity

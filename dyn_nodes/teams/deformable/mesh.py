@@ -14,7 +14,7 @@ ELEMENT_KINDS: tuple[ElementKind, ...] = ('brick', 'tetrahedron')
 CORNERS = np.array(
     [(-1, -1, -1), (1, -1, -1), (1, 1, -1), (-1, 1, -1), (-1, -1, 1), (1, -1, 1), (1, 1, 1), (-1, 1, 1)], dtype=float
 )
-"""Of a brick in its natural coordinates, in the order of VTK and meshio."""
+"""Corners of a brick in its natural coordinates, in the order of VTK and meshio."""
 BRICK_FACES = np.array([(0, 3, 2, 1), (4, 5, 6, 7), (0, 1, 5, 4), (1, 2, 6, 5), (2, 3, 7, 6), (3, 0, 4, 7)])
 TETRAHEDRON_FACES = np.array([(0, 2, 1), (0, 1, 3), (1, 2, 3), (2, 0, 3)])
 """Faces, counter-clockwise from outside."""
@@ -40,12 +40,12 @@ class Mesh(NamedTuple):
 
     @property
     def kind(self) -> ElementKind:
-        """Of all elements."""
+        """Kind of all elements."""
         return 'tetrahedron' if self.elements.shape[1] == 4 else 'brick'
 
     @property
     def faces(self) -> Indices:
-        """(f, 3) or (f, 4) all faces of all elements; an inner one appears twice."""
+        """(f, 3) or (f, 4) faces of all elements; an inner face appears twice."""
         table = TETRAHEDRON_FACES if self.kind == 'tetrahedron' else BRICK_FACES
         return self.elements[:, table].reshape(-1, table.shape[1])
 
@@ -63,7 +63,7 @@ def box_mesh(size: ArrayLike, divisions: tuple[int, int, int], kind: ElementKind
     Args:
         size: (3,) lengths along x, y and z, m.
         divisions: bricks along x, y and z, at least one each.
-        kind: of the elements; six tetrahedra take the place of a brick.
+        kind: of the elements; six tetrahedra replace a brick.
     """
     counts = np.asarray(divisions) + 1
     steps = [np.linspace(-0.5, 0.5, count) * length for count, length in zip(counts, np.asarray(size, dtype=float))]
@@ -78,7 +78,7 @@ def box_mesh(size: ArrayLike, divisions: tuple[int, int, int], kind: ElementKind
 def refined(mesh: Mesh) -> Mesh:
     """Return the mesh with every element cut into eight; the old nodes come first."""
     points, parts = _brick_parts() if mesh.kind == 'brick' else _tetrahedron_parts()
-    # a new node is the mean of corners; two elements share it where they share those corners
+    # a new node is the mean of corners; two elements share it if they share those corners
     padded = np.append(mesh.elements, np.full((len(mesh.elements), 1), -1), axis=1)
     means = np.sort(padded[:, points], axis=2).reshape(-1, points.shape[1])
     unique, number = np.unique(means, axis=0, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Meshes from files of Gmsh, VTK, Abaqus and others, by meshio; what makes them no body is found."""
+"""Meshes from files of Gmsh, VTK, Abaqus and others, by meshio, checked to be one closed body."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ Blocks = list[tuple[str, Indices]]
 SOLID = {'tetra': 4, 'hexahedron': 8}
 FLAT = {'triangle': 3, 'quad': 4}
 FARTHEST = 1e4
-"""Coordinates of a body, m."""
-SAME_PLACE = 1e-9
-"""Distance between two nodes, over the size of the body, up to which they lie at the same place."""
+"""Greatest coordinate of a body, m."""
+COINCIDENT = 1e-9
+"""Distance between two nodes, over the size of the body, below which they coincide."""
 
 
 class MeshFileError(UserError, ValueError):
-    """A file has no mesh of a body.
+    """A file does not contain the mesh of a body.
 
     Attributes:
-        expected, found: two parts of a message.
+        expected, found: parts of the message.
     """
 
     def __init__(self, expected: str, found: str) -> None:
@@ -38,14 +38,14 @@ class MeshFileError(UserError, ValueError):
 
 
 def read_mesh(path: Path, scale: float = 1.0) -> Mesh:
-    """Return the tetrahedra or the bricks of a file; its faces, edges and points are left out.
+    """Return the tetrahedra or the bricks of a file; faces, edges and points are ignored.
 
     Args:
-        path: of a file whose format meshio knows.
-        scale: metres in a unit of the file.
+        path: of a file in a format that meshio reads.
+        scale: metres per unit of the file.
 
     Raises:
-        MeshFileError: the file cannot be read, or is not of one closed body.
+        MeshFileError: the file cannot be read, or is not one closed body.
     """
     points, blocks = _read(path)
     kinds = sorted({kind for kind, _ in blocks if kind in SOLID})
@@ -55,7 +55,7 @@ def read_mesh(path: Path, scale: float = 1.0) -> Mesh:
         raise MeshFileError('elements of one kind', ' and '.join(kinds))
     elements = np.concatenate([data for kind, data in blocks if kind == kinds[0]])
     used, local = np.unique(elements, return_inverse=True)
-    nodes = _places(points, used, scale)
+    nodes = _positions(points, used, scale)
     mesh = _right_handed(Mesh(nodes, local.reshape(elements.shape)))
     fault = body_fault(mesh)
     if fault is not None:
@@ -63,17 +63,17 @@ def read_mesh(path: Path, scale: float = 1.0) -> Mesh:
     return mesh
 
 
-def _places(points: NDArray[np.float64], used: Indices, scale: float) -> NDArray[np.float64]:
+def _positions(points: NDArray[np.float64], used: Indices, scale: float) -> NDArray[np.float64]:
     """Return the positions of the nodes that elements use, m."""
     if points.ndim != 2 or points.shape[1] != 3:
         raise MeshFileError('three coordinates of every node', f'an array of the shape {points.shape}')
     if len(used) and not 0 <= used[0] <= used[-1] < len(points):
         raise MeshFileError(f'elements between the {len(points)} nodes', f'one with node {used[-1]}')
     nodes = points[used]
-    outside = np.flatnonzero(~(np.abs(nodes) <= FARTHEST / scale).all(axis=1))  # NaN is outside, too
+    outside = np.flatnonzero(~(np.abs(nodes) <= FARTHEST / scale).all(axis=1))  # NaN counts as outside
     if len(outside):
-        found = ', '.join(f'{value:g}' for value in nodes[outside[0]])
-        raise MeshFileError(f'coordinates up to {FARTHEST / scale:g}', f'a node at {found}')
+        coordinates = ', '.join(f'{value:g}' for value in nodes[outside[0]])
+        raise MeshFileError(f'coordinates up to {FARTHEST / scale:g}', f'a node at {coordinates}')
     return nodes * scale
 
 
@@ -96,14 +96,14 @@ def _parts(path: Path) -> Iterator[tuple[NDArray[np.float64], Blocks]]:
 
     try:
         read = meshio.read(path)
-    except SystemExit:  # with a message on standard output
-        raise meshio.ReadError('no reader understands it') from None
+    except SystemExit:  # meshio exits with a message on standard output
+        raise meshio.ReadError('no reader supports it') from None
     blocks = [(block.type, np.asarray(block.data, dtype=np.int64)) for block in read.cells]
     yield np.asarray(read.points, dtype=float), blocks
 
 
 def _flat_found(blocks: Blocks) -> str:
-    """Return what a file without solid elements has."""
+    """Return a description of a file without solid elements."""
     faces = [(kind, data) for kind, data in blocks if kind in FLAT]
     if not faces:
         return ', '.join(sorted({kind for kind, _ in blocks})) or 'nothing'
@@ -121,7 +121,7 @@ def _edges(faces: Indices) -> Indices:
 
 
 def _right_handed(mesh: Mesh) -> Mesh:
-    """Return the mesh with the corners of mirrored elements put in order: some programs count the other way."""
+    """Return the mesh with the corners of mirrored elements reordered: some programs use the opposite order."""
     corners = mesh.nodes[mesh.elements]
     third = (1, 2, 3) if mesh.kind == 'tetrahedron' else (1, 3, 4)
     sides = [corners[:, i] - corners[:, 0] for i in third]
@@ -133,26 +133,26 @@ def _right_handed(mesh: Mesh) -> Mesh:
 
 
 def body_fault(mesh: Mesh) -> tuple[str, str] | None:
-    """Return what was expected of a mesh and what was found, None where it is one closed body."""
+    """Return the expected and the actual property of a mesh for a message; None for one closed body."""
     _, count = np.unique(np.sort(mesh.faces, axis=1), axis=0, return_counts=True)
     if (count > 2).any():
         return 'faces of at most two elements', f'{np.count_nonzero(count > 2)} faces of more'
-    twins = _nodes_at_one_place(mesh.nodes)
+    twins = _coincident_nodes(mesh.nodes)
     if twins:
-        return 'a closed mesh, without gaps between elements', f'{twins} nodes at the place of another one'
+        return 'a closed mesh, without gaps between elements', f'{twins} nodes that coincide with another one'
     pieces = _pieces(mesh)
     if pieces > 1:
-        return 'one body', f'{pieces} bodies that touch nowhere'
+        return 'one body', f'{pieces} separate bodies'
     _, shared = np.unique(_edges(mesh.surface), axis=0, return_counts=True)
     if (shared != 2).any():
         return 'a closed surface', f'{np.count_nonzero(shared != 2)} edges where it touches itself'
     return None
 
 
-def _nodes_at_one_place(nodes: NDArray[np.float64]) -> int:
+def _coincident_nodes(nodes: NDArray[np.float64]) -> int:
     size = float(np.ptp(nodes, axis=0).max())
-    places = np.round((nodes - nodes.min(axis=0)) / (size * SAME_PLACE * 10.0))
-    return len(nodes) - len(np.unique(places, axis=0))
+    cells = np.round((nodes - nodes.min(axis=0)) / (size * COINCIDENT * 10.0))
+    return len(nodes) - len(np.unique(cells, axis=0))
 
 
 def _pieces(mesh: Mesh) -> int:

@@ -1,4 +1,4 @@
-"""Facts of a deformable object: frequencies, stiffness, sag, and how near its rods come to it."""
+"""Facts of a deformable object: frequencies, stiffness, sag, and residuals of its rods."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from dyn_nodes.teams.deformable.lattice_fit import MassFit, StiffnessFit
 from dyn_nodes.teams.deformable.mesh import refined
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
-"""In axes of the object, m/s2."""
+"""Gravity in axes of the object, m/s2."""
 SEEN = 1e-9
-"""Stiffness over the greatest one below which a motion of the grasps has none."""
+"""Ratio of a stiffness to the greatest one below which it counts as zero."""
 SETTLED = 0.02
-"""Change of a stiffness by a refinement below which the mesh is fine enough."""
+"""Greatest change of a stiffness by a refinement of a mesh that is fine enough."""
 
 
 class ObjectFacts(NamedTuple):
-    """What `dyn-nodes object check` prints; SI units.
+    """Facts that `dyn-nodes object check` prints; SI units.
 
     Attributes:
         nodes, elements: counts of the mesh.
@@ -32,11 +32,11 @@ class ObjectFacts(NamedTuple):
         inertia: (3, 3) about it, kg m2.
         free_frequencies: (k,) of the free body, Hz.
         held_frequencies: (k,) with the grasps at rest, Hz.
-        stiffness: eigenvalues of the stiffness between the grasps, N/m, without those of motions that do not deform.
+        stiffness: eigenvalues of the stiffness between the grasps, N/m, without rigid motions.
         sag: (3,) greatest displacement under its weight, with the grasps at rest, m.
-        sag_at: (3,) where, m.
+        sag_at: (3,) node with this displacement, m.
         grasp_forces: grasp -> (3,) force of the hand that holds the weight, N.
-        reduced_mass_residual: kg of the translations of the reduced body, less the mass.
+        reduced_mass_residual: error of the translational mass of the reduced body, kg.
         masses: fit of rods.
         stiffnesses: fit of rods; None with two grasps.
     """
@@ -63,7 +63,7 @@ def object_facts(item: DeformableObject, frequencies: int = 6) -> ObjectFacts:
 
     Args:
         item: of a file.
-        frequencies: number of them, free and held.
+        frequencies: number of free and of held frequencies.
     """
     body, held = item.body, item.held
     count = min(frequencies, len(item.mesh.nodes) - len(item.grasps) - 6)
@@ -99,9 +99,9 @@ def _stiffnesses(matrix: Array) -> Array:
 
 
 def refinement(item: DeformableObject) -> Array:
-    """Return how much the stiffnesses between the grasps change, over themselves, when every element is cut into eight.
+    """Return the relative change of the stiffnesses between the grasps if every element is cut into eight.
 
-    A patch takes what now lies in its old nodes' box.
+    A patch contains the new nodes in the box of its old nodes.
     """
     finer = refined(item.mesh)
     grasps = []

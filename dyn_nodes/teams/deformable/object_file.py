@@ -1,4 +1,4 @@
-"""A deformable object from a YAML: shape, material, grasps.
+"""Reader of the YAML of a deformable object: shape, material, grasps.
 
     box: {size: [0.6, 0.2, 0.1], divisions: [12, 4, 2]}
     material: {young_modulus: 1.0e5, poisson_ratio: 0.3, density: 100.0, damping: 200.0}
@@ -27,7 +27,7 @@ from dyn_nodes.teams.deformable.mesh_file import MeshFileError, read_mesh
 from dyn_nodes.teams.deformable.object_keys import BoxShape, GraspEntry, MeshShape, ObjectEntries
 
 LARGEST = 500_000
-"""Nodes of a mesh."""
+"""Greatest number of nodes of a mesh."""
 LARGEST_POISSON = 0.5
 
 
@@ -35,7 +35,7 @@ def load_object(path: str | Path) -> DeformableObject:
     """Read an object.
 
     Raises:
-        MachineError: with file, line, key, what was expected and what was found, for every fault.
+        MachineError: with file, line, key, expected and found values of every fault.
     """
     return load_file(path, lambda root, report: _Reader(report, Path(path)).read(root))
 
@@ -51,14 +51,14 @@ class _Reader:
         values = self.reader.table(root, keys_of(ObjectEntries))
         listed = values.get('grasps')
         entries = self.reader.named(listed if isinstance(listed, Entry) else None)
-        found = {name: self.reader.table(entry, keys_of(GraspEntry)) for name, entry in entries.items()}
+        values_of = {name: self.reader.table(entry, keys_of(GraspEntry)) for name, entry in entries.items()}
         material = self._material(values, root)
         if self.report.failed or material is None:
             return None
         mesh = self._mesh(values, root)
         if mesh is None:
             return None
-        grasps = [self._grasp(mesh, name, entries[name], own) for name, own in found.items()]
+        grasps = [self._grasp(mesh, name, entries[name], table) for name, table in values_of.items()]
         held = tuple(grasp for grasp in grasps if grasp is not None)
         vibrations = self._vibrations(values, root, len(mesh.nodes))
         self._enough(held, values, root)
@@ -69,46 +69,48 @@ class _Reader:
         return DeformableObject(name, material, mesh, held, str(values['model']), vibrations)
 
     def _material(self, values: Values, root: Entry) -> Material | None:
-        own = values.get('material')
-        made: Material | None = build(Material, own) if isinstance(own, dict) else None
+        table = values.get('material')
+        made: Material | None = build(Material, table) if isinstance(table, dict) else None
         if made is not None and not -1.0 < made.poisson_ratio < LARGEST_POISSON:
             entry = root.mapping['material'].mapping['poisson_ratio']
-            expected = 'a number above -1 and below 0.5, where a body keeps its volume and its stiffness has no bound'
+            expected = 'a number above -1 and below 0.5, at which a body is incompressible and its stiffness infinite'
             self.report.add(entry.line, entry.path, expected, f'{made.poisson_ratio:.6g}')
             return None
         return made
 
     def _mesh(self, values: Values, root: Entry) -> Mesh | None:
-        given = [name for name in ('box', 'mesh') if values.get(name) is not None]
-        if len(given) != 1:
-            self.report.add(root.line, 'document', 'either box or mesh', ' and '.join(given) or 'nothing')
+        shapes = [name for name in ('box', 'mesh') if values.get(name) is not None]
+        if len(shapes) != 1:
+            self.report.add(root.line, 'document', 'either box or mesh', ' and '.join(shapes) or 'nothing')
             return None
-        entry = root.mapping[given[0]]
-        if given == ['box']:
+        entry = root.mapping[shapes[0]]
+        if shapes == ['box']:
             return self._box(build(BoxShape, values['box']), entry)
         shape: MeshShape = build(MeshShape, values['mesh'])
         return self._mesh_of_file(shape, entry)
 
     def _box(self, box: BoxShape, entry: Entry) -> Mesh | None:
         if min(box.size) <= 0.0:
-            place = entry.mapping['size']
-            self.report.add(place.line, place.path, 'three lengths > 0 m', f'{list(box.size)}')
+            key_entry = entry.mapping['size']
+            self.report.add(key_entry.line, key_entry.path, 'three lengths > 0 m', f'{list(box.size)}')
             return None
         counts = tuple(int(number) for number in box.divisions)
-        place = entry.mapping['divisions']
+        key_entry = entry.mapping['divisions']
         if counts != box.divisions or min(counts) < 1:
-            self.report.add(place.line, place.path, 'three whole numbers of at least 1', f'{list(box.divisions)}')
+            self.report.add(
+                key_entry.line, key_entry.path, 'three whole numbers of at least 1', f'{list(box.divisions)}'
+            )
             return None
         nodes = (counts[0] + 1) * (counts[1] + 1) * (counts[2] + 1)
         if nodes > LARGEST:
-            self.report.add(place.line, place.path, f'at most {LARGEST} nodes', nodes)
+            self.report.add(key_entry.line, key_entry.path, f'at most {LARGEST} nodes', nodes)
             return None
         return box_mesh(
             box.size, (counts[0], counts[1], counts[2]), 'brick' if box.elements == 'brick' else 'tetrahedron'
         )
 
     def _mesh_of_file(self, shape: MeshShape, entry: Entry) -> Mesh | None:
-        place = entry.mapping['file']
+        key_entry = entry.mapping['file']
         try:
             mesh = read_mesh(self.path.parent / shape.file, shape.scale)
             for _ in range(int(shape.refine)):
@@ -117,41 +119,41 @@ class _Reader:
                 mesh = refined(mesh)
             element_matrices(mesh, Material(young_modulus=1.0, poisson_ratio=0.0, density=1.0), incompatible=False)
         except MeshFileError as error:
-            self.report.add(place.line, place.path, error.expected, error.found)
+            self.report.add(key_entry.line, key_entry.path, error.expected, error.found)
             return None
         except InvertedElementError as error:
-            found = f'element {error.element} of {shape.file} without one'
-            self.report.add(place.line, place.path, 'elements with a positive volume', found)
+            actual = f'element {error.element} of {shape.file} without one'
+            self.report.add(key_entry.line, key_entry.path, 'elements with a positive volume', actual)
             return None
         return mesh
 
     def _grasp(self, mesh: Mesh, name: str, entry: Entry, values: Values) -> Grasp | None:
-        own: GraspEntry | None = build(GraspEntry, values)
-        if own is None:
+        keys: GraspEntry | None = build(GraspEntry, values)
+        if keys is None:
             return None
         low, high = mesh.nodes.min(axis=0), mesh.nodes.max(axis=0)
         try:
-            return patch(mesh, own.position, own.size, name)
+            return patch(mesh, keys.position, keys.size, name)
         except ValueError as error:
-            if all(low <= own.position) and all(own.position <= high):
-                found = str(error).partition('found ')[2]
-                self.report.add(entry.line, entry.path, 'a patch with a node of the mesh', found)
+            if all(low <= keys.position) and all(keys.position <= high):
+                actual = str(error).partition('found ')[2]
+                self.report.add(entry.line, entry.path, 'a patch with a node of the mesh', actual)
                 return None
             spans = ', '.join(f'{a:.4g} to {b:.4g}' for a, b in zip(low, high))
-            place = entry.mapping.get('position', entry)
+            key_entry = entry.mapping.get('position', entry)
             self.report.add(
-                place.line, place.path, f'a place in the body ({spans} m)', f'{list(own.position)}, outside'
+                key_entry.line, key_entry.path, f'a point in the body ({spans} m)', f'{list(keys.position)}, outside'
             )
             return None
 
     def _independent(self, grasps: tuple[Grasp, ...], mesh: Mesh, entries: Mapping[str, Entry]) -> None:
-        """Check that no grasp follows from the others, as that of a place that another one holds."""
-        found = None if self.report.failed else dependent(grasps, len(mesh.nodes))
-        if found is not None:
-            grasp, others = grasps[found[0]], ', '.join(grasps[k].name for k in found[1])
-            place = entries[grasp.name]
+        """Check that no grasp depends on the others."""
+        fault = None if self.report.failed else dependent(grasps, len(mesh.nodes))
+        if fault is not None:
+            grasp, others = grasps[fault[0]], ', '.join(grasps[k].name for k in fault[1])
+            key_entry = entries[grasp.name]
             expected = 'a grasp that moves independently of the others'
-            self.report.add(place.line, place.path, expected, f'the nodes of {others}')
+            self.report.add(key_entry.line, key_entry.path, expected, f'the nodes of {others}')
 
     def _vibrations(self, values: Values, root: Entry, nodes: int) -> int | None:
         wanted = values['vibrations']
@@ -162,17 +164,17 @@ class _Reader:
         return None
 
     def _enough(self, grasps: tuple[Grasp, ...], values: Values, root: Entry) -> None:
-        """Check that the grasps leave no rigid motion of the body open."""
+        """Check that the grasps determine the rigid motions of the body."""
         if self.report.failed:
             return
         entry = root.mapping['grasps']
-        found = f'{len(grasps)} ({", ".join(grasp.name for grasp in grasps) or "none"})'
+        actual = f'{len(grasps)} ({", ".join(grasp.name for grasp in grasps) or "none"})'
         if values['model'] == 'rods':
             if len(grasps) < 2:
-                self.report.add(entry.line, entry.path, 'two or more grasps, between which there is a rod', found)
+                self.report.add(entry.line, entry.path, 'two or more grasps, between which there is a rod', actual)
         elif on_a_line([grasp.position for grasp in grasps]):
             expected = (
                 'three or more grasps that are not on a line, about which the body turns freely (model: rods takes two)'
             )
             on_line = ', on a line' if len(grasps) > 2 else ''
-            self.report.add(entry.line, entry.path, expected, found + on_line)
+            self.report.add(entry.line, entry.path, expected, actual + on_line)

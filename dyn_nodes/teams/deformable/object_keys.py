@@ -1,4 +1,4 @@
-"""Keys of the YAML of a deformable object, each declared at the field of its record. Data only."""
+"""Keys of the YAML of a deformable object, declared as fields of records. Data only."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -31,7 +31,7 @@ class MeshShape:
 
 @dataclass(frozen=True, kw_only=True)
 class GraspEntry:
-    """What lies in a box along the axes follows a hand by its mean displacement."""
+    """A patch in a box along the axes; its mean displacement follows a hand."""
 
     position: Annotated[Vector, vector('centre of the box', 'm')]
     size: Annotated[Vector, vector('lengths of the box; zero: a plane, a line or a node', 'm')] = (0.0, 0.0, 0.0)
@@ -41,7 +41,7 @@ class GraspEntry:
 class ObjectEntries:
     """The file."""
 
-    name: Annotated[str | None, text('of the object; absent: that of the file')] = None
+    name: Annotated[str | None, text('of the object; absent: name of the file')] = None
     box: Annotated[BoxShape | None, table('shape of a box', BoxShape)] = None
     mesh: Annotated[MeshShape | None, table('shape of a file; either this or `box`', MeshShape)] = None
     material: Annotated[Material, table('elastic and viscous, the same everywhere', Material)]

@@ -1,4 +1,4 @@
-"""The surface of a reduced body, to be drawn: where it is, and the stress in it."""
+"""The surface of a reduced body for drawing: positions and stresses."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from dyn_nodes.teams.deformable.elements import corner_strains
 from dyn_nodes.teams.deformable.mesh import Indices, Mesh
 
 MOST_TRIANGLES = 600
-"""Of a drawn surface; a finer one is thinned out."""
+"""Greatest number of triangles of a drawn surface; a finer one is thinned."""
 COARSER = 1.15
 
 
 class Skin(NamedTuple):
-    """Triangles of the surface, and what coordinates of the reduced body do to their corners.
+    """Triangles of the surface, with displacements and stresses by coordinates of the reduced body.
 
     Attributes:
-        body: of which they are the surface.
-        places: (v, 3) of the corners without load, from the middle of the grasps, m.
+        body: the reduced body.
+        positions: (v, 3) of the corners without load, from the middle of the grasps, m.
         faces: (f, 3) corners, counter-clockwise from outside.
-        shapes: (v, 3, r + 3) displacements per coordinate, then per acceleration of free fall along the axes of the
-            body: what hangs between its grasps at rest, without the part of the vibrations.
-        stresses: (v, 6, r + 3) xx, yy, zz, xy, yz, zx of the same, Pa.
+        shapes: (v, 3, r + 3) displacements by coordinate, then by gravity along the axes of the body: static sag
+            between the grasps, without the part of the vibrations.
+        stresses: (v, 6, r + 3) stresses xx, yy, zz, xy, yz, zx by the same, Pa.
     """
 
     body: CorotatedBody
-    places: Array
+    positions: Array
     faces: Indices
     shapes: Array
     stresses: Array
@@ -49,7 +49,7 @@ class Skin(NamedTuple):
         here = self.body.axes(position)
         down = here.R.T @ np.asarray(gravity, dtype=float)
         q = np.concatenate([self.body.deformation(position, amplitudes), down])
-        return here.center + (self.places + self.shapes @ q) @ here.R.T, von_mises(self.stresses @ q)
+        return here.center + (self.positions + self.shapes @ q) @ here.R.T, von_mises(self.stresses @ q)
 
 
 def von_mises(stress: Array) -> Array:
@@ -60,9 +60,9 @@ def von_mises(stress: Array) -> Array:
 
 
 def skin_of(item: DeformableObject, most: int = MOST_TRIANGLES) -> Skin:
-    """Return the surface of an object of finite elements with at most so many triangles.
+    """Return the surface of an object of finite elements with at most `most` triangles.
 
-    Raises ValueError where its grasps are on a line.
+    Raises ValueError if its grasps are on a line.
     """
     body = CorotatedBody(item.reduced)
     corners, faces = thinned(item.mesh, most)
@@ -76,33 +76,33 @@ def _sags(item: DeformableObject) -> Array:
     """Return (3n, 3) displacements at rest per gravity along each axis, less the part of the vibrations, s2."""
     size, frequencies = len(item.reduced.positions), item.reduced.frequencies
     modes = item.reduced.shapes[:, size:]
-    found = []
+    columns = []
     for axis in np.eye(3):
         load = item.body.load(axis)
-        found.append(item.held.solve(load)[0] - modes @ ((modes.T @ load) / frequencies**2))
-    return np.column_stack(found)
+        columns.append(item.held.solve(load)[0] - modes @ ((modes.T @ load) / frequencies**2))
+    return np.column_stack(columns)
 
 
 def _stresses(item: DeformableObject, corners: Indices, nodal: Array) -> Array:
-    """Return (v, 6, r) stresses at some nodes: means over the elements that meet there."""
+    """Return stresses (v, 6, r) at the corners: means over the adjacent elements."""
     number = np.full(len(item.mesh.nodes), -1)
     number[corners] = np.arange(len(corners))
     near = item.mesh.elements[(number[item.mesh.elements] >= 0).any(axis=1)]
     strains = corner_strains(Mesh(item.mesh.nodes, near), item.material)
     moved = nodal[near].reshape(len(near), -1, nodal.shape[2])
-    own = number[near]
-    drawn = own >= 0
+    corner_of = number[near]
+    drawn = corner_of >= 0
     element, corner = np.nonzero(drawn)
-    found = item.material.elasticity @ (strains[element, corner] @ moved[element])
-    total = np.zeros((len(corners), *found.shape[1:]))
-    np.add.at(total, own[drawn], found)
-    return total / np.bincount(own[drawn], minlength=len(corners))[:, None, None]
+    stresses = item.material.elasticity @ (strains[element, corner] @ moved[element])
+    total = np.zeros((len(corners), *stresses.shape[1:]))
+    np.add.at(total, corner_of[drawn], stresses)
+    return total / np.bincount(corner_of[drawn], minlength=len(corners))[:, None, None]
 
 
 def thinned(mesh: Mesh, most: int) -> tuple[Indices, Indices]:
-    """Return nodes (v,) of a surface with at most so many triangles, and their triangles (f, 3).
+    """Return nodes (v,) of a surface with at most `most` triangles, and their triangles (f, 3).
 
-    Nodes near one corner of a grid give way to the one that is nearest to it; the grid has two corners or more along
+    Of the nodes near one corner of a grid the nearest represents the others; the grid has two corners or more along
     every axis.
     """
     surface = mesh.surface
@@ -128,9 +128,9 @@ def _clustered(
     _, group = np.unique(near, axis=0, return_inverse=True)
     order = np.lexsort((np.linalg.norm(grid - near, axis=1), group.ravel()))
     first = order[np.unique(group.ravel()[order], return_index=True)[1]]
-    place = np.zeros(len(nodes), dtype=np.int64)
-    place[used] = used[first][group.ravel()]
-    faces = place[triangles]
+    representative = np.zeros(len(nodes), dtype=np.int64)
+    representative[used] = used[first][group.ravel()]
+    faces = representative[triangles]
     different = (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
     faces = faces[different]
     start = np.argmin(faces, axis=1)

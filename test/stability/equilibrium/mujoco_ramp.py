@@ -30,7 +30,7 @@ OVER = 0.9
 STAIR, FINER, LEVELS = 0.02, 8, 3
 """Step of the load, of the mass of the machine; how much finer it gets around an event, and how often."""
 CHUNK, QUIET, LONGEST = 50, 2e-5, 900.0
-"""Steps between two looks at a machine that settles; rate, rad/s or m/s, at which it has; longest time, s."""
+"""Steps between two checks of a settling machine; rate of a settled one, rad/s or m/s; longest time, s."""
 CALM = 2e-7
 """Rate, rad/s or m/s, at which a machine that is soft in one direction has settled, too."""
 STOP, STOP_DAMPING = 1e3, 2e-3
@@ -86,8 +86,8 @@ def mujoco_model(machine: Machine) -> mujoco.MjModel:
         inside = ''.join(child(joint) for joint in by_parent.get(name, ()))
         quat = np.empty(4)
         mujoco.mju_mat2Quat(quat, np.ascontiguousarray(pose[:3, :3]).ravel())
-        place = f'pos="{_text(pose[:3, 3])}" quat="{_text(quat)}"'
-        return f'<body name={quoteattr(name)} {place}>{joints}{inertial}{sites[name]}{inside}</body>'
+        attributes = f'pos="{_text(pose[:3, 3])}" quat="{_text(quat)}"'
+        return f'<body name={quoteattr(name)} {attributes}>{joints}{inertial}{sites[name]}{inside}</body>'
 
     def child(joint) -> str:
         kind = idle.get(joint.name, '') if joint.movable else ''
@@ -231,7 +231,7 @@ class _Climb:
         return _Stair(load, q, _distance(q, stair.q), lifted, self.stairs.tilt > OVER)
 
     def _finer(self, first: _Stair, step: float, level: int) -> list[_Stair]:
-        """Return finer stairs over a step; the finest begin from where the machine stands quite still."""
+        """Return finer stairs over a step; the finest start with the machine at rest."""
         if level < LEVELS:
             return self.path(first, step / FINER, first.load + step)
         still = self._next(first, first.load, CALM)
@@ -246,11 +246,11 @@ class _Climb:
                 if level == LEVELS:
                     return after.load
                 finer = self._finer(before, step, level + 1)
-                found = self.first(event, finer, level + 1)
-                if not np.isfinite(found) and _distance(finer[-1].q, after.q) > JUMP:
-                    found = after.load  # it leaves its place under this load, if only later
-                if np.isfinite(found) or after.over:
-                    return min(found, after.load)
+                result = self.first(event, finer, level + 1)
+                if not np.isfinite(result) and _distance(finer[-1].q, after.q) > JUMP:
+                    result = after.load  # it leaves its position under this load, with a delay
+                if np.isfinite(result) or after.over:
+                    return min(result, after.load)
         return np.inf
 
 

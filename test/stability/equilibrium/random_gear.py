@@ -81,7 +81,7 @@ class Maker:
         return float(self.rng.uniform(low, high))
 
     def base(self, height: float, length: float, width: float) -> None:
-        """Add the base, its centre of mass at a height above the ground and a random place."""
+        """Add the base, its centre of mass at a height above the ground and a random position."""
         center = (self.pick(-0.15, 0.15) * length, self.pick(-0.05, 0.05) * width, height)
         self.link('base_link', self.mass, (length, width, 0.8), center)
 
@@ -203,8 +203,8 @@ def rocker_bogie(maker: Maker) -> tuple[float, float]:
         drop = -maker.pick(0.0, 0.1)
         name = f'bogie_{side}'
         maker.link(name, 0.02 * maker.mass, (spread, 0.2, 0.2))
-        place = (0.25 * length, 0.0, drop)
-        maker.free(f'{name}_pivot', 'revolute', f'rocker_{side}', name, place, (0.0, 1.0, 0.0), 0.5)
+        position = (0.25 * length, 0.0, drop)
+        maker.free(f'{name}_pivot', 'revolute', f'rocker_{side}', name, position, (0.0, 1.0, 0.0), 0.5)
         for end, x in (('fore', 0.5 * spread), ('aft', -0.5 * spread)):
             maker.wheel(f'{name}_{end}', name, (x, 0.0, radius - height - drop), radius)
     pivots = {'rocker_left_pivot': 1.0, 'rocker_right_pivot': 1.0}
@@ -253,8 +253,8 @@ def crawler_on_beams(maker: Maker) -> tuple[float, float]:
         else:
             maker.joint(f'{side}_beam', 'fixed', 'base_link', f'{side}_frame', at, (0.0, 1.0, 0.0))
         for k in range(count):
-            place = ((k / (count - 1) - 0.5) * length + 0.2 * length, 0.0, radius - height)
-            maker.wheel(f'{side}_{k}', f'{side}_frame', place, radius, 4.0 / count * maker.stiffness)
+            position = ((k / (count - 1) - 0.5) * length + 0.2 * length, 0.0, radius - height)
+            maker.wheel(f'{side}_{k}', f'{side}_frame', position, radius, 4.0 / count * maker.stiffness)
     return length, width
 
 
@@ -284,14 +284,14 @@ def suspended(maker: Maker) -> tuple[float, float]:
         maker.joint(f'{name}_strut', 'prismatic', 'base_link', name, at, (0.0, 0.0, 1.0), (-0.2, 0.2))
         stiffness = float(maker.mass * 9.81 / 4 / maker.pick(0.02, 0.06))
         maker.classes[f'{name}_strut'] = {'class': 'flexible', 'stiffness': stiffness, 'damping': 0.1 * stiffness}
-        link, place = name, (0.0, 0.0, 0.0)
+        link, position = name, (0.0, 0.0, 0.0)
         if name.startswith('rear'):
             link = f'{name}_castor'
             maker.link(link, 0.005 * maker.mass, (0.2, 0.1, 0.2))
             maker.free(f'{link}_swivel', 'continuous', name, link, (0.0, 0.0, 0.0), (0.0, 0.0, 1.0), 0.0)
             maker.start[f'{link}_swivel'] = maker.pick(-math.pi, math.pi)
-            place = (-0.1, 0.0, 0.0)
-        maker.wheel(name, link, place, radius)
+            position = (-0.1, 0.0, 0.0)
+        maker.wheel(name, link, position, radius)
     return length, width
 
 

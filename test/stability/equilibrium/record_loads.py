@@ -1,7 +1,7 @@
 """Record the loads of random machines in MuJoCo, for the fast tests: python test/stability/equilibrium/record_loads.py
 
 Writes mujoco_loads.json beside this file: kind -> seed -> loads, kg, of lift-off, first loss of equilibrium and fall;
-null where the machine does not stand. Machines that are in the file are not measured again.
+null if the machine does not stand. Machines in the file are not measured again.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def main() -> None:
             if str(seed) in loads.get(kind, {}):
                 continue
             with tempfile.TemporaryDirectory() as directory:
-                found = slow_ramp(random_machine(seed, kind, Path(directory)))
-            loads.setdefault(kind, {})[str(seed)] = [plain(load) for load in (found.lift_off, found.loss, found.fall)]
+                ramp = slow_ramp(random_machine(seed, kind, Path(directory)))
+            loads.setdefault(kind, {})[str(seed)] = [plain(load) for load in (ramp.lift_off, ramp.loss, ramp.fall)]
             print(kind, seed, loads[kind][str(seed)], flush=True)
             RECORD.write_text(json.dumps(loads, indent=1) + '\n')
 

@@ -27,7 +27,7 @@ def test_the_margin_over_a_pivoted_axle_is_taken_about_the_line_from_contact_to_
 
 @pytest.mark.parametrize('seed', range(4))
 def test_a_rocker_bogie_tips_forward_about_the_pivots_of_its_bogies(seed, tmp_path):
-    """The rear wheels hold what is not above the bogies' pivots, each one half and what the arm beside it adds."""
+    """Each rear wheel carries half of the load that is not above the bogies' pivots, plus the share of its arm."""
     machine = stiffened(random_machine(seed, 'rocker_bogie', tmp_path))
     poses = link_poses(machine.links, machine.joints, initial_positions(machine))
     above = [link for link in machine.links if not link.name.startswith('bogie')]
@@ -35,8 +35,8 @@ def test_a_rocker_bogie_tips_forward_about_the_pivots_of_its_bogies(seed, tmp_pa
     share = mass / machine.total_mass
     (pivot, left, _), (_, right, _) = (poses[f'bogie_{side}'][:3, 3] for side in ('left', 'right'))
     beside = 2.0 * abs(center[1]) / (left - right) * (pivot - poses['rocker_left'][0, 3])
-    found = Machine(machine).margins(measures=('longitudinal',))['longitudinal']
-    assert found.edges['front'] == pytest.approx(share * (pivot - center[0] - beside), rel=HARD)
+    result = Machine(machine).margins(measures=('longitudinal',))['longitudinal']
+    assert result.edges['front'] == pytest.approx(share * (pivot - center[0] - beside), rel=HARD)
 
 
 @pytest.mark.parametrize('kind', ['oscillating_axle', 'tandem', 'articulated', 'crawler_on_beams'])

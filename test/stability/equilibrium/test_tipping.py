@@ -30,16 +30,16 @@ def recorded(count):
 
 
 def agree(machine, loads):
-    """Demand that loads are those of MuJoCo, with joint stops as hard as they are there."""
+    """Assert that loads equal those of MuJoCo, with joint stops of equal stiffness."""
     running, mass = running_gear(machine), machine.total_mass
     running.gear.joints['stop'] = STOP * mass * machine.gravity
     measured = [np.inf if load is None else load for load in loads]
     try:
-        found = tipping_load(running, LEVEL)
+        tipping = tipping_load(running, LEVEL)
     except NotStandingError:
         assert max(measured) < FINE * mass + LEAST, 'it falls without a load'
         return
-    for load, expected in zip((found.first_lift_off, found.load, found.fall), measured):
+    for load, expected in zip((tipping.first_lift_off, tipping.load, tipping.fall), measured):
         assert (load if load < MOST * mass else np.inf) == pytest.approx(expected, rel=CLOSE, abs=FINE * mass)
 
 
@@ -53,16 +53,16 @@ def test_loads_are_those_of_a_load_that_grows_slowly_in_mujoco(kind, seed, tmp_p
 @pytest.mark.parametrize(('kind', 'seed'), recorded(18))
 def test_mujoco_gives_the_recorded_loads(kind, seed, tmp_path):
     machine = random_machine(seed, kind, tmp_path)
-    found = slow_ramp(machine)
+    ramp = slow_ramp(machine)
     measured = [np.inf if load is None else load for load in RECORD[kind][str(seed)]]
     fine = FINE * machine.total_mass
-    np.testing.assert_allclose((found.lift_off, found.loss, found.fall), measured, rtol=2e-3, atol=fine + LEAST)
+    np.testing.assert_allclose((ramp.lift_off, ramp.loss, ramp.fall), measured, rtol=2e-3, atol=fine + LEAST)
 
 
 def test_one_load_in_mujoco_is_measured_now(tmp_path):
     machine = random_machine(1, 'oscillating_axle', tmp_path)
-    found = slow_ramp(machine)
-    agree(machine, (found.lift_off, found.loss, found.fall))
+    ramp = slow_ramp(machine)
+    agree(machine, (ramp.lift_off, ramp.loss, ramp.fall))
 
 
 def test_the_edge_of_a_pivoted_axle_passes_through_its_pivot(pivot_crane):
@@ -75,19 +75,19 @@ def test_the_edge_of_a_pivoted_axle_passes_through_its_pivot(pivot_crane):
     contact, pivot = np.array([1.0, 0.8]), np.array([-1.0, 0.0])
     normal = np.array([-(pivot - contact)[1], (pivot - contact)[0]])
     load = -mass * (normal @ (center[:2] - contact)) / (normal @ (mount[:2] - contact))
-    found = tipping_load(running_gear(machine, OVER_THE_SIDE), LEVEL)
+    tipping = tipping_load(running_gear(machine, OVER_THE_SIDE), LEVEL)
     assert load == pytest.approx(753.0, abs=0.5)
-    assert found.load == pytest.approx(load, rel=1e-4)
-    assert found.axis.names == ('front_left', 'axle_pivot')
-    np.testing.assert_allclose(found.axis.line, [[1.0, 0.8, 0.0], [-1.0, 0.0, 0.5]], atol=1e-3)
+    assert tipping.load == pytest.approx(load, rel=1e-4)
+    assert tipping.axis.names == ('front_left', 'axle_pivot')
+    np.testing.assert_allclose(tipping.axis.line, [[1.0, 0.8, 0.0], [-1.0, 0.0, 0.5]], atol=1e-3)
 
 
 def test_a_crane_on_a_pivoted_axle_comes_to_rest_on_its_stop_and_falls_later(pivot_crane):
-    found = tipping_load(running_gear(pivot_crane, OVER_THE_SIDE), LEVEL)
-    assert found.load == pytest.approx(728.0, abs=1.0)
-    assert found.first_lift_off == found.load
-    assert found.fall == pytest.approx(1624.0, abs=2.0)
-    assert [stage.kind for stage in found.stages] == ['loss', 'loss', 'fall']
+    tipping = tipping_load(running_gear(pivot_crane, OVER_THE_SIDE), LEVEL)
+    assert tipping.load == pytest.approx(728.0, abs=1.0)
+    assert tipping.first_lift_off == tipping.load
+    assert tipping.fall == pytest.approx(1624.0, abs=2.0)
+    assert [stage.kind for stage in tipping.stages] == ['loss', 'loss', 'fall']
 
 
 def test_a_locked_axle_is_held(pivot_crane, locked_crane):
@@ -105,17 +105,17 @@ def test_the_slope_at_which_a_machine_tips_is_that_of_its_centre_of_mass(locked_
     _, center = center_of_mass(
         machine.links, link_poses(machine.links, machine.joints, initial_positions(machine)), None
     )
-    found = tipping_angle(running_gear(machine), 0.0, 9.81, np.pi / 2)
-    assert found.load == pytest.approx(np.arctan2(0.8 - center[1], center[2]), rel=1e-4)
-    assert found.axis.names == ('front_left', 'rear_left')
+    tipping = tipping_angle(running_gear(machine), 0.0, 9.81, np.pi / 2)
+    assert tipping.load == pytest.approx(np.arctan2(0.8 - center[1], center[2]), rel=1e-4)
+    assert tipping.axis.names == ('front_left', 'rear_left')
 
 
 @pytest.mark.parametrize('load', [500, 1000, 1300])
 def test_loads_at_rest_of_a_pivoted_axle_are_those_of_statics(load):
     """Hard springs: moments about the axle's pivot and the line between the front wheels."""
     machine = stiffened(machine_of_case(f'pivot_side_{load}'))
-    found = settle(running_gear(machine), 0.0, LEVEL)
-    loads = dict(zip((own.name for own in machine.supports), found.loads / 9.81))
+    rest = settle(running_gear(machine), 0.0, LEVEL)
+    loads = dict(zip((support.name for support in machine.supports), rest.loads / 9.81))
     front = 2000.0 + load / 2.0
     assert loads['rear_left'] == pytest.approx(loads['rear_right'], rel=1e-4)
     assert loads['front_right'] == pytest.approx(front / 2.0 + load * 1.2 / 1.6, rel=1e-3)
@@ -123,10 +123,10 @@ def test_loads_at_rest_of_a_pivoted_axle_are_those_of_statics(load):
 
 
 def test_pads_in_the_air_have_no_part_in_the_balance():
-    found = [settle(running_gear(machine_of_case('late', f'late_{k}')), 0.0, LEVEL).loads for k in ('2e7', '2e8')]
-    np.testing.assert_allclose(found[0][:4], found[1][:4], rtol=1e-9)
-    assert (found[0][4:] == 0.0).all()
-    assert (found[1][4:] == 0.0).all()
+    result = [settle(running_gear(machine_of_case('late', f'late_{k}')), 0.0, LEVEL).loads for k in ('2e7', '2e8')]
+    np.testing.assert_allclose(result[0][:4], result[1][:4], rtol=1e-9)
+    assert (result[0][4:] == 0.0).all()
+    assert (result[1][4:] == 0.0).all()
 
 
 def test_a_support_that_is_compressed_to_nothing_is_named_once(locked_crane):
@@ -138,7 +138,7 @@ def test_a_support_that_is_compressed_to_nothing_is_named_once(locked_crane):
 
 
 def test_a_machine_that_cannot_stand_is_rejected(pivot_crane):
-    with pytest.raises(NotStandingError, match='pivot_crane: it does not stand'):
+    with pytest.raises(NotStandingError, match='pivot_crane: no stable rest in this posture'):
         tipping_load(running_gear(pivot_crane, OVER_THE_SIDE), LEVEL, payload=5000.0)
 
 
