@@ -294,7 +294,7 @@ def test_an_arm_that_pressed_on_something_does_not_go_on_pressing_at_neutral(sta
 @pytest.mark.parametrize('name', ['agv_mecanum_arm', 'platform_4x4x4_arm'])
 def test_a_vehicle_whose_wheels_are_driven_by_efforts_is_refused_by_name(name):
     machine = load_machine(find_resource(f'urdf/{name}.urdf'), find_resource(f'config/{name}.yaml'))
-    with pytest.raises(ValueError, match=r'efforts of an arm on a base that stands, found front_left_'):
+    with pytest.raises(ValueError, match=r'expected efforts of arm joints only, found front_left_'):
         EffortDrives(machine)
 
 

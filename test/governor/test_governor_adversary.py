@@ -427,7 +427,7 @@ def test_measurements_reach_the_governor_and_commands_the_valves_late(rig):
     plant.reset()
     trial = governed_run.Trial(plant, case, rig.effects, Listener())
     advance = plant.advance
-    plant.advance = lambda: (arrived.append((plant.time, plant.u[trial._places[0]])), advance())
+    plant.advance = lambda: (arrived.append((plant.time, plant.u[trial._inputs[0]])), advance())
     try:
         trial.run()
     finally:
@@ -526,7 +526,7 @@ def test_delays_that_vary_are_never_longer_and_overtake_nothing(rig, monkeypatch
         )
         for levers in trial.levers:
             trial.step(levers)
-            given.append(trial.plant.u[trial._places].copy())
+            given.append(trial.plant.u[trial._inputs].copy())
         monkeypatch.undo()
         ages.append(np.array(seen))
         outputs = [tuple(own.volts) for own in made]

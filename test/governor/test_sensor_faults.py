@@ -45,7 +45,7 @@ def test_every_kind_happens_to_every_signal_that_can_have_it():
 @pytest.mark.parametrize(('signal', 'kind'), ALL)
 def test_a_fault_changes_its_signal_from_its_begin_on_and_no_other(signal, kind):
     fault = drawn_fault(signal, kind, np.random.default_rng(3), latest=1.0)
-    sensors = FaultySensors(fault, JOINTS, begin=0.2)
+    sensors = FaultySensors(fault, JOINTS, start=0.2)
     assert SensorFault.from_dict(fault.as_dict()) == fault
     changed = set()
     for true in samples():
