@@ -873,11 +873,11 @@ def test_a_worst_case_is_written_as_a_task_with_the_same_levers(box, tmp_path):
     troubles = Troubles(drop=3.2, grab=1.2, grabbed=800.0, noise=1.5, jitter=0.5)
     record = replace(record, case=replace(case, troubles=troubles, start=(0.1, -0.5, 2.0)))
     text = task_text('log_loader', record, box.levers, path)
-    assert '# the load is dropped 3.2 s after the levers begin.' in text
-    assert '# 800 kg more are grabbed 1.2 s after the levers begin.' in text
+    assert '# the load is dropped 3.2 s after the levers start.' in text
+    assert '# 800 kg more are grabbed 1.2 s after the levers start.' in text
     assert '# errors of the sensors: 1.5 times' in text
     assert '# delays are shorter by up to 50 % at times.' in text
-    assert '# it begins as far towards joints at 0.1, -0.5, 2 as is certified at rest.' in text
+    assert '# it starts as far towards joints at 0.1, -0.5, 2 as is certified at rest.' in text
 
 
 # -- command ---------------------------------------------------------------------------------------------------------

@@ -108,10 +108,10 @@ def test_sound_sensors_of_a_machine_that_works_are_not_taken_for_wrong(rig):
 @pytest.mark.parametrize(
     ('fault', 'text', 'within'),
     [
-        (SensorFault('swing_joint', 'frozen', begin=1.0), 'swing_joint: it is', 0.5),
+        (SensorFault('swing_joint', 'frozen', begin=1.0), 'swing_joint: it deviates', 0.5),
         (SensorFault('swing_joint/position', 'jump', 0.3, 1.0), 'swing_joint: its position jumped', 0.15),
         (SensorFault('boom_joint', 'drift', 0.1, 1.0), 'boom_joint', 1.0),
-        (SensorFault('swing_joint', 'reversed'), 'swing_joint: it is', 1.5),
+        (SensorFault('swing_joint', 'reversed'), 'swing_joint: it deviates', 1.5),
         (SensorFault('orientation', 'jump', 0.1, 1.0), 'orientation', 0.15),
         (SensorFault('imu', 'lost', begin=1.0), 'not there', 0.3),
         (SensorFault('boom_joint', 'lost', begin=1.0), 'not there', 0.2),

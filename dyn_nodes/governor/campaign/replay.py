@@ -34,7 +34,7 @@ def task_text(machine: str, record: Record, levers: tuple[str, ...], task: Path)
     with_or_without = 'with' if record.governed else 'without'
     lines = [
         f'# {printable(machine)} {with_or_without} the governor: {what}; ended at {outcome.time:g} s.',
-        f'# mass {case.mass:g} of the known one; payload {case.payload:g} kg, known as {case.known_payload:g} kg;',
+        f'# mass {case.mass:g} times nominal; payload {case.payload:g} kg, nominal {case.known_payload:g} kg;',
         f'# delays of {case.state_delay:g} s and {case.command_delay:g} s; stops {"on" if case.stops else "off"}.',
         *_troubles(case),
         f'# {printable(launch_command(machine, record, task))}',
@@ -57,11 +57,11 @@ def _troubles(case: Case) -> Iterator[str]:
     if any(case.center):
         yield f'# the centre of mass of the links lies {case.center[0]:g} m ahead and {case.center[1]:g} m to the left.'
     if case.start:
-        yield f'# it begins as far towards joints at {", ".join(f"{q:g}" for q in case.start)} as is certified at rest.'
+        yield f'# it starts as far towards joints at {", ".join(f"{q:g}" for q in case.start)} as is certified at rest.'
     if troubles.drop is not None:
-        yield f'# the load is dropped {troubles.drop:g} s after the levers begin.'
+        yield f'# the load is dropped {troubles.drop:g} s after the levers start.'
     if troubles.grab is not None:
-        yield f'# {troubles.grabbed:g} kg more are grabbed {troubles.grab:g} s after the levers begin.'
+        yield f'# {troubles.grabbed:g} kg more are grabbed {troubles.grab:g} s after the levers start.'
     if troubles.noise:
         yield f'# errors of the sensors: {troubles.noise:g} times those of `dyn-nodes monitor check`.'
     if troubles.jitter:
@@ -69,7 +69,7 @@ def _troubles(case: Case) -> Iterator[str]:
     if (troubles.oil, troubles.stiffness, troubles.damping) != (1.0, 1.0, 1.0):
         yield (
             f'# oil {troubles.oil:g}, stiffness {troubles.stiffness:g} and damping {troubles.damping:g} '
-            'of those predicted with.'
+            'times those of the prediction.'
         )
 
 
