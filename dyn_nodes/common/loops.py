@@ -21,12 +21,12 @@ import numba
 from numba import cfunc, njit
 
 from dyn_nodes.common import compiling
-from dyn_nodes.common.numba_internals import event, sealing
+from dyn_nodes.common.numba_internals import box_by_environment, event, sealing
 from dyn_nodes.common.sealing import cache_directory
 
 Function = TypeVar('Function', bound=Callable[..., Any])
 GUARD = 'DYN_NODES_GUARD'
-FORMAT = b'sealed 1'
+FORMAT = b'sealed 2'
 """Version of the form of the cached files, so that files of an earlier release do not count as damaged."""
 SHARED = Path(__file__).parent / 'cholesky.py'
 KEPT = 4
@@ -76,13 +76,14 @@ def _prune(parent: Path) -> None:
 
 
 class _Announcer(event.Listener):
-    """Announces the compilation of kernels that have a label, by `compiling.notice`."""
+    """Announces the compilation of kernels that have a label, by `compiling.notice`; prepares Numba for the first."""
 
     def __init__(self) -> None:
         self.labels: dict[Callable[..., Any], str] = {}
 
     def on_start(self, event: Any) -> None:
         """Process Numba's event before it compiles a function; a cached function has no event."""
+        box_by_environment()
         label = self.labels.get(event.data['dispatcher'].py_func)
         if label is not None:
             compiling.notice(label)

@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from numba.core import ccallback, dispatcher, event
+from numba.core import ccallback, dispatcher, event, pythonapi
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.options import DefaultOptions
 
@@ -72,6 +72,41 @@ def import_array_functions() -> None:
             arraymath.ensure_blas = original
         finally:
             linalg.ensure_blas = original
+
+
+@lru_cache(maxsize=1)
+def box_by_environment() -> None:
+    """Make functions compiled from now on take the classes of their results from their environment.
+
+    Numba unpickles the class of an array or a named tuple by Python code when a function returns, and does not check
+    whether that failed. A signal that arrived while machine code ran is handled there: if its handler raises, as the
+    handler of SIGINT does, the process ended with SIGSEGV.
+    """
+    importlib.import_module('numba.core.boxing')  # registers the functions that are replaced here
+    types: Any = importlib.import_module('numba.core.types')
+    boxers: dict[Any, Any] = pythonapi._boxers.functions
+    for kind in (types.Array, types.NamedTuple, types.NamedUniTuple):
+        boxers[kind] = _boxed_by_environment(boxers[kind])
+
+
+def _boxed_by_environment(box: Any) -> Any:
+    def boxed(kind: Any, value: Any, context: Any) -> Any:
+        api, environment = context.pyapi, context.env_manager
+
+        def class_of(result: Any) -> Any:
+            constant = environment.read_const(environment.add_const(result))
+            api.incref(constant)
+            return constant
+
+        if environment is None or 'unserialize' in vars(api):
+            return box(kind, value, context)
+        api.serialize_object, api.unserialize = (lambda result: result), class_of
+        try:
+            return box(kind, value, context)
+        finally:
+            del api.serialize_object, api.unserialize
+
+    return boxed
 
 
 class SealedFiles(IndexDataCacheFile):
