@@ -37,8 +37,8 @@ class ArmEfforts:
 
         Args:
             q: (t, m) positions of all movable joints, in the machine's order.
-            v: (t, m) velocities; those of wheels have no effect.
-            a: (t, m) accelerations; those of wheels have no effect.
+            v: (t, m) velocities; wheel velocities have no effect.
+            a: (t, m) accelerations; wheel accelerations have no effect.
             twists: (t, 3) twists of the base.
             accelerations: (t, 3) rates of the components of the twists.
             payload: kg.

@@ -239,7 +239,7 @@ class EffortDrives:
         """Return the rates of the disturbances, which are constant, and of the estimated speeds.
 
         The speeds follow the commands and are corrected slowly, so that rocking of the base does not enter them at
-        once. A difference larger than that of rocking is corrected at once. No speed leads beyond the limit of a joint.
+        once. A difference larger than rocking causes is corrected at once. No speed leads beyond the limit of a joint.
         """
         count = len(self.joints)
         speeds, indices = motion.oil[count:], self.indices.tolist()

@@ -8,7 +8,7 @@ is carried on as it is. Commands of the law are the accelerations in addition to
 would give.
 
 If all links weigh f times their nominal mass, an effort moves them as 1/f of it moves the nominal links with 1/f of the
-payload. So the model keeps the nominal links: its efforts and payload are those of the machine over f.
+payload. So the model keeps the nominal links, with efforts and payload of the machine over f.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class EffortPredictor(StopPredictor):
     Attributes:
         given: (m,) efforts of the last output, N m or N, in the order of the commands; NaN before the first update, and
             after the efforts have ended: the drives must hold the joints.
-        speeds: (k, m) of the joints by the model, from the time measured to that of the outputs, rad/s or m/s.
+        speeds: (k, m) of the joints by the model, from the time measured to the time of the outputs, rad/s or m/s.
         state_at_outputs: positions and velocities (n,) of all joints at the time of the outputs.
         inertia: (m, m) of the driven joints there.
     """
@@ -114,7 +114,7 @@ class EffortPredictor(StopPredictor):
         self._go_ahead()
 
     def _payload_errors(self) -> tuple[float, float]:
-        """Return how much less and more the payload may be than that of the model, kg; negative if out of bounds."""
+        """Return how much less and more the payload may be than in the model, kg; negative if out of bounds."""
         over = self.model_payload - self.monitor.payload
         least, most = self._excesses()
         return over - least, most - over
@@ -262,7 +262,7 @@ class EffortPredictor(StopPredictor):
         self._sent[-1:] = self._effort
 
     def decide(self, command: Array, before: Array, step: float, since: Array, lasting: float) -> Decision:
-        """Return the decision for efforts (m,), N m or N; the other arguments are those of `Stops`."""
+        """Return the decision for efforts (m,), N m or N; for the other arguments see `Stops`."""
         missing = np.empty(self._count)
         missing[self.levers.order] = command / self.heft
         missing -= self._neutral

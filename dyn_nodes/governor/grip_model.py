@@ -8,7 +8,7 @@ The base remains parallel to the ground. Load and reactions are then quadratic i
 any posture and motion of an arm: thirteen evaluations of the load give the coefficients, and a motion costs a product.
 The split is the one of `stability.admissible_reactions`, with additional information of the vehicle's controller:
 wheels without a drive receive the traction that turns them, casters no lateral force, and springs share the load by
-their stiffness: of all normal forces in balance with the load those of least energy are chosen.
+their stiffness: of all normal forces in balance with the load the ones with least energy are chosen.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class GripModel:
     Args:
         machine: on wheels that roll on springs or by constraint, on skids and casters.
         base: wheels of the machine.
-        friction: static coefficient of wheels by constraint that have none of their own; inf: they never slide.
+        friction: static coefficient of wheels by constraint without a coefficient; inf: they never slide.
 
     Attributes:
         names: of the w contacts.

@@ -206,7 +206,7 @@ def spread(values: Array, lanes: int) -> Single:
 
 @part
 def packed(values, notes: Lanes, fewer: int):
-    """Return values of the lanes with a runner, in fewer lanes; lanes that remain free get those of the first one."""
+    """Return values of the lanes with a runner, in fewer lanes; unused lanes get the values of the first one."""
     lanes = notes.runner.shape[0]
     size = values.shape[0] // lanes
     result, slot = np.empty(size * fewer, values.dtype), 0

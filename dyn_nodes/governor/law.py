@@ -271,8 +271,8 @@ def to_safety(
     """Pass held functions, in place, that lead to a more stable posture than `stop`, which follows the present output.
 
     Such a command is evaluated as a whole, compared with the same time without it, and taken in the first of some
-    `WAYS` that keeps the least share on the way and on the stop after one period of it. A function that still moves in
-    the opposite direction is only braked. Return whether any function passes.
+    `WAYS` whose least share does not fall below a floor, both on the way and on the stop after one period of it. A
+    function that still moves in the opposite direction is only braked. Return whether any function passes.
     """
     floor, changed = min(law.least, stop.least, stop.standing - law.slack), False
     for i in range(lefts):

@@ -65,7 +65,7 @@ def predict_stops(requests: Requests, results: Results, first: int, last: int, s
 
 @kernel
 def predict_fields(*fields: Any) -> None:
-    """Predict the first request; fields are those of requests, results and situation."""
+    """Predict the first request, from the fields of requests, results and situation."""
     predict_stops(Requests(*fields[:4]), Results(*fields[4:10]), 0, 1, situation_of(fields[10:]))
 
 

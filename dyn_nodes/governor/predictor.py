@@ -1,6 +1,6 @@
 """Prediction of a machine's stops from its monitored state, for the tip-over governor.
 
-Positions, speeds, payload, base and ground are those of the monitor. The oil is not measured: spools follow the applied
+Positions, speeds, payload, base and ground come from the monitor. The oil is not measured: spools follow the applied
 outputs, and pressures are integrated by the model, their forces drawn towards those that produce the measured
 accelerations. Outputs of the time of the longest delay may not have reached the valves yet, or may have reached them at
 once: stops are predicted for both, each with its spools and pressures, and the worse one counts.
@@ -78,9 +78,9 @@ class StopPredictor:
         initial_state: of a stop, before the first update.
         rocking: norm of the three frequencies of the base, and the least, rad/s; NaN before `see`.
         motion: check of the joints against their valves.
-        payload_bounds: least and greatest possible payload, kg; None: `payload_error` of the settings about that of the
-            monitor.
-        heft: mass of the links over that of the model.
+        payload_bounds: least and greatest possible payload, kg; None: `payload_error` of the settings about the payload
+            of the monitor.
+        heft: mass of the links over their mass in the model.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class StopPredictor:
         self._seen, self.degree, self._elapsed, self._unseen = False, np.nan, 0.0, 0.0
         self.rocking = np.nan, np.nan
         self.times = self.times._replace(lasting=1)
-        self._excess, self.heft = 0.0, 1.0  # payload in addition to that of the monitor, kg
+        self._excess, self.heft = 0.0, 1.0  # additional payload, not in the monitor, kg
         self.spools, self._latest = np.zeros((len(self.sent.waits), self._count)), np.zeros(self._count)
         self.sent.queue[:] = 0.0
         self.expected.least[:] = np.nan
@@ -261,7 +261,7 @@ class StopPredictor:
         return max(self._excess - least, 0.0), max(most - self._excess, 0.0)
 
     def _excesses(self) -> tuple[float, float]:
-        """Return the least and greatest difference of the true payload from that of the monitor, kg."""
+        """Return the least and greatest difference of the true payload from the monitor's, kg."""
         nominal = self.monitor.payload
         if self.payload_bounds is None:
             error = self.settings.payload_error * nominal
@@ -272,7 +272,7 @@ class StopPredictor:
     # -- stops -------------------------------------------------------------------------------------------------------
 
     def decide(self, command: Array, before: Array, step: float, since: Array, lasting: float) -> Decision:
-        """Return the permitted outputs; the arguments are those of `Stops`."""
+        """Return the permitted outputs; for the arguments see `Stops`."""
         output, parts = np.empty(len(before)), np.empty(len(before))
         rows = max(math.ceil((lasting + self.settings.lateness) / STEP_TIME - 1e-6), 1)
         self.times = self.times._replace(lasting=rows)
@@ -281,7 +281,7 @@ class StopPredictor:
         return Decision(output, parts, decide_fields(command, before, step, since, output, parts, *fields))
 
     def stop(self, volts: Array, enough: float = -np.inf, toward: Array | None = None) -> Stop:
-        """Return the stop after outputs (l,) that last as long as those of the last decision, 10 ms before one.
+        """Return the stop after outputs (l,) that last as long as in the last decision, 10 ms before one.
 
         Args:
             volts: outputs.

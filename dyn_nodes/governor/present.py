@@ -101,7 +101,7 @@ def draw(pressures: Array, shown: Array, first: float, second: float, least: flo
 
     The motion of the joints shows the effect of both pressures, not each of them. Therefore only their force is moved
     by a fraction `drawn` towards the force of `shown` (2,), with the smallest change of pressures, and their common
-    part remains that of the model. With a fraction of 1 they become those of `shown`.
+    part remains as in the model. With a fraction of 1 they become equal to `shown`.
 
     Args:
         pressures: Pa.

@@ -2,7 +2,7 @@
 
 The model is built from the same text as the simulated plant, except for the ground: friction holds the base, which has
 three coordinates left, its height and two small angles, and springs may pull. A push below zero is a wheel that lifts.
-Loads are split into those of the links and those of a kilogram of payload, in which they are linear.
+Loads are split into a part of the links and a part per kilogram of payload, in which they are linear.
 """
 
 from __future__ import annotations

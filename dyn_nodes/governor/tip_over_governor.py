@@ -6,8 +6,8 @@ executes the stop that was certified with the previous command. Each function is
 requires.
 
 If not even the stop is certified, or a function would stop moving at the border, a command passes that leads to a more
-stable posture and keeps the least share on the way. Prediction of stops and decisions by the law in `law` are left to
-`Stops`.
+stable posture without a lower share than permitted on the way (`least`, `slack`). `Stops` predicts stops and decides by
+the law in `law`.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class ObserverSettings:
         bias_time: time constant of the gyroscope's bias, from the load while the machine works, s.
         rest_time: time constant of the bias, from the gyroscope alone while the joints are at rest, s.
         disagreement: of the two centres of pressure, over the polygon's inradius; if it lasts longer than `timeout` the
-            gyroscope's direction is replaced by that of the load: after a slip, or if the ground has changed.
+            gyroscope's direction is replaced by the direction of the load: after a slip, or if the ground has changed.
         timeout: s; in a shock the load is late, and the gyroscope is right. A machine without load on the ground for
             longer has left it, and the direction is discarded.
         lifted: share of the normal force below which a wheel counts as off the ground in the load; the direction is not

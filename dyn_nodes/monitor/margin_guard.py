@@ -2,8 +2,8 @@
 
 When a wheel lands, its true load jumps within milliseconds, from nothing to twice its usual size, and the next sample
 does not show on which side of the jump the machine is. Only the event is detected: a contact has changed between
-touching and not, or a sensor value surprised its filter. For a short time after an event the margins are the least of
-those of the last moments, reduced by their latest decrease once again, and by a deduction that decays.
+touching and not, or a sensor value surprised its filter. For a short time after an event the margins are the least ones
+of the last moments, reduced by their latest decrease once again, and by a deduction that decays.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class MarginGuard:
         """Return a balance with reliable margins.
 
         Args:
-            time: s, not before that of the previous call.
+            time: s, not before the time of the previous call.
             balance: as estimated.
         """
         estimated, settings, span = balance.margins, self.settings, self.span(time)

@@ -50,7 +50,7 @@ def imu_kernel(
         step: time since the last message, s; 0 for the first message.
         measured: (2, 3) angular velocity and specific force, in the axes of the IMU, rad/s and m/s2.
         orientation: (4,) quaternion x, y, z, w of the IMU in a world whose z points up; NaN without an orientation.
-        axes: (3, 3) of the IMU in those of the base link.
+        axes: (3, 3) of the IMU in axes of the base link.
         up_time: time constant with which the direction against gravity follows the specific force without an
             orientation, s.
         turning_law: of the filter of the gyroscope.

@@ -12,7 +12,7 @@ LIGHTEST, HEAVIEST = -0.02, 2.0
 
 
 def no_weight(lower: float, upper: float, limit: float) -> str:
-    """Return why an interval cannot be that of a payload, or ''.
+    """Return why an interval cannot belong to a payload, or ''.
 
     Args:
         lower: lower end of the interval, kg.
@@ -30,7 +30,7 @@ class PayloadEstimate(NamedTuple):
     """The present estimate of the payload.
 
     Attributes:
-        state: `observed`, or `rated` if the interval is wider than the settings allow, cannot be that of a payload, or
+        state: `observed`, or `rated` if the interval is wider than the settings allow, cannot belong to a payload, or
             pressures and motion are inconsistent: the payload of the machine file is used.
         mass: to be used, kg.
         lower, upper: ends of the interval of 95 %, kg; of the estimate, in both states.

@@ -40,8 +40,8 @@ class PayloadEstimator:
         limit: of the mount, kg.
         tared: mass that tares have attributed to the machine instead of the payload, kg.
         x, covariance: (k,), (k, k) of all states: mass, position of the payload (3), bodies, efforts, delay; by row dry
-            friction in addition to that of the machine file, effort of friction at rest, errors of momentum at the last
-            two ends of blocks.
+            friction in addition to the machine file's, effort of friction at rest, errors of momentum at the last two
+            ends of blocks.
     """
 
     def __init__(self, model: PayloadModel, settings: PayloadSettings | None = None) -> None:

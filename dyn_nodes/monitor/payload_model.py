@@ -74,7 +74,7 @@ class PayloadModel:
         actuators: names, one for each row.
         lines: `<actuator>/<line>` of the pressures, in their order.
         bodies: names of the bodies (by their joint) whose masses are columns.
-        columns: names of all columns, those of bodies and those of efforts.
+        columns: names of all columns, of bodies and of efforts.
 
     Raises:
         UnobservableError: no mount, constraints, or no hydraulic actuator that carries the payload; the message names
@@ -144,7 +144,7 @@ class PayloadModel:
     def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:
         tree, n = self._tree, len(self.joints)
         q, v, omega, specific_force = (
-            ca.SX.sym(name, size) for name, size in (('q', n), ('v', n), ('omega', 3), ('felt', 3))
+            ca.SX.sym(name, size) for name, size in (('q', n), ('v', n), ('omega', 3), ('specific_force', 3))
         )
         pressures, mass = ca.SX.sym('pressures', len(self.lines)), ca.SX.sym('mass', 1)
         parts = ca.SX.sym('parts', len(self.body_columns))
@@ -195,7 +195,7 @@ class PayloadModel:
     def _efforts(
         self, q: Expression, v: Expression, pressures: Expression
     ) -> tuple[Expression, Expression, Expression]:
-        """Return efforts (r,), their columns except those of the specific force, and remaining piston travels."""
+        """Return efforts (r,), their columns without the specific force, and remaining piston travels."""
         factors = ca.SX.sym('viscous', len(self._rows))
         efforts, rooms, first = [], [], 0
         for k, element in enumerate(self._rows):

@@ -153,7 +153,7 @@ def pressure_ranges(model: PayloadModel, settings: PayloadSettings) -> dict[str,
 
 
 def deviations(model: PayloadModel, settings: PayloadSettings) -> Deviations:
-    """Return the deviations of all columns, and by row those of dry friction and of unmodelled efforts."""
+    """Return the deviations of all columns, and by row of dry friction and of unmodelled efforts."""
     capacity, dry = capacities(model), dry_friction(model)
     unknown = np.hypot(settings.friction * dry, settings.seal_friction * capacity)
     payload = model.machine.payload

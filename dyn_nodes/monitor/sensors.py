@@ -37,7 +37,7 @@ class ImuMount:
 
     Attributes:
         position: (3,) m.
-        rotation: (3, 3) axes of the IMU in those of the base link.
+        rotation: (3, 3) axes of the IMU in axes of the base link.
         up_time: time constant with which the direction of gravity follows the specific force, s, if messages have no
             orientation.
     """

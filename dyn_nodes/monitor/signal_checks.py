@@ -28,8 +28,8 @@ GAP = 0.1
 MEMORY, NOISE_MEMORY = 4.0, 1.0
 """Time constants with which differences and noise decay, s."""
 JUMP = 0.02
-"""Permitted deviation of a position from its integrated speed within a sample, rad or m, in addition to that of a
-change of speed."""
+"""Permitted deviation of a position from its integrated speed within a sample, rad or m; a change of speed permits
+more."""
 DIFFERENCE, SCALE, LAG = 0.02, 0.04, 0.03
 """Permitted difference of a position and the integral of its speed: rad or m, fraction of the travel, and s of the
 greatest speed, in addition to the time between two samples."""
@@ -266,8 +266,7 @@ def take_joints(time, q, v, has_speeds, fastest, turns, reach, noise, memory):
 FORCE_OFF, FORCE_MEMORY, SHOCK = 0.2, 3.0, 1.0
 """Permitted difference of the mean specific force from gravity, m/s2; averaging time, s; bound of a shock, m/s2."""
 TILT_OFF, TILT_MEMORY = 0.025, 5.0
-"""Permitted difference of the mean direction of the specific force from that of the orientation, rad; averaging time,
-s."""
+"""Permitted angle between the mean specific force and the orientation's vertical, rad; averaging time, s."""
 LEAST_WINDOW = 0.4
 """Initial averaging time, s; the bound of a mean is scaled by the root of full over present averaging time."""
 TURN_OFF, TURN_SCALE = 0.02, 0.1
@@ -371,7 +370,7 @@ class ImuChecks(_StatefulCheck):
 
 @kernel
 def take_imu(time, measured, orientation, bias, gravity, memory):
-    """Process a sample of an IMU; the arguments are those of `ImuChecks.take`, memory is changed."""
+    """Process a sample of an IMU; for the arguments see `ImuChecks.take`, memory is changed."""
     step = time - memory.time[0]
     if step <= 0.0:
         return
@@ -449,7 +448,7 @@ def take_imu(time, measured, orientation, bias, gravity, memory):
 
 @kernel
 def compare_imu(time, normal, memory):
-    """Detect frozen values while the load tilts the base; the arguments are those of `ImuChecks.compare`."""
+    """Detect frozen values while the load tilts the base; for the arguments see `ImuChecks.compare`."""
     for k in range(3):
         if np.isnan(memory.same[k]):
             continue

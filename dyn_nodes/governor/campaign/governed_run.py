@@ -3,8 +3,8 @@
     rig = Rig(machine)
     outcome = rig.run(case, governed=True)
 
-The plant is compiled. Monitor and governor are those of `tip_over_governor_node`, with the delays of its chain: from
-the measurements to the governor, and from the governor to the valves.
+The plant is compiled. Monitor and governor are the same as in `tip_over_governor_node`, with the delays of its chain:
+from the measurements to the governor, and from the governor to the valves.
 """
 
 from __future__ import annotations

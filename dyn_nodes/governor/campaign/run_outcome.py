@@ -23,7 +23,7 @@ class Outcome:
         lift_time: first instant at which a wheel had lifted, s; None: never.
         tilt: greatest rotation of the base from its initial attitude, rad.
         share: least load of a wheel over the mean load of a wheel at the start.
-        let_through: travel of the valves over that of the levers.
+        let_through: travel of the valves over the travel of the levers.
         refused: no command could keep the machine from tipping at the start (`Rig.rejects`).
         begin: least load of a wheel at the start of the run, over the same mean; None: not recorded.
         unrest: sum of the changes of the valves' outputs over the sum of the levers' changes; None: not recorded.

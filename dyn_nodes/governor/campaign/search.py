@@ -20,7 +20,7 @@ class SearchSettings:
     Attributes:
         population: cases of a generation.
         elite: number of worst cases from which the next generation is drawn.
-        smoothing: fraction by which mean and spread move to those of the elite.
+        smoothing: fraction by which mean and spread move to mean and spread of the elite.
         patience: number of generations without a worse case after which the search restarts.
         seed: of the random numbers.
     """
