@@ -46,11 +46,11 @@ class CompilationNotice:
     """Reports compilation within a `with` block: one line per machine before it, one line at the end.
 
     Args:
-        say: receives a line.
+        report: receives a line.
     """
 
-    def __init__(self, say: Callable[[str], object]) -> None:
-        self._say = say
+    def __init__(self, report: Callable[[str], object]) -> None:
+        self._report = report
         self._machines: list[str] = []
         self._seconds = 0.0
         self._since = math.nan
@@ -68,7 +68,7 @@ class CompilationNotice:
         notice, waited = self._saved
         if self._machines:
             _events().unregister(_EVENT, self)
-            self._say(f'{COMPILED} {max(1.0, self._seconds):.0f} s')
+            self._report(f'{COMPILED} {max(1.0, self._seconds):.0f} s')
 
     def _begin(self, name: str) -> None:
         machine = name.rpartition(': ')[0] or name
@@ -80,7 +80,7 @@ class CompilationNotice:
             _events().Listener.register(CompilationNotice)  # Numba requires that class
             _events().register(_EVENT, self)
         self._machines.append(machine)
-        self._say(f'{COMPILING} {machine}, once, about {LIKELY} s')
+        self._report(f'{COMPILING} {machine}, once, about {LIKELY} s')
 
     def _end_of_wait(self) -> None:
         """Add the time since the line: another process has compiled."""

@@ -79,7 +79,7 @@ def find_resource(name: str | Path) -> Path:
     listing = ', '.join(siblings) or 'nothing'
     shown, folder = printable(str(name)), printable(path.parent.name)
     hint = near(path.name, siblings)
-    raise FileNotFoundError(f'{shown} was not found in {share}{hint}; {folder}/ holds {listing}')
+    raise FileNotFoundError(f'{shown} was not found in {share}{hint}; {folder}/ contains {listing}')
 
 
 def named_file(name: str | Path, folder: str) -> Path:
