@@ -1,8 +1,10 @@
 """The only interface to ROS: rclpy's API, from rclpy if it is installed and from `roslite` otherwise.
 
-```python from dyn_nodes.middleware import Node, init, message, spin
+```python
+from dyn_nodes.middleware import Node, init, message, spin
 
-JointState = message('sensor_msgs/msg/JointState') ```
+JointState = message('sensor_msgs/msg/JointState')
+```
 
 The runtime is selected and imported when the first of its names is used. The modules `launching`, `bags`, `bag_reader`
 and `parameter_files` are the same with both runtimes, and load neither.

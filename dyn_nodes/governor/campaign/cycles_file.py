@@ -1,6 +1,7 @@
 """Working cycles of a machine in a YAML file: target positions of the joints, phase by phase, and payloads.
 
-cycles: fetch_a_log:
+cycles:
+  fetch_a_log:
     payload: 0.0             # kg at the start
     speed: 0.85              # fraction of a lever's travel that the operator uses
     start: {boom_joint: 0.873, stick_joint: -1.71}   # rad or m
