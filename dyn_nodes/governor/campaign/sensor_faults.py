@@ -1,8 +1,8 @@
 """Sensor faults of a simulated machine: one signal is wrong from an instant on, or from the start.
 
-    fault = drawn_fault('boom_joint/position', 'drift', np.random.default_rng(1), latest=3.0)
-    sensors = FaultySensors(fault, joints, start=0.5)
-    sample = sensors.read(sample)
+fault = drawn_fault('boom_joint/position', 'drift', np.random.default_rng(1), latest=3.0)
+sensors = FaultySensors(fault, joints, start=0.5)
+sample = sensors.read(sample)
 """
 
 from __future__ import annotations

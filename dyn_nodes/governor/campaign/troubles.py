@@ -1,7 +1,7 @@
 """Additional deviations in a run of the adversary, for which the governor does not allow, or only to some degree.
 
-    box = replace(box, troubles=TroubleBox(noise=1.0, drops=True))
-    troubles = box.troubles.drawn(shares, seed=3, duration=10.0)
+box = replace(box, troubles=TroubleBox(noise=1.0, drops=True))
+troubles = box.troubles.drawn(shares, seed=3, duration=10.0)
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Loads and attitude of a plant, and detection of lifted wheels.
 
-    loads_of = Stand(plant)
-    watch = Wheels(*loads_of(plant))
-    watch.see(plant.time, *loads_of(plant))
+loads_of = Stand(plant)
+watch = Wheels(*loads_of(plant))
+watch.see(plant.time, *loads_of(plant))
 """
 
 from __future__ import annotations
