@@ -20,7 +20,7 @@ def install_line(*packages: str) -> str:
     """Return the message that names missing packages and pip's command for them."""
     line = f'{sys.executable} -m pip install ' + ' '.join(f'"{package}"' for package in packages)
     if os.environ.get('ROS_DISTRO'):
-        line += ' (add --break-system-packages where pip refuses, as on Ubuntu 24.04)'
+        line += ' (add --break-system-packages if pip requires it, as on Ubuntu 24.04)'
     names = ', '.join(map(repr, packages))
     verb = 'package {} is' if len(packages) == 1 else 'packages {} are'
     return f'the Python {verb.format(names)} missing: {line}'

@@ -33,7 +33,7 @@ from dyn_nodes.stability.grip import grip_of
 
 PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 """Products of the components of a twist."""
-FIRST, SECOND = (list(places) for places in zip(*PAIRS))
+FIRST, SECOND = (list(components) for components in zip(*PAIRS))
 FEATURES = 13
 FULL = 6
 RANK = 1e-6
@@ -65,15 +65,17 @@ def features(twists: Array, accelerations: Array) -> Array:
     return columns
 
 
-def is_astray(positions: Array, places: Sequence[int] | NDArray[np.intp], references: Sequence[JointReference]) -> bool:
-    """Return whether the arm joints at `places` of positions (n,) deviate from the first of the references."""
-    return any(bool((np.abs(reference.position - positions[places]) > ASTRAY).any()) for reference in references[:1])
+def is_astray(
+    positions: Array, indices: Sequence[int] | NDArray[np.intp], references: Sequence[JointReference]
+) -> bool:
+    """Return whether the arm joints at `indices` of positions (n,) deviate from the first of the references."""
+    return any(bool((np.abs(reference.position - positions[indices]) > ASTRAY).any()) for reference in references[:1])
 
 
 def joint_states(
     positions: Array,
     velocities: Array,
-    places: Sequence[int] | NDArray[np.intp],
+    indices: Sequence[int] | NDArray[np.intp],
     references: Sequence[JointReference],
 ) -> tuple[Array, Array, Array]:
     """Return q, v and a (p, n) for `GripModel.place`: the arm at references, all else at rest at positions (n,).
@@ -83,11 +85,11 @@ def joint_states(
     count = max(1, len(references))
     q, v, a = np.tile(positions, (count, 1)), np.zeros((count, len(positions))), np.zeros((count, len(positions)))
     for k, reference in enumerate(references):
-        v[k, places], a[k, places] = reference.velocity, reference.acceleration
+        v[k, indices], a[k, indices] = reference.velocity, reference.acceleration
         if k > 0:
-            q[k, places] = reference.position
-    if is_astray(positions, places, references):
-        v[0, places] = velocities[places]
+            q[k, indices] = reference.position
+    if is_astray(positions, indices, references):
+        v[0, indices] = velocities[indices]
     return q, v, a
 
 

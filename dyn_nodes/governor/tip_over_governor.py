@@ -2,7 +2,7 @@
 
 A command passes if the following stop is certified: after one more period of the command all valves are led to neutral,
 and every wheel keeps a reserve of its load until the machine rests. If no new stop can be certified, the governor
-executes the stop that was certified with the previous command. Each function is slowed only as far as its own share
+executes the stop that was certified with the previous command. Each function is slowed only as far as its share
 requires.
 
 If not even the stop is certified, or a function would stop moving at the border, a command passes that leads to a more

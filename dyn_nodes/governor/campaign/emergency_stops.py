@@ -1,6 +1,6 @@
 """Emergency stops of a governed machine: at regular instants of a run all outputs are led to neutral, and to rest.
 
-If joints are commanded by efforts, neutral is the governor's own output without further measurements; `released_levers`
+If joints are commanded by efforts, neutral is the governor's output without further measurements; `released_levers`
 performs stops of a governor that continues to measure.
 
     outcome = emergency_stops(rig, case)
@@ -216,7 +216,7 @@ def _stop(trial: Trial, plant: Plant, outputs: Iterator[Array]) -> Followed:
 def _follow(trial: Trial, plant: Plant, outputs: Iterable[Any], advance: Callable[[Any], None]) -> Followed:
     """Advance a plant with one output after the other until it rests."""
     began = plant.time
-    watch = Wheels(trial.watch.rest, trial.stand(plant)[1])
+    watch = Wheels(trial.watch.rest, trial.loads_and_attitude(plant)[1])
     watch.share = np.inf
     for output in outputs:
         spent = plant.time - began
@@ -226,7 +226,7 @@ def _follow(trial: Trial, plant: Plant, outputs: Iterable[Any], advance: Callabl
             advance(output)
         except PlantDivergedError:
             return watch, plant.overturned, False, spent
-        watch.see(plant.time, *trial.stand(plant))
+        watch.see(plant.time, *trial.loads_and_attitude(plant))
         if plant.overturned:
             return watch, True, False, spent
         if spent >= LEAST_TIME and np.abs(plant.velocities).max() < STILL:

@@ -102,7 +102,7 @@ class Rig:
         return replace(trial.run(), refused=rejected)
 
     def placed(self, case: Case) -> Case:
-        """Return the case with the certified start nearest to its own, on the way from the first posture.
+        """Return the case with the certified start nearest to its start, on the way from the first posture.
 
         From there a run starts at rest, in most cases at the border of the certified postures.
         """
@@ -265,12 +265,12 @@ class Trial:
         watch: observer of wheels and base.
         faulty: sensors with a fault; None if all are sound.
         blind: first instant at which the measurements were not valid, s; None: never.
-        stand: returns loads and attitude of plants of this machine.
+        loads_and_attitude: of plants of this machine, a function.
     """
 
     def __init__(self, plant: Plant, case: Case, effects: Valves | Efforts, partner: Partner | None) -> None:
         self.plant, self.case, self.effects, self.partner = plant, case, effects, partner
-        names, self.stand = effects.names, Stand(plant)
+        names, self.loads_and_attitude = effects.names, Stand(plant)
         self._inputs = np.array([plant.system.index('input', name) for name in effects.inputs])
         self.profile = lever_profile(case, names)
         times = PERIOD * np.arange(round(self.profile.duration / PERIOD))
@@ -287,7 +287,7 @@ class Trial:
         self._reached = plant.u[self._inputs]
         self.waiting: deque[Array] = deque([self._reached] * round(case.command_delay / PERIOD))
         self._applied: list[Array] = []
-        self.watch = Wheels(*self.stand(plant))
+        self.watch = Wheels(*self.loads_and_attitude(plant))
         if partner is not None:
             partner.restart(case.known_payload)
 
@@ -337,7 +337,7 @@ class Trial:
         if levers is not None:
             self._applied.append(self.effects.lever_part(output, levers, sample, self.case.known_payload))
         self.give(self.plant, output)
-        self.watch.see(self.plant.time, *self.stand(self.plant))
+        self.watch.see(self.plant.time, *self.loads_and_attitude(self.plant))
 
     def _load_changes(self) -> list[tuple[float, bool, float]]:
         """Return the changes of the load: time, s, whether it is the report to the governor, and the load then, kg."""

@@ -155,7 +155,7 @@ def random_case(machine: Machine, box: GripBox, seed: int, number: int) -> GripC
         case = replace(case, posture=posture() if names else ())
         if _stands(machine, names, case):
             return case
-    raise NoEquilibriumError(f'{machine.name}: stands on all wheels in none of {TRIES} random postures')
+    raise NoEquilibriumError(f'{machine.name}: has load on all wheels in none of {TRIES} random postures')
 
 
 def _plant(machine: Machine, names: tuple[str, ...], case: GripCase, period: float) -> Plant:

@@ -21,14 +21,14 @@ class SearchSettings:
         population: cases of a generation.
         elite: number of worst cases from which the next generation is drawn.
         smoothing: fraction by which mean and spread move to mean and spread of the elite.
-        patience: number of generations without a worse case after which the search restarts.
+        stall_limit: number of generations without a worse case after which the search restarts.
         seed: of the random numbers.
     """
 
     population: int = 40
     elite: int = 8
     smoothing: float = 0.7
-    patience: int = 6
+    stall_limit: int = 6
     seed: int = 1
 
 
@@ -55,6 +55,6 @@ def search(campaign: Campaign, box: Box, evaluations: int, settings: SearchSetti
             spread = spread + settings.smoothing * (np.maximum(elite.std(axis=0), LEAST_SPREAD) - spread)
         waited = 0 if scores.min() < worst - 1e-3 else waited + 1
         worst = min(worst, float(scores.min()))
-        if waited >= settings.patience:
+        if waited >= settings.stall_limit:
             mean, spread, worst, waited = np.zeros(len(mean)), np.full(len(mean), FIRST_SPREAD), np.inf, 0
     return records

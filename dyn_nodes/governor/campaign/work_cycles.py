@@ -99,7 +99,7 @@ class WorkCycles:
         self._inputs = [plant.system.index('input', f'{actuator.name}/voltage') for actuator in actuators]
         self._limits = np.array([actuator.command_limit for actuator in actuators])
         self._swing = np.array([_swings(rig, actuator.joint) for actuator in actuators])
-        self._stand = Stand(plant)
+        self._loads_and_attitude = Stand(plant)
 
     def compare(self, cycle: Cycle) -> Compared:
         """Drive a cycle without governor and with it."""
@@ -149,7 +149,7 @@ class _Drive:
             self.partner.restart(cycle.payload)
         self.target = dict(zip(plant.joints, plant.positions.tolist()))
         self.lever = np.zeros(len(owner._limits))
-        self.wheels = Wheels(*owner._stand(plant))
+        self.wheels = Wheels(*owner._loads_and_attitude(plant))
         elements = [actuator_element(hydraulic(actuator)) for actuator in owner.rig.machine.actuators]
         self._signs = np.array(
             [np.sign(float(element.lever(plant.positions[k]))) for element, k in zip(elements, owner._joints)]
@@ -189,7 +189,7 @@ class _Drive:
             volts = self.partner.command(volts)
         plant.u[owner._inputs] = volts
         plant.advance()
-        self.wheels.see(plant.time, *owner._stand(plant))
+        self.wheels.see(plant.time, *owner._loads_and_attitude(plant))
 
 
 def _swings(rig: Rig, joint: str) -> bool:
