@@ -433,19 +433,19 @@ def test_joint_states_wait_for_the_imu_of_their_instant(make_monitor):
     node = make_monitor(imu='required')
     sensing, given = node.sensing, node.reports.margins['zmp'].publisher.messages
     for k in range(60):
-        sensing.handle('imu', imu_message(0.01 * k))
-        sensing.handle('joint_states', joint_state(0.01 * k, (0.1, 0.7, -1.4)))
+        node.handle('imu', imu_message(0.01 * k))
+        node.handle('joint_states', joint_state(0.01 * k, (0.1, 0.7, -1.4)))
     before, told = sensing.received, len(given)
-    sensing.handle('joint_states', joint_state(0.60, (0.1, 0.7, -1.4)))
+    node.handle('joint_states', joint_state(0.60, (0.1, 0.7, -1.4)))
     assert sensing.received == before
-    sensing.handle('imu', imu_message(0.60))
+    node.handle('imu', imu_message(0.60))
     assert sensing.received == before + 1
     assert sensing.monitor.imu_time == sensing.monitor.time == 0.60
-    sensing.handle('joint_states', joint_state(0.61, (0.1, 0.7, -1.4)))
-    sensing.handle('joint_states', joint_state(0.62, (0.1, 0.7, -1.4)))
+    node.handle('joint_states', joint_state(0.61, (0.1, 0.7, -1.4)))
+    node.handle('joint_states', joint_state(0.62, (0.1, 0.7, -1.4)))
     assert sensing.received == before + 1
-    sensing.handle('imu', imu_message(0.615))
-    sensing.handle('imu', imu_message(0.625))
+    node.handle('imu', imu_message(0.615))
+    node.handle('imu', imu_message(0.625))
     assert sensing.received == before + 3
     assert sensing.monitor.time == 0.62
     assert sensing.monitor.imu_time <= 0.625
