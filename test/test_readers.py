@@ -72,7 +72,7 @@ def test_processor_time_is_bounded_by_the_size_of_the_file(path, monkeypatch):
 
 
 def test_the_death_of_a_reader_is_a_line_after_what_it_has_read(path):
-    assert fault_of(dying, path) == 'a file on which its reader dies (exit status -11)'
+    assert fault_of(dying, path) == 'a file on which its reader crashes (exit status -11)'
 
 
 def test_a_reader_that_is_not_wanted_any_more_ends(path, monkeypatch):

@@ -1,1 +1,1 @@
-"""What every package may use: compiled loops and their cache, processes, optional dependencies; it knows no machine."""
+"""Utilities for every package: compiled loops and their cache, processes, optional dependencies. No machine model."""

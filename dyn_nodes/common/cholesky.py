@@ -1,4 +1,4 @@
-"""The Cholesky factorization of small dense matrices as array loops, which each room compiles with its own flags."""
+"""Cholesky factorization of small dense matrices as array loops; each package compiles it with its own flags."""
 
 from __future__ import annotations
 

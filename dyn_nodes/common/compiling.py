@@ -1,6 +1,6 @@
-"""Shows that machine code is being made, which happens once for a machine and a version and may take half a minute.
+"""Notices of compilation, which happens once for a machine and a version and may take half a minute.
 
-Imports nothing heavy, so that a program can ask for it before it knows whether it computes at all.
+Imports nothing heavy, so that a program can use it before it is decided whether anything is computed.
 """
 
 from __future__ import annotations
@@ -14,48 +14,48 @@ from typing import Any
 LIKELY = 20
 """Order of magnitude of a first start, s, for the log-loader; docs/nodes.md has the command that measures it."""
 COMPILING, COMPILED = 'compiling', 'compiled in'
-"""How the two lines begin."""
+"""Starts of the two lines."""
 _EVENT = 'numba:compile'
 
 
-def silent(name: str) -> None:
-    """Let a compilation go by.
+def no_notice(name: str) -> None:
+    """Ignore a compilation.
 
     Args:
-        name: of the module whose machine code is made next, `machine: kind`.
+        name: of the module that is compiled next, `machine: kind`.
     """
 
 
-notice: Callable[[str], None] = silent
-"""Called before machine code is made; a `CompilationNotice` puts itself here while it is entered."""
+notice: Callable[[str], None] = no_notice
+"""Called before machine code is compiled; a `CompilationNotice` replaces it while it is entered."""
 
 
 def _events() -> Any:
     return importlib.import_module('dyn_nodes.common.numba_internals').event
 
 
-def never_waited() -> None:
-    """Let the end of a wait go by."""
+def no_wait() -> None:
+    """Ignore the end of a wait."""
 
 
-waited: Callable[[], None] = never_waited
-"""Called when another process has made the machine code that `notice` announced."""
+waited: Callable[[], None] = no_wait
+"""Called when another process has compiled the machine code that `notice` announced."""
 
 
 class CompilationNotice:
-    """Shows, within a `with` block, that machine code is made: a line a machine before it, one at the end.
+    """Reports compilation within a `with` block: one line per machine before it, one line at the end.
 
     Args:
-        say: takes a line.
+        report: receives a line.
     """
 
-    def __init__(self, say: Callable[[str], object]) -> None:
-        self._say = say
+    def __init__(self, report: Callable[[str], object]) -> None:
+        self._report = report
         self._machines: list[str] = []
         self._seconds = 0.0
         self._since = math.nan
         self._depth = 0
-        self._saved: tuple[Callable[[str], None], Callable[[], None]] = silent, never_waited
+        self._saved: tuple[Callable[[str], None], Callable[[], None]] = no_notice, no_wait
 
     def __enter__(self) -> CompilationNotice:
         global notice, waited
@@ -68,7 +68,7 @@ class CompilationNotice:
         notice, waited = self._saved
         if self._machines:
             _events().unregister(_EVENT, self)
-            self._say(f'{COMPILED} {max(1.0, self._seconds):.0f} s')
+            self._report(f'{COMPILED} {max(1.0, self._seconds):.0f} s')
 
     def _begin(self, name: str) -> None:
         machine = name.rpartition(': ')[0] or name
@@ -77,19 +77,19 @@ class CompilationNotice:
         if machine in self._machines:
             return
         if not self._machines:
-            _events().Listener.register(CompilationNotice)  # Numba asks for that class
+            _events().Listener.register(CompilationNotice)  # Numba requires that class
             _events().register(_EVENT, self)
         self._machines.append(machine)
-        self._say(f'{COMPILING} {machine}, once, about {LIKELY} s')
+        self._report(f'{COMPILING} {machine}, once, about {LIKELY} s')
 
     def _end_of_wait(self) -> None:
-        """Count the time since the line: another process has compiled."""
+        """Add the time since the line: another process has compiled."""
         if self._depth == 0 and not math.isnan(self._since):
             self._seconds += time.monotonic() - self._since
             self._since = math.nan
 
     def notify(self, event: Any) -> None:
-        """Take Numba's event: it begins or ends to compile a function, perhaps one within another."""
+        """Process Numba's event: the compilation of a function starts or ends, possibly within another one."""
         now = time.monotonic()
         self._depth += 1 if event.is_start else -1
         if event.is_start and math.isnan(self._since):

@@ -1,4 +1,4 @@
-"""Packages of the extras of setup.py, and the line that names those that are missing."""
+"""Packages of the extras of setup.py, and a message that names missing ones."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import os
 import sys
 
 EXTRAS = {'viewer': ('viser', 'yourdfpy'), 'plots': ('matplotlib',)}
-"""Packages that an extra brings."""
+"""Packages of each extra."""
 
 
 def lacking(*extras: str) -> str | None:
-    """Return the line that says what to install, or None where all packages of these extras are there."""
+    """Return the message for missing packages of these extras, or None if all are installed."""
     absent = [package for extra in extras for package in EXTRAS[extra] if not _is_there(package)]
     return install_line(*absent) if absent else None
 
 
 def install_line(*packages: str) -> str:
-    """Return the line that names missing packages and the command of pip for them."""
+    """Return the message that names missing packages and pip's command for them."""
     line = f'{sys.executable} -m pip install ' + ' '.join(f'"{package}"' for package in packages)
     if os.environ.get('ROS_DISTRO'):
-        line += ' (add --break-system-packages where pip refuses, as on Ubuntu 24.04)'
+        line += ' (add --break-system-packages if pip requires it, as on Ubuntu 24.04)'
     names = ', '.join(map(repr, packages))
     verb = 'package {} is' if len(packages) == 1 else 'packages {} are'
     return f'the Python {verb.format(names)} missing: {line}'

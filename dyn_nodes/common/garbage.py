@@ -1,4 +1,4 @@
-"""Collections of garbage while much is made that stays: modules, expressions, machine code."""
+"""Less frequent garbage collection while many permanent objects are created: modules, expressions, machine code."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ SELDOM = 50_000
 
 @contextlib.contextmanager
 def seldom_collections() -> Iterator[None]:
-    """Collect garbage seldom within a block that makes what stays.
+    """Collect garbage seldom within a block that creates permanent objects.
 
-    By default a collection follows every 700 objects. A start makes a million and more, nearly all of which stay: it
-    would be a sixth of the processor time of a start with machine code from the cache, a tenth of one that compiles.
+    By default a collection follows every 700 objects. A start creates a million and more, nearly all permanent:
+    collections would take a sixth of the processor time of a start with machine code from the cache, a tenth of one
+    that compiles.
     """
     usual = gc.get_threshold()
     gc.set_threshold(SELDOM, *usual[1:])

@@ -1,8 +1,8 @@
-"""The decorator of hand-written array loops: machine code, cached on disk, that never outlives its source text.
+"""Decorators of hand-written array loops: machine code, cached on disk, that is valid for its source text only.
 
 Numba compares a cached kernel with the time of the kernel's own file only. A kernel may call helpers in other files of
-its room, so each state of a room's text gets its own directory: a change in any file makes all its kernels anew. Where
-it calls kernels of other rooms, it says which, and their text counts too.
+its package, so each state of a package's text gets its own directory: a change in any file recompiles all its kernels.
+If kernels call kernels of other packages, these are passed as `others`, and their text is included.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from dyn_nodes.common.sealing import cache_directory
 Function = TypeVar('Function', bound=Callable[..., Any])
 GUARD = 'DYN_NODES_GUARD'
 FORMAT = b'sealed 2'
-"""Changes with the form of the cached files, so that files of an earlier release are not taken for damaged ones."""
+"""Version of the form of the cached files, so that files of an earlier release do not count as damaged."""
 SHARED = Path(__file__).parent / 'cholesky.py'
 KEPT = 4
-"""Texts of a room whose kernels stay on disk; those used longest ago are deleted."""
+"""Number of texts of a package whose kernels are kept on disk; the least recently used are deleted."""
 
 
 def guarded() -> bool:
-    """Return whether `DYN_NODES_GUARD` asks for index checks and for guard zones around arguments."""
+    """Return whether `DYN_NODES_GUARD` enables index checks and guard zones around arguments."""
     return os.environ.get(GUARD, '') not in ('', '0')
 
 
-def text_digest(*rooms: Path) -> str:
-    """Hash of every source file of rooms, of the loops that rooms share, and of the form of the cached files."""
+def text_digest(*packages: Path) -> str:
+    """Return the hash of the source files of packages, of the shared loops, and of the form of the cached files."""
     state = hashlib.sha256(FORMAT)
-    for path in (*(path for room in rooms for path in sorted(room.glob('*.py'))), SHARED):
+    for path in (*(path for package in packages for path in sorted(package.glob('*.py'))), SHARED):
         text = path.read_bytes()
         state.update(f'{path.name} {len(text)}\n'.encode())
         state.update(text)
@@ -49,15 +49,15 @@ def text_digest(*rooms: Path) -> str:
 
 
 @cache
-def kernel_directory(*rooms: Path) -> Path | None:
-    """Return where kernels of a room's present text live, or None where nothing can be written.
+def kernel_directory(*packages: Path) -> Path | None:
+    """Return the directory of kernels for a package's present text, or None if nothing can be written.
 
     Args:
-        rooms: theirs, and others whose kernels they call.
+        packages: directory of the package, and of others whose kernels it calls.
     """
-    name = '+'.join(room.name for room in rooms)
+    name = '+'.join(package.name for package in packages)
     parent = cache_directory() / (f'{name}-guarded' if guarded() else name)
-    directory = parent / text_digest(*rooms)
+    directory = parent / text_digest(*packages)
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory):
@@ -82,14 +82,14 @@ class _Announcer(event.Listener):
         self.labels: dict[Callable[..., Any], str] = {}
 
     def on_start(self, event: Any) -> None:
-        """Take Numba's event before it compiles a function; one from the cache has none."""
+        """Process Numba's event before it compiles a function; a cached function has no event."""
         box_by_environment()
         label = self.labels.get(event.data['dispatcher'].py_func)
         if label is not None:
             compiling.notice(label)
 
     def on_end(self, event: Any) -> None:
-        """Take Numba's event after it."""
+        """Process Numba's event after the compilation."""
 
 
 _ANNOUNCER = _Announcer()
@@ -97,9 +97,9 @@ event.register('numba:compile', _ANNOUNCER)
 
 
 def kernels_of(
-    room_file: str, label: str = '', others: Sequence[str] = (), **options: Any
+    package_file: str, label: str = '', others: Sequence[str] = (), **options: Any
 ) -> Callable[[Function], Function]:
-    """Return the decorator of a room's kernels.
+    """Return the decorator of a package's kernels.
 
         kernel = kernels_of(__file__)
 
@@ -107,51 +107,51 @@ def kernels_of(
     never an exception. With `DYN_NODES_GUARD=1` every index is checked, and one outside its array raises IndexError.
 
     Args:
-        room_file: any file of the room.
-        label: under which their compilation is announced; '' where it is short.
-        others: any file of each other room whose kernels these call.
+        package_file: any file of the package.
+        label: name in the notice of a long compilation; '' for no notice.
+        others: any file of each other package whose kernels these call.
         options: further ones of `numba.njit`, such as `fastmath`.
     """
-    rooms = [Path(own).resolve().parent for own in (room_file, *others)]
+    packages = [Path(file).resolve().parent for file in (package_file, *others)]
 
     def kernel(function: Function) -> Function:
         if label:
             _ANNOUNCER.labels[function] = label
-        with cached_in(*rooms) as cached:
+        with cached_in(*packages) as cached:
             decorate = njit(cache=cached, error_model='numpy', nogil=True, boundscheck=guarded() or None, **options)
             return cast(Function, decorate(function))
 
     return kernel
 
 
-def parts_of(room_file: str, **options: Any) -> Callable[[Function], Function]:
-    """Return the decorator of what kernels of a room call and Python never does: it has no entry for Python.
+def parts_of(package_file: str, **options: Any) -> Callable[[Function], Function]:
+    """Return the decorator of functions that only kernels of a package call: they have no entry for Python.
 
     Args:
-        room_file: any file of the room.
+        package_file: any file of the package.
         options: further ones of `numba.njit`.
     """
-    return kernels_of(room_file, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
+    return kernels_of(package_file, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
 
 
-def code_of(room_file: str, function: Callable[..., Any], signature: Any, **options: Any) -> Any:
-    """Return a function of a room as a C function, compiled now or taken from the cache; it has an `address`.
+def code_of(package_file: str, function: Callable[..., Any], signature: Any, **options: Any) -> Any:
+    """Return a function of a package as a C function, compiled now or taken from the cache; it has an `address`.
 
     Args:
-        room_file: any file of the room.
+        package_file: any file of the package.
         function: of scalars and pointers. An exception must not leave it.
         signature: of Numba.
         options: further ones of `numba.cfunc`.
     """
-    with cached_in(Path(room_file).resolve().parent) as cached:
-        own: dict[str, Any] = {'error_model': 'numpy', 'boundscheck': guarded() or None, **options}
-        return cfunc(signature, cache=cached, **own)(function)
+    with cached_in(Path(package_file).resolve().parent) as cached:
+        settings: dict[str, Any] = {'error_model': 'numpy', 'boundscheck': guarded() or None, **options}
+        return cfunc(signature, cache=cached, **settings)(function)
 
 
 @contextmanager
-def cached_in(*rooms: Path) -> Iterator[bool]:
-    """Let Numba keep what is decorated within where `kernel_directory` says; False where nothing can be kept."""
-    directory = kernel_directory(*rooms)
+def cached_in(*packages: Path) -> Iterator[bool]:
+    """Set Numba's cache to `kernel_directory` for functions decorated within; False if nothing can be written."""
+    directory = kernel_directory(*packages)
     before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
     try:
         # read by Numba while it decorates, not later

@@ -1,6 +1,6 @@
-"""The only module with names of Numba that are not in its documented interface; no other module may use one.
+"""The only module with undocumented names of Numba; no other module may use one.
 
-`test/test_private_names.py` names those that a version of Numba lacks.
+`test/test_private_names.py` lists those that a version of Numba lacks.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def signature_of(function: Any) -> Any:
 
 
 def address_of_symbol(function: Any, symbol: str) -> int:
-    """Return the address of a C function in the machine code of a function made by `numba.cfunc`, 0 for none."""
+    """Return the address of a C function in the machine code of a function made by `numba.cfunc`, or 0."""
     return int(function._library.get_pointer_to_function(symbol))
 
 
 def array_structure(kind: Any, context: Any, builder: Any, value: Any = None) -> Any:
     """Return the structure of an array in an intrinsic, an empty one without `value`."""
-    from numba.np.arrayobj import make_array  # takes longer than what else is imported here
+    from numba.np.arrayobj import make_array  # takes longer than the other imports
 
     return make_array(kind)(context, builder, value)
 
@@ -59,28 +59,28 @@ def fill_array(array: Any, **members: Any) -> Any:
 def import_array_functions() -> None:
     """Import Numba's functions of arrays without SciPy's linear algebra, 0.3 s of processor time at each start.
 
-    Numba imports it there to know whether there is one. A kernel that uses it (`np.dot`) imports it when compiled.
+    Numba imports it there to check whether it is installed. A kernel that uses it (`np.dot`) imports it when compiled.
     """
     if 'numba.np.arraymath' in sys.modules:
         return
     linalg: Any = importlib.import_module('numba.np.linalg')
     with _PATCHING:
-        known = linalg.ensure_blas
+        original = linalg.ensure_blas
         linalg.ensure_blas = lambda: None
         try:
             arraymath: Any = importlib.import_module('numba.np.arraymath')
-            arraymath.ensure_blas = known
+            arraymath.ensure_blas = original
         finally:
-            linalg.ensure_blas = known
+            linalg.ensure_blas = original
 
 
 @lru_cache(maxsize=1)
 def box_by_environment() -> None:
-    """Let functions that are compiled from now on take the classes of their results from their environment.
+    """Make functions compiled from now on take the classes of their results from their environment.
 
     Numba unpickles the class of an array or a named tuple by Python code when a function returns, and does not check
-    whether that failed. A signal that arrived while machine code ran is handled there: if its handler raises, as that
-    of SIGINT does, the process ended with SIGSEGV.
+    whether that failed. A signal that arrived while machine code ran is handled there: if its handler raises, as the
+    handler of SIGINT does, the process ended with SIGSEGV.
     """
     importlib.import_module('numba.core.boxing')  # registers the functions that are replaced here
     types: Any = importlib.import_module('numba.core.types')
@@ -110,7 +110,7 @@ def _boxed_by_environment(box: Any) -> Any:
 
 
 class SealedFiles(IndexDataCacheFile):
-    """Numba's index and machine code of one function, sealed: nothing is unpickled whose seal does not hold."""
+    """Numba's index and machine code of one function, sealed: content with an invalid seal is never unpickled."""
 
     root: Path
 
@@ -119,10 +119,10 @@ class SealedFiles(IndexDataCacheFile):
             content = Path(path).read_bytes()
         except OSError:
             return None
-        found = unsealed(self.root, self._sealed_name(path), content)
-        if found is None:
+        data = unsealed(self.root, self._sealed_name(path), content)
+        if data is None:
             report(f'{path} is damaged or not of this user: compiled again')
-        return found
+        return data
 
     def _write(self, path: str, content: bytes) -> None:
         with self._open_for_write(path) as file:
@@ -151,10 +151,10 @@ class SealedFiles(IndexDataCacheFile):
         self._write(self._data_path(name), self._dump(data))
 
     def save(self, key: Any, data: Any) -> None:
-        """Store machine code; where that fails (a full disk), it serves this process only.
+        """Store machine code; if that fails (a full disk), it is used in this process only.
 
-        In turns with other processes: the index names the file of each signature, and two that write it at once could
-        name one file for two signatures.
+        Processes take turns: the index names the file of each signature, and two concurrent writers could name one file
+        for two signatures.
         """
         try:
             with turn(self.root, self._index_path):
@@ -165,7 +165,7 @@ class SealedFiles(IndexDataCacheFile):
 
 @contextlib.contextmanager
 def sealing(root: Path) -> Iterator[None]:
-    """Let functions that Numba decorates with `cache=True` meanwhile keep their machine code sealed under `root`."""
+    """Make functions that Numba decorates with `cache=True` within store their machine code sealed under `root`."""
 
     class SealedCache(FunctionCache):
         def __init__(self, function: Any) -> None:
@@ -175,17 +175,17 @@ def sealing(root: Path) -> Iterator[None]:
             self._cache_file.root = root
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:
-            """Load machine code, or return None in this process' turn to compile it."""
+            """Load machine code, or return None if it is this process' turn to compile it."""
             import_array_functions()
-            found = super().load_overload(sig, target_context)
-            if found is None and take_turn(root, self._turn(sig)):
-                found = super().load_overload(sig, target_context)
-                if found is not None:
+            overload = super().load_overload(sig, target_context)
+            if overload is None and take_turn(root, self._turn(sig)):
+                overload = super().load_overload(sig, target_context)
+                if overload is not None:
                     end_turn(root, self._turn(sig))
-            return found
+            return overload
 
         def save_overload(self, sig: Any, data: Any) -> None:
-            """Store machine code; the turn is over."""
+            """Store machine code, and end the turn."""
             try:
                 super().save_overload(sig, data)
             finally:
@@ -202,5 +202,5 @@ def sealing(root: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            for user, own in zip(users, before):
-                user.FunctionCache = own
+            for user, original in zip(users, before):
+                user.FunctionCache = original

@@ -1,4 +1,4 @@
-"""Text from outside, as it may be printed, see `roslite/printing.py`."""
+"""Printable form of external text, see `roslite/printing.py`."""
 
 from __future__ import annotations
 

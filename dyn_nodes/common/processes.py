@@ -1,6 +1,6 @@
-"""Processes of this computer that share out work. One that is killed is replaced, and what it had is done again.
+"""Worker processes on this computer. A killed process is replaced, and its work is repeated.
 
-Imports nothing heavy: the command line knows the error before it knows whether anything is computed.
+Imports nothing heavy, so that the command line can handle the error before it is decided whether anything is computed.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 Key = TypeVar('Key')
 Result = TypeVar('Result')
 AHEAD = 2
-"""Pieces handed out for each process: none waits for the driver, few are lost with a process."""
+"""Number of pieces submitted per process: no process waits for the driver, and few pieces are lost with a process."""
 MOST_LOSSES = 5
-"""Times in a row that processes may be lost without a piece in between."""
+"""Permitted number of losses in a row without a finished piece in between."""
 SHOWN = 4
-"""Lost pieces that a message names."""
+"""Number of lost pieces that a message names."""
 
 
 class ProcessesLostError(UserError, RuntimeError, Generic[Key]):
-    """Processes end again and again.
+    """Processes end repeatedly.
 
     Attributes:
-        lost: what they had at the last time, in order.
+        lost: pieces of the last loss, in order.
     """
 
     def __init__(self, lost: Sequence[Key], what: str = '') -> None:
@@ -42,26 +42,30 @@ class ProcessesLostError(UserError, RuntimeError, Generic[Key]):
 
 
 class LastingPool:
-    """A pool of processes that outlives the loss of any of them.
+    """A pool of processes that survives the loss of any of them.
 
-    Processes are spawned when first needed. They leave Ctrl-C to the driver, and end when it ends, however that is.
+    Processes are spawned when first needed. They leave Ctrl-C to the driver, and end when it ends for any reason.
 
     Args:
         count: of processes.
-        begin: called in each process before anything else, with `arguments`.
+        initializer: called in each process before anything else, with `arguments`.
         name: of the pieces, for messages: `case`.
     """
 
     def __init__(
-        self, count: int, begin: Callable[..., None] | None = None, arguments: tuple[Any, ...] = (), name: str = 'piece'
+        self,
+        count: int,
+        initializer: Callable[..., None] | None = None,
+        arguments: tuple[Any, ...] = (),
+        name: str = 'piece',
     ) -> None:
         self.count, self.name = count, name
-        self._begin = begin, arguments
+        self._initializer = initializer, arguments
         self._pool: ProcessPoolExecutor | None = None
 
     @property
     def processes(self) -> list[int]:
-        """Numbers of the processes, of the operating system."""
+        """Process identifiers of the operating system."""
         return [] if self._pool is None else list(self._pool._processes or ())
 
     def __enter__(self) -> LastingPool:
@@ -71,13 +75,13 @@ class LastingPool:
         self.close(at_once=kind is not None)
 
     def start(self) -> None:
-        """Start the processes: they import while the driver does something else."""
+        """Start the processes, which import modules while the driver continues."""
         pool = self._processes()
         for _ in range(self.count):
             pool.submit(_ready)
 
     def close(self, at_once: bool = False) -> None:
-        """End the processes; `at_once`: without waiting for what they do."""
+        """End the processes; with `at_once` without waiting for their work."""
         pool, self._pool = self._pool, None
         if pool is None:
             return
@@ -89,30 +93,30 @@ class LastingPool:
     def results(
         self, function: Callable[..., Result], keys: Iterable[Key], arguments: Callable[[Key], tuple[Any, ...]]
     ) -> Iterator[tuple[Key, Result]]:
-        """Yield key and `function(*arguments(key))` as they come; `arguments` are made when a piece is handed out.
+        """Yield key and `function(*arguments(key))` as they finish; `arguments` is called when a piece is submitted.
 
         Raises:
-            ProcessesLostError: processes end again and again.
+            ProcessesLostError: processes end repeatedly.
         """
         from concurrent.futures import FIRST_COMPLETED, wait
         from concurrent.futures.process import BrokenProcessPool
 
         waiting, losses = deque(enumerate(keys)), 0
-        places: dict[Future[Result], tuple[int, Key]] = {}
-        while waiting or places:
+        submitted: dict[Future[Result], tuple[int, Key]] = {}
+        while waiting or submitted:
             try:
-                while waiting and len(places) < AHEAD * self.count:
+                while waiting and len(submitted) < AHEAD * self.count:
                     future = self._processes().submit(function, *arguments(waiting[0][1]))
-                    places[future] = waiting.popleft()
-                done, _ = wait(places, return_when=FIRST_COMPLETED)
-                for future in sorted(done, key=lambda own: places[own][0]):
+                    submitted[future] = waiting.popleft()
+                done, _ = wait(submitted, return_when=FIRST_COMPLETED)
+                for future in sorted(done, key=lambda future: submitted[future][0]):
                     result = future.result()
-                    key, losses = places.pop(future)[1], 0
+                    key, losses = submitted.pop(future)[1], 0
                     yield key, result
             except BrokenProcessPool:
                 losses += 1
-                lost = sorted(places.values(), key=lambda own: own[0])
-                places.clear()
+                lost = sorted(submitted.values(), key=lambda piece: piece[0])
+                submitted.clear()
                 self.close()
                 if losses > MOST_LOSSES:
                     names = ', '.join(f'{self.name} {number}' for number, _ in lost[:SHOWN])
@@ -120,10 +124,10 @@ class LastingPool:
                 waiting.extendleft(reversed(lost))
 
     def map(self, function: Callable[[Key], Result], items: Iterable[Key], together: int = 1) -> Iterator[Result]:
-        """Yield `function(item)` in the order of the items, `together` of them handed out as one piece.
+        """Yield `function(item)` in the order of the items, with `together` items submitted as one piece.
 
         Raises:
-            ProcessesLostError: processes end again and again.
+            ProcessesLostError: processes end repeatedly.
         """
         rows = list(items)
         pieces = [rows[k : k + together] for k in range(0, len(rows), together)]
@@ -140,7 +144,7 @@ class LastingPool:
             from concurrent.futures import ProcessPoolExecutor
             from multiprocessing import get_context
 
-            self._pool = ProcessPoolExecutor(self.count, get_context('spawn'), _start, self._begin)
+            self._pool = ProcessPoolExecutor(self.count, get_context('spawn'), _start, self._initializer)
         return self._pool
 
 
@@ -149,11 +153,11 @@ def _each(function: Callable[[Key], Result], items: Sequence[Key]) -> list[Resul
 
 
 def _ready() -> None:
-    """Return: the process has imported its modules by then."""
+    """Return, after the process has imported its modules."""
 
 
-def _start(begin: Callable[..., None] | None, arguments: tuple[Any, ...]) -> None:
-    """Let a process end with its driver, leave Ctrl-C to that, and call `begin`."""
+def _start(initializer: Callable[..., None] | None, arguments: tuple[Any, ...]) -> None:
+    """Let a process end with its driver, leave Ctrl-C to the driver, and call `initializer`."""
     import signal
     import threading
     from multiprocessing import parent_process
@@ -162,8 +166,8 @@ def _start(begin: Callable[..., None] | None, arguments: tuple[Any, ...]) -> Non
     driver = parent_process()
     if driver is not None:
         threading.Thread(target=_end_after, args=(driver.sentinel,), daemon=True).start()
-    if begin is not None:
-        begin(*arguments)
+    if initializer is not None:
+        initializer(*arguments)
 
 
 def _end_after(sentinel: int) -> None:

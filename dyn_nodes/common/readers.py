@@ -1,6 +1,6 @@
-"""Readers of foreign formats, each in a separate process, within bounds of memory and processor time.
+"""Readers of foreign formats, each in a separate process, with limits of memory and processor time.
 
-A library that reads what anybody may have written may allocate what a file claims, follow links for ever, or crash.
+A library that reads untrusted files may allocate the size that a file claims, follow links for ever, or crash.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from dyn_nodes.common.printing import printable
 
 Entry = TypeVar('Entry')
 MOST_MEMORY = 4 * 2**30
-"""Bytes that a reader may take after its start."""
+"""Bytes that a reader may allocate after its start."""
 LEAST_SECONDS, SECONDS_PER_BYTE = 20, 2e-5
-"""Processor time that a reader may take: at least, and for each byte of its file, s."""
+"""Permitted processor time of a reader: the minimum, s, and for each byte of its file, s."""
 CHUNK = 1000
-"""Entries that are handed over together."""
+"""Number of entries that are sent together."""
 MOST_SHOWN = 200
 START = 'import sys; sys.path[:] = sys.argv[1:]; from dyn_nodes.common.readers import serve; serve()'
-"""Code of the process: it imports from where its parent does, and nothing from the working directory."""
+"""Code of the process: it imports from its parent's path, and nothing from the working directory."""
 
 
 class ReaderError(UserError):
-    """A file that its reader cannot read; the text is one line that says what was found."""
+    """A file that its reader cannot read; the message is one line that describes the content found."""
 
 
 def read_apart(read: Callable[..., Iterator[Entry]], path: Path, *arguments: Any) -> Iterator[Entry]:
-    """Yield what `read(path, *arguments)` yields in a separate process.
+    """Yield the entries of `read(path, *arguments)`, executed in a separate process.
 
     Args:
         read: a function of a module.
         path: of the file.
-        arguments: of the function besides.
+        arguments: further ones of the function.
 
     Raises:
-        ReaderError: the reader has raised an exception, needs more memory or time than it may, or has died.
+        ReaderError: the reader has raised an exception, needs more memory or time than permitted, or has crashed.
     """
     seconds = LEAST_SECONDS + int(path.stat().st_size * SECONDS_PER_BYTE)
     command = [sys.executable, '-I', '-c', START, *sys.path]
@@ -76,16 +76,16 @@ def _death(process: subprocess.Popen[bytes], seconds: int) -> str:
     status = process.wait()
     if status == -signal.SIGXCPU:
         return f'a file that takes more than {seconds} s of processor time'
-    return f'a file on which its reader dies (exit status {status})'
+    return f'a file on which its reader crashes (exit status {status})'
 
 
 # -- in the process ---
 
 
 def serve() -> None:
-    """Read as standard input asks, hand entries over on standard output, and at last '' or what is wrong."""
+    """Read the task from standard input, and write the entries to standard output, finally '' or a fault."""
     out = os.fdopen(os.dup(1), 'wb')
-    os.dup2(2, 1)  # what libraries print goes nowhere
+    os.dup2(2, 1)  # discards the output of libraries
     read, arguments, memory, seconds = pickle.load(sys.stdin.buffer)
     _bound(memory, seconds)
     entries: list[Any] = []
@@ -105,7 +105,7 @@ def serve() -> None:
 
 
 def _bound(memory: int, seconds: int) -> None:
-    """Bound the memory that this process may take from now on, and its processor time."""
+    """Limit the memory that this process may allocate from now on, and its processor time."""
     import resource
 
     present = 0

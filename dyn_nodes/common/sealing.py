@@ -1,8 +1,8 @@
-"""The cache of machine code: its place, and seals that distinguish its files from damaged, foreign and tampered ones.
+"""The cache of machine code: its directory, and seals that distinguish its files from damaged and foreign ones.
 
-Everything in the cache runs: generated text is executed, Numba's files (`numba_internals`) are unpickled. So each file
-carries, or is listed under, an HMAC of its name and content with a key that only this user can read, and is looked at
-before anything of it runs. A file that does not hold is made again, and a line on stderr says so.
+Everything in the cache is executed: generated text runs, Numba's files (`numba_internals`) are unpickled. So each file
+carries, or is listed under, an HMAC of its name and content with a key that only this user can read, and is checked
+before anything of it runs. A file with an invalid seal is compiled again, with a message on stderr.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _log = logging.getLogger('dyn_nodes.cache')
 
 
 def report(text: str) -> None:
-    """Say on stderr, in one line, what is wrong with the cache."""
+    """Report a fault of the cache on stderr, in one line."""
     _log.warning('cache of machine code: %s', text)
 
 
 def cache_directory() -> Path:
-    """Return the directory of compiled code, created if need be.
+    """Return the directory of compiled code, created if necessary.
 
-    `DYN_NODES_CACHE` names it; the default is `dyn_nodes` in the user's cache directory. Where there is none, it cannot
-    be written, or it belongs to another user, a private temporary directory serves this process.
+    `DYN_NODES_CACHE` names it; the default is `dyn_nodes` in the user's cache directory. If there is none, it cannot be
+    written, or it belongs to another user, a private temporary directory is used by this process.
     """
     directory = chosen_directory()
     if directory is not None and _usable(directory):
@@ -42,7 +42,7 @@ def cache_directory() -> Path:
 
 
 def chosen_directory() -> Path | None:
-    """Return the directory of compiled code that is wanted, whether it is there or not; None where there is no home."""
+    """Return the configured directory of compiled code, whether it exists or not; None without a home directory."""
     chosen = os.environ.get('DYN_NODES_CACHE')
     if chosen:
         return Path(chosen)
@@ -54,7 +54,7 @@ def chosen_directory() -> Path | None:
 
 
 def _usable(directory: Path) -> bool:
-    """Return whether this user alone can write a directory, after making it so where that is possible."""
+    """Return whether only this user can write a directory, after restricting its permissions if possible."""
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = directory.stat()
@@ -72,23 +72,23 @@ def _usable(directory: Path) -> bool:
 
 @lru_cache(maxsize=64)
 def report_once(text: str) -> None:
-    """Report what the same process may find again."""
+    """Report a fault that may recur in this process."""
     report(text)
 
 
 @lru_cache(maxsize=1)
 def private_directory() -> Path:
-    """Return a temporary directory, removed when this process ends. Raises OSError where none can be made."""
-    for place in (None, '/dev/shm'):
+    """Return a temporary directory, removed when this process ends. Raises OSError if none can be created."""
+    for parent in (None, '/dev/shm'):
         with contextlib.suppress(OSError):
-            directory = Path(tempfile.mkdtemp(prefix='dyn_nodes_', dir=place))
+            directory = Path(tempfile.mkdtemp(prefix='dyn_nodes_', dir=parent))
             atexit.register(_remove, directory, os.getpid())
             return directory
     raise OSError('no directory for compiled code can be written; DYN_NODES_CACHE names one')
 
 
 def _remove(directory: Path, process: int) -> None:
-    """Remove a directory where this is the process that made it, not a fork of it."""
+    """Remove a directory if this process has created it, not a fork of it."""
     if os.getpid() == process:
         shutil.rmtree(directory, ignore_errors=True)
 
@@ -97,10 +97,10 @@ def _remove(directory: Path, process: int) -> None:
 
 
 def key_of(directory: Path) -> bytes:
-    """Return the key of a cache directory, made where there is none that this user alone can read.
+    """Return the key of a cache directory, created if there is none that only this user can read.
 
     Raises:
-        OSError: it can be neither read nor made.
+        OSError: it can be neither read nor created.
     """
     path = directory / KEY_FILE
     for _ in range(3):
@@ -109,7 +109,7 @@ def key_of(directory: Path) -> bytes:
         except FileNotFoundError:
             _make_key(path)
         except (OSError, ValueError) as error:
-            report(f'{path}: {error}; made anew, and everything with it')
+            report(f'{path}: {error}; replaced, and all files are compiled again')
             path.unlink(missing_ok=True)
     return _read_key(path)
 
@@ -118,15 +118,15 @@ def _read_key(path: Path) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | getattr(os, 'O_NOFOLLOW', 0))
     with os.fdopen(descriptor, 'rb') as file:
         status = os.fstat(descriptor)
-        own = not hasattr(os, 'geteuid') or (status.st_uid == os.geteuid() and not status.st_mode & 0o077)
+        private = not hasattr(os, 'geteuid') or (status.st_uid == os.geteuid() and not status.st_mode & 0o077)
         key = file.read(KEY_SIZE + 1)
-    if not (stat.S_ISREG(status.st_mode) and own and len(key) == KEY_SIZE):
-        raise ValueError('expected a key that this user alone can read')
+    if not (stat.S_ISREG(status.st_mode) and private and len(key) == KEY_SIZE):
+        raise ValueError('expected a key that only this user can read')
     return key
 
 
 def _make_key(path: Path) -> None:
-    """Write a key beside its place and link it there whole, where no other process was first."""
+    """Write a key to a temporary file and link it to its final name, unless another process was first."""
     descriptor, name = tempfile.mkstemp(prefix='key-', dir=path.parent)
     try:
         with os.fdopen(descriptor, 'wb') as file:
@@ -147,25 +147,25 @@ def seal_of(directory: Path, name: str, content: bytes) -> bytes:
 
 
 def _key(directory: Path) -> bytes:
-    """Return the key of a directory; it is read once, as long as its file is the same."""
+    """Return the key of a directory; it is read once while its file is unchanged."""
     try:
         status = (directory / KEY_FILE).stat()
-        return _known_key(directory, status.st_ino, status.st_mtime_ns, status.st_mode)
+        return _cached_key(directory, status.st_ino, status.st_mtime_ns, status.st_mode)
     except FileNotFoundError:
         return key_of(directory)
 
 
 @lru_cache(maxsize=8)
-def _known_key(directory: Path, *_: int) -> bytes:
+def _cached_key(directory: Path, *_: int) -> bytes:
     return key_of(directory)
 
 
 def sealed(directory: Path, name: str, content: bytes) -> bytes:
-    """Return content with its seal before it."""
+    """Return content, preceded by its seal."""
     return seal_of(directory, name, content) + content
 
 
 def unsealed(directory: Path, name: str, content: bytes) -> bytes | None:
-    """Return what `sealed` took, None where the seal does not hold."""
-    own, rest = content[:SEAL_SIZE], content[SEAL_SIZE:]
-    return rest if hmac.compare_digest(own, seal_of(directory, name, rest)) else None
+    """Return the content passed to `sealed`, or None if the seal is invalid."""
+    seal, rest = content[:SEAL_SIZE], content[SEAL_SIZE:]
+    return rest if hmac.compare_digest(seal, seal_of(directory, name, rest)) else None

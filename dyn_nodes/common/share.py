@@ -1,6 +1,6 @@
-"""Where the package keeps what is not code: its share with `launch/`, `urdf/` and `config/`.
+"""Location of the package's data files: its share with `launch/`, `urdf/` and `config/`.
 
-Three ways of installing put it in three places: colcon registers it in an ament index, pip copies it below the
+Three ways of installing use three locations: colcon registers the share in an ament index, pip copies it below the
 environment's prefix, and an editable install leaves it in the source tree.
 """
 
@@ -22,7 +22,7 @@ FOLDERS = ('launch', 'urdf', 'config')
 
 
 def ament_prefix(package: str) -> Path | None:
-    """Prefix of an ament package, by the index below every entry of `AMENT_PREFIX_PATH`; None when there is none."""
+    """Return the prefix of an ament package, from the indices of `AMENT_PREFIX_PATH`; None if it is unknown."""
     for entry in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep):
         if entry and (Path(entry) / 'share' / 'ament_index' / 'resource_index' / 'packages' / package).is_file():
             return Path(entry)
@@ -36,27 +36,26 @@ def _is_source_tree(folder: Path) -> bool:
 
 
 def share_candidates() -> list[Path]:
-    """The places that may hold the share, in the order in which they are tried."""
+    """Return the directories that may be the share, in the order of precedence."""
     candidates = []
     prefix = ament_prefix(PACKAGE)
     if prefix is not None:
         candidates.append(prefix / 'share' / PACKAGE)
     if _is_source_tree(SOURCE_TREE):
-        # The code that runs lies in a source tree: its own files, not those that an earlier `pip install` left behind.
+        # the code runs from a source tree: use its files instead of those of an earlier `pip install`
         candidates.append(SOURCE_TREE)
     candidates.append(Path(sys.prefix) / 'share' / PACKAGE)
     return candidates
 
 
 def share_directory() -> Path:
-    """The directory with this package's `launch/`, `urdf/` and `config/`.
+    """Return the directory with this package's `launch/`, `urdf/` and `config/`.
 
-    Returns:
-        The first of: the ament index's `share/dyn_nodes`, the source tree when the code runs from it,
-        `<sys.prefix>/share/dyn_nodes`.
+    It is the first of: the ament index's `share/dyn_nodes`, the source tree if the code runs from it,
+    `<sys.prefix>/share/dyn_nodes`.
 
     Raises:
-        FileNotFoundError: None of them exists; the message lists what was tried.
+        FileNotFoundError: None of them exists; the message lists the candidates.
     """
     candidates = share_candidates()
     for folder in candidates:
@@ -67,7 +66,7 @@ def share_directory() -> Path:
 
 
 def find_resource(name: str | Path) -> Path:
-    """A file of the share by its relative name, such as `config/log_loader.yaml`.
+    """Return a file of the share by its relative name, such as `config/log_loader.yaml`.
 
     Raises:
         FileNotFoundError: No such file; the message lists the folder's files.
@@ -77,30 +76,32 @@ def find_resource(name: str | Path) -> Path:
     if path.is_file():
         return path
     siblings = sorted(entry.name for entry in path.parent.iterdir()) if path.parent.is_dir() else []
-    known = ', '.join(siblings) or 'nothing'
+    listing = ', '.join(siblings) or 'nothing'
     shown, folder = printable(str(name)), printable(path.parent.name)
     hint = near(path.name, siblings)
-    raise FileNotFoundError(f'{shown} was not found in {share}{hint}; {folder}/ holds {known}')
+    raise FileNotFoundError(f'{shown} was not found in {share}{hint}; {folder}/ contains {listing}')
 
 
-def named_file(given: str | Path, folder: str) -> Path:
-    """A YAML by its path, or one of a folder of the share by its name: `named_file('log_loader', 'config/can')`.
+def named_file(name: str | Path, folder: str) -> Path:
+    """Return a YAML file by its path, or by its name in a folder of the share.
+
+        named_file('log_loader', 'config/can')
 
     Raises:
         FileNotFoundError: A name without a file; the message lists the folder's files.
     """
-    path = Path(given)
+    path = Path(name)
     is_path = bool(path.suffix) or len(path.parts) > 1 or path.is_file()
-    return path if is_path else find_resource(f'{folder}/{given}.yaml')
+    return path if is_path else find_resource(f'{folder}/{name}.yaml')
 
 
 def find_mesh(reference: str, directories: Sequence[str | Path] = ()) -> Path | None:
-    """The file of a mesh in a URDF; None when there is none.
+    """Return the file of a mesh in a URDF, or None.
 
     Args:
         reference: `package://<package>/...`, `file://...`, or a path.
-        directories: Where packages and relative paths are looked for, besides the entries of `AMENT_PREFIX_PATH` and
-            `ROS_PACKAGE_PATH`: a folder that holds the package, or the package itself.
+        directories: Further directories to search for packages and relative paths, besides the entries of
+            `AMENT_PREFIX_PATH` and `ROS_PACKAGE_PATH`: a folder that contains the package, or the package itself.
     """
     folders = [Path(entry) for entry in directories]
     if reference.startswith('package://'):
@@ -108,30 +109,30 @@ def find_mesh(reference: str, directories: Sequence[str | Path] = ()) -> Path | 
         package, _, rest = relative.partition('/')
         prefixes = [Path(entry) for entry in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if entry]
         sources = [Path(entry) for entry in os.environ.get('ROS_PACKAGE_PATH', '').split(os.pathsep) if entry]
-        places = [prefix / 'share' / relative for prefix in prefixes]
+        candidates = [prefix / 'share' / relative for prefix in prefixes]
         for folder in (*folders, *sources):
-            places += [folder / relative, *([folder / rest] if folder.name == package else [])]
+            candidates += [folder / relative, *([folder / rest] if folder.name == package else [])]
     else:
         name = reference.removeprefix('file://')
-        places = [Path(name), *(folder / name for folder in folders)]
-    return next((place for place in places if place.is_file()), None)
+        candidates = [Path(name), *(folder / name for folder in folders)]
+    return next((candidate for candidate in candidates if candidate.is_file()), None)
 
 
 def folders_above(file: str | Path) -> list[Path]:
-    """The folders that a file lies in, the nearest first: where the package of a URDF's meshes most likely is."""
+    """Return the parent folders of a file, the nearest first: the package of a URDF's meshes is most likely there."""
     return list(Path(file).resolve().parents)
 
 
 LARGEST_MESH = 500_000_000
-"""Bytes of a mesh file, and of what is packed in it."""
+"""Greatest size of a mesh file, and of its unpacked content, bytes."""
 MOST_VERTICES = 20_000_000
-"""Of all parts of a mesh."""
+"""Greatest number of vertices of all parts of a mesh."""
 PACKED = ('.zip', '.zae', '.3mf', '.3dxml')
 ARCHIVES = (*PACKED, '.gz', '.tgz', '.bz2', '.tbz2', '.xz', '.tar', '.7z', '.zst', '.rar', '.usdz')
 
 
 class MeshError(UserError, ValueError):
-    """A mesh file that cannot be used; `expected` and `found` say why."""
+    """A mesh file that cannot be used; `expected` and `found` give the reason."""
 
     def __init__(self, expected: str, found: str) -> None:
         super().__init__(f'expected {expected}, found {found}')
@@ -139,7 +140,7 @@ class MeshError(UserError, ValueError):
 
 
 def mesh_parts(path: Path) -> list[Any]:
-    """Return the parts of a mesh file that anybody may have written, as trimesh gives them.
+    """Return the parts of an untrusted mesh file, as trimesh gives them.
 
     Raises:
         MeshError: it cannot be read, is or expands to more than `LARGEST_MESH`, has no vertices, or coordinates that
@@ -151,18 +152,18 @@ def mesh_parts(path: Path) -> list[Any]:
         raise MeshError(f'a mesh of at most {LARGEST_MESH} bytes', f'{path.stat().st_size}')
     _check_archive(path)
     try:
-        scene = trimesh.load_scene(path, process=False)  # which would leave out what is not finite
-        vertices: dict[str, Any] = {name: getattr(own, 'vertices', ()) for name, own in scene.geometry.items()}
-        sizes = {name: len(own) for name, own in vertices.items()}
-        if any(len(own) and not math.isfinite(abs(own).max()) for own in vertices.values()):
+        scene = trimesh.load_scene(path, process=False)  # processing would drop vertices that are not finite
+        vertices: dict[str, Any] = {name: getattr(mesh, 'vertices', ()) for name, mesh in scene.geometry.items()}
+        sizes = {name: len(points) for name, points in vertices.items()}
+        if any(len(points) and not math.isfinite(abs(points).max()) for points in vertices.values()):
             raise MeshError('finite coordinates', 'a vertex with others')
         count = sum(sizes.get(str(scene.graph[node][1]), 0) for node in scene.graph.nodes_geometry)
         parts = list(scene.dump()) if 0 < count <= MOST_VERTICES else []
     except MeshError:
         raise
-    except (Exception, RecursionError) as error:  # whatever a reader stumbles over
-        found = ' '.join(f'{type(error).__name__}: {error}'.split())[:200]
-        raise MeshError('a mesh that can be read', found) from None
+    except (Exception, RecursionError) as error:  # any failure of a reader
+        fault = ' '.join(f'{type(error).__name__}: {error}'.split())[:200]
+        raise MeshError('a mesh that can be read', fault) from None
     if not parts:
         raise MeshError(f'1 to {MOST_VERTICES} vertices', f'{count}')
     for part in parts:
@@ -172,7 +173,7 @@ def mesh_parts(path: Path) -> list[Any]:
 
 
 def _check_archive(path: Path) -> None:
-    """Raise MeshError where an archive expands to too much; its list holds for its reader."""
+    """Raise MeshError if an archive expands to too much; the reader relies on the same directory of entries."""
     suffix = path.suffix.lower()
     if suffix not in ARCHIVES:
         return

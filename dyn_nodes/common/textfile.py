@@ -1,4 +1,4 @@
-"""Text and YAML of files that anybody may have written, see `roslite/textfile.py`."""
+"""Text and YAML of untrusted files, see `roslite/textfile.py`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Turns of processes that want the same machine code: one makes it, the others wait and take it from the cache.
+"""Turns of processes that need the same machine code: one compiles it, the others wait and take it from the cache.
 
-A turn is a lock of one byte of a file of the cache directory. The operating system gives it back when its process ends,
-however that ends. Where there are no such locks, every process makes its own code, which does no harm.
+A turn is a lock of one byte of a file in the cache directory. The operating system releases it when its process ends
+for any reason. On systems without such locks every process compiles its own code, which is harmless.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ except ImportError:  # not a POSIX system
 
 FILE = 'turns'
 LONGEST = 120.0
-"""Wall time that a process waits for another, s; one that is stopped by a debugger keeps its turn."""
+"""Longest wait for another process, wall time, s; a process that is stopped by a debugger keeps its turn."""
 PERIOD = 0.02
-_PLACES = 1 << 62
+_OFFSETS = 1 << 62
 _held: set[tuple[Path, int]] = set()
 
 
@@ -32,11 +32,11 @@ def take_turn(root: Path, name: str, on_wait: Callable[[], None] = lambda: None)
 
     Args:
         root: cache directory.
-        name: of what is made.
+        name: of the code.
         on_wait: called once before this process waits.
 
     Returns:
-        Whether this process has waited: what it wants may be in the cache now.
+        Whether this process has waited, so that the code may be in the cache now.
     """
     if fcntl is None or _key(root, name) in _held:
         return False
@@ -53,7 +53,7 @@ def take_turn(root: Path, name: str, on_wait: Callable[[], None] = lambda: None)
 
 
 def end_turn(root: Path, name: str) -> None:
-    """Give back the turn of a name; one that this process does not have is left alone."""
+    """Release the turn of a name; no effect if this process does not have it."""
     key = _key(root, name)
     if key in _held:
         _held.discard(key)
@@ -63,7 +63,7 @@ def end_turn(root: Path, name: str) -> None:
 
 @contextlib.contextmanager
 def turn(root: Path, name: str, on_wait: Callable[[], None] = lambda: None) -> Iterator[bool]:
-    """Have the turn of a name within a block; see `take_turn`. A turn that this process had before goes on."""
+    """Have the turn of a name within a block; see `take_turn`. A turn that this process had before is kept."""
     had = _key(root, name) in _held
     try:
         yield take_turn(root, name, on_wait)
@@ -73,11 +73,11 @@ def turn(root: Path, name: str, on_wait: Callable[[], None] = lambda: None) -> I
 
 
 def _key(root: Path, name: str) -> tuple[Path, int]:
-    return root, int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], 'little') % _PLACES
+    return root, int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], 'little') % _OFFSETS
 
 
 def _locked(root: Path, name: str) -> bool:
-    """Return whether this process has the turn now, or has to do without turns."""
+    """Return whether this process has the turn now, or turns are not available."""
     key = _key(root, name)
     try:
         fcntl.lockf(_descriptor(root, os.getpid()), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, key[1])
@@ -91,5 +91,5 @@ def _locked(root: Path, name: str) -> bool:
 
 @lru_cache(maxsize=16)
 def _descriptor(root: Path, process: int) -> int:
-    """Return the open file of turns of a cache directory; to close it would give back all locks of this process."""
+    """Return the open file of turns of a cache directory; closing it would release all locks of this process."""
     return os.open(root / FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -1,1 +1,1 @@
-"""Limiters of motion: the tip-over governor with its prediction of stops, and the grip governor of vehicles."""
+"""Motion limiters: the tip-over governor with its prediction of stops, and the grip governor of vehicles."""

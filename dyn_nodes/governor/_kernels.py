@@ -1,4 +1,4 @@
-"""The decorators of the kernels of this package, which call the machine code of a machine by its addresses."""
+"""Decorators of this package's kernels, which call a machine's compiled code by address."""
 
 from __future__ import annotations
 

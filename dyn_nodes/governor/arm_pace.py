@@ -1,14 +1,14 @@
-"""How fast an arm may follow a trajectory on a vehicle whose wheels shall neither slide nor lift.
+"""Greatest pace at which an arm may follow a trajectory on a vehicle whose wheels must neither slide nor lift.
 
-Slower by a factor k, the arm's velocities are k and its accelerations k^2 times as great. The vehicle is at rest or
-brakes as gently as it may, in any direction in which it moves, and goes on at its present twist or brakes gently from
-it. The `GripGovernor` limits other commands of the vehicle while the arm moves; it knows the motion of the arm.
+At pace k the arm's velocities scale by k and its accelerations by k^2. The motions of the vehicle that are checked: at
+rest; gentle braking in every direction in which it can move; the present twist, kept or braked gently. While the arm
+moves, the `GripGovernor`, which uses the motion of the arm, limits other commands of the vehicle.
 
-The joints must be able to follow, too: an arm whose motors are too weak leaves its trajectory, and what it then does to
-the wheels is not known. `EFFORT_USE` leaves them something for their loops.
+The joints must be able to follow as well: an arm whose motors are too weak leaves its trajectory, and its effect on the
+wheels is then unknown. `EFFORT_USE` leaves a margin for the joints' control loops.
 
-From a posture that is already below the reserve a trajectory is taken if no instant of it is worse than the start, so
-that an arm that was put out too far comes in again.
+From a posture that is already below the reserve, a trajectory is accepted if no instant of it is worse than the start,
+so that an arm that was extended too far can retract.
 """
 
 from __future__ import annotations
@@ -27,19 +27,20 @@ from dyn_nodes.governor.arm_efforts import ArmEfforts
 from dyn_nodes.governor.grip_governor import ALIKE, GripGovernor
 from dyn_nodes.governor.grip_model import GripModel
 
-Places = NDArray[np.intp]
+Rows = NDArray[np.intp]
 
 SLOWEST = 0.02
-"""Pace below which a trajectory is refused."""
+"""Pace below which a trajectory is rejected."""
 STILL = 0.05
-"""Joint speed up to which a trajectory may begin at another pace, rad/s."""
+"""Joint speed up to which a trajectory may start at another pace, rad/s."""
 EFFORT_USE = 0.9
-"""Greatest effort of a joint of the arm over its limit."""
+"""Greatest ratio of the effort of an arm joint to its limit."""
 INSTANTS, MOST = 100, 400
-"""That are looked at in a segment of a trajectory at most, and in all of them, about."""
+"""Greatest number of instants that are checked in a segment of a trajectory, and the approximate greatest number in
+all."""
 HALVINGS = 9
 NEAREST = 8
-"""States of those that fail that are looked at more closely each time."""
+"""Number of failing states that are added to each check."""
 LIFT, SLIDE = 'lift', 'slide'
 STOP = 0.3
 """Time in which an arm stops, s."""
@@ -49,10 +50,11 @@ class Pace(NamedTuple):
     """The pace of a trajectory.
 
     Attributes:
-        factor: of its speed, 0 to 1; NaN where a posture on the way is too much even at rest, and worse than the first.
-        name: the contact nearest to its border at full speed, or where all of them hold the joint.
-        time: instant of that, s from the start.
-        fault: what it would do: slide, lift, or need more effort than its motor should give.
+        factor: of its speed, 0 to 1; NaN if a posture on the way exceeds the limits even at rest and is worse than the
+            first.
+        name: the contact nearest to its limit at full speed, or, if all contacts hold, the joint.
+        time: of that instant, s from the start.
+        fault: predicted fault: slide, lift, or need more effort than permitted.
     """
 
     factor: float
@@ -77,17 +79,17 @@ class _States(NamedTuple):
 
 
 class ArmPace:
-    """Finds the greatest pace of trajectories of an arm.
+    """Determines the greatest pace of trajectories of an arm.
 
     Args:
-        governor: its settings count.
+        governor: whose settings apply.
         model: of the vehicle.
         names: of the joints of the arm, in the order of the columns of its trajectories.
     """
 
     def __init__(self, governor: GripGovernor, model: GripModel, names: Sequence[str]) -> None:
         self.governor, self.model, self.names = governor, model, tuple(names)
-        self._places = [model.joints.index(name) for name in names]
+        self._indices = [model.joints.index(name) for name in names]
         in_loops = bool(model.machine.linkages)
         self._efforts = ArmEfforts(model.machine, names) if names and not in_loops else None
 
@@ -103,22 +105,23 @@ class ArmPace:
     ) -> Pace:
         """Return the greatest pace of a trajectory.
 
-        Efforts do not count where linkages close loops through the joints: it is not known there how they share them.
+        Efforts are ignored if linkages close loops through the joints, because the distribution of efforts is unknown
+        there.
 
         Args:
             trajectory: of the joints of the arm.
             positions: (n,) of all movable joints, in the machine's order.
             angles: (m,) steering angles.
-            twist: (3,) present one of the base.
+            twist: (3,) present twist of the base.
             payload: kg.
             gravity: (3,) in axes of the base, m/s2.
-            since: instant of the trajectory from which on it counts, s.
+            since: time in the trajectory from which it is checked, s.
         """
         times = _instants(trajectory)
         times = np.append(since, times[times > since])
         states = self._states(trajectory, times, positions, angles, twist)
 
-        def margins(factor: float, rows: Places | None = None) -> tuple[Array, Array]:
+        def margins(factor: float, rows: Rows | None = None) -> tuple[Array, Array]:
             chosen = states if rows is None else _States(*(part[rows] for part in states))
             return self._margins(chosen, factor, angles, payload, gravity)
 
@@ -131,21 +134,21 @@ class ArmPace:
     def _worst(self, wheels: Array, joints: Array, floors: Sequence[float], times: Array) -> tuple[str, float, str]:
         """Return name, time and fault of a `Pace` from the margins of wheels and efforts at full speed."""
         if joints.min() < floors[1] and wheels.min() >= floors[0]:
-            row, joint = (int(place) for place in np.unravel_index(int(np.argmin(joints)), joints.shape))
+            row, joint = (int(index) for index in np.unravel_index(int(np.argmin(joints)), joints.shape))
             share = 100.0 * (EFFORT_USE - joints[row, joint])
             return self.names[joint], float(times[row % len(times)]), f'need {share:.0f} % of its effort limit'
-        row, _, wheel = (int(place) for place in np.unravel_index(int(np.argmin(wheels)), wheels.shape))
+        row, _, wheel = (int(index) for index in np.unravel_index(int(np.argmin(wheels)), wheels.shape))
         return self.model.names[wheel], float(times[row % len(times)]), LIFT if wheels[row, 1, wheel] < 0.0 else SLIDE
 
     def _states(
         self, trajectory: JointTrajectory, times: Array, positions: Array, angles: Array, twist: Array
     ) -> _States:
-        """Return the states at times (k,) in every motion of the base, one motion after the other."""
+        """Return the states at times (k,) for every motion of the base, one motion after the other."""
         count = len(times)
         q, v, a = (np.zeros((count, len(positions))) for _ in range(3))
         q[:] = positions
         for k, time in enumerate(times):
-            q[k, self._places], v[k, self._places], a[k, self._places] = trajectory.sample(float(time))
+            q[k, self._indices], v[k, self._indices], a[k, self._indices] = trajectory.sample(float(time))
         twists, rates = _motions(self.model, angles, self.governor, twist)
         joints = (np.tile(part, (len(rates), 1)) for part in (q, v, a))
         return _States(*joints, *(np.repeat(part, count, axis=0) for part in (twists, rates)))
@@ -153,7 +156,7 @@ class ArmPace:
     def _margins(
         self, states: _States, factor: float, angles: Array, payload: float, gravity: Array
     ) -> tuple[Array, Array]:
-        """Return the margins of t states at a pace: (t, 2, w) of the wheels, N, (t, n) of the efforts, of 1."""
+        """Return the margins of t states at a pace: (t, 2, w) of the wheels, N; (t, n) of the effort ratios."""
         q, v, a, twists, rates = states
         over = self.governor.settings.overshoot
         moving = q, factor * v, over * factor**2 * a, twists, over * rates
@@ -165,9 +168,9 @@ class ArmPace:
 
 
 def _instants(trajectory: JointTrajectory) -> Array:
-    """Return the times (t,) to look at: within every segment, just behind its begin and just before its end.
+    """Return the times (t,) to check: in every segment, from just after its start to just before its end.
 
-    A short stroke in a long trajectory is a segment, too; its greatest accelerations are at the ends.
+    A short stroke within a long trajectory is a segment, too; its greatest accelerations are at its ends.
     """
     knots = np.unique(np.concatenate(([0.0], trajectory.times)))
     count = max(min(INSTANTS, MOST // max(len(knots) - 1, 1)), 2)
@@ -180,9 +183,9 @@ def stopping(names: Sequence[str], positions: Array, velocities: Array, stops: t
 
     Args:
         names: of its n joints.
-        positions: (n,) where they are.
-        velocities: (n,) of them.
-        stops: least and greatest positions (n,), which it does not leave.
+        positions: (n,) of the joints.
+        velocities: (n,) of the joints.
+        stops: least and greatest positions (n,); the trajectory ends within them.
     """
     still = np.zeros(len(names))
     end = np.clip(positions + 0.5 * STOP * velocities, *stops)
@@ -201,7 +204,7 @@ def slowed(trajectory: JointTrajectory, factor: float) -> JointTrajectory:
 
 
 def _motions(model: GripModel, angles: Array, governor: GripGovernor, twist: Array) -> tuple[Array, Array]:
-    """Return twists and rates (t, 3): rest and gentle braking in all directions, and the same at the present twist."""
+    """Return twists and rates (t, 3): rest and gentle braking in all directions; the present twist, kept and braked."""
     motions = model.base.free_motions(angles).T
     units = motions * (governor.settings.least_braking / governor.size(motions))[:, None]
     rates = np.vstack([np.zeros(3), units, -units])
@@ -217,38 +220,38 @@ def _above(margins: Sequence[Array], floors: Sequence[float]) -> list[Array]:
     return [part.reshape(len(part), -1).min(axis=1) - floor for part, floor in zip(margins, floors)]
 
 
-def _greatest(spare: Callable[[float, Places | None], Sequence[Array]], fast: Sequence[Array]) -> float:
-    """Return the greatest factor with which nothing is spare below 0; NaN where not even 0 does.
+def _greatest(spare: Callable[[float, Rows | None], Sequence[Array]], fast: Sequence[Array]) -> float:
+    """Return the greatest factor with which no margin is negative; NaN if even 0 fails.
 
-    States nearest to their borders alone are looked at for it. It is confirmed with all of them; those that fail count
-    from then on, too.
+    The search uses only the states nearest to their limits. The result is confirmed with all states; those that fail
+    are added to the search.
 
     Args:
-        spare: returns what is left (t,) of every kind at a factor, in the states of some rows or, with None, in all.
-        fast: the same at factor 1 in all states.
+        spare: returns the margins (t,) of every kind at a factor, in the states of some rows or, with None, in all.
+        fast: the margins at factor 1 in all states.
     """
-    factor, rows, found = 1.0, np.zeros(0, dtype=np.intp), fast
+    factor, rows, margins = 1.0, np.zeros(0, dtype=np.intp), fast
 
     def holds(factor: float) -> bool:
         return all(part.min() >= 0.0 for part in spare(factor, rows))
 
-    while any(part.min() < -ALIKE for part in found):  # round-off depends on how many states are looked at
-        rows = np.union1d(rows, np.concatenate([_lowest(part) for part in found]))
+    while any(part.min() < -ALIKE for part in margins):  # round-off depends on the number of states
+        rows = np.union1d(rows, np.concatenate([_lowest(part) for part in margins]))
         factor = _halved(holds)
         if not factor > 0.0:
             break
-        found = spare(factor, None)
+        margins = spare(factor, None)
     return factor
 
 
-def _lowest(spare: Array) -> Places:
-    """Return the places of the `NEAREST` lowest values below 0."""
-    places = np.argsort(spare)[:NEAREST]
-    return np.asarray(places[spare[places] < 0.0])
+def _lowest(spare: Array) -> Rows:
+    """Return the indices of the `NEAREST` lowest negative values."""
+    rows = np.argsort(spare)[:NEAREST]
+    return np.asarray(rows[spare[rows] < 0.0])
 
 
 def _halved(holds: Callable[[float], bool]) -> float:
-    """Return the greatest factor that holds, by bisection; NaN where not even 0 does."""
+    """Return the greatest factor that holds, by bisection; NaN if even 0 fails."""
     if not holds(0.0):
         return float('nan')
     low, high = 0.0, 1.0

@@ -1,8 +1,9 @@
-"""What brings a wheel down that has lifted all the same: functions led to a better stand, or nothing.
+"""Selection of a motion that lowers a wheel that has lifted: functions led to a more stable posture, or a plain stop.
 
-An arm that is drawn in pushes the machine over while it gathers speed, and a base that only rocks is down sooner if
-nothing moves. So ways are predicted, on wheels that come off the ground, against a plain stop. One is taken where it
-brings the wheel down sooner and no higher; where none brings it down, the one that lets it come least high.
+An arm that is drawn in pushes the machine over while it accelerates, and a base that only rocks is down sooner if
+nothing moves. Therefore the candidate motions are predicted, with wheels that can leave the ground, and compared with a
+plain stop. A motion is chosen if it lowers the wheel sooner without raising it higher; if none lowers it, the motion
+with the least lift is chosen.
 """
 
 from __future__ import annotations
@@ -13,20 +14,20 @@ from dyn_nodes.common.arrays import Array
 from dyn_nodes.governor.records import Requests, Results
 
 PARTS = (1.0, 0.25)
-"""Of the whole way of a lever that are tried."""
+"""Fractions of a lever's full travel that are tried."""
 SOONER = 0.05
-"""By which a wheel has to be down sooner than after a plain stop, s."""
+"""Least reduction of the time until the wheel is down, compared with a plain stop, s."""
 HIGHER = 0.05
-"""By which a wheel may come higher on the way, as the share of a mean load with which its spring would pull."""
+"""Permitted additional lift of a wheel on the way, as the share of a mean load with which its spring would pull."""
 LOWER = 0.1
-"""By which it has to come less high, the same, where no way brings it down within what is predicted."""
+"""Required reduction of lift, in the same measure, if no motion lowers the wheel within the prediction."""
 
 
 def ways_of(home: Array, before: Array) -> Requests:
-    """Return the stops that are compared: a plain one first, then each function alone and all at once.
+    """Return the stops to compare: a plain one first, then each function alone and all at once.
 
     Args:
-        home: (l,) V of each lever all the way to a better stand, 0 where there is none.
+        home: (l,) full output of each lever towards a more stable posture, V; 0 if it has none.
         before: (l,) present outputs, V.
     """
     alone = [np.where(np.arange(len(home)) == j, home, 0.0) for j in np.flatnonzero(home)]
@@ -37,10 +38,10 @@ def ways_of(home: Array, before: Array) -> Requests:
 
 
 def best(stops: Results) -> int:
-    """Return the index of the way that is taken, 0 for the plain stop.
+    """Return the index of the motion to execute, 0 for the plain stop.
 
     Args:
-        stops: of the machine as it is modelled, without errors.
+        stops: of the machine as modelled, without errors.
     """
     allowed = stops.least >= stops.least[0] - HIGHER
     if np.isfinite(stops.off[allowed]).any():

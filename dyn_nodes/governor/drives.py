@@ -1,9 +1,9 @@
-"""What moves the joints on a stop: oil behind valves, or efforts that brake by a model of the machine.
+"""Drives of the joints on a stop: oil behind valves, or efforts that brake by a model of the machine.
 
-Both have commands, which are 0 at neutral, and states, with which a prediction begins. Neutral valves are shut, and the
-oil brakes. Where efforts are commanded nothing brakes but efforts: the governor gives those at which the joints come to
-rest like exp(-t / T). A command is the acceleration that efforts give a joint beyond that. What joints brake from is no
-measured speed, but one that is carried on by what was given: the prediction has it, too, as a state.
+Both kinds have commands, which are 0 at neutral, and states, from which a prediction starts. Neutral valves are shut,
+and the oil brakes. Where efforts are commanded, only efforts brake: the governor applies those at which the joints come
+to rest like exp(-t / T). A command is the acceleration that efforts give a joint beyond that. Braking is based on an
+estimated speed, integrated from the outputs, and not on a measured one; the prediction has it as a state, too.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from dyn_nodes.model.posture import carrying_links
 from dyn_nodes.multibody.spatial import Expression
 
 LEAST_LEVER = 0.05
-"""Lever of a cylinder that counts for its pressures, m/rad: near a dead centre they do not follow from an effort."""
+"""Least cylinder lever that is used for its pressures, m/rad: near a dead centre they do not follow from an effort."""
 BRAKING_TIME = 0.3
-"""Of joints that efforts brake, s: three times the longest delay behind which that does not swing."""
+"""Time constant of joints that efforts brake, s: three times the longest delay at which the loop does not oscillate."""
 CORRECTED = 0.3
-"""In which the speeds that the governor takes joints to have become those that are measured, s."""
+"""Time constant with which the estimated joint speeds are corrected towards the measured ones, s."""
 SLIGHT, AT_ONCE = 0.1, 1e-3
-"""By which these two may differ, rad/s or m/s, as where the base rocks; what is more is a shock, and taken over in this
-time, s."""
+"""Permitted difference of estimated and measured speed, rad/s or m/s, as when the base rocks, and the time constant
+with which the excess, a shock, is adopted, s."""
 FAR = 1e6
-"""Where a joint without an end has it, rad or m."""
+"""Position limit used for a joint without limits, rad or m."""
 FULL = 10.0
 """Greatest command of efforts, rad/s2 or m/s2."""
 
 
 class Motion(Protocol):
-    """What drives see of a traced stop: `_Trace` of `stop_model`."""
+    """Traced stop as the drives use it: `_Trace` of `stop_model`."""
 
     state: Any
     q: Expression
@@ -48,8 +48,8 @@ class Motion(Protocol):
     volts: Expression
     symbols: dict[str, Expression]
 
-    def place(self, joint: str) -> int:
-        """Return the place of a joint among all."""
+    def index(self, joint: str) -> int:
+        """Return the index of a joint among all."""
         ...
 
     def moving(self, rates: Expression) -> Expression:
@@ -61,10 +61,10 @@ class Drives(Protocol):
     """Drives of a machine, m of them.
 
     Attributes:
-        joints: that they move, in their order.
+        joints: names of the driven joints, in the order of the drives.
         states, commands: their names.
         parameters: numbers by name.
-        shown: numbers of one that the motion of the joints shows.
+        shown: numbers per drive that the motion of the joints determines.
         limits: (m,) greatest commands.
         valves: of the drives.
         dead_times: s.
@@ -82,11 +82,11 @@ class Drives(Protocol):
     chambers: Chambers
 
     def within(self, motion: Motion) -> Expression:
-        """Return efforts (6 + n,) that a step takes between its ends: those that depend on the states."""
+        """Return efforts (6 + n,) that a step evaluates between its ends: those that depend on the states."""
         ...
 
     def beyond(self, motion: Motion) -> Expression:
-        """Return efforts (6 + n,) that a step takes at its begin."""
+        """Return efforts (6 + n,) that a step evaluates at its start."""
         ...
 
     def rates(self, motion: Motion) -> Expression:
@@ -94,11 +94,11 @@ class Drives(Protocol):
         ...
 
     def levers(self, motion: Motion) -> Expression:
-        """Return (m,) by which an effort goes the way of a command, m or 1."""
+        """Return the levers (m,) with which an effort acts in the direction of a command, m or 1."""
         ...
 
     def of_motion(self, motion: Motion, needed: Expression) -> Expression:
-        """Return what the efforts (n,) that the motion needs show of each drive."""
+        """Return the numbers of each drive that follow from the efforts (n,) of the motion."""
         ...
 
 
@@ -114,29 +114,29 @@ class OilDrives:
 
     def __init__(self, machine: Machine, step: float) -> None:
         self._forces = ActuatorForces(machine, actuator_elements(machine))
-        self._records = [hydraulic(own) for own in machine.actuators]
-        self.joints = tuple(own.joint for own in self._records)
-        self.states = tuple(own.name for own in self._forces.states)
-        self.commands = tuple(own.name for own in self._forces.inputs)
+        self._records = [hydraulic(actuator) for actuator in machine.actuators]
+        self.joints = tuple(actuator.joint for actuator in self._records)
+        self.states = tuple(actuator.name for actuator in self._forces.states)
+        self.commands = tuple(actuator.name for actuator in self._forces.inputs)
         self.parameters = dict(self._forces.parameters)
-        valves = [own.valve for own in self._records]
+        valves = [actuator.valve for actuator in self._records]
         reach = [min(valve.gain * valve.voltage_limit, valve.spool_limit) for valve in valves]
         left = [np.exp(-step / valve.time_constant) for valve in valves]
-        self.limits = np.array([own.command_limit for own in machine.actuators])
+        self.limits = np.array([actuator.command_limit for actuator in machine.actuators])
         self.valves = Valves(np.array([valve.gain for valve in valves]), np.array(reach), np.array(left))
         self.dead_times = tuple(valve.dead_time for valve in valves)
         bounds = [
-            (*own.areas, min(own.idle_pressure, own.supply.tank_pressure), greatest_pressure(own))
-            for own in self._records
+            (*actuator.areas, min(actuator.idle_pressure, actuator.supply.tank_pressure), greatest_pressure(actuator))
+            for actuator in self._records
         ]
         self.chambers = Chambers(*np.array(bounds).T.copy())
 
     def within(self, motion: Motion) -> Expression:
-        """Return efforts (6 + n,) that a step takes between its ends."""
+        """Return efforts (6 + n,) that a step evaluates between its ends."""
         return self._forces.generalized_force(motion.state, motion.symbols)
 
     def beyond(self, motion: Motion) -> Expression:
-        """Return efforts (6 + n,) that a step takes at its begin: none."""
+        """Return efforts (6 + n,) that a step evaluates at its start: none."""
         return ca.SX(motion.state.tree.nv, 1)
 
     def rates(self, motion: Motion) -> Expression:
@@ -145,20 +145,20 @@ class OilDrives:
 
     def levers(self, motion: Motion) -> Expression:
         """Return levers (m,): efforts of the joints by the force of a positive pressure, m or 1."""
-        return ca.vertcat(*(self._lever(own, motion) for own in self._records))
+        return ca.vertcat(*(self._lever(actuator, motion) for actuator in self._records))
 
-    def _lever(self, own: HydraulicRecord, motion: Motion) -> Expression:
-        return actuator_element(own).lever(motion.q[motion.place(own.joint)])
+    def _lever(self, actuator: HydraulicRecord, motion: Motion) -> Expression:
+        return actuator_element(actuator).lever(motion.q[motion.index(actuator.joint)])
 
     def of_motion(self, motion: Motion, needed: Expression) -> Expression:
-        """Return pressures (2 m,) at which the joints move as they do."""
+        """Return the pressures (2 m,) that produce the motion of the joints."""
         pressures = []
-        for own in self._records:
-            arm, place = self._lever(own, motion), motion.place(own.joint)
+        for actuator in self._records:
+            arm, index = self._lever(actuator, motion), motion.index(actuator.joint)
             arm = ca.if_else(ca.fabs(arm) < LEAST_LEVER, ca.if_else(arm < 0.0, -LEAST_LEVER, LEAST_LEVER), arm)
-            force = needed[place] / arm + own.viscous * arm * motion.v[place]
-            first, second = own.areas
-            idle, limit = own.idle_pressure, greatest_pressure(own)
+            force = needed[index] / arm + actuator.viscous * arm * motion.v[index]
+            first, second = actuator.areas
+            idle, limit = actuator.idle_pressure, greatest_pressure(actuator)
             pressures.append(ca.fmin(ca.fmax(idle, (force + idle * second) / first), limit))
             pressures.append(ca.fmin(ca.fmax(idle, (idle * first - force) / second), limit))
         return ca.vertcat(*pressures)
@@ -167,8 +167,8 @@ class OilDrives:
 class EffortDrives:
     """Efforts of joints.
 
-    States of each are what it gets beside its effort by errors of the model, N m or N, and the speed that the governor
-    takes it to have, rad/s or m/s.
+    States of each joint are the disturbance of its effort by errors of the model, N m or N, and its estimated speed,
+    rad/s or m/s.
 
     Args:
         machine: whose joints are commanded by efforts.
@@ -176,35 +176,35 @@ class EffortDrives:
     Attributes:
         greatest: (m,) limits of the efforts, N m or N.
         reach: (2, m) least and greatest positions of the joints, rad or m.
-        places: (m,) of the joints among the n movable ones.
-        braking: (n,) accelerations at neutral over the speeds, 1/s.
+        indices: (m,) of the joints among the n movable ones.
+        braking: (n,) ratio of acceleration to speed at neutral, 1/s.
 
     Raises:
-        ValueError: a driven joint has no limit of its effort, or wheels are beyond it; no joint is driven.
+        ValueError: a driven joint has no effort limit, or carries wheels; no joint is driven.
     """
 
     shown = 1
 
     def __init__(self, machine: Machine) -> None:
-        driven = [own for own in machine.actuated_joints if own.effort_limit > 0.0]
-        unlimited = [own.name for own in driven if not math.isfinite(own.effort_limit)]
+        driven = [joint for joint in machine.actuated_joints if joint.effort_limit > 0.0]
+        unlimited = [joint.name for joint in driven if not math.isfinite(joint.effort_limit)]
         if unlimited or not driven:
-            found = f'none for {", ".join(unlimited)}' if unlimited else 'no joint that is driven'
-            raise ValueError(f'machine {machine.name!r}: expected an effort limit of every driven joint, found {found}')
-        carrying = carrying_links(machine)
-        rolling = [own.name for own in driven if own.child in carrying]
-        if rolling:
-            found = ', '.join(rolling)
+            unsuitable = f'none for {", ".join(unlimited)}' if unlimited else 'no joint that is driven'
             raise ValueError(
-                f'machine {machine.name!r}: expected efforts of an arm on a base that stands, found {found}'
+                f'machine {machine.name!r}: expected an effort limit of every driven joint, found {unsuitable}'
             )
-        self.joints = tuple(own.name for own in driven)
-        self.greatest = np.array([own.effort_limit for own in driven])
-        names = [own.name for own in machine.movable_joints]
-        self.reach = np.array([[own.lower for own in driven], [own.upper for own in driven]])
-        self.places = np.array([names.index(name) for name in self.joints])
+        carrying = carrying_links(machine)
+        rolling = [joint.name for joint in driven if joint.child in carrying]
+        if rolling:
+            unsuitable = ', '.join(rolling)
+            raise ValueError(f'machine {machine.name!r}: expected efforts of arm joints only, found {unsuitable}')
+        self.joints = tuple(joint.name for joint in driven)
+        self.greatest = np.array([joint.effort_limit for joint in driven])
+        names = [joint.name for joint in machine.movable_joints]
+        self.reach = np.array([[joint.lower for joint in driven], [joint.upper for joint in driven]])
+        self.indices = np.array([names.index(name) for name in self.joints])
         self.braking = np.zeros(len(names))
-        self.braking[self.places] = -1.0 / BRAKING_TIME
+        self.braking[self.indices] = -1.0 / BRAKING_TIME
         disturbances = tuple(f'{name}/disturbance' for name in self.joints)
         self.states = (*disturbances, *(f'{name}/speed' for name in self.joints))
         self.commands = tuple(f'{name}/excess' for name in self.joints)
@@ -215,57 +215,57 @@ class EffortDrives:
         self.dead_times = (0.0,) * count
 
     def within(self, motion: Motion) -> Expression:
-        """Return efforts (6 + n,) that a step takes between its ends: none."""
+        """Return efforts (6 + n,) that a step evaluates between its ends: none."""
         return ca.SX(motion.state.tree.nv, 1)
 
     def beyond(self, motion: Motion) -> Expression:
-        """Return efforts (6 + n,): those that brake, with the commands, within their limits, and the disturbances."""
+        """Return efforts (6 + n,): braking and commands within the effort limits, plus the disturbances."""
         efforts, rates = ca.SX(motion.state.tree.nv, 1), ca.SX(len(self.braking), 1)
         disturbances = motion.oil[: len(self.joints)]
         led = self._led(motion)
-        for k, place in enumerate(self.places.tolist()):
-            rates[place] = led[k]
+        for k, index in enumerate(self.indices.tolist()):
+            rates[index] = led[k]
         wanted = self.moving(motion, rates) - disturbances
         for k, name in enumerate(self.joints):
             limit = float(self.greatest[k])
-            efforts[6 + motion.place(name)] = ca.fmin(ca.fmax(wanted[k], -limit), limit) + disturbances[k]
+            efforts[6 + motion.index(name)] = ca.fmin(ca.fmax(wanted[k], -limit), limit) + disturbances[k]
         return efforts
 
     def moving(self, motion: Motion, rates: Expression) -> Expression:
         """Return efforts (m,) at which all joints have these accelerations (n,), without disturbances."""
-        found = motion.moving(rates)
-        return ca.vertcat(*(found[motion.place(name)] for name in self.joints))
+        efforts = motion.moving(rates)
+        return ca.vertcat(*(efforts[motion.index(name)] for name in self.joints))
 
     def rates(self, motion: Motion) -> Expression:
-        """Return the rates of the disturbances, which last, and of the speeds.
+        """Return the rates of the disturbances, which are constant, and of the estimated speeds.
 
-        These are led as the efforts are, and slowly corrected: what rocks the base does not show in them at once. At
-        once they are where they differ by more than rocking does, and none leads beyond the end of a joint's way.
+        The speeds follow the commands and are corrected slowly, so that rocking of the base does not enter them at
+        once. A difference larger than rocking causes is corrected at once. No speed leads beyond the limit of a joint.
         """
         count = len(self.joints)
-        speeds, places = motion.oil[count:], self.places.tolist()
-        wrong = ca.vertcat(*(motion.v[place] for place in places)) - speeds
+        speeds, indices = motion.oil[count:], self.indices.tolist()
+        wrong = ca.vertcat(*(motion.v[index] for index in indices)) - speeds
         shocked = wrong - ca.fmin(ca.fmax(wrong, -SLIGHT), SLIGHT)
         rates = self._led(motion) + wrong / CORRECTED + shocked / AT_ONCE
-        for k, (place, least, most) in enumerate(zip(places, *np.clip(self.reach, -FAR, FAR).tolist())):
-            q, v = motion.q[place], speeds[k]
+        for k, (index, least, most) in enumerate(zip(indices, *np.clip(self.reach, -FAR, FAR).tolist())):
+            q, v = motion.q[index], speeds[k]
             ends = ca.logic_or(ca.logic_and(q >= most, v > 0.0), ca.logic_and(q <= least, v < 0.0))
             rates[k] = ca.if_else(ends, -v / AT_ONCE, rates[k])
         return ca.vertcat(ca.SX(count, 1), rates)
 
     def _led(self, motion: Motion) -> Expression:
-        """Return accelerations (m,) that efforts are to give the joints: those of the commands, and braking."""
+        """Return the commanded accelerations (m,) of the joints, braking included."""
         return motion.volts - motion.oil[len(self.joints) :] / BRAKING_TIME
 
     def levers(self, motion: Motion) -> Expression:
-        """Return ones (m,): a joint goes the way of its effort."""
+        """Return ones (m,): a joint moves in the direction of its effort."""
         return ca.SX.ones(len(self.joints))
 
     def of_motion(self, motion: Motion, needed: Expression) -> Expression:
-        """Return efforts (m,) at which the joints move as they do."""
-        return ca.vertcat(*(needed[motion.place(name)] for name in self.joints))
+        """Return the efforts (m,) that produce the motion of the joints."""
+        return ca.vertcat(*(needed[motion.index(name)] for name in self.joints))
 
 
 def greatest_pressure(actuator: HydraulicRecord) -> float:
-    """Return the greatest pressure that a chamber is taken to have, Pa."""
+    """Return the greatest pressure assumed in a chamber, Pa."""
     return actuator.supply.line_relief_pressure + actuator.idle_pressure

@@ -1,9 +1,10 @@
-"""Keeps the motion of a vehicle where its wheels neither slide nor lift: speed and acceleration of the base.
+"""Limits speed and acceleration of a vehicle so that its wheels neither slide nor lift.
 
-A twist is taken where the split of least norm of the ground reactions (`GripModel`) keeps a reserve to the border of
-the friction cones and to lift-off, now and while the vehicle brakes from it as gently as it may. Where all of a step
-is too much, the greatest part of it is taken, and what is left goes into components that only get smaller. A twist that
-cannot be kept is scaled as a whole, so that the path keeps its curvature. Braking is never held below `least_braking`.
+A twist is accepted if the split of least norm of the ground reactions (`GripModel`) keeps a reserve to the border of
+the friction cones and to lift-off, both at this twist and while the vehicle brakes from it at the least braking. If a
+whole step is too much, the greatest accepted part of it is taken; the rest is used for components that only decrease. A
+twist that cannot be kept is scaled as a whole, so that the curvature of the path is preserved. Braking is never limited
+below `least_braking`.
 """
 
 from __future__ import annotations
@@ -18,33 +19,33 @@ from dyn_nodes.common.arrays import Array
 from dyn_nodes.governor.settings import GripSettings
 
 PARTS = np.linspace(0.0, 1.0, 9)
-"""Parts of a step, or of a speed, that are tried."""
+"""Fractions of a step, or of a speed, that are tried."""
 GRIDS = 2
 LEAST = 1e-9
 ALIKE = 1e-6
-"""Difference of margins that is none, N: round-off depends on how many twists are looked at."""
+"""Tolerance of margins, N: round-off depends on the number of twists in an evaluation."""
 
 
 class Reactions(Protocol):
-    """Ground reactions as the governor needs them: a `GripModel`."""
+    """Ground reactions that the governor uses: a `GripModel`."""
 
     names: tuple[str, ...]
     friction: Array
 
     def reactions(self, twists: Array, accelerations: Array) -> Array:
-        """Return forces (p, t, w, 3) of twists and their rates (t, 3) in p postures, now and coming."""
+        """Return forces (p, t, w, 3) of twists and their rates (t, 3) in p postures, the present one first."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the governor did in a step.
+    """Decision of the governor in a step.
 
     Attributes:
-        speed: part of the twist that was wanted which can be kept.
-        acceleration: part of the step that was taken.
-        wheel: the contact nearest to its border in what was asked for, '' where nothing was held back.
+        speed: fraction of the requested twist that can be kept.
+        acceleration: fraction of the step that was taken.
+        wheel: the contact nearest to its limit in the requested motion, '' if nothing was limited.
         lifts: it would lift; else slide.
-        friction_use: of that contact in what was asked for; inf where it would be pulled.
+        friction_use: of that contact in the requested motion; inf if the contact would be pulled.
     """
 
     speed: float = 1.0
@@ -55,12 +56,12 @@ class Verdict:
 
     @property
     def held(self) -> bool:
-        """Whether something was held back."""
+        """Whether the request was limited."""
         return bool(self.wheel)
 
     @property
     def text(self) -> str:
-        """In words; '' where nothing was held back."""
+        """Description for users; '' if nothing was limited."""
         if not self.held:
             return ''
         return (
@@ -70,17 +71,17 @@ class Verdict:
 
 
 class GripGovernor:
-    """The law.
+    """Governor of the twist of a vehicle.
 
     Args:
         model: ground reactions of the present posture.
-        settings: how careful.
+        settings: limits and reserves.
         constraint: (3,) row that vanishes on the twists that fixed tyres allow, or None.
-        turning: rad/s2 that count as 1 m/s2.
+        turning: rad/s2 that are equivalent to 1 m/s2.
 
     Attributes:
-        acts: the governor changes what is asked for; else it only reports.
-        halts: the vehicle is led to rest, whatever is asked for: the motion of its arm is not known.
+        acts: the governor limits the requests; else it only reports.
+        halts: the vehicle is brought to rest, whatever is requested: the motion of its arm is unknown.
         settings, turning: may be replaced at any time; then `refresh` has to be called.
         verdict: of the last step.
     """
@@ -97,16 +98,16 @@ class GripGovernor:
         self.verdict = Verdict()
         self._sound = np.isfinite(model.friction)
         self._speed: Verdict | None = None
-        self._known: tuple[bytes, Array, Verdict | None] | None = None
+        self._cached: tuple[bytes, Array, Verdict | None] | None = None
 
     def refresh(self) -> None:
-        """Take over a model that has changed."""
-        self._known = None
+        """Discard results of a model that has changed."""
+        self._cached = None
 
     # -- margins -------------------------------------------------------------------------------------------------------
 
     def margins(self, forces: Array) -> Array:
-        """Return how far forces (..., w, 3) are from sliding and lifting, less the reserve: (..., 2, w), N."""
+        """Return the margins of forces (..., w, 3) to sliding and lifting, less the reserve: (..., 2, w), N."""
         normal, friction = forces[..., 2], self.model.friction
         sliding = np.hypot(forces[..., 0], forces[..., 1])
         limit = self.settings.friction_use * np.where(self._sound, friction, 0.0) * normal
@@ -115,10 +116,10 @@ class GripGovernor:
         return np.stack([slides, normal - self.settings.load_share * share], axis=-2)
 
     def _margin(self, twists: Array, accelerations: Array, now: bool = False) -> Array:
-        """Return the least margins (t,) of all postures, or of the present one, N; -inf for what is no number."""
+        """Return the least margins (t,) of all postures, or only the present one, N; -inf for NaN."""
         forces = self.model.reactions(twists, self.settings.overshoot * accelerations)
-        found = self._least(forces[:1] if now else forces).min(axis=0)
-        return np.where(np.isnan(found), -np.inf, found)
+        margins = self._least(forces[:1] if now else forces).min(axis=0)
+        return np.where(np.isnan(margins), -np.inf, margins)
 
     def _least(self, forces: Array) -> Array:
         """Return the least of `margins` over sliding, lifting and wheels: (...), N."""
@@ -132,29 +133,29 @@ class GripGovernor:
         return np.asarray(np.minimum(slides.min(axis=-1), lifts))
 
     def _kept(self, twists: Array) -> Array:
-        """Return the margins (t,) of keeping twists and of braking from them gently, N."""
+        """Return the margins (t,) of keeping twists and of braking gently from them, N."""
         both = self._margin(np.vstack([twists, twists]), np.vstack([np.zeros_like(twists), self.braking(twists)]))
         return np.minimum(both[: len(twists)], both[len(twists) :])
 
     def braking(self, twists: Array) -> Array:
-        """Return the rates (t, 3) of stops on the line to rest at `least_braking`; 0 at rest."""
+        """Return the rates (t, 3) of stops in a straight line to rest at `least_braking`; 0 at rest."""
         return -twists * (self.settings.least_braking / np.maximum(self.size(twists), LEAST))[:, None]
 
     def size(self, twists: Array) -> Array:
-        """Return the sizes (t,) of twists or rates (t, 3): the linear one, or the turn that counts as much, m/s."""
+        """Return the sizes (t,) of twists or rates (t, 3), m/s or m/s2: linear part or equivalent of the turn."""
         return np.asarray(np.maximum(np.hypot(twists[:, 0], twists[:, 1]), np.abs(twists[:, 2]) / self.turning))
 
     # -- the law -------------------------------------------------------------------------------------------------------
 
     def reachable(self, wanted: Array) -> Array:
-        """Return the greatest part of a twist (3,) that can be kept and braked from; none of it while it `halts`."""
+        """Return the greatest part of a twist (3,) that can be kept and braked from; 0 while the governor `halts`."""
         key = wanted.tobytes()
-        if self._known is None or self._known[0] != key:
-            self._known = (key, *self._reachable(wanted))
-        _, found, self._speed = self._known
+        if self._cached is None or self._cached[0] != key:
+            self._cached = (key, *self._reachable(wanted))
+        _, twist, self._speed = self._cached
         if not self.acts:
             return wanted
-        return np.zeros(3) if self.halts else found
+        return np.zeros(3) if self.halts else twist
 
     def _reachable(self, wanted: Array) -> tuple[Array, Verdict | None]:
         if not wanted.any() or self._kept(wanted[None])[0] >= 0.0:
@@ -165,11 +166,11 @@ class GripGovernor:
         return part * wanted, blamed
 
     def share(self, twists: Array) -> float:
-        """Return the greatest part of twists (t, 3) that all of them can be kept at and braked from, 0 to 1."""
+        """Return the greatest fraction, 0 to 1, at which all of the twists (t, 3) can be kept and braked from."""
 
         def margins(parts: Array) -> Array:
-            found = self._kept((parts[:, None, None] * twists).reshape(-1, 3))
-            return np.asarray(found.reshape(len(parts), -1).min(axis=1))
+            least = self._kept((parts[:, None, None] * twists).reshape(-1, 3))
+            return np.asarray(least.reshape(len(parts), -1).min(axis=1))
 
         return _greatest(margins)
 
@@ -180,7 +181,7 @@ class GripGovernor:
             before: (3,) present twist.
             ahead: (3,) twist of the next step on the way to the goal.
             stop: (3,) the same on the way to rest.
-            goal: (3,) twist that is wanted.
+            goal: (3,) requested twist.
             dt: length of the step, s.
         """
         self.verdict = self._speed or Verdict()
@@ -205,7 +206,7 @@ class GripGovernor:
         return bool(self._margin(np.tile(ahead, (3, 1)), rates).min() >= 0.0)
 
     def _part(self, before: Array, start: Array, end: Array, dt: float) -> float:
-        """Return the greatest part of the way from a start to an end that is accepted."""
+        """Return the greatest accepted part of the way from a start to an end."""
 
         def margins(parts: Array) -> Array:
             twists = start + parts[:, None] * (end - start)
@@ -220,10 +221,10 @@ class GripGovernor:
         return min(1.0, _size(gentle) / max(_size(ahead - before), LEAST))
 
     def _retreat(self, before: Array, stop: Array, dt: float) -> Array:
-        """Return the next twist on the way to rest: as hard as the present posture holds, or as is no worse than now.
+        """Return the next twist on the way to rest, with margins that are kept or at least not worse than now.
 
-        Postures that are coming do not count: they ask for a slower twist when they are there, and so for this.
-        As asked if nothing is known.
+        Coming postures are ignored: they require a slower twist later, and therefore this braking. Returns `stop` if
+        the margin is unknown.
         """
         here = float(self._margin(before[None], np.zeros((1, 3)), now=True)[0])
         if not np.isfinite(here):
@@ -237,7 +238,7 @@ class GripGovernor:
         return np.asarray(before + part * (stop - before))
 
     def _less(self, before: Array, twist: Array, goal: Array, change: float, dt: float) -> Array:
-        """Return the twist with components that are greater than wanted made less, by a change at most."""
+        """Return the twist with components greater than requested reduced, by `change` at most."""
         target = np.where(twist * goal > 0.0, np.sign(twist) * np.minimum(np.abs(twist), np.abs(goal)), 0.0)
         if self.constraint is not None:
             side = self.constraint[:2]
@@ -250,9 +251,9 @@ class GripGovernor:
 
     def _blame(self, twists: Array, accelerations: Array, speed: float, part: float) -> Verdict:
         forces = self.model.reactions(twists, accelerations)
-        found = self.margins(forces)
-        posture, row, _, wheel = (int(k) for k in np.unravel_index(int(np.argmin(found)), found.shape))
-        lifts = bool(found[posture, row, 1, wheel] < 0.0)
+        spare = self.margins(forces)
+        posture, row, _, wheel = (int(k) for k in np.unravel_index(int(np.argmin(spare)), spare.shape))
+        lifts = bool(spare[posture, row, 1, wheel] < 0.0)
         force, friction = forces[posture, row, wheel], float(self.model.friction[wheel])
         held = friction * force[2]
         use = float(np.hypot(force[0], force[1]) / held) if held > 0.0 else np.inf
@@ -264,23 +265,23 @@ def _size(twist: Array) -> float:
 
 
 def _brakes(before: Array, goal: Array) -> bool:
-    """Return whether a goal is the present twist with no component greater."""
+    """Return whether the goal is in the direction of the present twist, with no component greater."""
     return bool((goal * before >= 0.0).all() and (np.abs(goal) <= np.abs(before) + LEAST).all())
 
 
 def _greatest(margins: Callable[[Array], Array]) -> float:
-    """Return the greatest part of 1 up to which no margin is below 0: on two grids, then on a line in between."""
+    """Return the greatest fraction up to which no margin is negative: from two grids, then by linear interpolation."""
     low, high = 0.0, 1.0
     for _ in range(GRIDS):
         parts = low + (high - low) * PARTS
-        found = margins(parts)
-        below = np.flatnonzero(found < 0.0)
+        values = margins(parts)
+        below = np.flatnonzero(values < 0.0)
         if not len(below):
             return high
         first = int(below[0])
         if first == 0:
             return low
         low, high = float(parts[first - 1]), float(parts[first])
-    inside, outside = float(found[first - 1]), float(found[first])
+    inside, outside = float(values[first - 1]), float(values[first])
     share = inside / (inside - outside) if np.isfinite(outside) else 0.0
     return low + share * (high - low)

@@ -4,11 +4,11 @@
     model.place(q, v, a, angles, payload, gravity)
     forces = model.reactions(twists, accelerations)
 
-The base keeps parallel to the ground. Load and reactions are then quadratic in the twist and affine in its rates, for
+The base remains parallel to the ground. Load and reactions are then quadratic in the twist and affine in its rates, for
 any posture and motion of an arm: thirteen evaluations of the load give the coefficients, and a motion costs a product.
-The split is that of `stability.admissible_reactions`, with what the controller of the vehicle knows besides: wheels
-without a drive take the traction that turns them, casters none sideways, and springs share the load by their stiffness:
-of all normal forces that hold it they take those of least energy.
+The split is the one of `stability.admissible_reactions`, with additional information of the vehicle's controller:
+wheels without a drive receive the traction that turns them, casters no lateral force, and springs share the load by
+their stiffness: of all normal forces in balance with the load the ones with least energy are chosen.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from dyn_nodes.stability.grip import grip_of
 
 PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 """Products of the components of a twist."""
-FIRST, SECOND = (list(places) for places in zip(*PAIRS))
+FIRST, SECOND = (list(components) for components in zip(*PAIRS))
 FEATURES = 13
 FULL = 6
 RANK = 1e-6
 COMING = 8
-"""Postures of a trajectory of the arm, up to its end, in which a motion of the base has to hold, too."""
+"""Number of postures of the arm's trajectory, up to its end, in which a motion of the base must be permitted, too."""
 ASTRAY = 0.2
-"""Way from its reference at which a joint of the arm no longer follows it, rad or m."""
+"""Deviation from its reference at which a joint of the arm no longer follows it, rad or m."""
 
 
 class GripModelError(UserError, ValueError):
-    """A machine whose ground reactions are not known from its planar motion; the message says why."""
+    """Ground reactions of a machine cannot be determined from its planar motion; the message gives the reason."""
 
 
 class _Contact(NamedTuple):
-    """A contact: place among the springs or -1, wheel of the vehicle or None, point (2,) by constraint, friction."""
+    """A contact: index among the springs or -1, wheel of the vehicle or None, point (2,) by constraint, friction."""
 
     name: str
     spring: int
@@ -58,36 +58,38 @@ class _Contact(NamedTuple):
 
 
 def features(twists: Array, accelerations: Array) -> Array:
-    """Return 1, rates, twist and its products (t, 13) of twists and their rates (t, 3)."""
-    found = np.empty((len(twists), FEATURES))
-    found[:, 0], found[:, 1:4], found[:, 4:7] = 1.0, accelerations, twists
-    np.multiply(twists[:, FIRST], twists[:, SECOND], out=found[:, 7:])
-    return found
+    """Return the features (t, 13) of twists and their rates (t, 3): 1, rates, twist, products of the twist."""
+    columns = np.empty((len(twists), FEATURES))
+    columns[:, 0], columns[:, 1:4], columns[:, 4:7] = 1.0, accelerations, twists
+    np.multiply(twists[:, FIRST], twists[:, SECOND], out=columns[:, 7:])
+    return columns
 
 
-def is_astray(positions: Array, places: Sequence[int] | NDArray[np.intp], references: Sequence[JointReference]) -> bool:
-    """Return whether an arm at places in positions (n,) is off the first of its references."""
-    return any(bool((np.abs(own.position - positions[places]) > ASTRAY).any()) for own in references[:1])
+def is_astray(
+    positions: Array, indices: Sequence[int] | NDArray[np.intp], references: Sequence[JointReference]
+) -> bool:
+    """Return whether the arm joints at `indices` of positions (n,) deviate from the first of the references."""
+    return any(bool((np.abs(reference.position - positions[indices]) > ASTRAY).any()) for reference in references[:1])
 
 
 def joint_states(
     positions: Array,
     velocities: Array,
-    places: Sequence[int] | NDArray[np.intp],
+    indices: Sequence[int] | NDArray[np.intp],
     references: Sequence[JointReference],
 ) -> tuple[Array, Array, Array]:
-    """Return q, v and a (p, n) of `GripModel.place`: an arm at references, all else at its positions (n,) and still.
+    """Return q, v and a (p, n) for `GripModel.place`: the arm at references, all else at rest at positions (n,).
 
-    An arm that `is_astray` moves now as measured, at velocities (n,).
+    If the arm `is_astray`, its present state has the measured velocities (n,).
     """
     count = max(1, len(references))
     q, v, a = np.tile(positions, (count, 1)), np.zeros((count, len(positions))), np.zeros((count, len(positions)))
-    for k, own in enumerate(references):
-        v[k, places], a[k, places] = own.velocity, own.acceleration
+    for k, reference in enumerate(references):
+        v[k, indices], a[k, indices] = reference.velocity, reference.acceleration
         if k > 0:
-            q[k, places] = own.position
-    if is_astray(positions, places, references):
-        v[0, places] = velocities[places]
+            q[k, indices] = reference.position
+    if is_astray(positions, indices, references):
+        v[0, indices] = velocities[indices]
     return q, v, a
 
 
@@ -105,8 +107,8 @@ class GripModel:
 
     Args:
         machine: on wheels that roll on springs or by constraint, on skids and casters.
-        base: its wheels.
-        friction: static coefficient of wheels by constraint, which have none themselves; inf: they never slide.
+        base: wheels of the machine.
+        friction: static coefficient of wheels by constraint without a coefficient; inf: they never slide.
 
     Attributes:
         names: of the w contacts.
@@ -114,8 +116,8 @@ class GripModel:
         joints: names of all movable joints, in the order of `place`.
 
     Raises:
-        GripModelError: tracks, fixed tyres that drag in a turn, fewer than three contacts or all on a line, nothing
-            with friction, a joint without a spring in a suspension.
+        GripModelError: tracks; fixed tyres that drag in a turn; fewer than three contacts, or all on a line; no contact
+            with friction; a suspension joint without a spring.
     """
 
     def __init__(self, machine: Machine, base: WheelBase, friction: float = np.inf) -> None:
@@ -134,8 +136,8 @@ class GripModel:
         self.machine, self.base = machine, base
         self.joints = self.load.joints
         self._contacts = _contacts(machine, base, friction)
-        self.names = tuple(own.name for own in self._contacts)
-        self.friction = np.array([own.friction for own in self._contacts])
+        self.names = tuple(contact.name for contact in self._contacts)
+        self.friction = np.array([contact.friction for contact in self._contacts])
         if len(self.names) < 3:
             raise GripModelError(f'{machine.name}: expected three contacts or more, found {len(self.names)}')
         if not self.friction.any():
@@ -143,33 +145,35 @@ class GripModel:
         self._normals = self._normal_directions(compliance)
         self._wheels = np.array([self.joints.index(wheel.drive) for wheel in base.wheels], dtype=np.intp)
         loops = machine.linkages
-        self._swivels = {own.name for own in base.wheels if own.steering and not own.steered and not loops}
+        self._swivels = {wheel.name for wheel in base.wheels if wheel.steering and not wheel.steered and not loops}
         self._twists, self._rates, self._inverse = _samples()
         self._coefficients = np.zeros((1, FEATURES, 3 * len(self.names)))
-        self._places = np.zeros((len(self.names), 3))
+        self._contact_points = np.zeros((len(self.names), 3))
 
     def place(self, q: Array, v: Array, a: Array, angles: Array, payload: float, gravity: Array) -> None:
-        """Take over posture and motion of the joints, now and as they are coming.
+        """Set posture and motion of the joints, now and in coming postures.
 
         Args:
             q: (p, n) positions of all movable joints.
-            v: (p, n) velocities of those that are no wheels, else 0.
-            a: (p, n) accelerations of the same.
+            v: (p, n) velocities; 0 for wheels.
+            a: (p, n) accelerations; 0 for wheels.
             angles: (m,) steering angles of the wheels of the base.
             payload: kg.
             gravity: (3,) in axes of the base, m/s2.
 
         Raises:
-            GripModelError: contacts on a line, or wheels that cannot give every planar motion as they are turned.
+            GripModelError: the contacts are on a line, or wheels at these angles cannot produce every planar motion.
         """
         count = len(q)
         joints = [np.repeat(part, FEATURES, axis=0) for part in (q, v, a)]
         twists, rates = np.tile(self._twists, (count, 1)), np.tile(self._rates, (count, 1))
-        samples, self._places = self.evaluate(joints[0], joints[1], joints[2], twists, rates, angles, payload, gravity)
+        samples, self._contact_points = self.evaluate(
+            joints[0], joints[1], joints[2], twists, rates, angles, payload, gravity
+        )
         self._coefficients = self._inverse @ samples.reshape(count, FEATURES, -1)
 
     def lose(self) -> None:
-        """Know no reactions: where a posture has none. Then nothing is allowed but to brake."""
+        """Invalidate the reactions, for a posture without any. The governor then permits only braking."""
         self._coefficients = np.full_like(self._coefficients, np.nan)
 
     def reactions(self, twists: Array, accelerations: Array) -> Array:
@@ -177,20 +181,22 @@ class GripModel:
 
         Args:
             twists: (t, 3) of the base.
-            accelerations: (t, 3) rates of their components.
+            accelerations: (t, 3) rates of the components of the twists.
         """
         forces = features(twists, accelerations) @ self._coefficients
         return np.asarray(forces.reshape(len(forces), len(twists), -1, 3))
 
     def planar(self, twist: Array, acceleration: Array) -> Array:
-        """Return fx, fy (N) and mz about the base's origin (N m) of the ground (3,), in the present posture.
+        """Return the planar wrench (3,) of the ground in the present posture.
+
+        fx, fy, N, and mz about the base's origin, N m.
 
         Args:
             twist: (3,) of the base.
-            acceleration: (3,) rates of its components.
+            acceleration: (3,) rates of the components of the twist.
         """
         forces = (features(twist[None], acceleration[None])[0] @ self._coefficients[0]).reshape(-1, 3)
-        x, y = self._places[:, 0], self._places[:, 1]
+        x, y = self._contact_points[:, 0], self._contact_points[:, 1]
         return np.array([forces[:, 0].sum(), forces[:, 1].sum(), float(x @ forces[:, 1] - y @ forces[:, 0])])
 
     def evaluate(
@@ -204,9 +210,9 @@ class GripModel:
         payload: float,
         gravity: Array,
     ) -> tuple[Array, Array]:
-        """Return the ground's forces (t, w, 3), N, of t states of joints (t, n) and base (t, 3); see `place`.
+        """Return the ground's forces (t, w, 3), N, of t states of joints and base, and the contact points (w, 3), m.
 
-        Also where the contacts touch the ground (w, 3), m, in axes of the base.
+        Both in axes of the base. For the arguments see `place` and `reactions`.
         """
         count = len(q)
         rows = self.base.rolling_rows(angles)[0] / self.base.reach[:, None]
@@ -220,8 +226,8 @@ class GripModel:
         motion[:, 6:] -= gravity
         load = self.load.evaluate_batch(np.ascontiguousarray(q), v, a, motion, np.full(count, float(payload)))
         points = self._points(load.attachments[0], angles)
-        columns, directions, known = self._columns(points, angles)
-        tractions = -(accelerations @ (known[:, None] * rows).T)
+        columns, directions, inertias = self._columns(points, angles)
+        tractions = -(accelerations @ (inertias[:, None] * rows).T)
         held = self._held(tractions, angles)
         wrench = -np.hstack([load.force, load.moment]) - _wrench(points, held)
         forces = held + np.einsum('tc,cwi->twi', wrench @ _pseudo_inverse(columns, self.machine.name), directions)
@@ -230,88 +236,88 @@ class GripModel:
     # -- columns -------------------------------------------------------------------------------------------------------
 
     def _points(self, attachments: Array, angles: Array) -> Array:
-        """Return where the contacts touch the ground (w, 3) in axes of the base."""
+        """Return the points (w, 3) where the contacts touch the ground, in axes of the base."""
         points = np.empty((len(self._contacts), 3))
         points[:, 2] = -self.base.height
-        for k, own in enumerate(self._contacts):
-            if own.spring >= 0:
-                points[k, :2] = attachments[own.spring, :2]
-            elif own.unit is None:
-                points[k, :2] = own.point
+        for k, contact in enumerate(self._contacts):
+            if contact.spring >= 0:
+                points[k, :2] = attachments[contact.spring, :2]
+            elif contact.unit is None:
+                points[k, :2] = contact.point
             else:
-                c, s = np.cos(angles[self._place(own.unit)]), np.sin(angles[self._place(own.unit)])
-                x, y = own.unit.offset
-                points[k, :2] = own.unit.pivot + np.array([c * x - s * y, s * x + c * y])
+                c, s = np.cos(angles[self._wheel_index(contact.unit)]), np.sin(angles[self._wheel_index(contact.unit)])
+                x, y = contact.unit.offset
+                points[k, :2] = contact.unit.pivot + np.array([c * x - s * y, s * x + c * y])
         return points
 
-    def _place(self, unit: WheelUnit) -> int:
+    def _wheel_index(self, unit: WheelUnit) -> int:
         return self.base.wheels.index(unit)
 
     def _normal_directions(self, compliance: Array) -> Array:
         """Return w sets of normal forces (w, w, 3) whose combination of least norm has the least energy in the springs.
 
-        Wheels by constraint, which have no springs, count as springs of the mean compliance.
+        Wheels by constraint, which have no springs, are treated as springs of the mean compliance.
         """
-        count, own = len(self._contacts), len(compliance)
+        count, springs = len(self._contacts), len(compliance)
         relative = np.eye(count)
-        relative[:own, :own] = compliance / max(float(np.trace(compliance)) / max(own, 1), 1e-300)
+        relative[:springs, :springs] = compliance / max(float(np.trace(compliance)) / max(springs, 1), 1e-300)
         directions = np.zeros((count, count, 3))
         directions[..., 2] = np.linalg.inv(np.linalg.cholesky(relative))
         return directions
 
     def _columns(self, points: Array, angles: Array) -> tuple[Array, Array, Array]:
-        """Return wrenches (c, 6) and forces (c, w, 3) of the components that are free, and inertias over reach (m,).
+        """Return wrenches (c, 6) and forces (c, w, 3) of the free components, and inertias over reach (m,).
 
-        The inertias, of wheels without a drive alone, give the tractions that turn them.
+        The inertias give the tractions that turn wheels without a drive; they are 0 for other wheels.
         """
         base, count = self.base, len(self._contacts)
-        forces, known = list(self._normals), np.zeros(len(base.wheels))
-        for k, own in enumerate(self._contacts):
-            if own.unit is None or own.friction == 0.0:
+        forces, inertias = list(self._normals), np.zeros(len(base.wheels))
+        for k, contact in enumerate(self._contacts):
+            if contact.unit is None or contact.friction == 0.0:
                 continue
-            place = self._place(own.unit)
-            along = own.unit.heading + angles[place] + (own.unit.roller_angle or 0.0)
-            if own.unit.driven:
+            index = self._wheel_index(contact.unit)
+            along = contact.unit.heading + angles[index] + (contact.unit.roller_angle or 0.0)
+            if contact.unit.driven:
                 forces.append(_unit(count, k, np.array([np.cos(along), np.sin(along), 0.0])))
             else:
-                known[place] = own.unit.axial_inertia / base.reach[place]
-            if own.unit.is_tyre and own.name not in self._swivels:
+                inertias[index] = contact.unit.axial_inertia / base.reach[index]
+            if contact.unit.is_tyre and contact.name not in self._swivels:
                 forces.append(_unit(count, k, np.array([-np.sin(along), np.cos(along), 0.0])))
         directions = np.array(forces)
-        return _wrench(points, directions), directions, known
+        return _wrench(points, directions), directions, inertias
 
     def _held(self, tractions: Array, angles: Array) -> Array:
         """Return the forces (t, w, 3) of tractions (t, m) along the grips of the wheels."""
         held = np.zeros((len(tractions), len(self._contacts), 3))
-        for k, own in enumerate(self._contacts):
-            if own.unit is None or own.unit.driven or own.friction == 0.0:
+        for k, contact in enumerate(self._contacts):
+            if contact.unit is None or contact.unit.driven or contact.friction == 0.0:
                 continue
-            place = self._place(own.unit)
-            along = own.unit.heading + angles[place] + (own.unit.roller_angle or 0.0)
-            held[:, k, 0], held[:, k, 1] = tractions[:, place] * np.cos(along), tractions[:, place] * np.sin(along)
+            index = self._wheel_index(contact.unit)
+            along = contact.unit.heading + angles[index] + (contact.unit.roller_angle or 0.0)
+            held[:, k, 0], held[:, k, 1] = tractions[:, index] * np.cos(along), tractions[:, index] * np.sin(along)
         return held
 
 
 def _contacts(machine: Machine, base: WheelBase, friction: float) -> tuple[_Contact, ...]:
-    """Return wheels and feet on springs, then wheels by constraint, those without friction, too."""
-    units = {own.name: own for own in base.wheels}
+    """Return wheels and feet on springs, then wheels by constraint, including those without friction."""
+    units = {sprung.name: sprung for sprung in base.wheels}
     grip = grip_of(machine).friction
-    found = []
-    for k, own in enumerate(machine.wheels):
-        unit = units.get(own.name)
-        found.append(_Contact(own.name, k, unit, np.zeros(2), 0.0 if unit is None else float(grip[k])))
+    contacts = []
+    for k, sprung in enumerate(machine.wheels):
+        unit = units.get(sprung.name)
+        contacts.append(_Contact(sprung.name, k, unit, np.zeros(2), 0.0 if unit is None else float(grip[k])))
     poses = link_poses(machine.links, machine.joints, initial_positions(machine))
     for wheel in machine.rigid_wheels:
         pose = poses[wheel.first.link]
         point = (pose[:3, :3] @ wheel.first.position + pose[:3, 3])[:2]
         unit = units.get(wheel.name)
-        found.append(_Contact(wheel.name, -1, unit, point, 0.0 if unit is None else wheel.friction or friction))
-    return tuple(found)
+        contacts.append(_Contact(wheel.name, -1, unit, point, 0.0 if unit is None else wheel.friction or friction))
+    return tuple(contacts)
 
 
-def _unit(count: int, place: int, direction: Array) -> Array:
+def _unit(count: int, index: int, direction: Array) -> Array:
     result = np.zeros((count, 3))
-    result[place] = direction
+    result[index] = direction
     return result
 
 

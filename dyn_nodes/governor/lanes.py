@@ -1,14 +1,14 @@
-"""Stops integrated side by side, in the lanes of a machine's vector kernels.
+"""Stops integrated in parallel, in the lanes of a machine's vector kernels.
 
-There may be more stops than lanes. A lane whose stop has ended takes the next one, whose time starts then; when no stop
-waits and half of the lanes are free, the remaining ones are packed into a narrower kernel, which takes less time.
-Vectors of several lanes have element i of lane k at i * lanes + k.
+There may be more stops than lanes. When the stop of a lane has ended, the lane takes the next one, whose time starts
+then; when no stop waits and half of the lanes are free, the remaining ones are packed into a narrower kernel, which
+takes less time. Vectors of several lanes have element i of lane k at i * lanes + k.
 
-The kernels are of single precision, and so are the vectors of lanes: a vector of the processor takes twice as many
-stops. Shares differ by 1e-5 or so from those in double precision (`test/governor/test_braking_precision.py`).
+The kernels and the vectors of lanes are of single precision: a vector of the processor then holds twice as many stops.
+Shares differ by about 1e-5 from those in double precision (`test/governor/test_braking_precision.py`).
 
-A runner is a stop for one of the delays; a stop has as many, one after the other. `sides` are two states of all lanes
-(2, s lanes), before a step and after it, by turns.
+A runner is a stop for one of the delays; a stop has one runner per delay, consecutively numbered. `sides` are two
+states of all lanes (2, s lanes), before a step and after it, used alternately.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from dyn_nodes.governor._kernels import part
 from dyn_nodes.governor.records import STEP, MachineCode, Requests, Situation, Times
 
 STILL = 0.05
-"""Below this speed a joint rests, rad/s or m/s."""
+"""Joint speed below which a joint counts as at rest, rad/s or m/s."""
 SWIFT = 0.05
-"""Above this speed a joint makes the base rock where it stops, as at the end of its way, rad/s or m/s."""
+"""Joint speed above which stopping a joint, for example at its limit, makes the base rock, rad/s or m/s."""
 NOT_YET, AT_REST, BELOW = range(3)
-"""Outcomes of a runner: none yet; followed to its end; ended where a wheel kept less than is enough."""
+"""Outcomes of a runner: none yet; followed to its end; ended because a wheel kept less than `enough`."""
 FREE = -1
-"""Runner of a lane that has none."""
+"""Runner number of a free lane."""
 
 
 class Runs(NamedTuple):
     """Stops of r runners.
 
     Attributes:
-        least, instant: (r, w) least share of each spring, and when, s; inf where a runner never started.
+        least, instant: (r, w) least share of each spring, and its time, s; inf if a runner never started.
         standing: (r, w) shares at rest in the end.
-        off: (r,) until when a wheel was off the ground at times, s; inf where one is in the end.
-        outcome: (r,) `AT_REST`; or `BELOW` where this or another runner of its stop came below the share that is
-            enough: what is not enough for one delay need not be known for another one.
+        off: (r,) last time at which a wheel was off the ground, s; inf if one is off in the end.
+        outcome: (r,) `AT_REST`; or `BELOW` if this or another runner of its stop came below the share `enough`: the
+            other delays then need not be followed.
     """
 
     least: Array
@@ -54,10 +54,10 @@ class Lanes(NamedTuple):
     """Bookkeeping of lanes.
 
     Attributes:
-        runner: (lanes,) `FREE` where there is none.
-        row: (lanes,) row of its outputs.
-        rows: (lanes,) number of these.
-        calm: (lanes,) the row from which they have rested for a while.
+        runner: (lanes,) number of the runner, `FREE` if there is none.
+        row: (lanes,) present row of the runner's outputs.
+        rows: (lanes,) number of rows.
+        calm: (lanes,) the row from which the outputs have been constant for a while.
         fast: (lanes,) the last row in which a joint was fast.
         off: (lanes,) the row after the last one in which a wheel was off the ground.
         outcome: (lanes,) of the runner.
@@ -75,17 +75,17 @@ class Lanes(NamedTuple):
 @part
 def run_lanes(requests: Requests, chosen: Indices, situation: Situation, runs: Runs) -> None:
     """Integrate the stops of the chosen requests for all delays."""
-    code, layout, begins, surroundings, support, sent, times, _ = situation
-    runners, delays = runs.outcome.shape[0], begins.shape[0]
+    code, layout, starts, surroundings, support, sent, times, _ = situation
+    runners, delays = runs.outcome.shape[0], starts.shape[0]
     kind = width(code, runners)
     lanes = code.lanes[kind]
-    sides, given = np.empty((2, begins.shape[1] * lanes), np.float32), spread(surroundings, lanes)
-    sides[0], supports = spread(begins[0], lanes), spread(support, lanes)
+    sides, inputs = np.empty((2, starts.shape[1] * lanes), np.float32), spread(surroundings, lanes)
+    sides[0], supports = spread(starts[0], lanes), spread(support, lanes)
     notes = free_lanes(lanes)
     enough, volts = np.empty(lanes), np.zeros(sent.queue.shape[1] * lanes, np.float32)
     rows = sent.waits[-1] + times.lasting + times.hold + times.horizon
     tables = np.empty((runners, rows, sent.queue.shape[1]))
-    ends = np.empty((runners, begins.shape[1]))
+    ends = np.empty((runners, starts.shape[1]))
     runs.least[:], runs.instant[:], runs.standing[:], runs.off[:] = np.inf, np.inf, np.inf, np.inf
     runs.outcome[:] = NOT_YET
     following, side = 0, 0
@@ -94,7 +94,7 @@ def run_lanes(requests: Requests, chosen: Indices, situation: Situation, runs: R
             while notes.runner[k] < 0 and following < runners:
                 if runs.outcome[following] == NOT_YET:
                     row = chosen[following // delays]
-                    start(following, k, requests, row, situation, sides[side], given, tables[following], notes)
+                    start(following, k, requests, row, situation, sides[side], inputs, tables[following], notes)
                     enough[k] = requests.enough[row]
                 following += 1
         going = busy(notes)
@@ -105,10 +105,10 @@ def run_lanes(requests: Requests, chosen: Indices, situation: Situation, runs: R
         if fewer < lanes:
             packed_states = packed(sides[side], notes, fewer)
             sides, side = np.empty((2, packed_states.shape[0]), np.float32), 0
-            sides[0], given, supports = packed_states, packed(given, notes, fewer), spread(support, fewer)
+            sides[0], inputs, supports = packed_states, packed(inputs, notes, fewer), spread(support, fewer)
             volts, enough = packed(volts, notes, fewer), packed(enough, notes, fewer)
             notes, lanes = packed_notes(notes, fewer), fewer
-        side = advance(code.strides[kind], sides, side, given, supports, volts, tables, notes, enough, times)
+        side = advance(code.strides[kind], sides, side, inputs, supports, volts, tables, notes, enough, times)
         for k in range(lanes):
             if notes.runner[k] >= 0 and notes.outcome[k] != NOT_YET:
                 end_stop(notes.runner[k], notes.outcome[k], delays, runs)
@@ -127,7 +127,7 @@ def advance(
     stride: int,
     sides: Single,
     side: int,
-    given: Single,
+    inputs: Single,
     supports: Single,
     volts: Single,
     tables: Array,
@@ -135,9 +135,9 @@ def advance(
     enough: Array,
     times: Times,
 ) -> int:
-    """Continue all lanes by steps until a runner ends; return the side of states that is before the last step.
+    """Advance all lanes by steps until a runner ends; return the side of states that is before the last step.
 
-    The only calls in the loop are those of the kernel: it runs once a microsecond.
+    The loop calls only the kernel: it runs once a microsecond.
     """
     lanes, m = notes.runner.shape[0], tables.shape[2]
     x, after, seen = sides[side], sides[1 - side], np.empty(2 * lanes, np.float32)
@@ -151,8 +151,8 @@ def advance(
                 for j in range(m):
                     volts[j * lanes + k] = tables[notes.runner[k], row, j]
             if row == notes.calm[k]:
-                given[STEP * lanes + k] *= 2.0
-        if call_code(stride, x, volts, given, supports, after, seen) != 0:
+                inputs[STEP * lanes + k] *= 2.0
+        if call_code(stride, x, volts, inputs, supports, after, seen) != 0:
             raise ValueError('stride: an argument of another length')
         ended = False
         for k in range(lanes):
@@ -176,7 +176,7 @@ def advance(
 
 @part
 def end_stop(runner: int, outcome: int, delays: int, runs: Runs) -> None:
-    """Store the outcome of a runner; if it is `BELOW`, those of its stop that have not ended end with it."""
+    """Store the outcome of a runner; if it is `BELOW`, the unfinished runners of its stop end with it."""
     runs.outcome[runner] = outcome
     if outcome == BELOW:
         first = runner - runner % delays
@@ -187,7 +187,7 @@ def end_stop(runner: int, outcome: int, delays: int, runs: Runs) -> None:
 
 @part
 def width(code: MachineCode, used: int) -> int:
-    """Return the index of the narrowest vector kernel that has so many lanes, or of the widest one."""
+    """Return the index of the narrowest vector kernel with at least `used` lanes, or of the widest one."""
     kind = 0
     while code.lanes[kind] < used and kind + 1 < code.lanes.shape[0]:
         kind += 1
@@ -196,7 +196,7 @@ def width(code: MachineCode, used: int) -> int:
 
 @part
 def spread(values: Array, lanes: int) -> Single:
-    """Return values (s,) in all lanes."""
+    """Return the values (s,) copied into all lanes."""
     result = np.empty(values.shape[0] * lanes, np.float32)
     for i in range(values.shape[0]):
         for k in range(lanes):
@@ -206,22 +206,22 @@ def spread(values: Array, lanes: int) -> Single:
 
 @part
 def packed(values, notes: Lanes, fewer: int):
-    """Return values of the lanes with a runner, in fewer lanes; lanes that stay free get those of the first one."""
+    """Return values of the lanes with a runner, in fewer lanes; unused lanes get the values of the first one."""
     lanes = notes.runner.shape[0]
     size = values.shape[0] // lanes
-    result, place = np.empty(size * fewer, values.dtype), 0
+    result, slot = np.empty(size * fewer, values.dtype), 0
     for k in range(lanes):
         if notes.runner[k] >= 0:
-            for free in range(place, fewer if place == 0 else place + 1):
+            for free in range(slot, fewer if slot == 0 else slot + 1):
                 for i in range(size):
                     result[i * fewer + free] = values[i * lanes + k]
-            place += 1
+            slot += 1
     return result
 
 
 @part
 def free_lanes(count: int) -> Lanes:
-    """Return the bookkeeping of so many free lanes."""
+    """Return the bookkeeping of `count` free lanes."""
     return Lanes(
         np.full(count, FREE),
         np.full(count, FREE),
@@ -236,19 +236,19 @@ def free_lanes(count: int) -> Lanes:
 @part
 def packed_notes(notes: Lanes, fewer: int) -> Lanes:
     """Return the bookkeeping of the lanes with a runner, in fewer lanes."""
-    result, place = free_lanes(fewer), 0
+    result, slot = free_lanes(fewer), 0
     for k in range(notes.runner.shape[0]):
         if notes.runner[k] >= 0:
-            result.runner[place], result.row[place], result.rows[place] = notes.runner[k], notes.row[k], notes.rows[k]
-            result.calm[place], result.fast[place] = notes.calm[k], notes.fast[k]
-            result.off[place], result.outcome[place] = notes.off[k], notes.outcome[k]
-            place += 1
+            result.runner[slot], result.row[slot], result.rows[slot] = notes.runner[k], notes.row[k], notes.rows[k]
+            result.calm[slot], result.fast[slot] = notes.calm[k], notes.fast[k]
+            result.off[slot], result.outcome[slot] = notes.off[k], notes.outcome[k]
+            slot += 1
     return result
 
 
 @part
 def busy(notes: Lanes) -> int:
-    """Return how many lanes have a runner."""
+    """Return the number of lanes with a runner."""
     count = 0
     for k in range(notes.runner.shape[0]):
         if notes.runner[k] >= 0:
@@ -264,16 +264,16 @@ def start(
     request: int,
     situation: Situation,
     x: Single,
-    given: Single,
+    inputs: Single,
     table: Array,
     notes: Lanes,
 ) -> None:
-    """Start a runner in lane k: its state, the length of its steps, its outputs and its bookkeeping."""
-    _, _, begins, surroundings, _, sent, times, levers = situation
-    lanes, delay, leads = notes.runner.shape[0], runner % begins.shape[0], requests.leads[request]
-    for i in range(begins.shape[1]):
-        x[i * lanes + k] = begins[delay, i]
-    given[STEP * lanes + k] = surroundings[STEP]
+    """Start a runner in lane k: its state, step length, outputs and bookkeeping."""
+    _, _, starts, surroundings, _, sent, times, levers = situation
+    lanes, delay, leads = notes.runner.shape[0], runner % starts.shape[0], requests.leads[request]
+    for i in range(starts.shape[1]):
+        x[i * lanes + k] = starts[delay, i]
+    inputs[STEP * lanes + k] = surroundings[STEP]
     notes.runner[k], notes.row[k], notes.fast[k], notes.off[k], notes.outcome[k] = runner, 0, 0, 0, NOT_YET
     waits = sent.waits[delay]
     notes.rows[k] = waits + times.lasting + round(leads * times.hold) + times.horizon
@@ -290,8 +290,8 @@ def write_volts(
 ) -> int:
     """Write the outputs (t, m) of a stop: those that wait, those that are kept, then neutral at `most` V a step.
 
-    Kept outputs are led to `toward` first, in the part `leads` of `hold`. Return the row from which a step is two rows
-    long: some time after all outputs are neutral.
+    For the part `leads` of the time `hold`, the kept outputs first move towards `toward`. Returns the row from which a
+    step is two rows long: some time after all outputs are neutral.
     """
     waits, m = waiting.shape
     steps, total, ramp = times.lasting + round(leads * times.hold), volts.shape[0], 0.0
@@ -313,8 +313,8 @@ def write_volts(
 def take(k: int, first: int, x: Single, after: Single, notes: Lanes, step: float, ends: Array, runs: Runs) -> None:
     """Store the result of the runner of lane k, and free the lane.
 
-    Its state in x is copied to `ends`. The least shares up to then, from the index `first` of a state on, are in the
-    state after it. A row takes `step` s.
+    Its state in `x` is copied to `ends`. The least shares up to then, from index `first` of a state on, are in the
+    state `after`. A row takes `step` s.
     """
     lanes, runner, supports = notes.runner.shape[0], notes.runner[k], runs.least.shape[1]
     for i in range(ends.shape[1]):
@@ -330,6 +330,6 @@ def take(k: int, first: int, x: Single, after: Single, notes: Lanes, step: float
 
 @part
 def write_standing(situation: Situation, state: Array, rest: Array) -> None:
-    """Write the least shares of all springs (w,) where the machine comes to rest at the joints of a state."""
+    """Write the least shares of all springs (w,) with the machine at rest at the joints of a state."""
     if call_code(situation.code.standing, state, situation.surroundings, situation.support, rest) != 0:
         raise ValueError('standing: an argument of another length')

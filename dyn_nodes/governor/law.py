@@ -1,9 +1,9 @@
-"""The law of the tip-over governor: which outputs follow a command, decided from predicted stops.
+"""The law of the tip-over governor: selects the outputs that follow a command, from predicted stops.
 
-Stops are predicted several at a time (`predict_stops`). The law asks for one stop after the other (`ask`). For one that
-is not predicted yet it continues with the answer to the same question in the decision before, and notes the request.
-Then the noted stops are predicted and the law starts again, until it asks for predicted stops only. So a decision rests
-on predictions alone; the expected answers determine only how many stops are predicted at a time.
+Stops are predicted several at a time (`predict_stops`). The law requests one stop after the other (`ask`). For a stop
+that is not predicted yet it continues with the answer to the same question in the previous decision, and records the
+request. Then the recorded stops are predicted and the law restarts, until it requests predicted stops only. So a
+decision rests on predictions alone; the expected answers determine only how many stops are predicted at a time.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from dyn_nodes.governor.settings import LawSettings
 from dyn_nodes.governor.stops import Stop
 
 GAIN = 2e-3
-"""By which a command has to lead to a better stand to pass without a certificate."""
+"""Least improvement of the share at rest for which a command passes without a certificate."""
 SHOWN = 0.2
-"""A lever that was held back counts as held for this time, s: at the border it gets a part of its way in turns."""
+"""Time for which a limited lever continues to be reported as held, s: near the border it passes only intermittently."""
 WAYS = ((1.0, 1.0), (1.0, 0.5), (0.3, 0.5), (0.1, 1.0))
-"""Parts of a command to a better stand that are tried, and of `hold`. A heavy arm moves late, and a light one would be
-at its joint stop by then; near the border only the slowest passes."""
+"""Fractions of a command to a more stable posture that are tried, and of `hold`. A heavy arm moves late, and a light
+one would be at its joint limit by then; near the border only the slowest passes."""
 ROOM = 16
-"""Greatest number of stops that are predicted before the law starts again."""
-PREDICTED, NOTED, ASKED, OPEN = 0, 1, 2, 3
-"""Indices in `Memory.counts`: stops that are predicted; these and those that are noted; questions asked; whether one of
-them had no answer."""
+"""Greatest number of stops that are predicted before the law restarts."""
+PREDICTED, RECORDED, ASKED, OPEN = 0, 1, 2, 3
+"""Indices in `Memory.counts`: number of predicted stops; of predicted and recorded stops; of questions asked; whether
+one of them had no answer."""
 
 
 class Memory(NamedTuple):
     """Stops of a decision.
 
     Attributes:
-        requests, results: of the stops that are predicted or noted.
-        counts: (4,) `PREDICTED` and so on.
-        expected: (`questions`,) answers of the decision before, in the order of the questions; NaN where there is none.
+        requests, results: of the stops that are predicted or recorded.
+        counts: (4,) indexed by `PREDICTED`, `RECORDED`, `ASKED` and `OPEN`.
+        expected: (`questions`,) answers of the previous decision, in the order of the questions; NaN if there was none.
     """
 
     requests: Requests
@@ -50,13 +50,13 @@ class Memory(NamedTuple):
 
 @kernel
 def questions(levers: int, halvings: int) -> int:
-    """Return how many stops a decision asks for at most."""
+    """Return the greatest number of stops that a decision requests."""
     return 4 + levers * (2 + halvings + 3 * len(WAYS))
 
 
 @kernel
 def approach(target: Array, before: Array, most: float, result: Array) -> None:
-    """Write outputs (l,) that go from `before` towards `target` by `most` V at most to `result`."""
+    """Write to `result` the outputs (l,) that move from `before` towards `target` by `most` V at most."""
     for j in range(target.shape[0]):
         result[j] = before[j] + min(max(target[j] - before[j], -most), most)
 
@@ -73,18 +73,18 @@ def decide(
     output: Array,
     parts: Array,
 ) -> Stop:
-    """Choose outputs for the next `step` and return the stop behind them.
+    """Choose outputs for the next `step` and return the certified stop that follows them.
 
     Args:
         command: (l,) V.
-        before: (l,) outputs of the last decision, V.
+        before: (l,) outputs of the previous decision, V.
         step: s.
         law: settings.
         since: (l,) time since each lever was held, s; updated.
-        expected: (`questions`,) answers of the last decision; updated.
+        expected: (`questions`,) answers of the previous decision; updated.
         situation: of the machine.
         output: (l,) written, V.
-        parts: (l,) written: the part of its command that a held lever gets; NaN where it is not held.
+        parts: (l,) written: the fraction of its command that a held lever gets; NaN if it is not held.
     """
     m = command.shape[0]
     follow, brake = np.empty(m), np.empty(m)
@@ -105,7 +105,7 @@ def decide(
 def decide_fields(
     command: Array, before: Array, step: float, since: Array, output: Array, parts: Array, *fields: Any
 ) -> Stop:
-    """Do what `decide` does; fields are those of law, expected answers and situation."""
+    """Call `decide` with the fields of law, expected answers and situation."""
     settings, expected = LawSettings(*fields[:6]), Results(*fields[6:12])
     return decide(command, before, step, settings, since, expected, situation_of(fields[12:]), output, parts)
 
@@ -121,7 +121,7 @@ def choose(
     situation: Situation,
     output: Array,
 ) -> Stop:
-    """Write the outputs that pass of a step from `brake` to `follow`; return the stop behind them."""
+    """Write the permitted outputs between `brake` and `follow`; return the stop that follows them."""
     m = command.shape[0]
     most = ROOM * questions(m, law.halvings)
     memory = Memory(
@@ -144,8 +144,8 @@ def choose(
         if counts[OPEN] == 0:
             expected.least[counts[ASKED] :] = np.nan
             return stop
-        predict_stops(memory.requests, memory.results, counts[PREDICTED], counts[NOTED], situation)
-        counts[PREDICTED] = counts[NOTED]
+        predict_stops(memory.requests, memory.results, counts[PREDICTED], counts[RECORDED], situation)
+        counts[PREDICTED] = counts[RECORDED]
 
 
 @part
@@ -159,7 +159,7 @@ def attempt(
     situation: Situation,
     output: Array,
 ) -> Stop:
-    """Do what `choose` does, from predicted stops and, where these are not enough, from expected ones."""
+    """Make the selection of `choose` from predicted stops and, where these are missing, from expected ones."""
     m = command.shape[0]
     stop = ask(follow, follow, 0.0, law.reserve, memory)
     output[:] = follow
@@ -189,8 +189,8 @@ def attempt(
 def needed_of(trial: Array, before: Array, eases: Flags, law: LawSettings) -> float:
     """Return the share that the stop after outputs (l,) has to keep.
 
-    It is `rise` more where an output grows and does not ease the stand: a command that just passed would otherwise be
-    braked by the first measurement that shows a little less.
+    It is increased by `rise` if an output grows that does not improve stability: a command that just passed would
+    otherwise be braked by the first measurement with a slightly lower share.
     """
     for j in range(trial.shape[0]):
         if abs(trial[j]) > abs(before[j]) + 1e-9 and not eases[j]:
@@ -210,9 +210,9 @@ def share_out(
     left: Indices,
     lefts: int,
 ) -> int:
-    """Give functions as much of their step as is certified, in place; the one that costs least comes first.
+    """Give each function as much of its step as is certified, in place, in the order of increasing cost.
 
-    Return how many are held back: the first ones of `left` then.
+    Return the number of functions that are held back; they come first in `left`.
     """
     costs, held = np.zeros(lefts), 0
     for i in range(lefts if lefts > 1 else 0):
@@ -258,11 +258,11 @@ def to_safety(
     lefts: int,
     stop: Stop,
 ) -> bool:
-    """Let held functions through, in place, that lead to a better stand than `stop`, the one behind the output.
+    """Pass held functions, in place, that lead to a more stable posture than `stop`, which follows the present output.
 
-    Such a command is judged as a whole, against the same time without it, and taken in the first of some `WAYS` that
-    does no harm on the way, nor on the stop that is left after a period of it. A function that still works the other
-    way is only braked. Return whether any passes.
+    Such a command is evaluated as a whole, compared with the same time without it, and taken in the first of some
+    `WAYS` whose least share does not fall below a floor, both on the way and on the stop after one period of it. A
+    function that still moves in the opposite direction is only braked. Return whether any function passes.
     """
     floor, changed = min(law.least, stop.least, stop.standing - law.slack), False
     for i in range(lefts):
@@ -276,7 +276,7 @@ def to_safety(
             trial[k] = max(gentle, brake[k]) if wanted > 0.0 else min(gentle, brake[k])  # no faster than the rate
             toward[k] = wanted
             if not (trial[k] - output[k]) * wanted > 0.0:
-                break  # no further than what is certified, and the ways that are left are gentler
+                break  # no further than the certified output, and the remaining ways are gentler
             if not ask(trial, trial, 0.0, floor, memory).least >= floor:
                 continue
             way = ask(trial, toward, leads, floor, memory)
@@ -312,15 +312,15 @@ def ask(volts: Array, toward: Array, leads: float, enough: float, memory: Memory
 
 @part
 def stop_of(results: Results, row: int) -> Stop:
-    """Return one of predicted stops."""
+    """Return the predicted stop in a row."""
     return Stop(results.least[row], results.contact[row], results.ahead[row], results.standing[row])
 
 
 @part
 def row_of(volts: Array, toward: Array, leads: float, enough: float, memory: Memory) -> int:
-    """Return the row of a stop that is predicted, -1 where it is not.
+    """Return the row of a predicted stop, -1 if it is not predicted.
 
-    One that was not predicted to its end counts where it came below the share `enough`.
+    A stop that was not predicted to its end is used if it came below the share `enough`.
     """
     results = memory.results
     for row in range(memory.counts[PREDICTED]):
@@ -341,16 +341,16 @@ def is_of(volts: Array, toward: Array, leads: float, requests: Requests, row: in
 
 @part
 def note(volts: Array, toward: Array, leads: float, enough: float, memory: Memory) -> None:
-    """Note a stop that is to be predicted, where there is room."""
+    """Record a stop that is to be predicted, if there is room."""
     requests, counts = memory.requests, memory.counts
-    for row in range(counts[PREDICTED], counts[NOTED]):
+    for row in range(counts[PREDICTED], counts[RECORDED]):
         if is_of(volts, toward, leads, requests, row):
             requests.enough[row] = min(requests.enough[row], enough)
             return
-    row = counts[NOTED]
+    row = counts[RECORDED]
     if row - counts[PREDICTED] == ROOM:
         return
     requests.volts[row] = volts
     requests.toward[row] = toward
     requests.leads[row], requests.enough[row] = leads, enough
-    counts[NOTED] += 1
+    counts[RECORDED] += 1

@@ -1,9 +1,9 @@
-"""Test of joints against what their valves let them do: an observer of the machine's motion beside its measurements.
+"""Check of joint motion against the outputs of the valves: an observer of the machine's motion beside its measurements.
 
-The model of the stops is carried on from measurement to measurement with the outputs that were given, once for the
-shortest delay and once for the longest, and drawn slowly to what is measured. A joint that leaves the interval between
-both by more than the bound does not move as its valve has it: its encoder is frozen, scaled, late, reversed or that of
-another joint, or something holds the joint. These cannot be distinguished here, and all are faults until they are
+From measurement to measurement, the model of the stops is integrated with the applied outputs, for the shortest and for
+the longest delay, and drawn slowly to the measurements. A joint that leaves the interval between both by more than the
+bound does not move as its valve commands: its encoder is frozen, scaled, late, reversed or swapped with another
+joint's, or an obstacle holds the joint. These cannot be distinguished here, and all are faults until they are
 acknowledged.
 """
 
@@ -20,13 +20,13 @@ from dyn_nodes.governor.records import States
 DRAWN_POSITION, DRAWN_SPEED = 1.0, 0.5
 """Time constants with which the observer is drawn to the measurements, s."""
 OFF, SCALE = 0.05, 0.4
-"""Bounds of the deviation from the interval: rad or m (oil gives way by 0.04 to an unexpected load), and the part of
-the way within `DRAWN_POSITION`, measured or by the model, whichever is less: where only one of both moves, nothing of
-it is an error of the model."""
+"""Bounds of the deviation from the interval: rad or m (oil yields by 0.04 to an unexpected load), and a fraction of the
+travel within `DRAWN_POSITION`, measured or of the model, whichever is less: if only one of both moves, the deviation is
+no error of the model."""
 
 
 class MotionCheck:
-    """Tests driven joints.
+    """Checks driven joints.
 
     Args:
         names: of the m driven joints.
@@ -34,8 +34,8 @@ class MotionCheck:
         start: states of every delay.
 
     Attributes:
-        states: of the observer, which are carried on from outside (`present.observe`) while it `continues`.
-        continues: the observer has begun.
+        states: of the observer, which are integrated elsewhere (`present.observe`) while it `continues`.
+        continues: the observer has started.
     """
 
     def __init__(self, names: Sequence[str], joints: Indices, start: States) -> None:
@@ -44,19 +44,19 @@ class MotionCheck:
         self.clear()
 
     def clear(self) -> None:
-        """Start anew, and forget the faults."""
+        """Restart the observer, and clear the faults."""
         self.continues = False
         self._ways = np.zeros((2, len(self.names)))
         self._faults: dict[str, str] = {}
 
     def compare(self, present: States, q: Array, v: Array, spent: float) -> None:
-        """Compare with what is measured.
+        """Compare with the measurements.
 
         Args:
-            present: states of the predictor, which has taken over the measurement.
+            present: states of the predictor, which include the measurement.
             q: (n,) measured positions.
             v: (n,) measured speeds.
-            spent: since the last comparison, s.
+            spent: time since the last comparison, s.
         """
         positions, velocities, joints = self.states.positions, self.states.velocities, self._joints
         if not self.continues or not np.isfinite(self.states.vectors[:, : self.states.layout.drives]).all():
@@ -68,7 +68,9 @@ class MotionCheck:
         left = math.exp(-spent / DRAWN_POSITION)
         self._ways = left * self._ways + spent * np.array([speeds, np.abs(v[joints])])
         for j in np.flatnonzero(off > OFF + SCALE * self._ways.min(axis=0)).tolist():
-            self._faults.setdefault(self.names[j], f'it is {off[j]:.2g} from where its valve has moved it')
+            self._faults.setdefault(
+                self.names[j], f'it deviates by {off[j]:.2g} from the motion that its valve commands'
+            )
         drawn, drawn_speed = 1.0 - left, 1.0 - math.exp(-spent / DRAWN_SPEED)
         passive = np.ones(len(q), dtype=np.bool_)
         passive[joints] = False
@@ -77,9 +79,9 @@ class MotionCheck:
 
     @property
     def are_sound(self) -> bool:
-        """Return whether no joint has left its interval."""
+        """Whether no joint has left its interval."""
         return not self._faults
 
     def faults(self) -> dict[str, str]:
-        """Return what is wrong, by the name of the joint."""
+        """Return the fault messages by the name of the joint."""
         return dict(self._faults)

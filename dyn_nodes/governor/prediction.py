@@ -1,9 +1,9 @@
-"""Prediction of stops: each for all delays, of which the worst counts.
+"""Prediction of stops: each for all delays; the worst result counts.
 
-Stops are integrated by linearly implicit Euler steps, oil and stops of joints implicit, as many at once as the vector
-kernels take (`lanes`). Outputs of a stop have a row a step, of which the last one lasts; when they have rested for a
-while a step is two rows long. A stop ends where all joints rest after the last row and none was fast for as long as the
-base rocks after it.
+Stops are integrated by linearly implicit Euler steps, with oil and joint limits implicit, as many at once as the vector
+kernels take (`lanes`). The outputs of a stop have a row per step, and the last row lasts; when they have been constant
+for a while, a step is two rows long. A stop ends when all joints rest after the last row and none was fast for as long
+as the base rocks after it.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from dyn_nodes.governor.records import Requests, Results, Situation, situation_o
 from dyn_nodes.governor.stops import Stop
 
 EASE = 0.05
-"""Way of a joint by which it is judged whether it leads to a better stand, rad or m."""
+"""Displacement of a joint by which its effect on stability is tested, rad or m."""
 
 
 @kernel
 def predict_stops(requests: Requests, results: Results, first: int, last: int, situation: Situation) -> None:
     """Predict the stops of the rows from `first` to before `last` of the requests.
 
-    The longer ones, that lead somewhere, start first: the last ones to start keep others waiting least.
+    The longer ones, with an intermediate target, start first, so that the last ones to start delay the others least.
     """
     count, delays = last - first, situation.states.shape[0]
-    chosen, place = np.empty(count, np.int64), 0
+    chosen, index = np.empty(count, np.int64), 0
     for leads in range(1, -1, -1):
         for row in range(first, last):
             if (requests.leads[row] > 0.0) == (leads > 0):
-                chosen[place] = row
-                place += 1
+                chosen[index] = row
+                index += 1
     runners, supports = count * delays, situation.layout.instants - situation.layout.least
     runs = Runs(
         np.empty((runners, supports)),
@@ -45,9 +45,9 @@ def predict_stops(requests: Requests, results: Results, first: int, last: int, s
     )
     run_lanes(requests, chosen, situation, runs)
     for i in range(count):
-        row, own = chosen[i], i * delays
-        worst, off = summed(runs, own)
-        for k in range(own + 1, own + delays):
+        row, offset = chosen[i], i * delays
+        worst, off = summed(runs, offset)
+        for k in range(offset + 1, offset + delays):
             if runs.least[k, 0] == np.inf:
                 continue  # it never started
             other, other_off = summed(runs, k)
@@ -59,37 +59,37 @@ def predict_stops(requests: Requests, results: Results, first: int, last: int, s
         results.least[row], results.contact[row] = worst.least, worst.contact
         results.ahead[row], results.standing[row], results.off[row] = worst.ahead, worst.standing, off
         # the rest of a stop that was cut off may be worse than all others
-        followed = runs.outcome[own : own + delays].max() == AT_REST
+        followed = runs.outcome[offset : offset + delays].max() == AT_REST
         results.followed[row] = worst.least == -np.inf or followed
 
 
 @kernel
 def predict_fields(*fields: Any) -> None:
-    """Predict the first of requests; fields are those of requests, results and situation."""
+    """Predict the first request, from the fields of requests, results and situation."""
     predict_stops(Requests(*fields[:4]), Results(*fields[4:10]), 0, 1, situation_of(fields[10:]))
 
 
 @part
 def summed(runs: Runs, runner: int) -> tuple[Stop, float]:
-    """Return the stop of a runner, the worst of all springs, and until when a wheel was off the ground, s.
+    """Return the stop of a runner, the worst of all springs, and the last time at which a wheel was off the ground, s.
 
-    The worst that there is, where a number is not finite.
+    If a number is not finite, the worst possible stop is returned.
     """
-    least, place = runs.least[runner], 0
+    least, worst = runs.least[runner], 0
     for i in range(least.shape[0]):
         if not (
             np.isfinite(least[i]) and np.isfinite(runs.instant[runner, i]) and np.isfinite(runs.standing[runner, i])
         ):
             return Stop(-np.inf, 0, 0.0, -np.inf), np.inf
     for i in range(least.shape[0]):
-        if least[i] < least[place]:
-            place = i
-    return Stop(least[place], place, runs.instant[runner, place], runs.standing[runner].min()), runs.off[runner]
+        if least[i] < least[worst]:
+            worst = i
+    return Stop(least[worst], worst, runs.instant[runner, worst], runs.standing[runner].min()), runs.off[runner]
 
 
 @kernel
 def eases_of(command: Array, situation: Situation, eases: Flags) -> None:
-    """Write whether a small motion in the direction of each command (l,) leads to a better stand to `eases` (l,)."""
+    """Write to `eases` (l,) whether a small motion in the direction of each command (l,) improves static stability."""
     levers, layout = situation.levers, situation.layout
     state, rest = situation.states[0].copy(), np.empty(layout.instants - layout.least)
     write_standing(situation, state, rest)

@@ -1,8 +1,8 @@
-"""Stops of a machine from what a monitor knows of it now: what the tip-over governor asks.
+"""Prediction of a machine's stops from its monitored state, for the tip-over governor.
 
-Positions, speeds, payload, base and ground are those of the monitor. The oil is not measured: spools follow the outputs
-that were given, and pressures are carried along by the model, their forces drawn towards those at which the joints
-accelerate as they do. What was given within the longest delay may not have reached the valves yet, or it was there at
+Positions, speeds, payload, base and ground come from the monitor. The oil is not measured: spools follow the applied
+outputs, and pressures are integrated by the model, their forces drawn towards those that produce the measured
+accelerations. Outputs of the time of the longest delay may not have reached the valves yet, or may have reached them at
 once: stops are predicted for both, each with its spools and pressures, and the worse one counts.
 """
 
@@ -48,15 +48,15 @@ from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.monitor.standing import StandingGround
 
 CALM, FASTEST = 0.1, 50.0
-"""s from the neutral of all valves until steps are twice as long; where the frequencies with which the base rocks are a
-vector of this length at most, rad/s."""
+"""Time from the neutral of all valves until steps are twice as long, s, and the greatest norm of the base's rocking
+frequencies for which they are, rad/s."""
 FOLLOWED = 1.5
-"""Periods of the slowest rocking for which a stop is followed after a joint was last fast: with an arm that swings on
-its oil the base rocks slower than alone."""
+"""Number of periods of the slowest rocking for which a stop is followed after a joint was last fast: with an arm that
+oscillates on its oil the base rocks slower than alone."""
 DRAWN = 0.1
-"""Part of the way that the forces of the pressures are drawn in the time of a step."""
+"""Fraction by which the forces of the pressures are corrected in the time of a step."""
 LONGEST = 1.0
-"""Time that spools and pressures are carried on by at most, s: by then they are where they go to."""
+"""Longest time for which spools and pressures are integrated, s: by then they have reached their final values."""
 
 
 class StopPredictor:
@@ -69,19 +69,19 @@ class StopPredictor:
         settings: errors, delay, rate and horizon.
 
     Attributes:
-        contacts: names of the springs on which the machine stands: of wheels, of rollers.
-        ground: on which the machine stands now.
+        contacts: names of the springs that support the machine: of wheels, of rollers.
+        ground: present ground of the machine.
         degree: stability degree at rest in the present posture; NaN before `see`.
-        states, surroundings, support, sent, times, levers: what predictions start from, see `records.Situation`.
+        states, surroundings, support, sent, times, levers: initial data of predictions, see `records.Situation`.
         expected: answers of the last decision, see `law`.
         springs: of the supports.
-        spools: (h, m) present spools by the delays; where drives are efforts, these.
-        initial_state: of a stop, before the machine was seen.
+        spools: (h, m) present spools by the delays; present efforts if the drives are efforts.
+        initial_state: of a stop, before the first update.
         rocking: norm of the three frequencies of the base, and the least, rad/s; NaN before `see`.
-        motion: test of the joints against their valves.
-        payload_bounds: least and greatest possible payload, kg; None: `payload_error` of the settings about that of the
-            monitor.
-        heft: mass of the links over that of the model.
+        motion: check of the joints against their valves.
+        payload_bounds: least and greatest possible payload, kg; None: `payload_error` of the settings about the payload
+            of the monitor.
+        heft: mass of the links over their mass in the model.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class StopPredictor:
         self.reset()
 
     def _set_up(self, order: Sequence[int]) -> None:
-        """Make what predictions start from, of a machine that was not seen yet."""
+        """Create the initial data of predictions, before the first update."""
         settings, dead = self.settings, self.drives.dead_times
         least = min(settings.least_delay, settings.delay) + min(dead)
         most = settings.delay + max(dead)
@@ -133,13 +133,13 @@ class StopPredictor:
 
     @property
     def situation(self) -> Situation:
-        """What predictions start from."""
+        """Initial data of predictions."""
         return self._situation(self.surroundings, self.support)
 
-    def _situation(self, present: Surroundings, stand: Support) -> Situation:
-        """Return what predictions start from, with other surroundings or another support."""
+    def _situation(self, present: Surroundings, support: Support) -> Situation:
+        """Return initial data of predictions with other surroundings or another support."""
         model = self.model
-        vectors = self.states.vectors, present.vector, stand.vector
+        vectors = self.states.vectors, present.vector, support.vector
         return Situation(model.code, model.layout, *vectors, self.sent, self.times, self.levers)
 
     @property
@@ -151,33 +151,33 @@ class StopPredictor:
         return OilDrives(machine, STEP_TIME)
 
     def reset(self) -> None:
-        """Take all valves to be at neutral, with nothing on its way to them."""
+        """Assume all valves at neutral, with empty queues."""
         self._seen, self.degree, self._elapsed, self._unseen = False, np.nan, 0.0, 0.0
         self.rocking = np.nan, np.nan
         self.times = self.times._replace(lasting=1)
-        self._excess, self.heft = 0.0, 1.0  # payload beyond the known one, kg
+        self._excess, self.heft = 0.0, 1.0  # additional payload, not in the monitor, kg
         self.spools, self._latest = np.zeros((len(self.sent.waits), self._count)), np.zeros(self._count)
         self.sent.queue[:] = 0.0
         self.expected.least[:] = np.nan
         self.motion.clear()
 
     def issued(self, volts: Array) -> None:
-        """Take outputs (l,) that go to the valves from now on."""
+        """Accept the outputs (l,) that go to the valves from now on."""
         self._latest = self._of_all(volts)
 
     def pass_by(self, step: float) -> None:
-        """Carry spools and pressures on by a time, s, in which the valves got the outputs issued last."""
+        """Advance spools and pressures by a time, s, with the outputs issued last."""
         self._unseen += step
         self._elapsed = min(self._elapsed + step, LONGEST)
         while self._elapsed >= STEP_TIME - 1e-9:
             self._elapsed -= STEP_TIME
             self._carry()
         vectors = self.states.vectors
-        if np.isnan(vectors).any():  # the model diverged: the next look at the machine starts anew
+        if np.isnan(vectors).any():  # the model diverged: the next update starts anew
             vectors[:], self._seen = self.initial_state, False
 
     def _carry(self) -> None:
-        """Carry spools and pressures on by a step, from the joints that were seen last."""
+        """Advance spools and pressures by a step, from the joint states of the last update."""
         motion, fields = self.motion, fields_of(self.situation)
         watched = motion.states.vectors, motion.continues
         carry_fields(*watched, self.spools, self._latest, self._seen, *self.drives.valves, *fields)
@@ -187,10 +187,10 @@ class StopPredictor:
         result[self.levers.order] = volts
         return result
 
-    # -- what is known now -------------------------------------------------------------------------------------------
+    # -- update ------------------------------------------------------------------------------------------------------
 
     def see(self) -> None:
-        """Take over what the monitor knows now."""
+        """Update from the monitor."""
         monitor = self.monitor
         footing, load = monitor.footing, monitor.load
         if footing is None or load is None:
@@ -234,11 +234,11 @@ class StopPredictor:
         self._seen, self._unseen = True, 0.0
 
     def _drawn(self) -> float:
-        """Return the part of the way that the forces are drawn after the time since the last look: all at first."""
+        """Return the filter gain of the forces for the time since the last update; 1 at first."""
         return -math.expm1(math.log1p(-DRAWN) * self._unseen / STEP_TIME) if self._seen else 1.0
 
     def _follow_rocking(self, norm: float, least: float) -> None:
-        """Set when steps of a stop become longer and for how long it is followed, by frequencies of the base, rad/s."""
+        """Set when steps of a stop are doubled and how long it is followed, from frequencies of the base, rad/s."""
         longest = self.times.longest
         period = 2.0 * math.pi / least if least > 0.0 else np.inf
         self.times = self.times._replace(
@@ -248,32 +248,32 @@ class StopPredictor:
 
     @property
     def payload(self) -> float:
-        """The payload with which the machine is taken to move, kg."""
+        """The estimated payload with which the machine moves, kg."""
         return self.monitor.payload + self._excess
 
     @property
     def model_payload(self) -> float:
-        """The payload of the model, kg, whose links weigh what is known."""
+        """The payload of the model, kg, whose links have their nominal mass."""
         return float(self.payload / self.heft)
 
     def _payload_errors(self) -> tuple[float, float]:
-        """Return by how much the payload may be less and more than that with which the machine moves, kg."""
+        """Return how much less and more the payload may be than the one with which the machine moves, kg."""
         least, most = self._excesses()
         return max(self._excess - least, 0.0), max(most - self._excess, 0.0)
 
     def _excesses(self) -> tuple[float, float]:
-        """Return the least and the most by which the payload may weigh more than known, kg."""
-        known = self.monitor.payload
+        """Return the least and greatest difference of the true payload from the monitor's, kg."""
+        nominal = self.monitor.payload
         if self.payload_bounds is None:
-            error = self.settings.payload_error * known
+            error = self.settings.payload_error * nominal
             return -error, error
         least, most = self.payload_bounds
-        return least - known, most - known
+        return least - nominal, most - nominal
 
     # -- stops -------------------------------------------------------------------------------------------------------
 
     def decide(self, command: Array, before: Array, step: float, since: Array, lasting: float) -> Decision:
-        """Return the outputs that pass; the arguments are those of `Stops`."""
+        """Return the permitted outputs; for the arguments see `Stops`."""
         output, parts = np.empty(len(before)), np.empty(len(before))
         rows = max(math.ceil((lasting + self.settings.lateness) / STEP_TIME - 1e-6), 1)
         self.times = self.times._replace(lasting=rows)
@@ -282,12 +282,12 @@ class StopPredictor:
         return Decision(output, parts, decide_fields(command, before, step, since, output, parts, *fields))
 
     def stop(self, volts: Array, enough: float = -np.inf, toward: Array | None = None) -> Stop:
-        """Return the stop after outputs (l,) that are kept as long as those of the last decision, 10 ms before one.
+        """Return the stop after outputs (l,) that last as long as in the last decision, 10 ms before one.
 
         Args:
             volts: outputs.
-            enough: below this share it may end.
-            toward: outputs (l,) to which these are led first, and kept there, for `hold` of the settings in all.
+            enough: share below which the stop may end early.
+            toward: outputs (l,) that these first move to and keep, for `hold` of the settings in all.
         """
         request = self._one
         request.volts[0], request.toward[0] = volts, volts if toward is None else toward
@@ -299,16 +299,16 @@ class StopPredictor:
 
     @property
     def has_lifted(self) -> bool:
-        """Whether a contact carries nothing now, as it is measured."""
+        """Whether the measured load of a contact is zero."""
         footing = self.monitor.footing
         if footing is None:
             return False
         return bool(np.add.reduceat(footing.normal, self.monitor.ground.contacts.starts).min() <= 0.0)
 
     def way_down(self, command: Array, before: Array) -> tuple[Array, Stop] | None:
-        """Return outputs (m,) to which to lead the levers so that a wheel comes down, and what follows; None to stop.
+        """Return outputs (m,) to which to lead the levers so that a wheel comes down, and the stop; None to stop now.
 
-        None, too, where a lever of the command (m,), V, leads to a better stand by itself. before (m,) are the present
+        Also None if a lever of the command (m,), V, improves stability by itself. `before` (m,) are the present
         outputs, V.
         """
         home, eases = np.zeros(len(before)), np.empty(len(before), np.bool_)
@@ -328,14 +328,14 @@ class StopPredictor:
 
     @property
     def _as_modelled(self) -> Situation:
-        """The situation of the machine without errors of its model, on wheels that come off the ground."""
-        present, stand = self.surroundings.copied(), self.support.copied()
+        """The situation of the machine without errors of its model, with wheels that can leave the ground."""
+        present, support = self.surroundings.copied(), self.support.copied()
         present.least_push[:] = 0.0
-        stand.errors[:] = 0.0
-        stand.offset[:] = 0.0
-        return self._situation(present, stand)
+        support.errors[:] = 0.0
+        support.offset[:] = 0.0
+        return self._situation(present, support)
 
 
 def _stop(stops: Results, row: int) -> Stop:
-    """Return one of predicted stops."""
+    """Return the predicted stop in a row."""
     return Stop(*(column[row].item() for column in stops[:4]))

@@ -1,4 +1,4 @@
-"""The present machine, from which stops are predicted: measurements taken over, spools and pressures carried along."""
+"""Initial data of stop predictions: the measured state of the machine, with integrated spools and pressures."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from dyn_nodes.governor.records import (
 
 @kernel
 def carry(situation: Situation, spools: Array, volts: Array, moves: bool, valves: Valves) -> None:
-    """Continue by a step: outputs (m,), V, start to wait, and those that have waited for a delay reach their valves.
+    """Advance by a step: outputs (m,), V, enter the queue, and those that have waited for a delay reach their valves.
 
     Args:
-        situation: whose outputs on their way are updated, and the drives of its states where `moves`.
-        spools: (h, m) carried along.
+        situation: whose queue is updated, and the drives of its states if `moves`.
+        spools: (h, m) updated.
         volts: (m,) outputs.
-        moves: whether the drives of the states are carried along.
+        moves: whether the drives of the states are updated.
         valves: of the actuators.
     """
     states, queue, waits, at = situation.states, situation.sent.queue, situation.sent.waits, situation.layout
@@ -53,7 +53,7 @@ def carry(situation: Situation, spools: Array, volts: Array, moves: bool, valves
 
 @kernel
 def observe(watched: Array, situation: Situation, volts: Array) -> None:
-    """Carry joints and drives of the states `watched` (h, s) on by a step, with the base of the situation's states."""
+    """Advance joints and drives of the states `watched` (h, s) by a step, with the base of the situation's states."""
     queue, waits, base = situation.sent.queue, situation.sent.waits, situation.layout.turn
     rows, after = queue.shape[0], np.empty(situation.layout.size)
     for h in range(watched.shape[0]):
@@ -65,7 +65,7 @@ def observe(watched: Array, situation: Situation, volts: Array) -> None:
 
 @kernel
 def carry_fields(watched: Array, is_watched: bool, spools: Array, volts: Array, moves: bool, *fields: Any) -> None:
-    """Do what `observe`, where `is_watched`, and `carry` do; fields of valves and situation."""
+    """Call `observe`, if `is_watched`, and `carry`; fields of valves and situation."""
     situation = situation_of(fields[3:])
     if is_watched:
         observe(watched, situation, volts)
@@ -97,15 +97,15 @@ def write_axes(plane: Array, axes: Array) -> None:
 
 @kernel
 def draw(pressures: Array, shown: Array, first: float, second: float, least: float, most: float, drawn: float) -> None:
-    """Bring the two pressures (2,) of an actuator nearer to the force that is measured, in place.
+    """Correct the two pressures (2,) of an actuator towards the measured force, in place.
 
-    The motion of the joints shows what both do together, not each of them: only their force goes a part `drawn` of the
-    way to that of `shown` (2,), by as little change as possible, and their common part stays as the model carries it
-    along. At a part of 1 they become those of `shown`.
+    The motion of the joints shows the effect of both pressures, not each of them. Therefore only their force is moved
+    by a fraction `drawn` towards the force of `shown` (2,), with the smallest change of pressures, and their common
+    part remains as in the model. With a fraction of 1 they become equal to `shown`.
 
     Args:
         pressures: Pa.
-        shown: pressures at which the joints move as they do, Pa.
+        shown: pressures that produce the motion of the joints, Pa.
         first: area of the first chamber, m2 or m3/rad.
         second: area of the second chamber.
         least: least pressure, Pa.
@@ -127,7 +127,7 @@ def draw(pressures: Array, shown: Array, first: float, second: float, least: flo
 
 @part
 def rocks(inertia: Array, axes: Array, origin: Array, stiffness: Array) -> tuple[float, float]:
-    """Return how the base rocks on its springs: the norm of its three frequencies, and the least one, rad/s.
+    """Return the norm of the three frequencies of the base on its springs, and the least one, rad/s.
 
     The squares are the roots of the characteristic polynomial of mass^-1 stiffness. Newton's method finds the least of
     three positive ones from 0, without passing it.
@@ -192,7 +192,7 @@ def take_over(
     support: Support,
     arms: Array,
 ) -> tuple[float, float]:
-    """Take over what is measured now; return how the base rocks, as `rocks`.
+    """Update the initial data from the measurements; return the frequencies of the base, as `rocks`.
 
     Args:
         code: address of the kernel `start` of the machine.
@@ -201,8 +201,8 @@ def take_over(
         errors: of the model.
         step: of the prediction, s.
         chambers: of the actuators.
-        drawn: part of the way that pressures are drawn to the measured motion.
-        spools: (h, m) present spools; where drives are efforts, the present efforts.
+        drawn: fraction by which pressures are corrected towards the measured motion.
+        spools: (h, m) present spools; present efforts if the drives are efforts.
         drives: (h, d) `States.drives`, written.
         turn: (h, 3) `States.turn`, written.
         surroundings: written.
@@ -210,13 +210,18 @@ def take_over(
         arms: (m,) `Levers.arms`, written.
     """
     m, w, count = spools.shape[1], springs.stiffness.shape[0], drives.shape[1]
-    felt, plane, axes, origin = measured.specific_force, measured.plane, surroundings.axes, surroundings.origin
-    weight = np.sqrt(felt[0] ** 2 + felt[1] ** 2 + felt[2] ** 2)
+    specific_force, plane, axes, origin = (
+        measured.specific_force,
+        measured.plane,
+        surroundings.axes,
+        surroundings.origin,
+    )
+    weight = np.sqrt(specific_force[0] ** 2 + specific_force[1] ** 2 + specific_force[2] ** 2)
     write_axes(plane, axes)
     surroundings.payload[0], surroundings.step[0], surroundings.least_push[0] = measured.payload, step, -np.inf
     moved = turn[0]
     for r in range(3):
-        surroundings.specific_force[r], origin[r] = felt[r], plane[3] * plane[r]
+        surroundings.specific_force[r], origin[r] = specific_force[r], plane[3] * plane[r]
     moved[0] = 0.0
     for r in range(2):
         moved[1 + r] = (
@@ -289,7 +294,7 @@ def take_over(
 def take_over_fields(
     code: int, step: float, drawn: float, spools: Array, drives: Array, turn: Array, arms: Array, *fields: Any
 ) -> tuple[float, float]:
-    """Do what `take_over` does; fields of what is measured, springs, errors, chambers and both it writes."""
+    """Call `take_over` with the fields of measurements, springs, errors, chambers, surroundings and support."""
     measured, springs, errors = Measured(*fields[:9]), Springs(*fields[9:12]), Errors(*fields[12:16])
     chambers, surroundings, support = Chambers(*fields[16:20]), Surroundings(*fields[20:27]), Support(*fields[27:])
     return take_over(

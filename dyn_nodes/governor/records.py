@@ -1,13 +1,13 @@
-"""Named parts of a prediction of stops, and the layout of the vectors that the kernels of a machine take.
+"""Records of a prediction of stops, and the layout of the vectors that the kernels of a machine take.
 
-A record with a `vector` has views into it, one for each part, under the name of the part. The functions at the end make
-these records; they, the two layouts and the indices below are the only places that know in which order the parts are.
+A record with a `vector` has views into it, one for each part, under the name of the part. The order of the parts is
+defined only by the functions at the end, which create these records, the two layouts, and the indices below.
 
-A compiled function that Python calls every period has a twin, `..._fields`, which gets the fields of its records: to
-pass a record, Numba looks at the type of every field in Python, 6 us for a situation; fields by themselves take 1 us.
+A compiled function that Python calls every period has a twin, `..._fields`, which takes the fields of its records: for
+a record, Numba inspects the type of every field in Python, 6 us for a situation; separate fields take 1 us.
 
-h is the number of delays (the shortest and the longest), n of joints, m of actuators, w of supports (springs on which
-the machine stands), l of levers.
+h is the number of delays (the shortest and the longest), n of joints, m of actuators, w of supports (springs that
+support the machine), l of levers.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ PAYLOAD, AXES, ORIGIN, STEP, LEAST_PUSH, SURROUNDINGS = 3, 4, 13, 16, 17, 18
 
 
 class StateLayout(NamedTuple):
-    """Index of the first number of each part of the state of a stop; positions of the joints are at 0.
+    """Index of the first element of each part of the state of a stop; positions of the joints are at 0.
 
     Attributes:
         velocities: of the joints.
         drives: states of the drives.
         turn: speeds of the base: upwards, about heading and about left.
-        lean: what these have added up to.
-        least, instants: least push on each spring so far over the mean push, and when, s.
+        lean: integral of `turn`.
+        least, instants: least ratio of push to mean push of each spring so far, and its time, s.
         time: s.
         size: length of the state.
     """
@@ -47,7 +47,7 @@ class StateLayout(NamedTuple):
 
 
 class SupportLayout(NamedTuple):
-    """Index of the first number of each part of the vector of `Support`; `left` is at 0. `size` is the length."""
+    """Index of the first element of each part of the vector of `Support`; `left` is at 0. `size` is the length."""
 
     back: int
     stiffness: int
@@ -64,8 +64,8 @@ class MachineCode(NamedTuple):
     """Addresses of machine code (`dyn_nodes.compile.code`) of the kernels of a machine (`StopModel`).
 
     Attributes:
-        lanes: (k,) states that each vector kernel takes at once, fewest first.
-        strides: (k,) addresses of `stride` for so many states, in single precision.
+        lanes: (k,) number of states that each vector kernel processes, fewest first.
+        strides: (k,) addresses of `stride` for each of these numbers, in single precision.
         stride, standing, start: addresses of the kernels for one state.
     """
 
@@ -77,7 +77,7 @@ class MachineCode(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """Ground and gravity as the base sees them, in axes of the base link.
+    """Ground and gravity in axes of the base link.
 
     Attributes:
         vector: (18,).
@@ -86,7 +86,8 @@ class Surroundings(NamedTuple):
         axes: (3, 3) heading, left and normal of the ground, a row each.
         origin: (3,) of the base link, projected to the ground, m.
         step: (1,) of the prediction, s.
-        least_push: (1,) least push of a spring, N: 0 for wheels that come off the ground, -inf for springs that pull.
+        least_push: (1,) least push of a spring, N: 0 for wheels that can leave the ground, -inf for springs that can
+            pull.
     """
 
     vector: Array
@@ -103,16 +104,16 @@ class Surroundings(NamedTuple):
 
 
 class Support(NamedTuple):
-    """Springs on which the machine stands.
+    """Springs that support the machine.
 
     Attributes:
         vector: (9 w + 4,).
         left, back: (w,) positions in axes of the ground, m: to the left, and backwards.
-        stiffness, damping, squeeze: (w,) N/m, N s/m, and m at the start.
+        stiffness, damping, squeeze: (w,) N/m, N s/m, and compression at the start, m.
         shares: (w, 3) how the springs share a vertical load, N, and moments about heading and left, N m.
-        errors: (3,) relative error of the mass of all links; kg by which the payload may be less and more than known.
-        mean_push: (1,) of the ground on a spring, N.
-        offset: (w,) N that a centre of mass within its error may take from each.
+        errors: (3,) relative error of the mass of all links; errors of the payload to less and to more, kg.
+        mean_push: (1,) mean force of the ground on a spring, N.
+        offset: (w,) reduction of each spring's force by the error of the centre of mass, N.
     """
 
     vector: Array
@@ -132,7 +133,7 @@ class Support(NamedTuple):
 
 
 class States(NamedTuple):
-    """States from which stops start, one for each delay.
+    """Initial states of stops, one for each delay.
 
     Attributes:
         vectors: (h, s).
@@ -158,7 +159,7 @@ class Sent(NamedTuple):
     """Outputs that have not reached the drives yet.
 
     Attributes:
-        queue: (t, m) the oldest first, a row a step, V or rad/s2.
+        queue: (t, m) the oldest first, one row per step, V or rad/s2.
         waits: (h,) rows of each delay.
     """
 
@@ -170,12 +171,12 @@ class Times(NamedTuple):
     """Durations in steps of the prediction.
 
     Attributes:
-        hold: for which an output to a better stand continues.
-        horizon: that is predicted at least, from neutral on.
-        longest: that is predicted at most.
-        calm: from neutral until a step is twice as long.
-        rocking: for which a stop is followed after a joint was last fast.
-        lasting: for which an output lasts before it is led to neutral.
+        hold: of an output to a more stable posture.
+        horizon: least predicted time, from neutral on.
+        longest: greatest predicted time.
+        calm: from neutral until steps are doubled.
+        rocking: time for which a stop is followed after a joint was last fast.
+        lasting: duration of an output before it is led to neutral.
     """
 
     hold: int
@@ -187,12 +188,12 @@ class Times(NamedTuple):
 
 
 class Levers(NamedTuple):
-    """How outputs reach the joints.
+    """Mapping of outputs to joints.
 
     Attributes:
         order: (l,) actuators of the levers.
         joints: (m,) joints of the actuators.
-        arms: (m,) by which a force of an actuator moves its joint, m or 1.
+        arms: (m,) effort of the joint per force of the actuator, m or 1.
         change: greatest change of an output in a step, V.
     """
 
@@ -203,7 +204,7 @@ class Levers(NamedTuple):
 
 
 class Situation(NamedTuple):
-    """All that a prediction of stops starts from.
+    """Initial data of a prediction of stops.
 
     Attributes:
         code: of the machine.
@@ -211,7 +212,7 @@ class Situation(NamedTuple):
         states: (h, s) `States.vectors`.
         surroundings: (18,) `Surroundings.vector`.
         support: (9 w + 4,) `Support.vector`.
-        sent: outputs on their way.
+        sent: queued outputs.
         times: durations.
         levers: of the machine.
     """
@@ -227,13 +228,13 @@ class Situation(NamedTuple):
 
 
 class Requests(NamedTuple):
-    """Stops to be predicted, k of them.
+    """Stops to predict, k of them.
 
     Attributes:
         volts: (k, l) outputs of the levers.
-        toward: (k, l) outputs to which these are led.
-        leads: (k,) part of the time `hold` for which they are.
-        enough: (k,) share below which the rest of a stop does not matter.
+        toward: (k, l) outputs to which these move first.
+        leads: (k,) fraction of the time `hold` for which they do.
+        enough: (k,) share below which the prediction of a stop may end.
     """
 
     volts: Array
@@ -248,10 +249,10 @@ class Results(NamedTuple):
     Attributes:
         least: (k,) least share of all springs.
         contact: (k,) index of that spring.
-        ahead: (k,) when, s.
+        ahead: (k,) its time, s.
         standing: (k,) least share at rest in the end.
         followed: (k,) whether the stop was predicted to its end.
-        off: (k,) until when a wheel was off the ground at times, s; inf where one is in the end.
+        off: (k,) last time at which a wheel was off the ground, s; inf if one is off in the end.
     """
 
     least: Array
@@ -263,7 +264,7 @@ class Results(NamedTuple):
 
 
 class Valves(NamedTuple):
-    """How spools follow outputs: (m,) gain, limit, and the part of a difference that is left after a step."""
+    """Response of spools to outputs: (m,) gain, limit, and the fraction of a difference that remains after a step."""
 
     gain: Array
     limit: Array
@@ -297,7 +298,7 @@ class Errors(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """What is known of the machine at an instant, in axes of the base link.
+    """Measured state of the machine at an instant, in axes of the base link.
 
     Attributes:
         q, v, a: (n,) of the joints.
@@ -382,13 +383,13 @@ def copied(record: Columns) -> Columns:
 
 
 def requests(count: int, levers: int) -> Requests:
-    """Return room for so many stops: nothing to lead to, followed to their ends."""
+    """Return empty requests for `count` stops: without an intermediate target, followed to their ends."""
     zeros = np.zeros((count, levers))
     return Requests(zeros, zeros.copy(), np.zeros(count), np.full(count, -np.inf))
 
 
 def results(count: int) -> Results:
-    """Return room for so many stops; their least shares are NaN."""
+    """Return empty results for `count` stops; their least shares are NaN."""
     nothing = np.full(count, np.nan)
     return Results(
         nothing,
@@ -408,7 +409,7 @@ def fields_of(situation: Situation) -> tuple[Any, ...]:
 
 @part
 def situation_of(fields: Any) -> Situation:
-    """Return the situation of its fields."""
+    """Return the situation with these fields."""
     return Situation(
         MachineCode(*fields[:5]),
         StateLayout(*fields[5:13]),

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 JERK = 5.0
-"""Rate of the settings that suits efforts: by which accelerations change, rad/s3 or m/s3. With three times as much an
-arm that is let go and held in turns rocks the log-loader over longer delays, and lifts a wheel."""
+"""Setting of the output rate for efforts: greatest rate of change of accelerations, rad/s3 or m/s3. With three times as
+much, an arm that is released and held in turns rocks the log-loader over longer delays, and lifts a wheel."""
 
 
 class LawSettings(NamedTuple):
-    """Numbers of `GovernorSettings` that the law uses; their description is there."""
+    """Settings of `GovernorSettings` that the law uses; they are described there."""
 
     reserve: float
     rise: float
@@ -23,28 +23,28 @@ class LawSettings(NamedTuple):
 
 @dataclass(frozen=True)
 class GovernorSettings:
-    """How careful the governor is, and what it does not know.
+    """Reserves of the governor, and the errors that it assumes.
 
     Attributes:
         reserve: least share of its mean load that every wheel keeps on the way to rest.
-        rise: by which more is kept where an output grows, so that one that just passed is not braked at once.
-        least: share that every wheel keeps under a command to a better stand.
-        slack: by which such a command may come below the share at rest, where that bound is lower than `least`.
-        hold: s for which such a command goes on in the prediction.
+        rise: added to the reserve if an output grows, so that one that just passed is not braked at once.
+        least: share that every wheel keeps under a command to a more stable posture.
+        slack: margin below the share at rest that such a command may use, if that bound is lower than `least`.
+        hold: time for which such a command continues in the prediction, s.
         rate: greatest change of an output, V/s.
-        delay: longest time from a measurement to the valve that answers it, s.
-        least_delay: the shortest, s; as long as `delay` where it is known.
-        lateness: by which measurements may be late before outputs are led to neutral, s: these are certified for so
-            much longer than until the next decision.
-        mass_error: part by which all links may be heavier or lighter than known.
-        center_error: by which the centre of mass of all links may lie elsewhere, in any horizontal direction, m.
-        payload_error: part by which the payload may be heavier or lighter than known.
-        horizon: s that are predicted at least.
-        longest: s that are predicted at most, while a joint moves or the base still rocks; longer where valves would be
-            open still.
-        halvings: of the part of a function's step that is let through.
-        bring_down: where a wheel has lifted and no lever leads to a better stand, the governor leads functions there
-            by itself, if that brings the wheel down sooner than to stop.
+        delay: longest time from a measurement to the response of the valve, s.
+        least_delay: shortest time from a measurement to the response of the valve, s; equal to `delay` if that is
+            exact.
+        lateness: permitted delay of measurements before outputs are led to neutral, s; outputs are certified for this
+            time beyond the next decision.
+        mass_error: relative error of the mass of all links, heavier or lighter.
+        center_error: error of the centre of mass of all links in any horizontal direction, m.
+        payload_error: relative error of the payload, heavier or lighter.
+        horizon: least predicted time, s.
+        longest: greatest predicted time while a joint moves or the base rocks, s; longer if valves would still be open.
+        halvings: number of bisections for the part of a function's step that passes.
+        bring_down: if a wheel has lifted and no lever leads to a more stable posture, the governor leads functions
+            there by itself, provided that this brings the wheel down sooner than a stop.
     """
 
     reserve: float = 0.16
@@ -72,13 +72,13 @@ class GovernorSettings:
 
 @dataclass(frozen=True)
 class GripSettings:
-    """How careful the governor is.
+    """Settings of the grip governor.
 
     Attributes:
-        friction_use: greatest friction force over what static friction can hold.
-        load_share: least normal force over an equal share of the load.
+        friction_use: greatest ratio of friction force to the limit of static friction.
+        load_share: least ratio of normal force to an equal share of the load.
         least_braking: deceleration that is always allowed, and that must be possible from every twist, m/s2.
-        overshoot: times the rates that are asked for, for springs that ring behind them.
+        overshoot: factor on the requested rates, for springs that overshoot.
     """
 
     friction_use: float = 0.8

@@ -1,8 +1,8 @@
-"""How a machine comes to rest when its valves are led to neutral: joints, oil and suspension integrated ahead.
+"""Model of a machine that comes to rest when its valves are led to neutral: joints, oil and suspension.
 
-The model is that of the simulated plant, from the same text, but for the ground: friction holds the base, which has
+The model is built from the same text as the simulated plant, except for the ground: friction holds the base, which has
 three coordinates left, its height and two small angles, and springs may pull. A push below zero is a wheel that lifts.
-Loads are split into those of the links and those of a kilogram of payload, in which they are linear.
+Loads are split into a part of the links and a part per kilogram of payload, in which they are linear.
 """
 
 from __future__ import annotations
@@ -37,11 +37,12 @@ from dyn_nodes.multibody.dynamics import mass_matrix
 from dyn_nodes.multibody.spatial import Expression, entries, solve_symmetric
 
 BETWEEN = 0.55
-"""Where between its ends a step takes oil and joints that push each other; at 0.5 nothing is damped by the method."""
+"""Implicitness of a step for oil and joints that push each other, from 0 at its start to 1 at its end; at 0.5 the
+method adds no damping."""
 STEP_TIME = 0.01
 """Step of the prediction, s."""
 NEWTON, FARTHEST = 4, 0.7
-"""Steps to where passive joints hang, and the longest of them, rad."""
+"""Number of Newton steps to the rest positions of passive joints, and the greatest step, rad."""
 
 
 def layout_of(machine: Machine, drives: Drives) -> StateLayout:
@@ -58,12 +59,12 @@ class _Trace:
         n = tree.nv - 6
         self.q, self.v, self.a = (ca.SX.sym(name, n) for name in ('q', 'v', 'a'))
         self.surroundings, self.rock, self.push = (
-            ca.SX.sym('known', SURROUNDINGS),
+            ca.SX.sym('surroundings', SURROUNDINGS),
             ca.SX.sym('rock', 3),
             ca.SX.sym('push', 3),
         )
         self.shake = ca.SX.sym('shake', 6)
-        self.felt, self.payload = self.surroundings[:PAYLOAD], ca.SX.sym('payload')
+        self.specific_force, self.payload = self.surroundings[:PAYLOAD], ca.SX.sym('payload')
         self.ahead, self.left, normal, foot = (self.surroundings[k : k + 3] for k in range(AXES, STEP, 3))
         zero = ca.SX(3, 1)
         axes = (ca.vertcat(zero, normal), *(ca.vertcat(axis, ca.cross(foot, axis)) for axis in (self.ahead, self.left)))
@@ -73,8 +74,8 @@ class _Trace:
         self.state = TreeState(tree, position, rate, self.payload)
         names, commands = drives.states, drives.commands
         self.oil, self.volts = ca.SX.sym('oil', len(names)), ca.SX.sym('volts', len(commands))
-        self.passive = [own for own in joint_elements(machine) if not own.states]
-        constants = {name: ca.SX(value) for own in self.passive for name, value in own.parameters.items()}
+        self.passive = [element for element in joint_elements(machine) if not element.states]
+        constants = {name: ca.SX(value) for element in self.passive for name, value in element.parameters.items()}
         constants |= {name: ca.SX(value) for name, value in drives.parameters.items()}
         constants['joint_stop_scale'] = ca.SX(1)
         self.symbols = {
@@ -84,20 +85,21 @@ class _Trace:
         }
 
     def moved(self) -> tuple[Expression, Expression, Expression]:
-        """Mean accelerations (3 + n,) of base and joints over a step, mean rates of the oil, and what is done (6,).
+        """Return accelerations (3 + n,) of base and joints in a step, rates of the oil, and loads on the ground (6,).
 
-        Linearly implicit: stops, dampers and what else holds a joint by itself at the end of the step, oil between its
-        ends (`BETWEEN`), pressures by what they lose alone at the end.
+        Accelerations and rates are means over the step. Linearly implicit: joint limits, dampers and other forces of a
+        single joint at the end of the step, oil between its ends (`BETWEEN`), the decay of each oil state alone at the
+        end.
         """
         size, step = self.state.tree.nv, self.surroundings[STEP]
         basis = ca.diagcat(self.motions, ca.SX.eye(size - 6))
-        bias = inverse_dynamics(self.state, ca.SX(size, 1), -self.felt)
+        bias = inverse_dynamics(self.state, ca.SX(size, 1), -self.specific_force)
         effort = (self.drives.within(self) + self._joints())[6:]
         flow = self.drives.rates(self)
         lasting = 1.0 / (1.0 + step * ca.fmax(-ca.diag(jacobian(flow, self.oil)), 0.0))
         pushed = jacobian(effort, self.oil)
         swept = ca.mtimes(ca.diag(lasting), jacobian(flow, self.v))
-        stiff, damped = (ca.fmax(-ca.diag(jacobian(effort, own)), 0.0) for own in (self.q, self.v))
+        stiff, damped = (ca.fmax(-ca.diag(jacobian(effort, variable)), 0.0) for variable in (self.q, self.v))
         locked = -((BETWEEN * step) ** 2) * ca.diag(ca.mtimes(pushed, swept))
         matrix = ca.mtimes([basis.T, mass_matrix(self.state), basis])
         implicit = matrix + ca.diagcat(ca.SX(3, 3), ca.diag(step * (damped + step * stiff) + locked))
@@ -109,38 +111,40 @@ class _Trace:
         return rates, oil, self._loads(ca.mtimes(basis, rates))
 
     def _loads(self, motion: Expression) -> Expression:
-        """What links and a kilogram of payload do to the ground (6,) at accelerations (6 + n,) of base and joints.
+        """Return the loads (6,) on the ground of links and of a kilogram of payload at accelerations (6 + n,).
 
-        At those of `moved` all of it is what the springs push, so that the payload alone is to be known.
+        At the accelerations of `moved` the sum equals the push of the springs, so that only the payload's part is
+        computed.
         """
         some = ca.SX.sym('motion', motion.shape[0])
-        load = -ca.mtimes(self.motions.T, inverse_dynamics(self.state, some, -self.felt)[:6])
+        load = -ca.mtimes(self.motions.T, inverse_dynamics(self.state, some, -self.specific_force)[:6])
         kilogram = ca.substitute(ca.jacobian(load, self.payload), some, motion)
         return ca.vertcat(-self.push - self.payload * kilogram, kilogram)
 
     def stride(self) -> tuple[list[Expression], list[Expression], list[Expression]]:
-        """Return inputs and outputs of `stride`, then the outputs of `standing`, whose inputs are some of these.
+        """Return inputs and outputs of `stride`, then the outputs of `standing`, whose inputs are a subset.
 
         Inputs are state, outputs of the levers, surroundings and support (`records`). Outputs of `stride` are the state
-        after a step, with the least shares up to its start, and (2,) the least share now and the fastest joint.
+        after a step, with the least shares up to its start, and (2,) the least present share and the speed of the
+        fastest joint.
         """
         rates, oil, split = self.moved()
         n, w = self.q.shape[0], len(self.machine.supports)
         lean, time = ca.SX.sym('lean', 3), ca.SX.sym('time')
         at = support_layout(w)
-        low, when, stand = ca.SX.sym('low', w), ca.SX.sym('when', w), ca.SX.sym('stand', at.size)
-        aside, back, stiffness, damping, squeeze = (stand[k * w : (k + 1) * w] for k in range(5))
-        shares = ca.reshape(stand[at.shares : at.errors], 3, w).T
-        errors, mean_push, offset = stand[at.errors : at.mean_push], stand[at.mean_push], stand[at.offset :]
+        low, when, support = ca.SX.sym('low', w), ca.SX.sym('when', w), ca.SX.sym('support', at.size)
+        aside, back, stiffness, damping, squeeze = (support[k * w : (k + 1) * w] for k in range(5))
+        shares = ca.reshape(support[at.shares : at.errors], 3, w).T
+        errors, mean_push, offset = support[at.errors : at.mean_push], support[at.mean_push], support[at.offset :]
         rows = ca.horzcat(ca.SX.ones(w), aside, back)
         push = stiffness * (squeeze - ca.mtimes(rows, lean)) - damping * ca.mtimes(rows, self.rock)
         # the base turns, and with it gravity in its axes
         axis = lean[1] * self.ahead + lean[2] * self.left
-        here = ca.vertcat(self.felt - ca.cross(axis, self.felt), self.surroundings[PAYLOAD:])
+        here = ca.vertcat(self.specific_force - ca.cross(axis, self.specific_force), self.surroundings[PAYLOAD:])
         pushed = ca.fmax(push, self.surroundings[LEAST_PUSH])
-        found = ca.substitute(ca.vertcat(rates, oil, split), self.push, ca.mtimes(rows.T, pushed))
-        found = ca.substitute(found, self.surroundings, here)
-        rates, oil, split = found[: 3 + n], found[3 + n : -6], found[-6:]
+        results = ca.substitute(ca.vertcat(rates, oil, split), self.push, ca.mtimes(rows.T, pushed))
+        results = ca.substitute(results, self.surroundings, here)
+        rates, oil, split = results[: 3 + n], results[3 + n : -6], results[-6:]
         margin = (push - _unsure(errors, shares, split) - offset) / mean_push
         kept = margin >= low
         step = self.surroundings[STEP]
@@ -158,69 +162,70 @@ class _Trace:
         state = ca.vertcat(self.q, self.v, self.oil, self.rock, lean, low, when, time)
         seen = ca.vertcat(_least(margin), ca.mmax(ca.fabs(self.v)))
         standing = self._rest(shares, errors, mean_push, offset)
-        return [state, self.volts, self.surroundings, stand], [after, seen], [standing]
+        return [state, self.volts, self.surroundings, support], [after, seen], [standing]
 
     def _rest(self, shares: Expression, errors: Expression, mean_push: Expression, offset: Expression) -> Expression:
-        """Return least shares (w,) where the machine comes to rest at the joints of a state."""
+        """Return least shares (w,) with the machine at rest at the joints of a state."""
         split = self.standing()
         carried = ca.mtimes(shares, split[:3] + self.surroundings[PAYLOAD] * split[3:])
         return (carried - _unsure(errors, shares, split) - offset) / mean_push
 
     def _joints(self) -> Expression:
         return sum(
-            (own.generalized_force(self.state, self.symbols) for own in self.passive), ca.SX(self.state.tree.nv, 1)
+            (element.generalized_force(self.state, self.symbols) for element in self.passive),
+            ca.SX(self.state.tree.nv, 1),
         )
 
     def _split(self, wrench: Expression) -> Expression:
-        """Return what the links do, and a kilogram of payload."""
+        """Return the parts of a wrench from the links and from a kilogram of payload."""
         share = ca.jacobian(wrench, self.payload)
         return ca.vertcat(wrench - self.payload * share, share)
 
     def standing(self) -> Expression:
-        """What links and a kilogram of payload do to the ground (6,), at rest, with what hangs hanging plumb."""
+        """Return the loads (6,) on the ground of links and of a kilogram of payload at rest, passive joints hanging."""
         load = -ca.mtimes(self.motions.T, self._at_rest()[:6])
         return ca.substitute(self._split(load), self.q, self._hanging())
 
     def _at_rest(self) -> Expression:
-        """Forces (6 + n,) on base and joints at rest, from gravity."""
+        """Return the gravity forces (6 + n,) on base and joints at rest."""
         moving = ca.vertcat(self.v, self.rock)
-        forces = inverse_dynamics(self.state, ca.SX(self.state.tree.nv, 1), -self.felt)
+        forces = inverse_dynamics(self.state, ca.SX(self.state.tree.nv, 1), -self.specific_force)
         return ca.substitute(forces, moving, ca.SX.zeros(moving.shape[0]))
 
     def _hanging(self) -> Expression:
-        """Positions (n,) of the joints where passive ones have come to rest below the others: Newton steps."""
+        """Return the positions (n,) of the joints with passive ones at rest, by Newton steps."""
         names = [joint.name for joint in self.machine.movable_joints]
-        places = [names.index(name) for name in hanging_joints(self.machine)]
-        if not places:
+        indices = [names.index(name) for name in hanging_joints(self.machine)]
+        if not indices:
             return self.q
-        hung, q = entries(self.q, places), ca.SX(self.q)
-        torque = entries(self._at_rest()[6:], places)
+        hung, q = entries(self.q, indices), ca.SX(self.q)
+        torque = entries(self._at_rest()[6:], indices)
         slope = ca.jacobian(torque, hung)
         step = solve_symmetric(slope, torque)
         for _ in range(NEWTON):
             moved = ca.fmin(ca.fmax(ca.substitute(step, self.q, q), -FARTHEST), FARTHEST)
-            for k, place in enumerate(places):
-                q[place] -= moved[k]
+            for k, index in enumerate(indices):
+                q[index] -= moved[k]
         return q
 
-    def place(self, joint: str) -> int:
-        """Return the place of a joint among all."""
+    def index(self, joint: str) -> int:
+        """Return the index of a joint among all."""
         return self.state.tree.velocity_index(joint) - 6
 
     def moving(self, rates: Expression) -> Expression:
-        """Efforts (n,) at which the joints have these accelerations (n,), the base at rest."""
-        forces = inverse_dynamics(self.state, ca.vertcat(ca.SX(6, 1), rates), -self.felt)[6:]
+        """Return the efforts (n,) at which the joints have these accelerations (n,), the base at rest."""
+        forces = inverse_dynamics(self.state, ca.vertcat(ca.SX(6, 1), rates), -self.specific_force)[6:]
         return ca.substitute(forces, self.rock, ca.SX.zeros(3))
 
     def shown(self) -> Expression:
-        """What joints and base that accelerate as they do show of the drives."""
+        """Return the numbers of the drives that follow from the accelerations of joints and base."""
         motion = ca.vertcat(self.shake[:3], ca.SX(3, 1), self.a)
         needed = inverse_dynamics(self.state, motion, -self.shake[3:]) - self._joints()
         return self.drives.of_motion(self, needed[6:])
 
 
 def _unsure(errors: Expression, shares: Expression, split: Expression) -> Expression:
-    """Return what springs may carry less than known, N, by what links and a kilogram of payload do (6,) to them."""
+    """Return the reduction of each spring's force, N, by the errors of links and payload, of loads `split` (6,)."""
     links, kilogram = ca.mtimes(shares, split[:3]), ca.mtimes(shares, split[3:])
     return errors[0] * ca.fabs(links) + ca.fmax(errors[1] * kilogram, -errors[2] * kilogram)
 
@@ -238,14 +243,14 @@ class StopModel:
 
     Args:
         machine: on wheels, its joints moved by these drives alone.
-        drives: of its joints; hydraulic actuators, where none are given.
+        drives: of its joints; hydraulic actuators by default.
 
     Attributes:
         layout: of the state of a stop.
-        kernels: compiled functions; of efforts, `efforts` and `inertia` too.
+        kernels: compiled functions; for efforts also `efforts` and `inertia`.
         code: addresses of the machine code that predictions call. Vector kernels have 4, 8 and so on up to the lanes of
-            this computer. What needs few lanes takes few: a narrow kernel is done sooner than a wide one. All give the
-            same bits; two lanes would not, for which LLVM makes other instructions.
+            this computer. A kernel with fewer lanes finishes sooner and is used if few are needed. All give the same
+            bits; two lanes would not, because LLVM generates other instructions for them.
     """
 
     def __init__(self, machine: Machine, drives: Drives | None = None) -> None:
@@ -262,24 +267,27 @@ class StopModel:
         )
 
     def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:
-        own = _Trace(self.machine, self.drives)
-        base = ca.vec(mass_matrix(own.state)[:6, :6])
-        before, after, rest = own.stride()
-        state, _, surroundings, stand = before
-        begin = [own.q, own.v, own.a, surroundings, own.rock, own.shake]
+        trace = _Trace(self.machine, self.drives)
+        base = ca.vec(mass_matrix(trace.state)[:6, :6])
+        before, after, rest = trace.stride()
+        state, _, surroundings, support = before
+        inputs = [trace.q, trace.v, trace.a, surroundings, trace.rock, trace.shake]
 
         def outputs(*expressions: Expression) -> list[Expression]:
-            return [ca.densify(ca.substitute(found, own.payload, surroundings[PAYLOAD])) for found in expressions]
+            return [
+                ca.densify(ca.substitute(expression, trace.payload, surroundings[PAYLOAD]))
+                for expression in expressions
+            ]
 
         functions = {
             'stride': ca.Function('stride', before, outputs(*after)),
-            'start': ca.Function('start', begin, outputs(own.shown(), base, self.drives.levers(own))),
-            'standing': ca.Function('standing', [state, surroundings, stand], outputs(*rest)),
+            'start': ca.Function('start', inputs, outputs(trace.shown(), base, self.drives.levers(trace))),
+            'standing': ca.Function('standing', [state, surroundings, support], outputs(*rest)),
         }
         if isinstance(self.drives, EffortDrives):
-            moved = outputs(self.drives.moving(own, own.a))
-            functions['efforts'] = ca.Function('efforts', [own.q, own.v, own.a, surroundings], moved)
-            places = [6 + place for place in self.drives.places.tolist()]
-            inertia = outputs(ca.vec(mass_matrix(own.state)[places, places]))
-            functions['inertia'] = ca.Function('inertia', [own.q, surroundings], inertia)
+            moved = outputs(self.drives.moving(trace, trace.a))
+            functions['efforts'] = ca.Function('efforts', [trace.q, trace.v, trace.a, surroundings], moved)
+            indices = [6 + index for index in self.drives.indices.tolist()]
+            inertia = outputs(ca.vec(mass_matrix(trace.state)[indices, indices]))
+            functions['inertia'] = ca.Function('inertia', [trace.q, surroundings], inertia)
         return functions, {}

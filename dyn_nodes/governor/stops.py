@@ -1,4 +1,4 @@
-"""Between a tip-over governor and what predicts how a machine comes to rest after an output."""
+"""Interface between a tip-over governor and the prediction of how a machine comes to rest after an output."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ class Stop(NamedTuple):
     """A predicted stop.
 
     Attributes:
-        least: least push of the ground on a wheel over its mean push, less what the errors of the box may take.
+        least: least ground force on a wheel over its mean force, less the effect of the assumed errors.
         contact: index of that wheel.
-        ahead: when, s from now.
-        standing: the least of all wheels at rest where the machine comes to a stand.
+        ahead: time of that instant, s from now.
+        standing: the least of all wheels at rest when the machine has stopped.
     """
 
     least: float
@@ -24,12 +24,12 @@ class Stop(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What is let through of a command.
+    """Permitted part of a command.
 
     Attributes:
         output: (m,) V.
-        parts: (m,) which part of its command a held lever gets; NaN where it is not held.
-        stop: behind the output.
+        parts: (m,) fraction of its command that a held lever gets; NaN if it is not held.
+        stop: that follows the output.
     """
 
     output: Array
@@ -38,11 +38,11 @@ class Decision(NamedTuple):
 
 
 class Stops(Protocol):
-    """Predicts stops from what is known of the machine now, and decides by `law`.
+    """Predicts stops from the present state of the machine, and decides by `law`.
 
     Attributes:
         contacts: names of the wheels.
-        degree: stability degree at rest in the present posture; not finite where the machine stands on nothing.
+        degree: stability degree at rest in the present posture; not finite if the machine has no support.
     """
 
     contacts: tuple[str, ...]
@@ -50,35 +50,35 @@ class Stops(Protocol):
 
     @property
     def has_lifted(self) -> bool:
-        """Whether a wheel carries nothing now."""
+        """Whether a wheel carries no load now."""
         ...
 
     def way_down(self, command: Array, before: Array) -> tuple[Array, Stop] | None:
-        """Return outputs (m,) to which to lead the levers so that a wheel comes down, V, and what follows.
+        """Return outputs (m,), V, to which to lead the levers so that a wheel comes down, and the resulting stop.
 
-        None where a plain stop is better, or the command (m,) leads to a better stand by itself.
+        None if a plain stop is better, or if the command (m,) improves stability by itself.
         """
         ...
 
     def decide(self, command: Array, before: Array, step: float, since: Array, lasting: float) -> Decision:
-        """Return what is let through of a command (m,) for a step, s; arguments as in `law.decide`.
+        """Return the permitted part of a command (m,) for a step, s; arguments as in `law.decide`.
 
-        The output may last for so many s before there is another.
+        The output may last for `lasting` s before the next one.
         """
         ...
 
     def pass_by(self, step: float) -> None:
-        """Let a time pass, s, in which the valves got what was issued last."""
+        """Advance by a time step, s, with the outputs issued last."""
         ...
 
     def see(self) -> None:
-        """Take over what is known of the machine now."""
+        """Update from the present measurements."""
         ...
 
     def issued(self, volts: Array) -> None:
-        """Take outputs (m,) that go to the valves from now on."""
+        """Accept the outputs (m,) that go to the valves from now on."""
         ...
 
     def reset(self) -> None:
-        """Take the machine to be at rest with all valves at neutral."""
+        """Assume that the machine is at rest with all valves at neutral."""
         ...

@@ -1,13 +1,13 @@
-"""Keeps valve commands within what the machine can do without tipping: a reference governor on its braking.
+"""Limits valve commands so that the machine does not tip: a reference governor on its braking.
 
-A command passes where the stop behind it is certified: after one more period of the command all valves are led to
-neutral, and every wheel keeps a reserve of its load on the whole way to rest. The stop that was certified with the last
-command is what is left where nothing else is certified, so the way out is never one that was not looked at before.
-Each function is slowed only as far as its own share asks for.
+A command passes if the following stop is certified: after one more period of the command all valves are led to neutral,
+and every wheel keeps a reserve of its load until the machine rests. If no new stop can be certified, the governor
+executes the stop that was certified with the previous command. Each function is slowed only as far as its share
+requires.
 
-Where not even the stop is certified, or a function would stand still at the border, a command passes that leads to a
-better stand and costs nothing on the way. Nothing here knows how a stop is predicted: `Stops` does, and decides by the
-law in `law`.
+If not even the stop is certified, or a function would stop moving at the border, a command passes that leads to a more
+stable posture without a lower share than permitted on the way (`least`, `slack`). `Stops` predicts stops and decides by
+the law in `law`.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from dyn_nodes.governor.settings import GovernorSettings
 from dyn_nodes.governor.stops import Stop, Stops
 
 LONGEST_STEP = 0.1
-"""After a longer pause outputs change as after this one, s."""
+"""Longest step used for the change of outputs, s; after a longer pause they change as after this one."""
 LONGEST_LASTING = 1.0
-"""Outputs are certified to last so long at most, s: decisions are not made less often."""
+"""Longest duration for which outputs are certified, s: decisions are made at least this often."""
 
 
 @dataclass
 class Verdict:
-    """What the governor did to a command.
+    """Result of a decision.
 
     Attributes:
         volts: (m,) output.
-        scale: least part of a held lever's command that is let through, 1 where nothing is held back.
+        scale: least permitted fraction of the command of a held lever, 1 if nothing is held back.
         held: names of the levers that are held back.
-        certified: the stop behind the output keeps the reserve.
+        certified: the stop after the output keeps the reserve.
         degree: stability degree at rest in the present posture.
-        margin: least share of a wheel's load on the stop behind the output.
+        margin: least share of a wheel's load on the stop after the output.
         contact: that wheel.
-        ahead: when, s from now.
+        ahead: time of that instant, s from now.
         brought: names of the functions that the governor moves by itself.
     """
 
@@ -56,15 +56,15 @@ class Verdict:
 
 
 class TipOverGovernor:
-    """Outputs, and what is reported of them.
+    """Outputs of the governor, and its verdicts.
 
     Args:
         names: of the levers, in the order of the commands.
         stops: predicts and decides.
-        settings: how careful.
+        settings: reserves and errors.
 
     Attributes:
-        output: (m,) what goes to the valves, V.
+        output: (m,) present outputs to the valves, V.
         held_since: (m,) time since each lever was held back, s.
     """
 
@@ -73,23 +73,23 @@ class TipOverGovernor:
         self.reset()
 
     def reset(self) -> None:
-        """All outputs at neutral."""
+        """Set all outputs to neutral."""
         self.output = np.zeros(len(self.names))
         self.held_since = np.full(len(self.names), np.inf)
         self.stops.reset()
 
     def neutral(self, step: float) -> Array:
-        """Lead the outputs to neutral at their rate, step s after they were given last; return them."""
+        """Lead the outputs to neutral at their rate, `step` s after the previous outputs; return them."""
         self.stops.pass_by(max(step, 0.0))
         return self._led_to(np.zeros(len(self.names)), step)
 
     def govern(self, command: Array, step: float) -> Verdict:
-        """Return what is let through of a command (m,), V; nothing where the machine stands on nothing.
+        """Return the permitted part of a command (m,), V; 0 if the machine has no support.
 
         Args:
             command: of all levers.
-            step: time since the last outputs and until the next ones, s: stops are certified for outputs that last so
-                long, and `lateness` of the settings.
+            step: time since the previous outputs and until the next ones, s: stops are certified for outputs that last
+                so long, and for `lateness` of the settings.
         """
         self.stops.pass_by(max(step, 0.0))
         self.stops.see()
@@ -117,7 +117,7 @@ class TipOverGovernor:
         )
 
     def _brought_down(self, target: Array, stop: Stop, step: float, command: Array) -> Verdict:
-        """Lead the outputs to a target (m,), V, whatever the levers command."""
+        """Lead the outputs to a target (m,), V, independently of the commands of the levers."""
         output, held = self._led_to(target, step), self._moved(command)
         contact, scale = self.stops.contacts[stop.contact], 0.0 if held else 1.0
         kept = stop.least, contact, stop.ahead
@@ -125,7 +125,7 @@ class TipOverGovernor:
 
     def _moved(self, volts: Array) -> tuple[str, ...]:
         """Return the names of the levers that are not at neutral."""
-        return tuple(name for name, own in zip(self.names, volts) if own)
+        return tuple(name for name, voltage in zip(self.names, volts) if voltage)
 
     def _led_to(self, target: Array, step: float) -> Array:
         """Lead the outputs to a target (m,), V, at their rate, and return them."""

@@ -1,4 +1,4 @@
-"""The only door to ROS: one API, rclpy's, on real rclpy where it is installed and on `roslite` elsewhere.
+"""The only interface to ROS: rclpy's API, from rclpy if it is installed and from `roslite` otherwise.
 
 ```python
 from dyn_nodes.middleware import Node, init, message, spin
@@ -6,8 +6,8 @@ from dyn_nodes.middleware import Node, init, message, spin
 JointState = message('sensor_msgs/msg/JointState')
 ```
 
-The runtime is chosen and imported when the first of its names is asked for. The modules `launching`, `bags`,
-`bag_reader` and `parameter_files` are the same with both runtimes, and load neither.
+The runtime is selected and imported when the first of its names is used. The modules `launching`, `bags`, `bag_reader`
+and `parameter_files` are the same with both runtimes, and load neither.
 """
 
 from __future__ import annotations

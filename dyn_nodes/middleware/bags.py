@@ -1,4 +1,4 @@
-"""Bags, and how messages are put in order for them, see `roslite/bags`."""
+"""Bags, and the ordering of messages for them, see `roslite/bags`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from roslite.bags.ordering import HoldBack, simulated_time
 from roslite.bags.screening import LATEST, unreadable
 
 MIXED = 'machines_mixed'
-"""Key of `custom_data`: topics on which a recorder has seen two machines, with their publishers."""
+"""Key of `custom_data`: topics on which a recorder has received data of two machines, with their publishers."""
 
 __all__ = [
     'BagError',

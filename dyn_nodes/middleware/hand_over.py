@@ -1,12 +1,12 @@
-"""rclpy: messages between the nodes of one process, handed over without serialization.
+"""rclpy: messages between the nodes of one process, delivered without serialization.
 
 In a context with `intra_process` (`init`) a publication reaches the subscriptions of the context as a copy, through the
-executor's queue, in the order of publishing. It also goes to the wire where another process has a subscription, where a
-subscription here takes serialized messages (a recorder), and where it is latched: DDS then keeps it for late ones.
+executor's queue, in the order of publishing. It is also sent on the wire if another process has a subscription, if a
+subscription here takes serialized messages (a recorder), and if it is latched: DDS then keeps it for late ones.
 
-rclpy cannot keep DDS from delivering a publication on the wire to this process, too. A subscription knows such a
-duplicate by the DDS sequence number and the source timestamp, and drops it without deserializing it. All messages of
-other processes, and what DDS has kept for a late subscription, come by the wire as ever: the graph has the same
+rclpy cannot prevent DDS from delivering a publication on the wire to this process, too. A subscription recognises such
+a duplicate by the DDS sequence number and the source timestamp, and drops it without deserializing it. All messages of
+other processes, and messages kept by DDS for a late subscription, arrive by the wire as usual: the graph has the same
 endpoints with the same QoS.
 """
 
@@ -27,16 +27,16 @@ from rclpy.qos import DurabilityPolicy, HistoryPolicy
 from rclpy.serialization import deserialize_message
 
 MATCHING_TIME = 2.0
-"""Time after the newest endpoint of a topic in which counts of matched endpoints are not trusted yet, s."""
+"""Time after the creation of a topic's newest endpoint in which counts of matched endpoints are not reliable, s."""
 MOST_EXPECTED = 10_000
-"""Publications on the wire that a subscription remembers, of each publisher here."""
+"""Publications on the wire that a subscription records, for each publisher here."""
 MOST_UNDRAINED = 500
-"""Duplicates after which a subscription's queue is emptied: Fast DDS does not recover from one that was full."""
+"""Duplicates after which a subscription's queue is emptied: Fast DDS does not recover from a full queue."""
 _ATOMS = frozenset((int, float, bool, str, bytes, type(None)))
 
 
 def copy_message(msg: Any) -> Any:
-    """Return a deep copy of a message, as its decoded encoding would be."""
+    """Return a deep copy of a message, equal to its decoded encoding."""
     kind = type(msg)
     made: Any = object.__new__(kind)
     for slot in kind.__slots__:
@@ -62,7 +62,7 @@ def takes_info(subscription: Any) -> bool:
 
 
 def take(subscription: Any) -> tuple[Any, Any] | None:
-    """Take the next message that a subscription gets by the wire, as (message, info); None where there is none."""
+    """Take the next message that a subscription receives by the wire, as (message, info); None if there is none."""
     receiver: Receiver | None = getattr(subscription, 'receiver', None)
     if receiver is not None:
         return receiver.take()
@@ -71,10 +71,10 @@ def take(subscription: Any) -> tuple[Any, Any] | None:
 
 
 class Receiver:
-    """A subscription's side of the hand-over.
+    """Delivery to a subscription.
 
     Attributes:
-        subscription, node: whose.
+        subscription, node: of the receiver.
         duplicates: messages of the wire that were dropped.
     """
 
@@ -89,16 +89,16 @@ class Receiver:
         self._new: deque[tuple[bytes, Any]] = deque()
 
     def deliver(self, msg: Any, stamp: int) -> None:
-        """Take a message of this process, published at `stamp`, ns; the executor calls back later."""
+        """Queue a message of this process, published at `stamp`, ns; the executor calls back later."""
         is_full = self._depth is not None and len(self._pending) >= self._depth
         if is_full:
-            self._pending.popleft()  # the queue's entry of that one now stands for this one
+            self._pending.popleft()  # its entry in the queue is used for the new message
         self._pending.append((msg, stamp))
         if not is_full:
             self._topics.waiting.append(self)
 
     def run(self, executor: Any) -> bool:
-        """Call back with the next message that waits here."""
+        """Call back with the next queued message."""
         if self._pending:
             msg, stamp = self._pending.popleft()
             info = {'source_timestamp': stamp, 'received_timestamp': time.time_ns()}
@@ -114,7 +114,7 @@ class Receiver:
         return True
 
     def close(self) -> None:
-        """Forget what waits."""
+        """Discard the queued messages."""
         self._pending.clear()
         self._new.clear()
         self._expected.clear()
@@ -122,7 +122,7 @@ class Receiver:
     # -- duplicates on the wire --------------------------------------------------------------------------------------
 
     def expect(self, sender: Sender, number: int, first: int, last: int) -> None:
-        """Remember a message on the wire that was handed over: its number, and bounds of its timestamp, ns."""
+        """Record a message on the wire that was delivered locally: its number, and bounds of its timestamp, ns."""
         if sender not in self._expected:
             self._expected[sender] = deque(maxlen=MOST_EXPECTED)
         self._expected[sender].append((number, first, last))
@@ -131,12 +131,12 @@ class Receiver:
             self.drain()
 
     def forget(self, sender: Sender) -> None:
-        """A publisher here is no longer connected."""
+        """Disconnect a publisher of this process."""
         self.drain()
         self._expected.pop(sender, None)
 
     def take(self) -> tuple[Any, Any] | None:
-        """Take the next message of the wire that was not handed over; None where there is none."""
+        """Take the next message of the wire that was not delivered locally; None if there is none."""
         subscription = self.subscription
         with self._topics.lock, subscription.handle:
             if not any(self._expected.values()):
@@ -145,7 +145,7 @@ class Receiver:
         return None if taken is None else self._decoded(taken)
 
     def drain(self) -> None:
-        """Take all that has come by the wire; the executor calls back with what was not handed over."""
+        """Take all messages of the wire; the executor calls back with those that were not delivered locally."""
         self._undrained = 0
         with self._topics.lock, self.subscription.handle:
             while (taken := self._take_new()) is not None:
@@ -166,23 +166,23 @@ class Receiver:
     def _is_duplicate(self, info: Any) -> bool:
         stamp, number = info['source_timestamp'], info.get('publication_sequence_number')
         for expected in self._expected.values():
-            for place, (known, first, last) in enumerate(expected):
+            for index, (recorded, first, last) in enumerate(expected):
                 if first > stamp:
                     break
-                if stamp <= last and number in (None, known):
-                    for _ in range(place + 1):  # those before it were lost in the subscription's queue
+                if stamp <= last and number in (None, recorded):
+                    for _ in range(index + 1):  # those before it were lost in the subscription's queue
                         expected.popleft()
                     return True
         return False
 
 
 class Sender:
-    """A publisher's side of the hand-over: replaces `publish`.
+    """Delivery of a publisher's messages: replaces `publish`.
 
-    A message that no subscription gets is not even serialized.
+    A message without any subscription is not even serialized.
 
     Attributes:
-        receivers: subscriptions of this process that get what is published.
+        receivers: subscriptions of this process that receive the publications.
         written: messages on the wire.
     """
 
@@ -227,7 +227,7 @@ class Sender:
         return deserialize_message(msg, self.publisher.msg_type) if isinstance(msg, bytes) else copy_message(msg)
 
     def connect(self, receiver: Receiver) -> None:
-        """Hand over to a subscription from now on; a latched one gets what was kept, before anything newer."""
+        """Deliver to a subscription from now on; a latched one gets the kept messages before any newer one."""
         self.receivers = (*self.receivers, receiver)
         if receiver.subscription.qos_profile.durability != DurabilityPolicy.TRANSIENT_LOCAL:
             return
@@ -243,12 +243,12 @@ class Sender:
 
 
 class LocalTopics:
-    """The publishers and subscriptions of one context that hand over messages.
+    """The publishers and subscriptions of one context that exchange messages locally.
 
     Attributes:
         is_on: whether they do.
-        waiting: receivers with messages that were not called back yet, once for each message.
-        changed_at: when the newest endpoint was made, steady clock, s.
+        waiting: receivers with queued messages, once for each message.
+        changed_at: creation time of the newest endpoint, steady clock, s.
     """
 
     _of: ClassVar[weakref.WeakKeyDictionary[Any, LocalTopics]] = weakref.WeakKeyDictionary()
@@ -270,7 +270,7 @@ class LocalTopics:
         return cls._of[context]
 
     def run_next(self, executor: Any) -> bool:
-        """Call back with the next message for a node of an executor; False where there is none."""
+        """Call back with the next message for a node of an executor; False if there is none."""
         self._thread = threading.get_ident()
         for _ in range(len(self.waiting)):
             receiver = self.waiting.popleft()
@@ -281,7 +281,7 @@ class LocalTopics:
         return False
 
     def interrupt(self, receivers: tuple[Receiver, ...]) -> None:
-        """End the waits of executors where another thread than theirs has published."""
+        """End the waits of executors if a thread other than theirs has published."""
         if threading.get_ident() == self._thread:
             return
         for executor in {receiver.node.executor for receiver in receivers} - {None}:
@@ -290,7 +290,7 @@ class LocalTopics:
     # -- endpoints come and go ---------------------------------------------------------------------------------------
 
     def add_publisher(self, publisher: Any) -> None:
-        """Connect a publisher with the subscriptions that are here."""
+        """Connect a publisher with the existing subscriptions."""
         sender = Sender(self, publisher)
         if not self.is_on:
             return
@@ -302,7 +302,7 @@ class LocalTopics:
             self.changed_at = time.monotonic()
 
     def add_subscription(self, subscription: Any, node: Any) -> None:
-        """Connect a subscription with the publishers that are here; one that is raw takes messages by the wire."""
+        """Connect a subscription with the existing publishers; a raw one takes messages by the wire."""
         if not self.is_on or subscription.raw:
             return
         key = subscription.topic_name, subscription.msg_type
@@ -320,7 +320,7 @@ class LocalTopics:
             sender.connect(receiver)
 
     def drain(self, publisher: Any) -> None:
-        """Take from the queues of subscriptions here what a publisher has written to the wire."""
+        """Take a publisher's messages on the wire from the queues of subscriptions here."""
         for sender in self._senders.get((publisher.topic_name, publisher.msg_type), ()):
             for receiver in sender.receivers:
                 receiver.drain()

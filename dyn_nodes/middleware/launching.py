@@ -45,19 +45,19 @@ NODES_FOLDER = Path(__file__).resolve().parents[1] / 'nodes'
 
 
 def known_nodes() -> list[str]:
-    """The nodes of this package: what `<node pkg="dyn_nodes" exec="...">` and `dyn-nodes run` can start."""
+    """Return the nodes of this package that `<node pkg="dyn_nodes" exec="...">` and `dyn-nodes run` can start."""
     return sorted(path.stem for path in NODES_FOLDER.glob('*_node.py') if not path.stem.startswith('_'))
 
 
 def find_launch_file(name: str, package: str = PACKAGE) -> Path:
-    """A launch file by its path, or by its name in a package's `launch/`.
+    """Return a launch file by its path, or by its name in a package's `launch/`.
 
     Args:
         name: A path (`demo/my.launch.xml`), a file name (`log_loader.launch.xml`) or the short form (`log_loader`).
-        package: The package to look in.
+        package: The package to search.
 
     Raises:
-        LaunchError: There is none; the message lists those that there are.
+        LaunchError: No such file; the message lists the existing ones.
     """
     path = Path(name)
     return path if path.is_file() and package == PACKAGE else runner.find_launch_file(name, package)

@@ -1,12 +1,12 @@
-"""An executor for rclpy that costs a fraction of rclpy's: no task, no coroutine and no wake-up for a plain callback.
+"""An executor for rclpy with a fraction of the cost of rclpy's: no task, no coroutine, no wake-up for a plain callback.
 
-rclpy's SingleThreadedExecutor gathers all entities anew for every wait, among them two QoS events for each publisher
-and subscription (142 for the three nodes of a hydraulic machine), runs each callback as a task, and wakes itself up
-twice a callback. Here the entities are gathered when they have changed, plain callbacks of subscriptions and timers are
-called directly, and QoS events, which only warn and count, are looked at every `EVENTS_PERIOD`. Everything else
-(services, clients, coroutines, guard conditions) runs as rclpy runs it, by the methods of the base class.
+rclpy's SingleThreadedExecutor collects all entities for every wait, among them two QoS events for each publisher and
+subscription (142 for the three nodes of a hydraulic machine), runs each callback as a task, and wakes itself up twice a
+callback. Here the entities are collected when they have changed, plain callbacks of subscriptions and timers are called
+directly, and QoS events, which only warn and count, are polled every `EVENTS_PERIOD`. Everything else (services,
+clients, coroutines, guard conditions) runs as in rclpy, by the methods of the base class.
 
-Those are not public. `EXECUTOR` is this class where rclpy is as it is known from Jazzy, and rclpy's own elsewhere.
+These methods are not public. `EXECUTOR` is this class if rclpy has the interfaces of Jazzy, and rclpy's own otherwise.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from dyn_nodes.middleware.hand_over import LocalTopics, take, takes_info
 Item = tuple[str, Any, Any]
 """Kind of an entity, the entity, its node."""
 COUNTED = ('subscription', 'guard', 'timer', 'client', 'service')
-"""Kinds of entities, in the order in which a wait set takes their numbers."""
+"""Kinds of entities, in the order in which a wait set takes their counts."""
 _NAMES = {'guard': 'guard_condition'}
 EVENTS_PERIOD = 0.2
-"""Wall time between two looks at QoS events, s."""
+"""Wall time between two polls of QoS events, s."""
 LONGEST_TURN = 0.005
-"""Wall time after which timers, services and the wire get their turn while nodes keep each other busy, s."""
+"""Wall time after which timers, services and the wire are served while nodes exchange messages without a break, s."""
 
 
-def is_known() -> bool:
+def is_supported() -> bool:
     """Return whether rclpy's executor has the methods and attributes that `LeanExecutor` uses."""
     base = rclpy.executors
     try:
@@ -61,12 +61,13 @@ def is_known() -> bool:
 
 
 class _Entities:
-    """All entities of an executor's nodes, and the wait sets for them.
+    """All entities of an executor's nodes, and their wait sets.
 
-    None of them is destroyed before `close`: to take and release each for every wait costs as much as the wait.
+    None of them is destroyed before `close`: acquiring and releasing each for every wait would cost as much as the
+    wait.
 
     Attributes:
-        others: there are waitables that are no QoS events: rclpy's own executor has to wait for these.
+        others: there are waitables other than QoS events; rclpy's own executor has to wait for these.
     """
 
     def __init__(self, executor: LeanExecutor) -> None:
@@ -93,13 +94,13 @@ class _Entities:
             (adding[kind], entity.handle, entity) for kind, entity in zip(kinds, entities) if self._hold(entity.handle)
         ]
         self.events = [event for event in self.events if self._hold(event)]
-        self._places = {(kind, entity.handle.pointer): place for place, (kind, entity, _) in enumerate(self.items)}
+        self._indices = {(kind, entity.handle.pointer): index for index, (kind, entity, _) in enumerate(self.items)}
 
     def _wait_set(self, counts: list[int], events: int) -> Any:
         return rclpy.executors._rclpy.WaitSet(*counts, events, self._context)
 
     def _hold(self, handle: Any) -> bool:
-        """Keep an entity from being destroyed; False where it has been."""
+        """Keep an entity from being destroyed; return False if it has been."""
         try:
             handle.__enter__()
         except rclpy.executors.InvalidHandle:
@@ -108,7 +109,7 @@ class _Entities:
         return True
 
     def close(self) -> None:
-        """Let the entities be destroyed; after the wait, where another thread waits for them."""
+        """Allow the entities to be destroyed, after the wait if another thread waits for them."""
         with self._lock:
             self._is_closed = True
             held, self._held = ([], self._held) if self._is_busy else (self._held, [])
@@ -120,7 +121,7 @@ class _Entities:
 
     @contextlib.contextmanager
     def _used(self) -> Iterator[bool]:
-        """Give whether the entities may be used, and keep them meanwhile."""
+        """Yield whether the entities may be used, and keep them meanwhile."""
         with self._lock:
             self._is_busy = not self._is_closed
         try:
@@ -132,32 +133,32 @@ class _Entities:
                 self.close()
 
     def wait(self, nanoseconds: int, is_free: Callable[[Any], bool] | None) -> list[Item]:
-        """Wait; return what is ready.
+        """Wait; return the ready entities.
 
         Args:
             nanoseconds: the longest time.
-            is_free: which entities to wait for; None: all.
+            is_free: selects the entities to wait for; None: all.
         """
-        found = self._waiting
+        wait_set = self._waiting
         with self._used() as may_wait:
             if not may_wait:
                 return []
-            found.clear_entities()
+            wait_set.clear_entities()
             for add, handle, entity in self._rows:
                 if is_free is None or entity.callback_group is None or is_free(entity):
                     add(handle)
             with self._context:
-                found.wait(nanoseconds)
+                wait_set.wait(nanoseconds)
                 ready = [(kind, pointer) for kind in self._kinds for pointer in self._ready(kind)]
-        return [self.items[place] for place in sorted(self._places[key] for key in ready if key in self._places)]
+        return [self.items[index] for index in sorted(self._indices[key] for key in ready if key in self._indices)]
 
     def _ready(self, kind: str) -> Any:
         return self._waiting.get_ready_entities(_NAMES.get(kind, kind))
 
     def poll_events(self) -> list[Any]:
         """Return the QoS events that have happened."""
-        with self._used() as may_look:
-            if not may_look or not self.events:
+        with self._used() as may_poll:
+            if not may_poll or not self.events:
                 return []
             self._polled.clear_entities()
             for event in self.events:
@@ -170,7 +171,7 @@ class _Entities:
 class _SignalGuards:
     """The guard conditions by which signals wake executors, kept until no signal can reach them.
 
-    A thread of rclpy triggers them after SIGINT and SIGTERM. It holds no lock: where the executor that the signal has
+    A thread of rclpy triggers them after SIGINT and SIGTERM. It holds no lock: if the executor that the signal has
     ended destroys its own meanwhile, the thread reads freed memory, and on a busy computer a node that was ended with
     Ctrl-C crashed. The thread ends with the signal handlers, at the exit of the interpreter.
     """
@@ -211,7 +212,7 @@ class LeanExecutor(_Base):
     # -- entities come and go ----------------------------------------------------------------------------------------
 
     def wake(self) -> None:
-        """End the present wait: an entity has been made or destroyed, or there is a task."""
+        """End the present wait: an entity has been created or destroyed, or there is a task."""
         self._version += 1
         super().wake()
 
@@ -243,7 +244,7 @@ class LeanExecutor(_Base):
         self._signal_guards.keep(self)
 
     def release(self) -> None:
-        """Let the entities be destroyed; they are gathered anew before the next wait."""
+        """Allow the entities to be destroyed; they are collected again before the next wait."""
         entities, self._entities = self._entities, None
         if entities is not None:
             entities.close()
@@ -260,7 +261,7 @@ class LeanExecutor(_Base):
                 return
             now = time.monotonic()
             if now - self._events_at >= EVENTS_PERIOD:
-                self._look_at_events(now)
+                self._poll_events(now)
             if self._run_ready() or self._run_local(now) or self._run_tasks():
                 return
             if now >= end and not is_first:
@@ -273,25 +274,25 @@ class LeanExecutor(_Base):
             if not self._context.ok():
                 raise ExternalShutdownException
             self.release()
-            self._gathered_version = self._version  # before: what comes meanwhile is gathered next time
+            self._gathered_version = self._version  # before: later entities are collected next time
             self._entities = _Entities(self)
         return self._entities
 
     def _wait(self, seconds: float) -> None:
-        """Wait for entities; what is ready stands in the queue then. Raises ExternalShutdownException."""
+        """Wait for entities, and append the ready ones to the queue. Raises ExternalShutdownException."""
         self._ready.extend(self._gathered().wait(int(1e9 * seconds), self.can_execute if self._tasks else None))
         self._waited_at = time.monotonic()
         if not self._is_shutdown and not self._context.ok():
             raise ExternalShutdownException
 
-    def _look_at_events(self, now: float) -> None:
+    def _poll_events(self, now: float) -> None:
         self._events_at = now
         entities = self._gathered()
         for event in entities.poll_events():
             self._run_task(event, entities.event_nodes[id(event)], self._take_waitable)
 
     def _run_local(self, now: float) -> bool:
-        """Call back with the next message from a node of this process; now and then the others come first."""
+        """Call back with the next message from a node of this process; the others come first at intervals."""
         if not self._local.waiting:
             return False
         if now - self._waited_at > LONGEST_TURN:
@@ -337,13 +338,13 @@ class LeanExecutor(_Base):
         return True
 
     def _run_task(self, entity: Any, node: Any, take: Callable[[Any], Any]) -> None:
-        """Run a callback as rclpy does: it may be a coroutine, and goes on later where it awaits something."""
+        """Run a callback as rclpy does: it may be a coroutine, which continues later if it awaits something."""
         if hasattr(entity, '_executor_triggered'):  # a guard condition: rclpy takes only those that it has marked
             entity._executor_triggered = True
         self._finish(self._make_handler(entity, node, take))
 
     def _run_tasks(self) -> bool:
-        """Go on with what was begun earlier; True where something came to its end."""
+        """Continue unfinished tasks; return whether one has finished."""
         if not self._tasks:
             return False
         with self._tasks_lock:
@@ -360,4 +361,4 @@ class LeanExecutor(_Base):
             raise task.exception()
 
 
-EXECUTOR: Any = LeanExecutor if is_known() else _Base
+EXECUTOR: Any = LeanExecutor if is_supported() else _Base

@@ -1,4 +1,4 @@
-"""Padding in serialized messages: CDR leaves it undefined, Fast DDS writes whatever its buffer held before.
+"""Padding in serialized messages: CDR leaves it undefined, Fast DDS writes the previous content of its buffer.
 
 Two runs with equal messages would then give two different bags. A recorder sets the padding to zero.
 """
@@ -18,8 +18,8 @@ def zero_padding(name: str, data: bytes) -> bytes:
 
     Args:
         name: its type, `pkg/msg/Name`.
-        data: CDR with its header. Returned as it is where the type has no known definition, it is big endian, or it is
-            not the encoding of the type.
+        data: CDR with its header. Returned unchanged if the definition of the type is unknown, it is big endian, or it
+            is not the encoding of the type.
     """
     if name not in _codecs:
         _codecs[name] = _codec_of(name)
@@ -36,7 +36,7 @@ def zero_padding(name: str, data: bytes) -> bytes:
 
 
 def _codec_of(name: str) -> Any:
-    # rosbags is imported where it is asked for, so that nodes that do not record start without that package
+    # rosbags is imported when it is needed, so that nodes that do not record start without that package
     find: Callable[[str], Any] = importlib.import_module('roslite.runtime.types').codec
     try:
         return find(name)

@@ -1,8 +1,8 @@
-"""Serialized messages that differ in their numbers only, filled in instead of made.
+"""Serialized messages that differ in their numbers only: a prepared form is filled in.
 
 A report such as a wrench has the same frame and the same layout every time. Its CDR form is written once, from a
-prototype; after that stamps and numbers are packed into their places, which costs a tenth of making a message,
-converting its fields and encoding it. Both runtimes publish CDR bytes, and subscriptions decode them as ever.
+prototype; after that stamps and numbers are packed at their offsets, which costs a tenth of creating a message,
+converting its fields and encoding it. Both runtimes publish CDR bytes, and subscriptions decode them as usual.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _MANY = re.compile(r'(?:sequence<(?P<item>.+?)(?:, \d+)?>|(?P<fixed>.+)\[\d+\])'
 
 
 class _Layout:
-    """The bytes of a prototype, and where its stamps and numbers are.
+    """The bytes of a prototype, and the offsets of its stamps and numbers.
 
     Attributes:
         body: CDR without its encapsulation header.
-        stamps: places of stamps.
-        numbers: (path, place, format) of all other numbers; elements of a sequence have its path.
+        stamps: offsets of stamps.
+        numbers: (path, offset, format) of all other numbers; elements of a sequence have its path.
     """
 
     def __init__(self, prototype: Any) -> None:
@@ -53,8 +53,8 @@ class _Layout:
             for item in value:
                 self._add(item, many['item'] or many['fixed'], path)
         elif label in FORMATS:
-            place = self._pack(FORMATS[label], value[0] if isinstance(value, bytes) else value)
-            self.numbers.append((path, place, FORMATS[label]))
+            offset = self._pack(FORMATS[label], value[0] if isinstance(value, bytes) else value)
+            self.numbers.append((path, offset, FORMATS[label]))
         elif label.startswith('string'):
             text = value.encode() + b'\0'
             self._pack('I', len(text))
@@ -68,7 +68,7 @@ class _Layout:
             raise ValueError(f'{path}: a {label} cannot be prepared')
 
     def _pack(self, code: str, value: Any) -> int:
-        """Append a number where its alignment puts it; return that place."""
+        """Append a number with its alignment; return its offset."""
         packed = struct.pack(f'<{code}', value)
         self.body += bytes(-len(self.body) % len(packed))
         self.body += packed
@@ -79,13 +79,13 @@ class PreparedMessage:
     """The CDR form of messages that differ in stamps and numbers only.
 
     Args:
-        prototype: a message. Its strings, the lengths of its sequences, and the numbers of other fields are those of
+        prototype: a message. Its strings, the lengths of its sequences, and the numbers of other fields are the same in
             all messages.
-        fields: paths of the fields with numbers that change, without indices: `wrench.force`,
-            `transforms.transform`. A path stands for all numbers below it.
+        fields: paths of the fields with numbers that change, without indices: `wrench.force`, `transforms.transform`. A
+            path includes all numbers below it.
 
     Attributes:
-        count: numbers that change.
+        count: of the numbers that change.
 
     Raises:
         ValueError: a field of the prototype cannot be prepared, or no number belongs to a path.
@@ -94,15 +94,15 @@ class PreparedMessage:
     def __init__(self, prototype: Any, fields: Sequence[str]) -> None:
         layout = _Layout(prototype)
         start = len(CDR_HEADER)
-        changing = [(place + start, code) for path, place, code in layout.numbers if _is_below(path, fields)]
+        changing = [(offset + start, code) for path, offset, code in layout.numbers if _is_below(path, fields)]
         unknown = [f for f in fields if not any(_is_below(path, (f,)) for path, _, _ in layout.numbers)]
         if unknown:
             raise ValueError(f'{type(prototype).__name__}: no numbers in {", ".join(unknown)}')
         self.count = len(changing)
         data = CDR_HEADER + bytes(layout.body)
-        # DDS delivers multiples of four bytes; rclpy's serialization adds nothing
+        # DDS delivers multiples of four bytes; rclpy's serialization does not pad
         self._buffer = bytearray(data + bytes(-len(data) & 3) if RUNTIME == 'embedded' else data)
-        self._stamps = [place + start for place in layout.stamps]
+        self._stamps = [offset + start for offset in layout.stamps]
         self._runs = list(_runs(changing))
 
     def filled(self, stamp: bytes, numbers: Sequence[float]) -> bytes:
@@ -119,10 +119,10 @@ class PreparedMessage:
         if len(numbers) != self.count:
             raise ValueError(f'expected {self.count} numbers, found {len(numbers)}')
         buffer = self._buffer
-        for place in self._stamps:
-            buffer[place : place + 8] = stamp
-        for pack_into, place, first, end in self._runs:
-            pack_into(buffer, place, *numbers[first:end])
+        for offset in self._stamps:
+            buffer[offset : offset + 8] = stamp
+        for pack_into, offset, first, end in self._runs:
+            pack_into(buffer, offset, *numbers[first:end])
         return bytes(buffer)
 
 
@@ -130,13 +130,13 @@ def _is_below(path: str, fields: Iterable[str]) -> bool:
     return any(path == field or path.startswith(f'{field}.') for field in fields)
 
 
-def _runs(places: Sequence[tuple[int, str]]) -> Iterable[tuple[Callable[..., None], int, int, int]]:
-    """Yield (pack_into, place, first number, end) of numbers that follow one another without a gap."""
+def _runs(numbers: Sequence[tuple[int, str]]) -> Iterable[tuple[Callable[..., None], int, int, int]]:
+    """Yield (pack_into, offset, first number, end) of numbers that follow one another without a gap."""
     first = 0
-    for k, (place, code) in enumerate(places):
-        after = place + struct.calcsize(code)
-        if k + 1 < len(places) and places[k + 1][0] == after:
+    for k, (offset, code) in enumerate(numbers):
+        after = offset + struct.calcsize(code)
+        if k + 1 < len(numbers) and numbers[k + 1][0] == after:
             continue
-        codes = ''.join(code for _, code in places[first : k + 1])
-        yield struct.Struct(f'<{codes}').pack_into, places[first][0], first, k + 1
+        codes = ''.join(code for _, code in numbers[first : k + 1])
+        yield struct.Struct(f'<{codes}').pack_into, numbers[first][0], first, k + 1
         first = k + 1

@@ -1,6 +1,6 @@
-"""The names that `dyn_nodes.middleware` gives out where rclpy is installed: rclpy's own, and a few helpers.
+"""The names of `dyn_nodes.middleware` if rclpy is installed: rclpy's own, and a few helpers.
 
-Differences between rclpy's releases are evened out here and nowhere else.
+Differences between rclpy's releases are handled only here.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from rclpy.time import Time
 from rclpy.utilities import get_default_context, remove_ros_args
 
 from dyn_nodes.middleware.hand_over import LocalTopics
-from dyn_nodes.middleware.lean_executor import EXECUTOR, LeanExecutor, is_known
+from dyn_nodes.middleware.lean_executor import EXECUTOR, LeanExecutor, is_supported
 
 try:
     from rclpy.event_handler import SubscriptionEventCallbacks
@@ -84,19 +84,19 @@ class _Shutdown:
 def init(*, context: Any = None, intra_process: bool = False, **options: Any) -> Any:
     """Call rclpy.init; the result is a context manager on every release.
 
-    With `intra_process` the nodes of the context hand messages over to each other, where rclpy is as
-    `lean_executor` knows it, and are to be spun by this module's `spin` or `SingleThreadedExecutor`.
+    With `intra_process` the nodes of the context deliver messages to each other locally, if `lean_executor` supports
+    this rclpy, and must be spun by this module's `spin` or `SingleThreadedExecutor`.
     """
     result = rclpy.init(context=context, **options)
-    LocalTopics.of(context or get_default_context()).is_on = intra_process and is_known()
+    LocalTopics.of(context or get_default_context()).is_on = intra_process and is_supported()
     return _Shutdown(context) if result is None else result
 
 
 class _NodeWithInfo(_Node):
-    """A node whose subscriptions call back with (msg, info), where the release calls back with the message alone."""
+    """A node whose subscriptions call back with (msg, info), for releases that call back with the message alone."""
 
     def create_subscription(self, msg_type: Any, topic: str, callback: Any, qos_profile: Any, **options: Any) -> Any:
-        """Create a subscription; the callback takes (msg) or (msg, info). Here info knows the time of receipt only."""
+        """Create a subscription; the callback takes (msg) or (msg, info). Here info has the time of receipt only."""
         called = _with_time_of_receipt(callback) if _takes_info(callback) else callback
         return super().create_subscription(msg_type, topic, called, qos_profile, **options)
 
@@ -117,19 +117,19 @@ def _with_time_of_receipt(callback: Callable[..., Any]) -> Callable[[Any], Any]:
     return called
 
 
-#: Humble's subscriptions know no MessageInfo.
+#: Humble's subscriptions have no MessageInfo.
 _AnyNode: Any = _Node if hasattr(_Subscription, 'CallbackType') else _NodeWithInfo
 
-#: How long a publisher that keeps everything waits for a subscription that lags, s of wall time.
+#: Longest wait of a KEEP_ALL publisher for a subscription that lags, s of wall time.
 _LONGEST_WAIT = 30.0
 
 
 class Node(_AnyNode):
-    """rclpy's node, whose publishers serialize only what a subscription gets, and wait for subscriptions that lag.
+    """rclpy's node, whose publishers serialize only if there is a subscription, and wait for subscriptions that lag.
 
-    Those that keep everything (KEEP_ALL) wait: Fast DDS gives a full queue a tenth of a second and then lets `publish`
-    fail. Between two nodes of one process it does not go on by itself once the queue of the subscription (5,000) was
-    full: `publish` then fails after `_LONGEST_WAIT`. In a context with `intra_process` messages are handed over.
+    Publishers that keep everything (KEEP_ALL) wait: Fast DDS gives a full queue a tenth of a second and then lets
+    `publish` fail. Between two nodes of one process it does not recover once the queue of the subscription (5,000) was
+    full: `publish` then fails after `_LONGEST_WAIT`. In a context with `intra_process` messages are delivered locally.
     """
 
     def create_publisher(self, msg_type: Any, topic: str, qos_profile: Any, **options: Any) -> Any:
@@ -148,7 +148,7 @@ class Node(_AnyNode):
         return subscription
 
     def destroy_node(self) -> None:
-        """Destroy the node and what it has made, at once where no wait is under way."""
+        """Destroy the node and its entities, at once if no wait is under way."""
         executor = self.executor
         super().destroy_node()
         if isinstance(executor, LeanExecutor):
@@ -217,12 +217,12 @@ def service(name: str) -> Any:
 
 
 def register_message(name: str, text: str) -> Any:
-    """Return the class of an installed message type; ROS makes none from text."""
+    """Return the class of an installed message type; ROS creates none from text."""
     return message(name)
 
 
 def register_service(name: str, text: str) -> Any:
-    """Return the class of an installed service type; ROS makes none from text."""
+    """Return the class of an installed service type; ROS creates none from text."""
     return service(name)
 
 
@@ -242,12 +242,12 @@ def get_parameter_value(string_value: str) -> Any:
     except (
         yaml.YAMLError,
         TypeError,
-    ):  # no YAML, or of no type that a parameter can have: a text, as in later releases
+    ):  # not YAML, or not a parameter type: a text, as in later releases
         return Parameter('', value=string_value).get_parameter_value()
 
 
-# What rclpy does not give (the text and hash of a message definition, for bags) comes from rosbags; it is
-# imported where it is asked for, so that nodes that do not record start without that package.
+# Text and hash of a message definition, for bags, are not in rclpy and come from rosbags; it is
+# imported when it is needed, so that nodes that do not record start without that package.
 
 
 def _definitions() -> Any:
@@ -255,17 +255,17 @@ def _definitions() -> Any:
 
 
 def known_messages() -> list[str]:
-    """Return the names of all message types that have a known definition."""
+    """Return the names of all message types with an available definition."""
     return _definitions().known_messages()
 
 
 def known_services() -> list[str]:
-    """Return the names of all service types that have a known definition."""
+    """Return the names of all service types with an available definition."""
     return _definitions().known_services()
 
 
 def message_definition(name: str) -> str:
-    """Return the definition text of a message type with the types it needs, as bags carry it."""
+    """Return the definition text of a message type with the types that it uses, as stored in bags."""
     return _definitions().message_definition(name)
 
 
@@ -280,18 +280,18 @@ def typestore() -> Any:
 
 
 def take_raw(subscription: Any, count: int) -> list[tuple[bytes, int]]:
-    """Take up to `count` messages of a raw subscription as (CDR, source timestamp), past its callback."""
-    found: list[tuple[bytes, int]] = []
+    """Take up to `count` messages of a raw subscription as (CDR, source timestamp), without its callback."""
+    messages: list[tuple[bytes, int]] = []
     handle = getattr(subscription, 'handle', None)
-    if handle is None:  # a release without it: its messages come by the callback, one at a time
+    if handle is None:  # a release without it: messages arrive by the callback, one at a time
         return []
     with handle:
-        while len(found) < count:
+        while len(messages) < count:
             taken = subscription.handle.take_message(subscription.msg_type, True)
             if taken is None:
                 break
-            found.append((bytes(taken[0]), int(taken[1]['source_timestamp'])))
-    return found
+            messages.append((bytes(taken[0]), int(taken[1]['source_timestamp'])))
+    return messages
 
 
 def drive_clock(node: Any, nanoseconds: int) -> None:

@@ -1,4 +1,4 @@
-"""The one place that chooses: real rclpy where it can be imported, the embedded runtime elsewhere.
+"""Selection of the runtime: rclpy if it can be imported, the embedded runtime otherwise.
 
 The environment variable DYN_NODES_MIDDLEWARE forces a choice: `embedded` or `rclpy`.
 """
@@ -15,7 +15,7 @@ def choose_runtime() -> str:
     """Return 'rclpy' or 'embedded'.
 
     Raises:
-        ValueError: the environment asks for something else.
+        ValueError: the environment variable has another value.
     """
     wanted = os.environ.get(VARIABLE, '')
     if wanted not in ('', 'embedded', 'rclpy'):

@@ -1,1 +1,1 @@
-"""Margins from measurements: loads, ground, rocking, the guard of margins, what may still be lifted and reached."""
+"""Margins from measurements: loads, ground, rocking, the guard of margins, allowances of payload and reach."""

@@ -1,4 +1,4 @@
-"""The decorators of this room's kernels, which call some of `control` and `stability`."""
+"""Decorators of this package's kernels, which call some of `control` and `stability`."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ OTHERS = control.__file__, stability.__file__
 kernel = kernels_of(__file__, others=OTHERS)
 part = parts_of(__file__, others=OTHERS)
 fused = kernels_of(__file__, others=OTHERS, fastmath={'contract'})
-"""The decorator of sums of products that are rounded as in NumPy's products of matrices."""
+"""Decorator for sums of products that are rounded as in NumPy's matrix products."""

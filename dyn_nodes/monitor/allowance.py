@@ -1,6 +1,6 @@
-"""How much more is safe: payload, reach and swing speed in the direction in which the machine works now.
+"""Remaining allowances: payload, reach and swing speed in the direction in which the machine works now.
 
-Safe is a stability degree (see `standing`) of at least `reserve`. A negative allowance says how much there is too much.
+Safe is a stability degree (see `standing`) of at least `reserve`. A negative allowance is the amount of the excess.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from dyn_nodes.monitor.standing import STILL, StandingGround
 from dyn_nodes.stability import PolygonError, zmp_degree
 
 STEPS, CLOSE, FINE = 40, 1e-5, 1e-7
-"""Of the search for a limit: steps at most, stability degree and part of the interval at which it ends."""
+"""Search for a limit: greatest number of steps; stability degree and fraction of the interval at which it ends."""
 PROBES = 8
 REACH_STEP, FINEST_STEP = 0.1, 0.01
 BEND = 5e-4
-"""Change of a joint, rad or m, by which the way of a load is found that hangs plumb meanwhile."""
+"""Change of a joint, rad or m, for the numerical derivative of the position of a hanging load."""
 LONGEST_REACH = 30.0
 SLACK = 0.03
-"""Height, m, that the payload may gain or lose on the way outwards before the arm counts as at its end."""
+"""Permitted change of the payload's height on the way outwards, m; beyond it the arm is at the end of its reach."""
 UPRIGHT = 0.9
 
 
 class Allowance(NamedTuple):
-    """What is left; NaN where the machine has nothing of the kind.
+    """Remaining allowances; NaN if the machine does not have the quantity.
 
     Attributes:
-        payload: kg that may be added to the payload, in this posture: at rest, and in the motion of now.
-        reach: m that the payload may be moved outwards at its height by the arm, and be at rest there; NaN for an
-            arm in closed loops, whose joints do not move one by one.
-        swing_speed: rad/s by which the swing may be faster, with the arm held, braking included; NaN where a load hangs
-            from joints that are passive, which the swing leads outwards.
+        payload: additional payload, kg, in this posture: at rest, and in the present motion.
+        reach: distance by which the arm may move the payload outwards at its height, at rest there, m; NaN for an arm
+            in closed loops, whose joints do not move one by one.
+        swing_speed: additional speed of the swing, rad/s, with the arm held, braking included; NaN if a load hangs from
+            passive joints, which the swing moves outwards.
     """
 
     payload: float
@@ -48,12 +48,12 @@ class Allowance(NamedTuple):
 
 @dataclass(frozen=True)
 class AllowanceSettings:
-    """What counts as safe.
+    """Definition of a safe state.
 
     Attributes:
         reserve: least stability degree.
         swing_braking: acceleration with which a swing is stopped, rad/s2.
-        swing_joint: name; '' takes the first joint between base and payload that turns about the base's z axis.
+        swing_joint: name; '' selects the first joint between base and payload that turns about the base's z axis.
     """
 
     reserve: float = 0.15
@@ -66,11 +66,11 @@ class Allowances:
 
     Args:
         machine: with a free base on three wheels or more.
-        ground: where it stands; shared with who keeps it up to date.
-        settings: what is safe.
+        ground: of the machine; a shared object that its owner updates.
+        settings: definition of a safe state.
 
     Raises:
-        KeyError: no such swing joint.
+        KeyError: unknown swing joint.
         ValueError: the joint does not turn.
     """
 
@@ -82,7 +82,7 @@ class Allowances:
         self._lower = np.array([joint.lower for joint in joints])
         self._upper = np.array([joint.upper for joint in joints])
         self.swing = self._find_swing()
-        self._arm = [k for k in range(len(joints)) if k != self.swing and k not in ground.hanging.places]
+        self._arm = [k for k in range(len(joints)) if k != self.swing and k not in ground.hanging.indices]
         self._center = self._swing_center()
         self._limit = machine.payload.limit if machine.payload else 0.0
 
@@ -94,20 +94,20 @@ class Allowances:
             return self._names.index(wanted)
         chain = {joint.child: joint for joint in self.machine.joints}
         link = self.machine.payload.link if self.machine.payload else None
-        found = None
+        swing = None
         while link in chain:
             joint = chain[link]
             if joint.type in ('revolute', 'continuous') and self._is_upright(joint):
-                found = self._names.index(joint.name)
+                swing = self._names.index(joint.name)
             link = joint.parent
-        return found
+        return swing
 
     def _is_upright(self, joint: Joint) -> bool:
         pose = link_poses(self.machine.links, self.machine.joints, {})[joint.child]
         return abs(float(pose[2, :3] @ joint.axis)) > UPRIGHT
 
     def _swing_center(self) -> Array:
-        """Point of the base from which reach is measured: the swing joint's, or its origin."""
+        """Return the point of the base from which reach is measured: on the swing joint, or the origin."""
         if self.swing is None:
             return np.zeros(3)
         joint = self.machine.joint(self._names[self.swing])
@@ -121,10 +121,10 @@ class Allowances:
             q: (n,) positions of the joints.
             v: (n,) their velocities.
             payload: kg.
-            load: of now, with its motion; None where only rest counts.
+            load: present one, with its motion; None: only at rest.
 
         Raises:
-            PolygonError: the ground points of the wheels are no support polygon.
+            PolygonError: the ground points of the wheels do not form a support polygon.
         """
         fault = self.ground.fault(q)
         if fault:
@@ -139,11 +139,14 @@ class Allowances:
     # -- payload -----------------------------------------------------------------------------------------------------
 
     def _spare(self, q: Array, payload: float) -> float:
-        """Stability degree at rest less the reserve."""
+        """Return the stability degree at rest less the reserve."""
         return self.ground.standing_degree(q, payload) - self.settings.reserve
 
     def _payload(self, q: Array, payload: float) -> float:
-        """Loads that are safe at rest are an interval: every edge holds up to, or from, some mass."""
+        """Return the additional payload at rest, kg.
+
+        Safe masses are an interval: every edge is stable up to, or from, some mass.
+        """
 
         def spare(mass: float) -> float:
             return self._spare(q, mass)
@@ -159,26 +162,29 @@ class Allowances:
         return -payload
 
     def _payload_in_motion(self, load: Load, payload: float) -> float:
-        """Closed form: moment and normal force of every edge are linear in the mass that moves with the implement."""
+        """Return the additional payload in the present motion, kg, in closed form.
+
+        Moment and normal force of every edge are linear in the mass that moves with the implement.
+        """
         corners = self.ground.feet(load.attachments)
         normal = self.ground.plane[:3]
-        stable, press, radius = _edges(corners, normal, load.force, load.moment)
+        stable, normal_force, radius = _edges(corners, normal, load.force, load.moment)
         added = np.cross(load.payload_point, load.payload_load)
         gain, weight, _ = _edges(corners, normal, load.payload_load, added)
         needed = self.settings.reserve * radius
-        have, slope = stable - needed * press, gain - needed * weight
+        have, slope = stable - needed * normal_force, gain - needed * weight
         # have + mass slope >= 0 at every edge: an interval
         slope = np.where(np.abs(slope) < 1e-12, np.copysign(1e-12, slope), slope)
         lower = float(np.where(slope > 0.0, -have / slope, -np.inf).max())
         upper = float(np.where(slope < 0.0, -have / slope, np.inf).min())
-        if lower > min(upper, 0.0) or not press > 0.0:
+        if lower > min(upper, 0.0) or not normal_force > 0.0:
             return -payload
         return float(np.clip(upper, -payload, self._limit - payload))
 
     # -- reach -------------------------------------------------------------------------------------------------------
 
     def _at_rest(self, q: Array, payload: float) -> Array:
-        """What hangs hangs plumb, wherever it swings now."""
+        """Return the positions with hanging joints at rest, independent of their present swing."""
         return self.ground.hanging.at_rest(q, payload, self.ground.up)
 
     def tip_point(self, q: Array) -> Array:
@@ -188,7 +194,7 @@ class Allowances:
         return np.asarray(load.payload_point)
 
     def outward_direction(self, point: Array) -> Array:
-        """Return the unit vector (3,) along the ground from the centre of the supports to a point; 0 above it."""
+        """Return the unit vector (3,) along the ground from the centre of the supports to a point; 0 at the centre."""
         normal = self.ground.plane[:3]
         arm = point - self._center
         arm = arm - (arm @ normal) * normal
@@ -196,7 +202,7 @@ class Allowances:
         return arm / length if length > 1e-6 else np.zeros(3)
 
     def _jacobian(self, q: Array, payload: float) -> Array:
-        """(3, n) of the payload by the joints of the arm, a load that hangs plumb; 0 of the others."""
+        """Return the Jacobian (3, n) of the payload by the joints of the arm, hanging loads at rest; 0 elsewhere."""
         J = np.zeros((3, len(q)))
         if not self.ground.hanging:
             J[:, self._arm] = self._welded_jacobian(q)[:, self._arm]
@@ -218,7 +224,10 @@ class Allowances:
         return np.asarray((points[0::2] - points[1::2]).T / (2.0 * step))
 
     def step_along(self, q: Array, outwards: Array, target: Array, payload: float = 0.0) -> Array | None:
-        """Move the payload to a point by the arm, a load that hangs plumb; None where the arm cannot."""
+        """Return the positions (n,) with the payload moved to a point by the arm; None if the arm cannot reach it.
+
+        Hanging loads are at rest there.
+        """
         new = self._at_rest(q, payload)
         for _ in range(4):
             error = target - self.tip_point(new)
@@ -233,7 +242,10 @@ class Allowances:
         return new if reached else None
 
     def _reach(self, q: Array, payload: float) -> float:
-        """Along the path at constant height: safe postures first end, or unsafe ones first end, somewhere on it."""
+        """Return the allowance of reach, m, along the path at constant height.
+
+        The search ends where safe postures first become unsafe, or unsafe ones safe.
+        """
         if self.machine.constraints:
             return float('nan')
         q = self._at_rest(q, payload)
@@ -255,7 +267,7 @@ class Allowances:
         return sign * way
 
     def _part(self, here: Array, there: Array, payload: float) -> float:
-        """Part of the way between two postures, one safe and one not, at which that changes; on the safe side."""
+        """Return the fraction of the way between a safe and an unsafe posture at the limit, on the safe side."""
 
         def spare(part: float) -> float:
             return self._spare(here + part * (there - here), payload)
@@ -266,7 +278,10 @@ class Allowances:
     # -- swing -------------------------------------------------------------------------------------------------------
 
     def _swing_speed(self, q: Array, v: Array, payload: float) -> float:
-        """Closed form: the load is linear in the square of the speed and in the acceleration."""
+        """Return the allowance of the swing speed, rad/s, in closed form.
+
+        The load is linear in the square of the speed and in the acceleration.
+        """
         if self.swing is None or self.ground.hanging:
             return float('nan')
         now = abs(float(v[self.swing]))
@@ -280,8 +295,8 @@ class Allowances:
             force, moment = load.force[k], load.moment[k]
             if k:
                 force, moment = force - load.force[0], moment - load.moment[0]
-            stable, press, radius = _edges(corners, normal, force, moment)
-            parts.append(stable - self.settings.reserve * radius * press)
+            stable, normal_force, radius = _edges(corners, normal, force, moment)
+            parts.append(stable - self.settings.reserve * radius * normal_force)
         rest, square, rate = parts
         have = rest - self.settings.swing_braking * np.abs(rate)
         if have.min() <= 0.0:
@@ -292,21 +307,21 @@ class Allowances:
 
 
 def crossing(function: Callable[[float], float], good: float, at_good: float, bad: float, at_bad: float) -> float:
-    """Return where a function changes its sign, on the side where it is not negative (regula falsi, Illinois).
+    """Return the sign change of a function, on the side where it is not negative (regula falsi, Illinois).
 
     Args:
         function: of one number.
-        good: where it is not negative.
-        at_good: its value there.
-        bad: where it is negative.
-        at_bad: its value there.
+        good: argument with a value that is not negative.
+        at_good: value at `good`.
+        bad: argument with a negative value.
+        at_bad: value at `bad`.
     """
     span, weights = abs(bad - good), [at_good, at_bad]
     for _ in range(STEPS):
         if at_good <= CLOSE or abs(bad - good) <= FINE * span:
             break
         part = weights[0] / (weights[0] - weights[1]) if np.isfinite(weights[1]) else 0.5
-        # not nearer to an end than this: a flat side would creep
+        # keeps a distance to the ends: a flat side would converge slowly
         middle = good + min(max(part, 0.02), 0.98) * (bad - good)
         value = function(middle)
         if value >= 0.0:
@@ -319,7 +334,7 @@ def crossing(function: Callable[[float], float], good: float, at_good: float, ba
 
 
 def _edges(corners: Array, normal: Array, force: Array, moment: Array) -> tuple[Array, float, float]:
-    """Moments (n,) with which a load holds the machine down about the edges; its press; the polygon's inradius."""
+    """Return the stabilising moments (n,) of a load about the edges, its normal force, and the polygon's inradius."""
     along = np.roll(corners, -1, axis=0) - corners
     along = along / np.linalg.norm(along, axis=1)[:, None]
     about = moment - np.cross(corners, force)

@@ -1,4 +1,4 @@
-"""How the ground is followed, and points of it: small vectors, compiled. Axes of the base link."""
+"""Kernels of the ground observer, and points of the ground: small vectors, compiled. Axes of the base link."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from dyn_nodes.stability.wheel_loads import loads_on_plane_kernel, start_kernel,
 from dyn_nodes.stability.zmp import degree_kernel
 
 DIRECTION, BALANCING, AGE, APART, RESTED, STOOD, RESETS, MEMORY = 3, 6, 10, 11, 12, 13, 14, 15
-"""Places in an observer's memory, whose length is the last. They follow the bias (3,) of the gyroscope, rad/s: normal
-(3,) of the ground as it is followed, plane (4,) at which the springs last balanced the load, NaN where unknown; four
-times, s; how often the two sources disagreed."""
+"""Indices in an observer's memory, whose length is the last. They follow the bias (3,) of the gyroscope, rad/s:
+estimated normal (3,) of the ground, plane (4,) at which the springs last balanced the load, NaN if unknown; four times,
+s; number of disagreements of the two sources."""
 REST_TIME = 2
-"""Place of this time in the settings of `GroundObserver.law`."""
+"""Index of this time in the settings of `GroundObserver.law`."""
 
 
 @fused
 def _along(point, normal):
-    """Part of a vector (3,) along a normal."""
+    """Return the component of a vector (3,) along a normal."""
     return point[0] * normal[0] + point[1] * normal[1] + point[2] * normal[2]
 
 
@@ -42,21 +42,21 @@ def corners_kernel(points, order, plane, corners):
 
 
 @kernel
-def present_kernel(load, size, q, felt, payload, plane, order):
-    """Stability degree at rest on a plane (4,), at positions (n,) of the joints.
+def present_kernel(load, size, q, specific_force, payload, plane, order):
+    """Return the stability degree at rest on a plane (4,), at positions (n,) of the joints.
 
     Args:
         load: address of the code of `LoadModel`.
-        size: of what that writes.
+        size: of the result of that code.
         q: (n,) rad or m.
-        felt: (3,) specific force at rest, m/s2.
+        specific_force: (3,) at rest, m/s2.
         payload: kg.
         plane: (4,) of the ground.
         order: (c,) of the springs at the corners of the support polygon.
     """
     still, base, mass, flat = np.zeros(q.shape[0]), np.zeros(9), np.empty(1), np.empty(size)
     mass[0] = payload
-    copy_kernel(felt, base[6:])
+    copy_kernel(specific_force, base[6:])
     if call_code(load, q, still, still, base, mass, flat) != 0:
         raise ValueError('load: an argument of another length')
     w = (size - ATTACHMENTS) // 6
@@ -67,8 +67,8 @@ def present_kernel(load, size, q, felt, payload, plane, order):
 
 
 @part
-def follow_kernel(attachments, force, moment, springs, settings, polygon, starts, memory, omega, smooth, step, found):
-    """Go on by a step, from load and gyroscope; return whether the load is `balanced` and `pressed` (`WheelLoads`).
+def follow_kernel(attachments, force, moment, springs, settings, polygon, starts, memory, omega, smooth, step, results):
+    """Advance by a step, from load and gyroscope; return whether the load is `balanced` and `pressed` (`WheelLoads`).
 
     Args:
         attachments: (s, 3) of the springs, m.
@@ -80,15 +80,15 @@ def follow_kernel(attachments, force, moment, springs, settings, polygon, starts
         starts: (c,) first spring of each contact.
         memory: `GroundObserver.memory`, changed.
         omega: (3,) mean angular velocity of the base over the step, as measured, rad/s.
-        smooth: (3,) the same now, filtered, rad/s.
+        smooth: (3,) present angular velocity, filtered, rad/s.
         step: s.
-        found: (4 s + 7,) loads (s,), plane (4,), moment (3,) that these balance, and feet (s, 3), written.
+        results: (4 s + 7,) loads (s,), plane (4,), moment (3,) that these balance, and feet (s, 3), written.
     """
     stiffness, damping, rest = springs[0], springs[1], springs[2]
-    time_constant, bias_time, _, patience, lifted, standing, renewal, disagreement, trust, lag = settings
+    time_constant, bias_time, _, timeout, lifted, standing, renewal, disagreement, trust, lag = settings
     bias, direction, balancing_plane = memory[:DIRECTION], memory[DIRECTION:BALANCING], memory[BALANCING:AGE]
     w = attachments.shape[0]
-    loads, plane, held, feet = found[:w], found[w : w + 4], found[w + 4 : w + 7], found[w + 7 :].reshape((w, 3))
+    loads, plane, held, feet = results[:w], results[w : w + 4], results[w + 4 : w + 7], results[w + 7 :].reshape((w, 3))
     balancing, center = np.empty(w), np.empty(3)
     if np.isnan(balancing_plane[0]):
         start_kernel(attachments, rest, plane)
@@ -100,7 +100,7 @@ def follow_kernel(attachments, force, moment, springs, settings, polygon, starts
     if status == 0:
         copy_kernel(plane, balancing_plane)
     if status == 2:
-        _without_load(direction, omega, smooth, bias, step, patience, memory)
+        _without_load(direction, omega, smooth, bias, step, timeout, memory)
         return False, False
     target, gyroscope, rate, shift, error = np.empty(3), np.empty(4), np.empty(3), np.empty(3), np.empty(3)
     copy_kernel(plane[:3], target)
@@ -109,54 +109,65 @@ def follow_kernel(attachments, force, moment, springs, settings, polygon, starts
         memory[AGE] = 0.0
     normal, pushes = gyroscope[:3], np.empty(w)
     turn_kernel(direction, omega, smooth, bias, step, normal, rate)
-    press = -dot_kernel(force, target)
-    gyroscope[3] = loads_on_plane_kernel(attachments, stiffness, damping, rest, normal, rate, press, pushes)
+    normal_force = -dot_kernel(force, target)
+    gyroscope[3] = loads_on_plane_kernel(attachments, stiffness, damping, rest, normal, rate, normal_force, pushes)
     below = np.empty((w, 3))
     feet_kernel(attachments, gyroscope, below)
-    # the dampers hold a part of the load's moment: the direction that they and the springs balance together
-    moved, wrong, damped_square, least, stands = compare_kernel(
-        normal, target, _carried(pushes, below), press, center, rate, lag, pushes, balancing, starts, shift, error
+    # the dampers hold a part of the load's moment: compare with the direction at which they and the springs balance
+    moved, wrong, damped_square, least, least_supported = compare_kernel(
+        normal,
+        target,
+        _carried(pushes, below),
+        normal_force,
+        center,
+        rate,
+        lag,
+        pushes,
+        balancing,
+        starts,
+        shift,
+        error,
     )
     memory[APART] = memory[APART] + step if moved > disagreement else 0.0
-    if memory[APART] > patience:
+    if memory[APART] > timeout:
         memory[RESETS] += 1.0
         memory[APART], memory[AGE] = 0.0, 0.0
         copy_kernel(target, direction)
         return status == 0, True
-    memory[STOOD] = memory[STOOD] + step if stands >= lifted * press else 0.0
+    memory[STOOD] = memory[STOOD] + step if least_supported >= lifted * normal_force else 0.0
     part, gain, slow = 0.0, 0.0, 0.0
     if least <= 0.0 and memory[STOOD] < standing:
         memory[AGE] = min(memory[AGE], renewal)
     else:
-        # what the load shows of a machine that rocks hard, or in a shock, counts as far as it is likely
-        likely = trust * press
+        # the load has little weight if the machine rocks hard or in a shock
+        likely = trust * normal_force
         part = min(1.0, likely / max(wrong, 1e-12))
         step /= 1.0 + damped_square / likely**2
-        # at first as a mean over all that was seen, later with the time constant
+        # at first a mean over all samples, later with the time constant
         memory[AGE] += step
         gain = step / min(max(memory[AGE], 1e-6), time_constant)
         slow = step / (time_constant * bias_time)
     learnt = np.empty(3)
-    draw_kernel(normal, error, part, gain, slow, bias, press, shift, moment, direction, learnt, held)
+    draw_kernel(normal, error, part, gain, slow, bias, normal_force, shift, moment, direction, learnt, held)
     copy_kernel(learnt, bias)
     copy_kernel(pushes, loads)
     copy_kernel(gyroscope, plane)
-    copy_kernel(below.reshape(3 * w), found[w + 7 :])
+    copy_kernel(below.reshape(3 * w), results[w + 7 :])
     return status == 0 or least > 0.0, True
 
 
 @part
-def _without_load(direction, omega, smooth, bias, step, patience, memory):
-    """Turn the direction by the gyroscope alone while the load does not press on the ground.
+def _without_load(direction, omega, smooth, bias, step, timeout, memory):
+    """Turn the direction by the gyroscope alone while there is no load on the ground.
 
-    An accelerometer shows that for an instant where a joint meets its stop. Where it lasts longer than `patience` the
-    machine has left the ground, and the direction is forgotten.
+    An accelerometer shows this for an instant when a joint meets its limit. If it lasts longer than `timeout` the
+    machine has left the ground, and the direction is discarded.
     """
     memory[STOOD] = 0.0
     memory[APART] += step
     if np.isnan(direction[0]):
         return
-    if memory[APART] > patience:
+    if memory[APART] > timeout:
         memory[APART], direction[0] = 0.0, np.nan
         return
     normal, rate = np.empty(3), np.empty(3)
@@ -166,14 +177,14 @@ def _without_load(direction, omega, smooth, bias, step, patience, memory):
 
 @part
 def copy_kernel(source, target):
-    """Write a vector (n,) to another."""
+    """Copy a vector (n,) to another."""
     for i in range(source.shape[0]):
         target[i] = source[i]
 
 
 @part
 def _carried(pushes, feet):
-    """Sum (3,) of feet (s, 3) times pushes (s,)."""
+    """Return the sum (3,) of feet (s, 3) times pushes (s,)."""
     result = np.empty(3)
     for j in range(3):
         result[j] = 0.0
@@ -184,7 +195,7 @@ def _carried(pushes, feet):
 
 @part
 def rest_kernel(omega, step, settings, memory):
-    """Learn the gyroscope's bias from its mean (3,) over a step in which nothing moved, rad/s and s."""
+    """Update the gyroscope's bias from its mean (3,) over a step at rest, rad/s and s."""
     memory[RESTED] += step
     part = step / max(min(memory[RESTED], settings[REST_TIME]), step)
     for i in range(3):
@@ -196,9 +207,9 @@ def turn_kernel(before, omega, smooth, bias, step, normal, rate):
     """Turn the ground's normal by a gyroscope.
 
     Args:
-        before: (3,) normal a step ago.
+        before: (3,) normal before the step.
         omega: (3,) mean angular velocity of the base over the step, rad/s.
-        smooth: (3,) the same now, filtered, rad/s.
+        smooth: (3,) present angular velocity, filtered, rad/s.
         bias: (3,) of both, rad/s.
         step: s.
         normal: (3,) unit, written.
@@ -214,17 +225,17 @@ def turn_kernel(before, omega, smooth, bias, step, normal, rate):
 
 
 @kernel
-def compare_kernel(normal, target, carried, press, center, rate, lag, loads, balancing, starts, shift, error):
+def compare_kernel(normal, target, carried, normal_force, center, rate, lag, loads, balancing, starts, shift, error):
     """Compare the loads of the gyroscope's direction with those that balance the load.
 
     Args:
         normal: (3,) of the gyroscope.
         target: (3,) normal at which the springs balance the load.
         carried: (3,) sum of the feet times `loads`, N m.
-        press: sum of `loads`, N.
+        normal_force: sum of `loads`, N.
         center: (3,) centre of pressure of the load, m.
         rate: (3,) of the normal, 1/s.
-        lag: of the springs with their dampers, s: the direction that these hold together differs by `rate` times it.
+        lag: of the springs with their dampers, s: the direction that these balance together differs by `rate` times it.
         loads: (s,) of the springs, N.
         balancing: (s,) those that balance the load, N.
         starts: (c,) first spring of each contact.
@@ -233,12 +244,13 @@ def compare_kernel(normal, target, carried, press, center, rate, lag, loads, bal
 
     Returns:
         Length of the shift, m; length of the error; square of the part of the direction that the dampers hold; least
-        load of a contact by `loads` and by `balancing`, N.
+            load
+        of a contact by `loads` and by `balancing`, N.
     """
     held = 0.0
     for i in range(3):
         damped = lag * rate[i]
-        shift[i] = carried[i] / press - center[i]
+        shift[i] = carried[i] / normal_force - center[i]
         error[i] = target[i] - (normal[i] + damped)
         held += damped * damped
     above = dot_kernel(shift, normal)
@@ -249,17 +261,17 @@ def compare_kernel(normal, target, carried, press, center, rate, lag, loads, bal
 
 
 @kernel
-def draw_kernel(normal, error, part, gain, slow, bias, press, shift, moment, drawn, learnt, held):
-    """Draw the direction and the gyroscope's bias towards the load, and find the moment that the loads balance.
+def draw_kernel(normal, error, part, gain, slow, bias, normal_force, shift, moment, drawn, learnt, held):
+    """Correct the direction and the gyroscope's bias towards the load, and compute the moment that the loads balance.
 
     Args:
-        normal: (3,), drawn in place; its length is not kept.
+        normal: (3,), corrected in place; not normalised.
         error: (3,) of the direction.
-        part: of the error that counts.
-        gain: share of that part that the direction takes.
-        slow: the same of the bias, 1/s.
+        part: fraction of the error that is used.
+        gain: fraction of that part by which the direction is corrected.
+        slow: gain of the bias, 1/s.
         bias: (3,) rad/s.
-        press: N.
+        normal_force: N.
         shift: (3,) of the centre of pressure, m.
         moment: (3,) of the load, N m.
         drawn: (3,) unit normal, written.
@@ -273,7 +285,7 @@ def draw_kernel(normal, error, part, gain, slow, bias, press, shift, moment, dra
     cross_kernel(normal[0], normal[1], normal[2], drawn, learnt)
     for i in range(3):
         learnt[i] = bias[i] + slow * learnt[i]
-        drawn[i] = -press * normal[i]
+        drawn[i] = -normal_force * normal[i]
     cross_kernel(shift[0], shift[1], shift[2], drawn, held)
     for i in range(3):
         held[i] += moment[i]
@@ -291,7 +303,7 @@ def cross_kernel(x, y, z, other, result):
 
 @kernel
 def dot_kernel(a, b):
-    """Product of two vectors (3,)."""
+    """Return the scalar product of two vectors (3,)."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
@@ -305,7 +317,7 @@ def unit_kernel(vector):
 
 @part
 def _least_sum(values, starts):
-    """Least sum over the springs of a contact."""
+    """Return the least sum over the springs of a contact."""
     least = np.inf
     for c in range(len(starts)):
         least = min(least, sum_kernel(values, starts, c))
@@ -314,7 +326,7 @@ def _least_sum(values, starts):
 
 @part
 def sum_kernel(values, starts, c):
-    """Sum over the springs of contact c, of values (s,); starts (c,) are the first ones."""
+    """Return the sum of values (s,) over the springs of contact c; starts (c,) are the first ones."""
     total, stop = 0.0, starts[c + 1] if c + 1 < len(starts) else len(values)
     for i in range(starts[c], stop):
         total += values[i]

@@ -1,11 +1,11 @@
-"""How a machine stands on its suspension, from the load by Newton-Euler and from a gyroscope, each where it is good.
+"""State of a machine on its suspension, from the Newton-Euler load and from a gyroscope, each in its frequency range.
 
 Differentiating noisy encoders twice gives the load well at low frequencies only: the machine's rocking on its wheels (1
-to 3 Hz) comes late or drowned in noise. A gyroscope sees that rocking at once, and the suspension turns it into loads:
-stiffness times rotation. So the direction of the ground is carried along by the gyroscope and drawn slowly towards
-the one at which the suspension balances the Newton-Euler load (a complementary filter): loads below the crossover come
-from the load, above it from the suspension. A wrong stiffness then spoils only the rocking part, and a wrong gyroscope
-bias nothing that lasts.
+to 3 Hz) is late or lost in noise. A gyroscope measures that rocking at once, and the suspension converts it into loads:
+stiffness times rotation. So the direction of the ground is integrated from the gyroscope and drawn slowly towards the
+one at which the suspension balances the Newton-Euler load (a complementary filter): loads below the crossover frequency
+come from the load, above it from the suspension. A wrong stiffness then affects only the rocking part, and a wrong
+gyroscope bias has no lasting effect.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ from dyn_nodes.stability.wheel_loads import WheelLoads, balance_loads
 
 @dataclass(frozen=True)
 class ObserverSettings:
-    """How the two sources are joined.
+    """Settings of the combination of the two sources.
 
     Attributes:
         time_constant: of the complementary filter, s.
-        bias_time: in which the gyroscope's bias is learnt from the load while the machine works, s.
-        rest_time: in which it is learnt from the gyroscope alone while the joints stand still, s.
-        disagreement: of the two centres of pressure, over the polygon's inradius; where it lasts longer than `patience`
-            the gyroscope's direction is dropped for that of the load: after a slip, or where the ground has changed.
-        patience: s; in a shock the load comes late, and the gyroscope is right. A machine that presses on nothing for
-            longer has left the ground, which is forgotten.
-        lifted: share of the normal force below which a wheel counts as off the ground in the load; the direction is
-            not drawn while a wheel is off in both, as nothing but the gyroscope then sees it.
-        standing: s for which the load must have all wheels down to count against the gyroscope.
-        trust: the direction is drawn by the shift of so much of the inradius at most, and little while the machine
-            rocks hard enough for its dampers to hold as much: the load in a shock is not to be trusted.
-        renewal: s; after a wheel was off the direction is found anew, from the load of this time at first.
+        bias_time: time constant of the gyroscope's bias, from the load while the machine works, s.
+        rest_time: time constant of the bias, from the gyroscope alone while the joints are at rest, s.
+        disagreement: of the two centres of pressure, over the polygon's inradius; if it lasts longer than `timeout` the
+            gyroscope's direction is replaced by the direction of the load: after a slip, or if the ground has changed.
+        timeout: s; in a shock the load is late, and the gyroscope is right. A machine without load on the ground for
+            longer has left it, and the direction is discarded.
+        lifted: share of the normal force below which a wheel counts as off the ground in the load; the direction is not
+            corrected while a wheel is off in both, because only the gyroscope is valid then.
+        standing: time for which the load must have all wheels down to be used against the gyroscope, s.
+        trust: the direction is corrected by this fraction of the inradius at most, and little while the machine rocks
+            hard enough for its dampers to hold as much: the load in a shock is not reliable.
+        renewal: s; after a wheel was off the direction is determined anew, from the load of this time at first.
     """
 
     time_constant: float = 0.8
     bias_time: float = 20.0
     rest_time: float = 1.0
     disagreement: float = 0.35
-    patience: float = 0.4
+    timeout: float = 0.4
     lifted: float = 0.01
     standing: float = 0.1
     trust: float = 0.05
@@ -63,7 +63,7 @@ class Footing(NamedTuple):
     """Result of :class:`GroundObserver`, base axes.
 
     Attributes:
-        normal: (s,) push of the ground on each spring, N.
+        normal: (s,) force of the ground on each spring, N.
         plane: (4,) of the ground, unit normal and distance, m.
         feet: (s, 3) ground points below the springs, m.
         force, moment: (3,) load and its moment about the base link's origin that these loads balance, N, N m.
@@ -80,7 +80,7 @@ class Footing(NamedTuple):
 
 
 class ContactSprings:
-    """Which springs of a machine belong to which wheel or other contact.
+    """Assignment of the springs of a machine to wheels and other contacts.
 
     Args:
         machine: the machine; the springs of a contact follow one another.
@@ -92,25 +92,25 @@ class ContactSprings:
     """
 
     def __init__(self, machine: Machine) -> None:
-        own = [spring.contact for spring in machine.supports]
-        self.names = tuple(dict.fromkeys(own))
-        self.starts = np.array([own.index(name) for name in self.names], dtype=np.intp)
+        contacts = [spring.contact for spring in machine.supports]
+        self.names = tuple(dict.fromkeys(contacts))
+        self.starts = np.array([contacts.index(name) for name in self.names], dtype=np.intp)
         self.corners = np.array([k for k, spring in enumerate(machine.supports) if spring.corner], dtype=np.intp)
 
     def summed(self, values: Array) -> Array:
-        """Return the sums (c, ...) over the springs of each contact of values (s, ...)."""
+        """Return the sums (c, ...) of values (s, ...) over the springs of each contact."""
         return np.asarray(np.add.reduceat(values, self.starts, axis=0))
 
 
 class GroundObserver:
-    """Follows the ground below a machine.
+    """Estimates the ground below a machine.
 
     Args:
         machine: on three wheels or more in a polygon, or on two tracks.
         settings: of the filter.
 
     Attributes:
-        contacts: whose springs they are.
+        contacts: assignment of the springs.
         standing: (s,) springs that carry, or would before the machine moves by more than they yield.
         polygon: indices of the springs at the corners of the support polygon, counter-clockwise.
         radius: inradius of that polygon, m.
@@ -133,41 +133,49 @@ class GroundObserver:
 
     @property
     def counted(self) -> NDArray[np.bool_]:
-        """(c,) contacts with a spring that carries."""
+        """Contacts (c,) with a spring that carries."""
         return np.asarray(np.logical_or.reduceat(self.standing, self.contacts.starts))
 
     @property
     def bias(self) -> Array:
-        """(3,) of the gyroscope, as learnt, rad/s."""
+        """Estimated bias (3,) of the gyroscope, rad/s."""
         return self.memory[:DIRECTION].copy()
 
     @property
     def balancing(self) -> Array:
-        """(3,) normal of the ground at which the springs balance the load alone, base axes; NaN before the first."""
+        """Normal (3,) of the ground at which the springs balance the load alone, base axes; NaN before the first."""
         return self.memory[BALANCING : BALANCING + 3]
 
     def forget(self) -> None:
-        """Forget how the ground lay; the bias of the gyroscope stays."""
+        """Discard the direction of the ground; the bias of the gyroscope is kept."""
         self.memory[DIRECTION:AGE] = np.nan
 
     @property
     def resets(self) -> int:
-        """How often the two sources disagreed."""
+        """Number of disagreements of the two sources."""
         return int(self.memory[RESETS])
 
     def clear(self) -> None:
-        """Forget where the ground is."""
+        """Discard the state."""
         self.memory[:RESETS] = 0.0
         self.memory[DIRECTION:AGE] = np.nan
 
     @cached_property
     def law(self) -> tuple[Array, tuple[float, ...], NDArray[np.intp], NDArray[np.intp]]:
-        """What `follow_kernel` knows of the machine, whose polygon has been learnt."""
+        """Parameters of `follow_kernel`, after the polygon has been determined."""
         assert self.polygon is not None
-        own, stiffness = self.settings, float(self.stiffness.sum())
-        numbers = own.time_constant, own.bias_time, own.rest_time, own.patience, own.lifted, own.standing, own.renewal
-        trust, lag = own.trust / (stiffness * self.radius), float(self.damping.sum() / stiffness)
-        settings = (*numbers, own.disagreement * self.radius, trust, lag)
+        settings_, stiffness = self.settings, float(self.stiffness.sum())
+        numbers = (
+            settings_.time_constant,
+            settings_.bias_time,
+            settings_.rest_time,
+            settings_.timeout,
+            settings_.lifted,
+            settings_.standing,
+            settings_.renewal,
+        )
+        trust, lag = settings_.trust / (stiffness * self.radius), float(self.damping.sum() / stiffness)
+        settings = (*numbers, settings_.disagreement * self.radius, trust, lag)
         return self.springs, settings, self.polygon, self.contacts.starts
 
     def statics(self, load: Load) -> WheelLoads:
@@ -185,24 +193,24 @@ class GroundObserver:
         return result
 
     def learn_polygon(self, attachments: Array) -> None:
-        """Take the support polygon of the springs' attachments (s, 3), base axes."""
+        """Determine the support polygon from the springs' attachments (s, 3), base axes."""
         corners = self.contacts.corners
-        places = corners[self.standing[corners]]
-        self.polygon = places[support_order(attachments[places])]
+        supports = corners[self.standing[corners]]
+        self.polygon = supports[support_order(attachments[supports])]
         points = attachments[self.polygon]
         degree = zmp_degree(points, points.mean(axis=0), np.array([0.0, 0.0, -1.0]))
         self.radius = float(degree.inradius)
 
-    def stand_on(self, standing: NDArray[np.bool_]) -> None:
-        """Take other supports (s,) as those that carry, as after legs have moved."""
+    def set_standing(self, standing: NDArray[np.bool_]) -> None:
+        """Set the supports (s,) that carry, for example after legs have moved."""
         if not np.array_equal(standing, self.standing):
             self.standing, self.polygon = standing, None
             self.__dict__.pop('law', None)
 
     def fault(self, points: Array, *directions: Array) -> str:
-        """Return why ground points (s, 3) of the springs are no support polygon seen from (3,) directions; '' if not.
+        """Return why ground points (s, 3) of the springs form no support polygon seen from (3,) directions, or ''.
 
-        Joints between base and wheels, and ground that is seen from below, take the corners out of their order.
+        Joints between base and wheels, and ground that is seen from below, change the order of the corners.
         """
         order = self.polygon
         assert order is not None
@@ -211,18 +219,18 @@ class GroundObserver:
 
     def without_gyroscope(self, load: Load) -> Footing:
         """Return the footing that balances a load."""
-        found = self.statics(load)
-        return Footing(found.normal, found.plane, found.feet, load.force, load.moment, found.balanced, found.pressed)
+        loads = self.statics(load)
+        return Footing(loads.normal, loads.plane, loads.feet, load.force, load.moment, loads.balanced, loads.pressed)
 
-    def followed(self, load: Load, found: Array, balanced: bool, pressed: bool) -> Footing:
-        """Return the footing of what `follow_kernel` found under a load."""
+    def followed(self, load: Load, results: Array, balanced: bool, pressed: bool) -> Footing:
+        """Return the footing for the results of `follow_kernel` under a load."""
         w = len(self.stiffness)
-        feet = found[w + 7 :].reshape(w, 3)
-        return Footing(found[:w], found[w : w + 4], feet, load.force, found[w + 4 : w + 7], balanced, pressed)
+        feet = results[w + 7 :].reshape(w, 3)
+        return Footing(results[:w], results[w : w + 4], feet, load.force, results[w + 4 : w + 7], balanced, pressed)
 
 
 def ground_axes(plane: Array) -> Array:
-    """Return (3, 3): columns are heading, left and normal of a plane (4,), in its axes; NaN where x is the normal."""
+    """Return axes (3, 3), columns heading, left and normal of a plane (4,), in its axes; NaN if x is the normal."""
     nx, ny, nz, _ = plane.tolist()
     x, y, z = 1.0 - nx * nx, 0.0 - nx * ny, 0.0 - nx * nz
     size = math.sqrt(x * x + y * y + z * z) or math.nan

@@ -1,4 +1,4 @@
-"""A planar machine as one in space: what knows machines on three wheels or more, such as a governor, knows it too."""
+"""A planar machine as a spatial one, for components that need machines on three wheels or more, such as a governor."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ ACROSS = np.array([0.0, 1.0, 0.0])
 
 
 def in_space(machine: Machine) -> Machine:
-    """Return a planar machine with a free base, symmetric about its plane; another machine as it is.
+    """Return a planar machine with a free base, symmetric about its plane; another machine unchanged.
 
-    Every wheel becomes two, half as stiff and damped, `rear` so `rear_left` and `rear_right`. They stand as far apart
-    as the first and the last of the machine, so that no edge at its side is nearer than those ahead and behind. What
-    moves in the plane moves as before, and nothing moves out of it.
+    Every wheel becomes two, half as stiff and damped: `rear` becomes `rear_left` and `rear_right`. Their distance
+    equals the distance of the first and the last wheel of the machine, so that no edge at its side is nearer than those
+    ahead and behind. Motion in the plane is unchanged, and there is no motion out of it.
 
     Raises:
-        ValueError: its wheels are not at two places along it, or it stands on other contacts.
+        ValueError: its wheels are not at two positions along it, or it has other contacts.
     """
     if machine.base.attachment != 'planar':
         return machine
     if machine.contacts:
-        names = ', '.join(own.name for own in machine.contacts)
+        names = ', '.join(contact.name for contact in machine.contacts)
         raise ValueError(f'{machine.name}: expected a planar machine on wheels alone, found {names}')
     poses = link_poses(machine.links, machine.joints, machine.initial.joint_positions)
-    along = [float(poses[own.link][0, :3] @ own.position + poses[own.link][0, 3]) for own in machine.wheels]
+    along = [float(poses[wheel.link][0, :3] @ wheel.position + poses[wheel.link][0, 3]) for wheel in machine.wheels]
     apart = max(along, default=0.0) - min(along, default=0.0)
     if not apart > 0.0:
-        raise ValueError(f'{machine.name}: expected wheels at two places along a planar machine, found one at most')
+        raise ValueError(f'{machine.name}: expected wheels at two positions along a planar machine, found one at most')
     wheels = [
         _half(wheel, side, 0.5 * apart * sign * (poses[wheel.link][:3, :3].T @ ACROSS))
         for wheel in machine.wheels

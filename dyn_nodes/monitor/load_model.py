@@ -1,8 +1,8 @@
-"""What a machine in motion does to the ground, from its joints and from what an IMU on its base feels; compiled.
+"""Load of a moving machine on the ground, from its joints and an IMU on its base; compiled.
 
-Everything is in the axes of the base link, so that place and attitude of the machine need not be known:
-an accelerometer measures the acceleration of the base less gravity, and that is what the recursive Newton-Euler
-algorithm starts from.
+Everything is in the axes of the base link, so that position and attitude of the machine are not needed: an
+accelerometer measures the acceleration of the base less gravity, which is the input of the recursive Newton-Euler
+algorithm.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from dyn_nodes.multibody.spatial import Expression, Motion, cross
 
 LEFT = (0.0, 1.0, 0.0)
 COM, FORCE, MOMENT, POINT, PULL, ATTACHMENTS = 1, 4, 7, 10, 13, 16
-"""Where the vectors of a `Load` begin in what its code writes after the mass; attachments and axles (s, 3) are last."""
+"""Offsets of the vectors of a `Load` in the code's result, after the mass; attachments and axles (s, 3) are last."""
 
 
 class Load(NamedTuple):
-    """The load of one state, base axes; every array with a leading dimension (t,) where a batch was given.
+    """The load of one state, base axes; in a batch every array has a leading dimension (t,).
 
     Attributes:
         mass: kg, payload included.
         com: (3,) centre of mass, m.
         force, moment: (3,) gravity and inertia of the whole machine, N, and their moment about the base link's origin,
-            N m: what the ground has to hold.
-        attachments: (s, 3) of the springs on which the machine stands, `Machine.supports`: of wheels, of rollers, m.
-        axles: (s, 3) their unit axles, to the left; of a braked wheel the left of the base.
+            N m: the ground has to balance them.
+        attachments: (s, 3) of the springs that support the machine, `Machine.supports`: of wheels, of rollers, m.
+        axles: (s, 3) their unit axles, to the left; for a braked wheel the left of the base.
         payload_point: (3,) m; NaN without a payload mount.
         payload_load: (3,) gravity less acceleration there, m/s2; NaN without a payload mount.
     """
@@ -51,14 +51,14 @@ class Load(NamedTuple):
 
     @property
     def moment_at_com(self) -> Array:
-        """(3,) moment about the centre of mass, N m."""
+        """Moment (3,) about the centre of mass, N m."""
         return self.moment - rotations.cross(self.com, self.force)
 
 
 def axles_of(machine: Machine) -> dict[str, Array | None]:
-    """Return the axle (3,) of every wheel that rolls and of every other contact, in its link; None of the others."""
-    wheels = {own.name: None if own.rolling is None else np.array(own.rolling.axis) for own in machine.wheels}
-    return {**wheels, **{own.name: np.array(LEFT) for own in machine.contacts}}
+    """Return the axle (3,) of every rolling wheel and of every other contact, in its link; None for other wheels."""
+    wheels = {w.name: None if w.rolling is None else np.array(w.rolling.axis) for w in machine.wheels}
+    return {**wheels, **{contact.name: np.array(LEFT) for contact in machine.contacts}}
 
 
 class LoadModel:
@@ -68,13 +68,13 @@ class LoadModel:
         machine: with a base that is not fixed (`free` or `planar`: the base is a free body here).
 
     Attributes:
-        joints: names of the movable ones, in their order.
-        size: of what the code writes.
+        joints: names of the movable joints, in their order.
+        size: of the code's result.
         code: address of machine code of q, v, a (n,), base (9,) as in `evaluate_batch`, payload (1,), kg, and a result
             (size,).
 
     Raises:
-        ValueError: the base is fixed to the world; loads, whose poses no joint states hold.
+        ValueError: the base is not free, or the machine has loads, whose poses are not in joint states.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -98,11 +98,11 @@ class LoadModel:
         n = tree.nv - 6
         q, v, a = (ca.SX.sym(name, n) for name in ('q', 'v', 'a'))
         base, payload = ca.SX.sym('base', 9), ca.SX.sym('payload', 1)
-        omega, alpha, felt = base[0:3], base[3:6], base[6:9]
-        # at the origin of a frame that coincides with the base; its velocity changes no force, so it is zero
+        omega, alpha, specific_force = base[0:3], base[3:6], base[6:9]
+        # at the origin of a frame that coincides with the base; its velocity has no effect on forces and is zero
         still = ca.vertcat(ca.SX(3, 1), ca.SX([0, 0, 0, 1]))
         state = TreeState(tree, ca.vertcat(still, q), ca.vertcat(omega, ca.SX(3, 1), v), payload)
-        acceleration = ca.vertcat(alpha, felt, a)
+        acceleration = ca.vertcat(alpha, specific_force, a)
         no_gravity = ca.SX(3, 1)
         wrench = inverse_dynamics(state, acceleration, no_gravity)[:6]
         wheels, axles = [], []
@@ -126,7 +126,9 @@ class LoadModel:
         classical = spatial.v + cross(spatial.w, point) + cross(velocity.w, velocity.v + cross(velocity.w, point))
         return pose.point(point), -ca.mtimes(pose.R, classical)
 
-    def evaluate(self, q: Array, v: Array, a: Array, omega: Array, alpha: Array, felt: Array, payload: float) -> Load:
+    def evaluate(
+        self, q: Array, v: Array, a: Array, omega: Array, alpha: Array, specific_force: Array, payload: float
+    ) -> Load:
         """Return the load of one state.
 
         Args:
@@ -135,17 +137,17 @@ class LoadModel:
             a: (n,) accelerations.
             omega: (3,) angular velocity of the base link, in its axes, rad/s.
             alpha: (3,) its angular acceleration, rad/s2.
-            felt: (3,) specific force at the base link's origin, m/s2: acceleration less gravity, what an accelerometer
-                there reads (+g upwards at rest).
+            specific_force: (3,) at the base link's origin, m/s2: acceleration less gravity, as read by an accelerometer
+                there (+g upwards at rest).
             payload: kg.
         """
         flat, base = np.empty(self.size), self._base
-        base[0:3], base[3:6], base[6:9], self._payload_mass[0] = omega, alpha, felt, payload
+        base[0:3], base[3:6], base[6:9], self._payload_mass[0] = omega, alpha, specific_force, payload
         self._kernel.load(q, v, a, base, self._payload_mass, flat)
         return self.load_of(flat)
 
     def load_of(self, flat: Array) -> Load:
-        """Return what the code at `code` has written to (size,) numbers, as views of them."""
+        """Return the load of the code's result (size,), as views."""
         middle = ATTACHMENTS + 3 * self._springs
         wheels, axles = flat[ATTACHMENTS:middle].reshape(-1, 3), flat[middle:].reshape(-1, 3)
         com, force, moment = flat[COM:FORCE], flat[FORCE:MOMENT], flat[MOMENT:POINT]
@@ -158,7 +160,7 @@ class LoadModel:
             q: (t, n), contiguous.
             v: (t, n).
             a: (t, n).
-            base: (t, 9) omega, alpha, felt of each.
+            base: (t, 9) omega, alpha, specific force of each.
             payload: (t,) kg.
         """
         flat = np.empty((len(q), self.size))

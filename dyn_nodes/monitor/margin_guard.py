@@ -1,10 +1,9 @@
-"""Margins that stay on the safe side where an estimate may be a sample or two early, late or too lively.
+"""Margins that remain on the safe side when an estimate may be a sample or two early or late, or too large.
 
-When a wheel comes down the truth jumps within milliseconds, from nothing to twice its usual size, and the next
-sample does not show on which side of the jump the machine is. What can be known is that something has happened: a
-wheel has changed between touching and not, or a sensor says what its filter did not expect. For a short time after
-that the margins given are the least of those of the last moments, less what they have just fallen by once again, and
-less a doubt that fades away.
+When a wheel lands, its true load jumps within milliseconds, from nothing to twice its usual size, and the next sample
+does not show on which side of the jump the machine is. Only the event is detected: a contact has changed between
+touching and not, or a sensor value surprised its filter. For a short time after an event the margins are the least ones
+of the last moments, reduced by their latest decrease once again, and by a deduction that decays.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ TICK = 1e-6
 
 @dataclass(frozen=True)
 class GuardSettings:
-    """How long the guard stays on watch, and what it takes off.
+    """Hold times and safety deductions of the margin guard.
 
     Attributes:
-        shock_time: s after a surprise of the filters; and the moments whose least counts.
-        contact_time: s after a wheel has come down or lifted; and the moments whose least counts.
-        doubt: part of a margin's full scale that is taken off when a wheel has come down.
-        doubt_time: time constant with which that fades, s.
+        shock_time: hold time after a surprise of the filters, s; the least margin of this time counts.
+        contact_time: hold time after a wheel has landed or lifted, s; the least margin of this time counts.
+        doubt: fraction of a margin's full scale that is deducted when a wheel has landed.
+        doubt_time: time constant with which the deduction decays, s.
     """
 
     shock_time: float = 0.015
@@ -41,11 +40,11 @@ class GuardSettings:
 
 
 class MarginGuard:
-    """Follows balances and holds their margins down where they cannot be trusted.
+    """Follows balances and holds their margins down while they are not reliable.
 
     Args:
         settings: of the guard.
-        full_scale: by measure, what `doubt` is a part of; measures without one have no doubt taken off.
+        full_scale: by measure, the reference of `doubt`; nothing is deducted from other measures.
     """
 
     def __init__(self, settings: GuardSettings, full_scale: Mapping[str, float]) -> None:
@@ -53,13 +52,13 @@ class MarginGuard:
         self.clear()
 
     def clear(self) -> None:
-        """Forget what was."""
+        """Discard the past."""
         self._past: list[tuple[float, dict[str, Margin]]] = []
         self._shock = self._contact = self._down = -np.inf
         self._touching: NDArray[np.bool_] | None = None
 
     def see(self, time: float, shock: bool, touching: NDArray[np.bool_]) -> None:
-        """Take the news of an instant.
+        """Process the events of an instant.
 
         Args:
             time: s.
@@ -75,16 +74,16 @@ class MarginGuard:
         self._touching = touching
 
     def span(self, time: float) -> float:
-        """Return the time before now whose moments count, s; 0 while nothing has happened.
+        """Return the present hold time, s; 0 without an event.
 
-        Where margins are asked for seldom, `remember` every instant.
+        If margins are evaluated seldom, call `remember` for every instant.
         """
         if self._within(time, self._contact, self.settings.contact_time):
             return self.settings.contact_time
         return self.settings.shock_time if self._within(time, self._shock, self.settings.shock_time) else 0.0
 
     def remember(self, time: float, margins: dict[str, Margin]) -> None:
-        """Take estimated margins of an instant, s, at or before that of the last news."""
+        """Store estimated margins of an instant, s, not later than the last call of `see`."""
         insort(self._past, (time, margins), key=lambda entry: entry[0])
         while not self._within(time, self._past[0][0], self.settings.contact_time):
             self._past.pop(0)
@@ -94,10 +93,10 @@ class MarginGuard:
         return time - since <= span + TICK
 
     def hold(self, time: float, balance: Balance) -> Balance:
-        """Return a balance with margins that may be relied upon.
+        """Return a balance with reliable margins.
 
         Args:
-            time: s, not before that of the call before.
+            time: s, not before the time of the previous call.
             balance: as estimated.
         """
         estimated, settings, span = balance.margins, self.settings, self.span(time)
@@ -121,7 +120,7 @@ class MarginGuard:
         return replace(balance, margins=held)
 
     def lower(self, balance: Balance, doubt: float, ceiling: float) -> Balance:
-        """Return a balance with margins that are lower by a part of their full scale, and no higher than a ceiling."""
+        """Return a balance with margins reduced by a fraction of their full scale, and limited to a ceiling."""
         if doubt == 0.0 and np.isinf(ceiling):
             return balance
         lowered = {}
@@ -132,7 +131,7 @@ class MarginGuard:
 
     @staticmethod
     def _with_edges(margin: Margin, edges: Array) -> Margin:
-        """Return a margin with other edges; one that does not hold stays as it is."""
+        """Return a margin with other edges; an invalid one is unchanged."""
         if not margin.valid or not np.isfinite(margin.value):
             return margin
         fallen = float(np.nanmin(edges)) - float(np.nanmin(margin.edges))

@@ -1,7 +1,8 @@
-"""What a stability monitor with an IMU does with its measurements, compiled: a call for each message.
+"""Kernels of a stability monitor with an IMU: one call for each message.
 
-Of a filter there are law and memory (`DerivativeFilter`). The mean rate of the base between two joint states is found
-by the trapezoidal rule from `rate` (7,): angle (3,) since the last ones, rad, last sample (3,), rad/s, and time, s.
+A filter is passed as law and memory (`DerivativeFilter`). The mean rate of the base between two joint states is
+computed by the trapezoidal rule from `rate` (7,): angle (3,) since the last ones, rad, last sample (3,), rad/s, and
+time, s.
 """
 
 from __future__ import annotations
@@ -23,54 +24,67 @@ from dyn_nodes.monitor.ground_kernels import (
 from dyn_nodes.monitor.load_model import ATTACHMENTS, FORCE, MOMENT, POINT
 
 QUIET, TURNING = 2e-3, 0.02
-"""Below these speeds of the joints and of the base, rad/s, the mean of the gyroscope is taken for its bias."""
+"""Speeds of the joints and of the base, rad/s, below which the mean of the gyroscope is taken for its bias."""
 
 
 @kernel
 def imu_kernel(
-    time, step, measured, orientation, axes, up_time, turning_law, turning, feeling_law, feeling, bias, rate, up
+    time,
+    step,
+    measured,
+    orientation,
+    axes,
+    up_time,
+    turning_law,
+    turning,
+    accelerometer_law,
+    accelerometer,
+    bias,
+    rate,
+    up,
 ):
-    """Take an IMU message; return the surprises of gyroscope and accelerometer.
+    """Process an IMU message; return the surprises of gyroscope and accelerometer.
 
     Args:
         time: s.
-        step: time since the last message, s; 0 where the IMU begins.
+        step: time since the last message, s; 0 for the first message.
         measured: (2, 3) angular velocity and specific force, in the axes of the IMU, rad/s and m/s2.
-        orientation: (4,) quaternion x, y, z, w of the IMU in a world whose z points up; NaN where there is none.
-        axes: (3, 3) of the IMU in those of the base link.
-        up_time: in which the direction against gravity is drawn to the specific force without an orientation, s.
+        orientation: (4,) quaternion x, y, z, w of the IMU in a world whose z points up; NaN without an orientation.
+        axes: (3, 3) of the IMU in axes of the base link.
+        up_time: time constant with which the direction against gravity follows the specific force without an
+            orientation, s.
         turning_law: of the filter of the gyroscope.
         turning: its memory.
-        feeling_law: of the filter of the accelerometer.
-        feeling: its memory.
+        accelerometer_law: of the filter of the accelerometer.
+        accelerometer: its memory.
         bias: (3,) of the gyroscope at least, rad/s.
         rate: (7,) changed.
-        up: (3,) against gravity in the axes of the base link, NaN where unknown; changed.
+        up: (3,) against gravity in the axes of the base link, NaN if unknown; changed.
     """
-    own, rows, omega = np.empty((2, 3)), np.zeros(1, np.int64), np.empty(3)
+    rotated, rows, omega = np.empty((2, 3)), np.zeros(1, np.int64), np.empty(3)
     for k in range(2):
-        _turned(axes, measured[k], own[k])
-    filter_kernel(time, rows, own[:1], turning_law, turning)
-    filter_kernel(time, rows, own[1:], feeling_law, feeling)
+        _turned(axes, measured[k], rotated[k])
+    filter_kernel(time, rows, rotated[:1], turning_law, turning)
+    filter_kernel(time, rows, rotated[1:], accelerometer_law, accelerometer)
     if step == 0.0:
         _restart(rate)
     for i in range(3):
-        rate[i] += 0.5 * step * (rate[3 + i] + own[0, i])
-        rate[3 + i] = own[0, i]
-        omega[i] = own[0, i] - bias[i]
+        rate[i] += 0.5 * step * (rate[3 + i] + rotated[0, i])
+        rate[3 + i] = rotated[0, i]
+        omega[i] = rotated[0, i] - bias[i]
     rate[6] += step
     if np.isnan(orientation[0]):
-        _drawn_up(step, up_time, omega, estimate_kernel(feeling_law, feeling, 0, 3), up)
+        _drawn_up(step, up_time, omega, estimate_kernel(accelerometer_law, accelerometer, 0, 3), up)
     else:
         shown = np.empty(3)
         up_kernel(orientation, shown)
         _turned(axes, shown, up)
-    return turning[SURPRISE], feeling[SURPRISE]
+    return turning[SURPRISE], accelerometer[SURPRISE]
 
 
 @part
 def _restart(rate):
-    """Begin a mean at the last sample."""
+    """Start a mean at the last sample."""
     for i in range(3):
         rate[i] = 0.0
     rate[6] = 0.0
@@ -93,11 +107,11 @@ def up_kernel(quaternion, up):
 
 
 @part
-def _drawn_up(step, up_time, omega, felt, up):
-    """Turn the direction against gravity with the base, and draw it to the specific force (3,), in place."""
-    direction, spin, size = np.empty(3), np.empty(3), max(np.sqrt(dot_kernel(felt, felt)), 1e-9)
+def _drawn_up(step, up_time, omega, specific_force, up):
+    """Turn the direction against gravity with the base, and correct it towards the specific force (3,), in place."""
+    direction, spin, size = np.empty(3), np.empty(3), max(np.sqrt(dot_kernel(specific_force, specific_force)), 1e-9)
     for i in range(3):
-        direction[i] = felt[i] / size
+        direction[i] = specific_force[i] / size
     if np.isnan(up[0]) or step == 0.0:
         copy_kernel(direction, up)
         return
@@ -118,8 +132,8 @@ def joints_kernel(
     joints,
     turning_law,
     turning,
-    feeling_law,
-    feeling,
+    accelerometer_law,
+    accelerometer,
     arm,
     rate,
     load,
@@ -132,35 +146,35 @@ def joints_kernel(
     state,
     base,
     flat,
-    found,
+    results,
     touching,
 ):
-    """Take joint states of a machine whose base is measured; return whether the load is `balanced` and `pressed`.
+    """Process joint states of a machine whose base is measured; return whether the load is `balanced` and `pressed`.
 
     Args:
         time: s.
         step: since the last joint states, s; 0 at first.
         measured: (2, n) positions and velocities of the joints.
-        count: of these that were measured, 1 or 2.
+        count: number of measured rows, 1 or 2.
         joints_law: of the filter of the joints.
         joints: its memory.
         turning_law: of the filter of the gyroscope.
         turning: its memory.
-        feeling_law: of the filter of the accelerometer.
-        feeling: its memory.
+        accelerometer_law: of the filter of the accelerometer.
+        accelerometer: its memory.
         arm: (3,) position of the IMU on the base link, m.
         rate: (7,) changed.
         load: address of the code of `LoadModel`.
         payload: (1,) kg.
-        springs: of `follow_kernel`, as all up to memory.
+        springs: of `follow_kernel`, like the following ones up to memory.
         settings: of the observer.
         polygon: of springs.
         starts: of contacts.
         memory: of the observer, changed.
         state: (3, n) estimates of the joints, written.
         base: (9,) angular velocity, its rate, and specific force at the base link's origin, written.
-        flat: written: what `LoadModel.load_of` takes.
-        found: written: what `GroundObserver.followed` takes.
+        flat: input of `LoadModel.load_of`, written.
+        results: input of `GroundObserver.followed`, written.
         touching: (c,) whether each contact carries load, written.
     """
     rows = np.empty(count, np.int64)
@@ -173,7 +187,7 @@ def joints_kernel(
     for i in range(3):
         base[i] = smooth[i] - bias[i]
     copy_kernel(estimate_kernel(turning_law, turning, 1, 3), base[3:6])
-    copy_kernel(estimate_kernel(feeling_law, feeling, 0, 3), base[6:])
+    copy_kernel(estimate_kernel(accelerometer_law, accelerometer, 0, 3), base[6:])
     if arm[0] != 0.0 or arm[1] != 0.0 or arm[2] != 0.0:
         _to_origin(base[:3], base[3:6], arm, base[6:])
     if call_code(load, state[0], state[1], state[2], base, payload, flat) != 0:
@@ -199,16 +213,16 @@ def joints_kernel(
         mean,
         smooth,
         step,
-        found,
+        results,
     )
     for c in range(touching.shape[0]):
-        touching[c] = sum_kernel(found[:w], starts, c) > 0.0
+        touching[c] = sum_kernel(results[:w], starts, c) > 0.0
     return status
 
 
 @part
 def _below(limit, speeds):
-    """Return whether the magnitudes of speeds (n,) are all below a limit; not where one is NaN."""
+    """Return whether the magnitudes of speeds (n,) are all below a limit; False with a NaN."""
     slow = True
     for i in range(speeds.shape[0]):
         slow = slow and abs(speeds[i]) < limit
@@ -216,11 +230,11 @@ def _below(limit, speeds):
 
 
 @part
-def _to_origin(omega, alpha, arm, felt):
-    """Take the specific force (3,) of a point of the base link, at `arm` (3,), to its origin, in place."""
+def _to_origin(omega, alpha, arm, specific_force):
+    """Transform the specific force (3,) at the point `arm` (3,) of the base link to its origin, in place."""
     spun, once, twice = np.empty(3), np.empty(3), np.empty(3)
     cross_kernel(alpha[0], alpha[1], alpha[2], arm, spun)
     cross_kernel(omega[0], omega[1], omega[2], arm, once)
     cross_kernel(omega[0], omega[1], omega[2], once, twice)
     for i in range(3):
-        felt[i] = felt[i] - spun[i] - twice[i]
+        specific_force[i] = specific_force[i] - spun[i] - twice[i]

@@ -1,4 +1,4 @@
-"""Measurements of a simulated machine at an instant, exact or as sensors give them.
+"""Measurements of a simulated machine at an instant, exact or with sensor errors.
 
     sensors = Sensors(1.0, seed=3)
     sample = sensors.read(sample_of(plant, imu=True))
@@ -55,16 +55,16 @@ class Sample(NamedTuple):
 
 
 def sample_of(plant: Plant, imu: bool) -> Sample:
-    """Return the exact measurements of a plant now, with those of an IMU or without."""
-    felt = tuple(read_imu(plant)) if imu else None
-    return Sample(plant.time, plant.positions, plant.velocities, felt)
+    """Return the exact present measurements of a plant, with an IMU or without one."""
+    reading = tuple(read_imu(plant)) if imu else None
+    return Sample(plant.time, plant.positions, plant.velocities, reading)
 
 
 class Sensors:
-    """Sensors of one run: constant errors are drawn at its begin, white noise and steps come with every sample.
+    """Sensors of one run: constant errors are drawn at its start, white noise and steps are added to every sample.
 
     Args:
-        level: all errors are those of `SensorModel`, times this.
+        level: factor on all errors of `SensorModel`.
         seed: of the random numbers.
     """
 
@@ -79,7 +79,7 @@ class Sensors:
         return self._rng.normal(0.0, self._level * deviation, count)
 
     def read(self, sample: Sample) -> Sample:
-        """Return what the sensors show of an exact sample."""
+        """Return the readings of the sensors for an exact sample."""
         model = self._model
         q = sample.q + self._draw(len(sample.q), model.position_noise)
         if step := self._level * model.position_step:

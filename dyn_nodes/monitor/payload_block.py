@@ -15,13 +15,13 @@ class MomentumBlock:
     """Integrals over some samples.
 
     Attributes:
-        first: terms at its beginning.  last: at its end.
-        began: time of its beginning, s.  time: of its end.
-        force, force_columns, effort_columns: integrals of the terms of these names, N m s or N s.
+        first: terms at its start.  last: at its end.
+        began: time of its start, s.  time: of its end.
+        force, force_columns, effort_columns: integrals of the terms with these names, N m s or N s.
         sign, squared: integrals (r,) of the sign of dry friction and of its square, s.
         travel: (r,) of the joints while they moved, rad or m.
-        room: (r,) least travel that was left to the end of a joint or of a piston, rad or m.
-        samples: number of them.
+        room: (r,) least remaining travel to the limit of a joint or of a piston, rad or m.
+        samples: number of samples.
     """
 
     first: MomentumTerms
@@ -38,14 +38,14 @@ class MomentumBlock:
     samples: int = 0
 
     @classmethod
-    def begin(cls, time: float, terms: MomentumTerms) -> MomentumBlock:
+    def start(cls, time: float, terms: MomentumTerms) -> MomentumBlock:
         """Return an empty block."""
         zeros = (0.0 * terms.force, 0.0 * terms.force_columns, 0.0 * terms.effort_columns)
         sign, squared, travel = np.zeros((3, len(terms.force)))
         return cls(terms, terms, time, time, *zeros, sign, squared, travel, terms.room)
 
     def add(self, time: float, terms: MomentumTerms, speed: Array, slow: float) -> None:
-        """Go on to a sample with these speeds (r,) of the joints; below `slow` one may stick."""
+        """Add a sample with speeds (r,) of the joints; below `slow` a joint may stick."""
         half, last = 0.5 * (time - self.time), self.last
         self.force += half * (last.force + terms.force)
         self.force_columns += half * (last.force_columns + terms.force_columns)

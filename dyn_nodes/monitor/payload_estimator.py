@@ -1,9 +1,9 @@
 """Mass of the payload, with an interval, from line pressures, joint motion and the motion of the base.
 
 Over a block of some samples the change of momentum of the joints that carry the payload is the integral of all forces
-on them. Both are linear in the payload and in what the machine file knows with an error only: masses, friction,
-offsets of the sensors. All of these are states of a Kalman filter with a deviation each, so that the interval of the
-payload holds what they may do to it, and what the motion teaches about them stays known when the load changes.
+on them. Both are linear in the payload and in the uncertain quantities of the machine file: masses, friction, offsets
+of the sensors. All of these are states of a Kalman filter with a deviation each, so that the interval of the payload
+includes their effect, and estimates of them persist when the load changes.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from dyn_nodes.monitor.payload_settings import PayloadSettings, deviations, dry_
 from dyn_nodes.monitor.payload_steps import StepTest
 
 QUANTILE = 1.959964
-"""Half width of an interval of 95 %, standard deviations."""
+"""Half width of an interval of 95 %, in standard deviations."""
 CHANGING = 0.5
-"""Variance of dry friction in a block in which its sign changes, over that of the sign."""
+"""Ratio of the variance of dry friction in a block in which its sign changes to the variance of the sign."""
 ROUNDS = 3
-"""Of an update that is linear in mass and first moment, not in mass and place."""
+"""Iterations of an update that is linear in mass and first moment, but not in mass and position."""
 
 
 class PayloadEstimator:
@@ -33,14 +33,14 @@ class PayloadEstimator:
 
     Args:
         model: of the machine.
-        settings: what is known, and how well.
+        settings: prior values and their deviations.
 
     Attributes:
-        rated: payload that holds where it is not observed, kg.
+        rated: payload that is used if none is observed, kg.
         limit: of the mount, kg.
-        tared: what tares have taken for the machine's and not the payload's, kg.
-        x, covariance: (k,), (k, k) of all states: mass, place of the payload (3), bodies, efforts, delay; by row dry
-            friction beyond that of the machine file, effort of friction at rest, errors of momentum at the last two
+        tared: mass that tares have attributed to the machine instead of the payload, kg.
+        x, covariance: (k,), (k, k) of all states: mass, position of the payload (3), bodies, efforts, delay; by row dry
+            friction in addition to the machine file's, effort of friction at rest, errors of momentum at the last two
             ends of blocks.
     """
 
@@ -51,17 +51,17 @@ class PayloadEstimator:
         self.rated, self.limit = payload.mass, payload.limit
         self._spread, self._dry = deviations(model, self.settings), dry_friction(model)
         self._rows, self._late = len(model.rows), len(model.columns)
-        self._known = self._late + 1
+        self._first_dry = self._late + 1
         machine = np.concatenate((self._spread.columns, [self.settings.delay], self._spread.dry))
         self._first = machine**2
         self._forgetting = np.full(len(machine), self.settings.forgetting)
-        self._forgetting[self._known :] = self.settings.friction_forgetting
+        self._forgetting[self._first_dry :] = self.settings.friction_forgetting
         joints = [model.machine.joint(name) for name in model.rows]
-        self._lower, self._upper = (np.array([getattr(own, end) for own in joints]) for end in ('lower', 'upper'))
+        self._lower, self._upper = (np.array([getattr(joint, end) for joint in joints]) for end in ('lower', 'upper'))
         self.clear()
 
     def clear(self) -> None:
-        """Begin again with what was known at first."""
+        """Restart with the prior values."""
         rows = self._rows
         self.x = np.concatenate((self.settings.means(self.model, self.limit), np.zeros(1 + 4 * rows)))
         spreads = self._spread.columns, [self.settings.delay], self._spread.dry, self._spread.resting
@@ -78,7 +78,7 @@ class PayloadEstimator:
         self._seen = -np.inf
 
     def forget_payload(self) -> None:
-        """Take the payload for unknown; what is known of the machine stays."""
+        """Reset the payload to unknown; the estimates of the machine are kept."""
         for k in range(PAYLOAD_COLUMNS):
             self.covariance[k, :] = self.covariance[:, k] = 0.0
             self.covariance[k, k] = self._spread.columns[k] ** 2
@@ -87,17 +87,19 @@ class PayloadEstimator:
         self._block, self._fresh = None, True
 
     def begin_again(self) -> None:
-        """Forget the payload and the time; what is known of the machine stays."""
+        """Discard payload and time; the estimates of the machine are kept."""
         self.forget_payload()
         self._stepped.clear()
         self.steps, self.time, self._seen = 0, None, -np.inf
 
     def tare(self, mass: float, deviation: float = 1.0) -> None:
-        """Take a payload that is known, kg: what the pressures say beside it teaches masses and friction.
+        """Process a nominal payload, kg: the residual of the pressures is attributed to the machine.
+
+        Masses and friction of the machine are corrected.
 
         Args:
             mass: kg; 0 for an empty implement.
-            deviation: standard deviation of it, kg.
+            deviation: standard deviation of the mass, kg.
         """
         row = np.zeros(len(self.x))
         row[0] = 1.0
@@ -113,44 +115,46 @@ class PayloadEstimator:
         q: Array,
         v: Array,
         omega: Array,
-        felt: Array,
+        specific_force: Array,
         pressures: Array,
         deviations: tuple[float, float] = (1e-3, 1e-3),
     ) -> bool:
-        """Take a sample; return whether the estimate is new.
+        """Process a sample; return whether the estimate is new.
 
         Args:
             time: s.
             q: (n,) positions of the model's joints, rad or m.
             v: (n,) their speeds.
             omega: (3,) angular velocity of the base link in its axes, rad/s.
-            felt: (3,) specific force at its origin, m/s2.
+            specific_force: (3,) at its origin, m/s2.
             pressures: of the model's lines, Pa.
             deviations: of the joints' speeds and of the base's, rad/s.
         """
-        terms = self.model.evaluate(q, v, omega, felt, pressures, min(max(self.x[0], 0.0), HEAVIEST * self.limit))
-        places = self.model.places
-        terms = terms._replace(room=np.minimum(terms.room, self._joint_room(q[places])))
+        terms = self.model.evaluate(
+            q, v, omega, specific_force, pressures, min(max(self.x[0], 0.0), HEAVIEST * self.limit)
+        )
+        indices = self.model.indices
+        terms = terms._replace(room=np.minimum(terms.room, self._joint_room(q[indices])))
         step = np.inf if self.time is None else time - self.time
         self.time = time
         block = self._block
         if block is None or not 0.0 < step <= self.settings.gap:
             forgotten = self._forget_unseen(time)
-            self._block = MomentumBlock.begin(time, terms)
+            self._block = MomentumBlock.start(time, terms)
             self._renew_error(terms, deviations)
             return forgotten
-        block.add(time, terms, v[places], self.settings.slow)
+        block.add(time, terms, v[indices], self.settings.slow)
         if block.span < self.settings.block - 1e-9:
             return False
         self._use(block, deviations)
         return True
 
     def _joint_room(self, q: Array) -> Array:
-        """Travel that is left to the limits of the rows' joints, rad or m."""
+        """Return the remaining travel to the limits of the rows' joints, rad or m."""
         return np.minimum(q - self._lower, self._upper - q)
 
     def _renew_error(self, terms: MomentumTerms, deviations: tuple[float, float]) -> None:
-        """The error of momentum at the newest end becomes that of the older one; a new one takes its place."""
+        """Move the error of momentum at the newest end to the older one, and initialise a new one."""
         rows, start = self._rows, len(self.x) - 2 * self._rows
         old, new = slice(start, start + rows), slice(start + rows, start + 2 * rows)
         spread = np.full(terms.noise.shape[1], deviations[0])
@@ -167,13 +171,13 @@ class PayloadEstimator:
     # -- the filter --------------------------------------------------------------------------------------------------
 
     def _use(self, block: MomentumBlock, deviations: tuple[float, float]) -> None:
-        """Take a block, or notice that the load has changed during it, or that no payload explains it."""
+        """Process a block; if the load has changed during it, or no payload explains it, reset the payload."""
         self._age(block)
         self._renew_error(block.last, deviations)
         noise = np.diag(self._noise(block))
         stepped = not self._fresh and self._has_stepped(block, noise)
         if stepped or not self._update(block, noise):
-            self.steps += not self._fresh  # the payload was known, and is another one now
+            self.steps += not self._fresh  # an estimated payload has changed
             self._stepped.append(block.time)
             self.forget_payload()
             return
@@ -182,7 +186,7 @@ class PayloadEstimator:
             self._seen = block.time
         else:
             self._forget_unseen(block.time)
-        self._block = MomentumBlock.begin(block.time, block.last)
+        self._block = MomentumBlock.start(block.time, block.last)
 
     def _has_stepped(self, block: MomentumBlock, noise: Array) -> bool:
         """Return whether the innovations show a step of the load."""
@@ -190,7 +194,7 @@ class PayloadEstimator:
         return self._test.see(-wrong, rows @ self.covariance @ rows.T + noise, rows[:, 0])
 
     def _shows_steps(self, block: MomentumBlock, noise: Array) -> bool:
-        """Return whether blocks like this one would show a step of the load: not with joints at their ends."""
+        """Return whether blocks like this one would show a step of the load; False with joints at their limits."""
         _, rows = self._residual(block, self.x)
         machine = self.covariance.copy()
         machine[0, :] = machine[:, 0] = 0.0
@@ -201,24 +205,27 @@ class PayloadEstimator:
         return bool(settings.step_window * shown * step**2 >= settings.step_gate**2)
 
     def _forget_unseen(self, time: float) -> bool:
-        """Take the payload for unknown where no block would have shown a step of late; return whether it was known."""
+        """Reset the payload if no recent block would have shown a step; return whether it was estimated before."""
         if 0.0 <= time - self._seen <= self.settings.blind_time:
             return False
-        known, self._seen = self._seen > -np.inf, -np.inf
+        observed, self._seen = self._seen > -np.inf, -np.inf
         self.forget_payload()
-        return known
+        return observed
 
     def _age(self, block: MomentumBlock) -> None:
-        """Travel renews unknown efforts at rest; payload and machine may change, the payload at rest by more."""
+        """Increase the covariance: of friction at rest by travel, of machine and payload by time.
+
+        The payload may change more at rest.
+        """
         self._forget_machine(block.time)
-        start = self._known + self._rows
+        start = self._first_dry + self._rows
         for k in range(self._rows):
-            place = start + k
+            index = start + k
             kept = np.exp(-block.travel[k] / self.settings.stick_travel)
-            self.x[place] *= kept
-            self.covariance[place, :] *= kept
-            self.covariance[:, place] *= kept
-            self.covariance[place, place] += (1.0 - kept**2) * self._spread.resting[k] ** 2
+            self.x[index] *= kept
+            self.covariance[index, :] *= kept
+            self.covariance[:, index] *= kept
+            self.covariance[index, index] += (1.0 - kept**2) * self._spread.resting[k] ** 2
         settings = self.settings
         moving = float(np.mean(np.tanh(block.travel / block.span / settings.working) ** 2))
         self._rested = min(max(self._rested + (1.0 - 2.0 * moving) * block.span, 0.0), settings.rest_time)
@@ -226,16 +233,16 @@ class PayloadEstimator:
         self.covariance[0, 0] += (settings.drift**2 + part * settings.resting_drift**2) * block.span
 
     def _forget_machine(self, time: float) -> None:
-        """Masses, friction and offsets are known less with time, at most as little as at first."""
+        """Let the uncertainty of masses, friction and offsets return to its initial value with time."""
         step, self._aged = max(time - self._aged, 0.0), time
-        places = np.arange(PAYLOAD_COLUMNS, len(self._first))
-        first = self._first[places]
-        lost = first - self.covariance[places, places]
-        self.covariance[places, places] += np.clip(lost, 0.0, first * np.minimum(step / self._forgetting[places], 1.0))
+        rows = np.arange(PAYLOAD_COLUMNS, len(self._first))
+        first = self._first[rows]
+        lost = first - self.covariance[rows, rows]
+        self.covariance[rows, rows] += np.clip(lost, 0.0, first * np.minimum(step / self._forgetting[rows], 1.0))
 
     def _residual(self, block: MomentumBlock, x: Array) -> tuple[Array, Array]:
-        """Mean force that is missing over a block at states x, (r,), and its derivative (r, k)."""
-        first, last, known, rows, span = block.first, block.last, self._known, self._rows, block.span
+        """Return the mean missing force (r,) of a block at states x, and its derivative (r, k)."""
+        first, last, dry, rows, span = block.first, block.last, self._first_dry, self._rows, block.span
         bodies = len(self.model.body_columns)
         columns = (last.momentum_columns - first.momentum_columns - block.force_columns) / span
         lifted = x[:bodies].copy()
@@ -246,20 +253,20 @@ class PayloadEstimator:
         H[:, PAYLOAD_COLUMNS:bodies] = columns[:, PAYLOAD_COLUMNS:]
         H[:, bodies : self._late] = -block.effort_columns / span
         H[:, self._late] = (first.pressed - last.pressed) / span  # pressures of a little earlier
-        place = np.arange(rows)
+        row = np.arange(rows)
         sign = block.sign / span
-        H[place, known + place] = sign
-        H[place, known + rows + place] = -np.sqrt(np.maximum(1.0 - sign**2, 0.0))
-        H[place, known + 2 * rows + place] = 1.0 / span
-        H[place, known + 3 * rows + place] = -1.0 / span
+        H[row, dry + row] = sign
+        H[row, dry + rows + row] = -np.sqrt(np.maximum(1.0 - sign**2, 0.0))
+        H[row, dry + 2 * rows + row] = 1.0 / span
+        H[row, dry + 3 * rows + row] = -1.0 / span
         bare = (last.momentum - first.momentum - block.force) / span + self._dry * sign
         wrong = bare + columns @ lifted + H[:, bodies:] @ x[bodies:]
         return wrong, H
 
     def _noise(self, block: MomentumBlock) -> Array:
-        """Variances (r,) of the mean forces; a joint or a piston at its end is not used.
+        """Return the variances (r,) of the mean forces; a joint or a piston at its limit is not used.
 
-        Where a joint begins or ceases to move during a block, it is unknown for how long it stuck.
+        If a joint starts or stops moving during a block, the duration of sticking is unknown.
         """
         settings = self.settings
         lines = slice(self._rows, self._rows + len(self.model.lines))
@@ -270,7 +277,7 @@ class PayloadEstimator:
         return np.asarray(np.where(block.room > settings.end_room, variance, 1e6 * self._spread.unmodelled**2 + 1e18))
 
     def _update(self, block: MomentumBlock, noise: Array) -> bool:
-        """Iterated update: the product of mass and place is not linear. Nothing changes, and False, where none fits."""
+        """Update by iteration, because mass times position is not linear; return False, unchanged, without a fit."""
         before, spread = self.x.copy(), self.covariance
         x = before
         for _ in range(ROUNDS):
@@ -291,7 +298,7 @@ class PayloadEstimator:
         self._shrink(gain, rows, noise)
 
     def _shrink(self, gain: Array, rows: Array, noise: Array) -> None:
-        """Joseph's form: stays positive definite."""
+        """Reduce the covariance in Joseph's form, which stays positive definite."""
         kept = np.eye(len(self.x)) - gain @ rows
         self.covariance = kept @ self.covariance @ kept.T + gain @ noise @ gain.T
         self.covariance = 0.5 * (self.covariance + self.covariance.T)
@@ -305,21 +312,21 @@ class PayloadEstimator:
 
     @property
     def blind(self) -> bool:
-        """Return whether no block of late would have shown a step of the load."""
+        """Whether no recent block would have shown a step of the load."""
         return self._seen == -np.inf
 
     @property
     def doubted(self) -> bool:
-        """Return whether pressures and motion do not fit: load steps all the time, or none explains them."""
+        """Whether pressures and motion are inconsistent: frequent load steps, or blocks that no load explains."""
         full = len(self._stepped) == self.settings.doubt_steps
         return full and self.time is not None and self.time - self._stepped[0] <= self.settings.doubt_time
 
     @property
     def estimate(self) -> PayloadEstimate:
-        """The payload as it is known now."""
+        """The present estimate of the payload."""
         mass, half = float(self.x[0]), QUANTILE * self.deviation
-        known = half <= self.settings.tolerance * self.limit
-        observed = known and not self.doubted and not no_weight(mass - half, mass + half, self.limit)
+        certain = half <= self.settings.tolerance * self.limit
+        observed = certain and not self.doubted and not no_weight(mass - half, mass + half, self.limit)
         used = max(mass, 0.0) if observed else max(self.rated, min(mass - half, self.limit))
         center = self.x[1:PAYLOAD_COLUMNS].copy()
         state = 'observed' if observed else 'rated'
@@ -327,5 +334,5 @@ class PayloadEstimator:
 
 
 def payload_estimator(machine: Machine, settings: PayloadSettings | None = None) -> PayloadEstimator:
-    """Return the estimator of a machine. Raises UnobservableError where its payload can not be estimated."""
+    """Return the estimator of a machine. Raises UnobservableError if its payload cannot be estimated."""
     return PayloadEstimator(PayloadModel(machine), settings)

@@ -1,6 +1,6 @@
-"""Momentum of the joints that carry a payload, as a linear function of the payload and of what is not known exactly.
+"""Momentum of the joints that carry a payload, as a linear function of the payload and of uncertain quantities.
 
-The machine is seen from a frame that moves with the base link's origin and does not turn. There gravity and the
+The machine is described in a frame that moves with the base link's origin and does not turn. In it gravity and the
 acceleration of the base are one field, the specific force s that an accelerometer on the base measures, and Lagrange's
 equations of the joints need neither attitude nor accelerations:
 
@@ -37,14 +37,14 @@ class MomentumTerms(NamedTuple):
     """The rows of one instant; r joints, b columns of bodies (payload first), e columns of efforts.
 
     Attributes:
-        momentum: (r,) of the machine as its file has it, without payload, kg m2/s or kg m/s.
+        momentum: (r,) of the nominal machine without payload, kg m2/s or kg m/s.
         momentum_columns: (r, b) per kg and kg m of payload and per part of each body's mass.
-        force: (r,) dL/dq + e of that machine, N m or N.
+        force: (r,) dL/dq + e of the nominal machine, N m or N.
         force_columns: (r, b) as above.
         effort_columns: (r, e) per part of viscous friction, per Pa of each line and per m/s2 of specific force.
         pressed: (r,) efforts of the pressures alone, N m or N.
         noise: (r, n + 3) of momentum per rad/s of all joints' speeds and of the base's.
-        room: (r,) travel of the piston that is left to its nearer end, m; inf for a motor.
+        room: (r,) remaining travel of the piston to its nearer end, m; inf for a motor.
     """
 
     momentum: Array
@@ -58,7 +58,7 @@ class MomentumTerms(NamedTuple):
 
 
 class UnobservableError(UserError, ValueError):
-    """No payload of this machine can be estimated from pressures."""
+    """The payload of this machine cannot be estimated from pressures."""
 
 
 class PayloadModel:
@@ -69,15 +69,16 @@ class PayloadModel:
 
     Attributes:
         joints: names of all movable joints, the order of positions and speeds.
-        rows: names of the joints that carry the payload and whose pressures are known.
-        places: (r,) of these joints among `joints`.
+        rows: names of the joints that carry the payload and have hydraulic actuators.
+        indices: (r,) of these joints among `joints`.
         actuators: names, one for each row.
         lines: `<actuator>/<line>` of the pressures, in their order.
         bodies: names of the bodies (by their joint) whose masses are columns.
-        columns: names of all columns, those of bodies and those of efforts.
+        columns: names of all columns, of bodies and of efforts.
 
     Raises:
-        UnobservableError: no mount, constraints, or no hydraulic actuator that carries it; the text says what is there.
+        UnobservableError: no mount, constraints, or no hydraulic actuator that carries the payload; the message names
+            the fault.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -85,10 +86,10 @@ class PayloadModel:
         self._tree = build_tree(machine)
         self._rows = self._carrying()
         self.joints = tuple(joint.name for joint in machine.movable_joints)
-        self.rows = tuple(own.joint for own in self._rows)
-        self.places = np.array([self.joints.index(name) for name in self.rows], dtype=np.intp)
-        self.actuators = tuple(own.name for own in self._rows)
-        self.lines = tuple(f'{own.name}/{line}' for own in self._rows for line in own.record.lines)
+        self.rows = tuple(element.joint for element in self._rows)
+        self.indices = np.array([self.joints.index(name) for name in self.rows], dtype=np.intp)
+        self.actuators = tuple(element.name for element in self._rows)
+        self.lines = tuple(f'{element.name}/{line}' for element in self._rows for line in element.record.lines)
         self._moved = self._moved_bodies()
         self.bodies = tuple(self._tree.bodies[k].name for k in self._moved)
         self.body_columns = ('payload', *(f'payload moment {axis}' for axis in 'xyz'), *self.bodies)
@@ -104,12 +105,12 @@ class PayloadModel:
         self._kernel = build_module(f'{machine.name}: payload', [machine_fingerprint(machine)], self._functions)
 
     def _carrying(self) -> tuple[HydraulicActuator[Any], ...]:
-        """Hydraulic actuators of the joints between base and payload."""
+        """Return the hydraulic actuators of the joints between base and payload."""
         machine, frame = self.machine, self._tree.payload
         if machine.payload is None or frame is None or frame.body < 0:
             raise UnobservableError(f'{machine.name}: expected a payload on a link that moves, found none')
         if machine.constraints or machine.loads:
-            names = ', '.join([*(own.name for own in machine.constraints), *(own.name for own in machine.loads)])
+            names = ', '.join([*(c.name for c in machine.constraints), *(load.name for load in machine.loads)])
             raise UnobservableError(f'{machine.name}: expected joints moved by their actuators alone, found {names}')
         if machine.base.attachment == 'planar':
             raise UnobservableError(f'{machine.name}: expected a free or a fixed base, found a planar one')
@@ -117,18 +118,20 @@ class PayloadModel:
         while body >= 0:
             chain.add(self._tree.bodies[body].name)
             body = self._tree.bodies[body].parent
-        found = tuple(
-            own for own in actuator_elements(machine) if isinstance(own, HydraulicActuator) and own.joint in chain
+        carrying = tuple(
+            element
+            for element in actuator_elements(machine)
+            if isinstance(element, HydraulicActuator) and element.joint in chain
         )
-        if not found:
-            names = ', '.join(f'{own.name} ({own.kind})' for own in machine.actuators) or 'none'
+        if not carrying:
+            names = ', '.join(f'{element.name} ({element.kind})' for element in machine.actuators) or 'none'
             raise UnobservableError(
                 f'{machine.name}: expected hydraulic actuators that carry the payload, found {names}'
             )
-        return found
+        return carrying
 
     def _moved_bodies(self) -> tuple[int, ...]:
-        """Bodies with mass that a row moves."""
+        """Return the indices of bodies with mass that a row moves."""
         tree, rows = self._tree, set(self.rows)
         moved: set[int] = set()
         for index, body in enumerate(tree.bodies):
@@ -140,22 +143,24 @@ class PayloadModel:
 
     def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:
         tree, n = self._tree, len(self.joints)
-        q, v, omega, felt = (ca.SX.sym(name, size) for name, size in (('q', n), ('v', n), ('omega', 3), ('felt', 3)))
+        q, v, omega, specific_force = (
+            ca.SX.sym(name, size) for name, size in (('q', n), ('v', n), ('omega', 3), ('specific_force', 3))
+        )
         pressures, mass = ca.SX.sym('pressures', len(self.lines)), ca.SX.sym('mass', 1)
         parts = ca.SX.sym('parts', len(self.body_columns))
         free = tree.bodies[0].kind == 'free'
         still = ca.vertcat(ca.SX(3, 1), ca.SX([0, 0, 0, 1])) if free else ca.SX(0, 1)
         base = ca.vertcat(omega, ca.SX(3, 1)) if free else ca.SX(0, 1)
         state = TreeState(tree, ca.vertcat(still, q), ca.vertcat(base, v))
-        lagrangian = self._lagrangian(state, felt, parts)
-        rows = [int(place) for place in self.places]
+        lagrangian = self._lagrangian(state, specific_force, parts)
+        rows = [int(index) for index in self.indices]
         momentum, push = (ca.gradient(lagrangian, x)[rows] for x in (v, q))
         linear = (ca.densify(ca.jacobian(value, parts)) for value in (momentum, push))
         nothing = ca.SX.zeros(len(self.body_columns))
         bare = [ca.substitute(value, parts, nothing) for value in (momentum, push)]
         held = ca.vertcat(mass, ca.SX.zeros(len(self.body_columns) - 1))
         speeds = ca.substitute(ca.jacobian(momentum, ca.vertcat(v, omega)), parts, held)
-        by_felt = ca.substitute(ca.jacobian(push, felt), parts, held)
+        by_specific_force = ca.substitute(ca.jacobian(push, specific_force), parts, held)
         effort, own_columns, room = self._efforts(q[rows], v[rows], pressures)
         momentum_columns, force_columns = linear
         values = (
@@ -163,46 +168,46 @@ class PayloadModel:
             momentum_columns,
             bare[1] + effort,
             force_columns,
-            ca.horzcat(own_columns, by_felt),
+            ca.horzcat(own_columns, by_specific_force),
             ca.mtimes(own_columns[:, len(rows) :], pressures),
             speeds,
             room,
         )
         flat = ca.densify(ca.vertcat(*(ca.vec(ca.densify(value).T) for value in values)))
-        return {'terms': ca.Function('terms', [q, v, omega, felt, pressures, mass], [flat])}, {}
+        return {'terms': ca.Function('terms', [q, v, omega, specific_force, pressures, mass], [flat])}, {}
 
-    def _lagrangian(self, state: TreeState, felt: Expression, parts: Expression) -> Expression:
+    def _lagrangian(self, state: TreeState, specific_force: Expression, parts: Expression) -> Expression:
         tree: Tree = state.tree
         inertias = [body.rigid_inertia() for body in tree.bodies]
-        scale = {k: 1 + parts[PAYLOAD_COLUMNS + place] for place, k in enumerate(self._moved)}
+        scale = {k: 1 + parts[PAYLOAD_COLUMNS + index] for index, k in enumerate(self._moved)}
         frame = tree.payload
         assert frame is not None
         energy = ca.SX(0)
         for k, (body, velocity, pose) in enumerate(zip(tree.bodies, state.velocities, state.poses)):
-            own = inertias[k]
+            inertia = inertias[k]
             factor = scale.get(k, ca.SX(1))
-            energy += factor * energy_of(own, velocity, pose, felt)
+            energy += factor * energy_of(inertia, velocity, pose, specific_force)
             energy += 0.5 * body.armature * state.v[body.v] ** 2 if body.armature else 0
             if k == frame.body:
-                energy += energy_of(_point(frame, parts[:PAYLOAD_COLUMNS]), velocity, pose, felt)
+                energy += energy_of(_point(frame, parts[:PAYLOAD_COLUMNS]), velocity, pose, specific_force)
         return energy
 
     def _efforts(
         self, q: Expression, v: Expression, pressures: Expression
     ) -> tuple[Expression, Expression, Expression]:
-        """Efforts (r,), their columns but those of the specific force, and the room of the pistons."""
+        """Return efforts (r,), their columns without the specific force, and remaining piston travels."""
         factors = ca.SX.sym('viscous', len(self._rows))
         efforts, rooms, first = [], [], 0
-        for k, own in enumerate(self._rows):
-            record = symbolic(own.record, viscous=own.record.viscous * (1 + factors[k]))
+        for k, element in enumerate(self._rows):
+            record = symbolic(element.record, viscous=element.record.viscous * (1 + factors[k]))
             lines = [pressures[first + line] for line in range(len(record.lines))]
             first += len(record.lines)
-            known = dict(zip((state.name for state in own.states), (ca.SX(0), *lines)))
-            known |= {command.name: ca.SX(0) for command in own.inputs} | {OIL_SCALE: ca.SX(1)}
-            terms = type(own)(record).terms(q[k], v[k], known)
-            joint = self.machine.joint(own.joint)
+            symbols = dict(zip((state.name for state in element.states), (ca.SX(0), *lines)))
+            symbols |= {command.name: ca.SX(0) for command in element.inputs} | {OIL_SCALE: ca.SX(1)}
+            terms = type(element)(record).terms(q[k], v[k], symbols)
+            joint = self.machine.joint(element.joint)
             efforts.append(terms.effort - joint.damping * (1 + factors[k]) * v[k])
-            piston = terms.outputs.get(f'{own.name}/piston')
+            piston = terms.outputs.get(f'{element.name}/piston')
             rooms.append(ca.SX(np.inf) if piston is None else ca.fmin(piston, record.linkage.stroke - piston))
         effort = ca.vertcat(*efforts)
         columns = ca.jacobian(effort, ca.vertcat(factors, pressures))
@@ -211,25 +216,27 @@ class PayloadModel:
 
     # -- numbers -----------------------------------------------------------------------------------------------------
 
-    def evaluate(self, q: Array, v: Array, omega: Array, felt: Array, pressures: Array, mass: float) -> MomentumTerms:
+    def evaluate(
+        self, q: Array, v: Array, omega: Array, specific_force: Array, pressures: Array, mass: float
+    ) -> MomentumTerms:
         """Return the rows of one instant.
 
         Args:
             q: (n,) positions of the movable joints.
             v: (n,) speeds.
             omega: (3,) angular velocity of the base link in its axes, rad/s.
-            felt: (3,) specific force at the base link's origin, in its axes, m/s2.
+            specific_force: (3,) at the base link's origin, in its axes, m/s2.
             pressures: of `lines`, Pa.
             mass: of the payload, for the columns of the specific force and of noise, kg.
         """
         flat = np.empty(int(self._ends[-1]))
-        self._kernel.terms(q, v, omega, felt, pressures, np.array([float(mass)]), flat)
+        self._kernel.terms(q, v, omega, specific_force, pressures, np.array([float(mass)]), flat)
         parts = np.split(flat, self._ends[:-1])
         return MomentumTerms(*(part.reshape(shape) for part, shape in zip(parts, self._shapes)))
 
 
 def _point(frame: Any, parts: Expression) -> Inertia:
-    """Inertia of a payload by its mass and its first moment about the mount: the second moment about it is left out."""
+    """Return the inertia of a payload by its mass and its first moment about the mount, without its second moment."""
     point, moment = skew(ca.SX(frame.p)), skew(ca.mtimes(ca.SX(frame.R), parts[1:4]))
     crossed = ca.mtimes(point, moment)
     second = -(parts[0] * ca.mtimes(point, point) + crossed + crossed.T)

@@ -1,4 +1,4 @@
-"""What a payload estimator takes for known, and how well it knows it."""
+"""Prior values of a payload estimator, and their uncertainty."""
 
 from __future__ import annotations
 
@@ -13,50 +13,54 @@ from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.monitor.payload_model import PAYLOAD_COLUMNS, PayloadModel
 
 RESTING = 0.6
-"""Deviation of what a joint at rest holds, as a part of its dry friction: even chances give 0.58, either end 1."""
+"""Deviation of the effort that holds a joint at rest, as a fraction of its dry friction: uniform 0.58, always at a
+limit 1."""
 
 MARGIN, OVERRIDE = 10.0, 1.1
-"""Of pressures that a line may have: standard deviations of its sensor, and pressure at a relief that passes its whole
-flow over that at which it opens."""
+"""Bounds of line pressures: standard deviations of the sensor, and ratio of the pressure at a relief that passes its
+whole flow to its opening pressure."""
 
 
 @dataclass(frozen=True)
 class PayloadSettings:
-    """Deviations are standard deviations; parts are of the value in the machine file.
+    """Settings of the payload estimator.
+
+    Deviations are standard deviations; fractions are of the value in the machine file.
 
     Attributes:
-        body_mass: part by which each link's mass is uncertain, inertia with it.
+        body_mass: fraction by which each link's mass is uncertain, inertia with it.
         center: of the payload's centre of mass from the mount, along each axis, m.
-        friction: part by which viscous and dry friction are uncertain.
-        seal_friction: dry friction that the machine file does not have, part of the actuator's capacity.
+        friction: fraction by which viscous and dry friction are uncertain.
+        seal_friction: dry friction that is not in the machine file, fraction of the actuator's capacity.
         pressure_offset, pressure_noise: of a pressure sensor, Pa: constant, and white in every sample.
         accelerometer_offset: constant, m/s2.
         delay: of the pressures against the motion, constant, s.
-        unmodelled: white error of the efforts' mean over a block, part of the actuator's capacity.
-        momentum_noise: error of momentum at the ends of blocks beside that of the speeds, s of `unmodelled`: delays
-            between the sensors.
+        unmodelled: white error of the efforts' mean over a block, fraction of the actuator's capacity.
+        momentum_noise: additional error of momentum at the ends of blocks, by delays between the sensors, s of
+            `unmodelled`.
         block: length of a block, s.
-        gap: between samples after which a block begins anew, s.
+        gap: between samples after which a block restarts, s.
         drift: of the payload's mass, kg per root of a second.
-        resting_drift: of it, more, after the joints have rested for `rest_time`, s: friction, offsets and masses could
-            take a load that grows slowly for theirs.
-        working: speed of a joint beyond which it does more than sag under a load that grows, rad/s or m/s.
-        forgetting: time in which masses, viscous friction, offsets and delay become as unknown as at first, s.
+        resting_drift: additional drift after the joints have rested for `rest_time`, s: a load that grows slowly could
+            otherwise be attributed to friction, offsets and masses.
+        working: speed of a joint above which it does more than sag under a load that grows, rad/s or m/s.
+        forgetting: time constant with which masses, viscous friction, offsets and delay return to their initial
+            uncertainty, s.
         friction_forgetting: of dry friction, s.
         slow: speed below which a joint may stick, rad/s or m/s: dry friction has the sign tanh(speed / slow).
-        stick_travel: of a joint in which the effort of dry friction at rest is renewed, rad or m.
-        step_gate: standard deviations from which on an innovation shows a step of the load.
-        step_window: blocks whose innovations are judged together.
-        blind_step: a block is blind where even a step of the load by this part of the mount's limit would not pass
+        stick_travel: travel of a joint in which the effort of dry friction at rest is renewed, rad or m.
+        step_gate: standard deviations above which an innovation shows a step of the load.
+        step_window: number of blocks whose innovations are tested together.
+        blind_step: a block is blind if even a step of the load by this fraction of the mount's limit would not pass
             `step_gate` within `step_window` blocks like it.
-        blind_time: of blind blocks, or of none, after which the payload counts as unknown, s.
-        fit_gate: standard deviations from which on no payload explains the innovations of all rows together.
-        doubt_steps, doubt_time: so many steps, or blocks that no payload explains, within so many seconds: pressures
-            and motion do not fit, and the payload counts as not observed.
-        end_room: of a joint (rad, m) or a piston (m): closer to its end a row is not used.
-        tolerance: half width of the interval of 95 % as a part of the mount's limit, up to which the payload counts as
-            observed.
-        offsets: by column, where the mean of what is known beforehand is not zero.
+        blind_time: duration of blind blocks, or of no blocks, after which the payload counts as unknown, s.
+        fit_gate: standard deviations above which no payload explains the innovations of all rows together.
+        doubt_steps, doubt_time: number of steps, or of blocks that no payload explains, within a time, s: pressures and
+            motion are inconsistent, and the payload counts as not observed.
+        end_room: distance to the limit of a joint (rad, m) or a piston (m) below which a row is not used.
+        tolerance: half width of the interval of 95 % as a fraction of the mount's limit, up to which the payload counts
+            as observed.
+        offsets: prior means that are not zero, by column.
     """
 
     body_mass: float = 0.03
@@ -91,9 +95,9 @@ class PayloadSettings:
     offsets: dict[str, float] = field(default_factory=dict)
 
     def means(self, model: PayloadModel, limit: float) -> Array:
-        """Return the mean of every column before anything is measured; of the payload's mass half of its limit.
+        """Return the prior mean of every column; for the payload's mass half of its limit.
 
-        Raises KeyError for an offset of a column that the model does not have.
+        Raises KeyError for an offset of an unknown column.
         """
         result = np.zeros(len(model.columns))
         result[0] = 0.5 * limit
@@ -121,35 +125,35 @@ class Deviations(NamedTuple):
 
 
 def dry_friction(model: PayloadModel) -> Array:
-    """Return the dry friction (r,) of the rows' joints, as the machine file has it, N m or N."""
+    """Return the dry friction (r,) of the rows' joints from the machine file, N m or N."""
     return np.array([model.machine.joint(name).friction for name in model.rows])
 
 
 def capacities(model: PayloadModel) -> Array:
-    """Return the greatest efforts (r,) of the rows' actuators, by their pumps, where the machine starts, N m or N."""
-    machine, found = model.machine, []
+    """Return the greatest efforts (r,) of the rows' actuators, by their pumps, in the initial posture, N m or N."""
+    machine, efforts = model.machine, []
     for name in model.actuators:
-        record = hydraulic(next(own for own in machine.actuators if own.name == name))
+        record = hydraulic(next(actuator for actuator in machine.actuators if actuator.name == name))
         position = machine.initial.joint_positions.get(record.joint, 0.0)
         low, high = actuator_element(record).capacity(position, record.supply.relief_pressure, False)
-        found.append(max(abs(float(low)), abs(float(high))))
-    return np.array(found)
+        efforts.append(max(abs(float(low)), abs(float(high))))
+    return np.array(efforts)
 
 
 def pressure_ranges(model: PayloadModel, settings: PayloadSettings) -> dict[str, tuple[float, float]]:
-    """Return by line the least and the greatest pressure that it may have by tank and reliefs, Pa."""
+    """Return by line the least and the greatest possible pressure, by tank and reliefs, Pa."""
     margin = MARGIN * float(np.hypot(settings.pressure_offset, settings.pressure_noise))
-    found: dict[str, tuple[float, float]] = {}
+    ranges: dict[str, tuple[float, float]] = {}
     for name in model.actuators:
-        record = hydraulic(next(own for own in model.machine.actuators if own.name == name))
+        record = hydraulic(next(actuator for actuator in model.machine.actuators if actuator.name == name))
         supply = record.supply
         most = OVERRIDE * max(supply.relief_pressure, supply.line_relief_pressure) + margin
-        found |= {f'{name}/{line}': (supply.tank_pressure - margin, most) for line in record.lines}
-    return found
+        ranges |= {f'{name}/{line}': (supply.tank_pressure - margin, most) for line in record.lines}
+    return ranges
 
 
 def deviations(model: PayloadModel, settings: PayloadSettings) -> Deviations:
-    """Return the deviations of all columns, and by row those of dry friction and of what is not modelled."""
+    """Return the deviations of all columns, and by row of dry friction and of unmodelled efforts."""
     capacity, dry = capacities(model), dry_friction(model)
     unknown = np.hypot(settings.friction * dry, settings.seal_friction * capacity)
     payload = model.machine.payload
@@ -162,6 +166,6 @@ def deviations(model: PayloadModel, settings: PayloadSettings) -> Deviations:
         np.full(len(model.lines), settings.pressure_offset),
         np.full(3, settings.accelerometer_offset),
     )
-    # a joint that stands holds anything up to its dry friction, either way
+    # a joint at rest holds any effort up to its dry friction, in both directions
     resting = np.hypot(RESTING * dry, unknown)
     return Deviations(np.concatenate((bodies, *efforts)), unknown, resting, settings.unmodelled * capacity)

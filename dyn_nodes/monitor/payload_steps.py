@@ -10,11 +10,11 @@ from dyn_nodes.common.arrays import Array
 
 
 class StepTest:
-    """Judges the innovations of a filter over the last blocks.
+    """Tests the innovations of a filter over the last blocks.
 
-    For a step of the mass that began with one of the last blocks the innovations are h dm each, with covariance S. The
-    estimate of dm over its deviation, (sum h S^-1 nu) / sqrt(sum h S^-1 h), is normal with deviation 1 where nothing
-    has stepped.
+    For a step of the mass that started with one of the last blocks the innovations are h dm each, with covariance S.
+    The estimate of dm over its deviation, (sum h S^-1 nu) / sqrt(sum h S^-1 h), is normal with deviation 1 without a
+    step.
 
     Args:
         gate: standard deviations.
@@ -26,11 +26,11 @@ class StepTest:
         self._blocks: deque[tuple[float, float]] = deque(maxlen=window)
 
     def clear(self) -> None:
-        """Forget what was seen."""
+        """Discard the blocks."""
         self._blocks.clear()
 
     def see(self, innovation: Array, covariance: Array, direction: Array) -> bool:
-        """Take the innovation of a block; return whether the load has stepped.
+        """Process the innovation of a block; return whether the load has stepped.
 
         Args:
             innovation: (r,).
@@ -39,9 +39,9 @@ class StepTest:
         """
         weighted = np.linalg.solve(covariance, direction)
         self._blocks.append((float(weighted @ innovation), float(weighted @ direction)))
-        told = known = 0.0
+        score_sum = weight_sum = 0.0
         for score, weight in reversed(self._blocks):
-            told, known = told + score, known + weight
-            if told**2 > self.gate**2 * known:
+            score_sum, weight_sum = score_sum + score, weight_sum + weight
+            if score_sum**2 > self.gate**2 * weight_sum:
                 return True
         return False

@@ -1,7 +1,7 @@
-"""How a machine rocks on its suspension, predicted from the motion of its joints alone: for monitors without an IMU.
+"""Rocking of a machine on its suspension, predicted from the motion of its joints alone: for monitors without an IMU.
 
-The base is a rigid body on springs and dampers; what the joints do is measured, so its equations of motion can be
-integrated along. Friction holds it to the ground: it acts in the plane of the ground and has no moment about axes in
+The base is a rigid body on springs and dampers; the motion of the joints is measured, so the base's equations of motion
+can be integrated. Friction holds it to the ground: it acts in the plane of the ground and has no moment about axes in
 that plane. Three coordinates are left, the height of the base and two angles, and three equations: forces along the
 ground's normal, and moments about two axes in the ground below the base link's origin.
 """
@@ -18,7 +18,7 @@ from dyn_nodes.monitor.load_model import Load, LoadModel
 
 SUBSTEP = 1.7e-3
 GREATEST_TILT = 0.3
-"""Tilt against the ground, rad, from which on the prediction is given up."""
+"""Tilt against the ground, rad, above which the prediction stops."""
 
 
 class RockingModel:
@@ -41,24 +41,24 @@ class RockingModel:
         self._omega, self._climb = np.zeros(3), 0.0
 
     def start(self, plane: Array) -> None:
-        """Stand still on a plane (4,)."""
+        """Start at rest on a plane (4,)."""
         self.plane = np.array(plane)
         self._omega, self._climb = np.zeros(3), 0.0
 
     @property
     def rate(self) -> Array:
-        """(3,) angular velocity of the base in its axes, rad/s; 0 where nothing is predicted."""
+        """Angular velocity (3,) of the base in its axes, rad/s; 0 without a prediction."""
         return self._omega if self.plane is not None else np.zeros(3)
 
     @property
     def upright(self) -> bool:
-        """Return whether the base is near where it stood; the prediction is not made for one that lies on its side."""
+        """Whether the base is near its initial attitude; the prediction is not valid for one that lies on its side."""
         return self.plane is not None and bool(self.plane[2] > np.cos(GREATEST_TILT))
 
     def advance(
         self, q: Array, v: Array, a: Array, payload: float, slope_up: Array, step: float
     ) -> tuple[Load, Footing]:
-        """Go on by a step; return the load at its end and how it stands.
+        """Advance by a step; return the load at its end and the footing.
 
         Args:
             q: (n,) positions of the joints, at the end of the step.
@@ -94,7 +94,7 @@ class RockingModel:
         return load, Footing(push, plane, feet, load.force, load.moment, pressed, pressed)
 
     def _loads(self, q: Array, v: Array, a: Array, payload: float, axes: Array, slope_up: Array) -> Load:
-        """Loads of no acceleration of the base, of a unit one upwards, and of unit ones about the ground's axes."""
+        """Return the loads without acceleration of the base, with unit ones upwards and about the ground's two axes."""
         assert self.plane is not None
         base = np.zeros((4, 9))
         base[:, 0:3] = self._omega

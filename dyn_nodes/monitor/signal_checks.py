@@ -1,13 +1,13 @@
-"""Tests of measured signals against each other: position and speed of a joint, the three quantities of an IMU.
+"""Checks of measured signals against each other: position and speed of a joint, the three quantities of an IMU.
 
     checks = JointChecks(names, speed_limits, deviation)
     checks.take(time, positions, velocities)
     checks.faults()
 
-A residual is the difference of two signals of the same quantity. It forgets with `MEMORY`; its bound grows with
-the way that was measured, so that an error of scale or a lag of a sound sensor stays below it. What was beyond a bound
-stays a fault until `clear` (`acknowledge` of the nodes): a position that has jumped stays wrong though it no longer
-jumps. The same tests serve the stability monitor, the tip-over governor, `monitor replay` and `bag import`.
+A residual is the difference of two signals of the same quantity. It decays with the time constant `MEMORY`; its bound
+grows with the measured travel, so that a scale error or a lag of a sound sensor stays below it. A residual beyond its
+bound is a fault until `clear` (`acknowledge` of the nodes): a position that has jumped stays wrong after the jump. The
+same checks serve the stability monitor, the tip-over governor, `monitor replay` and `bag import`.
 """
 
 from __future__ import annotations
@@ -24,25 +24,26 @@ from dyn_nodes.monitor._kernels import kernel
 from dyn_nodes.monitor.measured_kernels import up_kernel
 
 GAP = 0.1
-"""Samples that are farther apart, s, are not compared: what happened between them is not known."""
+"""Greatest interval of samples that are compared, s; after a longer one the checks restart."""
 MEMORY, NOISE_MEMORY = 4.0, 1.0
-"""Time constants with which differences and noise are forgotten, s."""
+"""Time constants with which differences and noise decay, s."""
 JUMP = 0.02
-"""By which a position may leave what its speed says within a sample, rad or m, beyond what a change of speed allows."""
+"""Permitted deviation of a position from its integrated speed within a sample, rad or m; a change of speed permits
+more."""
 DIFFERENCE, SCALE, LAG = 0.02, 0.04, 0.03
-"""By which a position and the integral of its speed may differ: rad or m, part of the way, and s of the greatest speed,
-beside the time between two samples."""
+"""Permitted difference of a position and the integral of its speed: rad or m, fraction of the travel, and s of the
+greatest speed, in addition to the time between two samples."""
 POSITION_NOISE, SPEED_NOISE = 4e-3, 0.15
-"""Root mean square of what changes from sample to sample: rad or m, rad/s or m/s."""
+"""Permitted root mean square of changes from sample to sample: rad or m, rad/s or m/s."""
 RARE = 2.0
-"""A single change counts as so many times the greatest root mean square at most: shocks are no noise."""
+"""Bound of a single change, as a multiple of the greatest root mean square: shocks are not noise."""
 FASTEST = 20.0
-"""Speed of a joint without a limit that is no jump, rad/s or m/s; where no speed is measured."""
+"""Permitted speed of a joint without a speed limit, rad/s or m/s, if no speed is measured."""
 OVER_LIMIT = 2.0
-"""A joint may be so many times faster than its limit where no speed is measured."""
+"""Permitted multiple of the speed limit of a joint, if no speed is measured."""
 BEYOND = 1.0
-"""By which a position may be beyond the range of its joint, rad or m: the strokes of cylinders may reach farther than
-the range of the URDF."""
+"""Permitted position beyond the range of a joint, rad or m: the strokes of cylinders may exceed the range of the URDF.
+"""
 NO_FAULT, JUMPED, DIFFERS, NOISY_POSITION, NOISY_SPEED, OUT_OF_RANGE = range(6)
 """Faults of a joint."""
 JOINT_TEXTS = {
@@ -55,15 +56,15 @@ JOINT_TEXTS = {
 
 
 class JointMemory(NamedTuple):
-    """What is remembered of n joints.
+    """State of the checks of n joints.
 
     Attributes:
         time: (1,) of the last sample, s; NaN before the first.
         q, v: (n,) of the last sample.
-        step_before: (n,) change of the position (or of the speed, where it is measured) at the last sample.
+        step_before: (n,) change of the position (or of the speed, if it is measured) at the last sample.
         difference: (n,) of position and integrated speed.
-        way: (n,) that the joint went, forgotten like the difference.  peak: (n,) speed, the same.
-        noise: (2, n) mean squares of what changes from sample to sample, of position and speed.
+        way: (n,) travel of the joint, decaying like the difference.  peak: (n,) speed, decaying likewise.
+        noise: (2, n) mean squares of changes from sample to sample, of position and speed.
         fault: (n,) of NO_FAULT and so on.  size: (n,) of the fault.
     """
 
@@ -80,75 +81,75 @@ class JointMemory(NamedTuple):
 
 
 class Check(Protocol):
-    """A test of signals."""
+    """A check of signals."""
 
     @property
     def are_sound(self) -> bool:
-        """Return whether there is no fault."""
+        """Whether there is no fault."""
         ...
 
     def faults(self) -> dict[str, str]:
-        """Return what is wrong, by the name of the signal."""
+        """Return the fault messages by the name of the signal."""
         ...
 
     def clear(self) -> None:
-        """Forget everything, faults too."""
+        """Restart, and clear the faults."""
         ...
 
 
 class SignalChecks:
-    """All tests of the signals of a machine.
+    """All checks of the signals of a machine.
 
     Args:
-        checks: of them; what an earlier one finds wrong with a signal counts.
+        checks: of the signals; of two faults of a signal the one of the earlier check is reported.
     """
 
     def __init__(self, *checks: Check) -> None:
         self._checks = list(checks)
 
     def add(self, check: Check) -> None:
-        """Add a test."""
+        """Add a check."""
         self._checks.append(check)
 
     def clear(self) -> None:
-        """Forget the faults; what is still wrong is found again."""
+        """Clear the faults; those that persist are detected again."""
         for check in self._checks:
             check.clear()
 
     @property
     def are_sound(self) -> bool:
-        """Return whether no test has failed since `clear`."""
+        """Whether no check has failed since `clear`."""
         return all(check.are_sound for check in self._checks)
 
     def faults(self) -> dict[str, str]:
-        """Return what is wrong, by the name of the signal."""
+        """Return the fault messages by the name of the signal."""
         return {name: text for check in reversed(self._checks) for name, text in check.faults().items()}
 
 
-class _Remembered:
-    """A test whose memory has `time`, `fault` and `size`."""
+class _StatefulCheck:
+    """A check whose state has `time`, `fault` and `size`."""
 
     _memory: Any
 
     def clear(self) -> None:
-        """Forget everything, faults too."""
+        """Restart, and clear the faults."""
         for part in self._memory:
             part[:] = 0
         self._memory.time[0] = np.nan
 
     @property
     def are_sound(self) -> bool:
-        """Return whether there is no fault."""
+        """Whether there is no fault."""
         return not self._memory.fault.any()
 
 
-class JointChecks(_Remembered):
-    """Tests the positions and speeds of joints.
+class JointChecks(_StatefulCheck):
+    """Checks the positions and speeds of joints.
 
     Args:
         names: of n joints.
-        speed_limits: (n,) rad/s or m/s; inf where there is none.
-        turns: (n,) joints without ends, whose position may begin anew after a turn.
+        speed_limits: (n,) rad/s or m/s; inf without a limit.
+        turns: (n,) joints without limits, whose position may restart after a turn.
         deviation: of the noise of a sound position, rad or m.
         reach: (2, n) least and greatest positions, rad or m; None: any.
     """
@@ -174,14 +175,14 @@ class JointChecks(_Remembered):
 
     @classmethod
     def of(cls, machine: Machine, names: Sequence[str], deviation: float = 0.0) -> JointChecks:
-        """Return the tests of joints of a machine."""
+        """Return the checks of joints of a machine."""
         joints = [machine.joint(name) for name in names]
-        turns = np.array([not np.isfinite(own.upper - own.lower) for own in joints], dtype=np.bool_)
-        reach = np.array([[own.lower for own in joints], [own.upper for own in joints]], dtype=float)
-        return cls(names, np.array([own.velocity_limit for own in joints]), turns, deviation, reach)
+        turns = np.array([not np.isfinite(joint.upper - joint.lower) for joint in joints], dtype=np.bool_)
+        reach = np.array([[joint.lower for joint in joints], [joint.upper for joint in joints]], dtype=float)
+        return cls(names, np.array([joint.velocity_limit for joint in joints]), turns, deviation, reach)
 
     def take(self, time: float, positions: Array, velocities: Array | None) -> None:
-        """Take a sample: time, s, (n,) positions and, where they are measured, (n,) velocities."""
+        """Process a sample: time, s, (n,) positions and (n,) velocities, or None if they are not measured."""
         has_speeds = velocities is not None
         take_joints(
             time,
@@ -196,22 +197,22 @@ class JointChecks(_Remembered):
         )
 
     def faults(self) -> dict[str, str]:
-        """Return what is wrong, by the name of the joint."""
+        """Return the fault messages by the name of the joint."""
         codes, sizes = self._memory.fault.tolist(), self._memory.size.tolist()
         return {name: JOINT_TEXTS[code].format(size) for name, code, size in zip(self.names, codes, sizes) if code}
 
 
 @kernel
 def take_joints(time, q, v, has_speeds, fastest, turns, reach, noise, memory):
-    """Take a sample of n joints.
+    """Process a sample of n joints.
 
     Args:
         time: s.
         q: (n,) positions.
-        v: (n,) speeds, which count where `has_speeds`.
+        v: (n,) speeds, used if `has_speeds`.
         has_speeds: whether speeds are measured.
-        fastest: (n,) speeds that are no jump where none are measured.
-        turns: (n,) joints whose position may begin anew after a turn.
+        fastest: (n,) permitted speeds if none are measured.
+        turns: (n,) joints whose position may restart after a turn.
         reach: (2, n) least and greatest positions.
         noise: (2,) greatest root mean squares of position and speed from sample to sample.
         memory: `JointMemory`, changed.
@@ -219,7 +220,7 @@ def take_joints(time, q, v, has_speeds, fastest, turns, reach, noise, memory):
     step = time - memory.time[0]
     if step <= 0.0:
         return
-    goes_on = step <= GAP
+    continues = step <= GAP
     memory.time[0] = time
     left, left_noise = np.exp(-step / MEMORY), np.exp(-step / NOISE_MEMORY)
     for j in range(q.shape[0]):
@@ -233,7 +234,7 @@ def take_joints(time, q, v, has_speeds, fastest, turns, reach, noise, memory):
         beyond = max(reach[0, j] - q[j], q[j] - reach[1, j])
         if beyond > BEYOND and memory.fault[j] == NO_FAULT:
             memory.fault[j], memory.size[j] = OUT_OF_RANGE, beyond
-        if not goes_on:
+        if not continues:
             memory.step_before[j] = 0.0
             continue
         off = change - speed * step
@@ -263,21 +264,20 @@ def take_joints(time, q, v, has_speeds, fastest, turns, reach, noise, memory):
 # -- IMU -------------------------------------------------------------------------------------------------------------
 
 FORCE_OFF, FORCE_MEMORY, SHOCK = 0.2, 3.0, 1.0
-"""By which the mean specific force may differ from gravity, m/s2, over which time it is found, s, and what counts of a
-shock at most, m/s2."""
+"""Permitted difference of the mean specific force from gravity, m/s2; averaging time, s; bound of a shock, m/s2."""
 TILT_OFF, TILT_MEMORY = 0.025, 5.0
-"""By which the mean direction of the specific force may differ from that of the orientation, rad; s."""
+"""Permitted angle between the mean specific force and the orientation's vertical, rad; averaging time, s."""
 LEAST_WINDOW = 0.4
-"""A mean begins over so much time, s; its bound is greater by the root of how much shorter the time is."""
+"""Initial averaging time, s; the bound of a mean is scaled by the root of full over present averaging time."""
 TURN_OFF, TURN_SCALE = 0.02, 0.1
-"""By which turning and orientation may differ over `MEMORY`: rad, and part of the way."""
+"""Permitted difference of turning and orientation over `MEMORY`: rad, and fraction of the travel."""
 UP_JUMP = 0.03
-"""By which the orientation may leave what the gyroscope says within a sample, rad."""
+"""Permitted deviation of the orientation from the integrated gyroscope within a sample, rad."""
 TURN_NOISE, FORCE_NOISE = 0.15, 5.0
-"""Root mean square of what changes from sample to sample, rad/s and m/s2."""
+"""Permitted root mean square of changes from sample to sample, rad/s and m/s2."""
 SAME_TIME, TILTED = 0.5, 8e-3
-"""A value that stays the same to the last bit for so long, s, while the load tilts the base by so much, rad, is frozen;
-within `LONGEST_SAME`."""
+"""A value that is identical to the last bit for this time, s, while the load tilts the base by this angle, rad, is
+frozen; within `LONGEST_SAME`."""
 LONGEST_SAME = 5.0
 FORCE_WRONG, TILT_WRONG, TURN_WRONG, UP_JUMPED, NOISY_TURN, NOISY_FORCE, FROZEN = range(1, 8)
 SAME = 'it stayed the same while the load tilted the base by {:.2g} rad'
@@ -296,18 +296,18 @@ IMU_TEXTS = {
 
 
 class ImuMemory(NamedTuple):
-    """What is remembered of an IMU; vectors are in its axes.
+    """State of the checks of an IMU; vectors are in its axes.
 
     Attributes:
         time: (1,) of the last sample, s; NaN before the first.
         last: (3, 3) angular velocity, specific force, direction against gravity.
         change: (2, 3) of the first two at the last sample.
-        mean: (1,) of the length of the specific force less gravity, m/s2.
+        mean: (1,) of the magnitude of the specific force less gravity, m/s2.
         tilt: (3,) mean difference of the directions.  turned: (3,) difference of orientation and turning.
-        way: (1,) of the direction.
-        age: (1,) s for which the means have been found.
+        way: (1,) travel of the direction.
+        age: (1,) averaging time so far, s.
         noise: (2,) mean squares.
-        same: (3,) since when each has stayed the same, s; NaN where it has not.  at: (3, 3) how the base stood then.
+        same: (3,) time since which each value is identical, s; NaN if it is not.  at: (3, 3) tilt of the base then.
         fault: (1,).  size: (1,).
     """
 
@@ -326,8 +326,8 @@ class ImuMemory(NamedTuple):
     size: Any
 
 
-class ImuChecks(_Remembered):
-    """Tests the quantities of an IMU.
+class ImuChecks(_StatefulCheck):
+    """Checks the quantities of an IMU.
 
     Args:
         gravity: m/s2.
@@ -341,27 +341,27 @@ class ImuChecks(_Remembered):
         self.clear()
 
     def take(self, time: float, measured: Array, orientation: Array, bias: Array) -> None:
-        """Take a sample.
+        """Process a sample.
 
         Args:
             time: s.
             measured: (2, 3) angular velocity and specific force in the axes of the IMU, rad/s and m/s2.
-            orientation: (4,) quaternion x, y, z, w of the IMU in a world whose z points up; NaN where there is none.
-            bias: (3,) what is known of that of the gyroscope, in the same axes, rad/s.
+            orientation: (4,) quaternion x, y, z, w of the IMU in a world whose z points up; NaN without an orientation.
+            bias: (3,) estimated bias of the gyroscope, in the same axes, rad/s.
         """
         take_imu(time, measured, orientation, bias, self.gravity, self._memory)
 
     def compare(self, time: float, normal: Array) -> None:
-        """Compare with how the load tilts the base: (3,) normal of the ground in axes of the base, by the load."""
+        """Compare with the tilt of the base by the load: (3,) normal of the ground in axes of the base."""
         compare_imu(time, normal, self._memory)
 
     def clear(self) -> None:
-        """Forget everything, a fault too."""
+        """Restart, and clear a fault."""
         super().clear()
         self._memory.same[:] = np.nan
 
     def faults(self) -> dict[str, str]:
-        """Return what is wrong, by the name of the signal."""
+        """Return the fault messages by the name of the signal."""
         if self.are_sound:
             return {}
         name, text = IMU_TEXTS[int(self._memory.fault[0])]
@@ -370,7 +370,7 @@ class ImuChecks(_Remembered):
 
 @kernel
 def take_imu(time, measured, orientation, bias, gravity, memory):
-    """Take a sample of an IMU; the arguments are those of `ImuChecks.take`, memory is changed."""
+    """Process a sample of an IMU; for the arguments see `ImuChecks.take`, memory is changed."""
     step = time - memory.time[0]
     if step <= 0.0:
         return
@@ -398,7 +398,7 @@ def take_imu(time, measured, orientation, bias, gravity, memory):
     off, apart, way, jump = 0.0, 0.0, 0.0, 0.0
     for i in range(3 if not (np.isnan(up[0]) or np.isnan(memory.last[2, 0])) else 0):
         a, b = (i + 1) % 3, (i + 2) % 3
-        # up stays as it is in the world: in the axes of the IMU it turns backwards
+        # up is constant in the world: in the axes of the IMU it turns backwards
         wa = 0.5 * (turning[a] + memory.last[0, a]) - bias[a]
         wb = 0.5 * (turning[b] + memory.last[0, b]) - bias[b]
         spin = -(wa * up[b] - wb * up[a]) * step
@@ -430,25 +430,25 @@ def take_imu(time, measured, orientation, bias, gravity, memory):
             memory.at[k] = np.nan
     if memory.fault[0] != 0:
         return
-    found, size = 0, 0.0
+    fault, size = 0, 0.0
     if abs(memory.mean[0]) > FORCE_OFF * np.sqrt(FORCE_MEMORY / force_window):
-        found, size = FORCE_WRONG, abs(memory.mean[0])
+        fault, size = FORCE_WRONG, abs(memory.mean[0])
     if np.sqrt(memory.noise[1]) > FORCE_NOISE:
-        found, size = NOISY_FORCE, np.sqrt(memory.noise[1])
+        fault, size = NOISY_FORCE, np.sqrt(memory.noise[1])
     if np.sqrt(memory.noise[0]) > TURN_NOISE:
-        found, size = NOISY_TURN, np.sqrt(memory.noise[0])
+        fault, size = NOISY_TURN, np.sqrt(memory.noise[0])
     if np.sqrt(apart) > TILT_OFF * np.sqrt(TILT_MEMORY / tilt_window):
-        found, size = TILT_WRONG, np.sqrt(apart)
+        fault, size = TILT_WRONG, np.sqrt(apart)
     if np.sqrt(off) > TURN_OFF + TURN_SCALE * memory.way[0]:
-        found, size = TURN_WRONG, np.sqrt(off)
+        fault, size = TURN_WRONG, np.sqrt(off)
     if np.sqrt(jump) > UP_JUMP:
-        found, size = UP_JUMPED, np.sqrt(jump)
-    memory.fault[0], memory.size[0] = found, size
+        fault, size = UP_JUMPED, np.sqrt(jump)
+    memory.fault[0], memory.size[0] = fault, size
 
 
 @kernel
 def compare_imu(time, normal, memory):
-    """Find what stays the same though the load tilts the base; the arguments are those of `ImuChecks.compare`."""
+    """Detect frozen values while the load tilts the base; for the arguments see `ImuChecks.compare`."""
     for k in range(3):
         if np.isnan(memory.same[k]):
             continue

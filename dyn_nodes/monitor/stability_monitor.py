@@ -1,8 +1,8 @@
-"""Ground reactions and stability margins of a machine from what is measured on it: no simulation, no drive models.
+"""Ground reactions and stability margins of a machine from measurements: no simulation, no drive models.
 
 Joint positions (and velocities) are filtered and differentiated, an IMU gives the motion of the base, and recursive
-Newton-Euler the load on the ground. Without an IMU the rocking of the base on its suspension is predicted, on ground
-of known slope, and what the prediction may miss is taken off the margins.
+Newton-Euler the load on the ground. Without an IMU the rocking of the base on its suspension is predicted, on ground of
+a specified slope, and margins are reduced by the possible error of the prediction.
 """
 
 from __future__ import annotations
@@ -33,45 +33,47 @@ from dyn_nodes.stability.grip import check_points, grip_of
 
 UP = np.array([0.0, 0.0, 1.0])
 UNKNOWN = np.full(4, np.nan)
-JOINT_GATE, TURN_GATE, FELT_GATE = 6.0, 5.0, 6.0
-"""Surprises, in standard deviations, from which on joints, gyroscope and accelerometer have jumped: see
+JOINT_GATE, TURN_GATE, FORCE_GATE = 6.0, 5.0, 6.0
+"""Surprises, in standard deviations, above which joints, gyroscope and accelerometer count as jumped: see
 :class:`DerivativeFilter`."""
 UNSEEN, UNSEEN_TIME = 0.05, 0.5
-"""Without an IMU: part of the full scale that is taken off while the machine moves and for so long after, s."""
+"""Without an IMU: fraction of the full scale that is deducted while the machine moves, and for this time after, s."""
 LIFTING, LIFTED_TIME = 0.005, 2.0
-"""Without an IMU: share of the load below which a wheel may have lifted; margins are 0 at most for so long after, s."""
+"""Without an IMU: share of the load below which a wheel may have lifted; margins are limited to 0 for this time after,
+s."""
 FULL_SCALE_ROUNDS = 3
 RECENT = 64
-"""Instants that are kept until it is known whether they matter to the guard."""
-LEAST_PRESS = 1e-9
-"""Added to the push of every spring for the centre of pressure, N."""
+"""Number of instants that are stored until the guard needs them."""
+LEAST_LOAD = 1e-9
+"""Added to the force of every spring for the centre of pressure, N."""
 LAGGING = 4.0
-"""Error of speeds that come from positions alone, over the deviation of their filter: it lags behind accelerations."""
+"""Ratio of the error of speeds from positions alone to the deviation of their filter, which lags behind accelerations.
+"""
 LEG_DIGITS = 3
-"""Decimals of the positions of legs by which the supports that carry are found, m or rad."""
-FELT_SHOCK = 15.0
-"""Surprise of the accelerometer from which on it matters to the margins: about 0.2 m/s2."""
+"""Decimals of leg positions at which the supports that carry are updated, m or rad."""
+FORCE_SHOCK = 15.0
+"""Surprise of the accelerometer above which the guard is notified: about 0.2 m/s2."""
 
 
 class StabilityMonitor:
-    """Estimates how a machine stands.
+    """Estimates ground reactions and margins of a machine.
 
-    Give it every message by `joints` and `imu`, in the order of their times; ask for `balance` after `joints`.
+    Pass every message to `joints` or `imu`, in the order of their times; call `balance` after `joints`.
 
     Args:
         machine: with a free base on three wheels or more.
         measures: names of stability measures.
         noise: of the sensors.
         mount: of the IMU.
-        observer: how load and gyroscope are joined.
+        observer: settings of the combination of load and gyroscope.
         slope: (roll, pitch) of the ground under the machine's heading, rad; used without an IMU only.
-        settling: s of joint states (and IMU) before the first balance.
-        imu_timeout: s without IMU messages after which the motion of the base is predicted.
-        guard: how margins are held in a shock.
+        settling: duration of joint states (and IMU) before the first balance, s.
+        imu_timeout: time without IMU messages after which the motion of the base is predicted, s.
+        guard: settings of the margin guard.
 
     Attributes:
         payload: kg.
-        checks: tests of the measured signals; those of others may be added.
+        checks: of the measured signals; more may be added.
         time: of the last joint states, s; None before the first.
         imu_time: of the last IMU message, s; None before the first.
         load, footing: of the last joint states.
@@ -119,8 +121,10 @@ class StabilityMonitor:
         self._make_filters()
         self._make_checks()
         self._rate, self._payload_mass = np.zeros(7), np.empty(1)
-        own = self.mount
-        self._axes, self._arm = (np.ascontiguousarray(part, dtype=np.float64) for part in (own.rotation, own.position))
+        imu_mount = self.mount
+        self._axes, self._arm = (
+            np.ascontiguousarray(part, dtype=np.float64) for part in (imu_mount.rotation, imu_mount.position)
+        )
         self._edge_names: tuple[str, ...] = ()
         self.guard = MarginGuard(guard or GuardSettings(), {})
         self.clear()
@@ -134,10 +138,10 @@ class StabilityMonitor:
         self._turning = DerivativeFilter(
             2, noise.turn_density, (noise.gyroscope,), (1.0, 0.05), gap=0.2, gate=TURN_GATE
         )
-        self._feeling = DerivativeFilter(
-            2, noise.felt_density, (noise.accelerometer,), (1.0, 1.0), gap=0.2, gate=FELT_GATE
+        self._accelerometer = DerivativeFilter(
+            2, noise.specific_force_density, (noise.accelerometer,), (1.0, 1.0), gap=0.2, gate=FORCE_GATE
         )
-        for derivative, count in ((self._joints, len(self.model.joints)), (self._turning, 3), (self._feeling, 3)):
+        for derivative, count in ((self._joints, len(self.model.joints)), (self._turning, 3), (self._accelerometer, 3)):
             derivative.prepare(count)
 
     def _make_checks(self) -> None:
@@ -146,10 +150,10 @@ class StabilityMonitor:
         self.checks = SignalChecks(self.joint_checks, self.imu_checks)
 
     def clear(self) -> None:
-        """Begin again, as after time went back."""
+        """Restart, for example after time went back."""
         self.joint_checks.clear()
         self.imu_checks.clear()
-        for derivative in (self._joints, self._turning, self._feeling):
+        for derivative in (self._joints, self._turning, self._accelerometer):
             derivative.clear()
         self.ground.clear()
         self.guard.clear()
@@ -178,7 +182,7 @@ class StabilityMonitor:
     def imu(
         self, time: float, angular_velocity: Array, specific_force: Array, orientation: Array | None = None
     ) -> None:
-        """Take an IMU message.
+        """Process an IMU message.
 
         Args:
             time: s.
@@ -189,7 +193,7 @@ class StabilityMonitor:
         step = 0.0 if self.imu_time is None else time - self.imu_time
         if self.imu_time is None or not 0.0 < step <= self._turning.gap:
             self._imu_began = time
-            self.ground.forget()  # the machine may stand otherwise by now
+            self.ground.forget()  # the attitude may have changed
             step = 0.0
         self.imu_time = time
         measured, shown = np.empty((2, 3)), UNKNOWN.copy()
@@ -198,7 +202,7 @@ class StabilityMonitor:
             shown[:] = orientation
         up = (UNKNOWN[:3] if self._up is None else self._up).copy()
         self.imu_checks.take(time, measured, shown, self.ground.memory[:3] @ self._axes)
-        turned, felt = imu_kernel(
+        turned, force_surprise = imu_kernel(
             time,
             step,
             measured,
@@ -207,18 +211,18 @@ class StabilityMonitor:
             self.mount.up_time,
             self._turning.law,
             self._turning.memory,
-            self._feeling.law,
-            self._feeling.memory,
+            self._accelerometer.law,
+            self._accelerometer.memory,
             self.ground.memory,
             self._rate,
             up,
         )
-        self._up, self._shocked = up, self._shocked or turned > TURN_GATE or felt > FELT_SHOCK
+        self._up, self._shocked = up, self._shocked or turned > TURN_GATE or force_surprise > FORCE_SHOCK
 
     def joints(self, time: float, positions: Array, velocities: Array | None) -> None:
-        """Take joint states: (n,) positions and, where there are any, velocities, in the machine's order.
+        """Process joint states: (n,) positions and velocities in the machine's order, or None if they are not measured.
 
-        After a gap the filters start again; where time does not rise all does.
+        After a gap the filters restart; if time does not increase, everything restarts.
         """
         step = self._step_to(time)
         self.joint_checks.take(time, positions, velocities)
@@ -233,17 +237,17 @@ class StabilityMonitor:
             if self._had_imu:
                 self._lose_imu(time)
             self.q, self.v, self.a = self._joints.update(time, positions, velocities)
-            self._stand(step)
+            self._predict(step)
             assert self.footing is not None
             self._watch(self.ground.contacts.summed(self.footing.normal) > 0.0)
 
     def _move_legs(self, positions: Array) -> None:
-        """Find on which supports the machine stands with its legs as they are now, joints at positions (n,)."""
+        """Update the supports that carry for the present positions of the legs, joints at positions (n,)."""
         at = np.round(positions[self._legs], LEG_DIGITS)
         if self._legs_at is None or not np.array_equal(at, self._legs_at):
             self._legs_at = at
             named = dict(zip(self.model.joints, positions.tolist()))
-            self.ground.stand_on(standing_supports(self.machine, named))
+            self.ground.set_standing(standing_supports(self.machine, named))
             if self.ground.polygon is None:
                 self._edge_names = ()
                 still, rest = np.zeros(len(positions)), np.zeros(3)
@@ -251,7 +255,7 @@ class StabilityMonitor:
                 self.ground.learn_polygon(load.attachments)
 
     def _step_to(self, time: float) -> float:
-        """Go on to the time of joint states, s; return the step since the last ones, 0 where the filters start."""
+        """Advance to the time of joint states, s; return the step since the last ones, 0 if the filters start."""
         step = np.nan if self.time is None else time - self.time
         if 0.0 < step <= self._joints.gap:
             self.time = time
@@ -264,9 +268,9 @@ class StabilityMonitor:
         return 0.0
 
     def _pass_gap(self, gap: float) -> None:
-        """Start anew after s without joint states; what was learnt of the IMU and what may have happened stays.
+        """Restart after a gap, s, in the joint states; the estimates of the IMU and possible events are kept.
 
-        Nothing was seen in the gap: it does not count for how long ago the machine moved or a wheel may have lifted.
+        The gap is excluded from the times since the machine moved or a wheel may have lifted.
         """
         self._joints.clear()
         self.ground.forget()
@@ -277,7 +281,7 @@ class StabilityMonitor:
         self._lifted += gap
 
     def _lose_imu(self, time: float) -> None:
-        """The motion of the base is not seen from now on: a machine that was about to tip may go on tipping."""
+        """Handle the loss of the IMU: a machine that was about to tip may continue to tip."""
         self._had_imu, self._moved = False, time
         footing = self.footing
         if (
@@ -288,7 +292,7 @@ class StabilityMonitor:
             self._lifted = time
 
     def _watch(self, touching: NDArray[np.bool_]) -> None:
-        """Pass the news of an instant to the guard: which contacts (c,) carry load."""
+        """Pass the events of an instant to the guard: which contacts (c,) carry load."""
         assert self.time is not None
         assert self.footing is not None
         self._balance = None
@@ -300,45 +304,45 @@ class StabilityMonitor:
             self._recent.append((self.time, self.load, self.footing, self.up))
 
     def _remember(self) -> None:
-        """Let the guard know the instants that count now, and were not asked for."""
+        """Pass the recent instants within the guard's hold time to the guard, unless it has them."""
         assert self.time is not None
         since = self.time - self.guard.span(self.time) - TICK
         if self._recent:
-            self._recent.pop()  # that of now, which `hold` remembers
+            self._recent.pop()  # the present one, which `hold` stores
         while self._recent and self._recent[-1][0] >= since:
             time, load, footing, up = self._recent.pop()
-            with suppress(ValueError):  # no polygon then: no margins that could be held
+            with suppress(ValueError):  # without a polygon there are no margins to hold
                 self.guard.remember(time, self.balance_under(load, footing, up).margins)
 
     @property
     def has_imu(self) -> bool:
-        """Return whether the IMU is there now."""
+        """Whether IMU messages are recent."""
         recent = self.imu_time is not None and self.time is not None
         return recent and self.time - self.imu_time <= self.imu_timeout  # type: ignore[operator]
 
     @property
     def speed_deviation(self) -> float:
-        """Standard deviation of the estimated joint speeds, rad/s or m/s; of those without measured ones, with lag."""
-        own = float(np.sqrt(self._joints.covariance[1, 1]))
-        return self.noise.velocity if own < self.noise.velocity else LAGGING * own
+        """Standard deviation of the estimated joint speeds, rad/s or m/s; with lag if speeds are not measured."""
+        deviation = float(np.sqrt(self._joints.covariance[1, 1]))
+        return self.noise.velocity if deviation < self.noise.velocity else LAGGING * deviation
 
     @property
     def turning(self) -> Array:
-        """(3,) angular velocity of the base in its axes, rad/s; that of the predicted rocking without an IMU."""
+        """Angular velocity (3,) of the base in its axes, rad/s; without an IMU of the predicted rocking."""
         if not self.has_imu:
             return self.rocking.rate
         return self._turning.estimates[0] - self.ground.bias
 
     @property
     def settled(self) -> bool:
-        """Return whether the filters have seen enough."""
+        """Whether the filters have settled."""
         return self.time is not None and self.time - max(self._began, self._imu_began) >= self.settling - 1e-9
 
     def _follow(self, step: float, positions: Array, velocities: Array | None) -> NDArray[np.bool_]:
-        """With an IMU: the base moves as it is measured. Return which contacts carry load, (c,)."""
+        """Update load and footing with an IMU, from the measured motion. Return which contacts carry load, (c,)."""
         n, w, ground = len(self.model.joints), len(self.ground.stiffness), self.ground
         measured, state, base = np.empty((2, n)), np.empty((3, n)), np.empty(9)
-        flat, found = np.empty(self.model.size), np.empty(4 * w + 7)
+        flat, results = np.empty(self.model.size), np.empty(4 * w + 7)
         touching = np.empty(len(ground.contacts.starts), np.bool_)
         measured[0], self._payload_mass[0] = positions, self.payload
         if velocities is not None:
@@ -352,8 +356,8 @@ class StabilityMonitor:
             self._joints.memory,
             self._turning.law,
             self._turning.memory,
-            self._feeling.law,
-            self._feeling.memory,
+            self._accelerometer.law,
+            self._accelerometer.memory,
             self._arm,
             self._rate,
             self.model.code,
@@ -363,25 +367,25 @@ class StabilityMonitor:
             state,
             base,
             flat,
-            found,
+            results,
             touching,
         )
         self.q, self.v, self.a = state
         self.omega, self.alpha, self.felt = base.reshape(3, 3)
         self.load = self.model.load_of(flat)
-        self.footing = ground.followed(self.load, found, balanced, pressed)
+        self.footing = ground.followed(self.load, results, balanced, pressed)
         return touching
 
-    def _stand(self, step: float = 0.0) -> None:
-        """Without an IMU: gravity is that of the slope, and the base rocks as its suspension lets it."""
+    def _predict(self, step: float = 0.0) -> None:
+        """Update load and footing without an IMU: gravity from the slope, rocking from the prediction."""
         first = self._resting is None
         plane = np.array([0.0, 0.0, 1.0, 0.0]) if self._resting is None else self._resting
         for _ in range(2 if first else 1):
             self._up = -ground_axes(plane) @ self._gravity / self.machine.gravity
             still = np.zeros(3)
-            felt = self._up * self.machine.gravity
-            self.omega, self.alpha, self.felt = still, still, felt
-            self.load = self.model.evaluate(self.q, self.v, self.a, still, still, felt, self.payload)
+            specific_force = self._up * self.machine.gravity
+            self.omega, self.alpha, self.felt = still, still, specific_force
+            self.load = self.model.evaluate(self.q, self.v, self.a, still, still, specific_force, self.payload)
             self.footing = self.ground.without_gyroscope(self.load)
             plane = self._resting = self.footing.plane
         if self.rocking.plane is not None and step > 0.0:
@@ -390,7 +394,7 @@ class StabilityMonitor:
             self.rocking.start(plane)
 
     def _rock(self, step: float) -> None:
-        """Go on with the prediction, and use it where the machine would also stand if it came to rest now."""
+        """Advance the prediction, and use it if the machine would be in equilibrium at rest now."""
         assert self.time is not None
         assert self.footing is not None
         up = -self._gravity / self.machine.gravity
@@ -407,7 +411,7 @@ class StabilityMonitor:
             self._up = ground_axes(footing.plane) @ up
 
     def _doubted(self, balance: Balance) -> Balance:
-        """Take off what is not seen of a base whose motion is not measured."""
+        """Reduce the margins of a base whose motion is not measured."""
         if self.has_imu or self.time is None:
             return balance
         moving = self.time - max(self._moved, self._lifted) < UNSEEN_TIME
@@ -418,15 +422,15 @@ class StabilityMonitor:
 
     @property
     def up(self) -> Array:
-        """(3,) direction against gravity, base axes."""
+        """Direction (3,) against gravity, base axes."""
         return UP if self._up is None else self._up
 
     def balance(self) -> Balance:
-        """Return reactions and margins, in the frame of :meth:`footprint`; margins as :class:`MarginGuard` holds them.
+        """Return reactions and margins, in the frame of :meth:`footprint`; margins after :class:`MarginGuard`.
 
         Raises:
             ValueError: no joint states yet.
-            PolygonError: the ground points of the wheels are no polygon seen along gravity or the ground's normal.
+            PolygonError: the ground points of the wheels form no polygon seen along gravity or the ground's normal.
         """
         if self._balance is None:
             estimated = self.estimated_balance()
@@ -436,7 +440,7 @@ class StabilityMonitor:
         return self._balance
 
     def estimated_balance(self) -> Balance:
-        """Return reactions and margins as estimated, before they are held.
+        """Return reactions and margins as estimated, before the guard.
 
         Raises:
             ValueError: as for :meth:`balance`.
@@ -476,20 +480,20 @@ class StabilityMonitor:
             rolling=None if grip is None else grip.rolling(frames),
             traction=None if grip is None else grip.traction,
         )
-        self._edge_names = support.edge_names  # of wheels that stay where they are on the machine
+        self._edge_names = support.edge_names  # constant, because the wheels have fixed positions on the machine
         forces, center = wheel_forces(footing.normal, points, support.force, support.moment, com)
         return self._balance_of(forces, points, frames, com, center, support)
 
     def _centers(self, normal: Array, points: Array) -> Array:
-        """Centres of pressure (c, 3) of the contacts; the middle of one without load."""
+        """Return the centres of pressure (c, 3) of the contacts; the middle of one without load."""
         springs = self.ground.contacts
-        pushes = normal + LEAST_PRESS
+        pushes = normal + LEAST_LOAD
         return springs.summed(pushes[:, None] * points) / springs.summed(pushes)[:, None]
 
     def _balance_of(
         self, forces: Array, points: Array, frames: Array, com: Array, center: Array, support: Support
     ) -> Balance:
-        """Balance of the forces (s, 3) on springs at points (s, 3), in frames (s, 3, 3): summed to contacts."""
+        """Return the balance for forces (s, 3) of springs at points (s, 3), in frames (s, 3, 3), summed by contact."""
         springs, order = self.ground.contacts, self.ground.polygon
         assert order is not None
         foot_names, feet, moments, polygon = None, None, None, order
@@ -518,22 +522,22 @@ class StabilityMonitor:
         )
 
     def full_scale(self) -> dict[str, float]:
-        """Return the margins of the machine at rest on level ground, in its first posture, unloaded; finite ones only.
+        """Return the finite margins of the machine at rest on level ground, in its first posture, unloaded.
 
-        They are what errors are measured by. The suspension is deflected as it will be.
+        They are the reference for errors. The suspension is deflected accordingly.
         """
         payload, initial = self.payload, self.machine.initial.joint_positions
         self.q = np.array([initial.get(joint, 0.0) for joint in self.model.joints])
         self.payload, gravity, self._gravity = 0.0, self._gravity, np.array([0.0, 0.0, -self.machine.gravity])
         for _ in range(FULL_SCALE_ROUNDS):
-            self._stand()
+            self._predict()
         margins = self.estimated_balance().margins
         self.payload, self._gravity = payload, gravity
         self.clear()
         return {name: m.value for name, m in margins.items() if m.valid and np.isfinite(m.value)}
 
     def footprint(self) -> tuple[Array, Array]:
-        """Return axes (3, 3) and origin (3,) in the base link of the ground's frame below it : `base_footprint`.
+        """Return axes (3, 3) and origin (3,) in the base link of the ground frame below it: `base_footprint`.
 
         x is the base's heading on the ground, z the ground's normal; the origin is below the base link's.
         """
@@ -549,7 +553,7 @@ def contact_frames(axles: Array, rolling: NDArray[np.bool_]) -> Array:
         rolling: (w,) which wheels roll; the frames of the others are the axes themselves.
 
     Returns:
-        Columns: where the wheel rolls to, its left on the ground, and the normal.
+        Columns: rolling direction of the wheel, its left on the ground, and the normal.
     """
     frames = np.zeros((len(axles), 3, 3))
     size = np.sqrt(axles[:, 0] * axles[:, 0] + axles[:, 1] * axles[:, 1])
@@ -561,7 +565,7 @@ def contact_frames(axles: Array, rolling: NDArray[np.bool_]) -> Array:
 
 
 def wheel_forces(normal: Array, points: Array, force: Array, moment: Array, com: Array) -> tuple[Array, Array]:
-    """Share the horizontal load out among wheels as elements do that slip or deflect together, in proportion to load.
+    """Return the distribution of the horizontal load among wheels that slip or deflect together, in proportion to load.
 
     Args:
         normal: (w,) N.
@@ -571,7 +575,7 @@ def wheel_forces(normal: Array, points: Array, force: Array, moment: Array, com:
         com: (3,) m.
 
     Returns:
-        (w, 3) ground on wheel along the axes of `points`, N; and the centre of pressure (2,) or NaN.
+        Forces (w, 3) of the ground on the wheels along the axes of `points`, N; and the centre of pressure (2,) or NaN.
     """
     total = float(normal.sum())
     forces = np.zeros((len(normal), 3))

@@ -1,8 +1,8 @@
-"""How a machine would stand in another posture, with another payload, or moving otherwise, where it is now.
+"""Stability of a machine in another posture, with another payload or another motion, on its present ground.
 
-The ground keeps its slope as it is measured now. `StandingGround` gives the stability degree of such states: the
-distance from the zero moment point to the nearest edge of the support polygon over the polygon's inradius
-(abo-shanab-2003, eqs 2.4 and 2.5), 1 at best, 0 where the machine begins to tip.
+The ground keeps its measured slope. `StandingGround` gives the stability degree of such states: the distance from the
+zero moment point to the nearest edge of the support polygon over the polygon's inradius (abo-shanab-2003, eqs 2.4 and
+2.5), 1 at best, 0 where the machine starts to tip.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ STILL = np.zeros(3)
 
 
 class StandingGround:
-    """The ground below a machine, as found by a monitor or taken for granted.
+    """The ground below a machine, from a monitor or assumed.
 
     Args:
         machine: with a free base on three wheels or more.
         model: its load model.
 
     Attributes:
-        plane: (4,) of the ground in the base's axes, as it stands now.
+        plane: (4,) of the present ground in the base's axes.
         up: (3,) against gravity in the base's axes, unit.
-        hanging: the joints on which something hangs.
+        hanging: passive joints from which loads hang.
     """
 
     def __init__(self, machine: Machine, model: LoadModel | None = None) -> None:
@@ -46,11 +46,11 @@ class StandingGround:
         self.up = np.array([0.0, 0.0, 1.0])
 
     def place(self, plane: Array, up: Array) -> None:
-        """Take over where the ground is, (4,), and which way is up, (3,)."""
+        """Set the plane of the ground (4,) and the direction against gravity (3,)."""
         self.plane, self.up = np.array(plane), np.array(up)
 
     def fault(self, q: Array) -> str:
-        """Return why the ground points of the wheels are no support polygon at positions (n,); '' where they are."""
+        """Return why the ground points of the wheels form no support polygon at positions (n,); '' if they do."""
         attachments = self._attachments(q)
         self._learn_polygon(attachments)
         return self._springs.fault(attachments, self.plane[:3])
@@ -60,10 +60,10 @@ class StandingGround:
         return self.model.evaluate(q, still, still, STILL, STILL, STILL, 0.0).attachments
 
     def standing_degree(self, q: Array, payload: float) -> float:
-        """Return the stability degree at rest, the suspension deflected as it will be, what hangs hanging plumb.
+        """Return the stability degree at rest, with the suspension deflected accordingly and hanging loads at rest.
 
         Args:
-            q: (n,) joint positions; of hanging joints only where the search for plumb begins.
+            q: (n,) joint positions; for hanging joints the start of the search.
             payload: kg.
         """
         still = self._still
@@ -72,17 +72,17 @@ class StandingGround:
         degree = -np.inf
         for _ in range(ROUNDS):
             up = ground_axes(plane) @ slope
-            felt, q = up * self.machine.gravity, self.hanging.at_rest(q, payload, up)
-            load = self.model.evaluate(q, still, still, STILL, STILL, felt, payload)
-            found = self._springs.statics(load)
-            corners = np.ascontiguousarray(found.feet[self._springs.polygon])
-            normal = found.plane[:3]
+            specific_force, q = up * self.machine.gravity, self.hanging.at_rest(q, payload, up)
+            load = self.model.evaluate(q, still, still, STILL, STILL, specific_force, payload)
+            loads = self._springs.statics(load)
+            corners = np.ascontiguousarray(loads.feet[self._springs.polygon])
+            normal = loads.plane[:3]
             degree = float(_degrees(corners[None], load.force[None].copy(), load.moment[None].copy(), normal)[0])
-            if not (found.pressed and found.balanced):
+            if not (loads.pressed and loads.balanced):
                 return degree
-            if np.abs(found.plane - plane).max() < SETTLED:
+            if np.abs(loads.plane - plane).max() < SETTLED:
                 break
-            plane = found.plane
+            plane = loads.plane
         return degree
 
     def present_degree(self, q: Array, payload: float) -> float:
@@ -90,8 +90,8 @@ class StandingGround:
         if self._springs.polygon is None:
             self._learn_polygon(self._attachments(q))
         model, order = self.model, self._springs.polygon
-        felt = self.up * self.machine.gravity
-        return float(present_kernel(model.code, model.size, q, felt, float(payload), self.plane, order))
+        specific_force = self.up * self.machine.gravity
+        return float(present_kernel(model.code, model.size, q, specific_force, float(payload), self.plane, order))
 
     def moving_degrees(self, q: Array, v: Array, a: Array, payload: float) -> Array:
         """Return the stability degrees (t,) of t states, the base at rest on the present plane.
@@ -113,7 +113,7 @@ class StandingGround:
         return self.model.evaluate_batch(q, v, a, base, np.full(len(q), float(payload)))
 
     def feet(self, attachments: Array) -> Array:
-        """Return the corners (..., n, 3) of the polygon: the ground below the wheels, in its order."""
+        """Return the corners (..., n, 3) of the polygon: points of the ground below the wheels, in its order."""
         self._learn_polygon(attachments)
         order, points = self._springs.polygon, attachments.reshape(-1, *attachments.shape[-2:])
         assert order is not None
@@ -127,7 +127,7 @@ class StandingGround:
 
 
 def _degrees(corners: Array, force: Array, moment: Array, normal: Array) -> Array:
-    """Stability degrees (t,) of loads at the origin, on corners (t, n, 3); -inf where these are no polygon."""
+    """Return the stability degrees (t,) of loads at the origin, on corners (t, n, 3); -inf if these form no polygon."""
     degrees: Array = zmp_kernel(corners, np.zeros_like(force), force, moment)[0]
     up = np.ascontiguousarray(normal[np.newaxis])
     if polygon_fault_kernel(corners, up)[2]:

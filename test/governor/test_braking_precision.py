@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_governor_decisions import RECORDED, governor, place
+from test_governor_decisions import RECORDED, governor, restore
 
 from dyn_nodes.governor import lanes
 from dyn_nodes.governor.prediction import predict_stops
@@ -19,7 +19,7 @@ def least_in_doubles(stops, asked, row, delay):
     """Follow a stop for one of the delays, step by step in double precision; return its least share."""
     _, at, begins, _, support, sent, times, levers = stops.situation
     m, leads = len(levers.order), asked.leads[row]
-    x, given, waits = begins[delay].copy(), stops.surroundings.copied(), sent.waits[delay]
+    x, inputs, waits = begins[delay].copy(), stops.surroundings.copied(), sent.waits[delay]
     rows = waits + times.lasting + round(leads * times.hold) + times.horizon
     volts, kept, led = np.empty((rows, m)), np.zeros(m), np.zeros(m)
     kept[levers.order], led[levers.order] = asked.volts[row], asked.toward[row]
@@ -28,9 +28,9 @@ def least_in_doubles(stops, asked, row, delay):
     after, seen, passed_rows, fast = np.empty(len(x)), np.empty(2), 0, 0
     while True:
         if passed_rows == calm:
-            given.step[:] *= 2.0
+            inputs.step[:] *= 2.0
         volt = volts[min(passed_rows, rows - 1)]
-        stops.model.kernels.stride(x, volt, given.vector, support, after, seen)
+        stops.model.kernels.stride(x, volt, inputs.vector, support, after, seen)
         passed = passed_rows + max(passed_rows - calm, 0)
         fast = passed if seen[1] >= lanes.SWIFT else fast
         rests = seen[1] < lanes.STILL and passed >= fast + times.rocking
@@ -45,12 +45,12 @@ def shares(governor):
     recorded, stops, random = np.load(RECORDED), governor.stops, np.random.default_rng(12)
     single, exact = [], []
     for k in range(len(recorded['command'])):
-        place(governor, recorded, k)
-        asked, found = requests(STOPS, 3), results(STOPS)
+        restore(governor, recorded, k)
+        asked, predicted = requests(STOPS, 3), results(STOPS)
         asked.volts[:] = recorded['before'][k] + random.uniform(-0.15, 0.15, (STOPS, 3))
         asked.toward[:], asked.leads[:] = random.uniform(-8.0, 8.0, (STOPS, 3)), random.random(STOPS) < 0.5
-        predict_stops(asked, found, 0, STOPS, stops.situation)
-        single.extend(found.least)
+        predict_stops(asked, predicted, 0, STOPS, stops.situation)
+        single.extend(predicted.least)
         delays = range(len(stops.sent.waits))
         exact.extend(min(least_in_doubles(stops, asked, row, delay) for delay in delays) for row in range(STOPS))
     return np.array(single), np.array(exact)

@@ -9,7 +9,7 @@ from dyn_nodes.governor.bringing_down import HIGHER, LOWER, PARTS, SOONER, best,
 from dyn_nodes.governor.records import results
 
 
-def found(*rows):
+def predictions(*rows):
     """Predictions of (least share, until when a wheel is off the ground)."""
     stops = results(len(rows))
     stops.least[:], stops.off[:] = np.array(rows).T
@@ -17,7 +17,7 @@ def found(*rows):
 
 
 @pytest.mark.parametrize(
-    ('rows', 'place'),
+    ('rows', 'index'),
     [
         (((-0.5, 1.0), (-0.5, 0.4), (-0.5, 0.6)), 1),  # the soonest
         (((-0.5, 1.0), (-0.5 - 2.0 * HIGHER, 0.4), (-0.5, 0.6)), 2),  # that lets no wheel come higher
@@ -29,8 +29,8 @@ def found(*rows):
         (((-np.inf, np.inf), (-np.inf, np.inf)), 0),  # nothing is known
     ],
 )
-def test_a_way_is_taken_where_it_is_sooner_down_and_no_higher(rows, place):
-    assert best(found(*rows)) == place
+def test_a_way_is_taken_where_it_is_sooner_down_and_no_higher(rows, index):
+    assert best(predictions(*rows)) == index
 
 
 def test_each_function_is_tried_alone_and_all_at_once_after_a_plain_stop():
@@ -38,7 +38,7 @@ def test_each_function_is_tried_alone_and_all_at_once_after_a_plain_stop():
     ways = ways_of(np.array([8.0, 0.0, -6.0]), before)
     assert len(ways.volts) == len(ways.toward) == 1 + 3 * len(PARTS)
     assert not ways.toward[0].any()
-    assert {tuple(own) for own in ways.toward[1:]} == {
+    assert {tuple(target) for target in ways.toward[1:]} == {
         tuple(part * np.array(way)) for part in PARTS for way in ((8.0, 0.0, 0.0), (0.0, 0.0, -6.0), (8.0, 0.0, -6.0))
     }
     np.testing.assert_array_equal(ways.volts, np.tile(before, (7, 1)))

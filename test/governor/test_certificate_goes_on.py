@@ -23,24 +23,24 @@ def decisions(machine):
     exact = {'mass_error': 0.0, 'payload_error': 0.0, 'delay': 0.0}
     settings = GovernorSettings(**exact)
     rig = Rig(machine, settings)
-    stops, found, last = rig.partner(True).stops, [], [np.nan]
+    stops, records, last = rig.partner(True).stops, [], [np.nan]
     decide = stops.decide
 
-    def noted(command, before, step, since, asked):
+    def recorded(command, before, step, since, asked):
         most = settings.rate * step
         lasting = max(math.ceil((step + settings.lateness) / STEP_TIME - 1e-6), 1)
         stops.times = stops.times._replace(lasting=lasting)
         neutral = stops.stop(before - np.clip(before, -most, most)).least
-        found.append((last[0], neutral, np.abs(rig.partner(True).monitor.a).max()))
+        records.append((last[0], neutral, np.abs(rig.partner(True).monitor.a).max()))
         decision = decide(command, before, step, since, asked)
         last[0] = decision.stop.least
         return decision
 
-    stops.decide = noted
+    stops.decide = recorded
     for case in random_cases(box_of(machine, slope=0.0, **exact), 3, seed=1):
         last[0] = np.nan
         rig.run(case)
-    return np.array(found), settings.reserve
+    return np.array(records), settings.reserve
 
 
 def test_behind_a_certificate_neutral_is_nearly_always_certified_at_the_next_decision(decisions):

@@ -46,12 +46,12 @@ def test_levers_are_accelerations_of_the_joints_with_a_limited_effort(arm):
 
 def test_no_wheel_lifts_with_the_governor_and_most_runs_lift_one_without(outcomes):
     governed, free = outcomes
-    stood = [own for own in governed if not own.refused]
+    stood = [run for run in governed if not run.refused]
     assert len(stood) >= 0.8 * RUNS
-    assert not any(own.lifted or own.overturned or own.diverged or own.lost for own in stood)
-    assert sum(own.lifted for own in free) >= 0.8 * RUNS
-    assert sum(own.overturned for own in free) >= 0.5 * RUNS
-    assert np.mean([own.let_through for own in stood]) > 0.1
+    assert not any(run.lifted or run.overturned or run.diverged or run.lost for run in stood)
+    assert sum(run.lifted for run in free) >= 0.8 * RUNS
+    assert sum(run.overturned for run in free) >= 0.5 * RUNS
+    assert np.mean([run.let_through for run in stood]) > 0.1
 
 
 def test_levers_with_which_a_search_lifted_a_wheel_lift_none(rig):
@@ -83,11 +83,11 @@ def test_a_light_machine_stands_with_the_governor_too():
     machine = load_machine(*LIGHT)
     cases = random_cases(box_of(machine, efforts=True, delay=0.03), RUNS, seed=1)
     rig = Rig(machine, GovernorSettings(rate=20.0, delay=0.03))
-    governed, free = [[rig.run(case, own) for case in cases] for own in (True, False)]
-    assert not any(own.refused for own in governed)
-    assert not any(own.lifted or own.diverged or own.lost for own in governed)
-    assert sum(own.lifted for own in free) >= 0.5 * RUNS
-    assert np.mean([own.let_through for own in governed]) > 0.5
+    governed, free = [[rig.run(case, run) for case in cases] for run in (True, False)]
+    assert not any(run.refused for run in governed)
+    assert not any(run.lifted or run.diverged or run.lost for run in governed)
+    assert sum(run.lifted for run in free) >= 0.5 * RUNS
+    assert np.mean([run.let_through for run in governed]) > 0.5
 
 
 def test_a_run_does_not_depend_on_those_before_it(arm, rig, outcomes):
@@ -109,9 +109,9 @@ def test_the_command_runs_it(capsys):
 
     args = ['governor', 'test', 'log_loader', '--efforts', '--runs', '1', '--duration', '2', '--jobs', '1', '--json']
     assert main([*args, '--only-governed']) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found['levers'] == ['swing_joint', 'boom_joint', 'stick_joint']
-    assert found['runs'] + found['refused_starts']['runs'] == 1
+    report = json.loads(capsys.readouterr().out)
+    assert report['levers'] == ['swing_joint', 'boom_joint', 'stick_joint']
+    assert report['runs'] + report['refused_starts']['runs'] == 1
 
 
 def test_a_governor_of_efforts_brings_nothing_down_by_itself(capsys):

@@ -20,11 +20,11 @@ from dyn_nodes.simulation.plant import Plant
 
 PERIOD = 0.01
 EXACT = GovernorSettings(rate=JERK, delay=0.0, mass_error=0.0, payload_error=0.0, lateness=0.0)
-PLACES = slice(6, 9)
+DISTURBANCES = slice(6, 9)
 """Of the disturbances in a state."""
 
 
-class Stand:
+class Bench:
     """A machine without oil, with what watches and governs it; its links weigh `mass` times what these know."""
 
     def __init__(self, machine, settings=EXACT, mass=1.0):
@@ -34,9 +34,9 @@ class Stand:
         self.stops = EffortPredictor(arm, range(3), self.monitor, settings)
         self.governor = TipOverGovernor(self.stops.drives.joints, self.stops, settings)
         index = self.plant.system.index
-        self.loads = [index('output', f'{own.name}/normal_force') for own in machine.ground_contacts]
+        self.loads = [index('output', f'{contact.name}/normal_force') for contact in machine.ground_contacts]
 
-    def begin(self, payload, known=None, speeds=(0.0, 0.0, 0.0), stick=-1.2):
+    def restart(self, payload, nominal=None, speeds=(0.0, 0.0, 0.0), stick=-1.2):
         """Begin at rest, or with these speeds of the joints, with the stick here."""
         plant = self.plant
         plant.p[:] = plant.system.parameters({'payload_mass': payload, 'joint_stop_scale': 1.0})
@@ -45,13 +45,13 @@ class Stand:
         self.mean = plant.outputs()[self.loads].mean()
         plant.x[plant._joint_v] = speeds
         self.monitor.clear()
-        self.monitor.payload = payload if known is None else known
+        self.monitor.payload = payload if nominal is None else nominal
         self.governor.reset()
 
     def see(self):
         sample = sample_of(self.plant, True)
-        orientation, turn, felt = sample.imu
-        self.monitor.imu(sample.time, turn, felt, orientation)
+        orientation, turn, force = sample.imu
+        self.monitor.imu(sample.time, turn, force, orientation)
         self.monitor.joints(sample.time, sample.q, sample.v)
 
     def go(self, seconds, command=None):
@@ -77,41 +77,41 @@ class Stand:
 
 
 @pytest.fixture(scope='module')
-def stand(machine):
-    return Stand(machine)
+def bench(machine):
+    return Bench(machine)
 
 
-def test_at_neutral_the_joints_come_to_rest_in_the_braking_time(stand):
+def test_at_neutral_the_joints_come_to_rest_in_the_braking_time(bench):
     speeds = np.array([0.3, -0.2, 0.3])
-    stand.begin(2000.0, speeds=speeds)
-    stand.go(BRAKING_TIME)
-    left = stand.plant.velocities / speeds
+    bench.restart(2000.0, speeds=speeds)
+    bench.go(BRAKING_TIME)
+    left = bench.plant.velocities / speeds
     assert (left > 0.25).all()
     assert (left < 0.6).all()  # the base rocks: exp(-1) on a base at rest
-    stand.go(3.0)
-    assert np.abs(stand.plant.velocities).max() < 3e-3
+    bench.go(3.0)
+    assert np.abs(bench.plant.velocities).max() < 3e-3
 
 
 @pytest.fixture(scope='module')
 def doubtful(machine):
     """One that takes the payload to weigh up to a fifth more or less than known."""
-    return Stand(machine, replace(EXACT, payload_error=0.2))
+    return Bench(machine, replace(EXACT, payload_error=0.2))
 
 
 @pytest.mark.parametrize('true', [2400.0, 2150.0, 1600.0])
 def test_a_payload_that_weighs_otherwise_than_known_is_weighed_and_held(doubtful, true):
-    doubtful.begin(true, known=2000.0)
+    doubtful.restart(true, nominal=2000.0)
     doubtful.go(6.0)
     q = doubtful.plant.positions.copy()
     doubtful.go(2.0)
     assert np.abs(doubtful.plant.positions - q).max() < 2e-3
     assert doubtful.stops.payload == pytest.approx(true, abs=0.02 * abs(true - 2000.0) + 4.0)
-    boom = doubtful.stops.states.vectors[0, PLACES][1]
+    boom = doubtful.stops.states.vectors[0, DISTURBANCES][1]
     assert abs(boom) < 0.05 * abs(true - 2000.0) * 9.81 * 5.0  # N m, of what it would be 5 m ahead of the boom's joint
 
 
 def test_what_a_payload_is_taken_to_weigh_stays_within_its_error(doubtful):
-    doubtful.begin(3000.0, known=2000.0)
+    doubtful.restart(3000.0, nominal=2000.0)
     doubtful.go(5.0)
     assert 2390.0 < doubtful.stops.payload <= 2400.0
     assert doubtful.stops.support.errors[1] == pytest.approx(doubtful.stops.payload - 1600.0, abs=0.2)
@@ -119,7 +119,7 @@ def test_what_a_payload_is_taken_to_weigh_stays_within_its_error(doubtful):
 
 
 def test_where_it_stands_on_nothing_nothing_is_learnt(doubtful, monkeypatch):
-    doubtful.begin(2400.0, known=2000.0)
+    doubtful.restart(2400.0, nominal=2000.0)
     doubtful.go(0.3)
     weighed, disturbances = doubtful.stops.payload, doubtful.stops.disturbances.copy()
     assert 2000.0 < weighed < 2300.0
@@ -130,66 +130,66 @@ def test_where_it_stands_on_nothing_nothing_is_learnt(doubtful, monkeypatch):
 
 
 def test_another_load_that_becomes_known_is_taken_as_it_is(doubtful):
-    doubtful.begin(2400.0, known=2000.0)
+    doubtful.restart(2400.0, nominal=2000.0)
     doubtful.go(2.0)
     doubtful.monitor.payload = 500.0
     doubtful.go(PERIOD)
     assert doubtful.stops.payload == pytest.approx(500.0, abs=10.0)
 
 
-def test_what_weighs_more_than_a_payload_may_sinks_ever_less(stand):
-    stand.begin(2400.0, known=2000.0)
+def test_what_weighs_more_than_a_payload_may_sinks_ever_less(bench):
+    bench.restart(2400.0, nominal=2000.0)
     moved = []
     for _ in range(3):
-        q = stand.plant.positions.copy()
-        stand.go(2.0 * LEARNING_TIME)
-        moved.append(np.abs(stand.plant.positions - q).max())
+        q = bench.plant.positions.copy()
+        bench.go(2.0 * LEARNING_TIME)
+        moved.append(np.abs(bench.plant.positions - q).max())
     assert moved[1] < 0.4 * moved[0]
     assert moved[2] < 0.4 * moved[1]
-    sags = stand.stops.states.vectors[0, PLACES]
+    sags = bench.stops.states.vectors[0, DISTURBANCES]
     assert sags[1] < -0.9 * 400.0 * 9.81 * 2.0  # N m, by 400 kg more than 2 m ahead of the boom's joint
 
 
-def test_efforts_pass_as_they_are_where_there_is_room(stand):
-    stand.begin(0.0)
-    stand.go(0.3)
+def test_efforts_pass_as_they_are_where_there_is_room(bench):
+    bench.restart(0.0)
+    bench.go(0.3)
 
     def command():
         """Efforts of accelerations that change by less than `JERK`."""
-        return stand.weight + stand.stops.inertia @ (np.array([0.1, -0.2, 0.3]) * np.sin(4.0 * stand.plant.time))
+        return bench.weight + bench.stops.inertia @ (np.array([0.1, -0.2, 0.3]) * np.sin(4.0 * bench.plant.time))
 
     off = []
     for _ in range(80):
         wanted = command()
-        stand.go(PERIOD, lambda wanted=wanted: wanted)
-        off.append(np.abs(stand.stops.given - wanted) / stand.stops.drives.greatest)
+        bench.go(PERIOD, lambda wanted=wanted: wanted)
+        off.append(np.abs(bench.stops.given - wanted) / bench.stops.drives.greatest)
     assert np.max(off[20:]) < 1e-9
 
 
 @pytest.mark.parametrize('mass', [0.9, 1.05])
 def test_links_that_weigh_otherwise_than_known_are_weighed_and_held(machine, mass):
-    own = Stand(machine, replace(EXACT, mass_error=0.1), mass)
-    own.begin(0.0)
-    own.go(5.0)
-    q = own.plant.positions.copy()
-    own.go(2.0)
-    assert own.stops.heft == pytest.approx(mass, abs=0.05 * abs(mass - 1.0))
-    assert np.abs(own.plant.positions - q).max() < 2e-3
-    assert own.stops.payload == 0.0
+    bench = Bench(machine, replace(EXACT, mass_error=0.1), mass)
+    bench.restart(0.0)
+    bench.go(5.0)
+    q = bench.plant.positions.copy()
+    bench.go(2.0)
+    assert bench.stops.heft == pytest.approx(mass, abs=0.05 * abs(mass - 1.0))
+    assert np.abs(bench.plant.positions - q).max() < 2e-3
+    assert bench.stops.payload == 0.0
 
 
 def test_links_and_a_payload_that_both_weigh_otherwise_are_told_apart(machine):
-    own = Stand(machine, replace(EXACT, mass_error=0.1, payload_error=0.2), 0.92)
-    own.begin(2300.0, known=2000.0)
-    own.go(10.0)
-    q = own.plant.positions.copy()
-    own.go(1.0)
-    assert np.abs(own.plant.positions - q).max() < 2e-3
-    assert own.stops.heft == pytest.approx(0.92, abs=0.003)
-    assert own.stops.payload == pytest.approx(2300.0, abs=5.0)
-    own.stops.see()
-    less, more = own.stops.support.errors[1:]
-    ends = own.stops.model_payload - less, own.stops.model_payload + more
+    bench = Bench(machine, replace(EXACT, mass_error=0.1, payload_error=0.2), 0.92)
+    bench.restart(2300.0, nominal=2000.0)
+    bench.go(10.0)
+    q = bench.plant.positions.copy()
+    bench.go(1.0)
+    assert np.abs(bench.plant.positions - q).max() < 2e-3
+    assert bench.stops.heft == pytest.approx(0.92, abs=0.003)
+    assert bench.stops.payload == pytest.approx(2300.0, abs=5.0)
+    bench.stops.see()
+    less, more = bench.stops.support.errors[1:]
+    ends = bench.stops.model_payload - less, bench.stops.model_payload + more
     assert ends == pytest.approx((1600.0, 2400.0), abs=0.1)  # margins keep the errors that were given
 
 
@@ -204,102 +204,102 @@ def foreseen_states(stops, seconds):
     return np.array(states)
 
 
-def test_a_joint_that_comes_to_the_end_of_its_way_is_foreseen_to_stay_there(stand):
+def test_a_joint_that_comes_to_the_end_of_its_way_is_foreseen_to_stay_there(bench):
     """Neutral brakes from speeds that the governor carries on: those have to end with the joint's."""
-    stand.begin(0.0, stick=-0.1)
-    stand.go(0.3)
-    stand.plant.x[stand.plant._joint_v] = [0.0, 0.0, 1.5]
-    stand.monitor.clear()
-    stand.governor.reset()
-    stand.go(PERIOD)
-    stand.see()
-    stand.stops.see()
-    states = foreseen_states(stand.stops, 1.0)
+    bench.restart(0.0, stick=-0.1)
+    bench.go(0.3)
+    bench.plant.x[bench.plant._joint_v] = [0.0, 0.0, 1.5]
+    bench.monitor.clear()
+    bench.governor.reset()
+    bench.go(PERIOD)
+    bench.see()
+    bench.stops.see()
+    states = foreseen_states(bench.stops, 1.0)
     stick, speeds = states[:, 2], states[:, 9:12]
     assert stick.max() > -1e-3
-    stand.go(1.0)
-    assert stand.plant.positions[2] == pytest.approx(stick[-1], abs=0.05)
+    bench.go(1.0)
+    assert bench.plant.positions[2] == pytest.approx(stick[-1], abs=0.05)
     assert np.abs(speeds - states[:, 3:6])[stick.argmax() + 3 :].max() < 2.0 * SLIGHT
 
 
 @pytest.mark.parametrize('beyond', [(0.3, 0.0, 0.0), (0.0, -0.6, 0.6), (0.0, 0.0, 1.0), (0.4, -0.4, 0.8)])
-def test_a_stop_out_of_motion_is_foreseen(stand, beyond):
+def test_a_stop_out_of_motion_is_foreseen(bench, beyond):
     """The least share of the stop, against the plant that makes it."""
-    stand.begin(1500.0)
-    stand.go(0.3)
+    bench.restart(1500.0)
+    bench.go(0.3)
     for _ in range(40):
-        stand.see()
-        stand.stops.pass_by(PERIOD)
-        stand.stops.see()
-        stand.governor._issue(np.array(beyond))
-        stand.plant.set_efforts(stand.stops.given)
-        stand.plant.advance()
-    stand.see()
-    stand.stops.see()
-    foreseen = stand.stops.stop(np.array(beyond)).least
-    assert stand.go(2.0) == pytest.approx(foreseen, abs=0.06)
+        bench.see()
+        bench.stops.pass_by(PERIOD)
+        bench.stops.see()
+        bench.governor._issue(np.array(beyond))
+        bench.plant.set_efforts(bench.stops.given)
+        bench.plant.advance()
+    bench.see()
+    bench.stops.see()
+    foreseen = bench.stops.stop(np.array(beyond)).least
+    assert bench.go(2.0) == pytest.approx(foreseen, abs=0.06)
 
 
-def test_after_silence_the_efforts_carry_the_weight_alone_and_end_when_the_joints_rest(stand):
+def test_after_silence_the_efforts_carry_the_weight_alone_and_end_when_the_joints_rest(bench):
     """Braking speeds of long ago would move the arm the other way, and a weight that a model carries falls."""
-    stand.begin(1000.0, speeds=(0.0, -0.3, 0.3))
-    stand.see()
-    stand.governor.govern(np.zeros(3), PERIOD)
-    silent = 0
-    while not np.isnan(stand.stops.given).any():
-        given = stand.stops.given.copy()
-        stand.governor.neutral(PERIOD)
-        silent += 1
-        assert silent < 150
-    assert silent * PERIOD > 0.5
-    np.testing.assert_allclose(given, stand.weight, rtol=0.05, atol=500.0)
-    assert given[1] > 5e4
-    stand.see()
-    stand.stops.see()
-    stand.governor.neutral(PERIOD)
-    assert stand.stops.given[1] > 5e4
+    bench.restart(1000.0, speeds=(0.0, -0.3, 0.3))
+    bench.see()
+    bench.governor.govern(np.zeros(3), PERIOD)
+    periods = 0
+    while not np.isnan(bench.stops.given).any():
+        efforts = bench.stops.given.copy()
+        bench.governor.neutral(PERIOD)
+        periods += 1
+        assert periods < 150
+    assert periods * PERIOD > 0.5
+    np.testing.assert_allclose(efforts, bench.weight, rtol=0.05, atol=500.0)
+    assert efforts[1] > 5e4
+    bench.see()
+    bench.stops.see()
+    bench.governor.neutral(PERIOD)
+    assert bench.stops.given[1] > 5e4
 
 
-def test_the_model_moves_no_joint_beyond_its_end(stand):
-    stand.begin(1000.0, speeds=(0.0, 0.0, 1.0), stick=-0.2)
-    stand.go(PERIOD)
+def test_the_model_moves_no_joint_beyond_its_end(bench):
+    bench.restart(1000.0, speeds=(0.0, 0.0, 1.0), stick=-0.2)
+    bench.go(PERIOD)
     for _ in range(100):
-        stand.governor.neutral(PERIOD)
-        assert stand.stops.state_at_outputs[0][2] <= 0.0
-    assert stand.stops.state_at_outputs[0][2] == 0.0
-    assert stand.stops.speeds[-1][2] == 0.0
+        bench.governor.neutral(PERIOD)
+        assert bench.stops.state_at_outputs[0][2] <= 0.0
+    assert bench.stops.state_at_outputs[0][2] == 0.0
+    assert bench.stops.speeds[-1][2] == 0.0
 
 
-def test_an_arm_that_pressed_on_something_does_not_go_on_pressing_at_neutral(stand):
+def test_an_arm_that_pressed_on_something_does_not_go_on_pressing_at_neutral(bench):
     """Its joints stay where they are, whatever efforts are given: that looks like an error of the model."""
-    stand.begin(0.0)
-    stand.see()
-    stand.stops.see()
-    weight, limits = stand.weight, stand.stops.drives.greatest
+    bench.restart(0.0)
+    bench.see()
+    bench.stops.see()
+    weight, limits = bench.weight, bench.stops.drives.greatest
     for _ in range(300):
-        stand.plant.ticks += 1  # time goes on, the machine does not
-        stand.see()
-        stand.governor.govern(np.add(weight, [0.0, -0.5 * limits[1], 0.0]), PERIOD)
+        bench.plant.ticks += 1  # time goes on, the machine does not
+        bench.see()
+        bench.governor.govern(np.add(weight, [0.0, -0.5 * limits[1], 0.0]), PERIOD)
     for _ in range(100):
-        stand.plant.ticks += 1
-        stand.see()
-        stand.governor.govern(weight, PERIOD)
+        bench.plant.ticks += 1
+        bench.see()
+        bench.governor.govern(weight, PERIOD)
     for _ in range(100):
-        stand.plant.ticks += 1
-        stand.see()
-        stand.stops.see()
-        stand.governor.neutral(PERIOD)
-    assert np.abs(stand.stops.given - weight)[1] < 0.5 * weight[1] + 0.06 * limits[1]
+        bench.plant.ticks += 1
+        bench.see()
+        bench.stops.see()
+        bench.governor.neutral(PERIOD)
+    assert np.abs(bench.stops.given - weight)[1] < 0.5 * weight[1] + 0.06 * limits[1]
 
 
 @pytest.mark.parametrize('name', ['agv_mecanum_arm', 'platform_4x4x4_arm'])
 def test_a_vehicle_whose_wheels_are_driven_by_efforts_is_refused_by_name(name):
     machine = load_machine(find_resource(f'urdf/{name}.urdf'), find_resource(f'config/{name}.yaml'))
-    with pytest.raises(ValueError, match=r'efforts of an arm on a base that stands, found front_left_'):
+    with pytest.raises(ValueError, match=r'expected efforts of arm joints only, found front_left_'):
         EffortDrives(machine)
 
 
-def test_before_the_machine_was_seen_no_effort_is_known(stand):
-    stand.begin(0.0)
-    stand.governor.neutral(PERIOD)
-    assert np.isnan(stand.stops.given).all()
+def test_before_the_machine_was_seen_no_effort_is_known(bench):
+    bench.restart(0.0)
+    bench.governor.neutral(PERIOD)
+    assert np.isnan(bench.stops.given).all()

@@ -57,7 +57,7 @@ def test_a_plant_that_continues_from_another_goes_the_same_way(rig):
 
 def test_without_the_governor_stops_lift_wheels_and_with_it_none(machine):
     rig = Rig(machine, GovernorSettings(reserve=0.12, rise=0.0, least=0.03))
-    free, governed = (emergency_stops(rig, out(), own, every=0.2) for own in (False, True))
+    free, governed = (emergency_stops(rig, out(), governed_, every=0.2) for governed_ in (False, True))
     assert free.stops == governed.stops == 9
     assert free.lost >= 3
     assert free.share == 0.0
@@ -78,44 +78,44 @@ def test_the_run_goes_on_as_without_stops(rig):
 def test_what_is_on_its_way_to_the_valves_still_gets_there(rig):
     """A stop with 0.1 s of delay begins later and comes out lower."""
     case = Case(((1.0, (0.0, 0.0, 8.0)),), 1000.0, 1000.0, duration=1.0)
-    prompt, late = (emergency_stops(rig, replace(case, command_delay=own), every=0.75) for own in (0.0, 0.1))
+    prompt, late = (emergency_stops(rig, replace(case, command_delay=delay), every=0.75) for delay in (0.0, 0.1))
     assert late.longest > prompt.longest - 0.011
 
 
 def test_outputs_stay_as_they_are_until_measurements_are_missed(rig, monkeypatch):
     case = Case(((1.0, (0.0, 0.0, 8.0)),), 1000.0, 1000.0, duration=1.0)
     monkeypatch.setattr(module, 'LEAST_TIME', 0.0)
-    longest = [emergency_stops(rig, case, every=0.75, kept=own).longest for own in (0.0, 0.04, 0.2)]
+    longest = [emergency_stops(rig, case, every=0.75, kept=kept).longest for kept in (0.0, 0.04, 0.2)]
     assert longest[0] < longest[1] < longest[2]
     assert longest[2] > longest[0] + 0.1
 
 
 def test_a_hard_stop_shuts_the_valves_at_once(rig, monkeypatch):
     case = Case(((1.0, (0.0, 0.0, 8.0)),), 1000.0, 1000.0, duration=1.0)
-    given = []
+    outputs = []
     give = module.Trial.give
     monkeypatch.setattr(
         module.Trial,
         'give',
-        lambda own, plant, volts: (plant is not own.plant and given.append(volts[2]), give(own, plant, volts)),
+        lambda trial, plant, volts: (plant is not trial.plant and outputs.append(volts[2]), give(trial, plant, volts)),
     )
     monkeypatch.setattr(module, 'LEAST_TIME', 0.0)
     steps = []
     for hard in (False, True):
-        given.clear()
+        outputs.clear()
         emergency_stops(rig, case, every=1.2, kept=0.04, hard=hard)
-        steps.append(-np.diff(given).min())
+        steps.append(-np.diff(outputs).min())
     assert steps[0] == pytest.approx(rig.settings.rate * 0.01, rel=0.3)
     assert steps[1] > 5.0 * steps[0]
 
 
 def test_a_governor_that_dies_near_the_border_leaves_the_machine_on_its_wheels(rig, worst):
     """Outputs stay until who moves the valves misses them, 0.2 s, then these shut."""
-    found = [emergency_stops(rig, case, every=0.5, kept=0.2, hard=True) for case in worst]
-    found = [own for own in found if not own.refused]
-    assert sum(own.stops for own in found) > 60
-    assert sum(own.lost for own in found) == 0
-    assert min(own.share for own in found) < 0.15, 'near the border'
+    outcomes = [emergency_stops(rig, case, every=0.5, kept=0.2, hard=True) for case in worst]
+    outcomes = [outcome for outcome in outcomes if not outcome.refused]
+    assert sum(outcome.stops for outcome in outcomes) > 60
+    assert sum(outcome.lost for outcome in outcomes) == 0
+    assert min(outcome.share for outcome in outcomes) < 0.15, 'near the border'
 
 
 def test_a_run_that_ends_before_its_time_and_a_refused_start_are_noted(rig, monkeypatch):
@@ -123,11 +123,11 @@ def test_a_run_that_ends_before_its_time_and_a_refused_start_are_noted(rig, monk
         raise PlantDivergedError('nan')
 
     steep = out(5987.231, duration=0.2, mass=0.9, roll=0.08051, pitch=0.03367)
-    found = emergency_stops(rig, steep, every=0.3)
-    assert (found.ended, found.refused) == (False, True)
+    outcome = emergency_stops(rig, steep, every=0.3)
+    assert (outcome.ended, outcome.refused) == (False, True)
     monkeypatch.setattr(module.Trial, 'step', diverge)
-    found = emergency_stops(rig, out(1000.0, duration=0.4))
-    assert (found.stops, found.ended, found.refused) == (0, True, False)
+    outcome = emergency_stops(rig, out(1000.0, duration=0.4))
+    assert (outcome.stops, outcome.ended, outcome.refused) == (0, True, False)
 
 
 def test_a_joint_that_does_not_come_to_rest_is_counted(rig, monkeypatch):
@@ -155,11 +155,11 @@ def command(*words):
 
 @pytest.mark.parametrize('name', ['', 'lost', 'lifted', 'overturned', 'unfinished', 'ended'])
 def test_the_exit_status_is_1_where_a_stop_went_wrong(name, monkeypatch, capsys):
-    found = replace(GOOD, **({name: True if name == 'ended' else 1} if name else {}))
-    monkeypatch.setattr(module, 'emergency_stops', lambda *_, **__: found)
+    outcome = replace(GOOD, **({name: True if name == 'ended' else 1} if name else {}))
+    monkeypatch.setattr(module, 'emergency_stops', lambda *_, **__: outcome)
     assert command('log_loader', '--runs', '3', '--jobs', '1', '--json') == (1 if name else 0)
-    told = json.loads(capsys.readouterr().out)
-    assert (told['runs'], told['stops'], told['every'], told['share']) == (3, 120, 0.05, 0.2)
+    report = json.loads(capsys.readouterr().out)
+    assert (report['runs'], report['stops'], report['every'], report['share']) == (3, 120, 0.05, 0.2)
     assert command('log_loader', '--runs', '1', '--jobs', '1') == (1 if name else 0)
     assert '0.200' in capsys.readouterr().out
 
@@ -179,9 +179,9 @@ def test_a_mistake_is_one_line(words, message):
 
 @pytest.mark.slow
 def test_stops_at_every_50_ms_of_ten_runs_keep_all_wheels_down(rig, machine):
-    found = [emergency_stops(rig, case) for case in random_cases(box_of(machine), 10, seed=1)]
-    assert sum(own.stops for own in found) == 2100
-    assert all((own.lost, own.unfinished) == (0, 0) for own in found)
+    outcomes = [emergency_stops(rig, case) for case in random_cases(box_of(machine), 10, seed=1)]
+    assert sum(outcome.stops for outcome in outcomes) == 2100
+    assert all((outcome.lost, outcome.unfinished) == (0, 0) for outcome in outcomes)
 
 
 # -- efforts ---------------------------------------------------------------------------------------------------------
@@ -199,12 +199,12 @@ def turning_out(**changes):
 
 
 def test_an_arm_that_gets_no_command_is_braked_by_its_measurements(by_efforts):
-    found = released_levers(by_efforts, turning_out(), every=0.5)
-    assert found.stops == 5
-    assert (found.lost, found.lifted, found.overturned, found.unfinished) == (0, 0, 0, 0)
-    assert not found.ended
-    assert found.share > 0.1
-    assert 1.5 <= found.longest < 4.0
+    outcome = released_levers(by_efforts, turning_out(), every=0.5)
+    assert outcome.stops == 5
+    assert (outcome.lost, outcome.lifted, outcome.overturned, outcome.unfinished) == (0, 0, 0, 0)
+    assert not outcome.ended
+    assert outcome.share > 0.1
+    assert 1.5 <= outcome.longest < 4.0
 
 
 def test_such_a_stop_goes_on_from_the_run_itself(by_efforts):
@@ -219,10 +219,10 @@ def test_such_a_stop_goes_on_from_the_run_itself(by_efforts):
 
 
 def test_without_measurements_the_drives_hold_the_joints_in_the_end(by_efforts):
-    found = emergency_stops(by_efforts, turning_out(), every=0.5)
-    assert found.stops == 5
-    assert (found.overturned, found.unfinished) == (0, 0)
-    assert 1.5 <= found.longest < 3.0, 'carried by a model it never rests'
+    outcome = emergency_stops(by_efforts, turning_out(), every=0.5)
+    assert outcome.stops == 5
+    assert (outcome.overturned, outcome.unfinished) == (0, 0)
+    assert 1.5 <= outcome.longest < 3.0, 'carried by a model it never rests'
 
 
 def test_stops_of_efforts_are_refused_where_the_governor_does_not_make_them(capsys):
@@ -241,7 +241,7 @@ def test_the_command_stops_efforts(capsys, words):
     code = main(
         ['governor', 'stops', 'log_loader', '--efforts', '--runs', '1', '--every', '3', '--jobs', '1', '--json', *words]
     )
-    found = json.loads(capsys.readouterr().out)
-    assert (found['runs'], found['stops'], found['blind']) == (1, 4, bool(words))
-    assert found['overturned'] == 0
-    assert code == (1 if any(found[name] for name in ('lost', 'lifted', 'unfinished', 'ended')) else 0)
+    report = json.loads(capsys.readouterr().out)
+    assert (report['runs'], report['stops'], report['blind']) == (1, 4, bool(words))
+    assert report['overturned'] == 0
+    assert code == (1 if any(report[name] for name in ('lost', 'lifted', 'unfinished', 'ended')) else 0)

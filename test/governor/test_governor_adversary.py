@@ -102,16 +102,16 @@ def test_troubles_and_starts_change_nothing_else_in_a_case(box):
     exact = random_cases(box, 20, seed=1)
     cases = random_cases(replace(box, troubles=WIDE, any_start=True), 20, seed=1)
     assert [replace(case, troubles=Troubles(), start=()) for case in cases] == exact
-    found = [case.troubles for case in cases]
+    troubles = [case.troubles for case in cases]
     for name, error in (('oil', 0.2), ('stiffness', 0.3), ('damping', 0.3)):
-        scales = np.array([getattr(own, name) for own in found])
+        scales = np.array([getattr(drawn, name) for drawn in troubles])
         assert np.ptp(scales) > error
         assert np.abs(scales - 1.0).max() <= error
-    assert {(own.noise, own.jitter) for own in found} == {(2.0, 0.8)}
-    assert len({own.seed for own in found}) == len({own.drop for own in found}) == 20
-    assert all(0.0 <= own.drop == own.grab <= box.duration for own in found)
-    assert all(0.0 <= own.grabbed <= 900.0 for own in found)
-    assert len({own.grabbed for own in found}) == 20
+    assert {(drawn.noise, drawn.jitter) for drawn in troubles} == {(2.0, 0.8)}
+    assert len({drawn.seed for drawn in troubles}) == len({drawn.drop for drawn in troubles}) == 20
+    assert all(0.0 <= drawn.drop == drawn.grab <= box.duration for drawn in troubles)
+    assert all(0.0 <= drawn.grabbed <= 900.0 for drawn in troubles)
+    assert len({drawn.grabbed for drawn in troubles}) == 20
     starts, (least, most) = np.array([case.start for case in cases]), np.array(box.reach).T
     assert ((least <= starts) & (starts <= most)).all()
     assert (np.ptp(starts, axis=0) > 0.7 * (most - least)).all()
@@ -136,33 +136,33 @@ def test_the_centre_of_mass_lies_at_one_of_four_sides_or_where_it_is_known(box):
 
 
 def test_a_plant_whose_centre_of_mass_lies_ahead_loads_its_front_wheels_more(rig):
-    ahead, known = rig.plant(1.0, (0.05, 0.0)), rig.plant()
-    machines = [off_center(rig.machine, own) for own in ((0.05, 0.0), (0.0, 0.0))]
-    centers = [np.sum([link.mass * link.com for link in own.links], axis=0) for own in machines]
+    ahead, nominal = rig.plant(1.0, (0.05, 0.0)), rig.plant()
+    machines = [off_center(rig.machine, one) for one in ((0.05, 0.0), (0.0, 0.0))]
+    centers = [np.sum([link.mass * link.com for link in one.links], axis=0) for one in machines]
     weight = sum(link.mass for link in rig.machine.links)
     assert (centers[0] - centers[1]) / weight == pytest.approx([0.05, 0.0, 0.0])
     loads = []
-    for plant in (ahead, known):
+    for plant in (ahead, nominal):
         plant.reset()
-        loads.append(np.array([plant.output(f'{own.name}/normal_force') for own in rig.machine.ground_contacts]))
+        loads.append(np.array([plant.output(f'{one.name}/normal_force') for one in rig.machine.ground_contacts]))
     assert loads[0].sum() == pytest.approx(loads[1].sum())
-    places = np.array([own.position[0] for own in rig.machine.ground_contacts])
-    assert (loads[0] - loads[1]) @ places == pytest.approx(9.80665 * weight * 0.05, rel=0.05)
+    positions = np.array([one.position[0] for one in rig.machine.ground_contacts])
+    assert (loads[0] - loads[1]) @ positions == pytest.approx(9.80665 * weight * 0.05, rel=0.05)
 
 
 def test_a_search_chooses_where_a_run_begins(box):
     anywhere = replace(box, any_start=True)
     ends = [decoded(anywhere, np.full(dimension(anywhere), value)).start for value in (-1.0, 1.0)]
-    assert list(zip(*ends)) == [pytest.approx(own, abs=1e-4) for own in box.reach]
+    assert list(zip(*ends)) == [pytest.approx(limits, abs=1e-4) for limits in box.reach]
     assert decoded(box, np.zeros(dimension(box))).start == ()
 
 
 def test_a_search_reaches_loads_below_the_rated_one_noise_oil_and_wheels(box):
     wide = replace(box, troubles=WIDE)
     cases = [decoded(wide, vector) for vector in np.random.default_rng(1).uniform(-1.0, 1.0, (200, dimension(wide)))]
-    known = np.array([case.known_payload for case in cases])
-    assert 60 < np.sum(known == box.payload) < 140
-    assert known.min() < 0.1 * box.payload
+    nominal = np.array([case.known_payload for case in cases])
+    assert 60 < np.sum(nominal == box.payload) < 140
+    assert nominal.min() < 0.1 * box.payload
     assert len({case.troubles.seed for case in cases}) == 200
     assert min(case.troubles.oil for case in cases) < 0.85
     assert max(case.troubles.damping for case in cases) > 1.25
@@ -284,10 +284,10 @@ def test_a_boom_that_leaves_its_upper_stop_falls_no_farther_than_foreseen(rig, b
 def test_a_sample_of_the_adversary_lifts_no_wheel(rig, box):
     """The first 24 runs of seed 1; `--runs 500` is the slow one."""
     outcomes = [rig.run(case) for case in random_cases(box, 24, seed=1)]
-    assert sum(own.overturned for own in outcomes) == sum(own.lifted for own in outcomes) == 0
-    assert not any(own.diverged for own in outcomes)
-    assert 0.3 < np.mean([own.let_through for own in outcomes]) < 0.6
-    assert np.mean([own.unrest for own in outcomes]) < 0.7, (
+    assert sum(outcome.overturned for outcome in outcomes) == sum(outcome.lifted for outcome in outcomes) == 0
+    assert not any(outcome.diverged for outcome in outcomes)
+    assert 0.3 < np.mean([outcome.let_through for outcome in outcomes]) < 0.6
+    assert np.mean([outcome.unrest for outcome in outcomes]) < 0.7, (
         'at the border outputs do not go up and down: 0.76 without `rise`'
     )
 
@@ -297,21 +297,21 @@ def test_refused_starts_that_lift_a_wheel_stand_on_a_fortieth_of_its_load_and_tu
     cases = read_cases(REFUSED, box)
     outcomes = [rig.run(case) for case in cases]
     assert len(outcomes) == 22
-    assert all(own.refused and not own.overturned for own in outcomes)
-    assert max(own.begin for own in outcomes) < 0.027
-    assert np.degrees(max(own.tilt for own in outcomes)) < 0.2
+    assert all(outcome.refused and not outcome.overturned for outcome in outcomes)
+    assert max(outcome.begin for outcome in outcomes) < 0.027
+    assert np.degrees(max(outcome.tilt for outcome in outcomes)) < 0.2
     still = [rig.run(replace(case, segments=()), governed=False) for case in cases]
-    assert sum(own.lifted for own in still) == 2
+    assert sum(outcome.lifted for outcome in still) == 2
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_500_runs_of_the_adversary_lift_no_wheel(machine, box):
     with Campaign(machine, jobs=2) as campaign:
-        found = summary(campaign.run(random_cases(box, 500, seed=1)))
-    assert (found['overturned'], found['lifted'], found['diverged']) == (0, 0, 0)
-    assert found['refused_starts'] == {'runs': 500 - found['runs'], 'overturned': 0, 'lifted': 0, 'diverged': 0}
-    assert found['runs'] >= 470
+        report = summary(campaign.run(random_cases(box, 500, seed=1)))
+    assert (report['overturned'], report['lifted'], report['diverged']) == (0, 0, 0)
+    assert report['refused_starts'] == {'runs': 500 - report['runs'], 'overturned': 0, 'lifted': 0, 'diverged': 0}
+    assert report['runs'] >= 470
 
 
 @pytest.mark.slow
@@ -320,8 +320,8 @@ def test_the_worst_cases_of_earlier_campaigns_leave_a_twentieth_of_its_load_on_e
     with Campaign(machine, jobs=2) as campaign:
         outcomes = [record.outcome for record in campaign.run(read_cases(WORST, box))]
     assert len(outcomes) == 100
-    assert not any(own.lifted or own.refused for own in outcomes)
-    assert min(own.share for own in outcomes) > 0.05
+    assert not any(outcome.lifted or outcome.refused for outcome in outcomes)
+    assert min(outcome.share for outcome in outcomes) > 0.05
 
 
 def test_a_stick_that_meets_its_stop_leaves_its_load_on_every_wheel(rig, box):
@@ -356,8 +356,8 @@ def test_the_worst_cases_of_a_search_leave_a_twelfth_of_its_load_on_every_wheel(
     with Campaign(machine, jobs=2) as campaign:
         outcomes = [record.outcome for record in campaign.run(read_cases(IMPACTS, box))]
     assert len(outcomes) == 40
-    assert not any(own.lifted or own.refused for own in outcomes)
-    assert min(own.share for own in outcomes) > 0.08
+    assert not any(outcome.lifted or outcome.refused for outcome in outcomes)
+    assert min(outcome.share for outcome in outcomes) > 0.08
 
 
 @pytest.mark.parametrize('number', [1, 41])
@@ -410,16 +410,16 @@ def test_measurements_reach_the_governor_and_commands_the_valves_late(rig):
     seen, arrived = [], []
 
     class Listener:
-        def begin(self, payload):
+        def restart(self, payload):
             assert payload == 1000.0
 
         def measure(self, sample):
             seen.append((plant.time, sample.time))
 
-        def knows(self, now):
+        def is_valid(self, now):
             return True
 
-        def command(self, levers, known):
+        def command(self, levers, valid):
             return levers
 
     case = short(1000.0, (4.0, 0.0, 0.0), state_delay=0.05, command_delay=0.08)
@@ -427,7 +427,7 @@ def test_measurements_reach_the_governor_and_commands_the_valves_late(rig):
     plant.reset()
     trial = governed_run.Trial(plant, case, rig.effects, Listener())
     advance = plant.advance
-    plant.advance = lambda: (arrived.append((plant.time, plant.u[trial._places[0]])), advance())
+    plant.advance = lambda: (arrived.append((plant.time, plant.u[trial._inputs[0]])), advance())
     try:
         trial.run()
     finally:
@@ -443,8 +443,8 @@ def test_sensors_show_the_errors_of_their_model_times_their_level():
     exact = Sample(0.0, np.zeros(3), np.zeros(3), still)
     sensors = Sensors(2.0, seed=5)
     seen = [sensors.read(exact) for _ in range(2000)]
-    own = Sensors(2.0, seed=5).read(exact)
-    np.testing.assert_array_equal(own.v, seen[0].v)
+    reading = Sensors(2.0, seed=5).read(exact)
+    np.testing.assert_array_equal(reading.v, seen[0].v)
     assert np.std([sample.v for sample in seen]) == pytest.approx(2.0 * model.velocity_noise, rel=0.05)
     steps = np.array([sample.q for sample in seen]) / (2.0 * model.position_step)
     np.testing.assert_allclose(steps, np.round(steps), atol=1e-9)
@@ -452,23 +452,23 @@ def test_sensors_show_the_errors_of_their_model_times_their_level():
     orientation, turning, force = (np.array([sample.imu[k] for sample in seen]) for k in range(3))
     assert np.ptp(orientation, axis=0).max() == 0.0
     assert 0.0 < Rotation.from_quat(orientation[0]).magnitude() < 6.0 * model.orientation_error
-    for found, truth, noise, bias in (
+    for measured, truth, noise, bias in (
         (turning, 0.0, model.gyroscope_noise, model.gyroscope_bias),
         (force, still[2], model.accelerometer_noise, model.accelerometer_bias),
     ):
-        assert found.std(axis=0) == pytest.approx(2.0 * noise, rel=0.1)
-        assert 0.0 < np.abs(found.mean(axis=0) - truth).max() < 2.0 * (3.5 * bias + noise)
+        assert measured.std(axis=0) == pytest.approx(2.0 * noise, rel=0.1)
+        assert 0.0 < np.abs(measured.mean(axis=0) - truth).max() < 2.0 * (3.5 * bias + noise)
 
 
 def test_sensors_err_for_the_governor_and_not_for_the_machine(rig, monkeypatch):
     seen = []
     measure = governed_run.Partner.measure
-    monkeypatch.setattr(governed_run.Partner, 'measure', lambda own, s: (seen.append(s), measure(own, s)))
+    monkeypatch.setattr(governed_run.Partner, 'measure', lambda value, s: (seen.append(s), measure(value, s)))
     still = short(1000.0, (0.0, 0.0, 0.0))
     assert rig.run(replace(still, troubles=Troubles(noise=1.0, seed=4))).share == rig.run(still).share
     noisy, exact = seen[1 : len(seen) // 2], seen[len(seen) // 2 + 1 :]  # each begins with that of the start
     assert len(noisy) == len(exact) > 50
-    off = np.array([own.v - other.v for own, other in zip(noisy, exact)])
+    off = np.array([value.v - other.v for value, other in zip(noisy, exact)])
     assert np.std(off) == pytest.approx(SensorModel().velocity_noise, rel=0.2)
 
 
@@ -479,30 +479,30 @@ def test_a_load_that_is_dropped_or_grabbed_is_known_to_the_governor_half_a_secon
     case = short(3000.0, (0.0, 0.0, 0.0), duration=2.0, troubles=troubles)
     trial = rig.trial(case)
     payload = trial.plant.system.index('parameter', 'payload_mass')
-    carried, known = [], []
+    carried, reported = [], []
     for levers in trial.levers:
         trial.step(levers)
         carried.append(trial.plant.p[payload])
-        known.append(trial.partner.monitor.payload)
-    assert set(carried) == set(known) == {after, 3000.0}
+        reported.append(trial.partner.monitor.payload)
+    assert set(carried) == set(reported) == {after, 3000.0}
     assert carried.count(3000.0) == pytest.approx((SETTLING + 0.7) / PERIOD, abs=1)
-    assert known.count(3000.0) - carried.count(3000.0) == 50
+    assert reported.count(3000.0) - carried.count(3000.0) == 50
     assert rig.trial(case).plant.p[payload] == 3000.0
 
 
 def test_a_run_begins_where_its_start_is_certified_and_else_nearer_to_the_first_posture(rig):
     stands, leans = short(0.0, start=(0.2, -0.6, 0.5)), short(3000.0, start=(-0.3, -0.1, 1.5))
     assert rig.placed(stands).start == stands.start
-    found = rig.placed(leans)
-    assert rig.refuses(leans)
-    assert not rig.refuses(found)
-    first = np.array([initial_positions(rig.machine)[own.joint] for own in rig.machine.actuators])
-    parts = (np.array(found.start) - first) / (np.array(leans.start) - first)
+    placed = rig.placed(leans)
+    assert rig.rejects(leans)
+    assert not rig.rejects(placed)
+    first = np.array([initial_positions(rig.machine)[actuator.joint] for actuator in rig.machine.actuators])
+    parts = (np.array(placed.start) - first) / (np.array(leans.start) - first)
     assert parts == pytest.approx(np.full(3, parts[0]))
     assert 0.0 < parts[0] < 1.0
-    plant = rig.trial(found).plant
-    joints = [plant.joints.index(own.joint) for own in rig.machine.actuators]
-    assert plant.positions[joints] == pytest.approx(found.start)
+    plant = rig.trial(placed).plant
+    joints = [plant.joints.index(actuator.joint) for actuator in rig.machine.actuators]
+    assert plant.positions[joints] == pytest.approx(placed.start)
     assert rig.trial(short(5100.0)).plant.positions[joints] == pytest.approx(first)
     outcome = rig.run(leans)
     assert (outcome.refused, outcome.lifted) == (False, False)
@@ -514,11 +514,11 @@ def test_delays_that_vary_are_never_longer_and_overtake_nothing(rig, monkeypatch
     measure = governed_run.Partner.measure
     for jitter in (0.0, 1.0):
         trial = rig.trial(replace(case, troubles=Troubles(jitter=jitter, seed=3)))
-        seen, given, made = [], [], []
+        seen, applied, made = [], [], []
         monkeypatch.setattr(
             governed_run.Partner,
             'measure',
-            lambda own, s, seen=seen, trial=trial: (seen.append(trial.plant.time - s.time), measure(own, s)),
+            lambda value, s, seen=seen, trial=trial: (seen.append(trial.plant.time - s.time), measure(value, s)),
         )
         govern = trial.partner.governor.govern
         monkeypatch.setattr(
@@ -526,11 +526,11 @@ def test_delays_that_vary_are_never_longer_and_overtake_nothing(rig, monkeypatch
         )
         for levers in trial.levers:
             trial.step(levers)
-            given.append(trial.plant.u[trial._places].copy())
+            applied.append(trial.plant.u[trial._inputs].copy())
         monkeypatch.undo()
         ages.append(np.array(seen))
-        outputs = [tuple(own.volts) for own in made]
-        late = [outputs.index(tuple(own)) for own in given if any(own)]
+        outputs = [tuple(value.volts) for value in made]
+        late = [outputs.index(tuple(value)) for value in applied if any(value)]
         assert late == sorted(late)
     steady, varying = ages
     assert np.ptp(steady) == pytest.approx(0.0, abs=1e-9)
@@ -557,9 +557,9 @@ def test_a_sample_of_the_adversary_with_sensors_that_err_lifts_no_wheel(rig, box
 
 def test_a_heavier_machine_has_heavier_links_and_the_same_payload(machine):
     heavy = heavier(machine, 1.1)
-    for own, link in zip(heavy.links, machine.links):
-        assert own.mass == pytest.approx(1.1 * link.mass)
-        np.testing.assert_allclose(own.inertia, 1.1 * link.inertia)
+    for heavy_link, link in zip(heavy.links, machine.links):
+        assert heavy_link.mass == pytest.approx(1.1 * link.mass)
+        np.testing.assert_allclose(heavy_link.inertia, 1.1 * link.inertia)
     assert heavy.payload == machine.payload
     assert heavier(machine, 1.0) is machine
 
@@ -588,7 +588,7 @@ def test_a_base_that_leans_one_way_and_turns_the_other_has_turned(rig):
     assert watch.tilt == pytest.approx(turn, rel=1e-3)
     assert watch.since == 0.05
     assert turned((0.1, 0.2), (0.1, 0.2)) == 0.0
-    ways = [Rotation.from_euler('xyz', own) for own in ([0.1, 0.2, 0.0], [-0.3, 0.4, 1.0])]
+    ways = [Rotation.from_euler('xyz', angles) for angles in ([0.1, 0.2, 0.0], [-0.3, 0.4, 1.0])]
     up = [way.inv().apply([0.0, 0.0, 1.0]) for way in ways]
     assert turned((0.1, 0.2), (-0.3, 0.4)) == pytest.approx(np.arccos(up[0] @ up[1]))
 
@@ -619,7 +619,7 @@ def test_a_start_that_leaves_a_wheel_of_the_box_no_load_is_refused(rig):
 )
 def test_a_start_is_refused_by_what_the_governor_knows(less_careful, change, refused):
     """Not by the machine that is drawn: any of the box counts, and the governor cannot know which it is."""
-    assert less_careful.refuses(short(**{**STEEP, **change})) == refused
+    assert less_careful.rejects(short(**{**STEEP, **change})) == refused
 
 
 @pytest.mark.parametrize(
@@ -635,15 +635,15 @@ def test_a_start_is_refused_by_what_the_governor_knows(less_careful, change, ref
     ],
 )
 def test_the_margins_of_starts_are_those_of_the_page(rig, roll, pitch, margin):
-    found = rig.start_margin(short(roll=np.radians(roll), pitch=np.radians(pitch)))
-    assert found == pytest.approx(margin, abs=1e-3)
+    least = rig.start_margin(short(roll=np.radians(roll), pitch=np.radians(pitch)))
+    assert least == pytest.approx(margin, abs=1e-3)
 
 
 def test_a_start_is_refused_below_the_least_share_of_the_settings(machine):
     case = short(volts=(0.0, 0.0, 0.0))
     margin = Rig(machine, GovernorSettings(reserve=0.3)).start_margin(case)
-    assert Rig(machine, GovernorSettings(least=margin + 1e-6, reserve=0.3)).refuses(case)
-    assert not Rig(machine, GovernorSettings(least=margin - 1e-6, reserve=0.3)).refuses(case)
+    assert Rig(machine, GovernorSettings(least=margin + 1e-6, reserve=0.3)).rejects(case)
+    assert not Rig(machine, GovernorSettings(least=margin - 1e-6, reserve=0.3)).rejects(case)
 
 
 # -- campaign --------------------------------------------------------------------------------------------------------
@@ -744,10 +744,10 @@ def test_the_worst_run_is_the_one_that_overturned_first():
     ]
     records = [Record(case, True, outcome) for outcome in outcomes]
     assert worst(records, 4) == [records[k] for k in (3, 1, 2, 4)]
-    found = summary(records)
-    assert (found['runs'], found['overturned'], found['lifted'], found['diverged']) == (5, 2, 3, 0)
-    assert found['tilt'] == 0.2
-    assert (found['share'], found['lost']) == (0.0, 1)
+    report = summary(records)
+    assert (report['runs'], report['overturned'], report['lifted'], report['diverged']) == (5, 2, 3, 0)
+    assert report['tilt'] == 0.2
+    assert (report['share'], report['lost']) == (0.0, 1)
 
 
 def test_a_wheel_that_lost_its_load_is_worse_than_any_that_did_not(box):
@@ -772,9 +772,9 @@ def test_runs_with_a_refused_start_are_counted_by_themselves_and_shown_last():
     case, lifted = short(), replace(STOOD, lifted=True, share=0.0, tilt=0.3)
     outcomes = [replace(lifted, refused=True), STOOD, replace(lifted, overturned=True, refused=True)]
     records = [Record(case, True, outcome) for outcome in outcomes]
-    found = summary(records)
-    assert (found['runs'], found['overturned'], found['lifted'], found['tilt']) == (1, 0, 0, STOOD.tilt)
-    assert found['refused_starts'] == {'runs': 2, 'overturned': 1, 'lifted': 2, 'diverged': 0}
+    report = summary(records)
+    assert (report['runs'], report['overturned'], report['lifted'], report['tilt']) == (1, 0, 0, STOOD.tilt)
+    assert report['refused_starts'] == {'runs': 2, 'overturned': 1, 'lifted': 2, 'diverged': 0}
     assert worst(records, 3) == [records[k] for k in (1, 2, 0)]
 
 
@@ -806,12 +806,12 @@ class Valley:
 def test_a_search_finds_worse_than_chance_with_the_same_number_of_runs(box):
     records = search(Valley(box), box, 400, SearchSettings(seed=2))
     chance = search(Valley(box), box, 400, SearchSettings(seed=2, smoothing=0.0))
-    least, found = (min(record.outcome.score for record in own) for own in (chance, records))
+    least, searched = (min(record.outcome.score for record in runs) for runs in (chance, records))
     assert len(records) == len(chance) == 400
     late = np.mean([record.outcome.score for record in records[-200:]])
     assert late < np.mean([record.outcome.score for record in chance]) - 0.2
-    assert found <= least
-    assert found == pytest.approx(1.0 - 0.3 + 0.8 - WELL - STOOD.tilt, abs=0.02)
+    assert searched <= least
+    assert searched == pytest.approx(1.0 - 0.3 + 0.8 - WELL - STOOD.tilt, abs=0.02)
 
 
 def test_a_machine_that_hardly_stands_where_it_begins_is_not_the_worst_one():
@@ -825,8 +825,11 @@ def test_a_machine_that_hardly_stands_where_it_begins_is_not_the_worst_one():
 def test_a_search_does_not_move_to_refused_starts(box):
     class Refusing(Valley):
         def run(self, cases):
-            found = super().run(cases)
-            return [replace(own, outcome=replace(own.outcome, refused=own.case.roll > 0.0)) for own in found]
+            generation = super().run(cases)
+            return [
+                replace(record, outcome=replace(record.outcome, refused=record.case.roll > 0.0))
+                for record in generation
+            ]
 
     late = search(Refusing(box), box, 240, SearchSettings(seed=2))[-80:]
     assert sum(record.outcome.refused for record in late) < 20
@@ -837,8 +840,11 @@ def test_where_most_starts_are_refused_a_search_moves_to_the_few_others(box):
 
     class Refusing(Valley):
         def run(self, cases):
-            found = super().run(cases)
-            return [replace(own, outcome=replace(own.outcome, refused=own.case.roll > -steep)) for own in found]
+            generation = super().run(cases)
+            return [
+                replace(record, outcome=replace(record.outcome, refused=record.case.roll > -steep))
+                for record in generation
+            ]
 
     records = search(Refusing(box), box, 400, SearchSettings(seed=2))
     counts = [sum(not record.outcome.refused for record in records[k : k + 40]) for k in range(0, 400, 40)]
@@ -862,9 +868,9 @@ def test_a_worst_case_is_written_as_a_task_with_the_same_levers(box, tmp_path):
     (path,) = write_tasks(tmp_path, 'log_loader', [record], box.levers)
     task = load_voltage_profile(path, box.levers)
     times = np.linspace(0.0, SETTLING + case.duration, 2001)
-    own = lever_profile(case, box.levers)
-    assert task.duration == pytest.approx(own.duration)
-    np.testing.assert_allclose(task.evaluate(times, box.levers), own.evaluate(times, box.levers), atol=1e-2)
+    profile = lever_profile(case, box.levers)
+    assert task.duration == pytest.approx(profile.duration)
+    np.testing.assert_allclose(task.evaluate(times, box.levers), profile.evaluate(times, box.levers), atol=1e-2)
     text = task_text('log_loader', record, box.levers, path)
     assert f'governor:=true task:={path} payload:={case.payload:g}' in text
     assert f'slope:={case.pitch:g} cross_slope:={case.roll:g}' in text
@@ -873,11 +879,11 @@ def test_a_worst_case_is_written_as_a_task_with_the_same_levers(box, tmp_path):
     troubles = Troubles(drop=3.2, grab=1.2, grabbed=800.0, noise=1.5, jitter=0.5)
     record = replace(record, case=replace(case, troubles=troubles, start=(0.1, -0.5, 2.0)))
     text = task_text('log_loader', record, box.levers, path)
-    assert '# the load is dropped 3.2 s after the levers begin.' in text
-    assert '# 800 kg more are grabbed 1.2 s after the levers begin.' in text
+    assert '# the load is dropped 3.2 s after the levers start.' in text
+    assert '# 800 kg more are grabbed 1.2 s after the levers start.' in text
     assert '# errors of the sensors: 1.5 times' in text
     assert '# delays are shorter by up to 50 % at times.' in text
-    assert '# it begins as far towards joints at 0.1, -0.5, 2 as is certified at rest.' in text
+    assert '# it starts as far towards joints at 0.1, -0.5, 2 as is certified at rest.' in text
 
 
 # -- command ---------------------------------------------------------------------------------------------------------
@@ -890,16 +896,16 @@ def command(*arguments):
 def test_the_command_prints_counts_and_worst_cases_and_writes_them(tmp_path, capsys):
     words = ['--runs', '1', '--duration', '1', '--nominal', '--jobs', '1', '--out', str(tmp_path), '--json']
     status = command('log_loader', *words)
-    found = json.loads(capsys.readouterr().out)
-    assert status == (1 if found['lifted'] else 0)
-    assert found['runs'] == found['without_governor']['runs'] == len(found['worst']) == 1
-    assert found['refused_starts'] == {'runs': 0, 'overturned': 0, 'lifted': 0, 'diverged': 0}
-    assert found['repeated'] == 0
-    assert (found['worst'][0]['case']['mass'], found['worst'][0]['case']['roll']) == (1.0, 0.0)
-    assert Path(found['worst'][0]['task']).is_file()
+    report = json.loads(capsys.readouterr().out)
+    assert status == (1 if report['lifted'] else 0)
+    assert report['runs'] == report['without_governor']['runs'] == len(report['worst']) == 1
+    assert report['refused_starts'] == {'runs': 0, 'overturned': 0, 'lifted': 0, 'diverged': 0}
+    assert report['repeated'] == 0
+    assert (report['worst'][0]['case']['mass'], report['worst'][0]['case']['roll']) == (1.0, 0.0)
+    assert Path(report['worst'][0]['task']).is_file()
     assert len((tmp_path / 'runs.jsonl').read_text().splitlines()) == 2
     assert command('log_loader', *words) == status
-    assert json.loads(capsys.readouterr().out) == {**found, 'repeated': 2}
+    assert json.loads(capsys.readouterr().out) == {**report, 'repeated': 2}
     assert len((tmp_path / 'runs.jsonl').read_text().splitlines()) == 2
 
 
@@ -972,8 +978,8 @@ def test_a_wheel_of_a_refused_start_is_shown_and_only_overturning_is_a_failure(o
     monkeypatch.setattr(Rig, 'run', lambda *_: outcome)
     words = ('--runs', '2', '--jobs', '1', '--only-governed')
     assert command('log_loader', *words, '--json') == status
-    found = json.loads(capsys.readouterr().out)
-    assert (found['runs'], found['lifted'], found['refused_starts']['lifted']) == (0, 0, 2)
+    report = json.loads(capsys.readouterr().out)
+    assert (report['runs'], report['lifted'], report['refused_starts']['lifted']) == (0, 0, 2)
     monkeypatch.setenv('COLUMNS', '200')
     assert command('log_loader', *words) == status
     assert f'2 (2 lifted, {2 * overturned} overturned)' in capsys.readouterr().out

@@ -36,10 +36,10 @@ def governor(machine):
     stops.times = stops.times._replace(rocking=91)
     stops.see = lambda: None  # what is known comes from the file
     stops.pass_by = lambda step: None
-    return TipOverGovernor(tuple(own.name for own in machine.actuators), stops, settings)
+    return TipOverGovernor(tuple(actuator.name for actuator in machine.actuators), stops, settings)
 
 
-def place(governor, recorded, k):
+def restore(governor, recorded, k):
     """Bring a governor to where it was before a decision."""
     stops = governor.stops
     governor.reset()
@@ -47,8 +47,8 @@ def place(governor, recorded, k):
     states, surroundings, support = stops.states, stops.surroundings, stops.support
     sent, levers = stops.sent, stops.levers
     surroundings.vector[:], sent.queue[:] = np.append(recorded['known'][k], -np.inf), recorded['past'][k]
-    elements = [actuator_element(own) for own in stops.machine.actuators]
-    levers.arms[:] = [float(own.lever(stops.monitor.q[joint])) for own, joint in zip(elements, levers.joints)]
+    elements = [actuator_element(actuator) for actuator in stops.machine.actuators]
+    levers.arms[:] = [float(actuator.lever(stops.monitor.q[joint])) for actuator, joint in zip(elements, levers.joints)]
     states.vectors[:] = stops.initial_state
     states.positions[:], states.velocities[:] = recorded['q'][k], recorded['v'][k]
     states.drives[:], states.turn[:] = recorded['oil'][k], recorded['turn'][k]
@@ -72,14 +72,14 @@ def test_compiled_decisions_are_those_of_the_same_text_as_plain_python(governor,
     recorded, stops, decisions = np.load(RECORDED), governor.stops, []
     chosen = range(0, len(recorded['command']), 3)
     for k in chosen:
-        place(governor, recorded, k)
+        restore(governor, recorded, k)
         decision = stops.decide(recorded['command'][k], governor.output, 0.01, governor.held_since, 0.01)
         decisions.append((decision, governor.held_since))
     law = as_python(monkeypatch)  # what is compiled by now stays so
     monkeypatch.setattr(law, 'predict_stops', one_by_one)
     monkeypatch.setattr(law, 'eases_of', eases_of)
     for k, (decision, since) in zip(chosen, decisions):
-        place(governor, recorded, k)
+        restore(governor, recorded, k)
         output, parts, expected = np.empty(3), np.empty(3), results(len(stops.expected.least))
         numbers = governor.settings.law, governor.held_since, expected, stops.situation
         stop = law.decide(recorded['command'][k], governor.output, 0.01, *numbers, output, parts)
@@ -91,10 +91,10 @@ def test_compiled_decisions_are_those_of_the_same_text_as_plain_python(governor,
 
 def test_decisions_are_those_that_were_recorded(governor):
     recorded = np.load(RECORDED)
-    stops, places = governor.stops, range(len(recorded['command']))
-    assert len(places) == 47
-    for k in places:
-        place(governor, recorded, k)
+    stops, rows = governor.stops, range(len(recorded['command']))
+    assert len(rows) == 47
+    for k in rows:
+        restore(governor, recorded, k)
         verdict = governor.govern(recorded['command'][k], float(recorded['step'][k]))
         np.testing.assert_allclose(verdict.volts, recorded['output'][k], atol=1e-9, err_msg=f'decision {k}')
         np.testing.assert_allclose(governor.held_since, recorded['after'][k], atol=1e-9)
@@ -111,10 +111,10 @@ def test_what_was_expected_changes_no_decision(governor):
     recorded, stops = np.load(RECORDED), governor.stops
     random = np.random.default_rng(5)
     for k in range(len(recorded['command'])):
-        found = []
+        decisions = []
         for guess in (np.nan, -np.inf, np.inf, 'last', 'random'):
             expected = copied(stops.expected)
-            place(governor, recorded, k)
+            restore(governor, recorded, k)
             for column, last in zip(stops.expected[:4], expected):
                 if guess == 'random':
                     column[:] = random.uniform(-0.5, 0.5, column.shape)
@@ -123,11 +123,11 @@ def test_what_was_expected_changes_no_decision(governor):
                 elif column.dtype == float:
                     column[:] = guess
             decision = stops.decide(recorded['command'][k], governor.output, 0.01, governor.held_since, 0.01)
-            found.append((decision.output, decision.parts, decision.stop))
-        for output, parts, stop in found[1:]:
-            np.testing.assert_array_equal(output, found[0][0])
-            np.testing.assert_array_equal(parts, found[0][1])
-            assert stop == pytest.approx(found[0][2], abs=1e-9)
+            decisions.append((decision.output, decision.parts, decision.stop))
+        for output, parts, stop in decisions[1:]:
+            np.testing.assert_array_equal(output, decisions[0][0])
+            np.testing.assert_array_equal(parts, decisions[0][1])
+            assert stop == pytest.approx(decisions[0][2], abs=1e-9)
 
 
 def test_stops_predicted_at_once_are_those_predicted_one_by_one(governor):
@@ -135,7 +135,7 @@ def test_stops_predicted_at_once_are_those_predicted_one_by_one(governor):
     recorded, stops = np.load(RECORDED), governor.stops
     random = np.random.default_rng(6)
     for k in range(0, len(recorded['command']), 4):
-        place(governor, recorded, k)
+        restore(governor, recorded, k)
         asked, at_once, alone = requests(11, 3), results(11), results(11)
         asked.volts[:] = recorded['before'][k] + random.uniform(-0.15, 0.15, (11, 3))
         asked.toward[:], asked.leads[:] = random.uniform(-8.0, 8.0, (11, 3)), random.random(11) < 0.4
@@ -144,6 +144,6 @@ def test_stops_predicted_at_once_are_those_predicted_one_by_one(governor):
         one_by_one(asked, alone, 0, 11, stops.situation)
         enough = alone.least >= asked.enough
         np.testing.assert_array_equal(at_once.least >= asked.enough, enough)
-        for together, own in zip(at_once, alone):
-            np.testing.assert_allclose(together[enough], own[enough], rtol=0.0, atol=1e-9)
+        for together, single in zip(at_once, alone):
+            np.testing.assert_allclose(together[enough], single[enough], rtol=0.0, atol=1e-9)
         assert enough.any()

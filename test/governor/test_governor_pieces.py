@@ -24,8 +24,8 @@ def report():
 def summed(tmp_path, capsys):
     def call(*reports, options=()):
         paths = [tmp_path / f'{number}.json' for number in range(len(reports))]
-        for path, own in zip(paths, reports):
-            path.write_text(own if isinstance(own, str) else json.dumps(own))
+        for path, report_ in zip(paths, reports):
+            path.write_text(report_ if isinstance(report_, str) else json.dumps(report_))
         status = main(['governor', 'sum', *options, *map(str, paths)])
         out, errors = capsys.readouterr()
         return status, out, errors
@@ -36,21 +36,21 @@ def summed(tmp_path, capsys):
 def test_counts_add_up_and_the_worst_counts(report, summed):
     other = {**report, 'first': 1, 'share': 0.01, 'tilt': 0.5, 'lost': 1, 'runs': 3, 'let_through': 0.0}
     status, out, _ = summed(report, other, options=['--json'])
-    found = json.loads(out)
+    sums = json.loads(out)
     assert status == 0
-    assert (found['random']['runs'], found['random']['lost']) == (4, 1)
-    assert (found['random']['share'], found['random']['tilt']) == (0.01, 0.5)
-    assert found['random']['let_through'] == pytest.approx(report['let_through'] / 4)
-    assert found['without governor']['runs'] == 2
-    assert 'search' not in found
+    assert (sums['random']['runs'], sums['random']['lost']) == (4, 1)
+    assert (sums['random']['share'], sums['random']['tilt']) == (0.01, 0.5)
+    assert sums['random']['let_through'] == pytest.approx(report['let_through'] / 4)
+    assert sums['without governor']['runs'] == 2
+    assert 'search' not in sums
 
 
 def test_a_search_is_counted_by_itself_and_a_lifted_wheel_is_the_exit_status(report, summed):
-    own = {**report, 'lifted': 1, 'without_governor': None}
-    status, out, _ = summed(report, {**own, 'search': {**own}}, options=['--json'])
-    found = json.loads(out)
+    lifted = {**report, 'lifted': 1, 'without_governor': None}
+    status, out, _ = summed(report, {**lifted, 'search': {**lifted}}, options=['--json'])
+    sums = json.loads(out)
     assert status == 1
-    assert (found['random']['lifted'], found['search']['lifted']) == (0, 1)
+    assert (sums['random']['lifted'], sums['search']['lifted']) == (0, 1)
 
 
 def test_the_table_has_a_row_a_kind(report, summed):

@@ -34,35 +34,37 @@ def reports():
 
 @pytest.mark.parametrize('kind', ROWS)
 def test_the_page_says_what_the_reports_add_up_to(kind):
-    own = sum_up(reports()).get(kind)
+    total = sum_up(reports()).get(kind)
     lines = [line for line in (DOCS / 'stability_monitor.md').read_text().splitlines() if ROWS[kind] in line]
-    if own is None:
+    if total is None:
         assert not lines
         return
     (line,) = lines
     numbers = [float(text.replace(',', '')) for text in re.findall(r'\| *([\d.,]+)', line)]
-    assert int(re.search(r'([\d,]+) not refused', line)[1].replace(',', '')) == own['runs']
-    expected = [own['overturned'], own['lifted'], round(own['share'], 3), round(math.degrees(own['tilt']), 1)]
-    assert numbers == [*expected, round(100.0 * own['let_through'])]
+    assert int(re.search(r'([\d,]+) not refused', line)[1].replace(',', '')) == total['runs']
+    expected = [total['overturned'], total['lifted'], round(total['share'], 3), round(math.degrees(total['tilt']), 1)]
+    assert numbers == [*expected, round(100.0 * total['let_through'])]
 
 
 def test_random_runs_are_those_of_seed_1_without_a_gap_and_as_many_as_the_page_says():
-    own = [report for _, report in reports() if not report['search']]
-    ends = {report['first']: report['first'] + report['runs'] + report['refused_starts']['runs'] for report in own}
+    random_runs = [report for _, report in reports() if not report['search']]
+    ends = {
+        report['first']: report['first'] + report['runs'] + report['refused_starts']['runs'] for report in random_runs
+    }
     (said,) = re.findall(r'random runs, ([\d,]+) of seed 1', (DOCS / 'stability_monitor.md').read_text())
-    assert {report['seed'] for report in own} == {1}
+    assert {report['seed'] for report in random_runs} == {1}
     assert sorted(ends) == [0, *sorted(ends.values())[:-1]]
     assert max(ends.values()) == int(said.replace(',', ''))
 
 
 def test_no_wheel_has_lifted_and_the_box_is_that_of_the_governor():
     settings = GovernorSettings()
-    found = sum_up(reports())
-    assert all(found[kind]['lifted'] == found[kind]['diverged'] == 0 for kind in ('random', 'search'))
+    sums = sum_up(reports())
+    assert all(sums[kind]['lifted'] == sums[kind]['diverged'] == 0 for kind in ('random', 'search'))
     for _, report in reports():
         box = report['box']
-        known = settings.mass_error, settings.payload_error, settings.delay
-        assert (box['mass_error'], box['payload_error'], box['delay']) == known
+        allowed = settings.mass_error, settings.payload_error, settings.delay
+        assert (box['mass_error'], box['payload_error'], box['delay']) == allowed
         assert report['reserve'] == settings.reserve
 
 

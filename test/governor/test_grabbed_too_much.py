@@ -16,7 +16,10 @@ GRAB = 0.5
 
 @pytest.fixture(scope='module')
 def rigs(machine):
-    return {own: Rig(machine, GovernorSettings(bring_down=own), tests_motion=False) for own in (False, True)}
+    return {
+        brings_down: Rig(machine, GovernorSettings(bring_down=brings_down), tests_motion=False)
+        for brings_down in (False, True)
+    }
 
 
 def grabbing(mass, volts=(0.0, 0.0, 0.0)):

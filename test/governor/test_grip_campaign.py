@@ -68,23 +68,23 @@ def test_a_wheel_slides_where_its_loop_alone_makes_up_for_arm_and_slope_and_not_
     machine = machine_of('agv_mecanum_arm', '')
     case = random_case(machine, BOX, 1, 74)
     monkeypatch.setattr(grip_campaign, 'COMING', 4)  # with more postures this run holds either way
-    found = run_case(machine, case, BOX, GripSettings())
+    outcome = run_case(machine, case, BOX, GripSettings())
     monkeypatch.setattr(GripModel, 'planar', lambda *_: np.full(3, np.nan))
     unknown = run_case(machine, case, BOX, GripSettings())
     assert unknown.slid
     assert unknown.friction_use > 0.93
-    assert not found.slid
-    assert not found.lifted
-    assert found.friction_use < 0.85
-    assert found.led > 0.95 * unknown.led, 'not by standing still'
+    assert not outcome.slid
+    assert not outcome.lifted
+    assert outcome.friction_use < 0.85
+    assert outcome.led > 0.95 * unknown.led, 'not by standing still'
 
 
 @pytest.mark.parametrize('number', [529, 801, 852, 1069, 1240])
 def test_wheels_hold_in_runs_in_which_one_slid_where_four_postures_of_the_arm_counted(number):
     machine = machine_of('agv_mecanum_arm', '')
-    found = run_case(machine, random_case(machine, COMMAND, 1, number), COMMAND, GripSettings())
-    assert not found.slid
-    assert not found.lifted
+    outcome = run_case(machine, random_case(machine, COMMAND, 1, number), COMMAND, GripSettings())
+    assert not outcome.slid
+    assert not outcome.lifted
 
 
 def test_a_wheel_slides_where_postures_of_the_arm_are_missed(monkeypatch):
@@ -97,17 +97,17 @@ def test_a_wheel_slides_where_postures_of_the_arm_are_missed(monkeypatch):
 def test_wheels_hold_where_the_motors_of_the_arm_are_too_weak_for_a_trajectory():
     """With 6.8 kg two joints of the arm would need up to 1.9 times their limits, and it would break away."""
     machine = machine_of('platform_4x4x4_arm', '')
-    found = run_case(machine, random_case(machine, COMMAND, 1, 15), COMMAND, GripSettings())
-    assert not found.lifted
-    assert not found.slid
-    assert found.way > 1.0, 'not by standing still'
+    outcome = run_case(machine, random_case(machine, COMMAND, 1, 15), COMMAND, GripSettings())
+    assert not outcome.lifted
+    assert not outcome.slid
+    assert outcome.way > 1.0, 'not by standing still'
 
 
 @pytest.mark.slow
 def test_with_the_governor_no_wheel_lifts_or_slides_where_it_does_without(capsys):
     assert main(['contact', 'drive', 'agv_mecanum_arm', '--runs', '2', '--json']) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found['without']['lifted'] == 2
-    assert found['governed']['lifted'] == found['governed']['slid'] == found['governed']['overturned'] == 0
-    assert found['governed']['least_load_share'] > 0.0
-    assert found['governed']['way'] > 0.4 * found['without']['way']
+    report = json.loads(capsys.readouterr().out)
+    assert report['without']['lifted'] == 2
+    assert report['governed']['lifted'] == report['governed']['slid'] == report['governed']['overturned'] == 0
+    assert report['governed']['least_load_share'] > 0.0
+    assert report['governed']['way'] > 0.4 * report['without']['way']

@@ -74,8 +74,8 @@ def test_a_motion_that_holds_is_taken_as_it_is():
 
 def test_an_acceleration_is_limited_to_what_friction_holds_less_the_reserve():
     law = governor(Block(height=0.0))
-    found = step(law, [1.0, 0.0, 0.0], [5.0, 0.0, 0.0])
-    assert (found[0] - 1.0) / DT == pytest.approx(HOLDS, rel=1e-6)
+    twist = step(law, [1.0, 0.0, 0.0], [5.0, 0.0, 0.0])
+    assert (twist[0] - 1.0) / DT == pytest.approx(HOLDS, rel=1e-6)
     assert law.verdict.wheel in Block.names
     assert not law.verdict.lifts
     assert law.verdict.friction_use == pytest.approx(20.0 / (MU * G))
@@ -89,9 +89,9 @@ def test_the_overshoot_of_springs_is_left_as_a_reserve():
 
 def test_a_high_centre_of_mass_lifts_before_it_slides():
     law = governor(Block(height=0.8, friction=20.0))
-    found = step(law, [1.0, 0.0, 0.0], [5.0, 0.0, 0.0])
+    twist = step(law, [1.0, 0.0, 0.0], [5.0, 0.0, 0.0])
     # 0.25 g - h a / 2 = 0.1 g / 4
-    assert (found[0] - 1.0) / DT == pytest.approx(0.225 * G / 0.4, rel=0.01)
+    assert (twist[0] - 1.0) / DT == pytest.approx(0.225 * G / 0.4, rel=0.01)
     assert law.verdict.lifts
     assert law.verdict.wheel.startswith('front')
 
@@ -133,8 +133,8 @@ def test_a_posture_that_tips_at_rest_is_not_driven_in():
 def test_reactions_that_are_no_numbers_allow_braking_alone_as_hard_as_is_wanted():
     law = governor(Gone())
     assert step(law, [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]).tolist() == [0.0, 0.0, 0.0]
-    found = step(law, [1.0, 0.0, 0.0], [1.0, 0.0, 0.0])
-    assert (1.0 - found[0]) / DT == pytest.approx(20.0)
+    twist = step(law, [1.0, 0.0, 0.0], [1.0, 0.0, 0.0])
+    assert (1.0 - twist[0]) / DT == pytest.approx(20.0)
 
 
 def test_a_vehicle_whose_arm_moves_in_an_unknown_way_is_led_to_rest_whatever_is_wanted():
@@ -198,8 +198,8 @@ def test_round_off_takes_nothing_from_braking_that_makes_a_bad_stand_better(mode
     law = governor(model(height=0.2, friction=20.0, shift=0.47))
     before = np.array([-1.0, 0.0, 0.0])
     assert law._margin(before[None], np.zeros((1, 3)))[0] < 0.0
-    found = step(law, before, [0.0, 0.0, 0.0], acceleration=3.0)
-    assert (found[0] - before[0]) / DT == pytest.approx(3.0)
+    twist = step(law, before, [0.0, 0.0, 0.0], acceleration=3.0)
+    assert (twist[0] - before[0]) / DT == pytest.approx(3.0)
 
 
 class ArmGoesOut(Block):
@@ -214,8 +214,8 @@ def test_before_an_arm_gets_there_the_vehicle_brakes_as_hard_as_it_holds_now():
     law = governor(ArmGoesOut(height=0.5))
     before = np.array([1.0, 0.0, 1.5])
     assert law._kept(before[None])[0] < 0.0, 'in the posture that is coming'
-    found = step(law, before, [1.0, 0.0, 1.5])
-    braking = float(np.linalg.norm(found - before)) / DT
+    twist = step(law, before, [1.0, 0.0, 1.5])
+    braking = float(np.linalg.norm(twist - before)) / DT
     assert braking > 5.0 * SETTINGS.least_braking
-    now = Block(height=0.5).reactions(found[None], ((found - before) / DT)[None])
+    now = Block(height=0.5).reactions(twist[None], ((twist - before) / DT)[None])
     assert law.margins(now).min() >= -1e-6

@@ -32,9 +32,9 @@ def vehicle():
     model = GripModel(machine, WheelBase.of(machine))
     rng = np.random.default_rng(5)
     q, v, a = (np.zeros(len(model.joints)) for _ in range(3))
-    places = [model.joints.index(name) for name in ARM]
+    indices = [model.joints.index(name) for name in ARM]
     for part, size in ((q, 1.0), (v, 1.5), (a, 4.0)):
-        part[places] = rng.uniform(-size, size, len(places))
+        part[indices] = rng.uniform(-size, size, len(indices))
     model.place(q[None], v[None], a[None], np.zeros(4), PAYLOAD, DOWN)
     return model, (q, v, a), (rng.uniform(-1.5, 1.5, (100, 3)), rng.uniform(-6.0, 6.0, (100, 3)))
 
@@ -60,7 +60,7 @@ def test_the_reactions_are_the_split_of_least_norm_and_robust_where_no_reserve_i
     points = load.attachments.copy()
     points[..., 2] = -model.base.height
     grip = grip_of(model.machine)
-    found = admissible_reactions(
+    admissible = admissible_reactions(
         points,
         np.zeros(3),
         load.force,
@@ -71,12 +71,12 @@ def test_the_reactions_are_the_split_of_least_norm_and_robust_where_no_reserve_i
         tolerance=1e-6,
         ranges=False,
     )
-    assert forces[..., 2] == pytest.approx(found.split[..., 2], abs=1e-6)
-    sliding, wanted = (np.linalg.norm(own[..., :2], axis=-1) for own in (forces, found.split))
+    assert forces[..., 2] == pytest.approx(admissible.split[..., 2], abs=1e-6)
+    sliding, wanted = (np.linalg.norm(split[..., :2], axis=-1) for split in (forces, admissible.split))
     assert sliding == pytest.approx(wanted, abs=1e-6)
     law = GripGovernor(model, GripSettings(1.0, 0.0, 0.3, 1.0))
-    assert 10 < found.robust.sum() < 90, 'both kinds'
-    assert ((law.margins(forces).min(axis=(1, 2)) >= 0.0) == found.robust).all()
+    assert 10 < admissible.robust.sum() < 90, 'both kinds'
+    assert ((law.margins(forces).min(axis=(1, 2)) >= 0.0) == admissible.robust).all()
 
 
 def test_the_reactions_balance_the_load_of_any_motion(vehicle):
@@ -91,14 +91,14 @@ def test_the_reactions_balance_the_load_of_any_motion(vehicle):
 def test_the_planar_load_is_that_of_any_motion_and_newton_s_of_a_rigid_vehicle(vehicle):
     model, joints, (twists, rates) = vehicle
     load = load_of(model, joints, twists, rates)
-    found = np.array([model.planar(*motion) for motion in zip(twists, rates)])
-    assert found == pytest.approx(-np.column_stack([load.force[:, :2], load.moment[:, 2]]), abs=1e-8)
-    own, still = GripModel(model.machine, model.base), initial_positions(model.machine)
-    q = np.array([[still[name] for name in own.joints]])
-    own.place(q, 0 * q, 0 * q, np.zeros(4), model.machine.payload.mass, np.array([0.0, 0.0, -9.81]))
+    planar = np.array([model.planar(*motion) for motion in zip(twists, rates)])
+    assert planar == pytest.approx(-np.column_stack([load.force[:, :2], load.moment[:, 2]]), abs=1e-8)
+    rigid, still = GripModel(model.machine, model.base), initial_positions(model.machine)
+    q = np.array([[still[name] for name in rigid.joints]])
+    rigid.place(q, 0 * q, 0 * q, np.zeros(4), model.machine.payload.mass, np.array([0.0, 0.0, -9.81]))
     inertia, (vx, vy, turn), rate = model.base.inertia, twists[0], rates[0]
     x, y, _ = inertia @ twists[0]
-    assert own.planar(twists[0], rate) == pytest.approx(inertia @ rate + [-turn * y, turn * x, vx * y - vy * x])
+    assert rigid.planar(twists[0], rate) == pytest.approx(inertia @ rate + [-turn * y, turn * x, vx * y - vy * x])
 
 
 def test_thirteen_motions_tell_all_others(vehicle):
@@ -118,14 +118,14 @@ def trajectory(duration, goal):
 
 def weaker(machine, name, effort):
     """Return a machine whose joint of that name has another effort limit."""
-    joints = (replace(own, effort_limit=effort) if own.name == name else own for own in machine.joints)
+    joints = (replace(joint, effort_limit=effort) if joint.name == name else joint for joint in machine.joints)
     return replace(machine, joints=tuple(joints))
 
 
-def pace(model, own, twist=(0.0, 0.0, 0.0), load_share=0.15):
+def pace(model, trajectory_, twist=(0.0, 0.0, 0.0), load_share=0.15):
     law = GripGovernor(model, GripSettings(load_share=load_share))
     still, level = np.zeros(len(model.joints)), np.array([0.0, 0.0, -9.81])
-    return ArmPace(law, model, ARM).of(own, still, np.zeros(4), np.array(twist), PAYLOAD, level)
+    return ArmPace(law, model, ARM).of(trajectory_, still, np.zeros(4), np.array(twist), PAYLOAD, level)
 
 
 def test_an_arm_that_swings_too_fast_is_slowed_until_the_wheels_hold(vehicle):
@@ -133,59 +133,59 @@ def test_an_arm_that_swings_too_fast_is_slowed_until_the_wheels_hold(vehicle):
     goal = np.array([1.5, 0.4, 1.2, 0.5])
     assert pace(model, trajectory(3.0, goal)).factor == 1.0
     fast = trajectory(0.3, goal)
-    found = pace(model, fast)
-    assert 0.05 < found.factor < 0.9
-    assert found.name in model.names
-    assert 0.0 <= found.time <= 0.3
-    slow = slowed(fast, found.factor)
-    assert slow.duration == pytest.approx(0.3 / found.factor)
+    limit = pace(model, fast)
+    assert 0.05 < limit.factor < 0.9
+    assert limit.name in model.names
+    assert 0.0 <= limit.time <= 0.3
+    slow = slowed(fast, limit.factor)
+    assert slow.duration == pytest.approx(0.3 / limit.factor)
     assert slow.sample(slow.duration / 3).position == pytest.approx(fast.sample(0.1).position)
     assert pace(model, slow).factor == 1.0
-    assert pace(model, slowed(fast, 1.05 * found.factor)).factor < 1.0
+    assert pace(model, slowed(fast, 1.05 * limit.factor)).factor < 1.0
 
 
 def test_an_arm_whose_motors_are_too_weak_for_a_trajectory_is_slowed_until_they_follow(vehicle):
     machine = vehicle[0].machine
     weak = weaker(machine, 'arm_turn', 3.0)
     model, goal = GripModel(weak, WheelBase.of(weak)), np.array([1.5, -0.6, 1.6, 0.5])
-    own = trajectory(1.0, goal)
-    found = pace(model, own)
-    assert pace(vehicle[0], own).factor == 1.0, 'the wheels hold'
-    assert found.name == 'arm_turn'
-    assert 'of its effort limit' in found.fault
-    assert SLOWEST < found.factor < 1.0
+    motion = trajectory(1.0, goal)
+    limit = pace(model, motion)
+    assert pace(vehicle[0], motion).factor == 1.0, 'the wheels hold'
+    assert limit.name == 'arm_turn'
+    assert 'of its effort limit' in limit.fault
+    assert SLOWEST < limit.factor < 1.0
     efforts, still = ArmEfforts(weak, ARM), np.zeros((1, len(model.joints)))
-    places = [model.joints.index(name) for name in ARM]
+    indices = [model.joints.index(name) for name in ARM]
 
-    def greatest(own):
+    def greatest(motion):
         shares = []
-        for time in np.linspace(0.0, own.duration, 200)[:-1]:
+        for time in np.linspace(0.0, motion.duration, 200)[:-1]:
             q, v, a = still.copy(), still.copy(), still.copy()
-            q[0, places], v[0, places], a[0, places] = own.sample(float(time))
+            q[0, indices], v[0, indices], a[0, indices] = motion.sample(float(time))
             shares.append(efforts.shares(q, v, a, *np.zeros((2, 1, 3)), PAYLOAD, np.array([0.0, 0.0, -9.81])).max())
         return max(shares)
 
-    assert greatest(own) > EFFORT_USE
-    assert 0.5 * EFFORT_USE < greatest(slowed(own, found.factor)) <= EFFORT_USE
+    assert greatest(motion) > EFFORT_USE
+    assert 0.5 * EFFORT_USE < greatest(slowed(motion, limit.factor)) <= EFFORT_USE
 
 
 def test_a_posture_that_the_motors_cannot_hold_has_no_pace(vehicle):
     machine = vehicle[0].machine
     weak = weaker(machine, 'arm_shoulder', 30.0)
-    found = pace(GripModel(weak, WheelBase.of(weak)), trajectory(5.0, np.array([0.0, 1.0, 0.0, 0.0])))
-    assert np.isnan(found.factor)
-    assert found.name == 'arm_shoulder'
+    limit = pace(GripModel(weak, WheelBase.of(weak)), trajectory(5.0, np.array([0.0, 1.0, 0.0, 0.0])))
+    assert np.isnan(limit.factor)
+    assert limit.name == 'arm_shoulder'
 
 
 def test_an_arm_off_its_reference_moves_as_measured_and_one_on_it_as_planned():
-    positions, velocities, places = np.array([1.0, 2.0, 3.0]), np.array([9.0, 0.5, 0.6]), [1, 2]
+    positions, velocities, indices = np.array([1.0, 2.0, 3.0]), np.array([9.0, 0.5, 0.6]), [1, 2]
     near = JointReference(np.array([2.1, 3.1]), np.array([0.1, 0.2]), np.array([1.0, 2.0]))
     far = near._replace(position=np.array([2.1, 3.3]))
-    assert not is_astray(positions, places, [near, far])
-    assert is_astray(positions, places, [far])
+    assert not is_astray(positions, indices, [near, far])
+    assert is_astray(positions, indices, [far])
     assert not is_astray(positions, [], [])
     for first, moving in ((near, [0.0, 0.1, 0.2]), (far, [0.0, 0.5, 0.6])):
-        q, v, a = joint_states(positions, velocities, places, [first, near])
+        q, v, a = joint_states(positions, velocities, indices, [first, near])
         assert q.tolist() == [[1.0, 2.0, 3.0], [1.0, 2.1, 3.1]]
         assert v.tolist() == [moving, [0.0, 0.1, 0.2]]
         assert a.tolist() == [[0.0, 1.0, 2.0]] * 2
@@ -198,7 +198,7 @@ def test_a_short_stroke_in_a_long_trajectory_is_seen(vehicle):
     def stroke(before):
         times = [before, before + 0.25, before + 0.5, 2.0 * before + 0.5]
         rows = zip(times, (still, out, still, still))
-        points = [TrajectoryPoint(time, place, np.zeros(4), np.zeros(4)) for time, place in rows]
+        points = [TrajectoryPoint(time, goal, np.zeros(4), np.zeros(4)) for time, goal in rows]
         return JointTrajectory.from_points(ARM, points).starting_from(still)
 
     short, long = pace(vehicle[0], stroke(0.5)), pace(vehicle[0], stroke(45.0))
@@ -210,10 +210,10 @@ def test_a_short_stroke_in_a_long_trajectory_is_seen(vehicle):
 def test_the_pace_is_found_with_few_evaluations_and_holds_in_all_states(vehicle, monkeypatch):
     """The commands of the wheels wait for it: a bisection with all states took eleven times as many as one look."""
     model, counts = vehicle[0], []
-    own, evaluate = trajectory(0.3, np.array([1.5, 0.4, 1.2, 0.5])), model.evaluate
+    motion, evaluate = trajectory(0.3, np.array([1.5, 0.4, 1.2, 0.5])), model.evaluate
     monkeypatch.setattr(model, 'evaluate', lambda q, *others: counts.append(len(q)) or evaluate(q, *others))
-    found = pace(model, own, (0.5, 0.0, 0.5))
-    assert found.factor < 0.9
+    limit = pace(model, motion, (0.5, 0.0, 0.5))
+    assert limit.factor < 0.9
     whole = max(counts)
     assert sum(counts) < 3.5 * whole
     assert sum(count == whole for count in counts) <= 3
@@ -223,15 +223,15 @@ def test_the_pace_is_found_with_few_evaluations_and_holds_in_all_states(vehicle,
 
 
 def test_an_arm_on_a_vehicle_that_turns_is_slowed_more(vehicle):
-    own = trajectory(0.4, np.array([1.5, 0.4, 1.2, 0.5]))
-    assert pace(vehicle[0], own, (1.0, 0.0, 1.0)).factor < pace(vehicle[0], own).factor
+    motion = trajectory(0.4, np.array([1.5, 0.4, 1.2, 0.5]))
+    assert pace(vehicle[0], motion, (1.0, 0.0, 1.0)).factor < pace(vehicle[0], motion).factor
 
 
 def test_a_posture_on_the_way_that_is_too_much_at_rest_has_no_pace(vehicle):
-    found = pace(vehicle[0], trajectory(5.0, np.array([0.0, 1.3, 0.0, 0.0])), load_share=0.7)
-    assert np.isnan(found.factor)
-    assert found.fault == 'lift'
-    assert found.name.startswith('rear')
+    limit = pace(vehicle[0], trajectory(5.0, np.array([0.0, 1.3, 0.0, 0.0])), load_share=0.7)
+    assert np.isnan(limit.factor)
+    assert limit.fault == 'lift'
+    assert limit.name.startswith('rear')
 
 
 def test_an_arm_that_is_out_too_far_may_come_in_and_not_go_out(vehicle):
@@ -241,12 +241,12 @@ def test_an_arm_that_is_out_too_far_may_come_in_and_not_go_out(vehicle):
 
     def move(goal):
         points = [TrajectoryPoint(0.0, far, rest, rest), TrajectoryPoint(3.0, goal, rest, rest)]
-        own = JointTrajectory.from_points(ARM, points)
+        motion = JointTrajectory.from_points(ARM, points)
         law = GripGovernor(model, GripSettings(load_share=0.7))
         positions = np.zeros(len(model.joints))
         positions[[model.joints.index(name) for name in ARM]] = far
         level = np.array([0.0, 0.0, -9.81])
-        return ArmPace(law, model, ARM).of(own, positions, np.zeros(4), np.zeros(3), PAYLOAD, level)
+        return ArmPace(law, model, ARM).of(motion, positions, np.zeros(4), np.zeros(3), PAYLOAD, level)
 
     assert move(near).factor >= SLOWEST, 'slowly: its start must not push a wheel up'
     assert np.isnan(move(farther).factor)
@@ -256,38 +256,39 @@ def test_an_arm_that_is_out_too_far_may_come_in_and_not_go_out(vehicle):
 def test_springs_share_the_load_at_rest_by_their_stiffness(vehicle, front, rear):
     machine, posture = vehicle[0].machine, dict(zip(ARM, (1.5, 1.0, 0.0, 0.0)))
 
-    def with_scale(own):
-        scale = front if own.name.startswith('front') else rear
-        return replace(own, stiffness=scale * own.stiffness, free_length=0.1 + 0.0015 / scale)
+    def with_scale(scaled):
+        scale = front if scaled.name.startswith('front') else rear
+        return replace(scaled, stiffness=scale * scaled.stiffness, free_length=0.1 + 0.0015 / scale)
 
-    own = replace(
+    scaled = replace(
         machine,
         wheels=tuple(map(with_scale, machine.wheels)),
         payload=replace(machine.payload, mass=PAYLOAD),
         initial=replace(machine.initial, joint_positions=posture),
     )
-    model, positions = GripModel(own, WheelBase.of(own)), initial_positions(own)
+    model, positions = GripModel(scaled, WheelBase.of(scaled)), initial_positions(scaled)
     q = np.array([[positions[name] for name in model.joints]])
     rest = np.zeros((1, 3))
-    found, _ = model.evaluate(q, 0 * q, 0 * q, rest, rest, np.zeros(4), PAYLOAD, np.array([0.0, 0.0, -9.81]))
-    loads = at_rest(own)[1].loads
+    forces, _ = model.evaluate(q, 0 * q, 0 * q, rest, rest, np.zeros(4), PAYLOAD, np.array([0.0, 0.0, -9.81]))
+    loads = at_rest(scaled)[1].loads
     assert np.ptp(loads) > 0.5 * loads.mean(), 'an arm across the vehicle'
-    assert found[0, :, 2] == pytest.approx(loads, abs=0.02 * loads.mean()), 'but for the tilt'
+    assert forces[0, :, 2] == pytest.approx(loads, abs=0.02 * loads.mean()), 'but for the tilt'
 
 
 def test_the_springs_of_a_suspension_yield_with_those_of_its_tyres():
     machine = machine_of('car', '')
     corner = 1.0 / 2.0e5 + 1.0 / 2.5e4
     assert ground_compliance(machine) == pytest.approx(np.diag([corner] * 4))
-    rear = tuple(replace(own, stiffness=5.0e4) if 'rear' in own.joint else own for own in machine.joint_classes)
-    found = np.diag(ground_compliance(replace(machine, joint_classes=rear)))
-    assert found == pytest.approx([corner, corner, corner - 2.0e-5, corner - 2.0e-5])
+    rear = tuple(replace(joint, stiffness=5.0e4) if 'rear' in joint.joint else joint for joint in machine.joint_classes)
+    compliance = np.diag(ground_compliance(replace(machine, joint_classes=rear)))
+    assert compliance == pytest.approx([corner, corner, corner - 2.0e-5, corner - 2.0e-5])
 
 
 def test_a_suspension_joint_without_a_spring_is_refused_by_name():
     machine = machine_of('car', '')
     limp = tuple(
-        replace(own, stiffness=0.0) if own.joint.startswith('front_left') else own for own in machine.joint_classes
+        replace(joint, stiffness=0.0) if joint.joint.startswith('front_left') else joint
+        for joint in machine.joint_classes
     )
     with pytest.raises(GripModelError, match=r"car: expected a spring at joint 'front_left_suspension'"):
         GripModel(replace(machine, joint_classes=limp), WheelBase.of(machine))

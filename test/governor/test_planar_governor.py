@@ -24,12 +24,12 @@ def rig(planar):
 
 def test_no_wheel_lifts_with_the_governor_and_many_do_without(planar, rig):
     cases = random_cases(box_of(planar, mass_error=0.0, slope=SLOPE), 25, seed=1)
-    governed = [own for own in (rig.run(case) for case in cases) if not own.refused]
+    governed = [run for run in (rig.run(case) for case in cases) if not run.refused]
     free = [rig.run(case, governed=False) for case in cases]
     assert len(governed) >= 20
-    assert not any(own.lifted or own.lost for own in governed)
-    assert np.mean([own.let_through for own in governed]) > 0.4
-    assert sum(own.lifted for own in free) > 8
+    assert not any(run.lifted or run.lost for run in governed)
+    assert np.mean([run.let_through for run in governed]) > 0.4
+    assert sum(run.lifted for run in free) > 8
 
 
 def test_ground_slopes_along_the_plane_alone_and_nothing_lies_aside(planar):

@@ -36,8 +36,8 @@ def test_a_stick_comes_in_from_where_no_stop_keeps_the_reserve(rig, roll, pitch,
     assert 0.0 < rig.start_margin(case) < rig.settings.reserve
     trial = rig.trial(case)
     outcome = trial.run()
-    place = [joint.name for joint in rig.machine.movable_joints].index(rig.machine.actuators[STICK].joint)
-    came_in = start[STICK] - trial.plant.positions[place]
+    index = [joint.name for joint in rig.machine.movable_joints].index(rig.machine.actuators[STICK].joint)
+    came_in = start[STICK] - trial.plant.positions[index]
     print(f'{outcome.let_through:.2f} of the lever, {np.degrees(came_in):.1f} degrees, least {outcome.share:.3f}')
     assert came_in > np.radians(5.0)
     assert not outcome.lifted

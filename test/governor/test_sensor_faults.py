@@ -45,7 +45,7 @@ def test_every_kind_happens_to_every_signal_that_can_have_it():
 @pytest.mark.parametrize(('signal', 'kind'), ALL)
 def test_a_fault_changes_its_signal_from_its_begin_on_and_no_other(signal, kind):
     fault = drawn_fault(signal, kind, np.random.default_rng(3), latest=1.0)
-    sensors = FaultySensors(fault, JOINTS, begin=0.2)
+    sensors = FaultySensors(fault, JOINTS, start=0.2)
     assert SensorFault.from_dict(fault.as_dict()) == fault
     changed = set()
     for true in samples():
@@ -100,31 +100,31 @@ def run(rig, fault, volts=(6.0, 0.0, 6.0), duration=4.0):
 
 
 def test_sound_sensors_of_a_machine_that_works_are_not_taken_for_wrong(rig):
-    found = run(rig, None)
-    assert (found.found, found.text, found.lifted) == (None, '', False)
-    assert found.time == pytest.approx(4.5)
+    outcome = run(rig, None)
+    assert (outcome.found, outcome.text, outcome.lifted) == (None, '', False)
+    assert outcome.time == pytest.approx(4.5)
 
 
 @pytest.mark.parametrize(
     ('fault', 'text', 'within'),
     [
-        (SensorFault('swing_joint', 'frozen', begin=1.0), 'swing_joint: it is', 0.5),
+        (SensorFault('swing_joint', 'frozen', begin=1.0), 'swing_joint: it deviates', 0.5),
         (SensorFault('swing_joint/position', 'jump', 0.3, 1.0), 'swing_joint: its position jumped', 0.15),
         (SensorFault('boom_joint', 'drift', 0.1, 1.0), 'boom_joint', 1.0),
-        (SensorFault('swing_joint', 'reversed'), 'swing_joint: it is', 1.5),
+        (SensorFault('swing_joint', 'reversed'), 'swing_joint: it deviates', 1.5),
         (SensorFault('orientation', 'jump', 0.1, 1.0), 'orientation', 0.15),
         (SensorFault('imu', 'lost', begin=1.0), 'not there', 0.3),
         (SensorFault('boom_joint', 'lost', begin=1.0), 'not there', 0.2),
     ],
-    ids=lambda own: f'{own.signal} {own.kind}' if isinstance(own, SensorFault) else '',
+    ids=lambda value: f'{value.signal} {value.kind}' if isinstance(value, SensorFault) else '',
 )
 def test_a_wrong_sensor_is_found_and_the_machine_stops_on_all_wheels(rig, fault, text, within):
-    found = run(rig, fault)
-    assert found.found is not None
-    assert found.found <= within
-    assert text in found.text
-    assert not found.lifted
-    assert found.share > 0.0
+    outcome = run(rig, fault)
+    assert outcome.found is not None
+    assert outcome.found <= within
+    assert text in outcome.text
+    assert not outcome.lifted
+    assert outcome.share > 0.0
 
 
 def test_cases_and_rows_of_a_campaign(rig):
@@ -143,8 +143,12 @@ def test_cases_and_rows_of_a_campaign(rig):
         def __init__(self, outcome):
             self.case, self.outcome = cases[0], outcome
 
-    (row,) = rows_of([Recorded(own) for own in outcomes])
+    (row,) = rows_of([Recorded(entry) for entry in outcomes])
     assert (row['signal'], row['kind'], row['runs'], row['slight'], row['found']) == ('encoder', 'frozen', 3, 1, 1)
     assert (row['median'], row['missed'], row['lifted'], row['share']) == (0.1, 0.3, 1, 0.0)
-    assert [signal_class(own) for own in ('boom_joint', 'boom_joint/velocity', 'imu')] == ['encoder', 'speed', 'imu']
+    assert [signal_class(entry) for entry in ('boom_joint', 'boom_joint/velocity', 'imu')] == [
+        'encoder',
+        'speed',
+        'imu',
+    ]
     assert FaultyRun.from_dict(outcomes[0].as_dict()) == outcomes[0]

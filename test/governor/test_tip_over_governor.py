@@ -237,9 +237,9 @@ def test_a_better_stand_is_gone_for_more_slowly_where_full_speed_does_harm(harmf
 
     class Hasty(Written):
         def stop(self, volts, enough=-np.inf, toward=None):
-            found = super().stop(volts, enough, toward)
+            stop = super().stop(volts, enough, toward)
             fast = toward is not None and toward[0] > harmful
-            return found._replace(least=-0.2 if fast else found.least)
+            return stop._replace(least=-0.2 if fast else stop.least)
 
     verdict = govern(Hasty(lambda volts: 0.05, lambda toward: 0.05 + 0.01 * toward[0]), [8.0, 0.0, 0.0], 100)
     assert verdict.volts[0] == pytest.approx(8.0 * part)
@@ -262,9 +262,9 @@ def test_a_better_stand_is_gone_for_more_slowly_where_full_speed_does_harm(harmf
 def test_the_way_to_a_better_stand_may_cost_the_slack_and_what_is_above_least(here, way, passes):
     class Costly(Written):
         def stop(self, volts, enough=-np.inf, toward=None):
-            found = super().stop(volts, enough, toward)
+            stop = super().stop(volts, enough, toward)
             moves = volts.any() or (toward is not None and toward.any())
-            return found._replace(least=way if moves else here)
+            return stop._replace(least=way if moves else here)
 
     stops = Costly(lambda volts: here, lambda toward: here + 0.01 * toward[0])
     assert bool(govern(stops, [8.0, 0.0, 0.0]).volts.any()) == passes
@@ -282,8 +282,8 @@ def test_in_motion_nothing_may_cost_more_than_the_stop():
 
     class Moving(Written):
         def stop(self, volts, enough=-np.inf, toward=None):
-            found = super().stop(volts, enough, toward)
-            return found._replace(least=-0.11 if volts[0] > 0.0 else -0.1)
+            stop = super().stop(volts, enough, toward)
+            return stop._replace(least=-0.11 if volts[0] > 0.0 else -0.1)
 
     assert not govern(Moving(lambda volts: 0.0, lambda toward: 0.4 + 0.01 * toward[0]), [8.0, 0.0, 0.0]).volts.any()
 
@@ -293,8 +293,8 @@ def test_what_leaves_a_stop_below_the_floor_does_not_pass_however_well_it_goes_o
 
     class PutOff(Written):
         def stop(self, volts, enough=-np.inf, toward=None):
-            found = super().stop(volts, enough, toward)
-            return found._replace(least=0.1 if toward is not None or volts[0] <= 0.0 else 0.02)
+            stop = super().stop(volts, enough, toward)
+            return stop._replace(least=0.1 if toward is not None or volts[0] <= 0.0 else 0.02)
 
     stops = PutOff(lambda volts: 0.1, lambda toward: 0.15 + 0.01 * toward[0])
     assert not govern(stops, [8.0, 0.0, 0.0]).volts.any()

@@ -72,7 +72,7 @@ def test_a_wheel_that_lifts_with_the_governor_counts_whatever_the_habit_of_the_o
     tries = iter([FREE, LIFTS, SLOWER] * 2)
     monkeypatch.setattr(work_cycles, 'COASTING', (0.6, 0.9, 1.2))
     monkeypatch.setattr(work, '_drive', lambda *_: next(tries))
-    free, governed = (work.drive(Cycle('any', START, ()), own) for own in (False, True))
+    free, governed = (work.drive(Cycle('any', START, ()), governed_) for governed_ in (False, True))
     assert (free, governed.lifted, governed.share, governed.times) == (FREE, True, 0.0, FREE.times)
 
 
@@ -115,12 +115,12 @@ LIFTS, STUCK = Driven((1.0,), True, True, 0.0), Driven((1.0, 30.0), False, False
 )
 def test_the_command_judges_all_cycles_that_are_safe_without_governor(monkeypatch, capsys, driven, status, ratio):
     names = iter(range(99))
-    pairs = [Compared(f'cycle {next(names)}', *own) for own in driven]
+    pairs = [Compared(f'cycle {next(names)}', *cycle) for cycle in driven]
     monkeypatch.setattr('dyn_nodes.commands.governor_cycles._compared', lambda args: pairs)
     assert command('log_loader', '--json') == status
-    found = json.loads(capsys.readouterr().out)
-    assert found['ratio'] == (None if ratio is None else pytest.approx(ratio))
-    assert [own['counts'] for own in found['cycles']] == [own.safe for own in pairs]
+    report = json.loads(capsys.readouterr().out)
+    assert report['ratio'] == (None if ratio is None else pytest.approx(ratio))
+    assert [cycle['counts'] for cycle in report['cycles']] == [cycle.safe for cycle in pairs]
     assert command('log_loader') == status
     text = capsys.readouterr().out
     assert ('passed' if status == 0 else 'MISSED') in text
@@ -145,6 +145,6 @@ def test_a_mistake_is_one_line(words, kind, message):
 def test_the_governor_costs_little_in_ordinary_work(machine, work):
     """The cycles of the package, all together; each keeps its wheels down without the governor."""
     compared = [work.compare(cycle) for cycle in load_cycles(DEFAULT, machine)]
-    assert all(own.safe and own.governed.finished and not own.governed.lifted for own in compared)
-    free = sum(own.free.time for own in compared)
-    assert sum(own.governed.time for own in compared) <= work_cycles.ALLOWED * free
+    assert all(cycle.safe and cycle.governed.finished and not cycle.governed.lifted for cycle in compared)
+    free = sum(cycle.free.time for cycle in compared)
+    assert sum(cycle.governed.time for cycle in compared) <= work_cycles.ALLOWED * free

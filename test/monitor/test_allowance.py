@@ -35,7 +35,7 @@ def model(machine):
 def at(machine, model):
     """Monitor and allowances in a posture at rest."""
 
-    def place(q, payload, slope=(0.0, 0.0), **settings):
+    def settle(q, payload, slope=(0.0, 0.0), **settings):
         monitor = StabilityMonitor(machine, ('zmp',), slope=slope)
         monitor.payload = payload
         for k in range(3):
@@ -44,7 +44,7 @@ def at(machine, model):
         ground.place(monitor.footing.plane, monitor.up)
         return monitor, Allowances(machine, ground, AllowanceSettings(RESERVE, **settings))
 
-    return place
+    return settle
 
 
 def settled_degree(effort_system, q, payload, slope=(0.0, 0.0)):
@@ -134,13 +134,13 @@ def test_the_swing_speed_allowed_leaves_the_reserve_turning_and_braking(at, mode
     now = 0.1
     more = allowances.evaluate(q, np.array((now, 0.0, 0.0)), payload).swing_speed
     assert more > 0.0
-    found = monitor.footing
+    footing = monitor.footing
     least = np.inf
     for rate in (0.0, braking, -braking):
         v, a = np.array((now + more, 0.0, 0.0)), np.array((rate, 0.0, 0.0))
         load = model.evaluate(q, v, a, STILL, STILL, 9.81 * monitor.up, payload)
-        corners = found.feet[monitor.ground.polygon]
-        degree = zmp_degree(corners, load.com, load.force, load.moment_at_com, found.plane[:3]).value
+        corners = footing.feet[monitor.ground.polygon]
+        degree = zmp_degree(corners, load.com, load.force, load.moment_at_com, footing.plane[:3]).value
         least = min(least, float(degree))
     assert least == pytest.approx(RESERVE, abs=1e-6)
 
@@ -148,11 +148,11 @@ def test_the_swing_speed_allowed_leaves_the_reserve_turning_and_braking(at, mode
 def test_allowances_are_negative_where_there_is_too_much(at, effort_system):
     q, payload = np.array((0.0, 0.2, -0.6)), 5800.0
     _, allowances = at(q, payload)
-    found = allowances.evaluate(q, np.array((0.3, 0.0, 0.0)), payload)
-    assert found.payload < 0.0
-    assert found.reach < 0.0
-    assert found.swing_speed == pytest.approx(-0.3)
-    assert settled_degree(effort_system, q, payload + found.payload) == pytest.approx(RESERVE, abs=2e-3)
+    allowance = allowances.evaluate(q, np.array((0.3, 0.0, 0.0)), payload)
+    assert allowance.payload < 0.0
+    assert allowance.reach < 0.0
+    assert allowance.swing_speed == pytest.approx(-0.3)
+    assert settled_degree(effort_system, q, payload + allowance.payload) == pytest.approx(RESERVE, abs=2e-3)
 
 
 def test_a_load_in_motion_allows_less(at, model):
@@ -201,14 +201,16 @@ def test_the_swing_is_the_first_joint_from_the_base_that_turns_about_its_z_axis(
     assert swing(changed_joint(leaning, 'stick_joint', axis=up)) == 'stick_joint'
     assert swing(changed_joint(leaning, 'stick_joint', axis=-up)) == 'stick_joint'
     assert swing(changed_joint(machine, 'swing_joint', type='prismatic')) is None
-    for lean, found in ((0.40, 'swing_joint'), (0.50, None)):  # the cosine of the lean is 0.92 and 0.88
-        assert swing(changed_joint(machine, 'swing_joint', axis=np.array((0.0, np.sin(lean), np.cos(lean))))) == found
+    for lean, expected in ((0.40, 'swing_joint'), (0.50, None)):  # the cosine of the lean is 0.92 and 0.88
+        assert (
+            swing(changed_joint(machine, 'swing_joint', axis=np.array((0.0, np.sin(lean), np.cos(lean))))) == expected
+        )
 
 
 @pytest.mark.parametrize(
     'function', [lambda s: 1.0 - s, lambda s: 1.0 - s**9, lambda s: np.where(s > 0.3, -np.inf, 1.0)]
 )
 def test_crossings_are_found_on_the_safe_side(function):
-    found = crossing(function, 0.0, float(function(0.0)), 2.0, float(function(2.0)))
-    assert function(found) >= 0.0
-    assert function(found + 2e-5) < 2e-5
+    root = crossing(function, 0.0, float(function(0.0)), 2.0, float(function(2.0)))
+    assert function(root) >= 0.0
+    assert function(root + 2e-5) < 2e-5

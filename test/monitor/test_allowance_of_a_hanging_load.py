@@ -129,7 +129,7 @@ def test_the_reach_is_that_of_the_arm_with_the_load_plumb(allowances, ground, sw
     else:
         beyond = arm_at(reach + 0.05)
         limits = [(allowances._lower[k], allowances._upper[k]) for k in (1, 2)]
-        assert beyond is None or any(not low <= own <= high for own, (low, high) in zip(beyond, limits))
+        assert beyond is None or any(not low <= angle <= high for angle, (low, high) in zip(beyond, limits))
 
 
 def test_no_swing_speed_is_allowed_for_a_load_that_swings_out(allowances):

@@ -29,8 +29,8 @@ class Fed:
     def time(self):
         return STEP * self.ticks
 
-    def live(self, seconds, path=None, turn=0.0, silent=False):
-        """Follow `path`, positions (3,) by s since now, or turn the swing, rad/s; `silent`: no message comes."""
+    def live(self, seconds, path=None, turn=0.0, timed_out=False):
+        """Follow `path`, positions (3,) by s since now, or turn the swing, rad/s; `timed_out`: no message arrives."""
         began = self.ticks
         for _ in range(round(seconds / STEP)):
             self.ticks += 1
@@ -38,7 +38,7 @@ class Fed:
             self.q = before + np.array([STEP * turn, 0.0, 0.0])
             if path is not None:
                 self.q = path(STEP * (self.ticks - began))
-            if silent:
+            if timed_out:
                 continue
             if self.rate is not None:
                 self.monitor.imu(self.time, self.rate, np.array([0.0, 0.0, 9.81]), LEVEL)
@@ -63,7 +63,7 @@ def test_a_wheel_that_may_have_lifted_may_have_done_so_after_a_gap_too(machine, 
     assert fed.margin > 0.5
     fed.live(0.82, path=throw)
     assert fed.margin <= 0.0
-    fed.live(gap, silent=True)
+    fed.live(gap, timed_out=True)
     for _ in range(round(LIFTED_TIME / 0.1) - 1):
         fed.live(0.1)
         assert fed.margin <= 0.0, 'until two seconds after, of which nothing counts that was not seen'
@@ -81,7 +81,7 @@ def test_the_bias_of_a_gyroscope_is_known_after_a_gap(machine):
     learnt = seen.monitor.ground.bias
     assert learnt == pytest.approx(bias, abs=3e-4)
     exact.live(0.25, turn=0.1)
-    seen.live(0.25, turn=0.1, silent=True)
+    seen.live(0.25, turn=0.1, timed_out=True)
     for _ in range(20):
         for fed in (exact, seen):
             fed.live(0.1, turn=0.1)
@@ -96,7 +96,7 @@ def test_an_imu_that_goes_in_a_gap_leaves_a_machine_that_may_be_tipping(machine)
     fed.rate = np.array([0.0, 0.15, 0.0])
     fed.live(0.6)
     assert fed.monitor.footing.normal.min() == 0.0
-    fed.live(0.3, silent=True)
+    fed.live(0.3, timed_out=True)
     fed.rate = None
     for _ in range(19):
         fed.live(0.1)
@@ -107,7 +107,7 @@ def test_after_a_gap_the_filters_settle_again_and_the_ground_is_that_of_the_pres
     fed, fresh = Fed(machine, 4000.0, np.zeros(3)), Fed(machine, 4000.0, np.zeros(3))
     fed.live(2.0)
     fresh.q = fed.q = CLOSE + np.array([0.25, -0.2, 0.1])
-    fed.live(0.3, silent=True)
+    fed.live(0.3, timed_out=True)
     fed.live(0.4)
     assert not fed.monitor.settled
     fed.live(0.2)

@@ -34,11 +34,11 @@ def test_loads_are_compared_along_the_ground_and_by_contact(rng, starts):
     starts, (shift, error) = np.array(starts), np.empty((2, 3))
     for _ in range(TURNS):
         normal, target, carried, center, rate = rng.normal(size=(5, 3))
-        press, lag = rng.uniform(1.0, 5.0), rng.uniform(0.0, 0.5)
-        damped, pressure = lag * rate, carried / press
+        normal_force, lag = rng.uniform(1.0, 5.0), rng.uniform(0.0, 0.5)
+        damped, pressure = lag * rate, carried / normal_force
         normal, (loads, balancing) = unit(normal), rng.uniform(0.0, 1e4, (2, 6))
-        found = compare_kernel(
-            normal, target, carried, press, center, rate, lag, loads, balancing, starts, shift, error
+        result = compare_kernel(
+            normal, target, carried, normal_force, center, rate, lag, loads, balancing, starts, shift, error
         )
         along = (np.eye(3) - np.outer(normal, normal)) @ (pressure - center)
         np.testing.assert_allclose(shift, along, atol=1e-14)
@@ -49,7 +49,7 @@ def test_loads_are_compared_along_the_ground_and_by_contact(rng, starts):
             damped @ damped,
             *(np.add.reduceat(each, starts).min() for each in (loads, balancing)),
         ]
-        np.testing.assert_allclose(found, expected, rtol=1e-13)
+        np.testing.assert_allclose(result, expected, rtol=1e-13)
 
 
 def test_feet_are_below_the_points_of_a_polygon_in_its_order(rng):
@@ -70,12 +70,12 @@ def test_direction_and_bias_are_drawn_and_the_moment_is_that_of_the_shifted_push
     drawn, learnt, held = np.empty((3, 3))
     for _ in range(TURNS):
         normal, error, bias, shift, moment = rng.normal(size=(5, 3))
-        part, gain, slow, press = rng.uniform(0.0, 1.0, 4) * [1.0, 1.0, 1.0, 1e5]
+        part, gain, slow, normal_force = rng.uniform(0.0, 1.0, 4) * [1.0, 1.0, 1.0, 1e5]
         expected = normal + gain * part * error
         kept = error.copy()
-        draw_kernel(normal, error, part, gain, slow, bias, press, shift, moment, drawn, learnt, held)
+        draw_kernel(normal, error, part, gain, slow, bias, normal_force, shift, moment, drawn, learnt, held)
         np.testing.assert_allclose(normal, expected, atol=1e-14)
         np.testing.assert_allclose(drawn, unit(expected), atol=1e-14)
         np.testing.assert_allclose(learnt, bias + slow * part * np.cross(expected, error), atol=1e-14)
-        np.testing.assert_allclose(held, moment + np.cross(shift, -press * expected), rtol=1e-12, atol=1e-9)
+        np.testing.assert_allclose(held, moment + np.cross(shift, -normal_force * expected), rtol=1e-12, atol=1e-9)
         np.testing.assert_array_equal(error, kept)

@@ -27,9 +27,9 @@ def test_margins_that_are_asked_for_seldom_are_held_as_if_they_were_asked_for_al
         trial.step(levers)
         if trial.plant.overturned:
             break
-        time, q, v, (orientation, turn, felt) = sample_of(trial.plant, True)
+        time, q, v, (orientation, turn, force) = sample_of(trial.plant, True)
         for monitor in (often, seldom):
-            monitor.imu(time, turn, felt, orientation)
+            monitor.imu(time, turn, force, orientation)
             monitor.joints(time, q, v)
         if not often.settled:
             continue

@@ -19,7 +19,7 @@ def at_rest(machine, pitch):
     plant.p[:] = plant.system.parameters({'payload_mass': 4000.0}, (0.0, pitch))
     plant.reset()
     outputs, index = plant.outputs(), plant.system.index
-    loads = {own.name: outputs[index('output', f'{own.name}/normal_force')] for own in machine.wheels}
+    loads = {wheel.name: outputs[index('output', f'{wheel.name}/normal_force')] for wheel in machine.wheels}
     return loads, outputs[index('output', 'pitch')]
 
 
@@ -32,7 +32,7 @@ def test_both_halves_of_a_wheel_carry_at_rest_what_it_carries(planar, pitch):
 
 
 def test_no_side_is_nearer_than_the_ends(planar):
-    ahead, left, up = np.array([own.position for own in in_space(planar).wheels]).T
+    ahead, left, up = np.array([wheel.position for wheel in in_space(planar).wheels]).T
     assert left.max() - left.min() == ahead.max() - ahead.min() == 5.0
     assert left.sum() == 0.0
     assert not up.any()
@@ -45,14 +45,14 @@ def test_a_machine_in_space_stays_as_it_is(machine):
 def test_a_wheel_on_a_link_that_is_turned_is_moved_across_the_plane_too(planar):
     poses = link_poses(planar.links, planar.joints, planar.initial.joint_positions)
     boom = replace(planar.wheels[0], name='skid', link='boom_link')
-    found = {own.name: own for own in in_space(replace(planar, wheels=(*planar.wheels, boom))).wheels}
-    apart = poses['boom_link'][:3, :3] @ (found['skid_left'].position - found['skid_right'].position)
-    assert apart == pytest.approx([0.0, found['rear_left'].position[1] - found['rear_right'].position[1], 0.0])
+    wheels = {wheel.name: wheel for wheel in in_space(replace(planar, wheels=(*planar.wheels, boom))).wheels}
+    apart = poses['boom_link'][:3, :3] @ (wheels['skid_left'].position - wheels['skid_right'].position)
+    assert apart == pytest.approx([0.0, wheels['rear_left'].position[1] - wheels['rear_right'].position[1], 0.0])
 
 
 def test_wheels_at_one_place_hold_no_planar_machine(planar):
     lone = replace(planar, wheels=planar.wheels[:1])
-    with pytest.raises(ValueError, match='log_loader_planar: expected wheels at two places along a planar machine'):
+    with pytest.raises(ValueError, match='log_loader_planar: expected wheels at two positions along a planar machine'):
         in_space(lone)
 
 

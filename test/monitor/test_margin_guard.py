@@ -22,7 +22,7 @@ def balance(*edges, valid=True):
     return Balance(('a', 'b', 'c', 'd'), points, points, axes, np.arange(4), np.zeros(3), np.zeros(2), margins, ())
 
 
-def given(guard, time, *edges, **options):
+def held(guard, time, *edges, **options):
     return guard.hold(time, balance(*edges, **options)).margins['zmp']
 
 
@@ -35,51 +35,51 @@ def test_nothing_is_held_while_nothing_happens(guard):
     for k, value in enumerate((0.5, 0.1, 0.9)):
         guard.see(0.01 * k, False, DOWN)
         assert guard.span(0.01 * k) == 0.0
-        assert given(guard, 0.01 * k, value, 2.0).value == value
+        assert held(guard, 0.01 * k, value, 2.0).value == value
 
 
 def test_a_wheel_that_comes_down_lets_the_margin_rise_late_and_with_a_doubt(guard):
     guard.see(0.0, False, LIFTED)
-    assert given(guard, 0.0, 0.0, 1.0).value == 0.0
+    assert held(guard, 0.0, 0.0, 1.0).value == 0.0
     for k in range(1, 6):
         guard.see(0.01 * k, False, DOWN)
         assert guard.span(0.01 * k) == 0.05
-        assert given(guard, 0.01 * k, 0.8, 1.0).value <= 0.0
+        assert held(guard, 0.01 * k, 0.8, 1.0).value <= 0.0
     guard.see(0.1, False, DOWN)
     assert guard.span(0.1) == 0.0
-    assert given(guard, 0.1, 0.8, 1.0).value == pytest.approx(0.8 - 0.2 * np.exp(-0.09 / 0.3))
+    assert held(guard, 0.1, 0.8, 1.0).value == pytest.approx(0.8 - 0.2 * np.exp(-0.09 / 0.3))
     guard.see(3.0, False, DOWN)
-    assert given(guard, 3.0, 0.8, 1.0).value == 0.8
+    assert held(guard, 3.0, 0.8, 1.0).value == 0.8
 
 
 def test_a_wheel_that_lifts_takes_nothing_off_what_falls(guard):
     guard.see(0.0, False, DOWN)
-    given(guard, 0.0, 0.3, 1.0)
+    held(guard, 0.0, 0.3, 1.0)
     guard.see(0.01, False, LIFTED)
-    assert given(guard, 0.01, 0.1, 1.0).value == pytest.approx(0.1)
+    assert held(guard, 0.01, 0.1, 1.0).value == pytest.approx(0.1)
 
 
 def test_after_a_surprise_the_least_of_the_last_moments_counts_and_a_fall_twice(guard):
     guard.see(0.0, False, DOWN)
-    given(guard, 0.0, 0.5, 1.0)
+    held(guard, 0.0, 0.5, 1.0)
     guard.see(0.01, True, DOWN)
-    assert given(guard, 0.01, 0.9, 1.0).value == 0.5
+    assert held(guard, 0.01, 0.9, 1.0).value == 0.5
     guard.see(0.02, False, DOWN)
-    assert given(guard, 0.02, 0.7, 1.0).value == pytest.approx(0.5)
+    assert held(guard, 0.02, 0.7, 1.0).value == pytest.approx(0.5)
     guard.see(0.03, False, DOWN)
-    assert given(guard, 0.03, 0.4, 1.0).value == pytest.approx(0.1)
+    assert held(guard, 0.03, 0.4, 1.0).value == pytest.approx(0.1)
     guard.see(0.06, False, DOWN)
-    assert given(guard, 0.06, 0.9, 1.0).value == 0.9
+    assert held(guard, 0.06, 0.9, 1.0).value == 0.9
 
 
 def test_a_margin_that_does_not_hold_stays_as_it_is(guard):
     guard.see(0.0, False, DOWN)
-    given(guard, 0.0, 0.5, 1.0)
+    held(guard, 0.0, 0.5, 1.0)
     guard.see(0.01, True, DOWN)
-    assert given(guard, 0.01, -np.inf, 1.0, valid=False).value == -np.inf
+    assert held(guard, 0.01, -np.inf, 1.0, valid=False).value == -np.inf
     guard.clear()
     guard.see(0.0, False, DOWN)
-    assert given(guard, 0.0, 0.9, 1.0).value == 0.9
+    assert held(guard, 0.0, 0.9, 1.0).value == 0.9
 
 
 def test_by_default_it_watches_50_ms_after_a_contact_and_15_ms_after_a_shock_and_doubts_3_percent():
@@ -91,17 +91,17 @@ def test_by_default_it_watches_50_ms_after_a_contact_and_15_ms_after_a_shock_and
     guard.see(1.0, False, DOWN)
     assert guard.span(1.0499) == 0.05
     assert guard.span(1.0501) == 0.0
-    assert given(guard, 1.0, 0.8, 1.0).value == pytest.approx(0.8 - 0.03 * 2.0)
+    assert held(guard, 1.0, 0.8, 1.0).value == pytest.approx(0.8 - 0.03 * 2.0)
     guard.see(1.3, False, DOWN)
-    assert given(guard, 1.3, 0.8, 1.0).value == pytest.approx(0.8 - 0.03 * 2.0 * np.exp(-1.0))
+    assert held(guard, 1.3, 0.8, 1.0).value == pytest.approx(0.8 - 0.03 * 2.0 * np.exp(-1.0))
 
 
 def test_a_measure_without_full_scale_is_not_doubted(guard):
     guard = MarginGuard(SETTINGS, {})
     guard.see(0.0, False, LIFTED)
     guard.see(0.1, False, DOWN)
-    assert given(guard, 0.1, 0.8, 1.0).value == 0.8
-    assert given(guard, 0.1, 0.8, 1.0).edges.tolist() == [0.8, 1.0]
+    assert held(guard, 0.1, 0.8, 1.0).value == 0.8
+    assert held(guard, 0.1, 0.8, 1.0).edges.tolist() == [0.8, 1.0]
     assert guard.lower(balance(0.8, 1.0), 0.5, np.inf).margins['zmp'].edges.tolist() == [0.8, 1.0]
 
 
@@ -129,8 +129,8 @@ def test_a_moment_that_is_remembered_late_counts_from_its_own_time(guard):
     guard.see(0.04, False, DOWN)
     guard.remember(0.04, balance(0.9, 1.0).margins)
     guard.remember(0.02, balance(0.3, 1.0).margins)
-    assert given(guard, 0.06, 0.9, 1.0).value <= 0.3
-    assert given(guard, 0.08, 0.9, 1.0).value > 0.7
+    assert held(guard, 0.06, 0.9, 1.0).value <= 0.3
+    assert held(guard, 0.08, 0.9, 1.0).value > 0.7
 
 
 def test_margins_are_lowered_by_a_part_of_their_full_scale_and_to_the_ceiling(guard):

@@ -29,8 +29,8 @@ def sensed(task, k):
     a = np.array([task.output(f'{name}_acceleration')[k] for name in names])
     rotation = Rotation.from_quat(x[3:7]).as_matrix()
     omega = x[nq : nq + 3]
-    felt = a[3:6] + np.cross(omega, x[nq + 3 : nq + 6]) - rotation.T @ task.parameters[:3]
-    return (x[7:nq].copy(), x[nq + 6 : nq + nv].copy(), a[6:].copy()), (omega, a[:3].copy(), felt), rotation
+    force = a[3:6] + np.cross(omega, x[nq + 3 : nq + 6]) - rotation.T @ task.parameters[:3]
+    return (x[7:nq].copy(), x[nq + 6 : nq + nv].copy(), a[6:].copy()), (omega, a[:3].copy(), force), rotation
 
 
 INSTANTS = (0, 5500, 6000, 7300, 9000, 11000, 12300, 15000)
@@ -56,11 +56,11 @@ def test_the_load_on_the_payload_is_gravity_less_its_acceleration(task, model):
         load = model.evaluate(*joints, *base, PAYLOAD)
         frame.append(task.states[k][:3] + rotation @ load.payload_point)
         if k == 6000:
-            felt = rotation @ load.payload_load
+            force = rotation @ load.payload_load
     step = 1e-3
     weights = np.array([-1.0, 16.0, -30.0, 16.0, -1.0]) / 12.0
     acceleration = weights @ np.array(frame) / step**2
-    assert felt == pytest.approx(task.parameters[:3] - acceleration, abs=2e-3)
+    assert force == pytest.approx(task.parameters[:3] - acceleration, abs=2e-3)
 
 
 def test_a_batch_is_the_same_as_one_by_one(task, model):
@@ -79,34 +79,34 @@ def test_wheel_loads_from_the_load_alone(task, model, machine, k):
     """Exact at rest; in motion the dampers are in proportion to the springs and change nothing but the tilt."""
     joints, base, rotation = sensed(task, k)
     load = model.evaluate(*joints, *base, PAYLOAD)
-    found = GroundObserver(machine).statics(load)
+    loads = GroundObserver(machine).statics(load)
     truth = np.array([task.output(f'{wheel}/normal_force')[k] for wheel in WHEELS])
-    assert found.balanced
-    assert found.normal == pytest.approx(truth, abs=2e-4 * truth.sum() if k else 1e-6)
-    assert found.normal.sum() == pytest.approx(-load.force @ found.plane[:3])
+    assert loads.balanced
+    assert loads.normal == pytest.approx(truth, abs=2e-4 * truth.sum() if k else 1e-6)
+    assert loads.normal.sum() == pytest.approx(-load.force @ loads.plane[:3])
     if k == 0:
-        assert found.plane[:3] == pytest.approx(rotation.T @ [0.0, 0.0, 1.0], abs=1e-9)
+        assert loads.plane[:3] == pytest.approx(rotation.T @ [0.0, 0.0, 1.0], abs=1e-9)
 
 
 def test_perfect_sensors_give_the_margins_of_the_simulation(task, machine):
     """What is left is the sampling, 4 ms, of a gyroscope that is summed up: 1.2 % measured."""
-    exact = SensorNoise(1e-7, 1e-6, 1e-6, 1e-5, jerk_density=1e3, turn_density=1e3, felt_density=1e5)
+    exact = SensorNoise(1e-7, 1e-6, 1e-6, 1e-5, jerk_density=1e3, turn_density=1e3, specific_force_density=1e5)
     monitor = StabilityMonitor(machine, ('zmp', 'load_share', 'net_moment'), exact)
     monitor.payload = PAYLOAD
     observer = BalanceObserver(task.system, monitor.measures)
     worst = dict.fromkeys(monitor.measures, 0.0)
     scale = {'zmp': 1.0, 'load_share': 0.25, 'net_moment': 1.884e5}
     for k in range(5000, 8000, 4):
-        joints, (omega, _, felt), rotation = sensed(task, k)
+        joints, (omega, _, force), rotation = sensed(task, k)
         quaternion = Rotation.from_matrix(rotation).as_quat()
-        monitor.imu(1e-3 * k, omega, felt, quaternion)
+        monitor.imu(1e-3 * k, omega, force, quaternion)
         monitor.joints(1e-3 * k, joints[0], joints[1])
         if k % 40 or not monitor.settled:
             continue
         truth = observer.observe(task.all_outputs[k], task.parameters[:3])
-        found = monitor.balance()
+        balance = monitor.balance()
         for name in worst:
-            error = abs(found.margins[name].value - truth.margins[name].value) / scale[name]
+            error = abs(balance.margins[name].value - truth.margins[name].value) / scale[name]
             worst[name] = max(worst[name], error)
     assert max(worst.values()) < 0.02, worst
 
@@ -122,12 +122,12 @@ def test_without_an_imu_a_machine_at_rest_on_a_slope_is_seen_exactly(machine, sl
     monitor.payload = 1500.0
     for k in range(60):
         monitor.joints(0.01 * k, np.array(list(posture.values())), np.zeros(3))
-    found = monitor.balance()
+    balance = monitor.balance()
     for name, margin in truth.margins.items():
-        assert found.margins[name].value == pytest.approx(margin.value, rel=1e-5), name
-    assert found.forces[:, 2] == pytest.approx(truth.forces[:, 2], rel=1e-6)
+        assert balance.margins[name].value == pytest.approx(margin.value, rel=1e-5), name
+    assert balance.forces[:, 2] == pytest.approx(truth.forces[:, 2], rel=1e-6)
     # friction: the least deflections that hold the machine, in proportion to the load
-    assert found.forces[:, :2].sum(axis=0) == pytest.approx(truth.forces[:, :2].sum(axis=0), abs=1.0)
+    assert balance.forces[:, :2].sum(axis=0) == pytest.approx(truth.forces[:, :2].sum(axis=0), abs=1.0)
 
 
 def test_a_machine_that_would_overturn_has_margins_below_zero(machine):
@@ -135,33 +135,33 @@ def test_a_machine_that_would_overturn_has_margins_below_zero(machine):
     monitor.payload = 6000.0
     for k in range(60):
         monitor.joints(0.01 * k, np.zeros(3), np.zeros(3))
-    found = monitor.balance()
+    balance = monitor.balance()
     assert not monitor.footing.balanced
-    assert found.margins['net_moment'].value < 0.0
-    assert found.margins['zmp'].value < 0.0
-    assert found.critical_edge('net_moment') == 'front'
-    assert found.margins['load_share'].value < 1e-3
+    assert balance.margins['net_moment'].value < 0.0
+    assert balance.margins['zmp'].value < 0.0
+    assert balance.critical_edge('net_moment') == 'front'
+    assert balance.margins['load_share'].value < 1e-3
 
 
 def test_an_imu_that_is_mounted_askew_tells_the_same(task, machine):
     """What differs comes and goes with the lag of the angular acceleration, times the arm of 1.2 m."""
-    place, turn = np.array([0.7, -0.4, 0.9]), Rotation.from_euler('xyz', [0.3, -0.2, 2.0])
-    found = []
-    for mount in (None, ImuMount(place, turn.as_matrix())):
+    position, turn = np.array([0.7, -0.4, 0.9]), Rotation.from_euler('xyz', [0.3, -0.2, 2.0])
+    series = []
+    for mount in (None, ImuMount(position, turn.as_matrix())):
         monitor = StabilityMonitor(machine, ('zmp', 'net_moment'), mount=mount)
         monitor.payload = PAYLOAD
         margins = []
         for k in range(5000, 6001, 5):
-            joints, (omega, alpha, felt), rotation = sensed(task, k)
+            joints, (omega, alpha, force), rotation = sensed(task, k)
             attitude = Rotation.from_matrix(rotation)
             if mount is not None:
-                felt = felt + np.cross(alpha, place) + np.cross(omega, np.cross(omega, place))
-                omega, felt, attitude = turn.inv().apply(omega), turn.inv().apply(felt), attitude * turn
-            monitor.imu(1e-3 * k, omega, felt, attitude.as_quat())
+                force = force + np.cross(alpha, position) + np.cross(omega, np.cross(omega, position))
+                omega, force, attitude = turn.inv().apply(omega), turn.inv().apply(force), attitude * turn
+            monitor.imu(1e-3 * k, omega, force, attitude.as_quat())
             monitor.joints(1e-3 * k, joints[0], joints[1])
             margins.append([monitor.balance().margins[name].value for name in monitor.measures])
-        found.append(np.array(margins))
-    apart = np.sqrt(np.square(found[1] - found[0]).mean(axis=0))
+        series.append(np.array(margins))
+    apart = np.sqrt(np.square(series[1] - series[0]).mean(axis=0))
     assert apart[0] < 5e-3
     assert apart[1] < 1e3
 

@@ -64,8 +64,8 @@ def test_momentum_changes_by_the_forces_of_the_model_in_any_motion_of_the_base(s
     case = known_exactly(random_case(smooth, np.random.default_rng(3)), payload=2500.0, payload_after=2500.0)
     run = measure_case(smooth, case, PERFECT)
     terms = [smooth.model.evaluate(*sample[1:], 2500.0) for sample in samples(run)]
-    momentum = np.array([own.momentum + 2500.0 * own.momentum_columns[:, 0] for own in terms])
-    force = np.array([own.force + 2500.0 * own.force_columns[:, 0] for own in terms])
+    momentum = np.array([term.momentum + 2500.0 * term.momentum_columns[:, 0] for term in terms])
+    force = np.array([term.force + 2500.0 * term.force_columns[:, 0] for term in terms])
     work = np.cumsum(0.5 * np.diff(run.time)[:, None] * (force[1:] + force[:-1]), axis=0)
     assert np.ptp(run.positions, axis=0).min() > 0.02
     assert np.ptp(momentum, axis=0).min() > 500.0
@@ -88,8 +88,8 @@ def test_the_place_of_a_payload_acts_as_that_of_a_mass_there(machine):
     near, there = PayloadModel(machine), PayloadModel(moved)
     rng = np.random.default_rng(1)
     q, v, omega = rng.uniform(-0.5, 0.5, (3, 3))
-    felt, pressures = np.array([0.3, -0.5, 9.8]), np.full(len(near.lines), 1e6)
-    ours, theirs = (own.evaluate(q, v, omega, felt, pressures, 0.0) for own in (near, there))
+    force, pressures = np.array([0.3, -0.5, 9.8]), np.full(len(near.lines), 1e6)
+    ours, theirs = (model_.evaluate(q, v, omega, force, pressures, 0.0) for model_ in (near, there))
     for name in ('momentum_columns', 'force_columns'):
         by_moment = getattr(ours, name)[:, 0] + getattr(ours, name)[:, 1:4] @ shift
         assert by_moment == pytest.approx(getattr(theirs, name)[:, 0], abs=0.02), name
@@ -101,37 +101,37 @@ def test_the_place_of_a_payload_acts_as_that_of_a_mass_there(machine):
 def test_three_seconds_of_work_give_the_payload_within_one_per_cent_and_an_honest_interval(rig):
     """The thousand cases of `dyn-nodes monitor payload` in small: as many misses as 60 of 95 % may have."""
     limit = rig.machine.payload.limit
-    found = summary([check_number(rig, 1, number) for number in range(CASES)], limit)
-    assert found['error_95'] <= FULL_SCALE_PART * limit
-    assert 0.87 <= found['covered'] <= 1.0
-    assert found['rated'] == 0
-    assert found['false_steps'] <= 3
-    assert found['median_error'] < 0.8 * found['median_deviation']  # 0.67 where the deviation is true
-    assert found['median_error'] > 0.4 * found['median_deviation']
+    report = summary([check_number(rig, 1, number) for number in range(CASES)], limit)
+    assert report['error_95'] <= FULL_SCALE_PART * limit
+    assert 0.87 <= report['covered'] <= 1.0
+    assert report['rated'] == 0
+    assert report['false_steps'] <= 3
+    assert report['median_error'] < 0.8 * report['median_deviation']  # 0.67 where the deviation is true
+    assert report['median_error'] > 0.4 * report['median_deviation']
 
 
 def test_a_grab_and_a_drop_are_noticed_and_weighed_within_half_a_second(rig):
     results = [check_number(rig, 1, number, steps=True) for number in range(STEPS)]
-    found = summary(results, rig.machine.payload.limit)
-    assert found['noticed'] == STEPS
-    assert found['latest_settled'] <= NOTICED_WITHIN
-    assert found['never_settled'] == 0
-    assert found['covered'] >= 0.8
+    report = summary(results, rig.machine.payload.limit)
+    assert report['noticed'] == STEPS
+    assert report['latest_settled'] <= NOTICED_WITHIN
+    assert report['never_settled'] == 0
+    assert report['covered'] >= 0.8
 
 
 @pytest.mark.slow
 def test_another_machine_than_the_file_says_is_told_within_its_deviation(machine):
     """The simulated machine is 3 % heavier, with 20 % more friction in its cylinders: built from other numbers."""
     links = tuple(replace(link, mass=1.03 * link.mass, inertia=1.03 * link.inertia) for link in machine.links)
-    stiffer = tuple(replace(own, viscous=1.2 * own.viscous) for own in machine.actuators)
+    stiffer = tuple(replace(actuator, viscous=1.2 * actuator.viscous) for actuator in machine.actuators)
     truth = CaseRig(rough_machine(replace(machine, links=links, actuators=stiffer)))
     model = PayloadModel(rough_machine(machine))
     ratios = []
     for seed in range(10):
         case = replace(random_case(truth, np.random.default_rng(seed)), offsets={})
-        found = follow(measure_case(truth, case), PayloadEstimator(model))
-        ratios.append(found['error'] / found['deviation'])
-        assert abs(found['error']) <= 0.02 * machine.payload.limit, seed
+        result = follow(measure_case(truth, case), PayloadEstimator(model))
+        ratios.append(result['error'] / result['deviation'])
+        assert abs(result['error']) <= 0.02 * machine.payload.limit, seed
     assert np.abs(ratios).max() < 3.0
     assert np.sqrt(np.mean(np.square(ratios))) < 1.5  # all errors of the file are one deviation, the same way
 
@@ -149,9 +149,9 @@ def test_an_empty_implement_teaches_what_the_next_load_needs(rig):
     loaded = measure_case(rig, replace(case, payload=2000.0, payload_after=2000.0))
     deviations = []
     for estimator in (taught, untaught):
-        found = follow(replace(loaded, time=loaded.time + 10.0), estimator)
-        assert abs(found['error']) <= 2.5 * found['deviation']
-        deviations.append(found['deviation'])
+        result = follow(replace(loaded, time=loaded.time + 10.0), estimator)
+        assert abs(result['error']) <= 2.5 * result['deviation']
+        deviations.append(result['deviation'])
     assert deviations[0] < 0.9 * deviations[1]
 
 
@@ -188,33 +188,33 @@ def test_the_interval_stays_honest_from_load_to_load(rig, renewed):
     for seed in range(12):
         rng = np.random.default_rng(1000 + seed)
         same = random_case(rig, rng)
-        estimator, begin = PayloadEstimator(rig.model, replace(rig.settings, offsets=same.offsets)), 0.0
+        estimator, start = PayloadEstimator(rig.model, replace(rig.settings, offsets=same.offsets)), 0.0
         for number in range(24):
             case = random_case(rig, rng)
             same = replace(same, dry=case.dry) if renewed and number == 12 else same
-            own = replace(case, offsets=same.offsets, pressure_offsets=same.pressure_offsets, dry=same.dry)
-            run = measure_case(rig, own)
+            changed = replace(case, offsets=same.offsets, pressure_offsets=same.pressure_offsets, dry=same.dry)
+            run = measure_case(rig, changed)
             estimator.forget_payload()
-            found = follow(replace(run, time=run.time + begin), estimator)
-            begin += float(run.time[-1]) + 1.0
+            result = follow(replace(run, time=run.time + start), estimator)
+            start += float(run.time[-1]) + 1.0
             if number >= 16:
-                covered.append(abs(found['error']) <= QUANTILE * found['deviation'])
+                covered.append(abs(result['error']) <= QUANTILE * result['deviation'])
     assert np.mean(covered) >= 0.9
 
 
 @pytest.mark.parametrize('name', ['pressures 20 ms late', 'none beside those of the cases'])
 def test_a_delay_of_the_pressures_is_learnt(rig, name):
     """Without that state of the filter 20 ms cost hundreds of kilograms, and steps that are none."""
-    wrong = next(own for own in WRONG if own.name == name)
+    wrong = next(entry for entry in WRONG if entry.name == name)
     results = [check_wrong(rig, wrong, 1, number) for number in range(15)]
-    assert sum(own.steps for own in results) <= 1
-    assert max(abs(own.error) for own in results) < 0.015 * rig.machine.payload.limit
-    assert sum(own.covered for own in results) >= 12
+    assert sum(entry.steps for entry in results) <= 1
+    assert max(abs(entry.error) for entry in results) < 0.015 * rig.machine.payload.limit
+    assert sum(entry.covered for entry in results) >= 12
 
 
 def test_pressures_that_do_not_fit_the_motion_are_not_believed(rig):
     """100 ms are beyond what the filter is told of: the load seems to step again and again."""
-    wrong = next(own for own in WRONG if own.name == 'pressures 100 ms late')
+    wrong = next(entry for entry in WRONG if entry.name == 'pressures 100 ms late')
     case = random_case(rig, np.random.default_rng((1, 4, 0)))
     run = wrong.run(measure_case(rig, case))
     estimator, doubted = PayloadEstimator(rig.model, rig.settings), []
@@ -223,8 +223,8 @@ def test_pressures_that_do_not_fit_the_motion_are_not_believed(rig):
         if estimator.doubted:
             doubted.append(estimator.estimate)
     assert doubted
-    assert {own.state for own in doubted} == {'rated'}
-    assert {own.mass for own in doubted} == {rig.machine.payload.mass}
+    assert {entry.state for entry in doubted} == {'rated'}
+    assert {entry.mass for entry in doubted} == {rig.machine.payload.mass}
 
 
 # -- broken pressures --------------------------------------------------------------------------------------------------
@@ -251,19 +251,19 @@ def longest_too_light(rig, run, estimator):
 def loaded(rig):
     """A machine with 2,400 kg, by what it does."""
     case = replace(random_case(rig, np.random.default_rng(4)), payload=2400.0, payload_after=2400.0)
-    names, found = [own.name for own in rig.machine.actuators], {}
+    names, runs = [actuator.name for actuator in rig.machine.actuators], {}
     for motion, moved in LEVERS.items():
         levers = tuple(
-            (begin, end, tuple(volt * (name in moved) for name, volt in zip(names, volts)))
-            for begin, end, volts in case.segments
+            (start, end, tuple(volt * (name in moved) for name, volt in zip(names, volts)))
+            for start, end, volts in case.segments
         )
-        found[motion] = case, measure_case(rig, replace(case, segments=levers))
-    return found
+        runs[motion] = case, measure_case(rig, replace(case, segments=levers))
+    return runs
 
 
-def with_line(line, value, begin=0.0):
+def with_line(line, value, start=0.0):
     def change(time, pressures):
-        pressures[time >= begin, line] = value
+        pressures[time >= start, line] = value
 
     return change
 
@@ -272,9 +272,9 @@ def swapped(_, pressures):
     pressures[:, [BOOM_HEAD, BOOM_ROD]] = pressures[:, [BOOM_ROD, BOOM_HEAD]]
 
 
-def scaled(factor, begin=0.0):
+def scaled(factor, start=0.0):
     def change(time, pressures):
-        pressures[time >= begin] *= factor
+        pressures[time >= start] *= factor
 
     return change
 
@@ -341,13 +341,13 @@ def test_before_any_measurement_the_rated_payload_holds(machine):
 def test_without_gravity_across_the_arm_the_rated_payload_holds(rig):
     """A stretched boom that stands upright has no moment of its load at any joint."""
     upright, level = (PayloadEstimator(rig.model) for _ in range(2))
-    for time, _, v, omega, felt, pressures in still(rig):
+    for time, _, v, omega, force, pressures in still(rig):
         stretched = np.array([0.0, 0.3, 0.0])
         arm = rig.model.evaluate(stretched, 0 * v, 0 * v, np.array([0.0, 0.0, 9.81]), pressures, 0.0).force_columns
         across = rig.model.evaluate(stretched, 0 * v, 0 * v, np.array([9.81, 0.0, 0.0]), pressures, 0.0).force_columns
         along = np.array([-arm[0, 0], 0.0, across[0, 0]])
         upright.sample(time, stretched, 0 * v, 0 * omega, 9.81 * along / np.linalg.norm(along), pressures)
-        level.sample(time, stretched, 0 * v, 0 * omega, felt, pressures)
+        level.sample(time, stretched, 0 * v, 0 * omega, force, pressures)
     assert upright.estimate.state == 'rated'
     assert upright.estimate.mass == rig.machine.payload.mass
     assert level.estimate.state == 'observed'
@@ -359,7 +359,7 @@ def test_a_still_machine_is_only_as_certain_as_its_dry_friction(machine):
     for part in (0.0, 0.02, 0.2):
         model = PayloadModel(machine)
         dry = dict(zip(model.rows, part * capacities(model)))
-        joints = tuple(replace(own, friction=float(dry.get(own.name, 0.0))) for own in machine.joints)
+        joints = tuple(replace(joint, friction=float(dry.get(joint.name, 0.0))) for joint in machine.joints)
         rig = CaseRig(replace(machine, joints=joints))
         estimator = PayloadEstimator(rig.model)
         for sample in still(rig):
@@ -396,10 +396,10 @@ WORK = ((0.3, 1.2, (-4.0, 4.0, 3.0)), (1.2, 2.2, (4.0, -4.0, -3.0)), (2.2, 3.2, 
 def grows(rig, rate, most, begins, segments):
     """Measurements of a machine whose load grows by so many kg/s, in steps of 0.1 s."""
     case = replace(random_case(rig, np.random.default_rng(12)), payload=0.0, joints=(0.0, 0.3, -1.2), slope=(0.0, 0.0))
-    names = [own.name for own in rig.machine.actuators]
+    names = [actuator.name for actuator in rig.machine.actuators]
     levers = tuple(
-        (begin, end, tuple(dict(zip(('boom', 'stick', 'swing'), volts)).get(name, 0.0) for name in names))
-        for begin, end, volts in segments
+        (start, end, tuple(dict(zip(('boom', 'stick', 'swing'), volts)).get(name, 0.0) for name in names))
+        for start, end, volts in segments
     )
     changes = [(begins + 0.1 * k, min(0.1 * rate * (k + 1), most)) for k in range(round(10.0 * most / rate))]
     (first, after), *later = changes
@@ -458,7 +458,7 @@ def test_samples_that_are_too_rare_for_a_block_bring_the_rated_payload(rig):
 def test_with_boom_and_stick_at_their_ends_the_rated_payload_holds(rig):
     """The stops carry a part of the load: 3,000 kg that are taken up there are not seen."""
     case = replace(random_case(rig, np.random.default_rng(5)), payload=0.0, joints=(0.0, -0.1, -1.9), slope=(0.0, 0.0))
-    names = [own.name for own in rig.machine.actuators]
+    names = [actuator.name for actuator in rig.machine.actuators]
     levers = tuple({'boom': -6.0, 'stick': 6.0}.get(name, 0.0) for name in names)
     case = replace(case, segments=((0.3, 4.8, levers),), step_time=3.0, payload_after=3000.0, duration=5.0)
     estimator = PayloadEstimator(rig.model, replace(rig.settings, offsets=case.offsets))

@@ -17,7 +17,7 @@ EXACT = GovernorSettings(delay=0.0, mass_error=0.0, payload_error=0.0)
 OUT, IN, STICK = (-5.0, -5.5), (7.0, 4.0), (0.0, -7.0)
 
 
-class Stand:
+class Bench:
     """The planar machine with what watches it as one in space."""
 
     def __init__(self, machine):
@@ -25,10 +25,10 @@ class Stand:
         self.monitor = StabilityMonitor(in_space(machine), ('static', 'zmp', 'load_share'))
         self.stops = StopPredictor(in_space(machine), range(2), self.monitor, EXACT)
         index = self.plant.system.index
-        self.places = [index('input', f'{own.name}/voltage') for own in machine.actuators]
-        self.wheels = [index('output', f'{own.name}/normal_force') for own in machine.wheels]
+        self.inputs = [index('input', f'{actuator.name}/voltage') for actuator in machine.actuators]
+        self.wheels = [index('output', f'{wheel.name}/normal_force') for wheel in machine.wheels]
 
-    def begin(self, payload, pitch=0.0):
+    def restart(self, payload, pitch=0.0):
         self.plant.p[:] = self.plant.system.parameters({'payload_mass': payload}, (0.0, pitch))
         self.plant.reset()
         self.monitor.clear()
@@ -46,7 +46,7 @@ class Stand:
         shares = []
         for _ in range(round(seconds / PERIOD)):
             self.volts = self.volts + np.clip(np.asarray(levers) - self.volts, -RATE * PERIOD, RATE * PERIOD)
-            self.plant.u[self.places] = self.volts
+            self.plant.u[self.inputs] = self.volts
             self.stops.issued(self.volts)
             self.stops.pass_by(PERIOD)
             self.plant.advance()
@@ -55,38 +55,38 @@ class Stand:
         return min(shares)
 
     def see(self):
-        orientation, turn, felt = read_imu(self.plant)
-        self.monitor.imu(self.plant.time, turn, felt, orientation)
+        orientation, turn, force = read_imu(self.plant)
+        self.monitor.imu(self.plant.time, turn, force, orientation)
         self.monitor.joints(self.plant.time, self.plant.positions.copy(), self.plant.velocities.copy())
         self.stops.see()
 
 
 @pytest.fixture(scope='module')
-def stand(planar):
-    return Stand(planar)
+def bench(planar):
+    return Bench(planar)
 
 
 @pytest.mark.parametrize('levers', [OUT, IN, STICK])
-def test_loads_in_motion_are_those_of_the_simulated_machine(stand, levers):
-    stand.begin(2500.0, 0.015)
-    stand.drive((0.0, 0.0), 0.5)
+def test_loads_in_motion_are_those_of_the_simulated_machine(bench, levers):
+    bench.restart(2500.0, 0.015)
+    bench.drive((0.0, 0.0), 0.5)
     for _ in range(6):
-        stand.drive(levers, 0.15)
-        halves = stand.monitor.estimated_balance().forces[:, 2].reshape(2, 2)
+        bench.drive(levers, 0.15)
+        halves = bench.monitor.estimated_balance().forces[:, 2].reshape(2, 2)
         assert halves[:, 0] == pytest.approx(halves[:, 1], rel=1e-6)
-        assert halves.sum(axis=1) == pytest.approx(stand.loads, abs=0.02 * stand.loads.sum())
+        assert halves.sum(axis=1) == pytest.approx(bench.loads, abs=0.02 * bench.loads.sum())
 
 
 @pytest.mark.parametrize(
     ('levers', 'payload', 'seconds'), [(OUT, 1000.0, 0.9), (OUT, 2500.0, 0.7), (IN, 4000.0, 0.8), (STICK, 1000.0, 1.0)]
 )
-def test_a_stop_out_of_motion_is_foreseen(stand, levers, payload, seconds):
-    stand.begin(payload)
-    stand.drive((0.0, 0.0), 0.5)
-    before = 2.0 * stand.loads.min() / stand.loads.sum()
-    stand.drive(levers, seconds)
-    stop = stand.stops.stop(stand.volts)
-    assert np.abs(stand.monitor.v).max() > 0.1, 'it moves'
-    least = stand.drive((0.0, 0.0), 2.0)
-    assert least < before - 0.05, 'the stop is felt'
+def test_a_stop_out_of_motion_is_foreseen(bench, levers, payload, seconds):
+    bench.restart(payload)
+    bench.drive((0.0, 0.0), 0.5)
+    before = 2.0 * bench.loads.min() / bench.loads.sum()
+    bench.drive(levers, seconds)
+    stop = bench.stops.stop(bench.volts)
+    assert np.abs(bench.monitor.v).max() > 0.1, 'it moves'
+    least = bench.drive((0.0, 0.0), 2.0)
+    assert least < before - 0.05, 'the stop has an effect'
     assert max(stop.least, 0.0) == pytest.approx(least, abs=0.1)

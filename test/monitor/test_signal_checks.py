@@ -21,7 +21,7 @@ def motion(time, size=0.4, rate=1.3):
     return size * (1.0 - np.cos(phase)), size * rate * np.array([1.0, 0.7]) * np.sin(phase)
 
 
-def found(change, seconds=8.0, speeds=True, noise=0.0, rng=None):
+def detected(change, seconds=8.0, speeds=True, noise=0.0, rng=None):
     """What is found of joints whose samples `change` makes wrong from an instant on: text of the boom, and when."""
     checks, rng = JointChecks(NAMES, np.array([1.0, 1.0]), np.array([False, False])), rng or np.random.default_rng(1)
     begun = None
@@ -57,17 +57,17 @@ FAULTS = {
 @pytest.mark.parametrize('name', FAULTS)
 def test_a_wrong_position_or_speed_is_found(name):
     change, text, within = FAULTS[name]
-    faults, after = found(change)
+    faults, after = detected(change)
     assert list(faults) == ['boom']
     assert text in faults['boom']
     assert after <= within
 
 
 def test_positions_without_speeds_may_not_jump_nor_be_noisy():
-    assert 'jumped' in found(FAULTS['a jump'][0], speeds=False)[0]['boom']
-    faults, _ = found(lambda t, q, v, begun, rng: (q + 0.008 * rng.normal(), v), speeds=False)
+    assert 'jumped' in detected(FAULTS['a jump'][0], speeds=False)[0]['boom']
+    faults, _ = detected(lambda t, q, v, begun, rng: (q + 0.008 * rng.normal(), v), speeds=False)
     assert 'noisy' in faults['boom']
-    assert found(lambda t, q, v, begun, rng: (q, v), speeds=False) == ({}, None)
+    assert detected(lambda t, q, v, begun, rng: (q, v), speeds=False) == ({}, None)
 
 
 @given(st.floats(0.05, 1.0), st.floats(0.3, 3.0), st.floats(0.0, 1e-3), st.integers(0, 1000))
@@ -147,14 +147,14 @@ IMU_FAULTS = {
 def test_a_wrong_quantity_of_an_imu_is_found(name):
     change, signal, within = IMU_FAULTS[name]
     faults, after = imu_found(change)
-    assert any(signal in own for own in faults)
+    assert any(signal in name for name in faults)
     assert after <= within
 
 
 def test_a_sound_imu_is_not_taken_for_wrong_with_an_orientation_or_without_at_rest_or_rocking():
     for oriented in (True, False):
         for tilts in (True, False):
-            assert imu_found(lambda t, *own: own[:3], oriented=oriented, tilts=tilts) == ({}, None)
+            assert imu_found(lambda t, *sample: sample[:3], oriented=oriented, tilts=tilts) == ({}, None)
 
 
 def test_what_stays_the_same_while_nothing_tilts_the_base_is_not_frozen():

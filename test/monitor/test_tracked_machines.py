@@ -16,7 +16,7 @@ from dyn_nodes.monitor.allowance import Allowances
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.monitor.standing import StandingGround
 
-MEASURED = tuple(name for name, own in MEASURES.items() if own.least_feet <= 4 and not own.of_friction)
+MEASURED = tuple(name for name, record in MEASURES.items() if record.least_feet <= 4 and not record.of_friction)
 HALF_LENGTH, HALF_GAUGE, WEIGHT = 1.685, 1.1, 20320.0 * 9.81
 
 
@@ -41,10 +41,10 @@ def test_at_rest_tracks_carry_what_equilibrium_says_with_all_margins(machine, pa
     balance = standing(machine, payload).balance()
     expected = static_summary(replace(machine, payload=replace(machine.payload, mass=payload)))
     assert balance.wheels == ('left_track', 'right_track')
-    for k, (name, own) in enumerate(expected['wheels'].items()):
+    for k, (name, wheel) in enumerate(expected['wheels'].items()):
         assert balance.wheels[k] == name
-        assert balance.forces[k][2] == pytest.approx(own['load'], rel=1e-6)
-        assert balance.points[k][:2] == pytest.approx(own['contact'], abs=1e-3)
+        assert balance.forces[k][2] == pytest.approx(wheel['load'], rel=1e-6)
+        assert balance.points[k][:2] == pytest.approx(wheel['contact'], abs=1e-3)
     assert balance.total_normal == pytest.approx(WEIGHT + 9.81 * payload, rel=1e-9)
     assert balance.moments.shape == (2, 3)
     for name, margin in expected['margins'].items():
@@ -72,7 +72,10 @@ def test_payload_is_allowed_as_far_as_the_tracks_hold_it_and_reach_is_unknown_in
     monitor = standing(machine)
     ground = StandingGround(machine, monitor.model)
     ground.place(monitor.footing.plane, monitor.up)
-    found = Allowances(machine, ground).evaluate(monitor.q, monitor.v, 0.0)
-    assert 500.0 < found.payload <= 2500.0
-    assert ground.standing_degree(monitor.q, found.payload) == pytest.approx(0.15, abs=1e-3) or found.payload == 2500.0
-    assert np.isnan(found.reach)
+    allowance = Allowances(machine, ground).evaluate(monitor.q, monitor.v, 0.0)
+    assert 500.0 < allowance.payload <= 2500.0
+    assert (
+        ground.standing_degree(monitor.q, allowance.payload) == pytest.approx(0.15, abs=1e-3)
+        or allowance.payload == 2500.0
+    )
+    assert np.isnan(allowance.reach)

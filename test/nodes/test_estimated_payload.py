@@ -246,7 +246,7 @@ def test_less_than_nothing_is_not_observed_and_the_status_says_so(make_monitor, 
     assert node.payload.interval_out.last.data[2] == 0.0
     assert node.sensing.monitor.payload == RATED
     assert level(said(node)) == 1
-    assert 'less than nothing: pressures or units are wrong' in said(node).message
+    assert 'less than zero: pressures or units are wrong' in said(node).message
 
 
 def test_time_that_goes_back_begins_anew(make_monitor, dropped):

@@ -1,10 +1,10 @@
-"""Many runs of an adversary against a governor: in parallel, written down one by one, resumable.
+"""Many runs of an adversary against a governor: in parallel, recorded one by one, resumable.
 
     campaign = Campaign(machine, Path('runs.jsonl'), jobs=2)
     records = campaign.run(random_cases(box, 500, seed=1))
 
-Each run is a line of a JSON Lines file with its case and its outcome. A campaign that finds a run in its file does not
-repeat it, so an interrupted one goes on, and a search that is repeated reads its first part.
+Each run is a line of a JSON Lines file with its case and its outcome. Runs that are in the file are not repeated, so an
+interrupted campaign continues, and a repeated search reads its first part.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Record:
     """A run.
 
     Attributes:
-        case: of it.
+        case: of the run.
         governed: with the governor, else without it.
-        outcome: of it, of the kind of the campaign: `Outcome` where the case is run as it is.
+        outcome: of the campaign's kind: `Outcome` if the case is run as it is.
     """
 
     case: Case
@@ -50,49 +50,49 @@ class Record:
 
 
 def random_cases(box: Box, count: int, seed: int, first: int = 0) -> list[Case]:
-    """Return random cases, those of the numbers from `first` on; a number has the same case for every count."""
+    """Return random cases with numbers from `first` on; the case of a number is independent of the count."""
     return [random_case(box, np.random.default_rng((seed, number))) for number in range(first, first + count)]
 
 
 def read_cases(path: Path, box: Box) -> list[Case]:
-    """Return the different cases of a JSON Lines file, each under `case`, in their order.
+    """Return the distinct cases of a JSON Lines file, each under `case`, in their order.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: a line is no case of this machine; the message has file and line.
+        ValueError: a line is not a case of this machine; the message has file and line.
     """
     cases: dict[Case, None] = {}
     for number, data in json_objects(path):
         try:
             case = Case.from_dict((data or {})['case'])
         except (ValueError, KeyError, TypeError) as error:
-            found = printable(repr(error))
-            raise ValueError(f'{path}:{number}: expected a JSON object with a case, found {found}') from None
+            finding = printable(repr(error))
+            raise ValueError(f'{path}:{number}: expected a JSON object with a case, found {finding}') from None
         if max(case.payload, case.known_payload) > box.payload_limit:
-            found = f'{max(case.payload, case.known_payload):g}'
-            raise ValueError(f'{path}:{number}: expected a payload up to {box.payload_limit:g} kg, found {found}')
+            finding = f'{max(case.payload, case.known_payload):g}'
+            raise ValueError(f'{path}:{number}: expected a payload up to {box.payload_limit:g} kg, found {finding}')
         for _, volts in case.segments:
             if len(volts) != len(box.levers):
-                found = f'{path}:{number}: expected {len(box.levers)} levers in a segment, found {len(volts)}'
-                raise ValueError(found)
+                finding = f'{path}:{number}: expected {len(box.levers)} levers in a segment, found {len(volts)}'
+                raise ValueError(finding)
         if case.start and len(case.start) != len(box.reach):
             raise ValueError(f'{path}:{number}: expected {len(box.reach)} joints at the start, found {len(case.start)}')
         for q, (least, most) in zip(case.start, box.reach):
             if not least <= q <= most:
-                found = f'{path}:{number}: expected a start within {least:g} to {most:g}, found {q:g}'
-                raise ValueError(found)
+                finding = f'{path}:{number}: expected a start within {least:g} to {most:g}, found {q:g}'
+                raise ValueError(finding)
         cases[case] = None
     return list(cases)
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What a campaign does with a case.
+    """Processing of a case by a campaign.
 
     Attributes:
-        name: of it; runs of one name are not those of another.
+        name: unique name; runs of different names are kept apart.
         run: returns the outcome of a case, with the governor or without it.
-        read: returns an outcome from what `as_dict` of it gave; raises ValueError, KeyError or TypeError.
+        read: returns an outcome from the data of its `as_dict`; raises ValueError, KeyError or TypeError.
     """
 
     name: str
@@ -105,22 +105,22 @@ def _whole(rig: Rig, case: Case, governed: bool) -> Outcome:
 
 
 RUNS = Kind('', _whole, Outcome.from_dict)
-"""The case as it is."""
+"""Runs the case without changes."""
 
 
 class Campaign:
-    """Runs cases and keeps their outcomes. What was run by another version of the package is run again.
+    """Runs cases and stores their outcomes. Runs of other versions of the package are repeated.
 
     Args:
-        machine: as the governor knows it.
-        path: JSON Lines file that is read and appended to; None: nothing is kept.
+        machine: nominal machine of the governor.
+        path: JSON Lines file that is read and appended to; None: nothing is stored.
         jobs: processes; 1: this one.
         settings: of the governor.
-        progress: called after every run, also after one that the file has.
-        kind: what is done with a case.
+        progress: called after every run, also after one that the file contains.
+        kind: processing of a case.
 
     Attributes:
-        repeated: runs that the file had.
+        repeated: number of runs that the file contained.
 
     Raises:
         OSError: the file cannot be read or written.
@@ -141,9 +141,9 @@ class Campaign:
         self._jobs = jobs
         self._pool: LastingPool | None = None
         self._rig: Rig | None = None
-        known = json.dumps(asdict(self.settings), sort_keys=True)
-        self._salt = code_fingerprint() + machine_fingerprint(machine) + known + kind.name
-        self._known = dict(_read(path, kind)) if path is not None else {}
+        settings_text = json.dumps(asdict(self.settings), sort_keys=True)
+        self._salt = code_fingerprint() + machine_fingerprint(machine) + settings_text + kind.name
+        self._outcomes_by_key = dict(_read(path, kind)) if path is not None else {}
         self.repeated = 0
 
     def __enter__(self) -> Campaign:
@@ -163,14 +163,14 @@ class Campaign:
     def run(self, cases: Sequence[Case], governed: bool = True) -> list[Record]:
         """Return the records of cases in their order."""
         keys = [self._key(case, governed) for case in cases]
-        missing = [(key, case) for key, case in zip(keys, cases) if key not in self._known]
+        missing = [(key, case) for key, case in zip(keys, cases) if key not in self._outcomes_by_key]
         for _ in range(len(cases) - len(missing)):
             self.repeated += 1
             self.progress()
         for (key, case), outcome in zip(missing, self._outcomes([case for _, case in missing], governed)):
             self._keep(key, Record(case, governed, outcome))
             self.progress()
-        return [Record(case, governed, self._known[key]) for key, case in zip(keys, cases)]
+        return [Record(case, governed, self._outcomes_by_key[key]) for key, case in zip(keys, cases)]
 
     def _outcomes(self, cases: list[Case], governed: bool) -> Iterator[Any]:
         if self._jobs == 1:
@@ -183,7 +183,7 @@ class Campaign:
         yield from self._pool.map(partial(_run, governed), cases)
 
     def _keep(self, key: str, record: Record) -> None:
-        self._known[key] = record.outcome
+        self._outcomes_by_key[key] = record.outcome
         if self.path is not None:
             line = {
                 'key': key,
@@ -200,7 +200,7 @@ class Campaign:
 
 
 def _read(path: Path, kind: Kind) -> Iterator[tuple[str, Any]]:
-    """Yield the runs of a file; a line that was cut off by an interruption, or is damaged, is passed over."""
+    """Yield the runs of a file; a line that was cut off by an interruption, or is damaged, is skipped."""
     if not path.exists():
         return
     cut_last_line(path)
@@ -213,7 +213,7 @@ def _read(path: Path, kind: Kind) -> Iterator[tuple[str, Any]]:
 
 
 _work: tuple[Rig, Kind] | None = None
-"""Of a process of a campaign."""
+"""State of a process of a campaign."""
 
 
 def _begin(machine: Machine, settings: GovernorSettings, kind: Kind) -> None:
@@ -231,9 +231,9 @@ def _run(governed: bool, case: Case) -> Any:
 
 
 def worst(records: Iterable[Record], count: int) -> list[Record]:
-    """Return the runs that went worst, the worst first: overturned ones by their time, the others by their score.
+    """Return the worst runs, the worst first: overturned ones by their time, the others by their score.
 
-    Those that lifted a wheel, or lost its load, come before those that did not, and those with a refused start last.
+    Runs that lifted a wheel, or diverged, come before those that did not; those with a rejected start come last.
     """
     return sorted(records, key=_badness)[:count]
 
@@ -245,26 +245,26 @@ def _badness(record: Record) -> tuple[bool | float, ...]:
 
 
 def summary(records: Sequence[Record]) -> dict[str, Any]:
-    """Return counts and extremes of runs; those with a refused start are counted by themselves."""
+    """Return counts and extremes of runs; those with a rejected start are counted separately."""
     outcomes = [record.outcome for record in records if not record.outcome.refused]
-    refused = [record.outcome for record in records if record.outcome.refused]
-    off = [own.off for own in outcomes if own.off is not None]
-    changes = [own.unrest for own in outcomes if own.unrest is not None]
+    rejected = [record.outcome for record in records if record.outcome.refused]
+    off = [outcome.off for outcome in outcomes if outcome.off is not None]
+    changes = [outcome.unrest for outcome in outcomes if outcome.unrest is not None]
     return {
         'runs': len(outcomes),
-        'overturned': sum(own.overturned for own in outcomes),
-        'lifted': sum(own.lifted for own in outcomes),
-        'lost': sum(own.lost for own in outcomes),
-        'diverged': sum(own.diverged for own in outcomes),
-        'share': min((own.share for own in outcomes), default=1.0),
-        'tilt': max((own.tilt for own in outcomes), default=0.0),
-        'let_through': float(np.mean([own.let_through for own in outcomes])) if outcomes else 1.0,
+        'overturned': sum(outcome.overturned for outcome in outcomes),
+        'lifted': sum(outcome.lifted for outcome in outcomes),
+        'lost': sum(outcome.lost for outcome in outcomes),
+        'diverged': sum(outcome.diverged for outcome in outcomes),
+        'share': min((outcome.share for outcome in outcomes), default=1.0),
+        'tilt': max((outcome.tilt for outcome in outcomes), default=0.0),
+        'let_through': float(np.mean([outcome.let_through for outcome in outcomes])) if outcomes else 1.0,
         'unrest': float(np.mean(changes)) if changes else None,
         'off': math.fsum(off) if off else None,
         'refused_starts': {
-            'runs': len(refused),
-            'overturned': sum(own.overturned for own in refused),
-            'lifted': sum(own.lifted for own in refused),
-            'diverged': sum(own.diverged for own in refused),
+            'runs': len(rejected),
+            'overturned': sum(outcome.overturned for outcome in rejected),
+            'lifted': sum(outcome.lifted for outcome in rejected),
+            'diverged': sum(outcome.diverged for outcome in rejected),
         },
     }

@@ -1,9 +1,9 @@
-"""Lever sequences against a governor, on machines of a box around the one that it knows.
+"""Lever sequences against a governor, on machines of a box around its nominal machine.
 
     case = random_case(box, np.random.default_rng(1))
     profile = lever_profile(case, box.levers)
 
-A case is plain data, so that a run is written down, repeated and replayed. For a search it is a vector of numbers
+A case is plain data, so that a run can be recorded, repeated and replayed. For a search it is a vector of numbers
 within -1 and 1 (`decoded`), one machine of the box and one lever sequence each.
 """
 
@@ -29,14 +29,14 @@ from dyn_nodes.monitor.in_space import in_space
 from dyn_nodes.stability.equilibrium.standing import check_rigid
 
 SETTLING = 0.5
-"""Levers at neutral before the sequence, s: the filters of the monitor settle."""
+"""Time with levers at neutral before the sequence, s: the filters of the monitor settle."""
 ACCELERATION = 3.0
-"""For which efforts are commanded at most, rad/s2 or m/s2."""
+"""Greatest acceleration for which efforts are commanded, rad/s2 or m/s2."""
 RAMP = 0.02
-"""From neutral to a lever's position and back, s."""
+"""Time from neutral to a lever's position and back, s."""
 SEGMENTS = 8
 SHORTEST, LONGEST = 0.3, 5.0
-"""Of a segment, s."""
+"""Duration of a segment, s."""
 KINDS = ('steps', 'switching', 'reach')
 MOST = {
     'mass': 10.0,
@@ -47,30 +47,30 @@ MOST = {
     'command_delay': 1.0,
     'duration': 120.0,
 }
-"""Of the fields of a case that comes from a file."""
+"""Greatest magnitudes of fields of a case from a file."""
 
 
 @dataclass(frozen=True)
 class Box:
-    """Machines that the governor has to hold, around the one that it knows, and the levers.
+    """Machines that the governor has to keep from tipping, around its nominal machine, and the levers.
 
     Attributes:
         levers: names of the actuators, or of joints.
-        limits: V, of each; rad/s2 or m/s2 where they are accelerations.
+        limits: V, of each; rad/s2 or m/s2 if they are accelerations.
         payload: rated, kg.
-        payload_limit: kg that the mount carries at most.
+        payload_limit: greatest payload of the mount, kg.
         reach: least and greatest position of the joint of each lever, rad or m.
-        payload_error: part by which the payload that the governor knows may be wrong.
-        mass_error: part by which all links may be heavier or lighter than it knows.
-        center_error: by which their common centre of mass may lie elsewhere, m.
+        payload_error: relative error of the governor's payload.
+        mass_error: relative error of the mass of all links, heavier or lighter than the nominal one.
+        center_error: error of their common centre of mass, m.
         slope: steepest ground, rad, in any direction.
-        delay: longest time from a measurement to the valve that answers it, s.
+        delay: longest time from a measurement to the response of the valve, s.
         duration: of the lever sequence, s.
         stops: joints stop at their limits.
-        imu: the governor gets an IMU, as in the chain of nodes; else it takes the ground for level.
-        any_start: runs begin in any posture that the governor certifies at rest, else in the first one.
-        troubles: what else may be off.
-        planar: the machine moves in its plane, so that the ground slopes along it alone, and nothing lies aside.
+        imu: the governor gets an IMU, as in the chain of nodes; else it assumes level ground.
+        any_start: runs start in any posture that the governor certifies at rest, else in the first one.
+        troubles: additional deviations.
+        planar: the machine moves in its plane, so that the ground slopes along it alone, and nothing is off the plane.
     """
 
     levers: tuple[str, ...]
@@ -97,16 +97,16 @@ class Case:
 
     Attributes:
         segments: (duration, s; volts or accelerations of every lever) one after the other.
-        payload, known_payload: the true one and that of the governor, kg.
-        mass: of the links, times that which the governor knows.
-        center: by which their common centre of mass lies elsewhere, ahead and to the left, m.
+        payload, known_payload: the true one and the one of the governor, kg.
+        mass: ratio of the mass of the links to the nominal one.
+        center: displacement of their common centre of mass, ahead and to the left, m.
         roll, pitch: of the ground, rad.
         state_delay, command_delay: of measurements to the governor and from it to the valves, s.
         duration: of the levers, s.
         stops, imu: as in `Box`.
-        start: positions of the levers' joints towards which the run begins, as far from the first posture as the
-            governor certifies at rest, rad or m; empty: it begins in the first posture.
-        troubles: what else is off.
+        start: positions of the levers' joints towards which the initial posture is moved, as far from the first posture
+            as the governor certifies at rest, rad or m; empty: the run starts in the first posture.
+        troubles: additional deviations.
     """
 
     segments: tuple[tuple[float, tuple[float, ...]], ...]
@@ -133,8 +133,7 @@ class Case:
         """Return the case of `as_dict`.
 
         Raises:
-            ValueError: no finite number where one belongs, a segment that does not last, a negative delay, a number
-                beyond `MOST`.
+            ValueError: a number that is not finite, negative or beyond `MOST`; a segment of no duration.
             KeyError, TypeError: another form.
         """
         segments = tuple((finite(duration), tuple(map(finite, volts))) for duration, volts in data['segments'])
@@ -161,16 +160,16 @@ def box_of(machine: Machine, efforts: bool = False, **changes: Any) -> Box:
 
     Args:
         machine: with hydraulic actuators and a payload mount, on three wheels or more, on two tracks, or planar.
-        efforts: the levers are accelerations of joints, which efforts give; the machine has no actuators then.
+        efforts: the levers are accelerations of joints, produced by efforts; the machine has no actuators then.
         changes: fields of `Box`.
 
     Raises:
-        ValueError: a machine that no governor holds, such as one with joints that give way under it.
+        ValueError: a machine that the governor does not support, such as one with joints that yield under it.
     """
     names, joints, limits = _efforts(machine) if efforts else _valves(machine)
     if machine.constraints:
-        found = ', '.join(constraint.name for constraint in machine.constraints)
-        raise ValueError(f'machine {machine.name!r}: expected joints that their actuators move alone, found {found}')
+        loops = ', '.join(constraint.name for constraint in machine.constraints)
+        raise ValueError(f'machine {machine.name!r}: expected joints that their actuators move alone, found {loops}')
     check_rigid(machine, 'tip-over governor')
     standing = in_space(machine)
     corners = sum(spring.corner for spring in standing.supports)
@@ -197,19 +196,19 @@ def _valves(machine: Machine) -> tuple[tuple[str, ...], list[str], tuple[float, 
 
 
 def _efforts(machine: Machine) -> tuple[tuple[str, ...], list[str], tuple[float, ...]]:
-    """Return joints that are levers, twice, and the greatest accelerations for which efforts are commanded."""
+    """Return the driven joints, as levers and as joints, and the greatest commanded accelerations."""
     joints = EffortDrives(machine).joints
     return joints, list(joints), (ACCELERATION,) * len(joints)
 
 
 def reach(machine: Machine, joints: Sequence[str]) -> tuple[tuple[float, float], ...]:
-    """Return least and greatest positions of joints, rad or m; of one without end a turn, half each way."""
-    found = [machine.joint(name) for name in joints]
-    return tuple((max(joint.lower, -np.pi), min(joint.upper, np.pi)) for joint in found)
+    """Return least and greatest positions of joints, rad or m; for a joint without limits one turn, half each way."""
+    records = [machine.joint(name) for name in joints]
+    return tuple((max(joint.lower, -np.pi), min(joint.upper, np.pi)) for joint in records)
 
 
 def lever_profile(case: Case, levers: tuple[str, ...], name: str = 'adversary') -> VoltageProfile:
-    """Return the lever sequence of a case as a task, which begins after `SETTLING`."""
+    """Return the lever sequence of a case as a task, which starts after `SETTLING`."""
     segments, start, end = [], SETTLING, SETTLING + case.duration
     for number, (duration, volts) in enumerate(case.segments, 1):
         stop = min(start + duration, end)
@@ -224,13 +223,13 @@ def random_case(box: Box, rng: np.random.Generator) -> Case:
     """Return a random lever sequence on a random machine of the box, half of them with the rated payload."""
     kind = KINDS[int(rng.integers(len(KINDS)))]
     sequence = {'steps': _steps, 'switching': _switching, 'reach': _reach}[kind](box, rng)
-    known = box.payload if rng.random() < 0.5 else float(rng.uniform(0.0, box.payload))
+    nominal = box.payload if rng.random() < 0.5 else float(rng.uniform(0.0, box.payload))
     heading, steepness = rng.uniform(0.0, 2.0 * np.pi), box.slope * rng.random()
     slope = steepness * np.array([np.cos(heading), np.sin(heading)])
     mass = 1.0 + box.mass_error * float(rng.integers(-1, 2))
     delay, share = box.delay * rng.random(), rng.random()
     error = box.payload_error * rng.uniform(-1.0, 1.0)
-    case = _case(box, sequence, known, error, mass, slope, delay, share)
+    case = _case(box, sequence, nominal, error, mass, slope, delay, share)
     drop, seed = float(rng.random()), int(rng.integers(2**32))
     troubles = box.troubles.drawn(rng.uniform(-1.0, 1.0, 3), drop, seed, box.duration)
     start = _start(box, rng.random(len(box.reach)))
@@ -238,9 +237,9 @@ def random_case(box: Box, rng: np.random.Generator) -> Case:
 
 
 def _center(box: Box, share: float) -> tuple[float, float]:
-    """Return where the centre of mass lies: at one of four sides or where it is known, by a number from 0 to 1.
+    """Return the centre of mass of a number from 0 to 1: nominal, or displaced to one of four sides.
 
-    So few, because a plant is compiled for each.
+    The number of positions is small because a plant is compiled for each.
     """
     if not box.center_error:
         return 0.0, 0.0
@@ -251,7 +250,7 @@ def _center(box: Box, share: float) -> tuple[float, float]:
 
 
 def _start(box: Box, shares: Array) -> tuple[float, ...]:
-    """Return positions at these shares (m,), 0 to 1, of the reach of the joints; none in a box of one start."""
+    """Return positions at these fractions (m,), 0 to 1, of the reach of the joints; none in a box of one start."""
     if not box.any_start:
         return ()
     least, most = np.array(box.reach).T
@@ -261,7 +260,7 @@ def _start(box: Box, shares: Array) -> tuple[float, ...]:
 def _case(
     box: Box,
     sequence: list[tuple[float, Array]],
-    known: float,
+    nominal: float,
     error: float,
     mass: float,
     slope: Array,
@@ -270,8 +269,8 @@ def _case(
 ) -> Case:
     return Case(
         segments=tuple((round(float(span), 4), tuple(np.round(volts, 4).tolist())) for span, volts in sequence),
-        payload=round(min(known * (1.0 + float(error)), box.payload_limit), 3),
-        known_payload=round(known, 3),
+        payload=round(min(nominal * (1.0 + float(error)), box.payload_limit), 3),
+        known_payload=round(nominal, 3),
         mass=round(mass, 4),
         roll=0.0 if box.planar else round(float(slope[0]), 5),
         pitch=round(float(slope[1]), 5),
@@ -284,7 +283,7 @@ def _case(
 
 
 def _steps(box: Box, rng: np.random.Generator) -> list[tuple[float, Array]]:
-    """All levers to anywhere, some at neutral, held for some time."""
+    """Return segments with all levers at random positions, some at neutral, for random times."""
     limits, left, result = np.array(box.limits), box.duration, []
     while left > 0.0:
         span = float(rng.uniform(SHORTEST, 3.0))
@@ -295,7 +294,7 @@ def _steps(box: Box, rng: np.random.Generator) -> list[tuple[float, Array]]:
 
 
 def _switching(box: Box, rng: np.random.Generator) -> list[tuple[float, Array]]:
-    """Levers go from end to end, each with its period; some rest."""
+    """Return segments in which levers alternate between their limits, each with its period; some rest."""
     limits = np.array(box.limits)
     half = rng.uniform(0.4, 4.0, len(limits))
     phase, size = rng.random(len(limits)), limits * rng.uniform(0.5, 1.0, len(limits))
@@ -313,16 +312,16 @@ def _switching(box: Box, rng: np.random.Generator) -> list[tuple[float, Array]]:
 
 
 def _reach(box: Box, rng: np.random.Generator) -> list[tuple[float, Array]]:
-    """Some levers held one way, then one of the others from end to end in even times."""
+    """Return segments with some levers held one way, then one of the others alternating in even times."""
     limits = np.array(box.limits)
     chosen = int(rng.integers(len(limits)))
     held = rng.choice([-1.0, 1.0], len(limits)) * limits * rng.uniform(0.4, 1.0, len(limits))
     held[chosen] = 0.0
     result = [(float(rng.uniform(1.0, 6.0)), held)]
     period, sign, left = float(rng.uniform(0.5, 3.0)), rng.choice([-1.0, 1.0]), box.duration - result[0][0]
-    goes_on = bool(rng.random() < 0.5)
+    continues = bool(rng.random() < 0.5)
     while left > 0.0:
-        volts = held.copy() if goes_on else np.zeros(len(limits))
+        volts = held.copy() if continues else np.zeros(len(limits))
         volts[chosen] = sign * limits[chosen]
         result.append((period, volts))
         sign, left = -sign, left - period
@@ -333,26 +332,27 @@ def _reach(box: Box, rng: np.random.Generator) -> list[tuple[float, Array]]:
 
 
 def dimension(box: Box) -> int:
-    """Return how many numbers a case of a search has."""
+    """Return the number of elements of the vector of a case."""
     return SEGMENTS * (1 + len(box.levers)) + 11 + (len(box.reach) if box.any_start else 0) + bool(box.center_error)
 
 
 def decoded(box: Box, vector: Array) -> Case:
     """Return the case of a vector (`dimension`,), clipped to -1 and 1.
 
-    In half of them the governor knows the rated payload. What the box does not leave open has no effect.
+    In half of the cases the governor's payload is the rated one. Numbers of quantities that the box fixes have no
+    effect.
     """
     z = np.clip(vector, -1.0, 1.0)
     m = len(box.levers)
     spans = SHORTEST * (LONGEST / SHORTEST) ** (0.5 * (z[:SEGMENTS] + 1.0))
     volts = z[SEGMENTS : SEGMENTS * (1 + m)].reshape(SEGMENTS, m) * np.array(box.limits)
-    error, mass, roll, pitch, delay, share, known, drop, *others = z[SEGMENTS * (1 + m) :].tolist()
+    error, mass, roll, pitch, delay, share, nominal, drop, *others = z[SEGMENTS * (1 + m) :].tolist()
     slope = box.slope * np.array([roll, pitch])
     slope /= max(1.0, float(np.hypot(roll, pitch)))
     case = _case(
         box,
         [(float(span), row) for span, row in zip(spans, volts)],
-        box.payload * min(1.0 + known, 1.0),
+        box.payload * min(1.0 + nominal, 1.0),
         box.payload_error * error,
         1.0 + box.mass_error * float(np.clip(np.round(1.5 * mass), -1.0, 1.0)),
         slope,

@@ -1,9 +1,9 @@
-"""Working cycles of a machine in a YAML file: where the joints go, phase by phase, and with which payload.
+"""Working cycles of a machine in a YAML file: target positions of the joints, phase by phase, and payloads.
 
 cycles:
   fetch_a_log:
     payload: 0.0             # kg at the start
-    speed: 0.85              # part of the way of a lever that the operator uses
+    speed: 0.85              # fraction of a lever's travel that the operator uses
     start: {boom_joint: 0.873, stick_joint: -1.71}   # rad or m
     phases:
       reach: {move: {boom_joint: 0.436}}
@@ -28,8 +28,8 @@ class Phase:
 
     Attributes:
         name: of the phase.
-        move: positions by joint, rad or m; the others stay.
-        payload: kg from its beginning on; None: as before.
+        move: target positions by joint, rad or m; the others stay.
+        payload: kg from the start of the phase on; None: unchanged.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Cycle:
         start: positions by joint at the start, rad or m.
         phases: one after the other.
         payload: at the start, kg.
-        speed: part of the way of a lever that the operator uses.
+        speed: fraction of a lever's travel that the operator uses.
     """
 
     name: str
@@ -65,7 +65,7 @@ def load_cycles(path: Path, machine: Machine) -> tuple[Cycle, ...]:
     """Read the cycles of a file for a machine.
 
     Raises:
-        MachineError: with file, line, key, what was expected and what was found, for every fault.
+        MachineError: with file, line, key, expected and found, for every fault.
     """
     return load_named(path, keys_of(_Cycles), 'cycles', 'a cycle at least', _Reader(machine).cycle)
 
@@ -78,7 +78,7 @@ class _Reader:
     def cycle(self, reader: SchemaReader, name: str, entry: Entry) -> Cycle | None:
         values = reader.table(entry, keys_of(Cycle), where=entry.path)
         listed = entry.mapping.get('phases')
-        phases = [self._phase(reader, own, inner) for own, inner in reader.named(listed).items()]
+        phases = [self._phase(reader, phase, inner) for phase, inner in reader.named(listed).items()]
         if listed is not None and not phases:
             reader.report.add(listed.line, listed.path, 'a phase at least', 'none')
         self._check(reader, entry, 'start', values)
@@ -95,17 +95,17 @@ class _Reader:
         return None if reader.report.failed else build(Phase, values, name=name)
 
     def _check(self, reader: SchemaReader, entry: Entry, key: str, values: dict[str, Any]) -> None:
-        """Report joints that no actuator moves, positions beyond their limits, and too much payload."""
-        place = entry.mapping.get(key)
+        """Report joints without an actuator, positions beyond their limits, and excessive payloads."""
+        positions = entry.mapping.get(key)
         for joint, position in values.get(key, {}).items():
-            assert place is not None
-            own = place.mapping[joint]
+            assert positions is not None
+            value = positions.mapping[joint]
             if joint not in self.limits:
-                reader.report.add(own.line, own.path, 'a joint with an actuator', did_you_mean(joint, self.limits))
+                reader.report.add(value.line, value.path, 'a joint with an actuator', did_you_mean(joint, self.limits))
                 continue
             lower, upper = self.limits[joint]
             if not lower <= position <= upper:
-                reader.report.add(own.line, own.path, f'{lower:.4g} to {upper:.4g}', f'{position:.4g}')
+                reader.report.add(value.line, value.path, f'{lower:.4g} to {upper:.4g}', f'{position:.4g}')
         payload = values.get('payload')
         if payload is not None and payload > self.most:
             reader.report.add(entry.line, f'{entry.path}.payload', f'at most {self.most:g} kg', f'{payload:g}')

@@ -1,13 +1,13 @@
-"""Emergency stops of a governed machine: at even instants of a run all outputs are led to neutral, and to rest.
+"""Emergency stops of a governed machine: at regular instants of a run all outputs are led to neutral, and to rest.
 
-Where joints are commanded by efforts, neutral is what the governor makes of it without measurements from then on;
-`released_levers` makes the stops of one that goes on measuring.
+If joints are commanded by efforts, neutral is the governor's output without further measurements; `released_levers`
+performs stops of a governor that continues to measure.
 
     outcome = emergency_stops(rig, case)
 
-They begin a little late: a governor without measurements keeps its outputs until these are late enough to be missed.
-The run itself goes on as if there were no stop: each stop is made by a second plant, from where the first one is, with
-what is on its way to the valves.
+The outputs start to move after a delay: a governor without measurements keeps its outputs until these are late enough
+to be missed. The run itself is not affected: each stop is performed by a second plant, from the state of the first one,
+with the same queue of outputs to the valves.
 """
 
 from __future__ import annotations
@@ -35,29 +35,30 @@ from dyn_nodes.simulation.period import PlantDivergedError
 from dyn_nodes.simulation.plant import Plant
 
 EVERY = 0.05
-"""Between two stops, s."""
+"""Interval between two stops, s."""
 KEPT = GovernorSettings().lateness
-"""Outputs stay for so long before they are led to neutral, s."""
+"""Time for which outputs are kept before they are led to neutral, s."""
 LEAST_TIME, LONGEST, STILL = 1.5, 6.0, 0.02
-"""A stop is followed for so long at least, until all joints are slower, rad/s or m/s, and for so long at most, s."""
+"""A stop is followed at least for the first time, s, until all joints are slower than the last number, rad/s or m/s,
+and at most for the second time, s."""
 
 
 @dataclass(frozen=True)
 class Stopped:
-    """What became of the stops of a run.
+    """Results of the stops of a run.
 
     Attributes:
-        stops: how many there were.
-        lost: in how many a wheel came to no load, however shortly.
-        lifted: in how many a wheel was off the ground for longer than 0.1 s, or the base turned by more than 0.5
-            degrees meanwhile.
-        overturned: in how many the base tilted beyond the machine's limit.
-        unfinished: in how many a joint still moved after `LONGEST`, or the simulation ended.
-        share: least load of a wheel in any of them, over the mean load of a wheel at the start of the run.
-        worst: instant at which that stop began, s.
-        longest: time to rest, s: the longest.
+        stops: number of stops.
+        lost: number of stops in which a wheel lost its load, however shortly.
+        lifted: number of stops in which a wheel was off the ground for longer than 0.1 s, or the base turned by more
+            than 0.5 degrees meanwhile.
+        overturned: number of stops in which the base tilted beyond the machine's limit.
+        unfinished: number of stops in which a joint still moved after `LONGEST`, or the simulation ended.
+        share: least load of a wheel in any stop, over the mean load of a wheel at the start of the run.
+        worst: start of that stop, s.
+        longest: longest time to rest, s.
         ended: the run itself overturned or diverged before its end.
-        refused: its start is beyond what any command could hold.
+        refused: no command could keep the machine from tipping at the start of the run.
     """
 
     stops: int
@@ -83,8 +84,8 @@ class Stopped:
             ValueError, TypeError: data of another form, or a number that is not finite.
         """
         outcome = cls(**data)
-        for own in (outcome.stops, outcome.lost, outcome.lifted, outcome.overturned, outcome.unfinished):
-            if not isinstance(own, int) or isinstance(own, bool):
+        for number_of_stops in (outcome.stops, outcome.lost, outcome.lifted, outcome.overturned, outcome.unfinished):
+            if not isinstance(number_of_stops, int) or isinstance(number_of_stops, bool):
                 raise ValueError('a count that is no integer')
         if not (isinstance(outcome.ended, bool) and isinstance(outcome.refused, bool)):
             raise ValueError('ended or refused that is not true or false')
@@ -96,23 +97,23 @@ class Stopped:
 def emergency_stops(
     rig: Rig, case: Case, governed: bool = True, every: float = EVERY, kept: float = KEPT, hard: bool = False
 ) -> Stopped:
-    """Run a case and make a stop at every instant that is a multiple of `every`, s, while the machine stands.
+    """Run a case and perform a stop at every multiple of `every`, s, until the machine overturns.
 
-    Outputs stay for `kept`, s, before. Without the governor a stop leads the valves to neutral at the same rate. A
-    `hard` one shuts them at once, as who moves the valves does where the governor has died. Efforts are stopped by the
-    governor alone, as nothing else brakes: without measurements.
+    Outputs are kept for `kept`, s, before. Without the governor a stop leads the valves to neutral at the same rate. A
+    `hard` stop shuts them at once, as a valve driver does if the governor has died. Efforts are stopped by the governor
+    alone, without measurements, as nothing else brakes.
     """
     case = rig.placed(case)
-    refused = rig.refuses(case)
+    refused = rig.rejects(case)
     try:
         trial = rig.trial(case, governed)
     except NoEquilibriumError:
         return _summed([], ended=False, refused=True)
     stopper = rig.new_plant(case.mass, case.center)
     most, partner = np.inf if hard else rig.settings.rate * PERIOD, trial.partner
-    found, ended = [], False
+    stops, ended = [], False
     for number, levers in enumerate(trial.levers):
-        if not _goes_on(trial, levers):
+        if not _advance(trial, levers):
             ended = True
             break
         if number % round(every / PERIOD) == 0:
@@ -121,34 +122,34 @@ def emergency_stops(
                 outputs = _efforts_to_rest(partner.governor, partner.stops, kept)
             else:
                 outputs = _volts_to_rest(levers if partner is None else partner.governor.output, most, kept)
-            found.append((trial.plant.time, *_stop(trial, stopper, outputs)))
-    return _summed(found, ended, refused)
+            stops.append((trial.plant.time, *_stop(trial, stopper, outputs)))
+    return _summed(stops, ended, refused)
 
 
 def released_levers(rig: Rig, case: Case, governed: bool = True, every: float = EVERY, kept: float = KEPT) -> Stopped:
-    """Make stops as `emergency_stops` does, of a governor that gets no commands any more and goes on measuring.
+    """Perform the stops of `emergency_stops` with a governor that gets no more commands and continues to measure.
 
-    The governor's own state is part of such a stop, so that each is a run from the start.
+    The state of the governor is part of such a stop, so that each is a run from the start.
     """
     case = rig.placed(case)
-    refused = rig.refuses(case)
+    refused = rig.rejects(case)
     try:
         instants = len(rig.trial(case, governed).levers)
     except NoEquilibriumError:
         return _summed([], ended=False, refused=True)
-    found, ended = [], False
+    stops, ended = [], False
     for number in range(0, instants, round(every / PERIOD)):
         trial = rig.trial(case, governed)
-        if not all(_goes_on(trial, levers) for levers in trial.levers[: number + 1]):
+        if not all(_advance(trial, levers) for levers in trial.levers[: number + 1]):
             ended = True
             break
         lasting = [trial.levers[number]] * round(kept / PERIOD)
-        found.append((trial.plant.time, *_follow(trial, trial.plant, chain(lasting, repeat(None)), trial.step)))
-    return _summed(found, ended, refused)
+        stops.append((trial.plant.time, *_follow(trial, trial.plant, chain(lasting, repeat(None)), trial.step)))
+    return _summed(stops, ended, refused)
 
 
-def _goes_on(trial: Trial, levers: Array) -> bool:
-    """Go on with a run by a period; return whether it still stands."""
+def _advance(trial: Trial, levers: Array) -> bool:
+    """Advance a run by a period; return whether the machine has neither overturned nor diverged."""
     try:
         trial.step(levers)
     except PlantDivergedError:
@@ -157,17 +158,17 @@ def _goes_on(trial: Trial, levers: Array) -> bool:
 
 
 def continue_from(plant: Plant, other: Plant) -> None:
-    """Bring a plant to where another one of the same machine is, which stays as it is; the ground is compliant."""
+    """Copy the state of another plant of the same machine, which is not changed; the ground is compliant."""
     plant.x, plant.p, plant.u = other.x.copy(), other.p.copy(), other.u.copy()
     plant.ticks, plant.overturned = other.ticks, other.overturned
     if plant.delay is not None and other.delay is not None:
         plant.delay.history = other.delay.history
     plant.ground.begin(plant.x, plant.u, plant.p, True, plant.period / plant.substeps)
-    plant.set_inputs({})  # what was computed of another state is forgotten
+    plant.set_inputs({})  # discards results of the previous state
 
 
 def _volts_to_rest(output: Array, most: float, kept: float) -> Iterator[Array]:
-    """Yield outputs (m,), V, period by period: they stay for a while and go to neutral."""
+    """Yield outputs (m,), V, period by period: they are kept for a while, then led to neutral."""
     goal, output = np.zeros(len(output)), output.copy()
     for number in count():
         if number * PERIOD > kept - 0.5 * PERIOD:
@@ -176,28 +177,28 @@ def _volts_to_rest(output: Array, most: float, kept: float) -> Iterator[Array]:
 
 
 def _efforts_to_rest(governor: TipOverGovernor, stops: EffortPredictor, kept: float) -> Iterator[Array]:
-    """Yield efforts (m,), N m or N, of a governor that has no measurements any more, period by period.
+    """Yield efforts (m,), N m or N, of a governor without further measurements, period by period.
 
-    NaN where they have ended.
+    NaN after the efforts have ended.
     """
     alone = copy.copy(governor)
-    alone.stops = own = stops.branched()
+    alone.stops = predictor = stops.branched()
     for number in count():
         if number * PERIOD > kept - 0.5 * PERIOD:
             alone.neutral(PERIOD)
         else:
-            own.pass_by(PERIOD)
-        yield own.given.copy()
+            predictor.pass_by(PERIOD)
+        yield predictor.given.copy()
 
 
 Followed = tuple[Wheels, bool, bool, float]
-"""Wheels of a stop, whether the machine overturned, whether it came to rest, and when, s."""
+"""Wheels of a stop, whether the machine overturned, whether it came to rest, and the time, s."""
 
 
 def _stop(trial: Trial, plant: Plant, outputs: Iterator[Array]) -> Followed:
-    """Bring a plant to rest by outputs (m,); those that are on their way in a run come first.
+    """Bring a plant to rest by outputs (m,), after those in the queue of the run.
 
-    Where they are NaN the drives hold the joints, as where nothing is given to them any more.
+    If they are NaN the drives hold the joints, as they do without commands.
     """
     held: list[Array] = []
 
@@ -213,20 +214,20 @@ def _stop(trial: Trial, plant: Plant, outputs: Iterator[Array]) -> Followed:
     return _follow(trial, plant, chain(list(trial.waiting), outputs), give)
 
 
-def _follow(trial: Trial, plant: Plant, given: Iterable[Any], advance: Callable[[Any], None]) -> Followed:
-    """Give a plant one after the other until it rests."""
+def _follow(trial: Trial, plant: Plant, outputs: Iterable[Any], advance: Callable[[Any], None]) -> Followed:
+    """Advance a plant with one output after the other until it rests."""
     began = plant.time
-    watch = Wheels(trial.watch.rest, trial.stand(plant)[1])
+    watch = Wheels(trial.watch.rest, trial.loads_and_attitude(plant)[1])
     watch.share = np.inf
-    for own in given:
+    for output in outputs:
         spent = plant.time - began
         if spent >= LONGEST:
             break
         try:
-            advance(own)
+            advance(output)
         except PlantDivergedError:
             return watch, plant.overturned, False, spent
-        watch.see(plant.time, *trial.stand(plant))
+        watch.see(plant.time, *trial.loads_and_attitude(plant))
         if plant.overturned:
             return watch, True, False, spent
         if spent >= LEAST_TIME and np.abs(plant.velocities).max() < STILL:
@@ -234,21 +235,21 @@ def _follow(trial: Trial, plant: Plant, given: Iterable[Any], advance: Callable[
     return watch, False, False, LONGEST
 
 
-def _summed(found: list[tuple[float, Wheels, bool, bool, float]], ended: bool, refused: bool) -> Stopped:
-    worst = min(found, key=lambda own: own[1].share, default=None)
+def _summed(stops: list[tuple[float, Wheels, bool, bool, float]], ended: bool, refused: bool) -> Stopped:
+    worst = min(stops, key=lambda stop: stop[1].share, default=None)
     return Stopped(
-        stops=len(found),
-        lost=sum(watch.share <= 0.0 for _, watch, *_ in found),
-        lifted=sum(watch.since is not None or over for _, watch, over, _, _ in found),
-        overturned=sum(over for _, _, over, _, _ in found),
-        unfinished=sum(not (over or rested) for _, _, over, rested, _ in found),
+        stops=len(stops),
+        lost=sum(watch.share <= 0.0 for _, watch, *_ in stops),
+        lifted=sum(watch.since is not None or over for _, watch, over, _, _ in stops),
+        overturned=sum(over for _, _, over, _, _ in stops),
+        unfinished=sum(not (over or rested) for _, _, over, rested, _ in stops),
         share=1.0 if worst is None else worst[1].share,
         worst=0.0 if worst is None else round(worst[0], 6),
-        longest=round(max((own[4] for own in found), default=0.0), 6),
+        longest=round(max((stop[4] for stop in stops), default=0.0), 6),
         ended=ended,
         refused=refused,
     )
 
 
 STOPS = Kind('emergency stops', emergency_stops, Stopped.from_dict)
-"""For a campaign."""
+"""Kind of a campaign."""

@@ -3,8 +3,8 @@
     rig = Rig(machine)
     outcome = rig.run(case, governed=True)
 
-The plant is compiled. Monitor and governor are those of `tip_over_governor_node`, with the times of its chain: the
-governor gets measurements late, the valves get what it lets through late.
+The plant is compiled. Monitor and governor are the same as in `tip_over_governor_node`, with the delays of its chain:
+from the measurements to the governor, and from the governor to the valves.
 """
 
 from __future__ import annotations
@@ -35,22 +35,23 @@ from dyn_nodes.simulation.plant import Plant
 
 Offset = tuple[float, float]
 PERIOD, STEP = 0.01, 5e-4
-"""Between two commands, and of the integrator, s."""
+"""Periods of the commands and of the integrator, s."""
 NOTICED = 0.5
-"""After a load is dropped or grabbed the governor knows of it, s."""
-PLACES = 16
-"""Between the first posture and that towards which a case begins."""
+"""Delay after which a dropped or grabbed load is reported to the governor, s."""
+STARTS = 16
+"""Number of postures between the first one and the start of a case."""
 CHANGES = 5.0
-"""Of a delay that varies, 1/s."""
+"""Rate of the changes of a variable delay, 1/s."""
 
 
 class Rig:
-    """A governor and the plants of its box; a plant is made for every mass at its first run.
+    """A governor and the plants of its box; the plant of a mass is created at its first run.
 
     Args:
-        machine: as the governor knows it.
+        machine: nominal machine of the governor.
         settings: of the governor.
-        tests_motion: joints that do not follow their valves are sensor faults; None: where nothing is brought down.
+        tests_motion: joints that do not follow their valves are sensor faults; None: unless the settings have
+            `bring_down`.
     """
 
     def __init__(
@@ -64,14 +65,14 @@ class Rig:
         self._margin: tuple[Case, float] | None = None
 
     def plant(self, mass: float = 1.0, center: Offset = (0.0, 0.0)) -> Plant:
-        """Return the plant whose links have this part of the mass that the governor knows, their centre off by m."""
+        """Return the plant with this ratio of the links' mass to the nominal one and a displaced centre, (2,) m."""
         key = mass, center
         if key not in self._plants:
             self._plants[key] = self.new_plant(mass, center)
         return self._plants[key]
 
     def new_plant(self, mass: float, center: Offset) -> Plant:
-        """Return another plant of this kind."""
+        """Return a new plant of this kind."""
         return Plant(unlike(self.machine, mass, center), self.effects.actuation, PERIOD, STEP, ())
 
     def partner(self, imu: bool) -> Partner:
@@ -81,7 +82,7 @@ class Rig:
         return self._partners[imu]
 
     def trial(self, case: Case, governed: bool = True) -> Trial:
-        """Return a run of a case before its first step; the next one takes its plant and its governor.
+        """Return a run of a case before its first step; the next trial reuses its plant and its governor.
 
         Raises:
             NoEquilibriumError: the machine cannot rest at its start.
@@ -94,30 +95,30 @@ class Rig:
     def run(self, case: Case, governed: bool = True) -> Outcome:
         """Run a case to the end of its levers or until the machine overturns."""
         case = self.placed(case)
-        refused = self.refuses(case)
+        rejected = self.rejects(case)
         try:
             trial = self.trial(case, governed)
         except NoEquilibriumError:
             return RESTLESS
-        return replace(trial.run(), refused=refused)
+        return replace(trial.run(), refused=rejected)
 
     def placed(self, case: Case) -> Case:
-        """Return the case with the start that is nearest to its own, on the way from the first posture, and certified.
+        """Return the case with the certified start nearest to its start, on the way from the first posture.
 
-        From there a run begins at rest, most often at the edge of what the governor certifies.
+        From there a run starts at rest, in most cases at the border of the certified postures.
         """
         if not case.start:
             return case
         first = initial_positions(self.machine)
         here = np.array([first[joint] for joint in self.effects.joints])
-        for part in np.linspace(1.0, 0.0, PLACES, endpoint=False):
-            found = replace(case, start=tuple(np.round(here + part * (np.array(case.start) - here), 6).tolist()))
-            if not self.refuses(found):
-                return found
+        for part in np.linspace(1.0, 0.0, STARTS, endpoint=False):
+            candidate = replace(case, start=tuple(np.round(here + part * (np.array(case.start) - here), 6).tolist()))
+            if not self.rejects(candidate):
+                return candidate
         return replace(case, start=())
 
-    def refuses(self, case: Case) -> bool:
-        """Return whether a case starts where nothing is certified: not even valves at neutral keep `least`."""
+    def rejects(self, case: Case) -> bool:
+        """Return whether a case starts without a certified stop: with valves at neutral the share is below `least`."""
         if self._margin is None or self._margin[0] != case:
             self._margin = case, self.start_margin(case)  # a case is run with the governor and without it
         return not self._margin[1] >= self.settings.least
@@ -125,15 +126,15 @@ class Rig:
     def start_margin(self, case: Case) -> float:
         """Return the least share of a wheel's load of all machines of the box, valves at neutral from the start.
 
-        The payload is that which the governor knows, the slope that which an IMU shows; -inf where the machine stands
-        on nothing or cannot rest.
+        With the payload of the governor and the slope measured by an IMU; -inf if the machine has no support or cannot
+        rest.
         """
         partner = self.partner(True)
         try:
             plant = self.trial(case, governed=False).plant
         except NoEquilibriumError:
             return -np.inf
-        partner.begin(case.known_payload)
+        partner.restart(case.known_payload)
         partner.measure(sample_of(plant, True))
         partner.stops.see()
         if not np.isfinite(partner.stops.degree):
@@ -142,7 +143,7 @@ class Rig:
 
 
 def reset_at(plant: Plant, joints: dict[str, float]) -> None:
-    """Begin at rest with joints by name where asked for, this time only.
+    """Start at rest with the positions of joints by name, once.
 
     Raises:
         NoEquilibriumError: the machine cannot rest there.
@@ -155,7 +156,7 @@ def reset_at(plant: Plant, joints: dict[str, float]) -> None:
 
 
 def load(plant: Plant, case: Case, payload: float) -> None:
-    """Give a plant what a case says of ground, stops, oil and wheels, and a payload, kg."""
+    """Set ground, stops, oil and wheels of a plant as in a case, and its payload, kg."""
     values = {
         'payload_mass': payload,
         'joint_stop_scale': float(case.stops),
@@ -167,7 +168,7 @@ def load(plant: Plant, case: Case, payload: float) -> None:
 
 
 def heavier(machine: Machine, factor: float) -> Machine:
-    """Return a machine whose links have this part of their mass and inertia; the payload stays."""
+    """Return a machine with mass and inertia of its links scaled by a factor; the payload is unchanged."""
     if factor == 1.0:
         return machine
     links = (replace(link, mass=factor * link.mass, inertia=factor * link.inertia) for link in machine.links)
@@ -175,9 +176,9 @@ def heavier(machine: Machine, factor: float) -> Machine:
 
 
 def off_center(machine: Machine, offset: Offset) -> Machine:
-    """Return a machine whose links have their common centre of mass elsewhere by (2,) m, ahead and to the left.
+    """Return a machine with the common centre of mass of its links displaced by (2,) m, ahead and to the left.
 
-    The base's own centre is moved for all of them.
+    The base's centre is moved to obtain this.
     """
     if offset == (0.0, 0.0):
         return machine
@@ -192,16 +193,16 @@ def off_center(machine: Machine, offset: Offset) -> Machine:
 
 
 def unlike(machine: Machine, mass: float, center: Offset) -> Machine:
-    """Return the machine that runs where the governor knows another."""
+    """Return the true machine for a nominal one."""
     return off_center(heavier(machine, mass), center)
 
 
 class Partner:
-    """Monitor and governor as tip_over_governor_node joins them.
+    """Monitor and governor, connected as in tip_over_governor_node.
 
     Attributes:
-        measured: what they saw last.
-        waits: for levers at neutral, since something was wrong with the measurements.
+        measured: the last measurements.
+        waits: for levers at neutral, since there was a fault of the measurements.
     """
 
     def __init__(self, effects: Valves | Efforts, settings: GovernorSettings, tests_motion: bool) -> None:
@@ -214,8 +215,8 @@ class Partner:
         self.measured: Sample | None = None
         self.waits = self._had_imu = False
 
-    def begin(self, payload: float) -> None:
-        """Start again with a payload, kg."""
+    def restart(self, payload: float) -> None:
+        """Restart with a payload, kg."""
         self.measured = None
         self.waits = self._had_imu = False
         self.monitor.clear()
@@ -223,30 +224,31 @@ class Partner:
         self.governor.reset()
 
     def measure(self, sample: Sample) -> None:
-        """Take the measurements of an instant."""
+        """Process the measurements of an instant."""
         self.measured = sample
         if sample.imu is not None:
-            orientation, turn, felt = sample.imu
-            self.monitor.imu(sample.time, turn, felt, orientation)
+            orientation, turn, specific_force = sample.imu
+            self.monitor.imu(sample.time, turn, specific_force, orientation)
         self.monitor.joints(sample.time, sample.q, sample.v)
         self._had_imu = self._had_imu or self.monitor.has_imu
 
-    def knows(self, now: float) -> bool:
-        """Return whether the measurements may be acted upon at a time, s, that of joint states which are not late."""
+    def is_valid(self, now: float) -> bool:
+        """Return whether the measurements are valid at time `now`, s, minus the nominal delay of the joint states."""
         late = self.measured is not None and now - self.measured.time > self.stops.settings.lateness
         return not late and self.monitor.checks.are_sound and self._had_imu == self.monitor.has_imu
 
-    def command(self, levers: Array | None, known: bool = True) -> Array:
-        """Return what is let through, voltages or efforts; without levers, what leads to neutral.
+    def command(self, levers: Array | None, valid: bool = True) -> Array:
+        """Return the permitted voltages or efforts; without levers, those that lead to neutral.
 
-        Where the machine is not known outputs go to neutral, and stay there until the levers have been at neutral.
+        If the state of the machine is not valid, outputs go to neutral, and stay there until the levers have been at
+        neutral.
         """
-        self.waits = not known or (self.waits and levers is not None and bool(levers.any()))
+        self.waits = not valid or (self.waits and levers is not None and bool(levers.any()))
         if levers is None or self.waits:
             self.stops.see()
-            return self.effects.given(self.stops, self.governor.neutral(PERIOD))
+            return self.effects.applied(self.stops, self.governor.neutral(PERIOD))
         wanted = self.effects.wanted(levers, self.measured, self.monitor.payload)
-        return self.effects.given(self.stops, self.governor.govern(wanted, PERIOD).volts)
+        return self.effects.applied(self.stops, self.governor.govern(wanted, PERIOD).volts)
 
 
 class Trial:
@@ -254,41 +256,41 @@ class Trial:
 
     Args:
         plant: at rest, with the parameters of the case.
-        case: levers, delays, what the governor knows.
+        case: levers, delays, nominal data of the governor.
         effects: of the levers.
         partner: monitor and governor; None: the levers move the machine.
 
     Attributes:
-        levers: (t, m) V, or rad/s2 and m/s2, a row a period.
-        waiting: outputs (m,) on their way to the machine, the oldest first.
-        watch: of wheels and base.
-        faulty: sensors of which one is wrong; None where all are sound.
-        blind: when the governor found for the first time that it does not know the machine, s; None: never.
-        stand: of plants of this machine.
+        levers: (t, m) V, or rad/s2 and m/s2, one row per period.
+        waiting: queued outputs (m,) to the machine, the oldest first.
+        watch: observer of wheels and base.
+        faulty: sensors with a fault; None if all are sound.
+        blind: first instant at which the measurements were not valid, s; None: never.
+        loads_and_attitude: of plants of this machine, a function.
     """
 
     def __init__(self, plant: Plant, case: Case, effects: Valves | Efforts, partner: Partner | None) -> None:
         self.plant, self.case, self.effects, self.partner = plant, case, effects, partner
-        names, self.stand = effects.names, Stand(plant)
-        self._places = np.array([plant.system.index('input', name) for name in effects.inputs])
+        names, self.loads_and_attitude = effects.names, Stand(plant)
+        self._inputs = np.array([plant.system.index('input', name) for name in effects.inputs])
         self.profile = lever_profile(case, names)
         times = PERIOD * np.arange(round(self.profile.duration / PERIOD))
         self.levers = self.profile.evaluate(times + 0.5 * PERIOD, names)
-        own = case.troubles
-        self._sensors = Sensors(own.noise, own.seed) if own.noise else None
+        troubles = case.troubles
+        self._sensors = Sensors(troubles.noise, troubles.seed) if troubles.noise else None
         joints = [joint.name for joint in plant.machine.movable_joints]
-        self.faulty = None if own.fault is None else FaultySensors(own.fault, joints, SETTLING)
+        self.faulty = None if troubles.fault is None else FaultySensors(troubles.fault, joints, SETTLING)
         self.blind: float | None = None
         self._changes = self._load_changes()
-        self._rng = np.random.default_rng((own.seed, 1))
+        self._rng = np.random.default_rng((troubles.seed, 1))
         self._lateness = [case.state_delay, case.command_delay]
         self._states: deque[Sample] = deque()
-        self._reached = plant.u[self._places]
+        self._reached = plant.u[self._inputs]
         self.waiting: deque[Array] = deque([self._reached] * round(case.command_delay / PERIOD))
-        self._given: list[Array] = []
-        self.watch = Wheels(*self.stand(plant))
+        self._applied: list[Array] = []
+        self.watch = Wheels(*self.loads_and_attitude(plant))
         if partner is not None:
-            partner.begin(case.known_payload)
+            partner.restart(case.known_payload)
 
     def run(self) -> Outcome:
         """Run to the end."""
@@ -311,56 +313,58 @@ class Trial:
             tilt=watch.tilt,
             share=watch.share,
             let_through=self._part(travel),
-            begin=watch.begin,
+            begin=watch.initial_share,
             unrest=self._part(lambda volts: travel(np.diff(volts, axis=0))),
             off=round(watch.off, 6),
         )
 
     def _part(self, measure: Callable[[Array], float]) -> float:
-        """Return what the machine has of something of levers (t, m) that the levers have; 1 where these have none."""
-        given = np.array(self._given)
-        wanted = measure(self.levers[: len(given)])
-        return measure(given) / wanted if wanted else 1.0
+        """Return a measure of the outputs (t, m) over the same measure of the levers; 1 if the latter is 0."""
+        applied = np.array(self._applied)
+        wanted = measure(self.levers[: len(applied)])
+        return measure(applied) / wanted if wanted else 1.0
 
     def step(self, levers: Array | None) -> None:
-        """Go on by a period; without levers where no command reaches the governor.
+        """Advance by a period; without levers if no command reaches the governor.
 
         Raises:
-            PlantDivergedError: the numbers run away.
+            PlantDivergedError: the state diverges.
         """
         while self._changes and self.plant.time > self._changes[0][0] - 0.5 * PERIOD:
             self._change_load(*self._changes.pop(0)[1:])
-        looks = self.partner is not None or self.effects.looks
-        sample = sample_of(self.plant, self.case.imu) if looks else None
-        given = self._governed(levers, sample)
+        measures = self.partner is not None or self.effects.needs_state
+        sample = sample_of(self.plant, self.case.imu) if measures else None
+        output = self._governed(levers, sample)
         if levers is not None:
-            self._given.append(self.effects.lever_part(given, levers, sample, self.case.known_payload))
-        self.give(self.plant, given)
-        self.watch.see(self.plant.time, *self.stand(self.plant))
+            self._applied.append(self.effects.lever_part(output, levers, sample, self.case.known_payload))
+        self.give(self.plant, output)
+        self.watch.see(self.plant.time, *self.loads_and_attitude(self.plant))
 
     def _load_changes(self) -> list[tuple[float, bool, float]]:
-        """Return when the load changes, s, whether that is when the governor knows of it, and the load then, kg."""
-        own, case = self.case.troubles, self.case
-        changes = [] if own.drop is None else [(SETTLING + own.drop, 0.0, 0.0)]
-        if own.grab is not None:
-            changes.append((SETTLING + own.grab, case.payload + own.grabbed, case.known_payload + own.grabbed))
+        """Return the changes of the load: time, s, whether it is the report to the governor, and the load then, kg."""
+        troubles, case = self.case.troubles, self.case
+        changes = [] if troubles.drop is None else [(SETTLING + troubles.drop, 0.0, 0.0)]
+        if troubles.grab is not None:
+            changes.append(
+                (SETTLING + troubles.grab, case.payload + troubles.grabbed, case.known_payload + troubles.grabbed)
+            )
         true = [(when, False, mass) for when, mass, _ in changes]
         return sorted(true + [(when + NOTICED, True, believed) for when, _, believed in changes])
 
-    def _change_load(self, is_known: bool, mass: float) -> None:
-        """Give the plant another payload, kg, or let the governor know of it."""
-        if not is_known:
+    def _change_load(self, is_reported: bool, mass: float) -> None:
+        """Change the payload of the plant, kg, or report it to the governor."""
+        if not is_reported:
             load(self.plant, self.case, mass)
         elif self.partner is not None:
             self.partner.monitor.payload = mass
 
-    def give(self, plant: Plant, given: Array) -> None:
+    def give(self, plant: Plant, output: Array) -> None:
         """Advance a plant of this machine by a period with these voltages (m,) at its valves, or these efforts."""
-        plant.u[self._places] = given
+        plant.u[self._inputs] = output
         plant.advance()
 
     def _governed(self, levers: Array | None, sample: Sample | None) -> Array:
-        """Return what reaches the machine now."""
+        """Return the outputs that reach the machine now."""
         if self.partner is None or sample is None:
             assert levers is not None
             return self.effects.wanted(levers, sample, self.case.known_payload)
@@ -374,17 +378,17 @@ class Trial:
             self._states.append(shown)
         while self._states and self._states[0].time <= plant.time - measured + 0.5 * PERIOD:
             self.partner.measure(self._states.popleft())
-        if not self.effects.looks or self.partner.measured:
-            known = self.partner.knows(plant.time - measured)
-            if not known and self.blind is None:
+        if not self.effects.needs_state or self.partner.measured:
+            valid = self.partner.is_valid(plant.time - measured)
+            if not valid and self.blind is None:
                 self.blind = plant.time
-            self.waiting.append(self.partner.command(levers, known))
+            self.waiting.append(self.partner.command(levers, valid))
         while len(self.waiting) > round(commanded / PERIOD):
             self._reached = self.waiting.popleft()
         return self._reached
 
     def _vary(self) -> None:
-        """Change the delays to others, at times."""
+        """Change the delays at random times."""
         case = self.case
         for k, longest in enumerate((case.state_delay, case.command_delay)):
             if self._rng.random() < CHANGES * PERIOD:

@@ -1,7 +1,7 @@
 """An adversary against the grip governor: random `cmd_vel` and arm motions of a simulated vehicle, with it and without.
 
-A wheel slides where its friction force is what sliding friction gives, at a slip speed along its grip above `SLIP`, for
-longer than `LASTING`. It lifts where it carries nothing for as long.
+A wheel slides if its friction force equals the sliding friction at a slip speed along its grip above `SLIP`, for longer
+than `LASTING`. It lifts if it carries no load for as long.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.stability.grip import grip_of
 
 STEP = 5e-4
-"""Of the integrator, s."""
+"""Step of the integrator, s."""
 REFRESH = 0.02
-"""Time after which the governor takes over the posture, s."""
+"""Period with which the governor updates the posture, s."""
 TRIES = 50
 LASTING = 0.05
 SLIDING = 0.95
-"""Part of the sliding friction from which on a force counts as sliding."""
+"""Fraction of the sliding friction above which a force counts as sliding."""
 SLIP = 0.05
 """Slip speed of a wheel that slides, m/s."""
 OVER = 0.6
@@ -48,7 +48,7 @@ class GripCase:
     """A run.
 
     Attributes:
-        number: of it.
+        number: of the run.
         twists: (time s, vx, vy, wz) of the commands.
         arm: (time s, duration s, goal of every joint of the arm) of its trajectories.
         posture: of the arm at the start.
@@ -66,17 +66,17 @@ class GripCase:
 
 @dataclass(frozen=True)
 class GripOutcome:
-    """What a run did.
+    """Results of a run.
 
     Attributes:
-        slid, lifted, overturned: a wheel slid, lifted, the vehicle went over.
+        slid, lifted, overturned: a wheel slid, a wheel lifted, the vehicle overturned.
         friction_use: greatest of all wheels.
         load_share: least normal force of a wheel over an equal share.
-        way: that was driven, m.
-        led: way of the twists that limits and governor left of the commands, m.
-        wanted: that the commands asked for, m, rates of change aside.
-        slowed: trajectories of the arm that were slowed or refused.
-        commands: to base and arm, up to the end of the run.
+        way: distance driven, m.
+        led: distance of the twists after limits and governor, m.
+        wanted: distance of the commands, m, without limits of their rates.
+        slowed: number of arm trajectories that were slowed or rejected.
+        commands: number of commands to base and arm, up to the end of the run.
     """
 
     slid: bool
@@ -93,13 +93,13 @@ class GripOutcome:
 
 @dataclass(frozen=True)
 class GripBox:
-    """From which the cases are drawn.
+    """Ranges of the cases.
 
     Attributes:
         limits: of the vehicle.
         seconds: length of a run.
         slope: steepest ground, rad.
-        period: of the commands, s; that of `dyn-nodes launch vehicle`.
+        period: of the commands, s; the default is the one of `dyn-nodes launch vehicle`.
     """
 
     limits: DriveLimits
@@ -110,8 +110,8 @@ class GripBox:
 
 def arm_of(machine: Machine, base: WheelBase) -> tuple[str, ...]:
     """Return the driven joints that are neither wheels nor steering."""
-    own = {wheel.drive for wheel in base.wheels} | {wheel.steering for wheel in base.wheels}
-    return tuple(joint.name for joint in machine.actuated_joints if joint.name not in own)
+    wheel_joints = {wheel.drive for wheel in base.wheels} | {wheel.steering for wheel in base.wheels}
+    return tuple(joint.name for joint in machine.actuated_joints if joint.name not in wheel_joints)
 
 
 def check_machine(machine: Machine) -> None:
@@ -122,10 +122,10 @@ def check_machine(machine: Machine) -> None:
 
 
 def random_case(machine: Machine, box: GripBox, seed: int, number: int) -> GripCase:
-    """Return a random case; that of a seed and a number is always the same.
+    """Return the random case of a seed and a number.
 
     Raises:
-        NoEquilibriumError: the vehicle stands on all of its wheels in none of many postures.
+        NoEquilibriumError: none of many random postures has load on all wheels.
     """
     rng = np.random.default_rng((seed, number))
     base = WheelBase.of(machine)
@@ -146,7 +146,7 @@ def random_case(machine: Machine, box: GripBox, seed: int, number: int) -> GripC
         return tuple(float(rng.uniform(max(j.lower, -1.5), min(j.upper, 1.5))) for j in joints)
 
     moves, time = [], float(rng.uniform(0.2, 0.6))
-    while names and time < box.seconds:  # the next one may come while the arm still moves
+    while names and time < box.seconds:  # the next one may start while the arm still moves
         moves.append((time, float(rng.uniform(0.4, 1.2)), posture()))
         time += float(rng.uniform(0.4, 1.4))
     payload = 0.0 if machine.payload is None else float(rng.uniform(0.0, machine.payload.limit or 0.0))
@@ -156,7 +156,7 @@ def random_case(machine: Machine, box: GripBox, seed: int, number: int) -> GripC
         case = replace(case, posture=posture() if names else ())
         if _stands(machine, names, case):
             return case
-    raise NoEquilibriumError(f'{machine.name}: stands on all wheels in none of {TRIES} random postures')
+    raise NoEquilibriumError(f'{machine.name}: has load on all wheels in none of {TRIES} random postures')
 
 
 def _plant(machine: Machine, names: tuple[str, ...], case: GripCase, period: float) -> Plant:
@@ -167,16 +167,16 @@ def _plant(machine: Machine, names: tuple[str, ...], case: GripCase, period: flo
 
 
 def _stands(machine: Machine, names: tuple[str, ...], case: GripCase) -> bool:
-    """Return whether all wheels carry something at rest in the posture of the start."""
+    """Return whether all wheels carry load at rest in the initial posture."""
     try:
         plant = _plant(machine, names, case, 0.005)
     except NoEquilibriumError:
         return False
-    return all(plant.output(f'{own.name}/normal_force') > 0.0 for own in machine.wheels)
+    return all(plant.output(f'{wheel.name}/normal_force') > 0.0 for wheel in machine.wheels)
 
 
 class GripRig:
-    """A simulated vehicle with its controller, and the grip governor or not."""
+    """A simulated vehicle with its controller, with the grip governor or without it."""
 
     def __init__(self, machine: Machine, case: GripCase, box: GripBox, settings: GripSettings | None) -> None:
         base, limits = WheelBase.of(machine), box.limits
@@ -203,14 +203,18 @@ class GripRig:
             self.pace = ArmPace(self.governor, self.model, self.names)
             self.motion.drive.governor = self.governor
             self.motion.load = self.model.planar
-        grip = [own.friction for own in machine.wheels]
+        grip = [wheel.friction for wheel in machine.wheels]
         self._static = grip_of(machine).friction
         self._kinetic = np.array([0.0 if law is None else law.kinetic for law in grip])
-        place = plant.system.index
-        rows = [[place('output', f'{own.name}/{part}') for part in PARTS] for own in machine.wheels]
+        index = plant.system.index
+        rows = [[index('output', f'{wheel.name}/{part}') for part in PARTS] for wheel in machine.wheels]
         self._rows = np.array(rows, dtype=np.intp)
-        self._rollers = np.array([own.rolling.roller_angle or 0.0 if own.rolling else 0.0 for own in machine.wheels])
-        self._tyres = np.array([own.rolling is None or own.rolling.roller_angle is None for own in machine.wheels])
+        self._rollers = np.array(
+            [wheel.rolling.roller_angle or 0.0 if wheel.rolling else 0.0 for wheel in machine.wheels]
+        )
+        self._tyres = np.array(
+            [wheel.rolling is None or wheel.rolling.roller_angle is None for wheel in machine.wheels]
+        )
         self.slowed = 0
 
     def _state(self) -> JointValues:
@@ -224,7 +228,7 @@ class GripRig:
         return np.array([c * x + s * y, c * y - s * x, z])
 
     def move(self, duration: float, goal: Sequence[float]) -> None:
-        """Let the arm go to a goal, as its controller takes a trajectory."""
+        """Send the arm to a goal, as its controller accepts a trajectory."""
         assert self.arm is not None
         here, rates = self.plant.positions[self._arm], self.plant.velocities[self._arm]
         rest = np.zeros(len(self.names))
@@ -241,7 +245,7 @@ class GripRig:
         self.arm.follow(trajectory, self.plant.time, here, rates)
 
     def advance(self, wanted: Array, refresh: bool) -> None:
-        """Go on by a period with a twist that is wanted."""
+        """Advance by a period with a requested twist."""
         plant = self.plant
         reference = None if self.arm is None else self.arm.sample(plant.time)
         if self.governor is not None and refresh:
@@ -276,7 +280,7 @@ PARTS = ('friction_longitudinal', 'friction_lateral', 'normal_force', 'slip_long
 
 
 def run_case(machine: Machine, case: GripCase, box: GripBox, settings: GripSettings | None) -> GripOutcome:
-    """Run a case with the governor, or without it where there are no settings."""
+    """Run a case with the governor, or without it if there are no settings."""
     rig, period = GripRig(machine, case, box, settings), box.period
     every = max(1, round(REFRESH / period))
     moves, twists, commands = list(case.arm), list(case.twists), 0
@@ -336,7 +340,7 @@ def campaign(
         seed: of the random numbers.
         settings: of the governor.
         jobs: processes.
-        keep: gets the number of each case and its outcomes, in their order.
+        keep: receives the number of each case and its outcomes, in their order.
         first: number of the first case; with the seed it determines the case.
     """
     job = _Job(machine, box, settings or GripSettings(), seed)

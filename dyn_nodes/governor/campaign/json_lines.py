@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 LONGEST_LINE = 1_000_000
-"""Bytes; a longer line is read as several ones, none of them JSON."""
+"""Bytes; a longer line is read as several lines that are not JSON."""
 _BLOCK = 4096
 
 
 def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any] | None]]:
-    """Yield the number of each line that is not empty, and its JSON object; None where it is none.
+    """Yield the number of each line that is not empty, and its JSON object, or None if it is not one.
 
     Raises:
-        OSError: the file cannot be read, or is no regular file.
+        OSError: the file cannot be read, or is not a regular file.
     """
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, 'no regular file', str(path))
@@ -32,14 +32,14 @@ def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any] | None]]:
 
 def _object(line: bytes) -> dict[str, Any] | None:
     try:
-        found = json.loads(line)
+        value = json.loads(line)
     except (ValueError, RecursionError):  # UnicodeDecodeError and JSONDecodeError are ValueErrors
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def cut_last_line(path: Path) -> None:
-    """Cut off a last line that does not end, as an interruption leaves it.
+    """Cut off an incomplete last line, as an interruption leaves it.
 
     Raises:
         OSError: the file cannot be read or written.
@@ -49,9 +49,9 @@ def cut_last_line(path: Path) -> None:
         while end:
             start = max(end - _BLOCK, 0)
             file.seek(start)
-            place = file.read(end - start).rfind(b'\n')
-            if place >= 0:
-                end = start + place + 1
+            position = file.read(end - start).rfind(b'\n')
+            if position >= 0:
+                end = start + position + 1
                 break
             end = start
         file.truncate(end)
@@ -61,10 +61,10 @@ def finite(value: object) -> float:
     """Return a number of a file.
 
     Raises:
-        ValueError: it is none, or not finite.
+        ValueError: not a number, or not finite.
     """
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         with suppress(OverflowError):
-            if np.isfinite(found := float(value)):
-                return found
+            if np.isfinite(number := float(value)):
+                return number
     raise ValueError('a number that is not finite' if isinstance(value, (int, float)) else f'no number: {value!r:.40}')

@@ -1,7 +1,7 @@
-"""What levers of an adversary move: valves by volts, or joints by efforts.
+"""Effects of an adversary's levers: valves moved by volts, or joints by efforts.
 
-A machine without actuators is commanded by efforts, N m or N, as `joint_command` has them. With levers at neutral
-nothing brakes such a machine: its weight is carried, and its joints go on at their speeds.
+A machine without actuators is commanded by efforts, N m or N, as in `joint_command`. With levers at neutral nothing
+brakes such a machine: its weight is carried, and its joints keep their speeds.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ class Valves:
     """Levers of a machine with hydraulic actuators, V.
 
     Args:
-        machine: as the governor knows it.
+        machine: nominal machine of the governor.
 
     Attributes:
         actuation: of its plant.
         names: of the levers.
         joints: that they move.
         inputs: of the plant.
-        looks: what they want depends on where the machine is.
+        needs_state: their effect depends on the state of the machine.
     """
 
     actuation: Actuation = 'hydraulic'
-    looks = False
+    needs_state = False
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -51,77 +51,77 @@ class Valves:
         self.inputs = [f'{name}/voltage' for name in self.names]
 
     def stops(self, monitor: StabilityMonitor, settings: GovernorSettings) -> StopPredictor:
-        """Return what predicts stops from what a monitor knows."""
+        """Return the stop predictor for a monitor."""
         return StopPredictor(monitor.machine, range(len(self.names)), monitor, settings)
 
     def wanted(self, levers: Array, sample: Sample | None, payload: float) -> Array:
-        """Return what levers (m,) want of the machine of a sample, with a payload that is known so, kg."""
+        """Return the outputs requested by levers (m,) for the machine of a sample and a nominal payload, kg."""
         return levers
 
-    def given(self, stops: Any, output: Array) -> Array:
-        """Return what an output of the governor gives the machine."""
+    def applied(self, stops: Any, output: Array) -> Array:
+        """Return the machine's input for an output of the governor."""
         return output
 
-    def lever_part(self, given: Array, levers: Array, sample: Sample | None, payload: float) -> Array:
-        """Return at which levers a machine would be given the same."""
-        return given
+    def lever_part(self, applied: Array, levers: Array, sample: Sample | None, payload: float) -> Array:
+        """Return the levers that would produce these inputs of the machine."""
+        return applied
 
 
 class Efforts:
-    """Levers that ask for accelerations of joints, rad/s2 or m/s2, of a machine that is commanded by efforts.
+    """Levers that command accelerations of joints, rad/s2 or m/s2, of a machine that is commanded by efforts.
 
-    A controller makes efforts of them by its model of the machine, and keeps the limits of effort and speed. Arguments
-    and attributes are those of `Valves`.
+    A controller converts them to efforts by its model of the machine, within the limits of effort and speed. For
+    arguments and attributes see `Valves`.
 
     Raises:
-        ValueError: a driven joint has no limit of its effort.
+        ValueError: a driven joint has no effort limit.
     """
 
     actuation: Actuation = 'effort'
-    looks = True
+    needs_state = True
 
     def __init__(self, machine: Machine) -> None:
-        self.machine, known = machine, in_space(machine)
-        self._drives = EffortDrives(known)
-        self._kernels = StopModel(known, self._drives).kernels
+        self.machine, nominal = machine, in_space(machine)
+        self._drives = EffortDrives(nominal)
+        self._kernels = StopModel(nominal, self._drives).kernels
         self._fastest = np.array([machine.joint(name).velocity_limit for name in self._drives.joints])
         self.names = self._drives.joints
         self.joints = list(self.names)
         self.inputs = [f'{name}/effort' for name in self.names]
 
     def stops(self, monitor: StabilityMonitor, settings: GovernorSettings) -> EffortPredictor:
-        """Return what predicts stops from what a monitor knows."""
+        """Return the stop predictor for a monitor."""
         return EffortPredictor(monitor.machine, range(len(self.names)), monitor, settings)
 
     def wanted(self, levers: Array, sample: Sample | None, payload: float) -> Array:
-        """Return efforts (m,) within the limits, for accelerations (m,) that lead to no speed beyond its limit."""
+        """Return efforts (m,) within the limits, for accelerations (m,) that exceed no speed limit."""
         assert sample is not None
-        v = sample.v[self._drives.places]
+        v = sample.v[self._drives.indices]
         return self._efforts(np.where((np.abs(v) >= self._fastest) & (v * levers > 0.0), 0.0, levers), sample, payload)
 
-    def given(self, stops: Any, output: Array) -> Array:
-        """Return the efforts that an output of the governor gives the machine."""
+    def applied(self, stops: Any, output: Array) -> Array:
+        """Return the efforts of the machine for an output of the governor."""
         return np.array(stops.given)
 
-    def lever_part(self, given: Array, levers: Array, sample: Sample | None, payload: float) -> Array:
-        """Return the levers by the part of the way from no acceleration to them that is given."""
+    def lever_part(self, applied: Array, levers: Array, sample: Sample | None, payload: float) -> Array:
+        """Return the levers, scaled by the fraction of the way from no acceleration to them that is applied."""
         still, wanted = self._efforts(np.zeros(len(levers)), sample, payload), self.wanted(levers, sample, payload)
         way = np.where(wanted == still, np.inf, wanted - still)
-        return np.asarray(levers * np.clip((given - still) / way, 0.0, 1.0))
+        return np.asarray(levers * np.clip((applied - still) / way, 0.0, 1.0))
 
     def _efforts(self, accelerations: Array, sample: Sample | None, payload: float) -> Array:
-        """Return efforts (m,) within the limits; without an IMU as on level ground."""
+        """Return efforts (m,) within the limits; on level ground if there is no IMU."""
         assert sample is not None
         up = UP if sample.imu is None else turned_back(sample.imu[0], UP)
-        present, found = surroundings(np.zeros(SURROUNDINGS)), np.empty(len(self.names))
+        present, efforts = surroundings(np.zeros(SURROUNDINGS)), np.empty(len(self.names))
         present.specific_force[:], present.payload[:] = self.machine.gravity * up, payload
         q, v = np.asarray(sample.q), np.asarray(sample.v)
         rates = np.zeros(len(q))
-        rates[self._drives.places] = accelerations
-        self._kernels.efforts(q, v, rates, present.vector, found)
-        return np.clip(found, -self._drives.greatest, self._drives.greatest)
+        rates[self._drives.indices] = accelerations
+        self._kernels.efforts(q, v, rates, present.vector, efforts)
+        return np.clip(efforts, -self._drives.greatest, self._drives.greatest)
 
 
 def lever_effects(machine: Machine) -> Valves | Efforts:
-    """Return what levers of a machine move; raise ValueError for one that has nothing of both."""
+    """Return the effects of a machine's levers; raise ValueError if it has neither actuators nor driven joints."""
     return Valves(machine) if machine.actuators else Efforts(machine)

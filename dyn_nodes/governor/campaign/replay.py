@@ -1,4 +1,4 @@
-"""Worst cases as tasks that `dyn-nodes launch` plays."""
+"""Worst cases as tasks for `dyn-nodes launch`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from dyn_nodes.governor.campaign.cases import Case, lever_profile
 def launch_command(machine: str, record: Record, task: Path) -> str:
     """Return the command that replays a run: levers, true payload and slope.
 
-    Mass, delays, start, a wrong or dropped payload and the errors of sensors have no launch arguments; `runs.jsonl` has
-    them.
+    Mass, delays, start, a wrong or dropped payload and the errors of sensors have no launch arguments; they are
+    recorded in `runs.jsonl`.
     """
     case = record.case
     words = [
@@ -27,14 +27,14 @@ def launch_command(machine: str, record: Record, task: Path) -> str:
 
 
 def task_text(machine: str, record: Record, levers: tuple[str, ...], task: Path) -> str:
-    """Return a task file with the levers of a run, how it went, and how to replay it."""
+    """Return a task file with the levers of a run, its result, and the command to replay it."""
     case, outcome = record.case, record.outcome
     profile = lever_profile(case, levers, task.stem)
     what = 'overturned' if outcome.overturned else 'lifted a wheel' if outcome.lifted else 'kept its wheels down'
     with_or_without = 'with' if record.governed else 'without'
     lines = [
         f'# {printable(machine)} {with_or_without} the governor: {what}; ended at {outcome.time:g} s.',
-        f'# mass {case.mass:g} of the known one; payload {case.payload:g} kg, known as {case.known_payload:g} kg;',
+        f'# mass {case.mass:g} times nominal; payload {case.payload:g} kg, nominal {case.known_payload:g} kg;',
         f'# delays of {case.state_delay:g} s and {case.command_delay:g} s; stops {"on" if case.stops else "off"}.',
         *_troubles(case),
         f'# {printable(launch_command(machine, record, task))}',
@@ -52,22 +52,25 @@ def task_text(machine: str, record: Record, levers: tuple[str, ...], task: Path)
 
 
 def _troubles(case: Case) -> Iterator[str]:
-    """Yield a comment for each thing of a run that the launch file cannot repeat."""
-    own = case.troubles
+    """Yield a comment for each property of a run that the launch file cannot repeat."""
+    troubles = case.troubles
     if any(case.center):
         yield f'# the centre of mass of the links lies {case.center[0]:g} m ahead and {case.center[1]:g} m to the left.'
     if case.start:
-        yield f'# it begins as far towards joints at {", ".join(f"{q:g}" for q in case.start)} as is certified at rest.'
-    if own.drop is not None:
-        yield f'# the load is dropped {own.drop:g} s after the levers begin.'
-    if own.grab is not None:
-        yield f'# {own.grabbed:g} kg more are grabbed {own.grab:g} s after the levers begin.'
-    if own.noise:
-        yield f'# errors of the sensors: {own.noise:g} times those of `dyn-nodes monitor check`.'
-    if own.jitter:
-        yield f'# delays are shorter by up to {100.0 * own.jitter:g} % at times.'
-    if (own.oil, own.stiffness, own.damping) != (1.0, 1.0, 1.0):
-        yield f'# oil {own.oil:g}, stiffness {own.stiffness:g} and damping {own.damping:g} of those predicted with.'
+        yield f'# it starts as far towards joints at {", ".join(f"{q:g}" for q in case.start)} as is certified at rest.'
+    if troubles.drop is not None:
+        yield f'# the load is dropped {troubles.drop:g} s after the levers start.'
+    if troubles.grab is not None:
+        yield f'# {troubles.grabbed:g} kg more are grabbed {troubles.grab:g} s after the levers start.'
+    if troubles.noise:
+        yield f'# errors of the sensors: {troubles.noise:g} times those of `dyn-nodes monitor check`.'
+    if troubles.jitter:
+        yield f'# delays are shorter by up to {100.0 * troubles.jitter:g} % at times.'
+    if (troubles.oil, troubles.stiffness, troubles.damping) != (1.0, 1.0, 1.0):
+        yield (
+            f'# oil {troubles.oil:g}, stiffness {troubles.stiffness:g} and damping {troubles.damping:g} '
+            'times those of the prediction.'
+        )
 
 
 def write_tasks(directory: Path, machine: str, records: list[Record], levers: tuple[str, ...]) -> list[Path]:

@@ -1,4 +1,4 @@
-"""What became of a machine under a lever sequence."""
+"""Result of a run of a machine under a lever sequence."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from dyn_nodes.governor.campaign.json_lines import finite
 
 WELL = 0.2
-"""Share of its mean load with which a wheel stands well: more of it is no better."""
+"""Share of its mean load above which a wheel counts as fully loaded in a score."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a run.
+    """Result of a run.
 
     Attributes:
         overturned: the base tilted beyond the machine's limit.
@@ -21,13 +21,13 @@ class Outcome:
         diverged: the simulation ended before its time.
         time: at the end, s.
         lift_time: first instant at which a wheel had lifted, s; None: never.
-        tilt: greatest rotation of the base from where it stood, rad.
+        tilt: greatest rotation of the base from its initial attitude, rad.
         share: least load of a wheel over the mean load of a wheel at the start.
-        let_through: travel of the valves over that of the levers.
-        refused: the start is beyond what any command could hold (`Rig.refuses`).
-        begin: least load of a wheel where the run begins, over the same mean; None: not noted.
-        unrest: sum of the changes of the valves' outputs over that of the levers' changes; None: not noted.
-        off: for how long a wheel was without load, s; None: not noted.
+        let_through: travel of the valves over the travel of the levers.
+        refused: no command could keep the machine from tipping at the start (`Rig.rejects`).
+        begin: least load of a wheel at the start of the run, over the same mean; None: not recorded.
+        unrest: sum of the changes of the valves' outputs over the sum of the levers' changes; None: not recorded.
+        off: time for which a wheel was without load, s; None: not recorded.
     """
 
     overturned: bool
@@ -45,17 +45,17 @@ class Outcome:
 
     @property
     def score(self) -> float:
-        """How far the least share comes below that of the begin, `WELL` at most, and the tilt: the lower the worse.
+        """Decrease of the least share since the start (from `WELL` at most) and tilt, as a score: the lower the worse.
 
-        The share alone would lead a search to machines that hardly stand and do not move. A wheel that lost its load is
-        worse than any that did not, wherever it began.
+        The share alone would lead a search to machines that are almost unstable and do not move. A wheel that lost its
+        load is worse than any that did not, whatever its initial load.
         """
-        begin = WELL if self.begin is None else min(self.begin, WELL)
-        return self.share - begin - self.tilt - float(self.lost)
+        initial = WELL if self.begin is None else min(self.begin, WELL)
+        return self.share - initial - self.tilt - float(self.lost)
 
     @property
     def lost(self) -> bool:
-        """Whether a wheel came to no load, however shortly."""
+        """Whether a wheel lost its load, however shortly."""
         return self.share <= 0.0
 
     def as_dict(self) -> dict[str, Any]:
@@ -71,13 +71,13 @@ class Outcome:
         """
         outcome = cls(**data)
         flags = outcome.overturned, outcome.lifted, outcome.diverged, outcome.refused
-        if not all(isinstance(own, bool) for own in flags):
+        if not all(isinstance(value, bool) for value in flags):
             raise ValueError('overturned, lifted, diverged or refused that is not true or false')
-        for own in (outcome.time, outcome.tilt, outcome.share, outcome.let_through):
-            finite(own)
-        for given in (outcome.lift_time, outcome.begin, outcome.unrest, outcome.off):
-            if given is not None:
-                finite(given)
+        for value in (outcome.time, outcome.tilt, outcome.share, outcome.let_through):
+            finite(value)
+        for optional in (outcome.lift_time, outcome.begin, outcome.unrest, outcome.off):
+            if optional is not None:
+                finite(optional)
         return outcome
 
 
@@ -92,4 +92,4 @@ RESTLESS = Outcome(
     let_through=1.0,
     refused=True,
 )
-"""Of a machine that cannot rest where a run begins, such as one that slides on its slope: there is no run."""
+"""Outcome of a machine that cannot rest where a run starts, such as one that slides on its slope: there is no run."""

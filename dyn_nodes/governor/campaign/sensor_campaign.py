@@ -1,10 +1,10 @@
-"""Runs of a governed machine of which one sensor is wrong, and of one whose sensors are sound.
+"""Runs of a governed machine with one sensor fault, and of one whose sensors are sound.
 
     cases = faulty_cases(box, joints, seeds=20, seed=1)
     records = campaign.run(cases)
     rows = rows_of(records)
 
-A run ends some time after the fault was found and the outputs went to neutral, or with its levers.
+A run ends some time after the fault was detected and the outputs went to neutral, or with its levers.
 """
 
 from __future__ import annotations
@@ -26,26 +26,27 @@ from dyn_nodes.model.equilibrium import NoEquilibriumError
 from dyn_nodes.simulation.period import PlantDivergedError
 
 AFTERWARDS = 2.0
-"""A run goes on for so long after its fault was found, s."""
+"""Time for which a run continues after its fault was detected, s."""
 LATEST = 3.0
-"""A fault begins so long after the levers at most, s."""
+"""Greatest time from the start of the levers to the start of a fault, s."""
 SLIGHT = {'position': 0.01, 'speed': 0.05, 'gyroscope': 0.02, 'accelerometer': 0.2, 'orientation': 0.01}
-"""A signal that is off by less at all times, as that of a joint that stands still, has no fault that could be seen."""
+"""A signal with smaller errors at all times, such as the signal of a joint at rest, has no fault that could be
+detected."""
 
 
 @dataclass(frozen=True)
 class FaultyRun:
-    """What became of a run.
+    """Result of a run.
 
     Attributes:
-        found: s after the fault began; None: not found; of sound sensors the time of a false alarm.
-        text: what was found.
-        error: greatest difference of the wrong signal from the true one, in its unit; None: infinite.
+        found: s after the start of the fault; None: not detected; for sound sensors the time of a false alarm.
+        text: detected faults.
+        error: greatest difference of the faulty signal from the true one, in its unit; None: infinite.
         lifted: a wheel was off the ground for longer than 0.1 s, or the machine overturned.
         diverged: the simulation ended before its time.
         share: least load of a wheel over the mean load of a wheel at the start.
         time: at the end, s.
-        refused: the start is beyond what any command could hold.
+        refused: no command could keep the machine from tipping at the start.
     """
 
     found: float | None
@@ -69,9 +70,9 @@ class FaultyRun:
             ValueError, TypeError: data of another form, or a number that is not finite.
         """
         run = cls(**data)
-        if not all(isinstance(own, bool) for own in (run.lifted, run.diverged, run.refused)):
+        if not all(isinstance(number, bool) for number in (run.lifted, run.diverged, run.refused)):
             raise ValueError('lifted, diverged or refused that is not true or false')
-        for number in (run.share, run.time, *(own for own in (run.found, run.error) if own is not None)):
+        for number in (run.share, run.time, *(number for number in (run.found, run.error) if number is not None)):
             finite(number)
         return run
 
@@ -90,9 +91,9 @@ def faulty_cases(box: Box, joints: Sequence[str], seeds: int, seed: int) -> list
 
 
 def run_faulty(rig: Rig, case: Case, governed: bool = True) -> FaultyRun:
-    """Run a case until its fault has been found and the machine been stopped, or to the end of its levers."""
+    """Run a case until its fault has been detected and the machine stopped, or to the end of its levers."""
     case = rig.placed(case)
-    refused = rig.refuses(case)
+    rejected = rig.rejects(case)
     try:
         trial = rig.trial(case, governed)
     except NoEquilibriumError:
@@ -106,7 +107,7 @@ def run_faulty(rig: Rig, case: Case, governed: bool = True) -> FaultyRun:
             break
         if trial.blind is not None and not text and trial.partner is not None:
             text = (
-                '; '.join(f'{name}: {own}' for name, own in trial.partner.monitor.checks.faults().items())
+                '; '.join(f'{name}: {fault}' for name, fault in trial.partner.monitor.checks.faults().items())
                 or 'not there'
             )
         is_over = trial.blind is not None and trial.plant.time > trial.blind + AFTERWARDS
@@ -122,26 +123,26 @@ def run_faulty(rig: Rig, case: Case, governed: bool = True) -> FaultyRun:
         diverged=diverged,
         share=trial.watch.share,
         time=round(trial.plant.time, 6),
-        refused=refused,
+        refused=rejected,
     )
 
 
 RUNS = Kind('sensor faults', run_faulty, FaultyRun.from_dict)
-"""For a campaign."""
+"""Kind of a campaign."""
 
 
 def signal_class(signal: str) -> str:
-    """Return encoder, position, speed, an entry of `AXES`, or imu."""
+    """Return the class of a signal: encoder, position, speed, an entry of `AXES`, or imu."""
     if signal in (*AXES, 'imu'):
         return signal
     return {'': 'encoder', 'position': 'position', 'velocity': 'speed'}[signal.partition('/')[2]]
 
 
 def rows_of(records: Sequence[Record]) -> list[dict[str, Any]]:
-    """Return what became of each kind of fault of each class of signals, in the order of the records.
+    """Return the results of each kind of fault of each class of signals, in the order of the records.
 
-    Keys: signal, kind, runs (without refused starts), slight (the signal was never off by as much as `SLIGHT`), found,
-    median and longest (s after the begin), missed (greatest error of those that were not found), lifted, share.
+    Keys: signal, kind, runs (without rejected starts), slight (the error was always below `SLIGHT`), found, median and
+    longest (s after the start of the fault), missed (greatest error of those not detected), lifted, share.
     """
     groups: dict[tuple[str, str], list[FaultyRun]] = {}
     for record in records:
@@ -153,15 +154,15 @@ def rows_of(records: Sequence[Record]) -> list[dict[str, Any]]:
 
 def _row(signal: str, runs: list[FaultyRun]) -> dict[str, Any]:
     least = SLIGHT[{'encoder': 'position', 'imu': 'orientation'}.get(signal, signal)]
-    found = [own.found for own in runs if own.found is not None]
-    missed = [own.error for own in runs if own.found is None and own.error is not None]
+    delays = [run.found for run in runs if run.found is not None]
+    missed = [run.error for run in runs if run.found is None and run.error is not None]
     return {
         'runs': len(runs),
         'slight': sum(error < least for error in missed),
-        'found': len(found),
-        'median': median(found) if found else None,
-        'longest': max(found, default=None),
+        'found': len(delays),
+        'median': median(delays) if delays else None,
+        'longest': max(delays, default=None),
         'missed': max((error for error in missed if error >= least), default=None),
-        'lifted': sum(own.lifted for own in runs),
-        'share': min((own.share for own in runs), default=1.0),
+        'lifted': sum(run.lifted for run in runs),
+        'share': min((run.share for run in runs), default=1.0),
     }

@@ -1,4 +1,4 @@
-"""What else is off in a run of the adversary: what the governor does not allow for, or only to some degree.
+"""Additional deviations in a run of the adversary, for which the governor does not allow, or only to some degree.
 
 box = replace(box, troubles=TroubleBox(noise=1.0, drops=True))
 troubles = box.troubles.drawn(shares, seed=3, duration=10.0)
@@ -26,21 +26,22 @@ MOST = {
     'grab': 120.0,
     'grabbed': 1e5,
 }
-"""Of the fields of `Troubles` that come from a file."""
+"""Greatest values of fields of `Troubles` from a file."""
 
 
 @dataclass(frozen=True)
 class Troubles:
-    """Of one run.
+    """Deviations of one run.
 
     Attributes:
-        oil, stiffness, damping: bulk modulus, and of the wheels, times those that the governor predicts with.
-        noise: errors of the sensors, times those of `SensorModel`; 0: exact.
-        jitter: part by which both delays are shorter at times: each changes about five times a second.
+        oil, stiffness, damping: factors on the bulk modulus and on stiffness and damping of the wheels of the
+            governor's model.
+        noise: factor on the errors of `SensorModel`; 0: exact.
+        jitter: fraction by which both delays are shorter at times: each changes about five times a second.
         seed: of noise and jitter.
-        drop: instant at which the load is gone, s after the levers begin; None: it stays.
-        grab: instant at which more is in the grapple, s after the levers begin; None: never.
-        grabbed: so much more, kg.
+        drop: instant at which the load is lost, s after the start of the levers; None: never.
+        grab: instant at which more load is grabbed, s after the start of the levers; None: never.
+        grabbed: additional load, kg.
         fault: of a sensor; None: they are sound.
     """
 
@@ -57,39 +58,39 @@ class Troubles:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Troubles:
-        """Return the troubles of `dataclasses.asdict`; what is not given is as it should be.
+        """Return the troubles of `dataclasses.asdict`; missing keys have their default.
 
         Raises:
-            ValueError: no finite number where one belongs, a negative one, one beyond `MOST`.
-            TypeError: another form.
+            ValueError: a number that is not finite, negative or beyond `MOST`.
+            TypeError: data of another form.
         """
         if not isinstance(data, dict):
             raise TypeError('no troubles')
-        given = data.get('fault')
-        found = cls(**{**data, 'fault': None if given is None else SensorFault.from_dict(given)})
-        if not isinstance(found.seed, int):
+        fault = data.get('fault')
+        troubles = cls(**{**data, 'fault': None if fault is None else SensorFault.from_dict(fault)})
+        if not isinstance(troubles.seed, int):
             raise ValueError('a seed that is no integer')
-        for own in fields(found):
-            if own.name == 'fault':
+        for entry in fields(troubles):
+            if entry.name == 'fault':
                 continue
-            value = getattr(found, own.name)
-            if not (own.name in ('drop', 'grab') and value is None) and not 0.0 <= finite(value) <= MOST[own.name]:
-                raise ValueError(f'{own.name}: expected 0 to {MOST[own.name]:g}, found {value:g}')
-        if min(found.oil, found.stiffness, found.damping) <= 0.0:
+            value = getattr(troubles, entry.name)
+            if not (entry.name in ('drop', 'grab') and value is None) and not 0.0 <= finite(value) <= MOST[entry.name]:
+                raise ValueError(f'{entry.name}: expected 0 to {MOST[entry.name]:g}, found {value:g}')
+        if min(troubles.oil, troubles.stiffness, troubles.damping) <= 0.0:
             raise ValueError('oil, stiffness or damping of 0')
-        return found
+        return troubles
 
 
 @dataclass(frozen=True)
 class TroubleBox:
-    """Within which the troubles of a run are drawn.
+    """Ranges from which the troubles of a run are drawn.
 
     Attributes:
-        oil: part by which the bulk modulus of the oil may differ from what the governor predicts with.
-        suspension: the same of stiffness and damping of the wheels, each.
+        oil: relative deviation of the bulk modulus of the oil from the governor's.
+        suspension: relative deviation of stiffness and damping of the wheels, each.
         noise, jitter: as in `Troubles`.
         drops: the load is dropped at any time.
-        grabs: up to so much more is grabbed at any time, kg.
+        grabs: greatest additional load that is grabbed at any time, kg.
     """
 
     oil: float = 0.0
@@ -100,12 +101,13 @@ class TroubleBox:
     grabs: float = 0.0
 
     def drawn(self, errors: Array, drop: float, seed: int, duration: float) -> Troubles:
-        """Return the troubles of a run of so many seconds.
+        """Return the troubles of a run of `duration` s.
 
         Args:
             errors: (3,), each within -1 and 1: of the oil, of stiffness and damping of the wheels.
-            drop: the load is gone, or more of it there, after this part of the duration, if it changes at all.
-            seed: of noise, jitter and what is grabbed.
+            drop: fraction of the duration after which the load is dropped or more of it is grabbed, if it changes at
+                all.
+            seed: of noise, jitter and the grabbed load.
             duration: s.
         """
         parts = np.array([self.oil, self.suspension, self.suspension])

@@ -1,8 +1,8 @@
-"""How a plant stands, and whether a wheel of it has lifted.
+"""Loads and attitude of a plant, and detection of lifted wheels.
 
-stand = Stand(plant)
-watch = Wheels(*stand(plant))
-watch.see(plant.time, *stand(plant))
+loads_of = Stand(plant)
+watch = Wheels(*loads_of(plant))
+watch.see(plant.time, *loads_of(plant))
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from dyn_nodes.simulation.plant import Plant
 Attitude = tuple[float, float]
 """Roll and pitch of a base, rad."""
 LIFT_TIME, LIFT_TILT = 0.1, np.radians(0.5)
-"""A wheel has lifted where it is off the ground for longer than this, or the base turns by more meanwhile."""
+"""A wheel has lifted if it is off the ground for longer than this, s, or the base turns by more meanwhile, rad."""
 
 
 class Stand:
-    """How plants of one machine stand.
+    """Loads and attitude of plants of one machine.
 
     Args:
         plant: of that machine.
@@ -30,7 +30,9 @@ class Stand:
 
     def __init__(self, plant: Plant) -> None:
         index = plant.system.index
-        self._loads = np.array([index('output', f'{own.name}/normal_force') for own in plant.machine.ground_contacts])
+        self._loads = np.array(
+            [index('output', f'{contact.name}/normal_force') for contact in plant.machine.ground_contacts]
+        )
         self._attitude = index('output', 'roll'), index('output', 'pitch')
 
     def __call__(self, plant: Plant) -> tuple[Array, Attitude]:
@@ -41,13 +43,13 @@ class Stand:
 
 
 def travel(volts: Sequence[Array] | Array) -> float:
-    """Return the sum of the magnitudes of volts (m,) that follow one another."""
+    """Return the sum of the magnitudes of a sequence of volts (m,)."""
     return float(np.cumsum(np.abs(volts).sum(axis=1))[-1]) if len(volts) else 0.0
 
 
 def turned(before: Attitude, now: Attitude) -> float:
-    """Return the angle between the verticals of a base at two instants, rad: its yaw does not count."""
-    a, b = (_vertical(*own) for own in (before, now))
+    """Return the angle between the verticals of a base at two instants, rad; yaw has no effect."""
+    a, b = (_vertical(*attitude) for attitude in (before, now))
     across = a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
     return math.atan2(math.hypot(*across), a[0] * b[0] + a[1] * b[1] + a[2] * b[2])
 
@@ -57,7 +59,7 @@ def _vertical(roll: float, pitch: float) -> tuple[float, float, float]:
 
 
 class Wheels:
-    """Watches wheels and base.
+    """Observer of wheels and base.
 
     Args:
         loads: of the contacts at rest, N.
@@ -65,11 +67,11 @@ class Wheels:
 
     Attributes:
         rest: the loads at rest.
-        since: instant from which on a wheel counts as lifted, s.
+        since: first instant at which a wheel counts as lifted, s.
         tilt: greatest rotation, rad.
         share: least load over the mean at the start.
-        begin: the same where the watch begins.
-        off: for how long a wheel was without load, s.
+        initial_share: least load at the start, over the same mean.
+        off: time for which a wheel was without load, s.
     """
 
     def __init__(self, loads: Array, attitude: Attitude) -> None:
@@ -77,11 +79,11 @@ class Wheels:
         self._up: tuple[float, Attitude] | None = None
         self.since: float | None = None
         self.tilt, self.share = 0.0, float(loads.min()) / self._mean
-        self.begin, self.off = self.share, 0.0
+        self.initial_share, self.off = self.share, 0.0
         self._last: float | None = None
 
     def see(self, time: float, loads: Array, attitude: Attitude) -> None:
-        """Take an instant, s: loads of the contacts, N, and the attitude of the base."""
+        """Process an instant, s: loads of the contacts, N, and the attitude of the base."""
         self.tilt = max(self.tilt, turned(self._start, attitude))
         least = min(loads.tolist())
         passed, self._last = 0.0 if self._last is None else time - self._last, time

@@ -1,10 +1,10 @@
-"""What the tip-over governor costs in ordinary work: the time of working cycles with it, over that without it.
+"""Cost of the tip-over governor in ordinary work: the ratio of the times of working cycles with it and without it.
 
     times = WorkCycles(Rig(machine)).compare(cycle)
 
-The operator is simple: each lever goes at its rate to a part of its way until the joint, at its speed, is about to
-reach its place, and is drawn back or reversed in time. How early he does that with the swing he has learnt for the
-cycle, with the governor and without it: the fastest of several ways (`COASTING`) counts.
+The operator is simple: each lever moves at its rate to a fraction of its travel until the joint, at its speed, is about
+to reach its target, and is drawn back or reversed in time. The lead of a swing is learnt for the cycle, with the
+governor and without it: the fastest of several leads (`COASTING`) counts.
 """
 
 from __future__ import annotations
@@ -26,26 +26,27 @@ from dyn_nodes.multibody.inertial_sensor import read_imu
 DEFAULT = Path(__file__).with_suffix('.yaml')
 """Cycles of the log-loader."""
 ALLOWED = 1.08
-"""Time with the governor over that without it, of all cycles together."""
+"""Permitted ratio of the time of all cycles with the governor to the time without it."""
 SETTLING = 0.5
-"""At rest before the first phase, s."""
+"""Time at rest before the first phase, s."""
 LONGEST = 30.0
-"""Of a phase, s: it counts as not reached."""
+"""Longest duration of a phase, s; a longer one counts as not reached."""
 LEVER_RATE = 15.0
-"""At which the operator moves a lever, V/s."""
+"""Rate at which the operator moves a lever, V/s."""
 AHEAD, COASTING = 0.3, (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2)
-"""The operator looks so far ahead, s; at a joint that turns about the vertical farther, for its load coasts. What
-suits the cycle best he has found out: with fewer to choose from, a swing that is missed once and comes back costs more
-than what is compared."""
+"""Lead of the operator, s; for a joint that turns about the vertical it is longer, because its load coasts. The best
+one is chosen per cycle: with a coarser choice, a missed swing that has to return would cost more than the compared
+difference."""
 NEAR, LEAST, NOTHING = np.radians(10.0), 0.9, np.radians(2.0)
-"""Within `NEAR` levers are drawn back to `LEAST` of their part, for the open centre passes less; then to neutral."""
+"""Within `NEAR` levers are drawn back to `LEAST` of their fraction, because the open centre passes less; within
+`NOTHING` to neutral."""
 THERE, SLOW = np.radians(3.0), 0.1
-"""A joint has arrived: rad or m, rad/s or m/s."""
+"""A joint has arrived within these limits: rad or m, rad/s or m/s."""
 
 
 @dataclass(frozen=True)
 class Driven:
-    """A cycle, driven once.
+    """Result of one run of a cycle.
 
     Attributes:
         times: of its phases, s.
@@ -61,7 +62,7 @@ class Driven:
 
     @property
     def time(self) -> float:
-        """Of all phases, s."""
+        """Total time of all phases, s."""
         return sum(self.times)
 
 
@@ -75,17 +76,17 @@ class Compared:
 
     @property
     def safe(self) -> bool:
-        """Return whether the cycle keeps all wheels down without governor, so that its time counts."""
+        """Whether the cycle without governor keeps all wheels on the ground, so that its time is comparable."""
         return self.free.finished and not self.free.lifted
 
     @property
     def ratio(self) -> float:
-        """Time with the governor over that without it; infinite where it does not come to its end."""
+        """Ratio of the times with and without the governor; infinite if the cycle with it is not finished."""
         return self.governed.time / self.free.time if self.governed.finished else np.inf
 
 
 class WorkCycles:
-    """Drives cycles on a rig's machine, level ground, everything as the governor knows it.
+    """Drives cycles on a rig's machine, on level ground, with the nominal machine.
 
     Args:
         rig: machine and governor.
@@ -94,11 +95,11 @@ class WorkCycles:
     def __init__(self, rig: Rig) -> None:
         self.rig, self.plant = rig, rig.plant()
         plant, actuators = self.plant, rig.machine.actuators
-        self._joints = [plant.joints.index(own.joint) for own in actuators]
-        self._inputs = [plant.system.index('input', f'{own.name}/voltage') for own in actuators]
-        self._limits = np.array([own.command_limit for own in actuators])
-        self._swing = np.array([_swings(rig, own.joint) for own in actuators])
-        self._stand = Stand(plant)
+        self._joints = [plant.joints.index(actuator.joint) for actuator in actuators]
+        self._inputs = [plant.system.index('input', f'{actuator.name}/voltage') for actuator in actuators]
+        self._limits = np.array([actuator.command_limit for actuator in actuators])
+        self._swing = np.array([_swings(rig, actuator.joint) for actuator in actuators])
+        self._loads_and_attitude = Stand(plant)
 
     def compare(self, cycle: Cycle) -> Compared:
         """Drive a cycle without governor and with it."""
@@ -107,13 +108,14 @@ class WorkCycles:
     def drive(self, cycle: Cycle, governed: bool) -> Driven:
         """Drive a cycle as fast as the operator can without lifting a wheel.
 
-        With the governor no habit of the operator may lift one: it counts wherever it happened, and the least load too.
+        With the governor no lead of the operator may lift one: a lifted wheel and the least load of any of the runs
+        count.
         """
         tries = [self._drive(cycle, governed, coasting) for coasting in COASTING]
-        best = min(tries, key=lambda own: (not own.finished, own.lifted, own.time))
+        best = min(tries, key=lambda run: (not run.finished, run.lifted, run.time))
         if not governed:
             return best
-        return replace(best, lifted=any(own.lifted for own in tries), share=min(own.share for own in tries))
+        return replace(best, lifted=any(run.lifted for run in tries), share=min(run.share for run in tries))
 
     def _drive(self, cycle: Cycle, governed: bool, coasting: float) -> Driven:
         """Drive a cycle to its end, or to the first phase that takes longer than `LONGEST`."""
@@ -135,7 +137,7 @@ class WorkCycles:
 
 
 class _Drive:
-    """A cycle while it is driven."""
+    """A cycle in progress."""
 
     def __init__(self, owner: WorkCycles, cycle: Cycle, governed: bool, ahead: Array) -> None:
         self.owner, self.cycle, self.plant, self.ahead = owner, cycle, owner.plant, ahead
@@ -144,40 +146,40 @@ class _Drive:
         reset_at(plant, dict(cycle.start))
         self.partner = owner.rig.partner(True) if governed else None
         if self.partner is not None:
-            self.partner.begin(cycle.payload)
+            self.partner.restart(cycle.payload)
         self.target = dict(zip(plant.joints, plant.positions.tolist()))
         self.lever = np.zeros(len(owner._limits))
-        self.wheels = Wheels(*owner._stand(plant))
-        elements = [actuator_element(hydraulic(own)) for own in owner.rig.machine.actuators]
+        self.wheels = Wheels(*owner._loads_and_attitude(plant))
+        elements = [actuator_element(hydraulic(actuator)) for actuator in owner.rig.machine.actuators]
         self._signs = np.array(
-            [np.sign(float(own.lever(plant.positions[k]))) for own, k in zip(elements, owner._joints)]
+            [np.sign(float(element.lever(plant.positions[k]))) for element, k in zip(elements, owner._joints)]
         )
 
     def load(self, payload: float) -> None:
-        """Take another payload, kg, which the governor is given."""
+        """Change the payload, kg, also of the governor."""
         self.plant.set_parameter('payload_mass', payload)
         if self.partner is not None:
             self.partner.monitor.payload = payload
 
     @property
     def _missing(self) -> Array:
-        place = self.plant.positions
-        return np.array([self.target[self.plant.joints[k]] - place[k] for k in self.owner._joints])
+        positions = self.plant.positions
+        return np.array([self.target[self.plant.joints[k]] - positions[k] for k in self.owner._joints])
 
     @property
     def arrived(self) -> bool:
-        """Return whether all joints are in their places, at rest."""
+        """Whether all joints are at their targets, at rest."""
         return bool((np.abs(self._missing) < THERE).all() and np.abs(self.plant.velocities).max() < SLOW)
 
     def wanted(self) -> Array:
-        """Return where the operator wants the levers, V."""
+        """Return the operator's target positions of the levers, V."""
         owner = self.owner
         left = self._missing - self.ahead * self.plant.velocities[owner._joints]
         part = np.where(np.abs(left) > NOTHING, np.clip(np.abs(left) / NEAR, LEAST, 1.0), 0.0)
         return np.asarray(self._signs * np.sign(left) * part * self.cycle.speed * owner._limits)
 
     def step(self, wanted: Array) -> None:
-        """Move the levers towards where they are wanted, for a period."""
+        """Move the levers towards their target positions, for a period."""
         plant, owner = self.plant, self.owner
         self.lever = self.lever + np.clip(wanted - self.lever, -LEVER_RATE * PERIOD, LEVER_RATE * PERIOD)
         volts = self.lever
@@ -187,7 +189,7 @@ class _Drive:
             volts = self.partner.command(volts)
         plant.u[owner._inputs] = volts
         plant.advance()
-        self.wheels.see(plant.time, *owner._stand(plant))
+        self.wheels.see(plant.time, *owner._loads_and_attitude(plant))
 
 
 def _swings(rig: Rig, joint: str) -> bool:
