@@ -167,7 +167,7 @@ class ContactCheck:
         )
 
     def report(self, plan: MotionPlan, step: float = 0.01, wanted: float = 0.0) -> ContactReport:
-        """Check a motion at instants `step` s apart, its points among them, for a margin of `wanted`, N.
+        """Return the report of a motion, checked every `step`, s, and at its points, for a margin of `wanted`, N.
 
         Raises:
             ContactCheckError: more than `MOST_INSTANTS`, or a curve that leaves the limits of a joint.

@@ -126,7 +126,7 @@ class Planner:
         return Candidate(profile, information, let_through, bool(overturned))
 
     def _made(self, seed: int) -> VoltageProfile:
-        """Return a random sequence that keeps the joints within their ranges, generated during a run without governor."""
+        """Return a random sequence that keeps the joints within their ranges, generated in a run without governor."""
         maker = _Maker(self.machine, np.random.default_rng([seed, 4]), self.seconds)
         self.recorder.reset(self.payload)
         plant = self.recorder.plant

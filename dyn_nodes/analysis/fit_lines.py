@@ -107,7 +107,7 @@ def _in_link(tree: Tree, link: str, parameters: Array) -> tuple[float, Array, Ar
 
 
 def offset_lines(fit: MachineFit) -> str:
-    """Return the joint offsets that are identified, for `joint_offset` in the mapping (docs/can.md); empty without any."""
+    """Return the identified joint offsets, for `joint_offset` in the mapping (docs/can.md); empty without any."""
     if fit.mechanics is None:
         return ''
     lines = []

@@ -1,5 +1,4 @@
-"""Estimation of valve areas, bulk modulus and friction of hydraulic actuators from recorded spool, pressures and
-motion.
+"""Estimation of valve areas, bulk modulus and friction of hydraulic actuators from recordings.
 
 Output error by multiple shooting: the compiled oil model of the plant simulates the actuator, driven by the smoothed
 spool and joint motion, from free initial pressures in every segment of a few seconds. The estimated gains and bulk

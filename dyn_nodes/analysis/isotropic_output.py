@@ -82,7 +82,7 @@ def vehicle_yaml(design: Design) -> str:
         position = f'distance: {wheel.distance:.12g}, direction: {wheel.direction:.15g}'
         angles = f'hub: {wheel.hub:.15g}, roller: {wheel.roller:.15g}'
         sizes = f'radius: {wheel.radius:.12g}, roller_radius: {wheel.roller_radius:.12g}'
-        lines.append(f'  wheel_{number}: {{{place}, {angles}, {sizes}}}')
+        lines.append(f'  wheel_{number}: {{{position}, {angles}, {sizes}}}')
     return '\n'.join(lines) + '\n'
 
 

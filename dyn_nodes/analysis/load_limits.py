@@ -266,7 +266,7 @@ class LoadLimits:
 
 
 def _corners_around(gravities: Array) -> Array:
-    """Return directions of gravity (c, 3) whose convex hull contains all of (h, 3); for few directions these directions."""
+    """Return directions of gravity (c, 3) whose convex hull contains all of (h, 3); or `gravities` if they are few."""
     corners, level = 8, gravities[:, 2]
     if len(gravities) <= corners or np.ptp(level) > 1e-12 * np.abs(level).max():
         return gravities

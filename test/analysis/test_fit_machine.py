@@ -107,7 +107,7 @@ def test_joint_offsets_are_found_as_far_as_they_are_seen(rig, run, found):
 
 def test_what_no_motion_shows_is_named_and_the_rest_gives_the_efforts():
     mechanics = JointMechanics(log_loader(), ('boom', 'stick', 'swing'))
-    base = base_parameters(mechanics.regressor, mechanics.places)
+    base = base_parameters(mechanics.regressor, mechanics.row_indices)
     assert base.hidden == ('swing_joint.m', 'swing_joint.mz')
     assert 'stick_joint.m' in base.only_combined
     assert 'boom_joint.mx + 5.2 stick_joint.m' in [base.text(k) for k in range(len(base.chosen))]
@@ -321,7 +321,7 @@ def test_a_log_in_which_nothing_moves_says_so(rig, run):
     result = fit_machine(log_loader(), still, run.payload)
     assert result.mechanics is None
     assert 'expected 60 windows or more in which a joint moves, found 0' in result.failures[0]
-    with pytest.raises(LogError, match='expected a part that begins before it ends'):
+    with pytest.raises(LogError, match='expected a part that starts before its end'):
         fit_machine(log_loader(), log, part=(3.0, 3.0))
 
 

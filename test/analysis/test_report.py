@@ -127,7 +127,7 @@ def test_a_run_that_lacks_things_still_gives_a_page(recovered, tmp_path):
     assert set(plots) == {'base_rotation', 'wheel_loads'}
     write_report(bare, summarize(bare), tmp_path / 'report.html', plots)
     page = parsed(tmp_path / 'report.html')
-    assert page.text.count('The bag holds nothing to draw here.') == 3
+    assert page.text.count('The bag has no data for this plot.') == 3
     assert 'The machine is not known' in page.text
     assert 'Friction use' not in page.text, 'it is published on request only'
 
@@ -182,7 +182,7 @@ def test_a_payload_that_was_weighed_is_drawn_and_told(recovered, tmp_path):
     write_report(record, summary, tmp_path / 'report.html', make_plots(record, tmp_path))
     text = parsed(tmp_path / 'report.html').text
     assert 'payload weighed at the end2,910 to 3,090 kg (95 %)' in text
-    assert 'Payload, weighed' in text
+    assert 'Payload, estimated' in text
     without = replace(recovered, weighed=None)
     bare = summarize(without)
     assert bare['payload_interval_kg'] is None

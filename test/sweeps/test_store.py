@@ -200,7 +200,9 @@ def test_a_fault_of_the_note_has_its_line_and_key(directory, capsys, change, mes
 
 def test_a_changed_value_of_the_note_is_seen_by_its_checksum(directory, good):
     changed_note(directory, lambda note: note.update(seed=8), sums=False)
-    with pytest.raises(StoreError, match='seed: expected the value that checksums has been made of, found another one'):
+    with pytest.raises(
+        StoreError, match='seed: expected the value that checksums was computed from, found another value'
+    ):
         read_note(directory)
     (remark,) = completed(directory)
     assert remark.endswith('the note is written again')

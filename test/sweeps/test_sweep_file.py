@@ -84,8 +84,8 @@ CASES = [
     ('slope', '  slope: {machine: slope.pitch, from: -6, to: 6}', 'factors.slope', 'an angle in rad from -1.5', '-5.'),
     ('swing', '  swing: {lever: swng, values: [1]}', 'factors.swing', 'an actuator', "did you mean 'swing'"),
     ('boom', '  boom: {joint: bom_joint, values: [1]}', 'factors.boom', 'a movable joint', 'boom_joint'),
-    ('boom', '  overturned: {joint: boom_joint, values: [1]}', 'factors.overturned', 'a name of its own', 'an outcome'),
-    ('boom', '  run: {joint: boom_joint, values: [1]}', 'factors.run', 'a name of its own', 'every sweep'),
+    ('boom', '  overturned: {joint: boom_joint, values: [1]}', 'factors.overturned', 'a unique name', 'an outcome'),
+    ('boom', '  run: {joint: boom_joint, values: [1]}', 'factors.run', 'a unique name', 'every sweep'),
     ('levers', 'levers: {bom: 1}', 'levers.bom', 'levers', "did you mean 'boom'"),
     ('outcomes', 'outcomes: [overturnd]', 'outcomes[0]', 'one of overturned', "did you mean 'overturned'"),
     ('measures', 'measures: [zmpp]', 'measures[0]', 'one of', "did you mean 'zmp'"),
@@ -100,7 +100,7 @@ CASES = [
     ('swing_angle', '  swing_angle: swing_joint', 'expressions.swing_angle', 'a number of the run', 'a signal'),
     ('swing_angle', '  swing_angle: exec("x")', 'expressions.swing_angle', 'one of min', 'exec'),
     ('swing_angle', '  swing_angle: [1]', 'expressions.swing_angle', 'an expression', 'a list'),
-    ('swing_angle', '  payload: last(swing_joint)', 'expressions.payload', 'a name of its own', 'factors'),
+    ('swing_angle', '  payload: last(swing_joint)', 'expressions.payload', 'a unique name', 'factors'),
 ]
 
 

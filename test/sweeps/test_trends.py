@@ -68,8 +68,8 @@ def test_points_without_an_outcome_or_without_all_runs_are_left_out():
     ('text', 'expected'),
     [
         ('fund>1', "expected one of x, y, z, found, found 'fund' (did you mean 'found'?)"),
-        ('found>a', "expected a number behind >, found 'a'"),
-        ('found>=1', "expected a number behind >, found '=1'"),
+        ('found>a', "expected a number after >, found 'a'"),
+        ('found>=1', "expected a number after >, found '=1'"),
         ('a b', "expected a flag, or name>number or name<number, found 'a b'"),
     ],
 )
@@ -96,7 +96,10 @@ def test_independent_runs_are_the_first_of_each_point():
     [
         ('{kind: monte_carlo, runs: 8, varied: [swin]}', 'design.varied: expected one of the factors, found .*swing'),
         ('{kind: monte_carlo, runs: 8, varied: [payload]}', 'expected a factor with values, found payload'),
-        ('{kind: saltelli, runs: 12, varied: [swing]}', 'expected nothing for this kind of design, found swing'),
+        (
+            '{kind: saltelli, runs: 12, varied: [swing]}',
+            'expected no varied factors for this kind of design, found swing',
+        ),
         ('{kind: sobol, runs: 2000000, varied: [swing]}', 'at most 5000000 runs, found 6000000'),
     ],
 )
@@ -153,7 +156,7 @@ def test_times_of_segments_that_are_not_there_are_faults(tmp_path):
     text = '  swing: {timing: reach/lenght, values: [3.0]}'
     with pytest.raises(MachineError, match=r"a segment's name/wait, /length, /ramp, found .*reach/length"):
         load_sweep(written(tmp_path, swing=text, levers='task: pick_and_place_recovery'))
-    with pytest.raises(MachineError, match=r'factors.swing: expected a task, of which this is a factor, found none'):
+    with pytest.raises(MachineError, match=r'factors.swing: expected a task for this factor, found none'):
         load_sweep(written(tmp_path, swing=text))
 
 

@@ -51,7 +51,7 @@ class DaskWorkers:
         """Number of threads of the cluster's current workers; 1 if there are none yet."""
         return max(1, sum(self._client.nthreads().values()))
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Do nothing: the workers exist already."""
 
     def close(self) -> None:

@@ -62,7 +62,7 @@ def run_sweep(
             done = existing = total - remaining
             progress(done, total)
             if missing:
-                workers.begin()
+                workers.start()
                 _compile(sweep, missing)
             for part, made in workers.results(sweep, missing):
                 store.keep(part, made)

@@ -70,7 +70,7 @@ class NotedDefinition:
     step: Annotated[float, number('of the integrator', 's', 'positive')]
     sample_period: Annotated[float, number('between samples', 's', 'positive')]
     factors: Annotated[Any, named('list of the factors')]
-    outcomes: Annotated[tuple[str, ...], collection('names', 'of known outcomes')]
+    outcomes: Annotated[tuple[str, ...], collection('names', 'of built-in outcomes')]
     measures: Annotated[tuple[str, ...], collection('names', 'of stability measures')]
     expressions: Annotated[Any, named('texts of further outcomes by name')]
 

@@ -289,7 +289,9 @@ class Store:
             raise StoreError(f'{line.part}: expected {len(self.sweep.runs_of(part))} runs, found {line.rows}')
         _check_sha(self.part_path(part), line.sha256)
         if (self.sweep.record_period is not None) != bool(line.samples_sha256):
-            raise StoreError(f'{line.part}: expected a checksum of samples exactly if the sweep records samples')
+            raise StoreError(
+                f'{line.part}: expected a checksum of samples exactly if the sweep has samples, found otherwise'
+            )
         if line.samples_sha256:
             _check_sha(self.samples_path(part), line.samples_sha256)
 

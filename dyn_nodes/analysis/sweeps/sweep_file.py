@@ -104,7 +104,7 @@ class _Reader:
             try:
                 expressions[name] = parse(entry.text)
             except ExpressionError as error:
-                self.report.add(entry.line, entry.path, error.expected, error.found)
+                self.report.add(entry.line, entry.path, error.expected, error.actual)
         return expressions
 
     def _design(self, root: Entry, design: DesignEntry, factors: list[ReadFactor]) -> Design | None:

@@ -20,7 +20,7 @@ class WorkersLostError(UserError, RuntimeError):
 class Workers(Protocol):
     """Interface of the workers that execute the parts of a sweep."""
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Prepare for the first part."""
 
     def results(self, sweep: Sweep, parts: Iterable[int]) -> Iterator[tuple[int, Made]]:
@@ -46,7 +46,7 @@ class LocalWorkers:
         """Process numbers of the operating system."""
         return self._pool.processes
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Start the processes, which import while the driver compiles."""
         if self.count > 1:
             self._pool.start()
