@@ -88,9 +88,9 @@ def test_a_load_that_tips_the_machine_at_rest_asks_for_another_posture(machine):
     joints = [joint.name for joint in machine.movable_joints]
     moved = plan.joints.copy()
     moved[:, joints.index(report.posture.joint)] += report.posture.change
-    found = check.report(plan._replace(joints=moved))
-    assert found.breaches == ()
-    assert found.reactions.found.margin[0] == pytest.approx(report.posture.margin, rel=1e-6)
+    corrected = check.report(plan._replace(joints=moved))
+    assert corrected.breaches == ()
+    assert corrected.reactions.found.margin[0] == pytest.approx(report.posture.margin, rel=1e-6)
     less = plan.joints.copy()
     less[:, joints.index(report.posture.joint)] += 0.9 * report.posture.change
     assert check.report(plan._replace(joints=less)).breaches

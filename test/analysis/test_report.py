@@ -50,10 +50,10 @@ def parsed(path) -> Page:
 
 @pytest.fixture(scope='module')
 def outcome(recovered_bag, tmp_path_factory):
-    told = []
+    shares = []
     out = tmp_path_factory.mktemp('outcome')
-    made = make_outcome(recovered_bag, out, command='dyn-nodes demo', progress=lambda text, share: told.append(share))
-    return made, told
+    made = make_outcome(recovered_bag, out, command='dyn-nodes demo', progress=lambda text, share: shares.append(share))
+    return made, shares
 
 
 def test_everything_is_written(outcome):
@@ -65,9 +65,9 @@ def test_everything_is_written(outcome):
 
 
 def test_progress_rises_to_the_end(outcome):
-    _, told = outcome
-    assert told == sorted(told)
-    assert told[-1] == 1.0
+    _, shares = outcome
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
 
 
 def test_plots_are_pictures_of_a_readable_size(outcome):
@@ -128,12 +128,12 @@ def test_a_run_that_lacks_things_still_gives_a_page(recovered, tmp_path):
     write_report(bare, summarize(bare), tmp_path / 'report.html', plots)
     page = parsed(tmp_path / 'report.html')
     assert page.text.count('The bag has no data for this plot.') == 3
-    assert 'The machine is not known' in page.text
+    assert 'The machine is unknown' in page.text
     assert 'Friction use' not in page.text, 'it is published on request only'
 
 
 def slipping(record):
-    """A record with friction uses: the rear left wheel is the tightest, at 6 s; the front right one is never known."""
+    """A record with friction uses: the rear left wheel is the tightest, at 6 s; the front right one is never valid."""
     time = np.linspace(0.0, 10.0, 11)
     rear = np.where(time == 6.0, 1.25, 0.4)
     rear[-1] = np.nan

@@ -52,8 +52,8 @@ class _Deployer:
         self.cluster = cluster
         self.gone: dict[object, float] = {}
 
-    def look(self) -> None:
-        """Start others in the place of workers that have had no process for a while."""
+    def replace_lost(self) -> None:
+        """Replace workers that have had no process for a while."""
         now, nannies = time.monotonic(), self.cluster.workers
         ended = {name for name, nanny in nannies.items() if nanny.pid is None}
         self.gone = {name: self.gone.get(name, now) for name in ended}
@@ -84,7 +84,7 @@ def _until(condition, driver, deployer=None):
     end = time.monotonic() + patience(PATIENCE)
     while not condition():
         if deployer is not None:
-            deployer.look()
+            deployer.replace_lost()
         assert driver.poll() in (None, 0), driver.stderr.read()
         assert time.monotonic() < end, 'nothing came of it'
         time.sleep(0.02)

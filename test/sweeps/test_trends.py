@@ -36,10 +36,10 @@ def test_each_point_is_run_with_the_first_values_and_then_with_each_other_one():
 
 def test_a_trend_compares_runs_of_the_same_point():
     """Twice a value is higher in every point, though points differ by more; -z / 6 is lower where x > 0.5."""
-    found = {(own.factor, own.value): own for own in trends(results(lambda x, y, z: 0.1 + x * y), 'found')}
-    assert list(found) == [('y', 0.5), ('y', 2.0), ('z', 3.0)]
-    assert (found['y', 0.5].lower, found['y', 2.0].higher) == (1.0, 1.0)
-    assert (found['z', 3.0].higher, found['z', 3.0].lower, found['z', 3.0].median) == (0.0, 0.0, 0.0)
+    by_value = {(trend.factor, trend.value): trend for trend in trends(results(lambda x, y, z: 0.1 + x * y), 'found')}
+    assert list(by_value) == [('y', 0.5), ('y', 2.0), ('z', 3.0)]
+    assert (by_value['y', 0.5].lower, by_value['y', 2.0].higher) == (1.0, 1.0)
+    assert (by_value['z', 3.0].higher, by_value['z', 3.0].lower, by_value['z', 3.0].median) == (0.0, 0.0, 0.0)
     some = trends(results(lambda x, y, z: 1.0 + x * np.where((x > 0.5) & (z > 0.0), -1.0, 1.0)), 'found')[2]
     assert some.lower == pytest.approx(0.5, abs=0.12)
     assert some.higher == 0.0
@@ -58,10 +58,10 @@ def test_points_are_counted_by_their_first_run():
 def test_points_without_an_outcome_or_without_all_runs_are_left_out():
     made = results(lambda x, y, z: np.where((x < 0.5) & (y > 1.0), np.nan, x))
     part = made._replace(table=made.table.slice(0, 4 * 50 + 3))
-    found = trends(part, 'found')
+    result = trends(part, 'found')
     low = (part.column('x')[:200].reshape(50, 4)[:, 0] < 0.5).sum()
-    assert [own.points for own in found] == [50, 50 - low, 50]
-    assert [own.points for own in trends(made, 'found', ['x>2'])] == [0, 0, 0]
+    assert [trend.points for trend in result] == [50, 50 - low, 50]
+    assert [trend.points for trend in trends(made, 'found', ['x>2'])] == [0, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -138,14 +138,14 @@ PROFILE = VoltageProfile(
 )
 def test_later_segments_keep_their_distances(key, value, times, duration):
     task = case_of([Factor('x', 'timing', key)], [value], PROFILE).profile
-    assert [(own.start, own.end) for own in task.segments] == times
+    assert [(segment.start, segment.end) for segment in task.segments] == times
     assert task.duration == duration
-    assert [own.ramp for own in task.segments] == [0.5, 0.5, 0.25]
+    assert [segment.ramp for segment in task.segments] == [0.5, 0.5, 0.25]
 
 
 def test_a_ramp_moves_nothing_and_what_is_no_task_is_an_error():
     task = case_of([Factor('x', 'timing', 'b/ramp')], [0.7], PROFILE).profile
-    assert [own.ramp for own in task.segments] == [0.5, 0.7, 0.25]
+    assert [segment.ramp for segment in task.segments] == [0.5, 0.7, 0.25]
     assert task.duration == 16.0
     for key, value in (('b/ramp', 0.8), ('b/wait', -0.1), ('a/length', 0.9)):
         with pytest.raises(ValueError, match='expected'):
