@@ -109,7 +109,7 @@ class Measure:
         unit: SI unit of the values; '1' for a pure number.
         meaning: one sentence for an engineer.
         module: module of `dyn_nodes.stability`; its function `<name>_states` takes `States` and returns the least value
-            (t,), the values (t, n) and the index of the least value (t,).
+            (t,), the values (t, n) and whether they are valid (t,).
         per: object that has a value: every edge of the support polygon, every wheel, the loss of every foot, or both
             ends.
         display_unit: unit of a plot's axis, '' for a pure number; by default from `unit`.

@@ -1,11 +1,9 @@
 """Identifiable combinations of the inertial parameters of a machine.
 
 The efforts on the joints are Y(q, v, a, ...) pi. If columns of Y are linearly dependent for every motion, only
-combinations
-beta = B pi of the parameters are identifiable (base parameters: Gautier, Khalil 1990; computed here by
-orthogonalization
-at random motions). Masses are last in the order, so that the mass of a link appears together with the first moments and
-inertias of the links that carry it.
+combinations beta = B pi of the parameters are identifiable (base parameters: Gautier, Khalil 1990; computed here by
+orthogonalization at random motions). Masses are last in the order, so that the mass of a link appears together with the
+first moments and inertias of the links that carry it.
 """
 
 from __future__ import annotations

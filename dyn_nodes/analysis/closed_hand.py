@@ -1,11 +1,9 @@
 """Inverse kinematics of a link of a machine with closed loops.
 
 The inverse kinematics of a parallel machine is its assembly with the link fixed at the pose: Newton steps on the rows
-of
-all loops and of the link together. A joint that would leave its limits is fixed at the limit and the others compensate.
-The matrix from rates of the drives to rates of the link is G = A N (N_d)^+, with the rates N that the loops permit, A
-of
-the link and N_d of the drives.
+of all loops and of the link together. A joint that would leave its limits is fixed at the limit and the others
+compensate. The matrix from rates of the drives to rates of the link is G = A N (N_d)^+, with the rates N that the loops
+permit, A of the link and N_d of the drives.
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 
 Candidates are random trapezoids of all levers that keep the joints within their ranges. Each is run on the simulated
 machine through the tip-over governor, as `tip_over_governor_node` would; a candidate is dropped if the governor limits
-a
-lever. The chosen candidates have information matrices with the greatest common determinant (D-optimal), or improve the
-least visible parameters most.
+a lever. The chosen candidates have information matrices with the greatest common determinant (D-optimal), or improve
+the least visible parameters most.
 """
 
 from __future__ import annotations

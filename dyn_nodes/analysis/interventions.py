@@ -2,8 +2,7 @@
 
 The governor answers `valve_commands_in` by `valve_commands` and `governor/scale`, whether its answer moves the machine
 or not (shadow mode), and repeats answers if commands are rare. An answer with a scale below 1 limits a function;
-answers
-less than `PAUSE` apart belong to one intervention.
+answers less than `PAUSE` apart belong to one intervention.
 """
 
 from __future__ import annotations

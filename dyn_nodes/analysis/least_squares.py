@@ -1,9 +1,8 @@
 """Weighted least squares with intervals that are valid for persistent residuals: jackknife over blocks of time.
 
 The residuals of overlapping windows are correlated, and so are the residuals of an inexact model. The jackknife over
-blocks
-much longer than any correlation needs no model of it (Wu 1986; "CR3" of econometrics). Prior information enters as
-separate rows with its uncertainty.
+blocks much longer than any correlation needs no model of it (Wu 1986; "CR3" of econometrics). Prior information enters
+as separate rows with its uncertainty.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 Reactions are admissible if they balance the load inside the friction cones (`stability.admissible_reactions`). Their
 margin is a concave function of the payload, so payloads with admissible reactions form an interval. If the interval
-ends
-because a wheel lifts, its end is the tipping load, which the test of the edges determines.
+ends because a wheel lifts, its end is the tipping load, which the test of the edges determines.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from dyn_nodes.common.arrays import Array
 from dyn_nodes.stability.payload import edge_kernel, grip_kernel, joint_kernel
 
 SHORTEST = 0.1
-"""Least distance of the load from the axis of the arm's first joint, m."""
+"""Least lever of the load about the arm's first joint, m."""
 WORTH_A_THREAD = 2000
 """Number of states times headings below which a second thread does not pay."""
 

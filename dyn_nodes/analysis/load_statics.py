@@ -240,8 +240,7 @@ class LoadStatics:
         """Return the least and the greatest effort (N, c) of the chain's joints, N m or N.
 
         A cylinder or motor lifts with the pump's relief pressure and holds with the line relief pressure, the other
-        side at
-        tank pressure. A joint without an actuator has the limit of its URDF.
+        side at tank pressure. A joint without an actuator has the limit of its URDF.
         """
         low, high = np.empty_like(q), np.empty_like(q)
         actuators = {actuator.joint: actuator for actuator in self.machine.actuators}

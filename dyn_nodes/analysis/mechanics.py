@@ -76,8 +76,7 @@ class JointMechanics:
         inertial: names of the inertial parameters.  start: their values (10 n,) in the machine files.
         friction: names of the friction columns: viscous of the actuators, dry of their joints.
         sensors: names of the columns of constant sensor errors, measured less true: pressure of the first line of each
-            actuator,
-            Pa, and accelerometer, m/s2.
+            actuator, Pa, and accelerometer, m/s2.
 
     Raises:
         ValueError: a machine with constraints or a planar base.

@@ -83,8 +83,8 @@ class RunRecord:
         phases: phases of the task, in order; empty without `task_phase`.
         events: events in order of time.
         duration: last simulated time, s.
-        friction_use: (time, friction force over friction limit) by wheel; NaN if unknown or without
-            normal force; empty without `friction_use/<wheel>`.
+        friction_use: (time, friction force over friction limit) by wheel; NaN if unknown or without normal force; empty
+            without `friction_use/<wheel>`.
         weighed: time, and lower and upper end of the interval of 95 % of an estimated payload, kg; None without
             `payload/interval` (also below `monitor`).
     """

@@ -38,8 +38,7 @@ class LogSensors:
         pressure_noise, pressure_step: Pa.
         pressure_every: number of periods of 10 ms between two samples of a line.
         position_offset, pressure_offset, gyroscope_bias, accelerometer_bias: standard deviations of constant errors: of
-            each
-            joint, subtracted from its position, rad or m; of each line, Pa; of each axis, rad/s and m/s2.
+            each joint, subtracted from its position, rad or m; of each line, Pa; of each axis, rad/s and m/s2.
     """
 
     position_noise: float = 1e-4

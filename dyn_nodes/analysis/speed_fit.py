@@ -1,14 +1,12 @@
 """Fit of dead time, lag, dead zone, gain and greatest speed of a drive to its command and position only.
 
 For logs without pressures. The speed is a function of the effective command, which is the command sent `dead_time`
-before,
-after a first-order lag:
+before, after a first-order lag:
 
     speed = -v_reverse ... -k_reverse (u_reverse - u) ... 0 ... k_forward (u - u_forward) ... v_forward
 
 Between `u_reverse` and `u_forward` the drive is at rest. Both sides are compared as integrals with the same test
-functions
-(`weak_form`), so no position is differentiated. Intervals: jackknife over blocks of time (`least_squares`).
+functions (`weak_form`), so no position is differentiated. Intervals: jackknife over blocks of time (`least_squares`).
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Load of every support of a machine at rest over the slew angle of its arm, like outrigger loads of cranes.
 
 The arm slews once around in a fixed posture, such as a fixed boom length and angle, with a fixed payload. At every
-angle
-the machine is in its stable equilibrium on springs and tyres, with passive joints (`stability.equilibrium`); the
-greatest
-load of each outrigger is the criterion for cranes (CICA-GN-0013).
+angle the machine is in its stable equilibrium on springs and tyres, with passive joints (`stability.equilibrium`); the
+greatest load of each outrigger is the criterion for cranes (CICA-GN-0013).
 """
 
 from __future__ import annotations

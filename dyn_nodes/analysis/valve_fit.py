@@ -6,8 +6,7 @@ Spool position, flow and supply pressure are not needed. For both lines and ever
 
 the left side by parts (`weak_form`). The flows Q come from the plant's element, the spool from the commands
 (`spool_motion`). Each direction of the valve has separate gains and a separate dead zone. As the spool is not measured,
-its
-travel per volt is the value of the machine file: dead zone and gains refer to it.
+its travel per volt is the value of the machine file: dead zone and gains refer to it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Windows over a log: integrals of signals times smooth test functions, without differentiation of signals.
 
 For a test function phi that vanishes at both ends of its window, the integral of phi dp/dt equals the integral of -phi'
-p.
-Signals are interpolated by cubic splines to one even grid; sums over the grid are then integrals, as phi is smooth.
+p. Signals are interpolated by cubic splines to one even grid; sums over the grid are then integrals, as phi is smooth.
 """
 
 from __future__ import annotations

@@ -7,8 +7,7 @@
 
 Only the driver writes. If it is killed at any moment, a part is complete or absent; a truncated line of the manifest is
 dropped, and missing runs are executed again. The bytes depend on the sweep alone. Every reader compares the checksums
-of
-the manifest; a report rejects a part whose file differs, and the driver executes its runs again.
+of the manifest; a report rejects a part whose file differs, and the driver executes its runs again.
 """
 
 from __future__ import annotations
