@@ -1,4 +1,4 @@
-"""The command `dyn-nodes`: the spelling of `ros2`, without ROS."""
+"""The command `dyn-nodes`, with the syntax of `ros2` but without ROS."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ COMMANDS = (
     'cache',
     'completion',
 )
-"""In the order of the help. A command whose module isn't there is left out."""
+"""Commands in the order of the help. A command without a module is omitted."""
 
 ELSEWHERE = {'study': 'dyn_nodes.studies.command'}
 """Modules of commands that are not in `commands`: no module imports studies."""
 
 SHOWN_BY_NODES = ('launch', 'run', 'demo')
-"""Commands whose nodes show that they compile; all others show it on standard error."""
+"""Commands whose nodes report compilation themselves; for all others it is reported on standard error."""
 
 
 def _module(command: str) -> ModuleType | None:
@@ -66,11 +66,11 @@ def _module(command: str) -> ModuleType | None:
 
 
 def build_parser(commands: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
-    """The whole parser, or that of some commands only."""
+    """Return the parser of some commands, by default of all."""
     parser: argparse.ArgumentParser = CommandParser(
         prog='dyn-nodes',
         description='Simulation, control and safety nodes for mobile manipulators.',
-        epilog='dyn-nodes COMMAND --help says more about a command.',
+        epilog='dyn-nodes COMMAND --help describes a command.',
     )
     parser.add_argument('--version', action='version', version=f'dyn_nodes {__version__}')
     subparsers = parser.add_subparsers(title='commands', metavar='COMMAND', dest='command')
@@ -94,14 +94,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command.
 
     Args:
-        argv: The command line without the program's name; this process's own when None.
+        argv: Command line without the program's name; None for the arguments of this process.
 
     Returns:
-        The exit status: the command's; 1 or 2 for a mistake; 130 after Ctrl-C.
+        Exit status of the command; 1 or 2 for an error; 130 after Ctrl-C.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        # Only the module of the command that is asked for is imported; the others may be slow to.
+        # Only the module of the requested command is imported, because the import of others may be slow.
         chosen = [arguments[0]] if arguments and arguments[0] in COMMANDS and _module(arguments[0]) else COMMANDS
         parser = build_parser(chosen)
         args = parser.parse_args(arguments)
@@ -112,7 +112,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             signal.signal(signal.SIGTERM, _stop)
         with contextlib.nullcontext() if args.command in SHOWN_BY_NODES else CompilationNotice(_note):
             return int(args.run_command(args) or 0)
-    except SystemExit as exit_:  # argparse: help, version, a wrong usage
+    except SystemExit as exit_:  # argparse: help, version, wrong usage
         return exit_.code if isinstance(exit_.code, int) else 0 if exit_.code is None else 1
     except UserError as error:
         lines = [printable(line) for line in str(error).split('\n')]
@@ -120,7 +120,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return error.status if isinstance(error, CommandError) else 1
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # the reader of a pipe has seen enough
+    except BrokenPipeError:  # the reader closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
 

@@ -1,8 +1,8 @@
-"""What `ros2 run`, `ros2 launch` and the shell start: a node, or the command, or one line that says what is missing.
+"""Entry points for `ros2 run`, `ros2 launch` and the shell: a node, the command, or one line about a missing package.
 
-pip installs what computing needs, the cockpit and figures as extras; a ROS 2 workspace does not, because several
-packages are not in the distributions of ROS. `from dyn_nodes.entry import dynamics_node` gives a function for any node
-of the package.
+pip installs the packages for computing; the cockpit and figures are extras. A ROS 2 workspace does not install them,
+because several packages are not in the distributions of ROS. `from dyn_nodes.entry import dynamics_node` returns a
+function for any node of the package.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dyn_nodes.common.extras import EXTRAS, install_line, lacking
 from dyn_nodes.common.garbage import seldom_collections
 
-#: Name of the module -> name for pip, of what a ROS 2 workspace may lack.
+#: Name for pip by name of the module, for packages that a ROS 2 workspace may lack.
 PIP_NAMES = {
     'can': 'python-can',
     'cantools': 'cantools',
@@ -38,11 +38,11 @@ PIP_NAMES = {
 
 
 def missing(name: str, error: ImportError) -> str | None:
-    """Return the line that says what to install, or None where the fault is not a missing package.
+    """Return a line with the package to install, or None if the error is not a missing package.
 
     Args:
-        name: of the program.
-        error: what its import raised.
+        name: name of the program.
+        error: error that the import of the program raised.
     """
     package = (error.name or '').partition('.')[0]
     if package == 'rclpy':
@@ -57,10 +57,10 @@ def missing(name: str, error: ImportError) -> str | None:
 
 
 def start(name: str, module: str, args: list[str] | None = None) -> int:
-    """Run the `main` of a module; exit status 1 where a package is missing, at once or when it comes to need it.
+    """Run the `main` of a module. The exit status is 1 if a package is missing, at the import or later.
 
-    Linear algebra runs on one thread, unless OPENBLAS_NUM_THREADS says otherwise: the matrices of a machine are small,
-    and threads that wait for each other by spinning take the time of the other nodes.
+    Linear algebra runs on one thread, unless OPENBLAS_NUM_THREADS is set: the matrices of a machine are small, and
+    threads that wait for each other by spinning take processor time from the other nodes.
     """
     os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
     try:
@@ -87,13 +87,13 @@ def __getattr__(name: str) -> Callable[..., int]:
 
 
 def _start_node(name: str, args: list[str] | None) -> int:
-    """Run a node, or say what it is for where that is asked."""
+    """Run a node, or print its help if the command line requests it."""
     if is_help_wanted(sys.argv[1:] if args is None else args):
         return start(name, 'dyn_nodes.nodes.node_help', [name])
     return start(name, f'dyn_nodes.nodes.{name}', args)
 
 
 def is_help_wanted(words: list[str]) -> bool:
-    """Return whether the words of a node's command line ask for help, before those for ROS."""
-    own = words[: words.index('--ros-args')] if '--ros-args' in words else words
-    return '-h' in own or '--help' in own
+    """Return whether a node's command line has a help option before `--ros-args`."""
+    options = words[: words.index('--ros-args')] if '--ros-args' in words else words
+    return '-h' in options or '--help' in options

@@ -1,8 +1,7 @@
-"""The stability measures: everything in which they differ, once.
+"""Table of the stability measures, with everything in which they differ.
 
-Nodes, `check`, the cockpit, plots and reports go through this table. A new measure is a module of `stability` with its
-function and an entry here. The table imports nothing that computes, so that a program that only shows margins starts
-quickly.
+Nodes, `check`, the cockpit, plots and reports use this table. A new measure is a module of `stability` with its
+function and an entry here. The table imports no numerical code: a program that only shows margins starts quickly.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ def _one(count: int) -> float:
 
 
 LEAST_SHOWN = 5e-4
-"""In the unit that is shown: what is less is shown as 0."""
+"""Least absolute value that is shown, in the unit of the display; smaller values are shown as 0."""
 WITH_PREFIX, PREFIXES = ('N', 'N m', 'J', 'N kg m2'), ((1e9, 'G'), (1e6, 'M'), (1e3, 'k'))
-"""Units of values that are shown with a prefix, by their size, and these prefixes."""
+"""Units of values that are shown with a prefix, and the prefixes by size of the value."""
 AXES = {
     '1': ('', 1.0),
     'm': ('m', 1.0),
@@ -36,14 +35,14 @@ AXES = {
     'J': ('kJ', 1e-3),
     'N kg m2': ('MN kg m2', 1e-6),
 }
-"""Unit of a plot's axis and its scale, by the unit of the values; another unit is shown as it is."""
+"""Unit of a plot's axis and its scale, by the unit of the values. Units that are not listed are shown unchanged."""
 OK, CAUTION, DANGER = BANDS = ('ok', 'caution', 'danger')
 """Bands of a margin, from the best to the worst."""
 PARTS = (0.4, 0.2)
 """Levels of caution and danger as parts of the full scale.
 
-A load of 75 % of the tipping load, the usual rating, leaves 0.25 of the net moment of the machine without it: `danger`
-is less than that, and `caution` begins before it.
+A load of 75 % of the tipping load, the usual rating, leaves 0.25 of the net moment of the unloaded machine: `danger` is
+below this value, `caution` starts above it.
 """
 
 
@@ -52,12 +51,12 @@ class Levels:
     """Alarm levels of a measure, in the unit of its values.
 
     Attributes:
-        caution: at this value or less it is in the band `caution`.
-        danger: at this value or less it is in the band `danger`.
-        full: value of a full gauge; NaN where none is known.
+        caution: values up to this one are in the band `caution`.
+        danger: values up to this one are in the band `danger`.
+        full: value of a full gauge; NaN if unknown.
 
     Raises:
-        ValueError: levels that are not 0 <= danger <= caution.
+        ValueError: unless 0 <= danger <= caution.
     """
 
     caution: float = 0.0
@@ -69,7 +68,7 @@ class Levels:
             raise ValueError(f'expected 0 <= danger <= caution, found danger {self.danger!r}, caution {self.caution!r}')
 
     def band(self, value: float) -> str:
-        """Return OK, CAUTION or DANGER. A value that is not known (NaN) is in DANGER."""
+        """Return OK, CAUTION or DANGER. An unknown value (NaN) is in DANGER."""
         if not value > self.danger:
             return DANGER
         return OK if value > self.caution else CAUTION
@@ -82,20 +81,20 @@ LEVELS_TEXT = re.compile(r'caution (\S+), danger (\S+), full scale (\S+)')
 
 
 LEVELS_KEY = ' levels'
-"""After the name of a measure: key of its alarm levels on /diagnostics."""
+"""Suffix of a measure's name: key of its alarm levels on /diagnostics."""
 
 
 def levels_of_values(values: Iterable[tuple[str, str]]) -> dict[str, Levels]:
-    """Return the alarm levels by measure among keys and values of a status on /diagnostics."""
-    found = ((key.removesuffix(LEVELS_KEY), levels_of_text(text)) for key, text in values if key.endswith(LEVELS_KEY))
-    return {name: levels for name, levels in found if levels is not None}
+    """Return the alarm levels by measure, from the keys and values of a status on /diagnostics."""
+    pairs = ((key.removesuffix(LEVELS_KEY), levels_of_text(text)) for key, text in values if key.endswith(LEVELS_KEY))
+    return {name: levels for name, levels in pairs if levels is not None}
 
 
 def levels_of_text(text: str) -> Levels | None:
-    """Return the levels that `str` of them wrote, as on /diagnostics; None for another text."""
-    found = LEVELS_TEXT.fullmatch(text)
+    """Return the levels from the text of `str(levels)`, as on /diagnostics; None for any other text."""
+    match = LEVELS_TEXT.fullmatch(text)
     try:
-        return None if found is None else Levels(*(float(number) for number in found.groups()))
+        return None if match is None else Levels(*(float(number) for number in match.groups()))
     except ValueError:
         return None
 
@@ -105,21 +104,22 @@ class Measure:
     """A stability measure.
 
     Attributes:
-        name: in parameters and files.
-        label: in words.
-        unit: of its values, SI; '1' for a pure number.
+        name: name in parameters and files.
+        label: name in texts.
+        unit: SI unit of the values; '1' for a pure number.
         meaning: one sentence for an engineer.
-        module: of `dyn_nodes.stability`; its function `<name>_states` takes `States` and returns the least value (t,),
-            the values (t, n) and where they hold (t,).
-        per: what has a value: every edge of the support polygon, every wheel, the loss of every foot, or both ends.
-        display_unit: unit of a plot's axis, '' for a pure number; by the values' unless given.
-        scale: value in that unit over the value in SI units.
-        least_feet: corners of the support polygon that it needs.
-        full_scale: greatest value there is, by number of values; None where there is no such bound.
+        module: module of `dyn_nodes.stability`; its function `<name>_states` takes `States` and returns the least value
+            (t,), the values (t, n) and whether they are valid (t,).
+        per: object that has a value: every edge of the support polygon, every wheel, the loss of every foot, or both
+            ends.
+        display_unit: unit of a plot's axis, '' for a pure number; by default from `unit`.
+        scale: value in `display_unit` over the value in SI units.
+        least_feet: least number of corners of the support polygon.
+        full_scale: greatest possible value, by number of values; None if the measure has no upper bound.
         parts: levels of caution and danger as parts of the full scale.
-        at_zero: what has happened where the value is 0.
-        topic: below `stability/`; the name unless given.
-        of_friction: it needs the friction coefficients of the wheels, and each wheel's force in one point.
+        at_zero: state of the machine at value 0.
+        topic: topic below `stability/`; by default the name.
+        of_friction: the measure needs the friction coefficients of the wheels, and each wheel's force in one point.
     """
 
     name: str
@@ -148,12 +148,12 @@ class Measure:
     def levels(self, count: int, at_rest: float = math.nan) -> Levels:
         """Return the alarm levels.
 
-        Full scale is the greatest value that there is. For a measure without such a bound it is the value of the
-        machine at rest in its initial position; where that is not known, the only alarm is DANGER at 0.
+        Full scale is the upper bound of the measure. For a measure without an upper bound it is the value of the
+        machine at rest in its initial position; if that value is unknown, the only alarm is DANGER at 0.
 
         Args:
             count: number of values (edges, wheels).
-            at_rest: least value of the machine at rest, NaN where it is not known.
+            at_rest: least value of the machine at rest, NaN if unknown.
         """
         full = at_rest if self.full_scale is None else self.full_scale(count)
         if not 0.0 < full < math.inf:
@@ -162,7 +162,7 @@ class Measure:
         return Levels(_rounded(caution * full), _rounded(danger * full), _rounded(full))
 
     def display(self, value: float) -> str:
-        """Return a value with its unit as people read it: '146 kN m', '0.66 m', '12 %'; '0 J' for round-off."""
+        """Return a value with its unit for people: '146 kN m', '0.66 m', '12 %'; '0 J' for round-off."""
         if abs(value * self.scale if self.unit not in WITH_PREFIX else value) < LEAST_SHOWN:
             value = 0.0
         if self.unit in WITH_PREFIX:
@@ -179,14 +179,14 @@ MEASURES: dict[str, Measure] = {
             'static margin',
             'm',
             'Distance of the projected centre of mass from the nearest edge of the support polygon. '
-            'Sees the posture only, no motion.',
+            'Depends on the posture only, not on motion.',
             'static',
         ),
         Measure(
             'longitudinal',
             'longitudinal margin',
             'm',
-            'The same, along the direction of travel, to the front and the rear boundary.',
+            'Static margin along the direction of travel, to the front and the rear boundary.',
             'static',
             per='end',
         ),
@@ -194,7 +194,7 @@ MEASURES: dict[str, Measure] = {
             'conservative',
             'conservative margin',
             'm',
-            'Static margin that is left after the loss of any one foot.',
+            'Static margin after the loss of any one foot.',
             'conservative',
             per='foot',
             least_feet=5,
@@ -203,7 +203,7 @@ MEASURES: dict[str, Measure] = {
             'zmp',
             'zero moment point',
             '1',
-            'Distance of the zero moment point from the nearest edge over the largest distance there is: 1 in the '
+            'Distance of the zero moment point from the nearest edge over the largest possible distance: 1 in the '
             'middle, 0 on an edge. While the machine rocks on an edge it stays at 0.',
             'zmp',
             full_scale=_one,
@@ -212,8 +212,8 @@ MEASURES: dict[str, Measure] = {
         Measure(
             'force_angle',
             'force-angle',
-            meaning='Angle between the net force and an edge, times its distance, times the force. Sees how high the '
-            'load is.',
+            meaning='Angle between the net force and an edge, times its distance, times the force. Depends on the '
+            'height of the load.',
             module='force_angle',
             unit='N m',
         ),
@@ -250,14 +250,14 @@ MEASURES: dict[str, Measure] = {
             display_unit='%',
             scale=100.0,
             full_scale=_equal_share,
-            parts=(0.2, 0.1),  # a machine on four wheels may stand well with little load on one of them
+            parts=(0.2, 0.1),  # a machine on four wheels may be stable with little load on one of them
             at_zero='lifted',
         ),
         Measure(
             'net_moment',
             'net moment',
-            meaning='Moment that presses the machine down about its weakest edge; it begins to tip when this goes '
-            'through zero.',
+            meaning='Moment that holds the machine down about its weakest edge; the machine starts to tip when the '
+            'moment passes through zero.',
             module='net_moment',
             unit='N m',
         ),
@@ -282,36 +282,36 @@ MEASURES: dict[str, Measure] = {
         ),
     )
 }
-"""All measures by name, in the order in which they are shown everywhere."""
+"""All measures by name, in the order of all tables and plots."""
 
 DEFAULT_MEASURES = ('static', 'zmp', 'force_angle', 'extended_energy', 'load_share', 'net_moment')
 """Names of the measures that are published unless a parameter chooses others."""
 
 
 def _rounded(value: float) -> float:
-    """Return a value with three significant digits: levels are shown as they are used."""
+    """Return a value with three significant digits, so that the levels that are shown are the levels in use."""
     return float(f'{value:.3g}')
 
 
 def friction_levels() -> Levels:
-    """Return the levels of the friction that is left, 1 - friction use."""
+    """Return the levels of the friction reserve, 1 - friction use."""
     return Levels(*PARTS, 1.0)
 
 
 def measure(name: str) -> Measure:
-    """Return a measure. Raises KeyError, with the known ones, for a name that does not exist."""
+    """Return a measure. Raise KeyError, with the list of names, for an unknown name."""
     if name not in MEASURES:
         raise KeyError(f'unknown stability measure {name!r}; known: {", ".join(MEASURES)}{near(name, MEASURES)}')
     return MEASURES[name]
 
 
 def measure_of(word: str) -> Measure:
-    """Return the measure with this name or topic; for another word, from a topic of others, one without a unit."""
-    known = MEASURES.get(word) or next((item for item in MEASURES.values() if item.topic == word), None)
-    return known or Measure(word, word.replace('_', ' '), '1', '', '')
+    """Return the measure with this name or topic; for any other word (a third-party topic) a measure without a unit."""
+    listed = MEASURES.get(word) or next((entry for entry in MEASURES.values() if entry.topic == word), None)
+    return listed or Measure(word, word.replace('_', ' '), '1', '', '')
 
 
 def in_order(words: Iterable[str]) -> list[str]:
     """Return names or topics in the order of the measures, unknown ones last by name."""
-    places = {name: place for place, name in enumerate(MEASURES)}
-    return sorted(words, key=lambda word: (places.get(measure_of(word).name, len(places)), word))
+    indices = {name: index for index, name in enumerate(MEASURES)}
+    return sorted(words, key=lambda word: (indices.get(measure_of(word).name, len(indices)), word))

@@ -64,7 +64,7 @@ def sweep() -> Sweep:
 class Workers:
     """Give runs that are not simulated, always the same ones."""
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Need no preparation."""
 
     def results(self, sweep: Sweep, parts: list[int]) -> Iterator[tuple[int, Made]]:

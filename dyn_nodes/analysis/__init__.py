@@ -1,1 +1,1 @@
-"""What a user runs on his own machine: bags and their reports, fits, load charts, sizing, plans and postures."""
+"""Tools for a user's own machine: bags and their reports, fits, load charts, sizing, plans and postures."""

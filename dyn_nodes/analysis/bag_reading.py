@@ -1,4 +1,4 @@
-"""Bags as columns of numbers, one table a topic, all over simulated time."""
+"""Bags as columns of numbers over simulated time, one table per topic."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from dyn_nodes.middleware.bags import MIXED, BagError, unreadable
 Progress = Callable[[int, int], None]
 NANO = 1e-9
 SCALAR = 'std_msgs/msg/Float64'
-"""Of two types on one topic, this one has its plain name here."""
+"""Preferred type of a topic with two types: its table has the plain name of the topic."""
 SIMULATED_LOG_TIME = 1e-3
-"""A bag whose log times differ from the stamps by less than this, s, was logged in simulated time."""
+"""Greatest difference between log times and stamps, s, for which a bag counts as logged in simulated time."""
 
-# counted, not read: at every exchange, and nothing is made of it
+# counted but not read: frequent and unused
 _SKIPPED = ('joint_command',)
 
 
 class BagReadingError(UserError):
-    """A bag can't be read or lacks what is needed; the message names the bag and says what, in one line."""
+    """A bag cannot be read or lacks data; the message names the bag and the reason in one line."""
 
     def __init__(self, text: str) -> None:
         super().__init__(printable(text))
@@ -66,19 +66,19 @@ class Status:
 
 @dataclass(eq=False)
 class BagData:
-    """What was read from a bag.
+    """Content of a bag.
 
     Attributes:
         path: the bag.
         storage: `mcap` or `sqlite3`.
-        namespace: of the machine's topics, `` or `/loader`.
-        counts: messages by topic, of everything in the bag.
+        namespace: namespace of the machine's topics, `` or `/loader`.
+        counts: number of messages by topic, for all topics of the bag.
         types: message type by topic.
-        tables: numbers by topic relative to the namespace: `odom`, `stability/zmp`.
+        tables: tables by topic relative to the namespace: `odom`, `stability/zmp`.
         texts: (time, text) of std_msgs/String topics.
-        statuses: (time, status) of diagnostic topics; times are s, None where they are not known.
-        origin: time of the start of the bag where its stamps are those of a wall clock, s; all times are since then.
-        log_span: wall time from the first to the last message, s; None where the bag was logged in simulated time.
+        statuses: (time, status) of diagnostic topics; times in s, None if unknown.
+        origin: start time of a bag with stamps of a wall clock, s, subtracted from all times; else 0.
+        log_span: wall time from the first to the last message, s; None for a bag logged in simulated time.
     """
 
     path: Path
@@ -99,12 +99,12 @@ class BagData:
             BagReadingError: the bag has no such topic, or no message in it.
         """
         if topic not in self.tables:
-            known = ', '.join(sorted(self.counts)) or 'no topics'
-            raise BagReadingError(f'{self.path}: expected messages of {self.namespace}/{topic}, found {known}')
+            topics = ', '.join(sorted(self.counts)) or 'no topics'
+            raise BagReadingError(f'{self.path}: expected messages of {self.namespace}/{topic}, found {topics}')
         return self.tables[topic]
 
     def below(self, prefix: str) -> dict[str, Table]:
-        """Return the tables right below a prefix: `below('ground_reactions')` by wheel."""
+        """Return the tables directly below a prefix: `below('ground_reactions')` by wheel."""
         start = f'{prefix}/'
         names = {topic: topic[len(start) :] for topic in self.tables if topic.startswith(start)}
         return {name: self.tables[topic] for topic, name in sorted(names.items()) if '/' not in name}
@@ -113,15 +113,15 @@ class BagData:
 def read_bag(path: Path | str, progress: Progress | None = None, namespace: str | None = None) -> BagData:
     """Read a bag of these nodes.
 
-    Times of messages without a stamp (std_msgs) are those of the stamped messages logged with them.
+    Times of messages without a stamp (std_msgs) come from the stamped messages logged with them.
 
     Args:
         path: rosbag2 directory, MCAP or sqlite3.
-        progress: is called with the messages read and their total, now and then.
-        namespace: of the machine's topics; None: that of the only `odom` or `joint_states`.
+        progress: called periodically with the number of messages read and their total.
+        namespace: namespace of the machine's topics; None: namespace of the only `odom` or `joint_states`.
 
     Raises:
-        BagReadingError: no bag, a broken one, an empty one, or several machines in it and no namespace given.
+        BagReadingError: no bag, an unreadable or empty bag, or several machines without `namespace`.
     """
     path = Path(path)
     if not path.exists():
@@ -134,17 +134,17 @@ def read_bag(path: Path | str, progress: Progress | None = None, namespace: str 
 
 
 MOST_SOURCES = 4
-"""Different sets of joints on one topic that are kept."""
+"""Greatest number of different joint sets that are stored per topic."""
 LARGEST_NUMBER = 1e100
-"""What is larger is missing, NaN: no measurement, and no picture can show it."""
+"""Values with a greater magnitude count as missing (NaN): they are no measurements and cannot be plotted."""
 
 
 class _Statuses(tuple[Status, ...]):
-    """What one diagnostic message holds."""
+    """The statuses of one diagnostic message."""
 
 
 class _Column:
-    """What one topic has given so far; of joint states also the sets of joints, one a source."""
+    """Data of one topic so far; for joint states also the sets of joints, one per source."""
 
     def __init__(self) -> None:
         self.log: list[int] = []
@@ -155,7 +155,7 @@ class _Column:
 
 
 class _Collector:
-    """Reads all messages once, then puts them over simulated time."""
+    """Reader of all messages, which then assigns simulated times."""
 
     def __init__(self, path: Path, reader: BagReader, namespace: str | None) -> None:
         self.reader = reader
@@ -174,14 +174,14 @@ class _Collector:
 
     def _namespace(self) -> str:
         for name in ('/odom', '/joint_states'):
-            found = sorted(topic[: -len(name)] for topic in self.data.counts if topic.endswith(name))
-            if len(found) > 1:
-                listed = ', '.join(space or '/' for space in found)
+            namespaces = sorted(topic[: -len(name)] for topic in self.data.counts if topic.endswith(name))
+            if len(namespaces) > 1:
+                listed = ', '.join(space or '/' for space in namespaces)
                 raise BagReadingError(
                     f'{self.data.path}: several machines are in this bag, choose a namespace: {listed}'
                 )
-            if found:
-                return found[0]
+            if namespaces:
+                return namespaces[0]
         return ''
 
     def _relative(self, topic: str) -> str:
@@ -189,7 +189,7 @@ class _Collector:
         return topic[len(prefix) :] if topic.startswith(prefix) else topic.lstrip('/')
 
     def _key(self, topic: str, kind: str) -> str:
-        """Name a table: a topic, and where a second type shares its name `<topic> (<type>)`."""
+        """Return the name of a table: the topic, or `<topic> (<type>)` for a second type on the same topic."""
         name = self._relative(topic)
         return name if self.data.types[topic] == kind else f'{name} ({kind})'
 
@@ -198,8 +198,8 @@ class _Collector:
         wanted = [c for c in known_types if self._relative(c.topic) not in _SKIPPED]
         total = sum(connection.msgcount for connection in wanted)
         if not total:
-            known = ', '.join(sorted(self.data.counts)) or 'no topics'
-            raise BagReadingError(f'{self.data.path}: expected messages of these nodes, found {known}')
+            topics = ', '.join(sorted(self.data.counts)) or 'no topics'
+            raise BagReadingError(f'{self.data.path}: expected messages of these nodes, found {topics}')
         columns: dict[tuple[str, str], _Column] = {}
         for done, (connection, log_time, raw) in enumerate(self.reader.messages(wanted), 1):
             topic, kind = connection.topic, connection.msgtype
@@ -223,8 +223,8 @@ class _Collector:
         return self.data
 
     def _require_one_machine(self) -> None:
-        """Raise BagReadingError where messages of two machines are mixed on the topics of the namespace."""
-        space, found = self.data.namespace.lstrip('/'), ''
+        """Raise BagReadingError if messages of two machines are mixed on the topics of the namespace."""
+        space, actual = self.data.namespace.lstrip('/'), ''
         machines = sorted(
             {
                 f'{status.values["machine"]} ({status.name.partition(":")[0]})'
@@ -238,20 +238,20 @@ class _Collector:
         descriptions = {text for _, text in self.data.texts.get('robot_description', [])}
         mark = self.reader.custom_data.get(MIXED, '')
         if len(names) > 1:
-            found = ', '.join(machines)
+            actual = ', '.join(machines)
         elif len(joints) > 1 and 'odom' in self.columns:  # other software may publish joints in several parts
-            found = f'joint_states of {"; ".join(", ".join(own) for own in joints)}'
+            actual = f'joint_states of {"; ".join(", ".join(source) for source in joints)}'
         elif len(descriptions) > 1:
-            found = f'{len(descriptions)} different robot_description'
+            actual = f'{len(descriptions)} different robot_description'
         elif f'{self.data.namespace}/joint_states: ' in mark:
-            found = mark
-        if found:
+            actual = mark
+        if actual:
             expected = f'one machine on the topics of {self.data.namespace or "/"}'
-            advice = 'record each machine in a namespace or a domain of its own'
-            raise BagReadingError(f'{self.data.path}: expected {expected}, found {found}; {advice}')
+            advice = 'record each machine in a separate namespace or domain'
+            raise BagReadingError(f'{self.data.path}: expected {expected}, found {actual}; {advice}')
 
     def _message(self, raw: bytes, connection: Any) -> Any:
-        """Decode a message by the definitions of ROS: those in the bag may be anything."""
+        """Return a message decoded by the definitions of ROS; definitions in the bag are not trusted."""
         try:
             return self.store.deserialize_cdr(raw, connection.msgtype)
         except Exception as error:  # rosbags' decoders check nothing
@@ -288,7 +288,7 @@ class _Collector:
 
 
 class _Clock:
-    """From log times to simulated times, learnt from the stamped messages."""
+    """Conversion of log times to simulated times, from the stamped messages."""
 
     def __init__(self) -> None:
         self.log: Array = np.zeros(0)
@@ -326,7 +326,7 @@ def _table(time: Array, column: _Column) -> Table:
 
 
 def _numbers(*paths: str) -> Callable[[_Column, Any], None]:
-    """Return a reader of fixed fields; a column is named after the last part of its path."""
+    """Return a reader of fixed fields; each path is `column:attribute`."""
     names = tuple(path.split(':')[0] for path in paths)
     values = attrgetter(*(path.split(':')[1] for path in paths))
 

@@ -1,9 +1,9 @@
-"""Which combinations of inertial parameters any motion of a machine can show, and which one log does show.
+"""Identifiable combinations of the inertial parameters of a machine.
 
-The efforts on the joints are Y(q, v, a, ...) pi. Where columns of Y depend on others for every motion, combinations
-beta = B pi of their parameters alone are visible (base parameters: Gautier, Khalil 1990; found here by
-orthogonalization at random motions). Masses come last in the order, so that the mass of a link appears beside the first
-moments and inertias of the links that carry it.
+The efforts on the joints are Y(q, v, a, ...) pi. If columns of Y are linearly dependent for every motion, only
+combinations beta = B pi of the parameters are identifiable (base parameters: Gautier, Khalil 1990; computed here by
+orthogonalization at random motions). Masses are last in the order, so that the mass of a link appears together with the
+first moments and inertias of the links that carry it.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from dyn_nodes.multibody.regressor import PARAMETERS, MomentumRegressor, nearest
 MOTIONS = 150
 RANK_TOLERANCE = 1e-8
 COEFFICIENT = 1e-9
-"""Smaller coefficients of a combination are round-off."""
+"""Coefficient of a combination below which it is round-off."""
 MOVED = 0.01
-"""Part of the greatest parameter of a body; smaller changes on the way to a rigid body are not reported."""
+"""Change towards a rigid body that is reported, as a part of the body's greatest parameter."""
 MASS_DOUBT, MOMENT_DOUBT, INERTIA_DOUBT = 0.3, 0.3, 0.5
-"""How far parameters may be from those of the machine files: parts of a link's mass, mass * size and mass * size^2."""
+"""Prior deviation from the machine files as parts of a link's mass, mass * size and mass * size^2."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,10 +31,10 @@ class BaseParameters:
     """Combinations beta = `matrix` pi.
 
     Attributes:
-        names: of all inertial parameters (k,), `<joint>.<parameter>`.
+        names: names of all inertial parameters (k,), `<joint>.<parameter>`.
         chosen: (b,) index of the parameter that leads each combination.
-        matrix: (b, k).
-        scales: (b,) natural sizes of the combinations, for tests of significance.
+        matrix: (b, k) matrix B.
+        scales: (b,) typical sizes of the combinations, for tests of significance.
     """
 
     names: tuple[str, ...]
@@ -43,13 +43,13 @@ class BaseParameters:
     scales: Array
 
     def columns(self, columns: Array) -> Array:
-        """Return the columns (m, b) of the combinations from those of all parameters (m, k)."""
+        """Return the columns (m, b) of the combinations from the columns of all parameters (m, k)."""
         return np.asarray(columns[:, self.chosen])
 
-    def text(self, place: int) -> str:
+    def text(self, index: int) -> str:
         """Return a combination as text: `boom_joint.mx + 5.2 stick_joint.m`."""
-        row = self.matrix[place].copy()
-        lead = int(self.chosen[place])
+        row = self.matrix[index].copy()
+        lead = int(self.chosen[index])
         row[lead] = 0.0
         parts = [self.names[lead]]
         for k in np.flatnonzero(np.abs(row) > COEFFICIENT):
@@ -59,24 +59,24 @@ class BaseParameters:
 
     @property
     def hidden(self) -> tuple[str, ...]:
-        """Parameters that no motion shows, alone or beside others."""
+        """Parameters without any effect on the efforts, alone or in combination."""
         return tuple(name for name, column in zip(self.names, self.matrix.T) if not np.abs(column).max() > COEFFICIENT)
 
     @property
     def only_combined(self) -> tuple[str, ...]:
-        """Parameters that show only together with others."""
+        """Parameters that are identifiable only in combination."""
         leads = set(self.chosen.tolist())
         shown = np.abs(self.matrix).max(axis=0) > COEFFICIENT
         return tuple(name for k, name in enumerate(self.names) if shown[k] and k not in leads)
 
 
 def base_parameters(regressor: MomentumRegressor, rows: NDArray[np.intp], seed: int = 0) -> BaseParameters:
-    """Return the combinations that efforts on some joints show.
+    """Return the combinations that are identifiable from efforts on some joints.
 
     Args:
-        regressor: of the machine.
+        regressor: regressor of the machine.
         rows: (r,) indices of these joints.
-        seed: of the random motions.
+        seed: seed of the random motions.
     """
     rng = np.random.default_rng(seed)
     n = len(regressor.bodies)
@@ -84,12 +84,12 @@ def base_parameters(regressor: MomentumRegressor, rows: NDArray[np.intp], seed: 
     blocks = []
     for _ in range(MOTIONS):
         q, v, a = rng.uniform(-1.5, 1.5, (3, n))
-        omega, alpha, felt = (np.zeros(3), np.zeros(3), rng.normal(size=3) * 9.81)
+        omega, alpha, specific_force = (np.zeros(3), np.zeros(3), rng.normal(size=3) * 9.81)
         if regressor.free:
             omega, alpha = rng.normal(size=(2, 3))
         else:
-            felt = np.array([0.0, 0.0, 9.81])
-        blocks.append(regressor.torque(q, v, a, omega, alpha, felt)[rows])
+            specific_force = np.array([0.0, 0.0, 9.81])
+        blocks.append(regressor.torque(q, v, a, omega, alpha, specific_force)[rows])
     stacked = np.concatenate(blocks) * size
     order = sorted(
         range(stacked.shape[1]), key=lambda k: (k % 10 == 0, k % 10 > 3, k // 10, k % 10 not in (4, 7, 9), -(k % 10))
@@ -116,7 +116,7 @@ def typical_sizes(regressor: MomentumRegressor) -> Array:
 
 
 def _independent(columns: Array, order: list[int]) -> NDArray[np.intp]:
-    """Columns that are no combination of earlier ones, in the order that is given; then sorted."""
+    """Return the sorted indices of columns that are independent of the earlier ones in `order`."""
     basis: list[Array] = []
     chosen = []
     for k in order:
@@ -126,8 +126,8 @@ def _independent(columns: Array, order: list[int]) -> NDArray[np.intp]:
             continue
         rest = column.copy()
         for _ in range(2):
-            for own in basis:
-                rest = rest - (own @ rest) * own
+            for direction in basis:
+                rest = rest - (direction @ rest) * direction
         left = float(np.linalg.norm(rest))
         if left > RANK_TOLERANCE * norm:
             basis.append(rest / left)
@@ -138,29 +138,30 @@ def _independent(columns: Array, order: list[int]) -> NDArray[np.intp]:
 def nearest_parameters(
     base: BaseParameters, regressor: MomentumRegressor, values: Array, covariance: Array
 ) -> tuple[Array, tuple[str, ...]]:
-    """Return the inertial parameters (k,) nearest to those of the machine files that give the combinations.
+    """Return the inertial parameters (k,) with these combinations that are nearest to the machine files.
 
     Args:
         base: combinations.
-        regressor: of the machine.
-        values: (b,) estimated.
-        covariance: (b, b) of them; a combination that the log does not show has a large variance and changes nothing.
+        regressor: regressor of the machine.
+        values: (b,) estimated combinations.
+        covariance: (b, b) covariance of `values`; a combination that the log does not excite has a large variance and
+            changes nothing.
 
     Returns:
-        The parameters, and the bodies (by joint) that had to be moved to parameters of a rigid body.
+        Parameters, and the bodies (by joint) whose parameters had to be changed to those of a rigid body.
     """
     start, doubt = regressor.start, _doubts(regressor)
     spread = base.matrix * doubt**2
     gain = np.linalg.solve(spread @ base.matrix.T + covariance, spread).T
-    found = start + gain @ (values - base.matrix @ start)
+    parameters = start + gain @ (values - base.matrix @ start)
     moved = []
-    for place, k in enumerate(regressor.bodies):
-        own = slice(10 * place, 10 * place + 10)
-        possible = nearest_possible(found[own])
-        if np.abs(possible - found[own]).max() > MOVED * np.abs(found[own]).max():
+    for index, k in enumerate(regressor.bodies):
+        block = slice(10 * index, 10 * index + 10)
+        possible = nearest_possible(parameters[block])
+        if np.abs(possible - parameters[block]).max() > MOVED * np.abs(parameters[block]).max():
             moved.append(regressor.tree.bodies[k].name)
-        found[own] = possible
-    return found, tuple(moved)
+        parameters[block] = possible
+    return parameters, tuple(moved)
 
 
 def _doubts(regressor: MomentumRegressor) -> Array:

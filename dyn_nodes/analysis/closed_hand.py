@@ -1,9 +1,9 @@
-"""A link of a machine with closed loops: the joints that bring it to a pose.
+"""Inverse kinematics of a link of a machine with closed loops.
 
-The reverse position solution of a parallel machine is its assembly with the link held at the pose: Newton steps on the
-rows of all loops and of the link together. A joint that would leave its limits is held at the limit and the others
-take over. Rates of the link by those of the drives are G = A N (N_d)^+, with the rates N that the loops allow, A of the
-link and N_d of the drives.
+The inverse kinematics of a parallel machine is its assembly with the link fixed at the pose: Newton steps on the rows
+of all loops and of the link together. A joint that would leave its limits is fixed at the limit and the others
+compensate. The matrix from rates of the drives to rates of the link is G = A N (N_d)^+, with the rates N that the loops
+permit, A of the link and N_d of the drives.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from dyn_nodes.multibody import Frame, build_tree
 from dyn_nodes.simulation.machine_rows import machine_constraints
 
 HAND = 'hand_at_its_pose'
-"""Name of the rows that hold the link."""
+"""Name of the constraint that fixes the link."""
 REACHED = 1e-9
-"""Residual, m or rad."""
+"""Greatest residual of a reached pose, m or rad."""
 STILL = 1e-9
-"""Share of the fastest row of a link's motion below which a row counts as still."""
+"""Share of the fastest row of a link's motion below which a row counts as zero."""
 MORE_STARTS = 8
 SAME = 1e-6
 TURN = np.pi
@@ -45,7 +45,7 @@ TURN = np.pi
 
 @dataclass(frozen=True, eq=False)
 class HandRanges:
-    """Limits of joints (n,), and which of them turn."""
+    """Limits of joints (n,), and whether they are rotary."""
 
     joints: Sequence[str]
     lower: Array
@@ -58,9 +58,9 @@ class ClosedResult:
     """Solutions for a pose.
 
     Attributes:
-        solutions: different positions of all joints, the one nearest to the start first; empty where there is none.
-        starts: positions that were tried.
-        reason: why there is none.
+        solutions: different positions of all joints, the nearest to the start first; empty without a solution.
+        starts: number of starting positions.
+        reason: reason if there is no solution.
     """
 
     solutions: tuple[Solution, ...]
@@ -69,39 +69,39 @@ class ClosedResult:
 
     @property
     def reached(self) -> bool:
-        """True where the pose is reached."""
+        """Whether the pose is reached."""
         return bool(self.solutions)
 
     @property
     def statement(self) -> str:
-        """One line: whether the pose is reached, and what stands in the way."""
+        """Result in one line: whether the pose is reached, else the reason."""
         if not self.solutions:
             return f'out of reach from {self.starts} starts: {self.reason}'
         return f'reached with all loops closed; condition number by the drives {self.solutions[0].condition:.3g}'
 
 
 class ClosedHand:
-    """A link of a machine whose loops stay closed.
+    """A link of a machine with closed loops.
 
     Args:
-        machine: with constraints between its links; its base is taken as fixed.
+        machine: machine with constraints between its links; its base is treated as fixed.
         link: the hand.
 
     Attributes:
-        kinematics: of the link in the tree with its loops open.
-        driven: joints with a drive, by name.
+        kinematics: kinematics of the link in the tree with open loops.
+        driven: names of the joints with a drive.
         start: positions of all joints at the machine's start, loops open or not.
 
     Raises:
-        HandError: a link that is none, or that no joint moves.
+        HandError: an unknown link, or a link that no joint moves.
     """
 
     def __init__(self, machine: Machine, link: str) -> None:
         fixed = replace(machine, base=replace(machine.base, attachment='fixed'), loads=(), wheels=(), contacts=())
         self.tree = build_tree(fixed)
-        known = {each.name for each in machine.links}
-        if link not in known:
-            raise HandError(f'unknown link {link!r}; known: {", ".join(sorted(known))}{near(link, sorted(known))}')
+        links = {each.name for each in machine.links}
+        if link not in links:
+            raise HandError(f'unknown link {link!r}; known: {", ".join(sorted(links))}{near(link, sorted(links))}')
         self.kinematics = HandKinematics(self.tree, link)
         self.machine, self.link, self.names = machine, link, self.kinematics.names
         self._rows = machine_constraints(replace(fixed, constraints=loop_constraints(machine)), self.tree)
@@ -112,12 +112,12 @@ class ClosedHand:
             {name: q for name, q in machine.initial.joint_positions.items() if name in self.names}
         )
         joints = [machine.joint(name) for name in self.names]
-        self.lower, self.upper = (np.array([getattr(own, side) for own in joints]) for side in ('lower', 'upper'))
+        self.lower, self.upper = (np.array([getattr(joint, side) for joint in joints]) for side in ('lower', 'upper'))
         self._limits = dict(zip(self.names, zip(self.lower.tolist(), self.upper.tolist())))
-        self.turning = np.array([own.type != 'prismatic' for own in joints])
+        self.turning = np.array([joint.type != 'prismatic' for joint in joints])
 
     def posture(self, positions: Mapping[str, float]) -> Array:
-        """Return the start with some joints elsewhere.
+        """Return the start with other positions of some joints.
 
         Raises:
             HandError: an unknown joint.
@@ -134,10 +134,10 @@ class ClosedHand:
         """Return positions of all joints that bring the link to a pose with all loops closed, within the limits.
 
         Args:
-            target: in axes of the base link.
-            start: of all joints.
-            task: rows that matter.
-            starts: positions to begin at, the given one and others at random; more are tried while none does.
+            target: pose in axes of the base link.
+            start: positions of all joints.
+            task: rows of the pose to reach.
+            starts: number of starting positions, `start` and random ones; more are tried until one succeeds.
             free: drives that may move; None: all.
 
         Raises:
@@ -153,10 +153,10 @@ class ClosedHand:
         rows = tuple(row for row in ('rx', 'ry', 'rz', 'x', 'y', 'z') if row in task.rows)
         hand = Loop(HAND, turned, world_frame(target.position), rows)
         blocks = ConstraintBlocks(self.tree, (*self._rows, hand), (), (0.0, 0.0, 0.0))
-        found: list[Solution] = []
+        solutions: list[Solution] = []
         nearest, beyond, tried = np.inf, '', 0
         for guess in self._starts(start, starts + MORE_STARTS):
-            if tried >= starts and found:
+            if tried >= starts and solutions:
                 break
             tried += 1
             try:
@@ -167,16 +167,16 @@ class ClosedHand:
             except BeyondLimitsError as error:
                 beyond = beyond or str(error)
                 continue
-            if all(np.abs(solution.posture - other.posture).max() > SAME for other in found):
-                found.append(solution)
-        reason = beyond or f'the nearest leaves {nearest:.4g} m (or rad) open'
+            if all(np.abs(solution.posture - other.posture).max() > SAME for other in solutions):
+                solutions.append(solution)
+        reason = beyond or f'the smallest remaining gap is {nearest:.4g} m (or rad)'
         if held:
             reason += f', with {", ".join(held)} held'
-        found.sort(key=lambda own: float(np.abs(own.posture - start).max()))
-        return ClosedResult(tuple(found), tried, reason)
+        solutions.sort(key=lambda solution: float(np.abs(solution.posture - start).max()))
+        return ClosedResult(tuple(solutions), tried, reason)
 
     def closed(self, guess: Array, held: Sequence[str]) -> Array:
-        """Return positions with all loops closed within the limits, near a guess, some joints held.
+        """Return positions near a guess with all loops closed, within the limits, with some joints held.
 
         Raises:
             AssemblyError: loops stay open.
@@ -185,7 +185,7 @@ class ClosedHand:
         return assemble_within(self.blocks, guess, self._limits, held=held)
 
     def motion(self, q: Array) -> tuple[Array, Array]:
-        """Return the rates (n, m) of all joints that the loops allow, and those of the link (6, m), by m freedoms."""
+        """Return the rates (n, m) of all joints that the loops permit, and of the link (6, m), for m freedoms."""
         N = Subspaces(self.blocks.at(q).J).motions
         G = self.kinematics.coefficients(q, 1)
         A = np.zeros((6, len(self.names)))
@@ -193,9 +193,9 @@ class ClosedHand:
         return N, A @ N
 
     def independent_drives(self) -> tuple[str, ...]:
-        """Return as many drives as there are freedoms, with independent rates at the start, in the order of joints."""
+        """Return drives with independent rates at the start, one per freedom, in the order of joints."""
         q = self.closed(self.start, ())
-        N = self.motion(q)[0][self.places(self.driven)]
+        N = self.motion(q)[0][self.indices(self.driven)]
         if not N.size:
             raise HandError(f'{self.machine.name}: expected drives that move {self.link!r}, found none')
         order = qr(N.T, pivoting=True, mode='economic')[2]
@@ -204,7 +204,7 @@ class ClosedHand:
 
     @property
     def positions_that_move(self) -> tuple[str, ...]:
-        """Those of x y z along which the link moves at the start: two of a plane mechanism."""
+        """Directions among x y z in which the link moves at the start: two for a planar mechanism."""
         return tuple(row for row in self._moving(self.motion(self.closed(self.start, ()))[1]) if row in POSITION)
 
     @staticmethod
@@ -218,17 +218,17 @@ class ClosedHand:
         """The driven joints."""
         return self.driven
 
-    def ranges(self, drives: Sequence[str], given: Mapping[str, tuple[float, float]]) -> Array:
-        """Return least and greatest position (n, 2) of some drives: their limits, or what is given.
+    def ranges(self, drives: Sequence[str], overrides: Mapping[str, tuple[float, float]]) -> Array:
+        """Return least and greatest position (n, 2) of some drives: their limits, or `overrides`.
 
         Raises:
-            HandError: a slide without limits, a joint that is none of these drives, a range that is none.
+            HandError: a slide without limits, a joint that is not one of these drives, or an invalid range.
         """
-        own = HandRanges(drives, *(part[self.places(drives)] for part in (self.lower, self.upper, self.turning)))
-        return ranges_of(own, given)
+        limits = HandRanges(drives, *(part[self.indices(drives)] for part in (self.lower, self.upper, self.turning)))
+        return ranges_of(limits, overrides)
 
-    def places(self, names: Sequence[str]) -> list[int]:
-        """Return the indices of joints among all."""
+    def indices(self, names: Sequence[str]) -> list[int]:
+        """Return the indices of joints among all joints."""
         return [self.names.index(name) for name in names]
 
     def _starts(self, start: Array, count: int) -> Iterator[Array]:
@@ -246,7 +246,7 @@ class ClosedHand:
         missing = np.zeros(6)
         missing[task.places] = error[task.places]
         N, moved = self.motion(q)
-        G = moved @ np.linalg.pinv(N[self.places(self.driven)])
+        G = moved @ np.linalg.pinv(N[self.indices(self.driven)])
         able = HandTask(tuple(row for row in self._moving(moved) if row in task.rows) or task.rows, task.length)
         values = np.linalg.svd(able.scaled(G), compute_uv=False)
         regular = len(values) == len(able.rows) and values[-1] > SINGULAR * values[0]
@@ -261,12 +261,12 @@ class ClosedHand:
         condition = float(values[0] / values[-1]) if regular else float('inf')
         reached = max(distance, angle) <= REACHED
         return Solution(
-            names, q[self.places(names)], q, reached, distance, angle, pose, 0, condition, at_limit
+            names, q[self.indices(names)], q, reached, distance, angle, pose, 0, condition, at_limit
         )  # fmt: skip
 
 
 def loop_constraints(machine: Machine) -> tuple[ConstraintRecord, ...]:
-    """Return the constraints that hold links to each other or to the world, without wheels and held loads."""
+    """Return the constraints between links or to the world, without wheels and held loads."""
     loads = {load.name for load in machine.loads}
 
-    return tuple(own for own in machine.linkages if not any(end.link in loads for end in own.ends))
+    return tuple(entry for entry in machine.linkages if not any(end.link in loads for end in entry.ends))

@@ -1,4 +1,4 @@
-"""Where the drives of a machine with closed loops take a link, and how well and how stiffly it moves there."""
+"""Workspace of a link of a machine with closed loops, with dexterity and stiffness."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from dyn_nodes.control.hand.workspace import SINGULAR, Workspace, joint_stiffnes
 
 @dataclass(frozen=True, eq=False)
 class ClosedWorkspace:
-    """Where the drives of a machine with closed loops take a link.
+    """Workspace of a link of a machine with closed loops.
 
     Attributes:
         space: postures of independent drives at which all loops close within the limits.
-        tried: postures.
-        open: at which the loops do not close.
-        beyond: at which joints would be beyond their limits.
+        tried: number of postures.
+        open: number of postures at which the loops do not close.
+        beyond: number of postures at which joints would exceed their limits.
     """
 
     space: Workspace
@@ -40,30 +40,30 @@ def closed_workspace(
     ranges: Mapping[str, tuple[float, float]] | None = None,
     stiffness: Mapping[str, float] | None = None,
 ) -> ClosedWorkspace:
-    """Return the workspace over postures of as many independent drives as there are freedoms.
+    """Return the workspace over postures of independent drives, one per freedom.
 
-    The stiffness is that of all drives: 1 / greatest eigenvalue of A N (N_d^T K N_d)^-1 N^T A^T.
+    The stiffness is the stiffness of all drives: 1 / greatest eigenvalue of A N (N_d^T K N_d)^-1 N^T A^T.
 
     Args:
         hand: the link.
-        count: postures to try.
-        seed: of their choice.
-        task: rows of the condition number; None: those of x y z that move.
-        ranges: of drives, by name, in place of their limits.
-        stiffness: of drives by name, N m/rad or N/m, over that of their oil.
+        count: number of postures.
+        seed: seed of their choice.
+        task: rows of the condition number; None: those among x y z in which the link moves.
+        ranges: ranges of drives by name that replace their limits.
+        stiffness: stiffness of drives by name, N m/rad or N/m, which replaces the stiffness of their oil.
 
     Raises:
         HandError: a drive without limits, unknown names, or no posture at which the loops close.
     """
     task = task or HandTask(hand.positions_that_move)
     drives = hand.independent_drives()
-    places, driven = hand.places(drives), hand.places(hand.driven)
+    indices, driven = hand.indices(drives), hand.indices(hand.driven)
     law = joint_stiffness(hand.machine, hand, stiffness)
-    found: list[tuple[Any, ...]] = []
+    points: list[tuple[Any, ...]] = []
     still_open = beyond = 0
     for posture in spread(hand.ranges(drives, ranges or {}), count, seed):
         guess = hand.start.copy()
-        guess[places] = posture
+        guess[indices] = posture
         try:
             q = hand.closed(guess, drives)
         except AssemblyError:
@@ -73,13 +73,13 @@ def closed_workspace(
             beyond += 1
             continue
         N, moved = hand.motion(q)
-        G = moved @ np.linalg.pinv(N[places])
+        G = moved @ np.linalg.pinv(N[indices])
         values = np.linalg.svd(task.scaled(G), compute_uv=False)
         stiff = _stiffness(moved[:3], N[driven], law(q[driven][np.newaxis])[0])
-        found.append((posture, hand.kinematics.pose(q).position, values, *stiff))
-    if not found:
+        points.append((posture, hand.kinematics.pose(q).position, values, *stiff))
+    if not points:
         raise HandError(f'{hand.link}: expected postures at which the loops close, found none of {count}')
-    postures, positions, singular, worst, vertical = (np.array(part) for part in zip(*found))
+    postures, positions, singular, worst, vertical = (np.array(part) for part in zip(*points))
     least = singular[:, -1] if len(task.rows) <= len(drives) else np.zeros(len(singular))
     regular = least > SINGULAR * singular[:, 0]
     condition = np.full(len(singular), np.inf)

@@ -1,10 +1,10 @@
-"""Ground reactions along a planned motion: where none are admissible, at which wheel, and what would do.
+"""Check of the ground reactions along a planned motion, with the tightest wheel and possible corrections.
 
-The base keeps parallel to the ground at its height at rest, as if its springs were stiff, and wheels roll as the motion
-needs. Recursive Newton-Euler gives the load, `admissible_reactions` what the ground can do about it (tanner-1998, C22).
+The base stays parallel to the ground at its height at rest, as if its springs were stiff, and wheels roll as the motion
+requires. Recursive Newton-Euler gives the load, `admissible_reactions` the reactions of the ground (tanner-1998, C22).
 
-Slower by a factor k, velocities are k times and accelerations k^2 times as great, and so is their part of the load: the
-margin is a concave function of k^2, and the greatest k that does is found by bisection.
+A motion slower by a factor k has k times the velocities and k^2 times the accelerations, and so is their part of the
+load: the margin is a concave function of k^2, and bisection gives the greatest admissible k.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from dyn_nodes.stability.equilibrium.standing import check_rigid, on_standing_wh
 from dyn_nodes.stability.grip import check_points, free_directions, grip_of
 
 TOLERANCE = 1e-6
-"""Part of the load that wheels need not balance."""
+"""Tolerance of the balance as a part of the load."""
 ROUGH = 1e3
-"""Factor of the friction coefficients with which wheels lift before they slide."""
+"""Factor of the friction coefficients at which wheels lift before they slide."""
 HALVINGS = 40
 MOST_INSTANTS = 200_000
-PLACES = 60
-"""Positions of a joint that are tried on each side."""
+SIDE_STEPS = 60
+"""Number of positions of a joint tried on each side."""
 
 
 class ContactCheckError(UserError, ValueError):
-    """A machine or a motion whose ground reactions cannot be checked; the message says why."""
+    """The ground reactions of a machine or a motion cannot be checked; the message has the reason."""
 
 
 class Reactions(NamedTuple):
@@ -49,15 +49,15 @@ class Reactions(NamedTuple):
 
 
 class Breach(NamedTuple):
-    """A stretch of a motion without enough admissible reactions.
+    """An interval of a motion with too small a margin.
 
     Attributes:
         start, end: first and last instant, s.
         worst: instant with the least margin, s.
-        margin: there, N.
-        wheel: the tightest one there.
-        friction_use: of that wheel, by the split of least norm; inf on a wheel that is pulled.
-        lifts: no friction would do: a wheel lifts.
+        margin: margin at `worst`, N.
+        wheel: tightest wheel at `worst`.
+        friction_use: of this wheel, with forces of least norm; inf on a wheel under tension.
+        lifts: no friction is sufficient: a wheel lifts.
     """
 
     start: float
@@ -70,7 +70,7 @@ class Breach(NamedTuple):
 
 
 class OtherPosture(NamedTuple):
-    """A change of one joint at one instant, rad or m, with which the margin there is `margin`, N."""
+    """A change of one joint at one instant, rad or m, and the resulting margin, N."""
 
     joint: str
     change: float
@@ -83,12 +83,13 @@ class ContactReport:
 
     Attributes:
         plan: the motion.
-        wheels: their names.
-        reactions: at all instants.
-        wanted: the margin that was asked for, N.
-        breaches: where it is not kept.
-        pace: greatest factor of the speed, at most 1, with which it is kept everywhere; None: not even at rest.
-        posture: for the worst instant, the least change of one joint with which it is kept; None: no joint alone does.
+        wheels: names of the wheels.
+        reactions: reactions at all instants.
+        wanted: required margin, N.
+        breaches: intervals in which it is violated.
+        pace: greatest factor of the speed, at most 1, that keeps the margin everywhere; None if it is violated even at
+            rest.
+        posture: least change of one joint that keeps the margin at the worst instant; None if no single joint can.
     """
 
     plan: MotionPlan
@@ -101,15 +102,15 @@ class ContactReport:
 
 
 class ContactCheck:
-    """The ground reactions of a machine along motions.
+    """Check of the ground reactions of a machine along motions.
 
     Args:
-        machine: on three wheels or more on springs, without closed loops and tracks.
+        machine: machine with at least three sprung wheels, without closed loops and tracks.
         payload: kg.
-        friction: static coefficient of all wheels that have friction; None: the machine's own.
+        friction: static coefficient of all wheels that have friction; None: the machine's.
 
     Raises:
-        ContactCheckError: another machine, or one without friction.
+        ContactCheckError: an unsuitable machine, or wheels without friction.
     """
 
     def __init__(self, machine: Machine, payload: float, friction: float | None = None) -> None:
@@ -136,7 +137,7 @@ class ContactCheck:
         self._gravity = _turned(np.array([-yaw]), gravity_in_ground(machine)[None])[0]
 
     def reactions(self, plan: MotionPlan, times: Array, pace: float = 1.0) -> AdmissibleReactions:
-        """Return the reactions at points of a motion (t,) that is made `pace` times as fast; times are the plan's."""
+        """Return the reactions at times of the plan (t,), for a motion `pace` times as fast."""
         base, joints = plan.sampled(times)
         scaled = (base[0], pace * base[1], pace**2 * base[2]), (joints[0], pace * joints[1], pace**2 * joints[2])
         return self._reactions(*scaled, self.friction)
@@ -166,7 +167,7 @@ class ContactCheck:
         )
 
     def report(self, plan: MotionPlan, step: float = 0.01, wanted: float = 0.0) -> ContactReport:
-        """Check a motion at instants `step` s apart, its points among them, for a margin of `wanted`, N.
+        """Return the report of a motion, checked every `step`, s, and at its points, for a margin of `wanted`, N.
 
         Raises:
             ContactCheckError: more than `MOST_INSTANTS`, or a curve that leaves the limits of a joint.
@@ -177,19 +178,19 @@ class ContactCheck:
             raise ContactCheckError(f'points: expected {expected}, found {count:.0f} in {plan.times[-1]:g} s')
         times = np.unique(np.concatenate([np.arange(0.0, plan.times[-1], step), plan.times]))
         self._check_joints(plan, times)
-        found = self.reactions(plan, times)
-        # `possible` forgives round-off
-        kept = found.possible if wanted == 0.0 else found.margin >= wanted
-        breaches = tuple(self._breach(plan, times, found, part) for part in _stretches(~kept))
+        reactions = self.reactions(plan, times)
+        # `possible` tolerates round-off
+        kept = reactions.possible if wanted == 0.0 else reactions.margin >= wanted
+        breaches = tuple(self._breach(plan, times, reactions, part) for part in _stretches(~kept))
         pace = 1.0 if not breaches else self._pace(plan, times, wanted)
         posture = None
         if breaches:
             worst = min(breaches, key=lambda breach: breach.margin)
             posture = self.other_posture(plan, worst.worst, wanted)
-        return ContactReport(plan, self.wheels, Reactions(times, found), wanted, breaches, pace, posture)
+        return ContactReport(plan, self.wheels, Reactions(times, reactions), wanted, breaches, pace, posture)
 
     def _check_joints(self, plan: MotionPlan, times: Array) -> None:
-        """Refuse a curve that leaves the limits of a joint between its points."""
+        """Reject a curve that leaves the limits of a joint between its points."""
         positions = plan.sampled(times)[1][0]
         for k, joint in enumerate(self.machine.movable_joints):
             outside = (positions[:, k] < joint.lower - TOLERANCE) | (positions[:, k] > joint.upper + TOLERANCE)
@@ -200,29 +201,29 @@ class ContactCheck:
                     f'{positions[at, k]:.4g} at {times[at]:.3g} s'
                 )
 
-    def _breach(self, plan: MotionPlan, times: Array, found: AdmissibleReactions, part: NDArray[np.intp]) -> Breach:
-        at = int(part[np.argmin(found.margin[part])])
+    def _breach(self, plan: MotionPlan, times: Array, reactions: AdmissibleReactions, part: NDArray[np.intp]) -> Breach:
+        at = int(part[np.argmin(reactions.margin[part])])
         base, joints = plan.sampled(times[at : at + 1])
         rough = self._reactions(base, joints, ROUGH * self.friction)
-        tightest = int(found.tightest[at])
-        if tightest < 0:  # nothing balances the load
-            tightest = int(np.argmin(np.nan_to_num(found.slack[at], nan=-np.inf)))
+        tightest = int(reactions.tightest[at])
+        if tightest < 0:  # no reactions balance the load
+            tightest = int(np.argmin(np.nan_to_num(reactions.slack[at], nan=-np.inf)))
         return Breach(
             float(times[part[0]]),
             float(times[part[-1]]),
             float(times[at]),
-            float(found.margin[at]),
+            float(reactions.margin[at]),
             self.wheels[tightest],
-            float(found.friction_use[at, tightest]),
+            float(reactions.friction_use[at, tightest]),
             not bool(rough.possible[0]),
         )
 
     def _pace(self, plan: MotionPlan, times: Array, wanted: float) -> float | None:
-        """Return the greatest factor of the speed below 1 that keeps the margin; None where not even 0 does."""
+        """Return the greatest factor of the speed below 1 that keeps the margin; None if even 0 violates it."""
 
         def kept(square: float) -> bool:
-            found = self.reactions(plan, times, float(np.sqrt(square)))
-            return bool(found.possible.all() and found.margin.min() >= wanted)
+            reactions = self.reactions(plan, times, float(np.sqrt(square)))
+            return bool(reactions.possible.all() and reactions.margin.min() >= wanted)
 
         if not kept(0.0):
             return None
@@ -238,22 +239,24 @@ class ContactCheck:
         best: OtherPosture | None = None
         for k, joint in enumerate(self.machine.movable_joints):
             here = float(joints[0][0, k])
-            places = _places(here, joint.lower, joint.upper)
-            moved = np.repeat(joints[0], len(places), axis=0)
-            moved[:, k] = places
-            others = [np.repeat(part, len(places), axis=0) for part in (*base, *joints[1:])]
-            found = self._reactions((others[0], others[1], others[2]), (moved, others[3], others[4]), self.friction)
-            for place in np.flatnonzero(found.possible & (found.margin >= wanted)):
-                change = float(places[place] - here)
+            values = _side_steps(here, joint.lower, joint.upper)
+            moved = np.repeat(joints[0], len(values), axis=0)
+            moved[:, k] = values
+            others = [np.repeat(part, len(values), axis=0) for part in (*base, *joints[1:])]
+            reactions = self._reactions((others[0], others[1], others[2]), (moved, others[3], others[4]), self.friction)
+            for index in np.flatnonzero(reactions.possible & (reactions.margin >= wanted)):
+                change = float(values[index] - here)
                 if best is None or abs(change) < abs(best.change):
-                    best = OtherPosture(joint.name, change, float(found.margin[place]))
+                    best = OtherPosture(joint.name, change, float(reactions.margin[index]))
         return best
 
 
-def _places(here: float, lower: float, upper: float) -> Array:
+def _side_steps(here: float, lower: float, upper: float) -> Array:
     """Return positions of a joint to both sides, to its limits or half a turn."""
     low, high = max(lower, here - np.pi), min(upper, here + np.pi)
-    return np.concatenate([np.linspace(low, here, PLACES, endpoint=False), np.linspace(here, high, PLACES + 1)[1:]])
+    return np.concatenate(
+        [np.linspace(low, here, SIDE_STEPS, endpoint=False), np.linspace(here, high, SIDE_STEPS + 1)[1:]]
+    )
 
 
 def _turned(yaw: Array, vectors: Array) -> Array:
@@ -266,12 +269,14 @@ def _turned(yaw: Array, vectors: Array) -> Array:
 def _ground_height(machine: Machine) -> float:
     """Return the height of the ground in axes of the base link, springs compressed by the weight, m."""
     poses = link_poses(machine.links, machine.joints, initial_positions(machine))
-    heights = [poses[own.link][2, :3] @ own.position + poses[own.link][2, 3] for own in machine.supports]
-    sag = machine.total_mass * machine.gravity / sum(own.stiffness for own in machine.supports)
-    return float(np.mean([z - own.free_length for z, own in zip(heights, machine.supports)])) + sag
+    heights = [
+        poses[support.link][2, :3] @ support.position + poses[support.link][2, 3] for support in machine.supports
+    ]
+    sag = machine.total_mass * machine.gravity / sum(support.stiffness for support in machine.supports)
+    return float(np.mean([z - support.free_length for z, support in zip(heights, machine.supports)])) + sag
 
 
 def _stretches(marks: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
-    """Return the indices of each run of marks."""
-    places = np.flatnonzero(marks)
-    return [part for part in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1) if len(part)]
+    """Return the indices of each interval of marks."""
+    indices = np.flatnonzero(marks)
+    return [part for part in np.split(indices, np.flatnonzero(np.diff(indices) > 1) + 1) if len(part)]

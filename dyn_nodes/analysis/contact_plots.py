@@ -1,4 +1,4 @@
-"""A picture of the ground reactions along a planned motion."""
+"""Plot of the ground reactions along a planned motion."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dyn_nodes.analysis import drawing
 from dyn_nodes.analysis.contact_check import ContactReport
 
 HIGHEST_USE = 2.0
-"""Friction use that is still drawn."""
+"""Greatest friction use that is drawn."""
 
 
 def plot_report(report: ContactReport) -> drawing.Figure:
-    """Return margin and friction uses over time; stretches without admissible reactions are shaded."""
-    times, found = report.reactions
+    """Return a plot of margin and friction uses over time, with shaded breaches."""
+    times, reactions = report.reactions
     figure, (above, below) = drawing.panels(2, 2.4)
-    above.plot(times, np.where(np.isfinite(found.margin), found.margin, np.nan), label='margin')
+    above.plot(times, np.where(np.isfinite(reactions.margin), reactions.margin, np.nan), label='margin')
     above.axhline(report.wanted, color='0.5', linewidth=0.8)
     above.set(ylabel='margin, N')
     for k, wheel in enumerate(report.wheels):
-        below.plot(times, np.minimum(found.friction_use[:, k], HIGHEST_USE), label=wheel)
+        below.plot(times, np.minimum(reactions.friction_use[:, k], HIGHEST_USE), label=wheel)
     below.axhline(1.0, color='0.5', linewidth=0.8)
     below.set(xlabel='time, s', ylabel='friction use (least norm)')
     drawing.legend(below)

@@ -1,4 +1,4 @@
-"""What the drawings of all sources share, in the house's style (`dyn_nodes.analysis.plots`)."""
+"""Common functions of all drawings, in the project's style (`dyn_nodes.analysis.plots`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Lines = Mapping[str, Array]
 
 
 def panels(rows: int, height: float, columns: int = 1, share: bool = True) -> tuple[Figure, list[Any]]:
-    """Return a figure of the house's width (height in inches) and its axes, row by row."""
+    """Return a figure of the project's width (height in inches) and its axes, row by row."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -28,12 +28,12 @@ def panels(rows: int, height: float, columns: int = 1, share: bool = True) -> tu
 
 
 def legend(axes: Any, columns: int = 4) -> None:
-    """Put the legend above the panel."""
+    """Place the legend above the panel."""
     axes.legend(loc='lower left', bbox_to_anchor=(0.0, 1.0), ncol=columns, borderaxespad=0.2)
 
 
 def histories(times: Array, channels: Mapping[str, Lines], columns: int = 1, height: float = 2.0) -> Figure:
-    """Return one panel a channel: its name with the unit on the axis, a line each of its quantities over time, s."""
+    """Return one panel per channel, labelled with its name and unit, with a line over time, s, per quantity."""
     rows = -(-len(channels) // columns)
     figure, axes = panels(rows, height * rows + 0.6, columns)
     for panel, (label, lines) in zip(axes, channels.items()):
@@ -54,9 +54,9 @@ def histories(times: Array, channels: Mapping[str, Lines], columns: int = 1, hei
 def snapshots(
     times: Sequence[float], polylines: Sequence[Mapping[str, Array]], rows: int, columns: int, span: float
 ) -> Figure:
-    """Return one small picture a time: polylines (k, 2) by name, m, in the same colour everywhere.
+    """Return one small plot per time: polylines (k, 2) by name, m, each in a constant colour.
 
-    `span`: width of each picture, m, about the mean of what it shows first.
+    `span`: width of each plot, m, centred at the mean of the first points.
     """
     figure, axes = panels(rows, WIDTH * rows / columns * 1.12, columns, share=False)
     centre = np.mean(np.vstack(list(polylines[0].values())), axis=0)

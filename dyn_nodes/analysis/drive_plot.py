@@ -1,4 +1,4 @@
-"""Efforts over speeds of joints, with what their motors can do behind the chosen gears."""
+"""Plot of efforts over speeds of joints, with the limits of their motors and gears."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ COLUMNS = 3
 def drive_figure(
     motions: Mapping[str, JointMotion], chosen: Mapping[str, tuple[CatalogueMotor, float]] | None = None
 ) -> Figure:
-    """Return the picture, one panel a joint.
+    """Return the plot, one panel per joint.
 
     Args:
-        motions: by joint.
-        chosen: motor and gear ratio by joint, where there is one; their rotor is part of the efforts then.
+        motions: motions by joint.
+        chosen: motor and gear ratio by joint, if chosen; the efforts then include the rotor.
     """
     columns = min(COLUMNS, len(motions))
     rows = math.ceil(len(motions) / columns)
     with style():
         figure = Figure(figsize=(3.6 * columns, 3.0 * rows + 0.2), dpi=RESOLUTION, layout='constrained')
-        for place, (joint, motion) in enumerate(motions.items()):
-            _panel(figure.add_subplot(rows, columns, place + 1), joint, motion, (chosen or {}).get(joint))
+        for index, (joint, motion) in enumerate(motions.items()):
+            _panel(figure.add_subplot(rows, columns, index + 1), joint, motion, (chosen or {}).get(joint))
     return figure
 
 
@@ -49,7 +49,7 @@ def _panel(axes: Axes, joint: str, motion: JointMotion, drive: tuple[CatalogueMo
 
 
 def _limits(axes: Axes, motor: CatalogueMotor, ratio: float) -> None:
-    """Draw the efforts that voltage and current allow at each speed, and those that the motor bears without end."""
+    """Draw the efforts that voltage and current permit at each speed, and the continuous efforts."""
     constant = ratio * motor.torque_constant
     fastest = motor.voltage_limit / constant
     speeds = np.linspace(-fastest, fastest, 201)

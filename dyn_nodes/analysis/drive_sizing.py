@@ -1,10 +1,10 @@
-"""Sizing of electric drives: what a task asks of every joint, and which gear ratio heats a motor least.
+"""Sizing of electric drives: loads of a task on every joint, and the gear ratio with the least heat of a motor.
 
-With an effort a of the load and the rotor's own torque n b (its inertia and friction times the joint's motion), a motor
+With an effort a of the load and the rotor's torque n b (its inertia and friction times the joint's motion), a motor
 behind a ratio n carries the current i = (a / n + n b) / k. The product of both terms is the same for every ratio, so
-the mean square of i, and the heat of the winding, is least at n = (mean a^2 / mean b^2)^(1/4); for a load that is an
-inertia J alone this is the ratio sqrt(J / I) that matches inertias. Limits of current and voltage leave a range of
-ratios, in which the best one lies.
+the mean square of i, and the heat of the winding, is least at n = (mean a^2 / mean b^2)^(1/4); for a load of inertia J
+alone this is the ratio sqrt(J / I) that matches inertias. Limits of current and voltage restrict the ratios to a range,
+in which the best one is chosen.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from dyn_nodes.analysis.motor_catalogue import CatalogueMotor
 from dyn_nodes.common.arrays import Array
 
 RATIOS = (1.0, 10_000.0)
-"""Range of gear ratios that is searched."""
+"""Range of gear ratios."""
 RATIO_STEP = 1.005
-"""Of two ratios that are tried one after the other."""
+"""Factor between two successive ratios of the search."""
 
 
 @dataclass(frozen=True)
 class JointMotion:
-    """What a joint does in a task.
+    """Motion of a joint in a task.
 
     Attributes:
         time: (t,) rising, s.
@@ -43,20 +43,21 @@ class JointMotion:
     def of_samples(
         cls, time: ArrayLike, velocity: ArrayLike, effort: ArrayLike, reflected_inertia: float = 0.0
     ) -> JointMotion:
-        """Return the motion of recorded samples, whose acceleration is the difference of velocities.
+        """Return the motion of recorded samples, with accelerations from differences of velocities.
 
         Args:
             time: (t,) s.
             velocity: (t,) rad/s or m/s.
             effort: (t,) N m or N.
-            reflected_inertia: of the rotor that the recorded effort accelerates, too, kg m2 or kg: taken off.
+            reflected_inertia: reflected inertia of the rotor that is part of the recorded effort, kg m2 or kg;
+                subtracted.
 
         Raises:
-            ValueError: fewer than three samples, or times that do not rise.
+            ValueError: fewer than three samples, or times that do not increase.
         """
         t, v, tau = (np.asarray(values, dtype=float) for values in (time, velocity, effort))
         if len(t) < 3 or not np.all(np.diff(t) > 0.0):
-            raise ValueError(f'expected at least 3 samples at rising times, found {len(t)}')
+            raise ValueError(f'expected at least 3 samples at increasing times, found {len(t)}')
         acceleration = np.gradient(v, t)
         return cls(t, v, acceleration, tau - reflected_inertia * acceleration)
 
@@ -72,14 +73,14 @@ class JointMotion:
 
 @dataclass(frozen=True)
 class Demand:
-    """What a task asks of a joint's drive, in SI units.
+    """Requirements of a task on a joint's drive, in SI units.
 
     Attributes:
         peak_effort, rms_effort: N m or N.
         peak_speed: rad/s or m/s.
-        peak_power: greatest power given to the joint, W.
-        peak_return: greatest power that comes back, W.
-        work, returned: energy given and that came back, J.
+        peak_power: greatest power to the joint, W.
+        peak_return: greatest power from the joint, W.
+        work, returned: energy to and from the joint, J.
     """
 
     peak_effort: float
@@ -92,7 +93,7 @@ class Demand:
 
 
 def demand(motion: JointMotion) -> Demand:
-    """Return what a motion asks of the joint's drive."""
+    """Return the requirements of a motion on the joint's drive."""
     power = motion.effort * motion.velocity
     return Demand(
         peak_effort=float(np.abs(motion.effort).max()),
@@ -110,7 +111,7 @@ class Load:
     """A motor's load in a task behind a gear ratio, in SI units.
 
     Attributes:
-        ratio: turns of the rotor for one of the joint, or rad/m.
+        ratio: turns of the rotor per turn of the joint, or rad/m.
         peak_current, rms_current: A.
         peak_voltage: V.
         heat: mean loss of the winding, W.
@@ -137,38 +138,38 @@ def load_of(motion: JointMotion, motor: CatalogueMotor, ratio: float) -> Load:
     change = np.gradient(current, motion.time)
     voltage = motor.inductance * change + motor.resistance * current + motor.torque_constant * speed
     mean_square = motion.mean(current**2)
-    found = {
+    limits = {
         'voltage': (float(np.abs(voltage).max()), motor.voltage_limit),
         'current': (float(np.abs(current).max()), motor.current_limit),
         'continuous current': (float(np.sqrt(mean_square)), motor.continuous_current),
     }
     return Load(
         ratio=ratio,
-        peak_current=found['current'][0],
-        rms_current=found['continuous current'][0],
-        peak_voltage=found['voltage'][0],
+        peak_current=limits['current'][0],
+        rms_current=limits['continuous current'][0],
+        peak_voltage=limits['voltage'][0],
         heat=motor.resistance * mean_square,
         friction=motor.rotor_damping * motion.mean(speed**2),
         peak_power=max(0.0, float((voltage * current).max())),
-        exceeded=tuple(name for name, (value, limit) in found.items() if value > limit),
+        exceeded=tuple(name for name, (value, limit) in limits.items() if value > limit),
     )
 
 
 def coolest_ratio(motion: JointMotion, motor: CatalogueMotor) -> float:
-    """Return the ratio of least heat, whatever the limits; infinite for a rotor without inertia and friction."""
+    """Return the ratio of least heatwithout regard to limits; infinite for a rotor without inertia and friction."""
     rotor = motor.rotor_inertia * motion.acceleration + motor.rotor_damping * motion.velocity
-    own = motion.mean(rotor**2)
-    return float((motion.mean(motion.effort**2) / own) ** 0.25) if own > 0.0 else np.inf
+    mean_square = motion.mean(rotor**2)
+    return float((motion.mean(motion.effort**2) / mean_square) ** 0.25) if mean_square > 0.0 else np.inf
 
 
 @dataclass(frozen=True)
 class GearChoice:
-    """Gear ratios with which a motor does a task.
+    """Gear ratios with which a motor can execute a task.
 
     Attributes:
-        motor: name.
-        least, greatest: of the ratios that keep all limits; NaN where none does.
-        best: load at that of least heat among them; where none keeps the limits, at the one of least heat of all.
+        motor: name of the motor.
+        least, greatest: range of the ratios within all limits; NaN without such a ratio.
+        best: load at the ratio of least heat among them; without such a ratio, at the ratio of least heat of all.
     """
 
     motor: str
@@ -178,12 +179,12 @@ class GearChoice:
 
     @property
     def fits(self) -> bool:
-        """True where a ratio keeps all limits."""
+        """Whether a ratio is within all limits."""
         return not self.best.exceeded
 
 
 def gear_choice(motion: JointMotion, motor: CatalogueMotor) -> GearChoice:
-    """Return the gear ratios with which a motor does a task, within `RATIOS`."""
+    """Return the gear ratios with which a motor can execute a task, within `RATIOS`."""
     least, greatest = RATIOS
     count = int(np.ceil(np.log(greatest / least) / np.log(RATIO_STEP))) + 1
     coolest = float(np.clip(coolest_ratio(motion, motor), least, greatest))

@@ -1,4 +1,4 @@
-"""The lines of a fit in copies of the files of its machine: URDF, machine YAML and mapping of the bus."""
+"""Writing of the lines of a fit into copies of the machine files: URDF, machine YAML and mapping of the bus."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from dyn_nodes.common import textfile
 from dyn_nodes.model.xml_source import LARGEST_URDF
 
 BUS = 'can'
-"""Directory of the mapping and its DBC, below that of the machine files."""
+"""Directory of the mapping and its DBC, below the directory of the machine files."""
 _ENTRY = re.compile(r'^(?P<indent> *)(?P<key>[^:#]+): *(?P<value>[^#]*?) *(?:# *(?P<remark>.*))?$')
 _SOURCE = re.compile(r'from (.*), \S+ to \S+ s')
 
 
 def machine_yaml(text: str, lines: str) -> str:
-    """Return the text of a machine YAML with the numbers of `lines.yaml`, which keep interval and log as a remark.
+    """Return the text of a machine YAML with the numbers of `lines.yaml`, with interval and log as remarks.
 
     Raises:
-        EditError: the lines are no such lines, or the YAML cannot take them.
+        EditError: the lines are invalid, or the YAML cannot take them.
     """
     return with_values(text, dict(_values(lines)))
 
@@ -39,7 +39,7 @@ def _values(lines: str) -> Iterator[tuple[tuple[str, ...], Value]]:
         if match is None:
             continue
         indent = len(match['indent'])
-        stack = [own for own in stack if own[0] < indent]
+        stack = [entry for entry in stack if entry[0] < indent]
         stack.append((indent, match['key'].strip()))
         if match['remark']:
             remarks[tuple(key for _, key in stack)] = match['remark'] + log
@@ -48,7 +48,7 @@ def _values(lines: str) -> Iterator[tuple[tuple[str, ...], Value]]:
 
 
 def _numbers(lines: str, name: str, section: str) -> Iterator[tuple[tuple[str, ...], float]]:
-    """Yield path and number of everything that a file of lines holds."""
+    """Yield path and number of all entries of a file of lines."""
     try:
         data = textfile.load_yaml(lines)
     except textfile.TextFileError as error:
@@ -62,8 +62,8 @@ def _numbers(lines: str, name: str, section: str) -> Iterator[tuple[tuple[str, .
 
 def _leaves(name: str, path: tuple[str, ...], value: Any) -> Iterator[tuple[tuple[str, ...], float]]:
     if isinstance(value, dict):
-        for key, own in value.items():
-            yield from _leaves(name, (*path, str(key)), own)
+        for key, child in value.items():
+            yield from _leaves(name, (*path, str(key)), child)
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
         yield path, float(value)
     else:
@@ -71,18 +71,18 @@ def _leaves(name: str, path: tuple[str, ...], value: Any) -> Iterator[tuple[tupl
 
 
 def _text(number: float) -> str:
-    """Five digits, with a point in the mantissa: YAML 1.1 reads 1e9 as text."""
+    """Return a number with five digits and a point in the mantissa: YAML 1.1 reads 1e9 as text."""
     mantissa, exponent = f'{number:.4e}'.split('e')
     return f'{mantissa}e{int(exponent):+d}'
 
 
 def mapping_yaml(text: str, lines: str, files: dict[str, str]) -> str:
-    """Return the text of a mapping with the joint offsets of `offsets.yaml` added to those that it has.
+    """Return the text of a mapping with the joint offsets of `offsets.yaml` added to its existing offsets.
 
     Args:
-        text: of the mapping.
-        lines: of the offsets, '' for none.
-        files: paths for its keys `machine`, `config` and `dbc`.
+        text: text of the mapping.
+        lines: text of the offsets, '' for none.
+        files: paths for the keys `machine`, `config` and `dbc`.
 
     Raises:
         EditError: a joint has no signal, or the mapping cannot take an offset.
@@ -103,16 +103,16 @@ def write_applied(
     """Write copies of machine files with the lines of a fit to a new directory; return their paths.
 
     Args:
-        fit: directory that `fit machine --out` wrote; lines that were struck out there stay as they are.
-        urdf: of the machine.
-        config: its machine YAML.
-        mapping: a mapping of its bus and its DBC; None: without one.
-        directory: must not exist.
+        fit: directory that `fit machine --out` wrote; lines that were deleted there are not applied.
+        urdf: URDF of the machine.
+        config: machine YAML.
+        mapping: mapping of its bus and its DBC; None without a bus.
+        directory: new directory; must not exist.
 
     Raises:
         EditError: the directory has no lines, or the files cannot take them.
         FileExistsError: the directory exists.
-        OSError: it cannot be written.
+        OSError: the directory cannot be written.
     """
     names = ('lines.yaml', 'lines.urdf', 'offsets.yaml')
     lines = {name: _read(fit / name) if (fit / name).exists() else '' for name in names}
@@ -125,9 +125,11 @@ def write_applied(
         directory / config.name: _of(config, lambda text: machine_yaml(text, lines['lines.yaml'])),
     }
     if mapping is not None:
-        own, dbc = mapping
+        source, dbc = mapping
         files = {'machine': f'../{urdf.name}', 'config': f'../{config.name}', 'dbc': dbc.name}
-        texts[directory / BUS / own.name] = _of(own, lambda text: mapping_yaml(text, lines['offsets.yaml'], files))
+        texts[directory / BUS / source.name] = _of(
+            source, lambda text: mapping_yaml(text, lines['offsets.yaml'], files)
+        )
     directory.mkdir(parents=True)
     for path, text in texts.items():
         path.parent.mkdir(exist_ok=True)

@@ -1,7 +1,7 @@
-"""How often the intervals of a fit hold the truth, and how near its numbers come: logs of a machine that is known.
+"""Coverage of a fit's intervals and accuracy of its values, on logs of simulated machines with true parameters.
 
-Every case is another run of the machine, under other random levers, with another payload, dead time, sensor errors and
-noise; and another wrong machine to start from. The same number gives the same case.
+Every case is a run of the machine with different random levers, payload, dead time, sensor errors and noise, and a
+different wrong machine as the starting point. The same number gives the same case.
 """
 
 from __future__ import annotations
@@ -42,26 +42,27 @@ from dyn_nodes.model.machine import Machine
 
 SENSORS_OF_CASES = LogSensors(position_offset=0.02, pressure_offset=5e4, gyroscope_bias=5e-4, accelerometer_bias=0.03)
 LATEST = 12
-"""Dead times are up to this many periods of 10 ms."""
+"""Greatest dead time in periods of 10 ms."""
 LIGHTEST, HEAVIEST = 0.0, 0.25
-"""Payloads, as parts of the limit of the mount: the machine stands at any reach."""
+"""Range of payloads as parts of the limit of the mount: the machine is stable at any reach."""
 WRONG = 0.3
-"""Numbers of the wrong machine are up to this part off."""
+"""Greatest relative deviation of the values of the wrong machine."""
 DRY_SHARE, LEAKAGE = 0.02, 3e-12
-"""Dry friction of the true machine as a part of the greatest effort of a drive, and its leakage, m3/(s Pa)."""
+"""Dry friction of the true machine as a part of the greatest effort of a drive; leakage, m3/(s Pa)."""
 GROUPS = ('dead_time', 'gain', 'dead_zone', 'lag', 'supply', 'leakage', 'viscous', 'friction', 'offset', 'inertial')
 
 
 @dataclass(frozen=True)
 class Check:
-    """One number of one case.
+    """One parameter of one case.
 
     Attributes:
-        group: one of `GROUPS`.  name: of the number.
-        held: the interval holds the truth.
-        error: relative to the truth; of a combination of inertial parameters to its natural size; of times absolute, s.
-        seen: the log shows the number.
-        half: half the width of its interval, as `error`.
+        group: one of `GROUPS`.  name: name of the parameter.
+        held: whether the interval contains the truth.
+        error: relative to the truth; for a combination of inertial parameters relative to its typical size; for times
+            absolute, s.
+        seen: whether the log determines the parameter.
+        half: half width of its interval, scaled like `error`.
     """
 
     group: str
@@ -77,58 +78,60 @@ class Check:
 
 
 def true_machine(machine: Machine) -> Machine:
-    """Return a machine with dry friction and leakage, as real ones have."""
+    """Return a machine with dry friction and leakage, like a real machine."""
     friction = {}
-    for own in machine.actuators:
-        record = hydraulic(own)
+    for actuator in machine.actuators:
+        record = hydraulic(actuator)
         push = record.areas[0] * record.supply.relief_pressure
-        friction[own.joint] = DRY_SHARE * push * (0.5 if hasattr(record, 'linkage') else 1.0)
-    return with_friction(machine, friction, {own.name: LEAKAGE for own in machine.actuators})
+        friction[actuator.joint] = DRY_SHARE * push * (0.5 if hasattr(record, 'linkage') else 1.0)
+    return with_friction(machine, friction, {actuator.name: LEAKAGE for actuator in machine.actuators})
 
 
 def wrong_machine(machine: Machine, rng: np.random.Generator) -> Machine:
-    """Return a machine with numbers up to `WRONG` off, without dry friction and leakage."""
+    """Return a machine with values up to `WRONG` off, without dry friction and leakage."""
 
     def off() -> float:
         return float(1.0 + WRONG * rng.uniform(-1.0, 1.0))
 
     links = []
-    for own in machine.links:
+    for link in machine.links:
         factor = off()
-        links.append(replace(own, mass=factor * own.mass, inertia=factor * off() * own.inertia, com=off() * own.com))
+        links.append(
+            replace(link, mass=factor * link.mass, inertia=factor * off() * link.inertia, com=off() * link.com)
+        )
     actuators: list[Any] = []
-    for one in machine.actuators:
-        record: Any = hydraulic(one)
+    for actuator in machine.actuators:
+        record: Any = hydraulic(actuator)
         names = ('inlet_gain', 'outlet_gain', 'bypass_area', 'dead_zone', 'time_constant')
         valve = replace(record.valve, **{name: off() * getattr(record.valve, name) for name in names})
         flow, modulus = 0.5 * (1.0 + off()) * record.supply.flow, off() * record.supply.bulk_modulus
         supply = replace(record.supply, flow=flow, bulk_modulus=modulus)
         actuators.append(replace(record, valve=valve, supply=supply, viscous=off() * record.viscous, leakage=0.0))
-    joints = tuple(replace(own, friction=0.0) for own in machine.joints)
+    joints = tuple(replace(joint, friction=0.0) for joint in machine.joints)
     return replace(machine, links=tuple(links), actuators=tuple(actuators), joints=joints)
 
 
 class CaseRig:
-    """Runs and fits cases of one machine.
+    """Simulation and fit of the cases of one machine.
 
     Args:
-        machine: with hydraulic actuators.
-        seconds: of each log; its last quarter is held out.
-        sensors: of the logs.
+        machine: machine with hydraulic actuators.
+        seconds: duration of each log; its last quarter is held out.
+        sensors: sensors of the logs.
     """
 
     def __init__(self, machine: Machine, seconds: float = 80.0, sensors: LogSensors = SENSORS_OF_CASES) -> None:
         self.machine = true_machine(machine)
         self.seconds, self.sensors = seconds, sensors
         self.recorder = Recorder(self.machine)
-        self._truth = JointMechanics(self.machine, tuple(own.name for own in machine.actuators))
+        self._truth = JointMechanics(self.machine, tuple(actuator.name for actuator in machine.actuators))
 
     def run(self, number: int) -> TrueRun:
         """Return the run of a case."""
         rng = np.random.default_rng([number, 2])
         limit = self.machine.payload.limit if self.machine.payload is not None else 0.0
         payload = limit * float(rng.uniform(LIGHTEST, HEAVIEST))
-        self.recorder.begin(payload)
+        self.recorder.reset(payload)
         return self.recorder.random(self.seconds, number, PERIOD * float(rng.integers(0, LATEST + 1)))
 
     def fit(self, number: int, run: TrueRun) -> MachineFit:
@@ -137,10 +140,10 @@ class CaseRig:
         return fit_machine(wrong, measured(run, self.sensors, number), run.payload)
 
     def checks(self, number: int, run: TrueRun, fit: MachineFit) -> Iterator[Check]:
-        """Yield what became of every number."""
-        for name, own in fit.valves.items():
-            yield from self._valve_checks(run, name, own)
-            for key, quantity in valve_quantities(own).items():
+        """Yield the check of every parameter."""
+        for name, valve in fit.valves.items():
+            yield from self._valve_checks(run, name, valve)
+            for key, quantity in valve_quantities(valve).items():
                 if key in SHARED:
                     truth = getattr(hydraulic(self.machine.actuator(name)).valve, key)
                     group = 'dead_zone' if key == 'dead_zone' else 'gain'
@@ -163,24 +166,26 @@ class CaseRig:
             yield _check(group, f'{name}.{key}', quantity, float(truth[k]), is_seen(base, quantity), scale)
 
     def _mechanics_checks(self, number: int, run: TrueRun, fit: MachineFit) -> Iterator[Check]:
-        own, mechanics = fit.mechanics, self._truth
-        assert own is not None
-        for name, quantity in own.viscous.items():
+        fitted, mechanics = fit.mechanics, self._truth
+        assert fitted is not None
+        for name, quantity in fitted.viscous.items():
             truth = hydraulic(self.machine.actuator(name)).viscous
             yield _check('viscous', f'{name}.viscous', quantity, truth, is_seen('viscous', quantity))
-        for name, quantity in own.dry.items():
+        for name, quantity in fitted.dry.items():
             yield _check(
                 'friction', f'{name}.friction', quantity, self.machine.joint(name).friction, dry_is_seen(fit, name)
             )
         offsets = drawn_errors(run, self.sensors, number).offsets
         for name, value in zip(mechanics.joints, offsets):
-            quantity = own.offsets[name]
+            quantity = fitted.offsets[name]
             yield _check('offset', f'{name}.offset', quantity, float(value), quantity.half_width < 0.01, 1.0)
-        truths = own.base.matrix @ mechanics.start
-        for k, (quantity, value) in enumerate(zip(own.combinations, truths)):
-            scale = float(np.sqrt(((own.base.matrix[k] * mechanics.start) ** 2).sum())) or float(own.base.scales[k])
-            seen = quantity.half_width < SEEN_COMBINATION * own.base.scales[k]
-            yield _check('inertial', own.base.text(k), quantity, float(value), seen, scale)
+        truths = fitted.base.matrix @ mechanics.start
+        for k, (quantity, value) in enumerate(zip(fitted.combinations, truths)):
+            scale = float(np.sqrt(((fitted.base.matrix[k] * mechanics.start) ** 2).sum())) or float(
+                fitted.base.scales[k]
+            )
+            seen = quantity.half_width < SEEN_COMBINATION * fitted.base.scales[k]
+            yield _check('inertial', fitted.base.text(k), quantity, float(value), seen, scale)
 
 
 def _check(group: str, name: str, quantity: Quantity, truth: float, seen: bool, scale: float | None = None) -> Check:
@@ -190,15 +195,15 @@ def _check(group: str, name: str, quantity: Quantity, truth: float, seen: bool, 
 
 
 def run_cases(numbers: Sequence[int], seconds: float, jobs: int = 1) -> Iterator[tuple[int, dict[str, Any] | None]]:
-    """Yield number and result of cases of the log-loader, in their order.
+    """Yield number and result of cases of the log-loader, in order.
 
     A result has the `case`, its `checks`, the NRMSE of the `speeds` by joint and the `failures` of the fit; it is None
-    where the machine overturned.
+    if the machine overturned.
 
     Args:
-        numbers: of the cases.
-        seconds: of each log.
-        jobs: processes; the results do not depend on them.
+        numbers: numbers of the cases.
+        seconds: duration of each log.
+        jobs: number of processes; the results do not depend on them.
     """
     result_of = partial(_result, seconds)
     if jobs == 1:
@@ -210,7 +215,7 @@ def run_cases(numbers: Sequence[int], seconds: float, jobs: int = 1) -> Iterator
 
 @lru_cache(maxsize=1)
 def log_loader_rig(seconds: float) -> CaseRig:
-    """Return the rig of the log-loader for logs of a time, s."""
+    """Return the rig of the log-loader for logs of a duration, s."""
     machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
     return CaseRig(machine, seconds)
 
@@ -221,6 +226,6 @@ def _result(seconds: float, number: int) -> dict[str, Any] | None:
     if rig.recorder.plant.overturned:
         return None
     fit = rig.fit(number, run)
-    speeds = {} if fit.validation is None else {k: one.nrmse for k, one in fit.validation.joints.items()}
-    checks = [one.as_dict() for one in rig.checks(number, run, fit)]
+    speeds = {} if fit.validation is None else {k: joint.nrmse for k, joint in fit.validation.joints.items()}
+    checks = [check.as_dict() for check in rig.checks(number, run, fit)]
     return {'case': number, 'checks': checks, 'speeds': speeds, 'failures': list(fit.failures)}

@@ -1,4 +1,4 @@
-"""A fit as JSON, and its plots."""
+"""Files of a fit: JSON, lines and plots."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FILES = ('fit.json', 'lines.yaml', 'lines.urdf', 'offsets.yaml', 'speeds.png', '
 
 
 def as_json(fit: MachineFit) -> dict[str, Any]:
-    """Return everything as plain data; numbers that are not known are null."""
+    """Return the fit as plain data; unknown numbers are None."""
     return {
         'machine': fit.machine.name,
         'log': fit.log,
@@ -33,11 +33,11 @@ def as_json(fit: MachineFit) -> dict[str, Any]:
         'assumed': plain(fit.assumed),
         'used': list(fit.used),
         'held_out': None if fit.held is None else list(fit.held),
-        'valves': {name: _valve(own) for name, own in fit.valves.items()},
+        'valves': {name: _valve(valve) for name, valve in fit.valves.items()},
         'mechanics': None if fit.mechanics is None else _mechanics(fit),
         'validation': None
         if fit.validation is None
-        else {name: asdict(own) for name, own in fit.validation.joints.items()},
+        else {name: asdict(speeds) for name, speeds in fit.validation.joints.items()},
         'warnings': list(fit.warnings),
         'failures': list(fit.failures),
         'yaml': yaml_lines(fit),
@@ -46,46 +46,54 @@ def as_json(fit: MachineFit) -> dict[str, Any]:
     }
 
 
-def _quantity(one: Quantity, seen: bool) -> dict[str, Any]:
-    return {'value': one.value, 'half_width': one.half_width, 'before': one.before, 'seen': bool(seen)}
+def _quantity(quantity: Quantity, seen: bool) -> dict[str, Any]:
+    return {'value': quantity.value, 'half_width': quantity.half_width, 'before': quantity.before, 'seen': bool(seen)}
 
 
-def _valve(own: ValveFit) -> dict[str, Any]:
+def _valve(fit: ValveFit) -> dict[str, Any]:
     result = {}
     for k, key in enumerate(PARAMETERS):
-        one = Quantity(float(own.values[k]), float(own.half_widths[k]), float(own.before[k]))
+        quantity = Quantity(float(fit.values[k]), float(fit.half_widths[k]), float(fit.before[k]))
         sensor = key in SENSORS or key == 'joint_offset'
-        result[key] = _quantity(one, not sensor and is_seen(key.partition('.')[0], one))
-    for key, one in valve_quantities(own).items():
+        result[key] = _quantity(quantity, not sensor and is_seen(key.partition('.')[0], quantity))
+    for key, quantity in valve_quantities(fit).items():
         if key in SHARED:
-            result[key] = _quantity(one, is_seen(key, one))
-    return {'numbers': result, 'rest': own.rest, 'flow': own.moved, 'windows': own.windows}
+            result[key] = _quantity(quantity, is_seen(key, quantity))
+    return {'numbers': result, 'rest': fit.rest, 'flow': fit.moved, 'windows': fit.windows}
 
 
 def _mechanics(fit: MachineFit) -> dict[str, Any]:
-    own = fit.mechanics
-    assert own is not None
+    fitted = fit.mechanics
+    assert fitted is not None
     combinations = []
-    for k, one in enumerate(own.combinations):
-        seen = one.half_width < SEEN_COMBINATION * own.base.scales[k]
-        combinations.append({'of': own.base.text(k), **_quantity(one, seen)})
+    for k, combination in enumerate(fitted.combinations):
+        seen = combination.half_width < SEEN_COMBINATION * fitted.base.scales[k]
+        combinations.append({'of': fitted.base.text(k), **_quantity(combination, seen)})
     return {
         'combinations': combinations,
-        'never_seen': list(own.base.hidden),
-        'only_combined': list(own.base.only_combined),
-        'viscous': {name: _quantity(one, is_seen('viscous', one)) for name, one in own.viscous.items()},
-        'dry': {name: _quantity(one, dry_is_seen(fit, name)) for name, one in own.dry.items()},
-        'offsets': {name: _quantity(one, one.half_width < abs(one.value)) for name, one in own.offsets.items()},
-        'sensors': {name: _quantity(one, one.half_width < abs(one.value)) for name, one in own.sensors.items()},
-        'effort_left': own.rest,
-        'effort': own.moved,
-        'windows': own.windows,
-        'moved_to_a_rigid_body': list(own.kept),
+        'never_seen': list(fitted.base.hidden),
+        'only_combined': list(fitted.base.only_combined),
+        'viscous': {
+            name: _quantity(quantity, is_seen('viscous', quantity)) for name, quantity in fitted.viscous.items()
+        },
+        'dry': {name: _quantity(quantity, dry_is_seen(fit, name)) for name, quantity in fitted.dry.items()},
+        'offsets': {
+            name: _quantity(quantity, quantity.half_width < abs(quantity.value))
+            for name, quantity in fitted.offsets.items()
+        },
+        'sensors': {
+            name: _quantity(quantity, quantity.half_width < abs(quantity.value))
+            for name, quantity in fitted.sensors.items()
+        },
+        'effort_left': fitted.rest,
+        'effort': fitted.moved,
+        'windows': fitted.windows,
+        'moved_to_a_rigid_body': list(fitted.kept),
     }
 
 
 def write_fit(fit: MachineFit, directory: Path) -> list[Path]:
-    """Write `FILES` to a directory, which is made; return what was written."""
+    """Write `FILES` to a directory, which is created if needed; return the written paths."""
     directory.mkdir(parents=True, exist_ok=True)
     texts = {
         'fit.json': json_text(as_json(fit)),

@@ -1,4 +1,4 @@
-"""Plots of a fit: speeds on the part that it has not seen, openings of the valves against the command."""
+"""Plots of a fit: speeds on the held-out part of the log, openings of the valves against the command."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ POINTS = 161
 
 
 def opening(fit: MachineFit, name: str, key: str, volts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the area (v,) of `inlet_gain` or `outlet_gain` of an actuator at given volts, m2."""
-    own, valve = fit.valves[name], hydraulic(fit.machine.actuator(name)).valve
+    """Return the area (v,) of `inlet_gain` or `outlet_gain` of an actuator at command voltages (v,), m2."""
+    fitted, valve = fit.valves[name], hydraulic(fit.machine.actuator(name)).valve
     way = np.where(volts >= 0.0, 'forward', 'reverse')
     gain, zone = (
-        np.array([own.values[PARAMETERS.index(f'{one}.{side}')] for side in way]) for one in (key, 'dead_zone')
+        np.array([fitted.values[PARAMETERS.index(f'{name}.{side}')] for side in way]) for name in (key, 'dead_zone')
     )
     return np.asarray(gain * np.maximum(valve.gain * np.abs(volts) - zone, 0.0))
 
@@ -29,13 +29,13 @@ def opening(fit: MachineFit, name: str, key: str, volts: NDArray[np.float64]) ->
 def plot_speeds(fit: MachineFit, path: Path) -> None:
     """Write measured and simulated speeds of every joint that moves."""
     assert fit.validation is not None
-    speeds, own = fit.validation.speeds, fit.validation.joints
+    speeds, joints = fit.validation.speeds, fit.validation.joints
     with style():
-        figure, axes = panels(len(own), 2.0 * len(own) + 0.6)
-        for k, (panel, (name, found)) in enumerate(zip(axes, own.items())):
+        figure, axes = panels(len(joints), 2.0 * len(joints) + 0.6)
+        for k, (panel, (name, joint)) in enumerate(zip(axes, joints.items())):
             panel.plot(speeds.times, speeds.measured[:, k], color=LINES[0], linewidth=0.8, label='measured')
             panel.plot(speeds.times, speeds.simulated[:, k], color=LINES[1], linewidth=1.0, label='simulated')
-            share = 'at rest' if np.isnan(found.nrmse) else f'NRMSE {100 * found.nrmse:.1f} %'
+            share = 'at rest' if np.isnan(joint.nrmse) else f'NRMSE {100 * joint.nrmse:.1f} %'
             panel.set_title(f'{name}: {share}', loc='right', fontsize='small')
             panel.set_ylabel('rad/s or m/s')
         legend(axes[0], 2)
@@ -44,7 +44,7 @@ def plot_speeds(fit: MachineFit, path: Path) -> None:
 
 
 def plot_gain_curves(fit: MachineFit, path: Path) -> None:
-    """Write the openings of every valve by command and direction, and those of the machine file."""
+    """Write the openings of every valve by command and direction, fitted and of the machine file."""
     with style():
         figure, axes = panels(len(fit.valves), 2.0 * len(fit.valves) + 0.6, share=False)
         for panel, name in zip(axes, fit.valves):

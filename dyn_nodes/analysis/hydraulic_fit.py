@@ -1,12 +1,12 @@
-"""Estimates valve areas, bulk modulus and friction of hydraulic actuators from recorded spool, pressures and motion.
+"""Estimation of valve areas, bulk modulus and friction of hydraulic actuators from recordings.
 
-Output error by multiple shooting: the oil of the actuator is simulated by the compiled model of the plant, driven by
-the smoothed spool and joint motion, from free initial pressures in every stretch of a few seconds. Gains and bulk
-modulus are those with which the two line pressures and the supply pressure come out as measured, each weighted by its
-own noise. Roots of differences of noisy pressures, which bias any balance of the measurements, do not occur.
+Output error by multiple shooting: the compiled oil model of the plant simulates the actuator, driven by the smoothed
+spool and joint motion, from free initial pressures in every segment of a few seconds. The estimated gains and bulk
+modulus reproduce the two line pressures and the supply pressure best, each weighted by its noise. The method needs no
+roots of differences of noisy pressures, which bias any balance of the measurements.
 
-Standard errors take every stretch as one observation (sandwich form), so that errors that last, such as those of a
-position, are not counted as many independent ones.
+Standard errors treat every segment as one observation (sandwich form), so that persistent errors, such as an error of a
+position, do not count as many independent ones.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from dyn_nodes.model.machine import Machine
 
 __all__ = ['ActuatorFit', 'ActuatorRecord', 'Estimate', 'FitError', 'NothingToFitError', 'Signal', 'fit_actuator']
 
-TRUSTED = 0.2  # relative standard error beyond which an estimate says nothing
+TRUSTED = 0.2  # greatest relative standard error of an identified value
 TOLERANCES = (1e-3, 1e-4, 1e-7)
 ROUNDS = 40
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """One number.
+    """An estimated parameter.
 
     Attributes:
-        name: its key in the machine YAML.
-        value, error: estimate and standard error; NaN where not estimated.
-        before: what the machine file says.
-        identified: the data determine it: the standard error is below a fifth of the value.
+        name: key in the machine YAML.
+        value, error: estimate and standard error; NaN if not estimated.
+        before: value of the machine file.
+        identified: whether the standard error is below a fifth of the value.
     """
 
     name: str
@@ -52,11 +52,11 @@ class ActuatorFit:
     """Result for one actuator.
 
     Attributes:
-        actuator: name.  estimates: by key of the machine YAML.
-        misfit: root mean square of what is left of each pressure over its sensor noise; near 1 where the model fits.
-        noise: of the two line pressures and of the supply pressure, Pa, read off the samples.
+        actuator: name.  estimates: estimates by key of the machine YAML.
+        misfit: root mean square residual of each pressure over its sensor noise; near 1 if the model fits.
+        noise: noise of the two line pressures and of the supply pressure, Pa, estimated from the samples.
         seconds: recorded time used.
-        warnings: what to know before using the numbers.
+        warnings: cautions for the use of the values.
     """
 
     actuator: str
@@ -68,16 +68,16 @@ class ActuatorFit:
 
 
 def fit_actuator(machine: Machine, actuator: HydraulicRecord, record: ActuatorRecord) -> ActuatorFit:
-    """Estimate the parameters of one actuator.
+    """Return estimates of the parameters of one actuator.
 
     Args:
-        machine: gives everything that is not estimated, and the first guesses.
-        actuator: one of the machine's.
-        record: at least a few seconds in which the valve opens both ways, pressures at 50 Hz or faster.
+        machine: machine with all other parameters, and the initial guesses.
+        actuator: actuator of the machine.
+        record: at least a few seconds with openings of the valve in both directions, pressures at 50 Hz or faster.
 
     Raises:
         NothingToFitError: a valve that never opens, or a shared pump.
-        FitError: too short.
+        FitError: the record is too short.
     """
     if machine.pump_of(actuator.name) is not None:
         raise NothingToFitError(f'{actuator.name}: fed by a shared pump, whose flow to this valve is not measured')
@@ -85,7 +85,7 @@ def fit_actuator(machine: Machine, actuator: HydraulicRecord, record: ActuatorRe
     start = np.concatenate([np.zeros(len(PARAMETERS)), fit.first_pressures() / fit.pressure_scale])
     for tolerance in TOLERANCES:
         start = _minimize(fit, start, tolerance)
-        if tolerance > TOLERANCES[-1]:  # at first by the sensors' noise, then by what is really left
+        if tolerance > TOLERANCES[-1]:  # first weighted by the sensors' noise, then by the residuals
             fit.pair(start)
             fit.reweigh(start)
     solution, covariance = start, fit.covariance(start)
@@ -107,9 +107,9 @@ def fit_actuator(machine: Machine, actuator: HydraulicRecord, record: ActuatorRe
 
 
 def _minimize(fit: Shooting, unknowns: Array, tolerance: float) -> Array:
-    """Levenberg and Marquardt's method on the normal equations, scaled by their diagonal.
+    """Return the minimizer by Levenberg and Marquardt's method on the normal equations, scaled by their diagonal.
 
-    The matrix has thousands of rows and some dozens of columns: its normal equations cost next to nothing.
+    The matrix has thousands of rows and dozens of columns: its normal equations are cheap.
     """
     residuals = fit.residuals(unknowns)
     cost, damping = float(residuals @ residuals), 1e-3
@@ -134,20 +134,20 @@ def _minimize(fit: Shooting, unknowns: Array, tolerance: float) -> Array:
 
 
 def _warnings(estimates: dict[str, Estimate], left: Array, noise: Array) -> tuple[str, ...]:
-    found = []
+    warnings = []
     unknown = [name for name, estimate in estimates.items() if not estimate.identified]
     if unknown:
-        found.append(f'the recorded motion does not determine {", ".join(unknown)}')
+        warnings.append(f'the recorded motion does not determine {", ".join(unknown)}')
     if (left > 5.0 * noise).any() and (left > 5e5).any():
-        found.append(
+        warnings.append(
             f'the model leaves {left.max() / 1e6:.2f} MPa of pressure unexplained: another value of the machine file, '
             'such as an area, the pump flow or dead_zone, may be wrong'
         )
-    return tuple(found)
+    return tuple(warnings)
 
 
 def _viscous(actuator: HydraulicRecord, record: ActuatorRecord, fit: Shooting) -> Estimate:
-    """Friction by linear least squares: what the oil pushes less what the joint gets, against the speed."""
+    """Return friction by linear least squares: force of the oil less force on the joint, against the speed."""
     before = actuator.viscous
     if record.effort is None or not np.isfinite(record.effort.values).all():
         return Estimate('viscous', np.nan, np.nan, before, False)
@@ -158,7 +158,7 @@ def _viscous(actuator: HydraulicRecord, record: ActuatorRecord, fit: Shooting) -
     effort = np.interp(times, record.effort.times, record.effort.values)
     lever, areas = np.asarray(actuator_element(actuator).lever(ca.DM(q))).ravel(), actuator.areas
     speed, lost = lever * qd, first * areas[0] - second * areas[1] - effort / lever
-    # a sensor's constant error is no friction
+    # a constant error of a sensor is not friction
     matrix = np.column_stack([speed, np.ones_like(speed)])
     if np.ptp(speed) <= 0.0:
         return Estimate('viscous', np.nan, np.nan, before, False)

@@ -1,4 +1,4 @@
-"""What a bag of these nodes, or of a real machine with the same topics, holds about a hydraulic actuator."""
+"""Signals of a hydraulic actuator from a bag of these nodes, or of a real machine with the same topics."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dyn_nodes.model.hydraulic import HydraulicRecord
 
 
 def topics_of(actuator: HydraulicRecord) -> tuple[str, ...]:
-    """Topics of spool, two line pressures and supply pressure, relative to the machine's namespace."""
+    """Return the topics of spool, two line pressures and supply pressure, relative to the machine's namespace."""
     return tuple(f'hydraulics/{actuator.name}/{name}' for name in ('spool', *actuator.lines, 'supply_pressure'))
 
 
 def is_recorded(data: BagData, actuator: HydraulicRecord) -> bool:
-    """Return whether a bag holds anything of an actuator."""
+    """Return whether a bag has any signal of an actuator."""
     return any(topic in data.tables for topic in topics_of(actuator))
 
 
@@ -23,7 +23,7 @@ def actuator_record(data: BagData, actuator: HydraulicRecord) -> ActuatorRecord:
     """Return the signals of an actuator and of its joint.
 
     Raises:
-        FitError: a topic is missing, `joint_states` does not hold the joint, or its velocity is not measured.
+        FitError: a topic is missing, `joint_states` lacks the joint, or its velocity is not measured.
     """
     missing = [topic for topic in (*topics_of(actuator), 'joint_states') if topic not in data.tables]
     if missing:
@@ -32,12 +32,12 @@ def actuator_record(data: BagData, actuator: HydraulicRecord) -> ActuatorRecord:
     joints = data.tables['joint_states']
     if f'{actuator.joint}/position' not in joints.columns:
         names = ', '.join(name.rpartition('/')[0] for name in joints.columns if name.endswith('/position'))
-        raise FitError(f'{actuator.name}: joint_states do not hold {actuator.joint!r}, only {names}')
+        raise FitError(f'{actuator.name}: joint_states has no {actuator.joint!r}, only {names}')
     position, velocity, effort = (
         _signal(joints, f'{actuator.joint}/{field}') for field in ('position', 'velocity', 'effort')
     )
     if not np.isfinite(velocity.values).all():
-        raise FitError(f'{actuator.name}: joint_states have no velocity of {actuator.joint!r}')
+        raise FitError(f'{actuator.name}: joint_states has no velocity of {actuator.joint!r}')
     spool, first, second, supply = (
         _signal(data.tables[topic], 'data' if topic.endswith('/spool') else 'pressure') for topic in topics_of(actuator)
     )
@@ -46,6 +46,6 @@ def actuator_record(data: BagData, actuator: HydraulicRecord) -> ActuatorRecord:
 
 
 def _signal(table: Table, column: str) -> Signal:
-    """One column over rising times; of several messages with one stamp the first."""
+    """Return one column over increasing times, with the first of several messages with the same stamp."""
     rising = np.concatenate([[True], np.diff(np.maximum.accumulate(table.time)) > 0.0])
     return Signal(table.time[rising], table[column][rising])

@@ -1,4 +1,4 @@
-"""What a run would show: information matrices of the fits of joints and valves, and the intervals they lead to."""
+"""Expected information of a run: information matrices of the fits of joints and valves, and resulting intervals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dyn_nodes.model.actuators import hydraulic, oil_actuators
 from dyn_nodes.model.machine import Machine
 
 EFFORT_LEFT, FLOW_LEFT = 0.01, 0.007
-"""What fits of logs with noise leave over of efforts and flows, as parts of their root mean square (`fit check`)."""
+"""Residuals of fits of noisy logs, as parts of the root mean square of efforts and flows (`fit check`)."""
 QUANTILE = 1.96
 
 
@@ -28,9 +28,9 @@ class Block:
     """Parameters that are fitted together.
 
     Attributes:
-        names: (k,).
-        spread: (k,) what is known beforehand, standard deviations.
-        wanted: (k,) half widths of intervals at which a parameter counts as seen; inf: it need not be.
+        names: (k,) names of the parameters.
+        spread: (k,) prior standard deviations.
+        wanted: (k,) half widths of intervals at which a parameter counts as identified; inf if not required.
     """
 
     names: tuple[str, ...]
@@ -38,16 +38,16 @@ class Block:
     wanted: Array
 
     def half_widths(self, information: Array) -> Array:
-        """Return the half widths (k,) of intervals of 95 % that an information matrix (k, k) leads to."""
+        """Return the half widths (k,) of intervals of 95 % for an information matrix (k, k)."""
         scaled = self._scaled(information)
         return np.asarray(QUANTILE * self.spread * np.sqrt(np.diag(np.linalg.inv(scaled))))
 
     def gain(self, information: Array) -> float:
-        """Return the logarithm of the determinant, of parameters over their spread: 0 for no information."""
+        """Return the log determinant for parameters scaled by their spread: 0 without information."""
         return float(np.linalg.slogdet(self._scaled(information))[1])
 
     def missing(self, information: Array) -> Array:
-        """Return half widths over those that are wanted (k,): above 1 what is not seen."""
+        """Return half widths over required ones (k,): above 1 for parameters that are not identified."""
         return self.half_widths(information) / self.wanted
 
     def _scaled(self, information: Array) -> Array:
@@ -55,50 +55,50 @@ class Block:
 
 
 class Information:
-    """Information of runs of one machine.
+    """Information matrices of runs of one machine.
 
     Args:
-        machine: as it is known.
+        machine: nominal machine.
         payload: kg.
     """
 
     def __init__(self, machine: Machine, payload: float) -> None:
         self.machine = machine
-        self.actuators = tuple(own.name for own in oil_actuators(machine.actuators))
+        self.actuators = tuple(actuator.name for actuator in oil_actuators(machine.actuators))
         self._mechanics = JointMechanics(machine, self.actuators, payload)
         self.blocks: dict[str, Block] = {}
 
     def of(self, log: MachineLog) -> dict[str, Array]:
-        """Return the information matrix of every block; a block of which a log shows nothing is absent.
+        """Return the information matrix of every block; blocks without information are absent.
 
         Args:
-            log: of the machine, exact or with noise.
+            log: log of the machine, exact or with noise.
         """
-        found = {}
+        result = {}
         with suppress(MechanicsError):
-            found['joints'] = self._of_joints(log)
+            result['joints'] = self._of_joints(log)
         for name in self.actuators:
             if self.machine.pump_of(name) is None and name in log.actuators:
                 with suppress(ValveFitError):
-                    found[name] = self._of_valve(name, log)
-        return found
+                    result[name] = self._of_valve(name, log)
+        return result
 
     def _of_joints(self, log: MachineLog) -> Array:
         problem = MechanicsProblem(self._mechanics, log)
         offsets = np.zeros(problem.joints)
         rows = problem.rows(self._mechanics.start, offsets)
-        mean, spread = problem.known(rows, offsets)
+        mean, spread = problem.prior(rows, offsets)
         matrix = problem.matrix(rows)
         sigma = np.ones(problem.joints)
-        for place in np.unique(rows.joint):
-            size = float(np.sqrt(np.mean(rows.right[rows.joint == place] ** 2)))
-            sigma[place] = max(EFFORT_LEFT * size, 1e-6)
+        for joint in np.unique(rows.joint):
+            size = float(np.sqrt(np.mean(rows.right[rows.joint == joint] ** 2)))
+            sigma[joint] = max(EFFORT_LEFT * size, 1e-6)
         if 'joints' not in self.blocks:
             b, r = len(problem.base.chosen), len(self._mechanics.rows)
             wanted = np.full(len(mean), np.inf)
             wanted[:b] = SEEN_COMBINATION * problem.base.scales
             wanted[b : b + r] = SEEN * np.maximum(np.abs(mean[b : b + r]), 1e-9)
-            wanted[b + r : b + 2 * r] = 0.01 / EFFORT_LEFT * sigma[self._mechanics.places]
+            wanted[b + r : b + 2 * r] = 0.01 / EFFORT_LEFT * sigma[self._mechanics.row_indices]
             self.blocks['joints'] = Block(problem.names, spread, wanted)
         weighted = matrix / sigma[rows.joint][:, None]
         return np.asarray(weighted.T @ weighted * (2.0 * EVERY / WIDTH))

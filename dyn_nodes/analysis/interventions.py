@@ -1,8 +1,8 @@
-"""Interventions of the tip-over governor in a bag: when, how long, of which function, and how much was held back.
+"""Interventions of the tip-over governor in a bag: time, duration, functions, and the limitation.
 
 The governor answers `valve_commands_in` by `valve_commands` and `governor/scale`, whether its answer moves the machine
-or not (shadow), and again where commands come seldom. An answer with a scale below 1 holds something back; answers less
-than `PAUSE` apart are one intervention.
+or not (shadow mode), and repeats answers if commands are rare. An answer with a scale below 1 limits a function;
+answers less than `PAUSE` apart belong to one intervention.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from dyn_nodes.middleware.bags import BagError
 
 SCALE, LEVERS = '/governor/scale', 'can/levers'
 PAUSE = 0.5
-"""Time between two interventions, s."""
+"""Least time between two interventions, s."""
 LONGEST_ANSWER = 0.2
-"""Time for which an answer counts where no other follows, s."""
+"""Longest validity of an answer, s."""
 LATE = 0.01
-"""Between a command and its answer in a bag, s."""
+"""Greatest delay between a command and its answer in a bag, s."""
 PASSED = 0.02
-"""Part of its command by which a function that is let through may differ."""
+"""Greatest relative deviation of a passed command."""
 DIAGNOSTICS_PERIOD = 1.0
-"""Of a node, s."""
+"""Period of the diagnostics of a node, s."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,11 @@ class Intervention:
 
     Attributes:
         start, end: s since the start of the bag.
-        scale: least part of a held lever's command that was let through.
-        functions: that were held back.
-        margin: least share of a wheel's load on the certified stop, by the diagnostics; nan where none came in time.
-        wheel: of that margin.
+        scale: least passed share of the command of a limited lever.
+        functions: names of the limited functions.
+        margin: least share of a wheel's load in the certified stop, from the diagnostics; NaN without diagnostics in
+            time.
+        wheel: wheel of this margin.
     """
 
     start: float
@@ -58,8 +59,8 @@ class FunctionShare:
 
     Attributes:
         commanded: time with a command, s.
-        held: time for which less was let through, s.
-        share: of its commands, V s, that was held back.
+        held: time with a limited command, s.
+        share: share of its commands, V s, that was not passed.
     """
 
     commanded: float
@@ -72,13 +73,14 @@ class Interventions:
     """All interventions of a bag.
 
     Attributes:
-        found: in their order.
-        functions: by name.
-        answers: commands that were answered; without a certainty of the machine the valves go to neutral: `neutral`.
-        neutral: commands to which the answer was neutral as nothing certain was known of the machine.
-        seconds: of the commands.
+        found: interventions in order.
+        functions: shares by name.
+        answers: number of commands with an answer.
+        neutral: number of commands without an answer, because the state of the machine was uncertain: valves at
+            neutral.
+        seconds: time span of the commands.
         least: (value, time) of each stability measure in the bag, by its topic.
-        origin: time of the start of the bag, s since 1970; 0 where its time is simulated.
+        origin: start time of the bag, s since 1970; 0 for simulated time.
     """
 
     found: tuple[Intervention, ...]
@@ -91,19 +93,20 @@ class Interventions:
 
     @property
     def held(self) -> float:
-        """Time of all interventions, s."""
-        return sum(one.end - one.start for one in self.found)
+        """Total time of all interventions, s."""
+        return sum(entry.end - entry.start for entry in self.found)
 
     def worst(self, count: int) -> list[Intervention]:
-        """Return those with the least margin, then the least scale."""
-        return sorted(self.found, key=lambda one: (_last_if_nan(one.margin), one.scale))[:count]
+        """Return the interventions with the least margin, then the least scale."""
+        return sorted(self.found, key=lambda entry: (_last_if_nan(entry.margin), entry.scale))[:count]
 
 
 def read_interventions(path: Path, namespace: str | None = None) -> Interventions:
-    """Read a bag and find the interventions of the only governor in it, or of that in a namespace.
+    """Return the interventions of the only governor in a bag, or of the governor in a namespace.
 
     Raises:
-        BagReadingError: as `read_bag` and `find_interventions`; no governor, or several and no namespace.
+        BagReadingError: see `read_bag` and `find_interventions`; also no governor, or several governors without
+            `namespace`.
     """
     return find_interventions(read_bag(path, namespace=_namespace(path) if namespace is None else namespace))
 
@@ -116,47 +119,47 @@ def _namespace(path: Path) -> str:
             topics = {connection.topic for connection in reader.connections}
     except BagError as error:
         raise BagReadingError(str(error)) from None
-    found = sorted(topic[: -len(SCALE)] for topic in topics if topic.endswith(SCALE))
-    if not found:
+    namespaces = sorted(topic[: -len(SCALE)] for topic in topics if topic.endswith(SCALE))
+    if not namespaces:
         raise BagReadingError(f'{path}: expected messages of a governor on {SCALE}, found none')
-    if len(found) > 1:
-        listed = ', '.join(space or '/' for space in found)
+    if len(namespaces) > 1:
+        listed = ', '.join(space or '/' for space in namespaces)
         raise BagReadingError(f'{path}: several governors are in this bag, choose a namespace: {listed}')
-    return found[0]
+    return namespaces[0]
 
 
 def find_interventions(data: BagData) -> Interventions:
-    """Find the governor's interventions.
+    """Return the governor's interventions.
 
-    Commands are those of `valve_commands_in`; of a bag without it those of `can/levers`.
+    Commands come from `valve_commands_in`, or from `can/levers` in a bag without it.
 
     Raises:
         BagReadingError: commands or answers of a governor are missing.
     """
     data = _since_start(data)
     levers = LEVERS if 'valve_commands_in' not in data.tables and LEVERS in data.tables else 'valve_commands_in'
-    asked, passed = data.table(levers), data.table('valve_commands')
+    commands, passed = data.table(levers), data.table('valve_commands')
     scales = data.table('governor/scale')
-    names = list(asked.columns)
+    names = list(commands.columns)
     if list(passed.columns) != names:
-        found = ', '.join(passed.columns)
+        functions = ', '.join(passed.columns)
         raise BagReadingError(
-            f'{data.path}: expected the functions of {levers}, {", ".join(names)}, in valve_commands, found {found}'
+            f'{data.path}: expected the functions of {levers}, {", ".join(names)}, in valve_commands, found {functions}'
         )
     answers = _Answers(
         names,
         scales.time,
         scales.columns['data'],
-        np.column_stack([asked.columns[name][_last(asked.time, scales.time)] for name in names]),
+        np.column_stack([commands.columns[name][_last(commands.time, scales.time)] for name in names]),
         np.column_stack([passed.columns[name][_nearest(passed.time, scales.time)] for name in names]),
     )
-    margins, neutral = _margins(data), _unanswered(asked.time, scales.time)
+    margins, neutral = _margins(data), _unanswered(commands.time, scales.time)
     return Interventions(
         tuple(answers.intervention(part, margins) for part in answers.parts()),
         {name: answers.share(k) for k, name in enumerate(names)},
-        len(asked.time) - neutral,
+        len(commands.time) - neutral,
         neutral,
-        float(asked.time[-1] - asked.time[0]),
+        float(commands.time[-1] - commands.time[0]),
         _least(data),
         data.origin,
     )
@@ -166,26 +169,26 @@ class _Answers:
     """Answers of a governor.
 
     Args:
-        names: of the functions.
-        times: (t,) s.  scale: (t,) of the answers.
-        wanted, given: (t, n) V.
+        names: names of the functions.
+        times: (t,) s.  scale: (t,) scales of the answers.
+        wanted, passed: (t, n) commands before and after the governor, V.
 
     Attributes:
-        lasting: (t,) time for which each answer counts, s.
-        held: (t, n) the function is held back.
-        kept_back: (t, n) V, 0 where it is not.
+        lasting: (t,) validity of each answer, s.
+        held: (t, n) whether the function is limited.
+        kept_back: (t, n) reduction of the command, V.
     """
 
-    def __init__(self, names: list[str], times: Array, scale: Array, wanted: Array, given: Array) -> None:
+    def __init__(self, names: list[str], times: Array, scale: Array, wanted: Array, passed: Array) -> None:
         self.names, self.times, self.scale, self.wanted = names, times, scale, wanted
         self.lasting = np.minimum(np.diff(times, append=times[-1] + LONGEST_ANSWER), LONGEST_ANSWER)
         size = np.abs(wanted)
-        missing = np.clip(size - np.sign(wanted) * given, 0.0, size)
+        missing = np.clip(size - np.sign(wanted) * passed, 0.0, size)
         self.held = (scale < 1.0)[:, np.newaxis] & (missing > PASSED * size)
         self.kept_back = np.where(self.held, missing, 0.0)
 
     def share(self, k: int) -> FunctionShare:
-        """Return a function over all answers."""
+        """Return the share of a function over all answers."""
         size = np.abs(self.wanted[:, k])
         total = float(size @ self.lasting)
         lost = float(self.kept_back[:, k] @ self.lasting)
@@ -193,14 +196,14 @@ class _Answers:
         return FunctionShare(float(commanded), float(held), lost / total if total else 0.0)
 
     def parts(self) -> list[NDArray[np.intp]]:
-        """Places of the answers of each intervention."""
-        places = np.flatnonzero(self.scale < 1.0)
-        if not len(places):
+        """Return the indices of the answers of each intervention."""
+        indices = np.flatnonzero(self.scale < 1.0)
+        if not len(indices):
             return []
-        return np.split(places, np.flatnonzero(np.diff(self.times[places]) > PAUSE) + 1)
+        return np.split(indices, np.flatnonzero(np.diff(self.times[indices]) > PAUSE) + 1)
 
     def intervention(self, part: NDArray[np.intp], margins: list[tuple[float, float, str]]) -> Intervention:
-        """Return the intervention of some answers, with the least margin of the diagnostics meanwhile."""
+        """Return the intervention of some answers, with the least margin of the diagnostics in this time."""
         start, end = float(self.times[part[0]]), float(self.times[part[-1]] + self.lasting[part[-1]])
         functions = tuple(name for k, name in enumerate(self.names) if self.held[part, k].any())
         near = [entry for entry in margins if start <= entry[0] <= end + DIAGNOSTICS_PERIOD]
@@ -209,11 +212,11 @@ class _Answers:
 
 
 def _since_start(data: BagData) -> BagData:
-    """Return a bag with times since its start also where a simulation beside it has stamps near 0."""
+    """Return a bag with times since its start, also if a simulation in it has stamps near 0."""
     starts = [float(table.time[0]) for table in data.tables.values() if len(table.time)]
     start = min((time for time in starts if time > WALL_CLOCK), default=0.0)
     tables = {topic: Table(table.time - start, table.columns) for topic, table in data.tables.items()}
-    statuses = {topic: [(time - start, one) for time, one in entries] for topic, entries in data.statuses.items()}
+    statuses = {topic: [(time - start, status) for time, status in entries] for topic, entries in data.statuses.items()}
     return replace(data, tables=tables, statuses=statuses, origin=data.origin + start)
 
 
@@ -221,36 +224,36 @@ def _last_if_nan(margin: float) -> float:
     return margin if math.isfinite(margin) else math.inf
 
 
-def _nearest(known: Array, times: Array) -> NDArray[np.intp]:
-    """Places (t,) of the known times next to given ones (t,)."""
-    after = np.clip(np.searchsorted(known, times), 0, len(known) - 1)
+def _nearest(candidates: Array, times: Array) -> NDArray[np.intp]:
+    """Return the indices (t,) of the times in `candidates` nearest to `times` (t,)."""
+    after = np.clip(np.searchsorted(candidates, times), 0, len(candidates) - 1)
     before = np.maximum(after - 1, 0)
-    return np.where(np.abs(known[before] - times) < np.abs(known[after] - times), before, after)
+    return np.where(np.abs(candidates[before] - times) < np.abs(candidates[after] - times), before, after)
 
 
-def _last(known: Array, times: Array) -> NDArray[np.intp]:
-    """Places (t,) of the last known times before given ones (t,), or a little after them."""
-    return np.maximum(np.searchsorted(known, times + 0.5 * LATE, side='right') - 1, 0)
+def _last(candidates: Array, times: Array) -> NDArray[np.intp]:
+    """Return the indices (t,) of the last times in `candidates` before `times` (t,), or shortly after them."""
+    return np.maximum(np.searchsorted(candidates, times + 0.5 * LATE, side='right') - 1, 0)
 
 
-def _unanswered(asked: Array, answered: Array) -> int:
-    """Return how many commands (t,) have no answer (s,) within their usual distance: times of both, s."""
-    if not len(answered):
-        return len(asked)
-    usual = float(np.median(np.diff(asked))) if len(asked) > 1 else LONGEST_ANSWER
-    return int((np.abs(answered[_nearest(answered, asked)] - asked) > max(usual, LATE)).sum())
+def _unanswered(commands: Array, answers: Array) -> int:
+    """Return the number of commands (t,) without an answer (s,) within their usual period; both are times, s."""
+    if not len(answers):
+        return len(commands)
+    usual = float(np.median(np.diff(commands))) if len(commands) > 1 else LONGEST_ANSWER
+    return int((np.abs(answers[_nearest(answers, commands)] - commands) > max(usual, LATE)).sum())
 
 
 def _margins(data: BagData) -> list[tuple[float, float, str]]:
-    """Time, margin kept and its wheel of each status of a governor that holds something back."""
-    found = []
+    """Return time, margin and its wheel of each status of a governor that limits a function."""
+    margins = []
     for entries in data.statuses.values():
         for time, status in entries:
             if status.name.endswith('tip_over_governor_node: governor') and status.values.get('held back'):
                 margin = _number(status.values.get('margin kept', ''))
                 if math.isfinite(margin):
-                    found.append((time, margin, status.values.get('least loaded wheel', '')))
-    return found
+                    margins.append((time, margin, status.values.get('least loaded wheel', '')))
+    return margins
 
 
 def _number(text: str) -> float:
@@ -261,13 +264,13 @@ def _number(text: str) -> float:
 
 
 def _least(data: BagData) -> dict[str, tuple[float, float]]:
-    """Least value and its time of each measure of a monitor, by topic."""
-    found = {}
+    """Return the least value and its time of each measure of a monitor, by topic."""
+    result = {}
     for topic, table in data.tables.items():
         values = table.columns.get('data')
         if topic.rpartition('/')[0] not in ('stability', 'monitor/stability') or values is None:
             continue
         if np.isfinite(values).any():
-            place = int(np.nanargmin(values))
-            found[topic] = float(values[place]), float(table.time[place])
-    return dict(sorted(found.items()))
+            index = int(np.nanargmin(values))
+            result[topic] = float(values[index]), float(table.time[index])
+    return dict(sorted(result.items()))

@@ -1,4 +1,4 @@
-"""Picture, table, JSON and vehicle YAML of isotropic layouts (`dyn_nodes.multibody.isotropic_design`)."""
+"""Plot, table, JSON and vehicle YAML of isotropic layouts (`dyn_nodes.multibody.isotropic_design`)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def as_json(designs: Sequence[Design]) -> list[dict[str, Any]]:
 
 
 def vehicle_yaml(design: Design) -> str:
-    """Return a layout as a vehicle for `dyn-nodes omni`: its masses and inertias are placeholders, marked so."""
+    """Return a layout as a vehicle for `dyn-nodes omni`; its masses and inertias are marked as placeholders."""
     layout = design.layout
     reason = "'a placeholder of the design: replace it'"
     lines = [
@@ -79,10 +79,10 @@ def vehicle_yaml(design: Design) -> str:
         'wheels:',
     ]
     for number, wheel in enumerate(layout.wheels, 1):
-        place = f'distance: {wheel.distance:.12g}, direction: {wheel.direction:.15g}'
+        position = f'distance: {wheel.distance:.12g}, direction: {wheel.direction:.15g}'
         angles = f'hub: {wheel.hub:.15g}, roller: {wheel.roller:.15g}'
         sizes = f'radius: {wheel.radius:.12g}, roller_radius: {wheel.roller_radius:.12g}'
-        lines.append(f'  wheel_{number}: {{{place}, {angles}, {sizes}}}')
+        lines.append(f'  wheel_{number}: {{{position}, {angles}, {sizes}}}')
     return '\n'.join(lines) + '\n'
 
 
@@ -90,7 +90,7 @@ def vehicle_yaml(design: Design) -> str:
 
 
 def draw(designs: Sequence[Design], count: int) -> Figure:
-    """Draw the condition number over the design space of stars, and the layouts found beside it."""
+    """Draw the condition number over the design space of stars, and the layouts next to it."""
     from matplotlib.figure import Figure
 
     shown = list(designs[:MOST_DRAWN])
@@ -117,14 +117,14 @@ def _draw_map(designs: Sequence[Design], count: int, axes: Any) -> None:
     axes.contour(ratios, angles, values, LEVELS[1:], colors='white', linewidths=0.5, alpha=0.6)
     even = np.r_[ROOT, np.linspace(ROOT, RATIOS[1], 400)[1:]]
     curve = np.degrees(np.arcsin(np.minimum(ROOT / even, 1.0)))
-    look = {'color': 'white', 'linewidth': 4.2}
+    outline = {'color': 'white', 'linewidth': 4.2}
     for line in (curve, 180.0 - curve):
-        axes.plot(even, line, **look)
+        axes.plot(even, line, **outline)
         axes.plot(even, line, color=ORANGE, linewidth=2.2, label='isotropic' if line is curve else None)
     axes.axvline(ROOT, color=BLACK, linewidth=0.9, linestyle=':')
     axes.axvspan(RATIOS[0], ROOT, facecolor='white', alpha=0.35, edgecolor='none')
-    said = 'wheels too near: no isotropic layout'
-    axes.text(0.5 * (RATIOS[0] + ROOT), 90.0, said, rotation=90, va='center', ha='center', fontsize=9)
+    text = 'wheels too near: no isotropic layout'
+    axes.text(0.5 * (RATIOS[0] + ROOT), 90.0, text, rotation=90, va='center', ha='center', fontsize=9)
     stars = [design for design in designs if design.family.startswith('star')]
     for design in stars:
         wheel = design.layout.wheels[0]
@@ -132,7 +132,7 @@ def _draw_map(designs: Sequence[Design], count: int, axes: Any) -> None:
         axes.plot([wheel.distance / design.layout.length], [xi], 'o', color='white', markersize=9, zorder=5)
         axes.plot([wheel.distance / design.layout.length], [xi], 'o', color=BLACK, markersize=6, zorder=6)
     if stars:
-        axes.plot([], [], 'o', color=BLACK, markersize=6, label='the stars beside')
+        axes.plot([], [], 'o', color=BLACK, markersize=6, label='the stars shown')
     axes.set(xlabel='distance of the wheels / characteristic length', ylabel='from radius to roller axis, deg')
     axes.set(xlim=RATIOS, ylim=ANGLES, yticks=range(0, 181, 30))
     axes.grid(visible=False)
@@ -164,5 +164,5 @@ def _draw_layout(design: Design, axes: Any) -> None:
     for side in axes.spines.values():
         side.set_visible(False)
     axes.set_title(design.family, fontsize=9.5, loc='center', pad=3)
-    said = f'L = {layout.length:.4g} m, condition number {layout.condition:.6g}'
-    axes.text(0.5, -0.01, said, transform=axes.transAxes, ha='center', va='top', fontsize=7.5, color=GREY)
+    text = f'L = {layout.length:.4g} m, condition number {layout.condition:.6g}'
+    axes.text(0.5, -0.01, text, transform=axes.transAxes, ha='center', va='top', fontsize=7.5, color=GREY)

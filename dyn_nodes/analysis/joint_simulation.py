@@ -1,7 +1,7 @@
-"""The joints and the oil of a machine from commands and the measured motion of its base: a check of a fit.
+"""Simulation of the joints and the oil of a machine from commands and the measured motion of its base, to check a fit.
 
-The state is the momentum of the joints, not their speed: no rate of the gyroscope is needed. Numbers are those of the
-fit, so nothing is compiled; CasADi evaluates the expressions.
+The state is the momentum of the joints, not their speed: the derivative of the gyroscope is not needed. The parameters
+are those of the fit, so nothing is compiled; CasADi evaluates the expressions.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from dyn_nodes.multibody.regressor import MomentumRegressor
 from dyn_nodes.multibody.spatial import Expression, solve_symmetric
 
 STEP = 1e-3
-"""Of the integrator, s."""
+"""Step of the integrator, s."""
 CHUNK = 200
-"""Steps in one call."""
+"""Number of steps in one call."""
 SLIDING = 2e-3
-"""Speed at which dry friction has reached three quarters of its value, rad/s or m/s."""
+"""Speed at which dry friction reaches three quarters of its value, rad/s or m/s."""
 LINE_SCALE = 1e6
 
 
 @dataclass(frozen=True, eq=False)
 class JointNumbers:
-    """What a fit gives beside the machine.
+    """Fitted parameters of a machine.
 
     Attributes:
-        machine: with the fitted valves, oil and friction; without inertial parameters.
+        machine: machine with the fitted valves, oil and friction, but with nominal inertial parameters.
         parameters: (10 n,) inertial parameters of its bodies.
-        gains: by actuator (in, out, dead zone) by direction: `inlet_gain.forward`, ...
-        offsets: of the joints, added to measured positions, by name.
+        gains: gains by actuator and direction (in, out, dead zone): `inlet_gain.forward`, ...
+        offsets: offsets of the joints by name, added to measured positions.
         payload: kg.
     """
 
@@ -55,7 +55,7 @@ class JointNumbers:
 
 @dataclass(frozen=True, eq=False)
 class Simulated:
-    """Joint speeds over the times of a log: (t,) s, measured and simulated (t, n); `start` of each stretch (s,)."""
+    """Joint speeds over the times (t,) of a log, s, measured and simulated (t, n); starts of the segments (s,), s."""
 
     times: Array
     measured: Array
@@ -64,11 +64,11 @@ class Simulated:
 
 
 class JointSimulation:
-    """Simulates joints and oil between measured states.
+    """Simulation of joints and oil between measured states.
 
     Args:
-        numbers: of a fit.
-        actuators: names of those that are in the log; joints without one rest.
+        numbers: parameters of a fit.
+        actuators: names of the actuators in the log; joints without an actuator are at rest.
     """
 
     def __init__(self, numbers: JointNumbers, actuators: tuple[str, ...]) -> None:
@@ -81,7 +81,7 @@ class JointSimulation:
 
     def _trace(self) -> None:
         n, r = len(self.joints), len(self.records)
-        q, v, omega, felt = self.regressor.symbols
+        q, v, omega, specific_force = self.regressor.symbols
         p, lines, spools = ca.SX.sym('p', n), ca.SX.sym('lines', 2 * r), ca.SX.sym('spools', r)
         momentum, push = self.regressor.traced
         parameters = ca.DM(self._loaded())
@@ -92,7 +92,7 @@ class JointSimulation:
         effort, rates = self._drives(q, v, lines * LINE_SCALE, spools)
         force = ca.mtimes(push, parameters) + effort
         right = ca.substitute(ca.vertcat(v, force, rates / LINE_SCALE), v, ca.densify(speed))
-        x, u = ca.vertcat(q, p, lines), ca.vertcat(omega, felt, spools)
+        x, u = ca.vertcat(q, p, lines), ca.vertcat(omega, specific_force, spools)
         self._momentum = ca.Function('momentum', [q, v, omega], [at_speed])
         self._speed = ca.Function('speed', [x, u], [speed])
         f = ca.Function('f', [x, u], [right])
@@ -105,13 +105,13 @@ class JointSimulation:
         self._march = step.mapaccum('march', CHUNK)
 
     def _loaded(self) -> Array:
-        """Inertial parameters with the payload in its place."""
+        """Return the inertial parameters with the payload at its mount."""
         parameters, frame = self.numbers.parameters.copy(), self.regressor.tree.payload
         if frame is not None and self.numbers.payload and frame.body in self.regressor.bodies:
             p, m = np.asarray(frame.p), self.numbers.payload
             second = m * (p @ p * np.eye(3) - np.outer(p, p))
-            place = 10 * self.regressor.bodies.index(frame.body)
-            parameters[place : place + 10] += [m, *(m * p), *second[np.triu_indices(3)]]
+            offset = 10 * self.regressor.bodies.index(frame.body)
+            parameters[offset : offset + 10] += [m, *(m * p), *second[np.triu_indices(3)]]
         return parameters
 
     def _drives(
@@ -120,54 +120,54 @@ class JointSimulation:
         machine = self.numbers.machine
         efforts, rates = [ca.SX(0)] * len(self.joints), []
         for k, record in enumerate(self.records):
-            place, spool = self.joints.index(record.joint), spools[k]
+            index, spool = self.joints.index(record.joint), spools[k]
             gains = self.numbers.gains.get(record.name, {})
             keys = {key.rpartition('.')[0] for key in gains}
-            own = {key: ca.if_else(spool >= 0.0, gains[f'{key}.forward'], gains[f'{key}.reverse']) for key in keys}
-            element: Any = actuator_element(symbolic(record, valve=symbolic(record.valve, **own)))
+            fields = {key: ca.if_else(spool >= 0.0, gains[f'{key}.forward'], gains[f'{key}.reverse']) for key in keys}
+            element: Any = actuator_element(symbolic(record, valve=symbolic(record.valve, **fields)))
             names = [state.name for state in element.states]
-            known = dict(zip(names, (spool, lines[2 * k], lines[2 * k + 1])))
-            known |= {element.inputs[0].name: ca.SX(0), OIL_SCALE: ca.SX(1)}
-            terms = element.terms(q[place], v[place], known)
+            values = dict(zip(names, (spool, lines[2 * k], lines[2 * k + 1])))
+            values |= {element.inputs[0].name: ca.SX(0), OIL_SCALE: ca.SX(1)}
+            terms = element.terms(q[index], v[index], values)
             joint = machine.joint(record.joint)
-            dry = joint.friction * ca.tanh(v[place] / SLIDING) if joint.friction else 0.0
-            efforts[place] = terms.effort - joint.damping * v[place] - dry
+            dry = joint.friction * ca.tanh(v[index] / SLIDING) if joint.friction else 0.0
+            efforts[index] = terms.effort - joint.damping * v[index] - dry
             rates += list(terms.rates[1:])
         return ca.vertcat(*efforts), ca.vertcat(*rates)
 
     def run(self, log: MachineLog, start: float, end: float, horizon: float) -> Simulated:
-        """Return the speeds of the joints from start to end, s, begun anew from measurements every `horizon`, s.
+        """Return the speeds of the joints from start to end, s, restarted from measurements every `horizon`, s.
 
         Args:
-            log: of the machine; its commands reach back as far as the spools remember.
-            start: s.
-            end: s.
-            horizon: s.
+            log: log of the machine; its commands must start early enough for the lag of the spools.
+            start: start time, s.
+            end: end time, s.
+            horizon: duration of a segment, s.
         """
         order = [log.joints.index(name) for name in self.joints]
         offsets = np.array([self.numbers.offsets.get(name, 0.0) for name in self.joints])
         inputs = self._inputs(log)
         count = max(1, int(np.floor((end - start) / horizon + 1e-9)))
         per = max(1, round(horizon / (CHUNK * STEP))) * CHUNK
-        times, found, begun = [], [], []
+        times, simulated, starts = [], [], []
         for k in range(count):
             first = start + k * horizon
-            own: Array = first + STEP * np.arange(per + 1, dtype=np.float64)
+            grid: Array = first + STEP * np.arange(per + 1, dtype=np.float64)
             u = inputs(first + 0.5 * STEP * np.arange(2 * per + 1))
-            q = interpolated(log.positions, own[:1])[0, order] + offsets
-            v = interpolated(log.velocities, own[:1])[0, order]
-            lines = np.concatenate([interpolated(log.pressures[one.name], own[:1])[0] for one in self.records])
+            q = interpolated(log.positions, grid[:1])[0, order] + offsets
+            v = interpolated(log.velocities, grid[:1])[0, order]
+            lines = np.concatenate([interpolated(log.pressures[record.name], grid[:1])[0] for record in self.records])
             p = np.array(self._momentum(q, v, u[0, :3])).ravel()
             x = self._marched(np.concatenate([q, p, lines / LINE_SCALE]), u)
             speeds = np.array(self._speed(ca.DM(x.T), ca.DM(u[::2].T))).T
-            times.append(own[::10])
-            found.append(speeds[::10])
-            begun.append(first)
+            times.append(grid[::10])
+            simulated.append(speeds[::10])
+            starts.append(first)
         at = np.concatenate(times)
-        return Simulated(at, interpolated(log.velocities, at)[:, order], np.concatenate(found), np.array(begun))
+        return Simulated(at, interpolated(log.velocities, at)[:, order], np.concatenate(simulated), np.array(starts))
 
     def _marched(self, x: Array, u: Array) -> Array:
-        """States (k + 1, m) at the even rows of the inputs (2 k + 1, i)."""
+        """Return the states (k + 1, m) at the even rows of the inputs (2 k + 1, i)."""
         stacked = np.concatenate([u[:-2:2], u[1:-1:2], u[2::2]], axis=1)
         parts = [x[np.newaxis]]
         for k in range(0, len(stacked), CHUNK):
@@ -176,11 +176,11 @@ class JointSimulation:
         return np.concatenate(parts)
 
     def _inputs(self, log: MachineLog) -> Any:
-        """Inputs (t, 6 + r) over time: base and spools."""
+        """Return a function of time for the inputs (t, 6 + r): base and spools."""
         spools = []
         for record in self.records:
-            own = log.actuators.index(record.name)
-            commands = Samples(log.commands.times, log.commands.values[:, own : own + 1])
+            column = log.actuators.index(record.name)
+            commands = Samples(log.commands.times, log.commands.values[:, column : column + 1])
             spools.append(SpoolMotion(record.valve, commands))
         still = np.array([0.0, 0.0, 0.0, 0.0, 0.0, self.numbers.machine.gravity])
 

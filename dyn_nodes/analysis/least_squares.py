@@ -1,8 +1,8 @@
-"""Weighted least squares whose intervals hold for residuals that last: whole blocks of time are left out in turn.
+"""Weighted least squares with intervals that are valid for persistent residuals: jackknife over blocks of time.
 
-The residuals of windows that overlap are correlated, and so are those of a model that is not exact. The jackknife over
-blocks that are much longer than any correlation needs no model of it (Wu 1986; "CR3" of econometrics). What is known
-beforehand enters as separate rows, and its uncertainty as what it is.
+The residuals of overlapping windows are correlated, and so are the residuals of an inexact model. The jackknife over
+blocks much longer than any correlation needs no model of it (Wu 1986; "CR3" of econometrics). Prior information enters
+as separate rows with its uncertainty.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Estimate:
 
     Attributes:
         values: (k,) estimates.
-        covariance: (k, k).
+        covariance: (k, k) covariance of the estimates.
         freedom: degrees of freedom of Student's distribution.
         rest: (m,) residuals, weighted.
     """
@@ -41,30 +41,30 @@ class Estimate:
 
     @property
     def half_widths(self) -> Array:
-        """Half the widths (k,) of the intervals of 95 %."""
+        """Half widths (k,) of the intervals of 95 %."""
         return self.errors * float(student.ppf(0.5 + 0.5 * LEVEL, self.freedom))
 
 
 def solve(
     rows: Array, right: Array, blocks: NDArray[np.intp], prior: Array | None = None, mean: Array | None = None
 ) -> Estimate:
-    """Solve rows x = right.
+    """Return the solution of rows x = right.
 
     Args:
-        rows: (m, k) weighted.
-        right: (m,) weighted.
+        rows: (m, k) weighted matrix.
+        right: (m,) weighted right-hand side.
         blocks: (m,) number of the block of time of each row.
-        prior: (k,) standard deviations of what is known beforehand; inf where nothing is. None: of nothing.
-        mean: (k,) of what is known beforehand; None: 0.
+        prior: (k,) prior standard deviations, inf without prior information; None without any.
+        mean: (k,) prior means; None for 0.
     """
     k = rows.shape[1]
     information = np.zeros(k) if prior is None else 1.0 / prior**2
     mean = np.zeros(k) if mean is None else mean
     size = np.sqrt(np.maximum((rows**2).sum(axis=0) + information, 1e-300))
-    scaled, known = rows / size, information / size**2
-    normal = scaled.T @ scaled + np.diag(known)
+    scaled, precision = rows / size, information / size**2
+    normal = scaled.T @ scaled + np.diag(precision)
     inverse = np.linalg.pinv(normal, rcond=1e-13, hermitian=True)
-    values = inverse @ (scaled.T @ right + known * (size * mean))
+    values = inverse @ (scaled.T @ right + precision * (size * mean))
     rest = right - scaled @ values
     moves = []
     for block in np.unique(blocks):
@@ -72,6 +72,6 @@ def solve(
         without = normal - part.T @ part
         moves.append(np.linalg.lstsq(without, part.T @ rest[blocks == block], rcond=1e-13)[0])
     count, spread = len(moves), np.array(moves)
-    covariance = (count - 1) / max(count, 1) * spread.T @ spread + inverse @ np.diag(known) @ inverse
+    covariance = (count - 1) / max(count, 1) * spread.T @ spread + inverse @ np.diag(precision) @ inverse
     scale = np.outer(size, size)
     return Estimate(values / size, covariance / scale, max(count - 1.0, 1.0), rest)

@@ -1,4 +1,4 @@
-"""Picture of a linear model: its poles, and the Bode plot of a pair of input and output."""
+"""Plot of a linear model: its poles, and the Bode plot of a pair of input and output."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from dyn_nodes.simulation.linear import LinearModel
 from dyn_nodes.simulation.linear.modes import origin_of
 
 RINGS = (0.1, 0.3, 0.7)
-"""Damping ratios that are drawn as lines from the origin."""
+"""Damping ratios of the lines from the origin."""
 
 
 def plot_model(model: LinearModel, pair: tuple[str, str] | None) -> drawing.Figure:
-    """Return a figure of the poles, and with a pair (input, output) of gain and phase over frequency.
+    """Return a figure of the poles, and of gain and phase over frequency for a pair (input, output).
 
     Raises:
-        KeyError: a name that the model does not have.
+        KeyError: the model has no such input or output.
     """
     if pair is None:
         figure, (axes,) = drawing.panels(1, 4.2, share=False)
         _poles(axes, model)
         return figure
-    found = model.bode(*pair)
+    response = model.bode(*pair)
     figure, (left, gain, phase) = drawing.panels(1, 3.4, 3, share=False)
     _poles(left, model)
-    gain.semilogx(found.hertz, found.decibels, color=BLUE)
+    gain.semilogx(response.hertz, response.decibels, color=BLUE)
     gain.set(ylabel='gain, dB', xlabel='frequency, Hz', title=f'{pair[0]} to {pair[1]}')
-    phase.semilogx(found.hertz, np.degrees(found.phase), color=BLUE)
+    phase.semilogx(response.hertz, np.degrees(response.phase), color=BLUE)
     phase.set(ylabel='phase, °', xlabel='frequency, Hz')
     for axes in (gain, phase):
-        axes.xaxis.set_major_formatter(lambda value, place: f'{value:g}')
+        axes.xaxis.set_major_formatter(lambda value, index: f'{value:g}')
     return figure
 
 

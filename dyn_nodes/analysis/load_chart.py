@@ -4,16 +4,17 @@
 
 Rated static payload (the rule of ISO 10567): the lesser of a share of the tipping load, 75 % by default, and a share of
 the hydraulic lift capacity, 87 % by default. Tipping load: the payload at which the machine at rest on firm ground
-first loses its equilibrium, leaning on its springs and tyres, its joints without a drive giving way
-(`stability.equilibrium`); on request on rigid supports. Hydraulic lift capacity: the payload at which an actuator needs
+first loses its equilibrium, with compliant springs and tyres and with passive joints that move
+(`stability.equilibrium`); optionally on rigid supports. Hydraulic lift capacity: the payload at which an actuator needs
 its pump's relief pressure.
 
-Dynamic payload: the greatest one at which no edge is relieved and no line relief opens while arm and slew stop with the
-stated decelerations, in the worst combination of their signs, on top of the stated slew speed. The stop itself is the
-margin, so no share is taken of it. The safe payload is the lesser of both, and of what the machine YAML accepts.
+Dynamic payload: the greatest payload at which no edge is unloaded and no line relief opens while arm and slew stop with
+the specified decelerations, in the worst combination of their signs, in addition to the slew speed. The stop itself is
+the margin, so no share is applied. The safe payload is the least of the static payload, the dynamic payload, and the
+limit of the machine YAML.
 
-The ground also has to hold the machine by friction, at rest (the same share of that payload is rated) and in the stop:
-where no admissible reactions exist below these payloads, sliding limits them. Postures are chosen without friction.
+Friction of the ground must also hold the machine, at rest (the same share of that payload is rated) and in the stop: if
+no admissible reactions exist below these payloads, sliding limits them. Postures are chosen without friction.
 """
 
 from __future__ import annotations
@@ -41,13 +42,13 @@ REASONS = (
     'out of reach',
 )
 TIPPING, HYDRAULICS, DYNAMIC_TIPPING, DYNAMIC_HYDRAULICS, LIMIT, SLIDING, DYNAMIC_SLIDING, OUT_OF_REACH = range(8)
-GRID = 20_000  # postures that the family is chosen from
-CANDIDATES = 200  # of them, the nearest ones to each reach
-DIRECTIONS = 24  # headings on a slope, where the worst one counts
-COARSE_SWING = 24  # swing angles that a posture is judged at
-SNAP, SNAPPED = 1e-5, 1e-10  # m, of a posture to the reach asked for: enough, and where it is not moved any more
+GRID = 20_000  # number of postures from which the family is chosen
+CANDIDATES = 200  # number of postures considered for each reach, the nearest ones
+DIRECTIONS = 24  # number of headings on a slope; the worst one counts
+COARSE_SWING = 24  # number of swing angles for the choice of a posture
+SNAP, SNAPPED = 1e-5, 1e-10  # m; errors of the reach: accepted, and at which the iteration stops
 ROUNDS = 12
-STARTS = 5  # of the search for the farthest posture
+STARTS = 5  # number of starts of the search for the farthest posture
 AS_GOOD = 0.98  # part of the best posture's payload
 PAYLOADS = (
     'tipping',
@@ -63,18 +64,19 @@ PAYLOADS = (
 
 @dataclass(frozen=True)
 class ChartSettings:
-    """What a chart assumes.
+    """Settings of a chart.
 
     Attributes:
-        slopes: of the ground, rad.
-        downhill: heading of the downhill direction from the machine's front, counter-clockwise, rad; None: the
-            worst one counts.
-        height: of the payload's mount above the ground, m; None: the best posture at each reach.
-        tipping_share, hydraulic_share: parts of tipping load and hydraulic lift capacity that are rated.
-        arm_deceleration: of the load by the arm's joints, across its line from the first arm joint, m/s2.
+        slopes: slopes of the ground, rad.
+        downhill: heading of the downhill direction from the machine's front, counter-clockwise, rad; None: the worst
+            one counts.
+        height: height of the payload's mount above the ground, m; None: the best posture at each reach.
+        tipping_share, hydraulic_share: rated shares of tipping load and hydraulic lift capacity.
+        arm_deceleration: deceleration of the load by the arm's joints, perpendicular to its line from the first arm
+            joint, m/s2.
         slew_deceleration: rad/s2.  slew_speed: rad/s.
         reach_step, swing_step: m and rad.
-        rigid: springs and tyres do not yield; joints without drives give way all the same.
+        rigid: springs and tyres are rigid; passive joints still move.
     """
 
     slopes: tuple[float, ...] = (0.0,)
@@ -92,28 +94,28 @@ class ChartSettings:
 
 @dataclass(frozen=True, eq=False)
 class LoadChart:
-    """Payloads by slope, reach and swing angle, kg; NaN where the mount does not get there.
+    """Payloads by slope, reach and swing angle, kg; NaN where the mount cannot reach.
 
     Attributes:
-        settings: what was assumed.  joints: names of the arm's joints.
-        reaches: (r,) horizontal distance of the mount from the swing axis (from the first arm joint where nothing
-            swings), m.  swings: (s,) position of the swing joint, rad.
+        settings: settings of the chart.  joints: names of the arm's joints.
+        reaches: (r,) horizontal distance of the mount from the swing axis (from the first arm joint without a swing
+            joint), m.  swings: (s,) position of the swing joint, rad.
         postures: (r, a) positions of the arm's joints, rad or m.  heights: (r,) of the mount above the ground, m.
-        tipping: (k, r, s) tipping load; inf where no payload tips the machine there.
-        lift_off: (k, r, s) payload at which a support lifts first that carried; NaN on rigid supports.
-        fall: (k, r, s) payload at which the machine overturns when the load grows slowly; NaN on rigid supports.
+        tipping: (k, r, s) tipping load; inf where no payload tips the machine.
+        lift_off: (k, r, s) payload at which the first loaded support lifts; NaN on rigid supports.
+        fall: (k, r, s) payload at which the machine overturns if the load grows slowly; NaN on rigid supports.
         lifting: (k, r, s) hydraulic lift capacity.
-        sliding: (k, r, s) payload at which the machine slides at rest; inf where other limits come first.
+        sliding: (k, r, s) payload at which the machine slides at rest; inf where other limits are lower.
         static, dynamic, safe: (k, r, s) rated static, dynamic, and the lesser of both.
-        reason: (k, r, s) index into `REASONS` of what limits `safe`.
+        reason: (k, r, s) index into `REASONS` of the limit of `safe`.
         swing_joint: its name, or None.  machine: its name.
         support_polygon: (n, 2) its corners, m, the swing axis at the origin.
-        friction: (w,) static coefficients of the wheels; all 0, or empty, where sliding was not checked.
-        sliding_checked: False where joints give way under the machine or it stands on tracks.
-        sliding_joints: (a,) those of the arm's joints that are prismatic.
+        friction: (w,) static coefficients of the wheels; all 0, or empty, if sliding was not checked.
+        sliding_checked: False if passive joints below the machine move or it has tracks.
+        sliding_joints: (a,) whether a joint of the arm is prismatic.
         held: driven joints between base and payload that move supports: they stay in the initial posture.
-        loose: joints that give way under the machine.
-        raised: names of supports that do not carry.
+        loose: passive joints below the machine.
+        raised: names of supports without load.
     """
 
     settings: ChartSettings
@@ -142,14 +144,14 @@ class LoadChart:
     raised: tuple[str, ...]
 
     def all_round(self, slope: int = 0) -> Array:
-        """Return the safe payload (r,) that holds at every swing angle, kg."""
+        """Return the safe payload (r,) for every swing angle, kg."""
         return np.asarray(self.safe[slope].min(axis=1))
 
 
 def load_chart(machine: Machine, settings: ChartSettings | None = None) -> LoadChart:
-    """Compute the chart of a machine.
+    """Return the chart of a machine.
 
-    Raises LoadChartError for a machine without payload or wheels, or where no posture has the height asked for.
+    Raise LoadChartError for a machine without payload or wheels, or if no posture has the specified height.
     """
     settings = settings or ChartSettings()
     statics = LoadStatics(machine)
@@ -162,8 +164,8 @@ def load_chart(machine: Machine, settings: ChartSettings | None = None) -> LoadC
     parts = {name: np.full(shape, np.nan) for name in PAYLOADS}
     rated, reason = np.full((OUT_OF_REACH, *shape), np.nan), np.full(shape, OUT_OF_REACH)
     for k, slope in enumerate(settings.slopes):
-        found, each = rated_payloads(limits, grip, settings, slope, to_the_fall=True)
-        for name, values in found.items():
+        payloads, each = rated_payloads(limits, grip, settings, slope, to_the_fall=True)
+        for name, values in payloads.items():
             parts[name][k, usable] = values
         rated[:, k, usable], reason[k, usable] = np.maximum(each, 0.0), np.argmin(each, axis=0)
     heights = np.full(len(reaches), np.nan)
@@ -192,7 +194,7 @@ def load_chart(machine: Machine, settings: ChartSettings | None = None) -> LoadC
         np.array([joint.type == 'prismatic' for joint in statics.arm]),
         statics.held,
         statics.gear.running.joints[statics.gear.running.gear.base + 1 :],
-        tuple(own.name for own, carries in zip(machine.supports, statics.gear.carrying) if not carries),
+        tuple(support.name for support, carries in zip(machine.supports, statics.gear.carrying) if not carries),
     )
 
 
@@ -203,7 +205,7 @@ def slope_gravity(gravity: float, slope: float, downhill: float) -> Array:
 
 
 def swings_of(statics: LoadStatics, settings: ChartSettings) -> Array:
-    """Return the positions (s,) of the swing joint, rad; 0 alone where nothing swings."""
+    """Return the positions (s,) of the swing joint, rad; 0 alone without a swing joint."""
     joint = statics.swing
     if joint is None:
         return np.zeros(1)
@@ -226,13 +228,13 @@ def _headings(statics: LoadStatics, settings: ChartSettings, slope: float) -> Ar
 
 
 def _gravities(statics: LoadStatics, settings: ChartSettings, slope: float) -> Array:
-    """Gravity (h, 3) in base axes for each heading that counts on a slope."""
+    """Return gravity (h, 3) in base axes for each relevant heading on a slope."""
     headings = _headings(statics, settings, slope)
     return np.array([slope_gravity(statics.machine.gravity, slope, heading) for heading in headings])
 
 
 def limits_of(statics: LoadStatics, settings: ChartSettings, arm: Array, swings: Array) -> LoadLimits:
-    """Return postures of the arm (n, a) at swing angles (s,) as they are judged."""
+    """Return the limits of postures of the arm (n, a) at swing angles (s,)."""
     stops = Stops(settings.arm_deceleration, settings.slew_deceleration, settings.slew_speed)
     return LoadLimits(statics, arm, swings, stops)
 
@@ -240,26 +242,26 @@ def limits_of(statics: LoadStatics, settings: ChartSettings, arm: Array, swings:
 def rated_payloads(
     limits: LoadLimits, grip: LoadGrip, settings: ChartSettings, slope: float, to_the_fall: bool = False
 ) -> tuple[dict[str, Array], Array]:
-    """Return payloads (n, s) by the names of `PAYLOADS`, and what of each is rated (7, n, s) by `REASONS`, kg."""
+    """Return payloads (n, s) by the names of `PAYLOADS`, and their rated values (7, n, s) by `REASONS`, kg."""
     statics = limits.statics
     gravities = _gravities(statics, settings, slope)
-    found = limits.payloads(gravities)._asdict()
-    found['lift_off'] = found['fall'] = np.full(found['tipping'].shape, np.nan)
+    payloads = limits.payloads(gravities)._asdict()
+    payloads['lift_off'] = payloads['fall'] = np.full(payloads['tipping'].shape, np.nan)
     if not settings.rigid:
-        found['lift_off'], found['tipping'], found['fall'] = limits.equilibria(gravities, to_the_fall)
-        found['dynamic_tipping'] = np.minimum(found['dynamic_tipping'], found['tipping'])
-    rated = [*_rated(settings, found), np.full(found['tipping'].shape, statics.payload.limit)]
+        payloads['lift_off'], payloads['tipping'], payloads['fall'] = limits.equilibria(gravities, to_the_fall)
+        payloads['dynamic_tipping'] = np.minimum(payloads['dynamic_tipping'], payloads['tipping'])
+    rated = [*_rated(settings, payloads), np.full(payloads['tipping'].shape, statics.payload.limit)]
     bound = np.maximum(np.minimum.reduce(rated), 0.0)
     at_rest, in_stop = limits.sliding(grip, gravities, bound / settings.tipping_share, bound)
-    found |= {'sliding': at_rest, 'dynamic_sliding': in_stop}
-    return found, np.stack([*rated, settings.tipping_share * at_rest, in_stop])
+    payloads |= {'sliding': at_rest, 'dynamic_sliding': in_stop}
+    return payloads, np.stack([*rated, settings.tipping_share * at_rest, in_stop])
 
 
 # ------------------------------------------------------------------------------------------------ the posture family
 
 
 def _family(statics: LoadStatics, settings: ChartSettings) -> tuple[Array, Array]:
-    """Reaches (r,) and for each one posture of the arm (r, a), NaN where there is none."""
+    """Return reaches (r,) and one posture of the arm for each (r, a), NaN without a posture."""
     grid = statics.arm_grid(max(2, int(GRID ** (1.0 / len(statics.arm)))))
     distances = statics.reach(statics.arm_positions(grid))
     if settings.height is not None:
@@ -267,7 +269,7 @@ def _family(statics: LoadStatics, settings: ChartSettings) -> tuple[Array, Array
         near = np.abs(heights - settings.height) < 2.0 * settings.reach_step
         if not near.any():
             raise LoadChartError(
-                f'{statics.machine.name}: the mount gets to {heights.min():.2f} to {heights.max():.2f} m above the '
+                f'{statics.machine.name}: the mount can reach {heights.min():.2f} to {heights.max():.2f} m above the '
                 f'ground, not to {settings.height:g} m'
             )
         grid, distances = grid[near], distances[near]
@@ -284,16 +286,16 @@ def _family(statics: LoadStatics, settings: ChartSettings) -> tuple[Array, Array
     worst, heights = np.full(len(snapped), np.nan), statics.height(statics.arm_positions(snapped))
     worst[there] = _worst_payloads(statics, settings, snapped[there])
     for k in reversed(range(len(inner))):
-        places = k * nearest.shape[1] + np.flatnonzero(there.reshape(nearest.shape)[k])
-        if len(places):
-            chosen = _choose(places, worst, heights, previous)
+        indices = k * nearest.shape[1] + np.flatnonzero(there.reshape(nearest.shape)[k])
+        if len(indices):
+            chosen = _choose(indices, worst, heights, previous)
             postures[k], previous = snapped[chosen], float(heights[chosen])
     first = int(np.argmax(np.isfinite(postures[:, 0])))
     return reaches[first:], postures[first:]
 
 
 def _farthest(statics: LoadStatics, settings: ChartSettings, grid: Array, distances: Array) -> Array:
-    """Return the posture (a,) with the greatest reach (at the height asked for), started from postures of the grid."""
+    """Return the posture (a,) with the greatest reach (at the specified height), from starts on the grid."""
 
     def away(positions: Array) -> float:
         return -float(statics.reach(statics.arm_positions(positions[np.newaxis]))[0])
@@ -304,7 +306,7 @@ def _farthest(statics: LoadStatics, settings: ChartSettings, grid: Array, distan
     constraints = [] if settings.height is None else [{'type': 'eq', 'fun': above}]
     best: Array | None = None
     for start in grid[np.argsort(-distances, kind='stable')[: 8 * STARTS : 8]]:
-        found = minimize(
+        solution = minimize(
             away,
             start,
             method='SLSQP',
@@ -312,8 +314,8 @@ def _farthest(statics: LoadStatics, settings: ChartSettings, grid: Array, distan
             constraints=constraints,
             options={'ftol': 1e-14, 'maxiter': 200},
         ).x
-        if (settings.height is None or abs(above(found)) < 1e-4) and (best is None or away(found) < away(best)):
-            best = np.asarray(found)
+        if (settings.height is None or abs(above(solution)) < 1e-4) and (best is None or away(solution) < away(best)):
+            best = np.asarray(solution)
     if best is None:
         raise LoadChartError(
             f'{statics.machine.name}: no posture holds the mount {settings.height:g} m above the ground'
@@ -322,9 +324,9 @@ def _farthest(statics: LoadStatics, settings: ChartSettings, grid: Array, distan
 
 
 def _snap(statics: LoadStatics, settings: ChartSettings, arm: Array, reach: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """Move postures (N, a) by least-norm steps to their reaches (N,) and the height; return them, and which get there.
+    """Return postures (N, a), moved by least-norm steps to their reaches (N,) and the height, and their success.
 
-    None leaves the limits of its joints.
+    The postures stay within the limits of the joints.
     """
     lower, upper = statics.arm_limits
     arm, away = arm.copy(), np.arange(len(arm))
@@ -340,7 +342,7 @@ def _snap(statics: LoadStatics, settings: ChartSettings, arm: Array, reach: Arra
 
 
 def _misses(statics: LoadStatics, settings: ChartSettings, arm: Array, reach: Array) -> tuple[Array, Array]:
-    """Distances from reach (and height) (N, m), and their slopes by the arm's joints (N, m, a)."""
+    """Return errors of reach (and height) (N, m), and their derivatives by the arm's joints (N, m, a)."""
     q = statics.arm_positions(arm)
     mount, slopes = statics.mount_slopes(q)
     away = mount[:, :2] - statics.axis
@@ -354,29 +356,29 @@ def _misses(statics: LoadStatics, settings: ChartSettings, arm: Array, reach: Ar
 
 
 def _worst_payloads(statics: LoadStatics, settings: ChartSettings, arm: Array) -> Array:
-    """Return the safe payload (N,) of postures on level ground at the worst swing angle, friction left aside."""
+    """Return the safe payload (N,) of postures on level ground at the worst swing angle, without friction."""
     swings = swings_of(statics, settings)
     swings = swings[:: max(1, len(swings) // COARSE_SWING)]
     limits = limits_of(statics, settings, arm, swings)
-    found = limits.payloads(_gravities(statics, settings, 0.0))._asdict()
-    return np.asarray(np.minimum(np.minimum.reduce(_rated(settings, found)), statics.payload.limit).min(axis=1))
+    payloads = limits.payloads(_gravities(statics, settings, 0.0))._asdict()
+    return np.asarray(np.minimum(np.minimum.reduce(_rated(settings, payloads)), statics.payload.limit).min(axis=1))
 
 
-def _choose(places: NDArray[np.intp], worst: Array, heights: Array, previous: float) -> int:
-    """Return the place of one of the postures with the greatest payload.
+def _choose(indices: NDArray[np.intp], worst: Array, heights: Array, previous: float) -> int:
+    """Return the index of one of the postures with the greatest payload.
 
-    Of those about as good as the best it is the one whose mount is nearest to `previous`, the height one reach further
-    out, so that the family has no needless jumps.
+    Among the postures about as good as the best, it is the posture with the mount nearest to `previous`, the height at
+    the next greater reach. This avoids needless jumps in the family.
     """
-    good = places[worst[places] >= AS_GOOD * worst[places].max()]
+    good = indices[worst[indices] >= AS_GOOD * worst[indices].max()]
     return int(good[int(np.argmin(np.abs(heights[good] - previous)))])
 
 
-def _rated(settings: ChartSettings, found: dict[str, Array]) -> list[Array]:
-    """Payloads in the order of `REASONS` after shares are taken."""
+def _rated(settings: ChartSettings, payloads: dict[str, Array]) -> list[Array]:
+    """Return payloads in the order of `REASONS` with shares applied."""
     return [
-        settings.tipping_share * found['tipping'],
-        settings.hydraulic_share * found['lifting'],
-        found['dynamic_tipping'],
-        found['dynamic_lifting'],
+        settings.tipping_share * payloads['tipping'],
+        settings.hydraulic_share * payloads['lifting'],
+        payloads['dynamic_tipping'],
+        payloads['dynamic_lifting'],
     ]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LABEL = {'boxstyle': 'round,pad=0.12', 'facecolor': 'white', 'edgecolor': 'none', 'alpha': 0.75}
-ROUNDED = 10.0  # kg; what an operator reads is rounded down to this
+ROUNDED = 10.0  # kg; payloads for the operator are rounded down to multiples
 SIDES = ('over front', 'over side', 'over rear', 'all round')
 MARKS = {
     'tipping': 'T',
@@ -33,25 +33,25 @@ MARKS = {
 
 
 def sides(chart: LoadChart, slope: int) -> dict[str, tuple[Array, list[str]]]:
-    """Return the safe payload (r,) and what limits it, with the arm over each side of the machine, by `SIDES`.
+    """Return the safe payload (r,) and its limit, with the arm over each side of the machine, by `SIDES`.
 
-    `over side` is the worse of left and right; `all round` the worst of all swing angles. NaN where the machine does
-    not swing there.
+    `over side` is the worse of left and right; `all round` the worst of all swing angles. NaN where the machine cannot
+    swing.
     """
-    places: dict[str, NDArray[np.intp]] = {'all round': np.arange(len(chart.swings))}
+    indices: dict[str, NDArray[np.intp]] = {'all round': np.arange(len(chart.swings))}
     for name, angles in (('over front', [0.0]), ('over side', [np.pi / 2, -np.pi / 2]), ('over rear', [np.pi])):
         near = [int(np.argmin(np.abs(_wrapped(chart.swings - angle)))) for angle in angles]
         fits = all(abs(_wrapped(chart.swings[k] - angle)) < 0.02 for k, angle in zip(near, angles))
-        places[name] = np.array(near if fits else [], dtype=np.intp)
+        indices[name] = np.array(near if fits else [], dtype=np.intp)
     rows = np.arange(len(chart.reaches))
     result = {}
     for name in SIDES:
-        values = chart.safe[slope][:, places[name]]
+        values = chart.safe[slope][:, indices[name]]
         if values.shape[1] == 0:
             result[name] = (np.full(len(rows), np.nan), [''] * len(rows))
             continue
         worst = np.argmin(np.where(np.isnan(values), np.inf, values), axis=1)
-        reasons = chart.reason[slope][rows, places[name][worst]]
+        reasons = chart.reason[slope][rows, indices[name][worst]]
         result[name] = (values[rows, worst], [REASONS[k] for k in reasons])
     return result
 
@@ -63,7 +63,7 @@ def _wrapped(angle: Any) -> Any:
 def table_rows(chart: LoadChart, slope: int) -> list[list[str]]:
     """Return the operator's table: reach, height of the load, posture, and a payload for each of `SIDES`.
 
-    Payloads are in kg, rounded down, each with the letter of `MARKS` that says what limits it.
+    Payloads are in kg, rounded down, each with the letter of its limit from `MARKS`.
     """
     columns = sides(chart, slope)
     rows = []
@@ -84,19 +84,19 @@ def table_rows(chart: LoadChart, slope: int) -> list[list[str]]:
 
 
 def slope_text(chart: LoadChart, slope: int) -> str:
-    """Return one slope in words."""
+    """Return the description of a slope."""
     degrees = np.degrees(chart.settings.slopes[slope])
     if degrees == 0.0:
         return 'level ground'
     if chart.settings.downhill is None:
-        return f'slope {degrees:g}°, machine heading anywhere'
+        return f'slope {degrees:g}°, any heading of the machine'
     heading = np.degrees(chart.settings.downhill)
     words = {0: 'front', 90: 'left', -90: 'right', 180: 'rear', 270: 'right'}
     return f'slope {degrees:g}°, {words.get(round(heading), f"{heading:g}° from the front")} downhill'
 
 
 def assumptions(chart: LoadChart) -> list[str]:
-    """Return what the chart assumes, a sentence each."""
+    """Return the assumptions of the chart, one sentence each."""
     settings = chart.settings
     origin = f'the axis of {chart.swing_joint}' if chart.swing_joint else f'the axis of {chart.joints[0]}'
     posture = (
@@ -114,7 +114,7 @@ def assumptions(chart: LoadChart) -> list[str]:
         f'Static: the lesser of {100 * settings.tipping_share:g} % of the tipping load and '
         f'{100 * settings.hydraulic_share:g} % of the hydraulic lift capacity (ISO 10567); firm ground, at rest.',
         _tipping_text(chart),
-        f'Dynamic: no edge relieved and no line relief open while the arm stops the load with '
+        f'Dynamic: no edge unloaded and no line relief open while the arm stops the load with '
         f'{settings.arm_deceleration:g} m/s2{slew}.',
         _friction_text(chart),
         f'Limited by: T tipping, H hydraulics, S sliding; in the stop D tipping, P line reliefs, G sliding; '
@@ -141,28 +141,30 @@ def _shown(chart: LoadChart, posture: Array) -> Array:
 
 def _posture(chart: LoadChart, posture: Array) -> str:
     digits = (2 if slides else 0 for slides in chart.sliding_joints)
-    return ' '.join(f'{round(value, places) + 0.0:.{places}f}' for value, places in zip(_shown(chart, posture), digits))
+    return ' '.join(
+        f'{round(value, decimals) + 0.0:.{decimals}f}' for value, decimals in zip(_shown(chart, posture), digits)
+    )
 
 
 def _tipping_text(chart: LoadChart) -> str:
-    """Return how the tipping load was computed."""
+    """Return the description of the method for the tipping load."""
     text = 'Tipping load: first loss of equilibrium, '
-    text += 'supports taken as rigid' if chart.settings.rigid else 'leaning on springs and tyres as they yield'
+    text += 'supports taken as rigid' if chart.settings.rigid else 'on compliant springs and tyres'
     if chart.held:
-        text += f'; {", ".join(chart.held)} held where {"it is" if len(chart.held) == 1 else "they are"}'
+        text += f'; {", ".join(chart.held)} fixed at the initial {"position" if len(chart.held) == 1 else "positions"}'
     if chart.loose:
-        text += f'; {", ".join(chart.loose)} give{"s" if len(chart.loose) == 1 else ""} way'
+        text += f'; {", ".join(chart.loose)} move{"s" if len(chart.loose) == 1 else ""} passively'
     if chart.raised:
-        text += f'; in the air, so without support: {", ".join(chart.raised)}'
+        text += f'; raised, without support: {", ".join(chart.raised)}'
     return text + '.'
 
 
 def _friction_text(chart: LoadChart) -> str:
-    """Return which friction of the ground the chart assumes."""
+    """Return the description of the friction that the chart assumes."""
     if not chart.sliding_checked:
-        return 'Ground: sliding was not checked, as joints give way under the machine or it stands on tracks.'
+        return 'Ground: sliding was not checked, because passive joints below the machine move or it has tracks.'
     if not chart.friction.any():
-        return 'Ground: wheels that do not slide, as the machine file has no friction.'
+        return 'Ground: wheels that do not slide, because the machine file has no friction.'
     least, most = chart.friction.min(), chart.friction.max()
     values = f'{least:g}' if least == most else f'{least:g} to {most:g}'
     return f'Ground: static friction {values}, of the machine file.'
@@ -199,7 +201,7 @@ def write_csv(chart: LoadChart, path: Path) -> None:
 
 
 def as_json(chart: LoadChart) -> dict[str, Any]:
-    """Return the chart as plain numbers, SI units; None for what is not there."""
+    """Return the chart as plain numbers, SI units; None for missing values."""
     settings = chart.settings
     return {
         'machine': chart.machine,
@@ -254,23 +256,23 @@ def draw(chart: LoadChart) -> Figure:
             figure = Figure(figsize=(8.0, 5.2), dpi=RESOLUTION, layout='constrained')
             _draw_lines(chart, figure.subplots())
         figure.suptitle(f'{chart.machine}: safe payload', x=0.01, ha='left', fontweight='bold', fontsize=13)
-        width = int(17.5 * figure.get_figwidth())  # characters of the small print
+        width = int(17.5 * figure.get_figwidth())  # characters per line of the notes
         small = '\n'.join(textwrap.fill(line, width) for line in assumptions(chart)[:5])
         figure.supxlabel(small, x=0.01, ha='left', fontsize=7.5, color='#555555')
         return figure
 
 
 def _draw_map(chart: LoadChart, axes: Axes) -> None:
-    """Payload over the ground seen from above, the front up, on straight axes: polar ones bend contours and labels."""
+    """Draw the payload over the ground from above, the front up; polar axes would bend contours and labels."""
     swings = np.append(chart.swings, chart.swings[0] + 2.0 * np.pi)
     if float(chart.swings[-1] - chart.swings[0]) < 1.9 * np.pi - chart.settings.swing_step:
         swings = chart.swings  # a swing joint with stops
-    seen = np.isfinite(chart.heights)
-    reaches, payload = chart.reaches[seen], chart.safe[0][seen] / 1000.0
+    reached = np.isfinite(chart.heights)
+    reaches, payload = chart.reaches[reached], chart.safe[0][reached] / 1000.0
     payload = np.column_stack([payload, payload[:, :1]])[:, : len(swings)]
     step = _nice_step(float(payload.max() - payload.min()) / 8.0)
     levels = step * np.arange(np.floor(payload.min() / step), np.ceil(payload.max() / step) + 1)
-    # refined along reach and swing, so that the contours are no polygons
+    # refined along reach and swing, so that the contours are smooth
     fine_reaches, fine_swings = (np.interp(*_refined(values, 5)) for values in (reaches, swings))
     along = np.array([np.interp(fine_reaches, reaches, column) for column in payload.T]).T
     fine = np.array([np.interp(fine_swings, swings, row) for row in along])
@@ -287,18 +289,18 @@ def _draw_map(chart: LoadChart, axes: Axes) -> None:
 
 
 def _refined(values: Array, parts: int) -> tuple[Array, Array, Array]:
-    """Arguments of np.interp that put `parts` steps between neighbours."""
-    places = np.arange(len(values), dtype=np.float64)
-    return np.linspace(0.0, len(values) - 1.0, parts * (len(values) - 1) + 1), places, values
+    """Arguments of np.interp for `parts` steps between neighbours."""
+    indices = np.arange(len(values), dtype=np.float64)
+    return np.linspace(0.0, len(values) - 1.0, parts * (len(values) - 1) + 1), indices, values
 
 
 def _draw_rings(axes: Axes, nearest: float, farthest: float) -> None:
-    """Rings of equal reach, spokes of swing angle, and the names of the machine's sides."""
+    """Draw rings of equal reach, spokes of swing angle, and the names of the machine's sides."""
     turn = np.linspace(0.0, 2.0 * np.pi, 181)
     for ring in np.arange(np.ceil(nearest - 1e-9), farthest + 1e-9):
         axes.plot(ring * np.sin(turn), ring * np.cos(turn), color=BLACK, linewidth=0.4, alpha=0.35, zorder=3)
-        place = ring * np.array([-np.sin(np.pi / 8), np.cos(np.pi / 8)])
-        axes.text(place[0], place[1], f'{ring:g} m', fontsize=7, ha='center', va='center', zorder=5, bbox=_LABEL)
+        position = ring * np.array([-np.sin(np.pi / 8), np.cos(np.pi / 8)])
+        axes.text(position[0], position[1], f'{ring:g} m', fontsize=7, ha='center', va='center', zorder=5, bbox=_LABEL)
     for spoke in range(0, 360, 45):
         angle = np.radians(spoke)
         start, end = (reach * np.array([-np.sin(angle), np.cos(angle)]) for reach in (nearest, farthest))
@@ -358,7 +360,7 @@ def _all_round(payload: Array) -> Array:
 
 
 def write_all(chart: LoadChart, out: Path) -> list[Path]:
-    """Write picture, CSV and table into a directory that exists; return their paths."""
+    """Write picture, CSV and table into an existing directory; return their paths."""
     paths = [out / 'load_chart.png', out / 'load_chart.svg', out / 'load_chart.csv', out / 'load_chart.txt']
     figure = draw(chart)
     figure.savefig(paths[0])

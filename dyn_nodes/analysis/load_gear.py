@@ -1,7 +1,8 @@
-"""What a machine of a load chart stands on: the supports that carry, its tipping axes, its equilibrium under a payload.
+"""Supports of a machine in a load chart: loaded supports, tipping axes, equilibrium under a payload.
 
-The arm of the chart moves, all else stays in the initial posture. On a machine that stands as one body the axes are the
-edges of the support polygon of the supports that carry; where joints give way they are those of `tipping_axes`.
+Only the arm of the chart moves; everything else stays in the initial posture. On a machine with rigid supports the axes
+are the edges of the support polygon of the loaded supports. With passive joints below the machine they are the axes of
+`tipping_axes`.
 """
 
 from __future__ import annotations
@@ -30,60 +31,62 @@ from dyn_nodes.stability.equilibrium.states import ARM, tipping_kernel
 from dyn_nodes.stability.equilibrium.tipping import FINE, STEP, most_payload, payload_ramp, settle
 
 MOST_AT_ONCE = 4
-"""Supports up to which the edges alone decide; more of them may hold a leaning machine in more than one way."""
-HALF_WIDTH = 1.0  # m; a planar machine gets a width, which plays no part
+"""Greatest number of supports for which the edges alone decide; more may support a tilted machine in several ways."""
+HALF_WIDTH = 1.0  # m; width of a planar machine, without effect on results
 
 
 class LoadGear:
-    """The running gear under an arm.
+    """Running gear below an arm.
 
     Args:
         machine: the machine.
-        positions: of all joints, rad or m; of the arm in any posture.
-        arm: names of the links that they move.
+        positions: positions of all joints, rad or m, with the arm in any posture.
+        arm: names of the links that the arm's joints move.
         root: link that carries the arm.
 
     Attributes:
-        running: its gear, with the arm.
-        carrying: (c,) supports that carry, or would before the machine moves by more than its springs yield.
+        running: running gear with the arm.
+        carrying: (c,) whether a support is loaded, or would be loaded within the travel of the springs.
         ground: height of the ground plane in the base frame, m.
-        points: (s, 3) ground points of the supports that carry, in axes of the base, m; of a planar machine both sides
+        points: (s, 3) ground points of the loaded supports, in axes of the base, m; for a planar machine at both sides
             of its width.
         feet: (n, 3) corners of the support polygon, m, counter-clockwise.
 
     Raises:
-        GearError: the machine does not stand in this posture, or as `running_gear` does.
+        GearError: the machine has no equilibrium in this posture; also raised by `running_gear`.
     """
 
     def __init__(self, machine: Machine, positions: dict[str, float], arm: Collection[str], root: str) -> None:
-        standing = carrying_links(machine)
-        still = [joint.name for joint in machine.movable_joints if joint.child not in standing]
+        carrying = carrying_links(machine)
+        still = [joint.name for joint in machine.movable_joints if joint.child not in carrying]
         self.machine, self._positions, self._chain, self._arm, self._root = machine, positions, still, arm, root
         self.running: RunningGear = running_gear(machine, positions, still)
-        found = settle(self.running, 0.0, np.array([0.0, 0.0, -machine.gravity]))
-        if found is None:
-            raise GearError(f'{machine.name}: it does not stand without a payload, its arm in the initial posture')
-        self._rest = found
-        self.carrying = carrying_supports(found.compression)
+        rest = settle(self.running, 0.0, np.array([0.0, 0.0, -machine.gravity]))
+        if rest is None:
+            raise GearError(f'{machine.name}: no equilibrium without payload, with the arm in the initial posture')
+        self._rest = rest
+        self.carrying = carrying_supports(rest.compression)
         poses = link_poses(machine.links, machine.joints, positions)
-        supports = [own for own, carries in zip(machine.supports, self.carrying) if carries]
-        points = np.array([poses[own.link][:3, :3] @ own.position + poses[own.link][:3, 3] for own in supports])
-        sag = machine.total_mass * machine.gravity / sum(own.stiffness for own in supports)
-        self.ground = float(np.mean([point[2] - own.free_length for point, own in zip(points, supports)])) + sag
+        supports = [support for support, carries in zip(machine.supports, self.carrying) if carries]
+        points = np.array(
+            [poses[support.link][:3, :3] @ support.position + poses[support.link][:3, 3] for support in supports]
+        )
+        sag = machine.total_mass * machine.gravity / sum(support.stiffness for support in supports)
+        self.ground = float(np.mean([point[2] - support.free_length for point, support in zip(points, supports)])) + sag
         points[:, 2] = self.ground
-        corners = points[[own.corner for own in supports]]
+        corners = points[[support.corner for support in supports]]
         if np.ptp(points[:, 1]) < 1e-9:
             points, corners = _widened(points), _widened(corners)
         self.points, self.feet = points, corners[support_order(corners)]
 
     @property
     def gives_way(self) -> bool:
-        """True where joints between base and supports give way."""
+        """Whether passive joints between base and supports move."""
         return not self.running.is_rigid
 
     @cached_property
     def _axes(self) -> TippingAxes:
-        """Axes of the machine without its arm's mass: the arm counts by `edge_rows`."""
+        """Tipping axes of the machine without its arm's mass, which `edge_rows` adds."""
         level = np.array([0.0, 0.0, -self.machine.gravity])
         return tipping_axes(self._bare, self._rest.q, 0.0, level, self.carrying)
 
@@ -93,7 +96,7 @@ class LoadGear:
 
     @cached_property
     def edge_rows(self) -> Array:
-        """(e, 6) whose products with the ground's share of the arm's wrench are its moments about the axes."""
+        """Matrix (e, 6) from the ground's share of the arm's wrench to its moments about the axes."""
         if not self.gives_way:
             edges = np.roll(self.feet, -1, axis=0) - self.feet
             edges /= np.linalg.norm(edges, axis=1, keepdims=True)
@@ -112,7 +115,7 @@ class LoadGear:
         return np.concatenate([turn @ bodies.rotation[base], moved @ bodies.rotation[base]])
 
     def still_rows(self, wrench: Array) -> Array:
-        """Return (e, 3) whose products with gravity are the moments of all but the arm about the axes.
+        """Return the matrix (e, 3) from gravity to the moments of all links but the arm's about the axes.
 
         Args:
             wrench: (6, 3) of the ground on all links but the arm's, for gravity of 1 m/s2 along x, y and z.
@@ -121,8 +124,8 @@ class LoadGear:
 
     @cached_property
     def _edges(self) -> NDArray[np.int64]:
-        """(e, 2) supports at the ends of the edges; none of a machine whose joints give way, or that is planar."""
-        corners = [k for k, own in enumerate(self.machine.supports) if own.corner and self.carrying[k]]
+        """Supports (e, 2) at the ends of the edges; empty with passive joints below the machine, or if it is planar."""
+        corners = [k for k, support in enumerate(self.machine.supports) if support.corner and self.carrying[k]]
         if self.gives_way or self.machine.base.attachment == 'planar' or self.carrying.sum() > MOST_AT_ONCE:
             return np.zeros((0, 2), dtype=np.int64)
         points = self._bare.gear.supports['point'][corners]
@@ -131,26 +134,26 @@ class LoadGear:
 
     @cached_property
     def body(self) -> int:
-        """Body of the gear that carries the arm."""
+        """Index of the body of the gear that carries the arm."""
         return self._bare.body_of[self._root]
 
     @cached_property
     def _frame(self) -> Array:
-        """(4, 4) pose in the base of the body that carries the arm."""
+        """Pose (4, 4) in the base of the body that carries the arm."""
         poses = link_poses(self.machine.links, self.machine.joints, self._positions)
         if self.body == self._bare.gear.base:
             return np.eye(4)
         return poses[self.machine.joint(self._bare.joints[self.body]).child]
 
     def payloads(self, mass: Array, moment: Array, mount: Array, gravities: Array, to_the_fall: bool) -> Array:
-        """Return the payloads (3, k), kg, at which a support lifts, equilibrium is lost, and the machine falls.
+        """Return the payloads (3, k), kg, at which a support lifts, equilibrium is lost, and the machine overturns.
 
         Args:
-            mass: (k,) of the arm, kg.
-            moment: (k, 3) its mass times centre of mass in axes of the base, kg m.
-            mount: (k, 3) of the payload in axes of the base, m.
-            gravities: (h, 3) m/s2, of which the worst counts.
-            to_the_fall: compute the falls, too; else they are inf.
+            mass: (k,) mass of the arm, kg.
+            moment: (k, 3) mass times centre of mass of the arm in axes of the base, kg m.
+            mount: (k, 3) position of the payload in axes of the base, m.
+            gravities: (h, 3) m/s2; the worst one counts.
+            to_the_fall: compute the overturning payloads, too; else they are inf.
         """
         rotation, origin = self._frame[:3, :3], self._frame[:3, 3]
         local_moment = (moment - mass[:, None] * origin) @ rotation
@@ -159,10 +162,10 @@ class LoadGear:
         arms['mass'], arms['moment'], arms['mount'] = mass, local_moment, local_mount
         load = gear.load.copy()
         load['body'] = self.body
-        own: Gear = gear._replace(joints=gear.joints.copy(), load=load)
+        loaded: Gear = gear._replace(joints=gear.joints.copy(), load=load)
         unit, start = self.machine.total_mass, self.running.start
         tipping_kernel(
-            own,
+            loaded,
             start,
             arms,
             payload_ramp(gravities[0]),

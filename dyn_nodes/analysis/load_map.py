@@ -1,8 +1,8 @@
 """Load map: the greatest safe payload in every posture of the arm at every slew angle.
 
-    found = load_map(machine, ChartSettings(), count=50)
+    result = load_map(machine, ChartSettings(), count=50)
 
-A load chart chooses one posture for each reach; the map judges all of them, on a grid over the joints of the arm.
+A load chart chooses one posture for each reach; the map contains all postures on a grid over the joints of the arm.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MOST_STATES = 5_000_000
 PIECES = {True: 1_000_000, False: 50_000}
-"""States after which progress is reported: about a second of work, on rigid supports or not."""
+"""Number of states per report of progress, on rigid supports or not: about a second of work."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +36,12 @@ class LoadMap:
     """Payloads by slope, posture and swing angle, kg.
 
     Attributes:
-        settings: what was assumed.  machine: its name.  joints: names of the arm's joints.
+        settings: settings of the map.  machine: its name.  joints: names of the arm's joints.
         postures: (n, a) positions of the arm's joints, rad or m, the last one fastest.
         reaches, heights: (n,) of the mount from the swing axis and above the ground, m.
         swings: (s,) position of the swing joint, rad.
         safe: (k, n, s) lesser of the rated static and the dynamic payload, kg.
-        reason: (k, n, s) index into `REASONS` of what limits it.
+        reason: (k, n, s) index into `REASONS` of the limit of `safe`.
     """
 
     settings: ChartSettings
@@ -55,7 +55,7 @@ class LoadMap:
     reason: NDArray[np.int8]
 
     def all_round(self, slope: int = 0) -> Array:
-        """Return the safe payload (n,) that holds at every swing angle, kg."""
+        """Return the safe payload (n,) for every swing angle, kg."""
         return np.asarray(self.safe[slope].min(axis=1))
 
 
@@ -65,13 +65,13 @@ def load_map(
     count: int = 50,
     done: Callable[[int], None] = lambda _: None,
 ) -> LoadMap:
-    """Compute the map of a machine.
+    """Return the map of a machine.
 
     Args:
-        machine: as that of a load chart.
-        settings: its height and its reach step play no part.
-        count: positions of each joint of the arm, the ends of its range among them.
-        done: called with the number of postures that were finished since, over all slopes.
+        machine: machine as for a load chart.
+        settings: settings; height and reach step have no effect.
+        count: number of positions of each joint of the arm, including the ends of its range.
+        done: called with the number of postures finished since the last call, over all slopes.
 
     Raises:
         LoadChartError: a machine without payload or wheels, or too many postures.
@@ -97,69 +97,69 @@ def load_map(
     return LoadMap(settings, machine.name, names, postures, statics.reach(q), statics.height(q), swings, safe, reason)
 
 
-def write_map(found: LoadMap, directory: Path) -> list[Path]:
-    """Write load_map.png, .csv (a line for each posture) and .npz (all states). Raises OSError."""
+def write_map(result: LoadMap, directory: Path) -> list[Path]:
+    """Write load_map.png, .csv (one line per posture), .npz (all states). Raise OSError if writing fails."""
     paths = [directory / f'load_map.{ending}' for ending in ('png', 'csv', 'npz')]
-    draw_map(found).savefig(paths[0])
-    _write_csv(found, paths[1])
+    draw_map(result).savefig(paths[0])
+    _write_csv(result, paths[1])
     with paths[2].open('wb') as file:
         np.savez(
             file,
-            slopes=np.array(found.settings.slopes),
-            joints=np.array(found.joints),
-            postures=found.postures,
-            reaches=found.reaches,
-            heights=found.heights,
-            swings=found.swings,
-            safe=found.safe,
-            reason=found.reason,
+            slopes=np.array(result.settings.slopes),
+            joints=np.array(result.joints),
+            postures=result.postures,
+            reaches=result.reaches,
+            heights=result.heights,
+            swings=result.swings,
+            safe=result.safe,
+            reason=result.reason,
             reasons=np.array(REASONS),
         )
     return paths
 
 
-def _write_csv(found: LoadMap, path: Path) -> None:
+def _write_csv(result: LoadMap, path: Path) -> None:
     with path.open('w', newline='', encoding='utf-8') as file:
         writer = csv.writer(file)
         writer.writerow(
-            ['slope_deg', 'reach_m', 'height_m', *found.joints, 'all_round_kg', 'limited_by', 'worst_swing_deg']
+            ['slope_deg', 'reach_m', 'height_m', *result.joints, 'all_round_kg', 'limited_by', 'worst_swing_deg']
         )
-        for k, slope in enumerate(np.degrees(found.settings.slopes)):
-            worst = found.safe[k].argmin(axis=1)
+        for k, slope in enumerate(np.degrees(result.settings.slopes)):
+            worst = result.safe[k].argmin(axis=1)
             for n, s in enumerate(worst):
-                state = (slope, found.reaches[n], found.heights[n], *found.postures[n])
-                numbers = [f'{value:.4f}' for value in state] + [f'{found.safe[k, n, s]:.1f}']
-                writer.writerow([*numbers, REASONS[found.reason[k, n, s]], f'{np.degrees(found.swings[s]):.1f}'])
+                state = (slope, result.reaches[n], result.heights[n], *result.postures[n])
+                numbers = [f'{value:.4f}' for value in state] + [f'{result.safe[k, n, s]:.1f}']
+                writer.writerow([*numbers, REASONS[result.reason[k, n, s]], f'{np.degrees(result.swings[s]):.1f}'])
 
 
-def draw_map(found: LoadMap) -> Figure:
-    """Draw what is safe at every swing angle over reach and height, of each cell its best posture, a plot a slope."""
+def draw_map(result: LoadMap) -> Figure:
+    """Draw the safe payload at every swing angle over reach and height, for the best posture of each cell."""
     from matplotlib.figure import Figure
 
-    slopes = found.settings.slopes
-    bins = max(4, int(np.sqrt(len(found.reaches)) / 2))
-    greatest = max(float(found.safe.min(axis=2).max()) / 1000.0, 1e-3)
+    slopes = result.settings.slopes
+    bins = max(4, int(np.sqrt(len(result.reaches)) / 2))
+    greatest = max(float(result.safe.min(axis=2).max()) / 1000.0, 1e-3)
     with style():
-        width = 4.0 * float(np.ptp(found.reaches) / max(np.ptp(found.heights), 1e-3)) + 1.0
+        width = 4.0 * float(np.ptp(result.reaches) / max(np.ptp(result.heights), 1e-3)) + 1.0
         figure = Figure(figsize=(max(3.0, width) * len(slopes) + 1.0, 4.8), dpi=RESOLUTION, layout='constrained')
         for k, (axes, slope) in enumerate(zip(np.ravel(figure.subplots(1, len(slopes))), slopes)):
-            cells, reach, height = _best_of_cells(found, k, bins)
+            cells, reach, height = _best_of_cells(result, k, bins)
             mesh = axes.pcolormesh(reach, height, cells.T / 1000.0, vmin=0.0, vmax=greatest, cmap='viridis')
             axes.set_aspect('equal')
             axes.set_xlabel('reach, m')
             axes.set_ylabel('height above the ground, m')
-            axes.set_title(f'{found.machine}, slope {np.degrees(slope):g}°')
+            axes.set_title(f'{result.machine}, slope {np.degrees(slope):g}°')
         figure.colorbar(mesh, ax=axes, label='safe payload at every swing angle, t')
     return figure
 
 
-def _best_of_cells(found: LoadMap, slope: int, bins: int) -> tuple[Array, Array, Array]:
-    """Greatest payload (bins, bins) of the postures in each cell, NaN without any, and edges of reach and height."""
-    edges = [np.linspace(values.min(), values.max(), bins + 1) for values in (found.reaches, found.heights)]
-    places = [
-        np.clip(np.searchsorted(own, values, side='right') - 1, 0, bins - 1)
-        for own, values in zip(edges, (found.reaches, found.heights))
+def _best_of_cells(result: LoadMap, slope: int, bins: int) -> tuple[Array, Array, Array]:
+    """Return the greatest payload (bins, bins) per cell, NaN without postures, and edges of reach and height."""
+    edges = [np.linspace(values.min(), values.max(), bins + 1) for values in (result.reaches, result.heights)]
+    indices = [
+        np.clip(np.searchsorted(edge, values, side='right') - 1, 0, bins - 1)
+        for edge, values in zip(edges, (result.reaches, result.heights))
     ]
     cells = np.full((bins, bins), -np.inf)
-    np.maximum.at(cells, tuple(places), found.all_round(slope))
+    np.maximum.at(cells, tuple(indices), result.all_round(slope))
     return np.where(np.isfinite(cells), cells, np.nan), edges[0], edges[1]

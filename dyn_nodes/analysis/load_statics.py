@@ -1,8 +1,8 @@
-"""What a machine at rest, or with its arm and slew accelerating, asks of ground and oil; exact and for many postures.
+"""Loads of a machine on ground and oil, at rest or with accelerating arm and slew, exact and for many postures.
 
-The base stands level on the ground plane and does not move. Inverse dynamics of the free-floating machine then gives
-the wrench that the ground must supply and the efforts that the joints must supply. Both are linear in the payload, so
-the greatest payload that an edge of the support polygon or a cylinder bears follows without iteration.
+The base is level on the ground plane and does not move. Inverse dynamics of the free-floating machine then gives the
+wrench of the ground and the efforts of the joints. Both are linear in the payload, so the greatest payload that an edge
+of the support polygon or a cylinder can bear follows without iteration.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from dyn_nodes.multibody.rigid_body import RigidBodyModel
 from dyn_nodes.stability.equilibrium.gear import GearError
 
 UPRIGHT = 1e-6  # sine of the angle to the vertical below which a joint axis is vertical
-UNIT_LOAD = 1000.0  # kg; a payload to take differences with
+UNIT_LOAD = 1000.0  # kg; payload for differences
 
 
 class LoadChartError(UserError, ValueError):
-    """The machine has no load chart; the message says what it lacks."""
+    """The machine has no load chart; the message has the reason."""
 
 
 @dataclass(frozen=True)
 class Demand:
-    """What N states ask for, as `own + payload * per_kilogram`.
+    """Loads of N states; each is the value without payload plus the payload times the value per kilogram.
 
     Attributes:
-        pressing, pressing_per_kg: (N, e) moment with which the machine presses down about each edge, N m and N m/kg.
+        pressing, pressing_per_kg: (N, e) moment that holds the machine down about each edge, N m and N m/kg.
         effort, effort_per_kg: (N, j) effort of each joint of the chain, N m or N, and the same per kg.
-        wrench, wrench_per_kg: (N, 6) moment about the base link's origin and force that the ground supplies, N m and N.
+        wrench, wrench_per_kg: (N, 6) moment about the base link's origin and force of the ground, N m and N.
     """
 
     pressing: Array
@@ -49,44 +49,46 @@ class Demand:
 
 
 class LoadStatics:
-    """The chain from the base to the payload, its postures, and the forces that they need.
+    """The chain from the base to the payload, its postures, and their forces.
 
     Attributes:
-        chain: driven joints from the base to the payload, in order, less those that move supports. Joints without a
+        chain: driven joints from the base to the payload, in order, without joints that move supports. Joints without a
             drive, such as of a hook, stay in their initial positions.
         swing: the joint of `chain` that turns the arm about the vertical, or None.
         arm: the other joints of `chain`.
         feet: (n, 3) corners of the support polygon in base axes, m, counter-clockwise.
-        slew_origin, slew_axis: (3,) a point, m, and the direction of the swing joint's axis in base axes; those of the
-            first arm joint where nothing swings.
+        slew_origin, slew_axis: (3,) a point, m, and the direction of the swing joint's axis in base axes; of the
+            first arm joint without a swing joint.
         ground: height of the ground plane in the base frame, m.
         edge_rows, still_rows: (e, 6) and (e, 3) of `LoadGear`.
-        gear: what the machine stands on.
-        held: names of the driven joints between base and payload that move supports; they stay where they are.
+        gear: running gear of the machine.
+        held: names of the driven joints between base and payload that move supports; they stay in their initial
+            positions.
 
     Args:
-        machine: with a payload and supports. Only joints of the chain move; all others stay at their initial positions.
+        machine: machine with a payload and supports. Only joints of the chain move; all others stay at their initial
+            positions.
 
     Raises:
-        LoadChartError: no payload, too few supports, or a machine that does not stand without payload.
+        LoadChartError: no payload, too few supports, or no equilibrium without payload.
     """
 
     def __init__(self, machine: Machine) -> None:
         if machine.payload is None:
             raise LoadChartError(f'{machine.name}: a load chart needs a payload: the key `payload` of the machine YAML')
         if len(machine.supports) < 2:
-            found = len(machine.supports)
-            raise LoadChartError(f'{machine.name}: a load chart needs supports such as wheels, found {found}')
+            count = len(machine.supports)
+            raise LoadChartError(f'{machine.name}: a load chart needs supports such as wheels, found {count}')
         self.machine, self.payload = machine, machine.payload
-        # the ground's wrench on a base of any kind is read off a free one
+        # a free base gives the wrench of the ground for a base of any kind
         free = replace(machine, base=Base(machine.base.link, 'free'))
         self.model = RigidBodyModel(free)
         self._path = _path(machine, self.payload.link)
-        standing = carrying_links(machine)
+        carrying = carrying_links(machine)
         driven = {joint.name for joint in machine.actuated_joints}
-        arm = [joint for joint in self._path if joint.movable and joint.child not in standing]
+        arm = [joint for joint in self._path if joint.movable and joint.child not in carrying]
         self.chain = tuple(joint for joint in arm if joint.name in driven)
-        self.held = tuple(joint.name for joint in self._path if joint.child in standing and joint.name in driven)
+        self.held = tuple(joint.name for joint in self._path if joint.child in carrying and joint.name in driven)
         self._check_loops([joint.name for joint in arm])
         if not self.chain:
             raise LoadChartError(f'{machine.name}: no joint moves the payload link {self.payload.link!r}')
@@ -107,11 +109,11 @@ class LoadStatics:
             raise LoadChartError(str(error)) from None
         self.feet, self.ground, self.edge_rows = self.gear.feet, self.gear.ground, self.gear.edge_rows
         self.still_rows = self.gear.still_rows(self.still_wrench)
-        self._places = [self.model.position_names.index(joint.name) for joint in self.chain]
-        self._rates = [self.model.velocity_names.index(joint.name) for joint in self.chain]
+        self._position_indices = [self.model.position_names.index(joint.name) for joint in self.chain]
+        self._rate_indices = [self.model.velocity_names.index(joint.name) for joint in self.chain]
 
     def _check_loops(self, arm: list[str]) -> None:
-        """Reject an arm that constraints move: its joints do not take any posture one by one."""
+        """Reject an arm with constraints, whose joints cannot take any posture independently."""
         machine, moved = self.machine, set()
         for joint in machine.joints:  # ordered from the root
             if joint.parent in moved or joint.name in arm:
@@ -119,7 +121,7 @@ class LoadStatics:
         for entry in machine.constraints:
             if {end.link for end in entry.ends} & moved or set(entry.coupled_joints) & set(arm):
                 raise LoadChartError(
-                    f'{machine.name}: a load chart expects an arm whose drives move its joints one by one, found '
+                    f'{machine.name}: a load chart expects an arm whose drives move its joints independently, found '
                     f'constraint {entry.name!r}'
                 )
 
@@ -142,7 +144,7 @@ class LoadStatics:
         return np.asarray(pose[:, :3, :3] @ self.payload.position + pose[:, :3, 3])
 
     def mount_slopes(self, q: Array) -> tuple[Array, Array]:
-        """Return the mount (N, 3) for positions (N, c), m, and its slopes by the arm's joints (N, 3, a), m/rad or 1."""
+        """Return the mount (N, 3) at positions (N, c), m, and its derivatives by the arm's joints (N, 3, a)."""
         pose = np.broadcast_to(np.eye(4), (len(q), 4, 4))
         column, axes, points = 0, [], []
         for joint in self._path:
@@ -170,12 +172,12 @@ class LoadStatics:
         return lower, upper
 
     def arm_grid(self, count: int) -> Array:
-        """Return postures (N, a) over the whole range of the arm, so many positions of each joint, the last fastest."""
+        """Return postures (N, a) over the range of the arm, `count` positions per joint, the last joint fastest."""
         along = np.linspace(*self.arm_limits, count).T
         return np.stack(np.meshgrid(*along, indexing='ij'), axis=-1).reshape(-1, len(self.arm))
 
     def arm_positions(self, arm: Array, swing: Array | float = 0.0) -> Array:
-        """Return positions of the chain (N, c) from those of the arm (N, a) and of the swing joint (N,)."""
+        """Return positions of the chain (N, c) from positions of the arm (N, a) and of the swing joint (N,)."""
         q = np.zeros((len(arm), len(self.chain)))
         q[:, [k for k, joint in enumerate(self.chain) if joint is not self.swing]] = arm
         if self.swing is not None:
@@ -192,13 +194,13 @@ class LoadStatics:
         return np.asarray(self.mount(q)[:, 2] - self.ground)
 
     def demand(self, q: Array, gravity: Array, rate: Array | None = None, acceleration: Array | None = None) -> Demand:
-        """Return what N states need.
+        """Return the loads of N states.
 
         Args:
             q: (N, c) positions of the chain.
             gravity: (3,) in base axes, m/s2.
-            rate: (N, c) of the chain, rad/s or m/s; zero where None.
-            acceleration: (N, c) of the chain, rad/s2 or m/s2; zero where None.
+            rate: (N, c) of the chain, rad/s or m/s; None for zero.
+            acceleration: (N, c) of the chain, rad/s2 or m/s2; None for zero.
         """
         wrench, effort = self.forces(q, gravity, rate, acceleration, 0.0)
         loaded_wrench, loaded_effort = self.forces(q, gravity, rate, acceleration, UNIT_LOAD)
@@ -210,25 +212,25 @@ class LoadStatics:
     def forces(
         self, q: Array, gravity: Array, rate: Array | None, acceleration: Array | None, payload: float
     ) -> tuple[Array, Array]:
-        """Return the wrench (N, 6) that the ground supplies and the efforts (N, c) of the chain; see `demand`."""
+        """Return the wrench (N, 6) of the ground and the efforts (N, c) of the chain; see `demand`."""
         count = len(q)
         neutral = self.model.neutral()
         for name, position in self._rest.items():
             neutral[self.model.position_names.index(name)] = position
         state, v, a = np.tile(neutral, (count, 1)), np.zeros((count, self.model.nv)), np.zeros((count, self.model.nv))
-        state[:, self._places] = q
+        state[:, self._position_indices] = q
         if rate is not None:
-            v[:, self._rates] = rate
+            v[:, self._rate_indices] = rate
         if acceleration is not None:
-            a[:, self._rates] = acceleration
+            a[:, self._rate_indices] = acceleration
         parameters = np.tile(self.model.parameters(payload, (gravity[0], gravity[1], gravity[2])), (count, 1))
         forces = np.empty((count, self.model.nv))
         self.model.kernels.inverse_dynamics_batch(state, v, a, parameters, forces)
-        return forces[:, :6].copy(), forces[:, self._rates]
+        return forces[:, :6].copy(), forces[:, self._rate_indices]
 
     @cached_property
     def still_wrench(self) -> Array:
-        """(6, 3) wrench of the ground on links that the chain does not move, for gravity of 1 m/s2 along x, y and z."""
+        """Wrench (6, 3) of the ground on links that the chain does not move, for gravity of 1 m/s2 along x, y and z."""
         links = [link for link in self.machine.links if link.name not in self._moved]
         mass, middle = center_of_mass(links, self._poses, None)
         return np.vstack([-mass * np.cross(middle, np.eye(3)).T, -mass * np.eye(3)])
@@ -236,8 +238,8 @@ class LoadStatics:
     def capacities(self, q: Array, holding: bool) -> tuple[Array, Array]:
         """Return the least and the greatest effort (N, c) of the chain's joints, N m or N.
 
-        A cylinder or motor lifts with the pump's relief pressure and holds with the line relief's, its other side at
-        tank pressure. A joint without an actuator has the limit of its URDF.
+        A cylinder or motor lifts with the pump's relief pressure and holds with the line relief pressure, the other
+        side at tank pressure. A joint without an actuator has the limit of its URDF.
         """
         low, high = np.empty_like(q), np.empty_like(q)
         actuators = {actuator.joint: actuator for actuator in self.machine.actuators}
@@ -251,13 +253,13 @@ class LoadStatics:
 
 
 def _path(machine: Machine, link: str) -> tuple[Joint, ...]:
-    """Joints from the root link to a link, root first."""
+    """Return the joints from the root link to a link, root first."""
     by_child = {joint.child: joint for joint in machine.joints}
-    found: list[Joint] = []
+    joints: list[Joint] = []
     while link in by_child:
-        found.append(by_child[link])
+        joints.append(by_child[link])
         link = by_child[link].parent
-    return tuple(reversed(found))
+    return tuple(reversed(joints))
 
 
 def _vertical(pose: Array, joint: Joint) -> bool:
@@ -266,7 +268,7 @@ def _vertical(pose: Array, joint: Joint) -> bool:
 
 
 def _motion(joint: Joint, positions: Array) -> Array:
-    """Poses (N, 4, 4) of a joint's child against its frame."""
+    """Return the poses (N, 4, 4) of a joint's child in its frame."""
     motion = np.tile(np.eye(4), (len(positions), 1, 1))
     if joint.type == 'prismatic':
         motion[:, :3, 3] = positions[:, np.newaxis] * joint.axis

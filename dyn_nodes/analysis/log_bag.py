@@ -18,10 +18,10 @@ TYPES = STORE.types
 
 
 def write_log(path: Path, log: MachineLog, machine: Machine) -> None:
-    """Write a log to a new rosbag2 directory; log times are those of the stamps.
+    """Write a log to a new rosbag2 directory; log times equal the stamps.
 
     Raises:
-        FileExistsError: there is something of that name.
+        FileExistsError: the path exists.
     """
     messages = sorted(_messages(log, machine), key=lambda entry: entry[0])
     try:
@@ -42,24 +42,24 @@ def _header(time: float, frame: str = '') -> Any:
 
 
 def _messages(log: MachineLog, machine: Machine) -> list[tuple[float, str, str, dict[str, Any]]]:
-    found = []
+    messages = []
     for time, q, v in zip(log.positions.times.tolist(), log.positions.values, log.velocities.values):
         fields = {'name': list(log.joints), 'position': q, 'velocity': v, 'effort': np.empty(0)}
-        found.append((time, 'joint_states', 'sensor_msgs/msg/JointState', {'header': _header(time), **fields}))
+        messages.append((time, 'joint_states', 'sensor_msgs/msg/JointState', {'header': _header(time), **fields}))
     if log.imu is not None:
-        found += [_imu(time, row, machine) for time, row in zip(log.imu.times.tolist(), log.imu.values)]
-    for name, own in log.pressures.items():
-        for topic, column in zip(topics_of(hydraulic(machine.actuator(name))), own.values.T):
-            for time, value in zip(own.times.tolist(), column.tolist()):
+        messages += [_imu(time, row, machine) for time, row in zip(log.imu.times.tolist(), log.imu.values)]
+    for name, samples in log.pressures.items():
+        for topic, column in zip(topics_of(hydraulic(machine.actuator(name))), samples.values.T):
+            for time, value in zip(samples.times.tolist(), column.tolist()):
                 fields = {'header': _header(time), 'fluid_pressure': value, 'variance': 0.0}
-                found.append((time, topic, 'sensor_msgs/msg/FluidPressure', fields))
-    names = [own.name for own in machine.actuators]
+                messages.append((time, topic, 'sensor_msgs/msg/FluidPressure', fields))
+    names = [actuator.name for actuator in machine.actuators]
     order = [log.actuators.index(name) if name in log.actuators else None for name in names]
     layout = TYPES['std_msgs/msg/MultiArrayLayout'](dim=[], data_offset=0)
     for time, row in zip(log.commands.times.tolist(), log.commands.values):
-        data = np.array([0.0 if place is None else row[place] for place in order])
-        found.append((time, 'valve_commands', 'std_msgs/msg/Float64MultiArray', {'layout': layout, 'data': data}))
-    return found
+        data = np.array([0.0 if index is None else row[index] for index in order])
+        messages.append((time, 'valve_commands', 'std_msgs/msg/Float64MultiArray', {'layout': layout, 'data': data}))
+    return messages
 
 
 def _imu(time: float, row: Any, machine: Machine) -> tuple[float, str, str, dict[str, Any]]:

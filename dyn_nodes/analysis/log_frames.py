@@ -1,4 +1,4 @@
-"""A simulated log as the frames that a logger on the bus of the machine would have kept."""
+"""A simulated log as frames of the machine's bus, as a logger records them."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.machine import Machine
 
 SUFFIXES = ('.blf', '.asc', '.log')
-"""Of logs of frames that python-can writes."""
+"""Suffixes of the frame logs that python-can writes."""
 SOON = 1e-6
-"""Samples that come so shortly after a frame are in it, s."""
+"""Delay after a frame within which samples still belong to it, s."""
 
 
 def frames_of(log: MachineLog, machine: Machine, mapping: CanMapping) -> Iterator[tuple[float, RawFrame]]:
-    """Yield the frames of a log and their times, s, in their order.
+    """Yield the frames of a log and their times, s, in order.
 
-    Each message comes at its period, with the newest samples; those of which the log has no quantity do not.
+    Each message has its period and the newest samples; messages without a quantity of the log are omitted.
 
     Args:
-        log: of the machine.
-        machine: with the lines of its actuators.
-        mapping: of its bus.
+        log: log of the machine.
+        machine: machine with the lines of its actuators.
+        mapping: mapping of its bus.
     """
     samples = _samples(log, machine)
     start, end = min(float(times[0]) for times, _ in samples.values()), log.span[1]
-    sender = Sender(frame for frame in mapping.frames if any(own.key in samples for own in frame.channels))
+    sender = Sender(frame for frame in mapping.frames if any(channel.key in samples for channel in frame.channels))
     times: list[tuple[float, int, Frame]] = []
-    for place, frame in enumerate(sender.frames):
+    for index, frame in enumerate(sender.frames):
         count = int((end - start) / frame.period) + 1
-        times += [(start + k * frame.period, place, frame) for k in range(count)]
+        times += [(start + k * frame.period, index, frame) for k in range(count)]
     for time, _, frame in sorted(times, key=lambda entry: entry[:2]):
         raw = sender.encode(frame, {key: _held(samples[key], time) for key in _needed(frame) if key in samples})
         if raw is not None:
@@ -44,11 +44,11 @@ def frames_of(log: MachineLog, machine: Machine, mapping: CanMapping) -> Iterato
 
 
 def _needed(frame: Frame) -> Iterator[Key]:
-    """Yield the quantities that a frame is made of: velocities of cylinders depend on positions."""
-    for own in frame.channels:
-        yield own.key
-        if own.kind == 'velocity':
-            yield 'position', own.name
+    """Yield the quantities of a frame; velocities of cylinders also need positions."""
+    for channel in frame.channels:
+        yield channel.key
+        if channel.kind == 'velocity':
+            yield 'position', channel.name
 
 
 def _held(signal: tuple[Array, Array], time: float) -> float:
@@ -58,27 +58,27 @@ def _held(signal: tuple[Array, Array], time: float) -> float:
 
 def _samples(log: MachineLog, machine: Machine) -> dict[Key, tuple[Array, Array]]:
     """Return times and values of every quantity."""
-    found: dict[Key, tuple[Array, Array]] = {}
+    signals: dict[Key, tuple[Array, Array]] = {}
     for k, name in enumerate(log.joints):
-        found['position', name] = log.positions.times, log.positions.values[:, k]
-        found['velocity', name] = log.velocities.times, log.velocities.values[:, k]
+        signals['position', name] = log.positions.times, log.positions.values[:, k]
+        signals['velocity', name] = log.velocities.times, log.velocities.values[:, k]
     if log.imu is not None:
         for k, name in enumerate(IMU_AXES):
-            found['imu', name] = log.imu.times, log.imu.values[:, k]
-    for name, own in log.pressures.items():
+            signals['imu', name] = log.imu.times, log.imu.values[:, k]
+    for name, samples in log.pressures.items():
         for k, line in enumerate(hydraulic(machine.actuator(name)).lines):
-            found['pressure', f'{name}/{line}'] = own.times, own.values[:, k]
+            signals['pressure', f'{name}/{line}'] = samples.times, samples.values[:, k]
     for k, name in enumerate(log.actuators):
-        found['command', name] = log.commands.times, log.commands.values[:, k]
-    return found
+        signals['command', name] = log.commands.times, log.commands.values[:, k]
+    return signals
 
 
 def write_frames(path: Path, log: MachineLog, machine: Machine, mapping: CanMapping) -> int:
     """Write a log of frames, BLF, ASC or candump by its suffix; return their number.
 
     Raises:
-        FileExistsError: there is something of that name.
-        OSError: it cannot be written.
+        FileExistsError: the path exists.
+        OSError: the log cannot be written.
     """
     import can
 

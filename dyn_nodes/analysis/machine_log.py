@@ -1,4 +1,4 @@
-"""What a log holds of a machine: joints, IMU, line pressures and valve commands, each with its own times."""
+"""Measurements of a machine from a log: joints, IMU, line pressures and valve commands, each with separate times."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ LEAST_SAMPLES = 50
 
 
 class LogError(UserError, ValueError):
-    """The log does not allow a fit; the message says what it lacks."""
+    """The log does not permit a fit; the message has the reason."""
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Samples of one or more signals: times (m,) rising, s; values (m, k)."""
+    """Samples of one or more signals: times (m,) increasing, s; values (m, k)."""
 
     times: Array
     values: Array
@@ -39,12 +39,13 @@ class MachineLog:
     """Measurements of a machine.
 
     Attributes:
-        joints: names of the movable joints.  actuators: names of the hydraulic actuators that were recorded.
-        positions, velocities: (m, n) of the joints, rad or m, rad/s or m/s.
-        imu: (m, 6) angular velocity, rad/s, and specific force, m/s2, at the base link's origin in its axes; None.
-        pressures: (m, 2) of the two lines, Pa, by actuator.
-        commands: (m, a) of the actuators, V, each held until the next one.
-        name: of the log, for messages and YAML lines.
+        joints: names of the movable joints.  actuators: names of the recorded hydraulic actuators.
+        positions, velocities: (m, n) joint positions and velocities, rad or m, rad/s or m/s.
+        imu: (m, 6) angular velocity, rad/s, and specific force, m/s2, at the base link's origin in its axes; None
+            without an IMU.
+        pressures: (m, 2) pressures of the two lines, Pa, by actuator.
+        commands: (m, a) commands of the actuators, V, each held until the next one.
+        name: name of the log, for messages and YAML lines.
     """
 
     joints: tuple[str, ...]
@@ -59,11 +60,16 @@ class MachineLog:
     @property
     def span(self) -> tuple[float, float]:
         """Start and end of the time that all signals cover, s."""
-        own = [self.positions, self.commands, *self.pressures.values(), *([self.imu] if self.imu is not None else [])]
-        return max(float(one.times[0]) for one in own), min(float(one.times[-1]) for one in own)
+        signals = [
+            self.positions,
+            self.commands,
+            *self.pressures.values(),
+            *([self.imu] if self.imu is not None else []),
+        ]
+        return max(float(samples.times[0]) for samples in signals), min(float(samples.times[-1]) for samples in signals)
 
     def between(self, start: float, end: float) -> MachineLog:
-        """Return the part from `start` to `end`, s; of the commands all that came before, too.
+        """Return the part from `start` to `end`, s; all earlier commands are included.
 
         Raises:
             LogError: fewer than `LEAST_SAMPLES` joint states in this part.
@@ -73,10 +79,10 @@ class MachineLog:
             positions=self.positions.between(start, end),
             velocities=self.velocities.between(start, end),
             imu=None if self.imu is None else self.imu.between(start, end),
-            pressures={name: own.between(start, end) for name, own in self.pressures.items()},
+            pressures={name: samples.between(start, end) for name, samples in self.pressures.items()},
             commands=self.commands.between(-np.inf, end),
         )
-        counts = [len(one.times) for one in (part.positions, *part.pressures.values())]
+        counts = [len(samples.times) for samples in (part.positions, *part.pressures.values())]
         if min(counts) < LEAST_SAMPLES:
             raise LogError(
                 f'{self.name}: expected {LEAST_SAMPLES} messages or more of each topic between {start:.6g} and '
@@ -89,34 +95,38 @@ def log_of_bag(data: BagData, machine: Machine) -> MachineLog:
     """Return the measurements of a bag.
 
     Args:
-        data: of the bag.
-        machine: that it is of.
+        data: content of the bag.
+        machine: machine of the bag.
 
     Raises:
-        LogError: a topic is missing, or holds another thing than expected; the message names it.
+        LogError: a topic is missing or has unexpected content; the message names it.
     """
     joints = tuple(joint.name for joint in machine.movable_joints)
     states = _table(data, 'joint_states')
     for name in joints:
         if f'{name}/position' not in states.columns:
-            known = ', '.join(own.rpartition('/')[0] for own in states.columns if own.endswith('/position'))
-            raise LogError(f'{data.path}: expected {name!r} in joint_states, found {known}')
+            available = ', '.join(
+                column.rpartition('/')[0] for column in states.columns if column.endswith('/position')
+            )
+            raise LogError(f'{data.path}: expected {name!r} in joint_states, found {available}')
     positions = _samples(data, states, [f'{name}/position' for name in joints])
     velocities = _samples(data, states, [f'{name}/velocity' for name in joints])
     if not len(velocities.times):
         raise LogError(f'{data.path}: expected velocities in joint_states, found none')
-    recorded = [own for own in _oil_actuators(machine) if all(topic in data.tables for topic in topics_of(own))]
+    recorded = [
+        actuator for actuator in _oil_actuators(machine) if all(topic in data.tables for topic in topics_of(actuator))
+    ]
     if not recorded:
-        known = ', '.join(sorted(data.counts))
-        raise LogError(f'{data.path}: expected hydraulics/<actuator>/<line> pressures of two lines, found {known}')
+        available = ', '.join(sorted(data.counts))
+        raise LogError(f'{data.path}: expected hydraulics/<actuator>/<line> pressures of two lines, found {available}')
     imu = _samples(data, data.tables['imu'], list(IMU)) if 'imu' in data.tables else None
     return MachineLog(
         joints,
-        tuple(own.name for own in recorded),
+        tuple(actuator.name for actuator in recorded),
         positions,
         velocities,
         imu,
-        {own.name: _pressures(data, own) for own in recorded},
+        {actuator.name: _pressures(data, actuator) for actuator in recorded},
         _commands(data, machine, recorded),
         data.path.name,
     )
@@ -146,14 +156,14 @@ def _samples(data: BagData, table: Table, columns: list[str]) -> Samples:
 
 
 def _clean(times: Array, values: Array) -> Samples:
-    """Rising times, finite values; of several messages with one stamp the first."""
+    """Return samples with increasing times and finite values, the first of several messages with one stamp."""
     rising = np.concatenate([[True], np.diff(np.maximum.accumulate(times)) > 0.0]) if len(times) else np.zeros(0, bool)
     good = rising & np.isfinite(values).all(axis=1)
     return Samples(times[good], values[good])
 
 
 def _pressures(data: BagData, actuator: HydraulicRecord) -> Samples:
-    """Both lines at the times of the first; the second is interpolated where its times differ."""
+    """Return both lines at the times of the first, with interpolated values of the second."""
     first, second = (_samples(data, data.tables[topic], ['pressure']) for topic in topics_of(actuator))
     if len(first.times) < 2 or len(second.times) < 2:
         raise LogError(f'{data.path}: expected pressures of {actuator.name}, found fewer than two messages')
@@ -165,12 +175,12 @@ def _pressures(data: BagData, actuator: HydraulicRecord) -> Samples:
 
 def _commands(data: BagData, machine: Machine, recorded: list[HydraulicRecord]) -> Samples:
     table = _table(data, 'valve_commands')
-    names = [own.name for own in machine.actuators]
+    names = [actuator.name for actuator in machine.actuators]
     width = len(table.columns)
     if width != len(names):
         raise LogError(
             f'{data.path}: expected valve_commands of {len(names)} actuators ({", ".join(names)}), found {width}'
         )
     columns = list(table.columns) if set(table.columns) == set(names) else None
-    keys = [own.name if columns else str(names.index(own.name)) for own in recorded]
+    keys = [actuator.name if columns else str(names.index(actuator.name)) for actuator in recorded]
     return _samples(data, table, keys)

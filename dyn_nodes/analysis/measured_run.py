@@ -1,4 +1,4 @@
-"""Measurements of a simulated machine: encoders and an IMU with noise, bias and steps; and the truth.
+"""Measurements of a simulated machine by encoders and an IMU with noise, bias and quantization, with the truth.
 
 Seeds are fixed: the same model and the same run give the same measurements.
 """
@@ -29,7 +29,7 @@ MEASURES = ('force_angle', 'load_share', 'zmp', 'net_moment')
 STEADY_SPEED = 0.02
 STEADY_TIME = 0.5
 BEFORE_IMPACT, IMPACT_TIME = 0.02, 0.3
-"""An impact lasts from so long before a wheel comes down to so long after, s."""
+"""Duration of an impact before and after a wheel touches down, s."""
 PHASES = ('steady', 'motion', 'impact')
 
 
@@ -38,12 +38,12 @@ class MeasuredRun:
     """Measurements and truth over time.
 
     Attributes:
-        machine: what ran.  payload: kg.  sensors: how it was measured.
+        machine: simulated machine.  payload: kg.  sensors: model of the sensors.
         time: (t,) s.
-        positions, velocities: (t, n) of the joints, as measured.
-        angular_velocity, specific_force: (t, 3) of the IMU at the base link's origin.
+        positions, velocities: (t, n) measured joint positions and velocities.
+        angular_velocity, specific_force: (t, 3) measurements of the IMU at the base link's origin.
         orientation: (t, 4) quaternions x, y, z, w.
-        truth: (t,) margin by measure.
+        truth: (t,) true margin by measure.
         phase: (t,) index of `PHASES`.
     """
 
@@ -61,7 +61,7 @@ class MeasuredRun:
 
 
 def work_cycle(machine: Machine) -> VoltageProfile:
-    """Return a cycle within what the log-loader can do: out, swing, back, valves in turn and together."""
+    """Return a work cycle within the limits of the log-loader: out, swing, back, valves in turn and together."""
     moves: Sequence[tuple[str, float, float, dict[str, float]]] = (
         ('out', 2.0, 4.5, {'boom': -4.0, 'stick': 4.0}),
         ('swing', 5.5, 8.0, {'swing': 4.5}),
@@ -77,7 +77,7 @@ def work_cycle(machine: Machine) -> VoltageProfile:
 
 
 def thrown_levers(machine: Machine) -> VoltageProfile:
-    """Return the worst use of the levers: all thrown anywhere within 0.1 s, every 1.5 s, into the end stops too."""
+    """Return random positions of all levers every 1.5 s with ramps of 0.1 s, also into the end stops."""
     rng = np.random.default_rng(6)
     names = [actuator.name for actuator in machine.actuators]
     size = (20, len(names))
@@ -90,12 +90,12 @@ def thrown_levers(machine: Machine) -> VoltageProfile:
 
 
 def reference_task(recovery: bool = True) -> VoltageProfile:
-    """Return the reference task of the log-loader, which tips and is recovered."""
+    """Return the reference task of the log-loader, in which the machine tips and recovers."""
     return load_voltage_profile(find_resource('config/tasks/pick_and_place_recovery.yaml'), recovery=recovery)
 
 
 def simulate(machine: Machine, profile: VoltageProfile, payload: float, rate: float, slope: tuple[float, float]) -> Run:
-    """Run a machine from rest under a profile of voltages, sampled at a rate, Hz."""
+    """Return the run of a machine from rest with a profile of voltages, sampled at a rate, Hz."""
     system = System(machine)
     names = tuple(actuator.name for actuator in machine.actuators)
     volts = profile.evaluate(profile.knot_times, names)
@@ -112,11 +112,11 @@ def measure(
     sensors: SensorModel | None = None,
     slope: tuple[float, float] = (0.0, 0.0),
 ) -> MeasuredRun:
-    """Simulate a machine and measure it.
+    """Return measurements of a simulated machine.
 
     Args:
-        machine: with a free base and hydraulics.
-        profile: of the valves.
+        machine: machine with a free base and hydraulics.
+        profile: voltages of the valves.
         payload: kg.
         sensors: errors of the sensors.
         slope: (roll, pitch) of the ground, rad.
@@ -135,7 +135,11 @@ def measure(
     raw = motion.positions + noise(motion.positions, sensors.position_noise)
     turned = motion.orientation * Rotation.from_rotvec(constant(sensors.orientation_error))
     omega = motion.omega + constant(sensors.gyroscope_bias) + noise(motion.omega, sensors.gyroscope_noise)
-    felt = motion.felt + constant(sensors.accelerometer_bias) + noise(motion.felt, sensors.accelerometer_noise)
+    specific_force = (
+        motion.specific_force
+        + constant(sensors.accelerometer_bias)
+        + noise(motion.specific_force, sensors.accelerometer_noise)
+    )
     return MeasuredRun(
         machine,
         payload,
@@ -144,7 +148,7 @@ def measure(
         np.round(raw / sensors.position_step) * sensors.position_step,
         motion.velocities + noise(motion.velocities, sensors.velocity_noise),
         omega,
-        felt,
+        specific_force,
         turned.as_quat(),
         motion.truth,
         motion.phase,
@@ -152,7 +156,7 @@ def measure(
 
 
 class _Motion:
-    """The true motion of a run, as sensors see it."""
+    """The true motion of a run in the quantities of the sensors."""
 
     def __init__(self, run: Run) -> None:
         system, machine = run.system, run.system.machine
@@ -166,8 +170,8 @@ class _Motion:
         spatial = np.column_stack([run.output(f'{name}_acceleration') for name in base])
         gravity = run.parameters[:3]
         classical = spatial + np.cross(self.omega, x[:, nq + 3 : nq + 6])
-        self.felt = classical - self.orientation.inv().apply(gravity)
-        # the IMU's world has its z up; the simulation's is the ground's frame
+        self.specific_force = classical - self.orientation.inv().apply(gravity)
+        # the IMU's world frame has z up; the simulation's is the ground's frame
         self.orientation = _level(gravity) * self.orientation
         observer = BalanceObserver(system, MEASURES)
         outputs = np.array([system.outputs(state, np.zeros(len(system.input_names)), run.parameters) for state in x])
@@ -178,13 +182,13 @@ class _Motion:
 
 
 def _level(gravity: Array) -> Rotation:
-    """Rotation from the ground's frame to one with z against gravity."""
+    """Return the rotation from the ground's frame to a frame with z against gravity."""
     up = -gravity / np.linalg.norm(gravity)
     return Rotation.align_vectors([[0.0, 0.0, 1.0]], [up])[0]
 
 
 def _phases(time: Array, speeds: Array, loads: Array) -> NDArray[np.intp]:
-    """Steady: nothing has moved for a while. Impact: a wheel has just come down."""
+    """Return the phases: steady without motion for `STEADY_TIME`, impact around the touch-down of a wheel."""
     phase = np.full(len(time), PHASES.index('motion'), dtype=np.intp)
     moving = np.abs(speeds).max(axis=1) > STEADY_SPEED
     last = np.maximum.accumulate(np.where(moving, time, -np.inf))
@@ -197,7 +201,7 @@ def _phases(time: Array, speeds: Array, loads: Array) -> NDArray[np.intp]:
 
 
 def full_scale(machine: Machine) -> dict[str, float]:
-    """Return the margins that count as 100 %: those of the machine on level ground, in its first posture, unloaded."""
+    """Return the margins for 100 %: machine on level ground, in its initial posture, without payload."""
     system = System(machine)
     p = system.parameters({'payload_mass': 0.0}, (0.0, 0.0))
     y = system.outputs(initial_state(system, p), np.zeros(len(system.input_names)), p)
@@ -213,7 +217,7 @@ STORE = get_typestore(Stores.ROS2_JAZZY)
 def write_bag(path: Path | str, run: MeasuredRun) -> None:
     """Write measurements to a new rosbag2 directory: `joint_states`, `imu`, `payload`, and `truth/stability/<measure>`.
 
-    Log times are those of the stamps.
+    Log times equal the stamps.
     """
     types = STORE.types
     joints = [joint.name for joint in run.machine.movable_joints]

@@ -1,4 +1,4 @@
-"""How near a stability monitor comes to the truth on a measured run."""
+"""Comparison of a stability monitor with the truth on a measured run."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from dyn_nodes.monitor.sensors import SensorNoise
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 
 BOUNDS = {'steady': 5.0, 'motion': 15.0, 'impact': np.inf}
-"""Greatest magnitude of an error in a phase, %. In an impact the truth jumps by twice the full scale in moments."""
+"""Greatest magnitude of an error in a phase, %. In an impact the truth jumps by twice the full scale."""
 UNSAFE = 5.0
-"""Greatest part of the full scale, %, by which a margin may be given as more than it is, in every phase."""
+"""Greatest overestimate of a margin, % of the full scale, in every phase."""
 CHECKED = ('force_angle', 'load_share')
 QUANTITIES = {
-    'stiffness': 'of every suspension, damping with it',
-    'mass': 'of every link, inertia with it',
+    'stiffness': 'of every suspension, damping in proportion',
+    'mass': 'of every link, inertia in proportion',
     'centre of mass': "of the base link, ahead; % of the support polygon's inradius",
-    'payload': 'its mass',
+    'payload': 'mass of the payload',
 }
-"""What a monitor may know with an error, and what the error is a part of."""
+"""Quantities with an error in a monitor, with a description."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class Deviation:
 
     Attributes:
         measure, phase: names.
-        count: of instants.
-        over: greatest error on the unsafe side.  under: on the safe side.  median: of the magnitudes.
+        count: number of instants.
+        over: greatest error on the unsafe side.  under: on the safe side.  median: median of the magnitudes.
     """
 
     measure: str
@@ -46,22 +46,22 @@ class Deviation:
 
     @property
     def bound(self) -> float:
-        """Greatest magnitude allowed, %; inf where nothing is promised but the unsafe side."""
+        """Greatest permitted magnitude, %; inf if only the unsafe side is limited."""
         return BOUNDS[self.phase] if self.measure in CHECKED else np.inf
 
     @property
     def passed(self) -> bool:
-        """Return whether the promise is kept; for measures that are not checked it always is."""
+        """Return whether the limits are met; always true for measures without limits."""
         return self.measure not in CHECKED or (self.under <= self.bound and self.over <= UNSAFE)
 
 
 def misjudged(run: MeasuredRun, quantity: str, error: float) -> tuple[Machine, float]:
-    """Return what a monitor believes in that knows a quantity with an error: machine and payload, kg.
+    """Return the machine and payload, kg, of a monitor with an error of one quantity.
 
     Args:
-        run: its machine and payload are the true ones.
-        quantity: of `QUANTITIES`.
-        error: part of the true value by which what is believed is larger.
+        run: measured run with the true machine and payload.
+        quantity: one of `QUANTITIES`.
+        error: relative excess of the monitor's value over the true value.
     """
     machine, factor = run.machine, 1.0 + error
     if quantity == 'stiffness':
@@ -90,17 +90,17 @@ def replay(
     machine: Machine | None = None,
     payload: float | None = None,
 ) -> tuple[Array, dict[str, Array]]:
-    """Give a run's measurements to a monitor in the order of their times; ask it after each of them.
+    """Return the margins of a monitor that receives a run's measurements in order, after each of them.
 
     Args:
         run: the measurements.
-        use_imu: false: the monitor gets no IMU.
-        use_velocities: false: it gets joint positions alone.
-        noise: that it believes in.
-        observer: its other settings.
-        slope: that it is given.
-        machine: that it believes in; the true one by default.
-        payload: that it believes in, kg; the true one by default.
+        use_imu: False: the monitor receives no IMU.
+        use_velocities: False: it receives joint positions only.
+        noise: noise model of the monitor.
+        observer: other settings of the monitor.
+        slope: slope parameter of the monitor, rad.
+        machine: machine of the monitor, by default the true one.
+        payload: payload of the monitor, kg, by default the true one.
 
     Returns:
         Times (k,) of the reports, s, and margins (k,) by measure.
@@ -122,15 +122,17 @@ def replay(
 
 
 def deviations(run: MeasuredRun, times: Array, margins: dict[str, Array]) -> list[Deviation]:
-    """Compare margins (k,) at times (k,) with the truth, phase by phase."""
+    """Return the deviations of margins (k,) at times (k,) from the truth, by phase."""
     scale = full_scale(run.machine)
-    places = np.searchsorted(run.time, times - 1e-9)
+    indices = np.searchsorted(run.time, times - 1e-9)
     result = []
     for name, values in margins.items():
-        errors = 100.0 * (values - run.truth[name][places]) / scale[name]
+        errors = 100.0 * (values - run.truth[name][indices]) / scale[name]
         for index, phase in enumerate(PHASES):
-            own = errors[run.phase[places] == index]
-            if len(own):
-                over, under = max(0.0, float(own.max())), max(0.0, float(-own.min()))
-                result.append(Deviation(name, phase, len(own), over, under, float(np.median(np.abs(own)))))
+            phase_errors = errors[run.phase[indices] == index]
+            if len(phase_errors):
+                over, under = max(0.0, float(phase_errors.max())), max(0.0, float(-phase_errors.min()))
+                result.append(
+                    Deviation(name, phase, len(phase_errors), over, under, float(np.median(np.abs(phase_errors))))
+                )
     return result

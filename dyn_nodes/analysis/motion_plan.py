@@ -1,11 +1,11 @@
-"""A planned motion of a vehicle with joints: base and joints at given times, from a YAML file.
+"""A planned motion of a vehicle with joints: base and joints at points in time, from a YAML file.
 
     points:
       start: {time: 0.0}
       there: {time: 2.0, base: [1.0, 0.0, 0.3], joints: {arm_elbow: 1.2}}
 
-Between the points base and joints follow cubic splines with continuous accelerations, at rest at both ends. A point
-that leaves base or joints out keeps those of the point before, the first one those of the machine.
+Between the points, base and joints follow cubic splines with continuous accelerations, at rest at both ends. A point
+without base or joints keeps the values of the previous point, the first point the values of the machine.
 """
 
 import itertools
@@ -32,7 +32,7 @@ Reference = tuple[Array, Array, Array]
 
 @dataclass(frozen=True)
 class PlanPoint:
-    """Where base and joints are at a time."""
+    """Positions of base and joints at a time."""
 
     time: Annotated[float, number('from the start of the motion', 's', 'non-negative')]
     base: Annotated[
@@ -56,16 +56,16 @@ class _PlanFile:
 
 
 class MotionPlan(NamedTuple):
-    """A motion and the machine that is to make it.
+    """A motion and its machine.
 
     Attributes:
-        name: of the motion.
-        machine: what moves.
+        name: name of the motion.
+        machine: machine that moves.
         payload: kg.
-        times: (m,) of the points, s, the first one 0.
+        times: (m,) times of the points, s, the first one 0.
         base: (m, 3) x, y, heading of the base link on the ground, m and rad.
         joints: (m, n) positions of the movable joints, in the machine's order.
-        payload_given: the plan gives the payload; else it is that of the machine.
+        payload_given: whether the plan specifies the payload; else it is the payload of the machine.
     """
 
     name: str
@@ -89,11 +89,11 @@ def load_motion_plan(path: str | Path, machine_of: Callable[[str, str], Machine]
     """Return the motion of a file.
 
     Args:
-        path: of the YAML file.
+        path: path of the YAML file.
         machine_of: loads a machine from the keys `machine` and `config`; raises ValueError.
 
     Raises:
-        MachineError: with file, line, key, what was expected and what was found, for every fault.
+        MachineError: with file, line, key, expected and found value for every error.
     """
     return load_file(path, lambda root, report: _read(root, SchemaReader(report), machine_of))
 
@@ -108,9 +108,9 @@ def _read(root: Entry, reader: SchemaReader, machine_of: Callable[[str, str], Ma
     points = [_point(reader, name, entry) for name, entry in entries.items()]
     if machine is None or reader.report.failed:
         return None
-    found = [point for point in points if point is not None]
-    _check_times(found, root.line, reader.report)
-    for point in found:
+    complete = [point for point in points if point is not None]
+    _check_times(complete, root.line, reader.report)
+    for point in complete:
         _check_joints(point, machine, reader.report)
     payload = values['payload']
     if payload is not None and (machine.payload is None or payload > machine.payload.limit):
@@ -118,10 +118,10 @@ def _read(root: Entry, reader: SchemaReader, machine_of: Callable[[str, str], Ma
         reader.report.add(reader.places['payload'].line, 'payload', limit, f'{payload:g}')
     if reader.report.failed:
         return None
-    own = 0.0 if machine.payload is None else machine.payload.mass
-    base, joints = _filled(found, machine)
-    times = np.array([point.time for point in found])
-    mass = own if payload is None else float(payload)
+    default = 0.0 if machine.payload is None else machine.payload.mass
+    base, joints = _filled(complete, machine)
+    times = np.array([point.time for point in complete])
+    mass = default if payload is None else float(payload)
     return MotionPlan(str(values['name']), machine, mass, times, base, joints, payload is not None)
 
 
@@ -138,13 +138,13 @@ def _machine(
 
 
 def _point(reader: SchemaReader, name: str, entry: Entry) -> PlanPoint | None:
-    own = reader.table(entry, keys_of(PlanPoint), where=entry.path)
-    return None if reader.report.failed else build(PlanPoint, own, name=name, line=entry.line)
+    values = reader.table(entry, keys_of(PlanPoint), where=entry.path)
+    return None if reader.report.failed else build(PlanPoint, values, name=name, line=entry.line)
 
 
 def _check_times(points: list[PlanPoint], line: int, report: Report) -> None:
     if len(points) < 2:
-        report.add(line, 'points', 'two points at least', f'{len(points)}')
+        report.add(line, 'points', 'at least two points', f'{len(points)}')
     elif points[0].time != 0.0:
         report.add(points[0].line, f'points.{points[0].name}.time', '0 at the first point', f'{points[0].time:g}')
     for before, point in itertools.pairwise(points):
@@ -154,13 +154,13 @@ def _check_times(points: list[PlanPoint], line: int, report: Report) -> None:
 
 
 def _check_joints(point: PlanPoint, machine: Machine, report: Report) -> None:
-    known = {joint.name: joint for joint in machine.movable_joints}
+    joints = {joint.name: joint for joint in machine.movable_joints}
     for name, position in point.joints.items():
         where = f'points.{point.name}.joints.{name}'
-        if name not in known:
-            report.add(point.line, where, f'a joint of {machine.name}: {", ".join(known)}', name)
-        elif not known[name].lower <= position <= known[name].upper:
-            report.add(point.line, where, f'{known[name].lower:g} to {known[name].upper:g}', f'{position:g}')
+        if name not in joints:
+            report.add(point.line, where, f'a joint of {machine.name}: {", ".join(joints)}', name)
+        elif not joints[name].lower <= position <= joints[name].upper:
+            report.add(point.line, where, f'{joints[name].lower:g} to {joints[name].upper:g}', f'{position:g}')
 
 
 def _filled(points: list[PlanPoint], machine: Machine) -> tuple[Array, Array]:

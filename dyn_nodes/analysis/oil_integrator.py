@@ -1,9 +1,9 @@
-"""A fixed-step integrator for the two pressures of an actuator, compiled together with its kernels.
+"""Fixed-step integrator for the two pressures of an actuator, compiled together with its kernels.
 
 At a vanishing pressure drop an orifice is thousands of times faster than everything else, and at a check valve that
 opens it becomes so within a step. Explicit and linearly implicit steps chatter there: the pressures are right on
-average, their derivatives by a parameter are not. SDIRK2 (Alexander 1977) is of second order and L-stable; its stages
-are solved by Newton's method, and with fixed steps its result is as smooth a function of the parameters as the model.
+average, their derivatives by a parameter are not. SDIRK2 (Alexander 1977) is of second order and L-stable; Newton's
+method solves its stages, and with fixed steps its result is as smooth a function of the parameters as the model.
 
 The text of these functions is compiled inside a generated module, see `dyn_nodes.simulation.drivers`.
 """

@@ -1,4 +1,4 @@
-"""The least-squares problem behind `hydraulic_fit`: the oil of one actuator, in stretches, against its pressures."""
+"""Least-squares problem of `hydraulic_fit`: the oil of one actuator, in segments, against its pressures."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.elements import symbolic
 
 PARAMETERS = ('inlet_gain', 'outlet_gain', 'bypass_area', 'bulk_modulus')
-GRID = 5e-3  # s, of the smoothed inputs
+GRID = 5e-3  # s, step of the smoothed inputs
 SUBSTEPS = 1
-STRETCH = 2.0  # s
-LEAST_OPENING = 0.02  # part of the time that the valve must be open
+STRETCH = 2.0  # s, length of a segment
+LEAST_OPENING = 0.02  # least part of the time with an open valve
 FACTOR_STEP = 1e-4  # relative step of a finite difference
 PRESSURE_STEP = 1e4  # Pa
 PLAIN = -1
-UNRELATED = 1e4  # a residual for a simulation that ran away
+UNRELATED = 1e4  # residual of a diverged simulation
 
 
 class FitError(UserError, ValueError):
-    """The data do not allow a fit; the message says what they lack."""
+    """The data do not permit a fit; the message has the reason."""
 
 
 class NothingToFitError(FitError):
-    """The actuator is sound, and the log has nothing to fit it to: its valve never opens, or its flow is not known."""
+    """The log has no data for a valid actuator: its valve never opens, or its flow is unknown."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,11 +50,11 @@ class Signal:
 
 @dataclass(frozen=True, eq=False)
 class ActuatorRecord:
-    """What was measured of one actuator.
+    """Measurements of one actuator.
 
     Attributes:
-        position, velocity: of the joint, rad and rad/s, on the same times.
-        effort: of the joint, N m, or None where it was not measured.
+        position, velocity: joint position and velocity, rad and rad/s, at the same times.
+        effort: joint effort, N m, or None if it was not measured.
         spool: m.  first, second: pressures of the two lines, Pa.  supply: pressure of the pump's gallery, Pa.
     """
 
@@ -72,11 +72,12 @@ class _Channel:
     """Samples (m,) of one pressure.
 
     Attributes:
-        column: 0 and 1 of the lines, 2 of the supply.
+        column: 0 and 1 for the lines, 2 for the supply.
         values: Pa.
-        stretch, node, share: the grid node before each sample, the stretch it is in, and the way to the next node.
-        lines: (m, 2) pressures measured in the two lines at the same time, Pa.
-        fed: line that the sample is compared with, or `PLAIN`.
+        stretch, node, share: segment of each sample, grid node before it, and fraction of the distance to the next
+            node.
+        lines: (m, 2) measured pressures of the two lines at the same time, Pa.
+        fed: line with which the sample is compared, or `PLAIN`.
     """
 
     column: int
@@ -88,7 +89,7 @@ class _Channel:
     fed: NDArray[np.int64]
 
     def difference(self, pressures: Array) -> Array:
-        """Simulated less measured (m,), Pa, of simulated `pressures` (nodes, 3)."""
+        """Return simulated less measured pressures (m,), Pa, for simulated `pressures` (nodes, 3)."""
         row, weight = self.node + self.stretch, self.share[:, np.newaxis]
         simulated = (1.0 - weight) * pressures[row] + weight * pressures[row + 1]
         result = simulated[:, self.column] - self.values
@@ -99,7 +100,7 @@ class _Channel:
 
 
 class Shooting:
-    """The least-squares problem: unknowns are log factors of the parameters, then two pressures a stretch."""
+    """The least-squares problem: unknowns are log factors of the parameters, then two pressures per segment."""
 
     pressure_scale = 1e6
 
@@ -133,33 +134,33 @@ class Shooting:
             )
 
     def _cut(self, nodes: int) -> None:
-        """Stretches of the grid: first node and number of intervals of each."""
+        """Divide the grid into segments: first node and number of intervals of each."""
         count = max(1, round((nodes - 1) * GRID / STRETCH))
         edges = np.linspace(0, nodes - 1, count + 1).round().astype(np.intp)
         self.stretches = list(zip(edges[:-1].tolist(), np.diff(edges).tolist()))
 
     def _measurements(self, record: ActuatorRecord) -> None:
-        """Samples of every channel with their place on the grid."""
+        """Assign the samples of every channel to the grid."""
         self.channels: list[_Channel] = []
         self.noise = np.empty(3)
         ends = np.array([first + length for first, length in self.stretches])
         lines = (record.first, record.second)
         for k, signal in enumerate((*lines, record.supply)):
-            place = (signal.times - self.start) / GRID
-            inside = (place >= 0.0) & (place < len(self.inputs) - 1)
-            times, place = signal.times[inside], place[inside]
-            node = place.astype(np.intp)
+            position = (signal.times - self.start) / GRID
+            inside = (position >= 0.0) & (position < len(self.inputs) - 1)
+            times, position = signal.times[inside], position[inside]
+            node = position.astype(np.intp)
             beside = np.column_stack([np.interp(times, line.times, line.values) for line in lines])
             stretch = np.searchsorted(ends, node, side='right')
             fed = np.full(len(node), PLAIN)
-            self.channels.append(_Channel(k, signal.values[inside], stretch, node, place - node, beside, fed))
+            self.channels.append(_Channel(k, signal.values[inside], stretch, node, position - node, beside, fed))
             self.noise[k] = max(noise_level(signal.values), 1e-4 * float(np.ptp(signal.values)), 1.0)
         self.rows_of = np.concatenate([channel.stretch for channel in self.channels])
         self.groups = np.repeat(np.arange(3), [len(channel.node) for channel in self.channels])
         self.weights = 1.0 / np.append(self.noise, np.sqrt(2.0) * self.noise[2])
 
     def pair(self, unknowns: Array) -> None:
-        """Compare the supply pressure with the line it feeds wherever its check valve is open in the simulation.
+        """Pair the supply pressure with the line that it feeds while its check valve is open in the simulation.
 
         An error of the measured motion moves both pressures alike; their difference, which determines the area of the
         inlet, is free of it.
@@ -173,7 +174,7 @@ class Shooting:
         self.groups[-len(opened) :] = np.where(opened, 3, 2)
 
     def first_pressures(self) -> Array:
-        """Measured pressures (2 s,) at the start of each stretch: means over a tenth of a second."""
+        """Return measured pressures (2 s,) at the start of each segment: means over a tenth of a second."""
         guess = []
         for first, _ in self.stretches:
             for channel in self.channels[:2]:
@@ -182,30 +183,30 @@ class Shooting:
         return np.array(guess)
 
     def simulate(self, unknowns: Array) -> Array:
-        """Return pressures (nodes, 3) by channel, every stretch from its own start; node k of a stretch is k."""
+        """Return pressures (nodes, 3) by channel, every segment from its start pressures."""
         p = self.initial * np.exp(np.clip(unknowns[: len(PARAMETERS)], -4.0, 4.0))
         starts = unknowns[len(PARAMETERS) :].reshape(-1, 2) * self.pressure_scale
         nodes = len(self.inputs)
         states = np.full((nodes + len(self.stretches), 2), np.nan)
         controls = np.empty((len(states), 3))
         for s, (first, length) in enumerate(self.stretches):
-            place = slice(first + s, first + s + length + 1)  # the last node of a stretch is the first of the next
-            controls[place] = self.inputs[first : first + length + 1]
-            self.module.run_oil(starts[s].copy(), GRID, SUBSTEPS, controls[place], p, states[place])
+            span = slice(first + s, first + s + length + 1)  # the last node of a segment is the first of the next
+            controls[span] = self.inputs[first : first + length + 1]
+            self.module.run_oil(starts[s].copy(), GRID, SUBSTEPS, controls[span], p, states[span])
         pressures = np.empty((len(states), 3))
         self.module.outputs_batch(np.nan_to_num(states), controls, np.tile(p, (len(states), 1)), pressures)
         pressures[np.isnan(states).any(axis=1)] = np.nan
         return pressures
 
     def residuals(self, unknowns: Array) -> Array:
-        """Weighted differences of simulated and measured pressures (m,)."""
+        """Return weighted differences of simulated and measured pressures (m,)."""
         pressures = self.simulate(unknowns)
         differences = np.concatenate([channel.difference(pressures) for channel in self.channels])
         weighted = np.clip(differences * self.weights[self.groups], -UNRELATED, UNRELATED)
         return np.nan_to_num(weighted, nan=UNRELATED)
 
     def jacobian(self, unknowns: Array) -> Array:
-        """Finite differences; the pressures of all stretches are moved at once, as no stretch sees another's."""
+        """Return the Jacobian by finite differences; independent segments are perturbed together."""
         base = self.residuals(unknowns)
         matrix = np.zeros((len(base), len(unknowns)))
         count = len(PARAMETERS)
@@ -222,13 +223,13 @@ class Shooting:
         return matrix
 
     def left_over(self, unknowns: Array) -> Array:
-        """Root mean square (3,) of the differences of the pressures themselves, Pa."""
+        """Return the root mean square (3,) of the differences of unpaired pressures, Pa."""
         pressures = self.simulate(unknowns)
         plain = (replace(channel, fed=np.full(len(channel.node), PLAIN)) for channel in self.channels)
         return np.array([float(np.sqrt(np.mean(channel.difference(pressures) ** 2))) for channel in plain])
 
     def reweigh(self, unknowns: Array) -> None:
-        """Weigh each group of samples by what is left of it."""
+        """Set the weight of each group of samples from its residuals."""
         residuals = self.residuals(unknowns)
         floors = np.append(self.noise, np.sqrt(2.0) * self.noise[2])
         for group in np.unique(self.groups):
@@ -236,7 +237,7 @@ class Shooting:
             self.weights[group] = 1.0 / max(left, 0.5 * floors[group])
 
     def covariance(self, unknowns: Array) -> Array:
-        """Covariance of the unknowns, each stretch one observation."""
+        """Return the covariance of the unknowns, with each segment as one observation."""
         matrix, residuals = self.jacobian(unknowns), self.residuals(unknowns)
         inverse = np.linalg.pinv(matrix.T @ matrix, rcond=1e-14)
         count = len(self.stretches)
@@ -245,7 +246,7 @@ class Shooting:
 
 
 def _oil_module(machine: Machine, actuator: HydraulicRecord) -> CompiledModule:
-    """Kernels of the oil of one actuator: states two pressures, inputs spool, q, qd, parameters `PARAMETERS`."""
+    """Return kernels of the oil of one actuator: states two pressures, inputs spool, q, qd, parameters `PARAMETERS`."""
 
     def make() -> tuple[dict[str, ca.Function], dict[str, Any]]:
         x, u, p = ca.SX.sym('x', 2), ca.SX.sym('u', 3), ca.SX.sym('p', len(PARAMETERS))

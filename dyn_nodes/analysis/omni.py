@@ -1,6 +1,6 @@
-"""The four levels of work with an omnidirectional vehicle (saha-1991, 4.5).
+"""The four levels of computation for an omnidirectional vehicle (saha-1991, 4.5).
 
-From a planned motion to wheel motions, torques, and back to the motion that those torques give.
+From a planned motion to wheel motions, torques, and back to the motion that results from the torques.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class WheelMotion:
 
 @dataclass(frozen=True)
 class SimulatedMotion:
-    """What torques make of a vehicle: pose [yaw, x, y] in the fixed frame, twist, and all hub angles, by time."""
+    """Motion of a vehicle under torques: pose [yaw, x, y] in the fixed frame, twist, and all hub angles, over time."""
 
     times: Array
     pose: Array
@@ -40,37 +40,37 @@ class SimulatedMotion:
 
 
 class NoTorquesError(UserError, ValueError):
-    """A planned motion needs more than the drives can give.
+    """A planned motion exceeds the limits of the drives.
 
     Attributes:
-        times: (k,) when, s.
-        fractions: (k,) the greatest part of the wrench that can be given then; limits 1 / fraction times as high do.
+        times: (k,) times of these samples, s.
+        fractions: (k,) greatest feasible part of the wrench; limits higher by 1 / fraction are sufficient.
         intervals: [(first, last), ...] of neighbouring samples, s.
-        first, worst: why, at the first of them, and where the fraction is least.
+        first, worst: errors at the first sample and at the least fraction.
     """
 
     def __init__(self, times: Array, missed: Mapping[int, InfeasibleDemandError]) -> None:
-        places = np.array(list(missed))
+        indices = np.array(list(missed))
         errors = list(missed.values())
-        self.times = times[places]
+        self.times = times[indices]
         self.fractions = np.array([error.fraction for error in errors])
-        runs = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
+        runs = np.split(indices, np.flatnonzero(np.diff(indices) > 1) + 1)
         self.intervals = [(float(times[run[0]]), float(times[run[-1]])) for run in runs]
         least = int(np.argmin(self.fractions))
         self.first, self.worst = errors[0], errors[least]
-        spans = ', '.join(f'{begin:g} to {end:g} s' if end > begin else f'{begin:g} s' for begin, end in self.intervals)
+        spans = ', '.join(f'{start:g} to {end:g} s' if end > start else f'{start:g} s' for start, end in self.intervals)
         super().__init__(
-            f'There is no solution at {len(places)} of {len(times)} samples ({spans}). Worst at '
+            f'There is no solution at {len(indices)} of {len(times)} samples ({spans}). Worst at '
             f'{self.times[least]:g} s: {self.worst}. {self.remedy}'
         )
 
     @property
     def remedy(self) -> str:
-        """By how much all limits would have to rise."""
+        """Factor on all limits that makes the motion feasible, as a sentence."""
         least = float(self.fractions.min())
         if least <= 0.0:
-            return 'No factor on the limits mends that.'
-        return f'All limits {np.ceil(1e4 / least) / 1e4:g} times as high would do.'
+            return 'No factor on the limits is sufficient.'
+        return f'All limits {np.ceil(1e4 / least) / 1e4:g} times as high are sufficient.'
 
 
 def wheel_motion(vehicle: OmniVehicle, motion: PlanarMotion) -> WheelMotion:
@@ -80,7 +80,7 @@ def wheel_motion(vehicle: OmniVehicle, motion: PlanarMotion) -> WheelMotion:
 
 
 def wheel_angles(vehicle: OmniVehicle, motion: PlanarMotion, start: ArrayLike = 0.0) -> tuple[Array, Array]:
-    """Level 2: return hub and roller angles (n, wheels), rad, that begin at `start`.
+    """Level 2: return hub and roller angles (n, wheels), rad, from the angles `start`.
 
     Integrated by a cubic Hermite rule through rates and accelerations, of fourth order in the sampling.
     """
@@ -98,12 +98,12 @@ def _integral(times: Array, rates: Array, accelerations: Array) -> Array:
 
 
 def drive_torques(vehicle: OmniVehicle, motion: PlanarMotion, distribution: TorqueDistribution | None = None) -> Array:
-    """Level 3: return the torques (n, driven), N m, that give a planned motion with least effort.
+    """Level 3: return the torques (n, driven), N m, for a planned motion with least effort.
 
     Args:
         vehicle: the vehicle.
-        motion: planned.
-        distribution: with limits or weights; default: none.
+        motion: planned motion.
+        distribution: distribution with limits or weights; None without both.
 
     Raises:
         NoTorquesError: the limits are too low at some samples.
@@ -130,28 +130,28 @@ def simulate(
     tolerance: float = 1e-9,
     max_step: float = np.inf,
 ) -> SimulatedMotion:
-    """Level 4: return the motion that torques give (eq. 4.89, 4.90 in component form, spec F22).
+    """Level 4: return the motion under torques (eq. 4.89, 4.90 in component form, spec F22).
 
     Args:
         vehicle: the vehicle.
-        torques: of the driven wheels (driven,) at a time, N m.
-        times: (n,) rising, s; the first is the start.
-        pose: at the start.
-        twist: at the start.
-        tolerance: relative and absolute, of the adaptive integrator.
-        max_step: s.
+        torques: function of time for the torques of the driven wheels (driven,), N m.
+        times: (n,) increasing, s; the first is the start.
+        pose: initial pose.
+        twist: initial twist.
+        tolerance: relative and absolute tolerance of the adaptive integrator.
+        max_step: greatest step, s.
     """
     t = np.asarray(times, dtype=float)
     count = len(vehicle.wheels)
 
     def rate(now: float, state: Array) -> Array:
-        yaw, own = state[0], state[3:6]
+        yaw, velocity = state[0], state[3:6]
         c, s = np.cos(yaw), np.sin(yaw)
-        travel = [own[0], own[1] * c - own[2] * s, own[1] * s + own[2] * c]
-        return np.concatenate([travel, vehicle.twist_rate(own, torques(now)), vehicle.L @ own])
+        travel = [velocity[0], velocity[1] * c - velocity[2] * s, velocity[1] * s + velocity[2] * c]
+        return np.concatenate([travel, vehicle.twist_rate(velocity, torques(now)), vehicle.L @ velocity])
 
     start = np.concatenate([np.asarray(pose, dtype=float), np.asarray(twist, dtype=float), np.zeros(count)])
-    found = solve_ivp(rate, (t[0], t[-1]), start, t_eval=t, rtol=tolerance, atol=tolerance, max_step=max_step)
-    if not found.success:
-        raise ArithmeticError(f'simulation of the vehicle ended at {found.t[-1]:.6g} s: {found.message}')
-    return SimulatedMotion(t, found.y[:3].T, found.y[3:6].T, found.y[6:].T)
+    solution = solve_ivp(rate, (t[0], t[-1]), start, t_eval=t, rtol=tolerance, atol=tolerance, max_step=max_step)
+    if not solution.success:
+        raise ArithmeticError(f'simulation of the vehicle ended at {solution.t[-1]:.6g} s: {solution.message}')
+    return SimulatedMotion(t, solution.y[:3].T, solution.y[3:6].T, solution.y[6:].T)

@@ -10,7 +10,7 @@ Pair = tuple[float, float]
 
 @dataclass(frozen=True)
 class OmniPlatform:
-    """What the wheels carry; its centre of mass is the origin of all positions."""
+    """The platform on the wheels; its centre of mass is the origin of all positions."""
 
     mass: Annotated[float, number('of the platform without wheels', 'kg', 'positive')]
     yaw_inertia: Annotated[float, number('of the platform without wheels, about the vertical', 'kg m2', 'positive')]
@@ -18,7 +18,7 @@ class OmniPlatform:
 
 @dataclass(frozen=True, kw_only=True)
 class OmniWheelEntry:
-    """A wheel as the file has it: its place in either coordinates, its geometry, inertia and drive."""
+    """A wheel in the file: position in either coordinates, geometry, inertia and drive."""
 
     position: Annotated[Pair | None, Key('', 'pair', 'centre of the wheel', 'm', None)] = None
     distance: Annotated[
@@ -26,23 +26,25 @@ class OmniWheelEntry:
     ] = None
     direction: Annotated[float | None, number('of the centre of the wheel, in polar coordinates', 'rad')] = None
     hub: Annotated[float, number("from the platform's x axis to the axis of the hub", 'rad')]
-    roller: Annotated[float, number('from the axis of the hub to that of the roller on the floor', 'rad')]
+    roller: Annotated[float, number('from the axis of the hub to the axis of the roller on the floor', 'rad')]
     radius: Annotated[float, number('height of the centre above the floor', 'm', 'positive')]
     roller_radius: Annotated[float, number('of a roller', 'm', 'positive')]
     mass: Annotated[float, number('of the wheel with its rollers', 'kg', 'non-negative')]
     axial_inertia: Annotated[float, number('about the axis of the hub', 'kg m2', 'non-negative')]
     diametral_inertia: Annotated[float, number('about a diameter', 'kg m2', 'non-negative')]
     driven: Annotated[bool, flag('a motor turns the hub')] = True
-    torque_limit: Annotated[float | None, number('of the motor, both ways; absent: none', 'N m', 'non-negative')] = None
+    torque_limit: Annotated[
+        float | None, number('of the motor, both ways; absent: no limit', 'N m', 'non-negative')
+    ] = None
     weight: Annotated[float, number('of its torque in the effort that is minimized', '', 'positive')] = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class OmniFile:
-    """The file without its `defaults`; the wheels are in its order."""
+    """The file without its `defaults`; the wheels have its order."""
 
-    name: Annotated[str | None, text('of the vehicle; absent: that of the file')] = None
-    platform: Annotated[OmniPlatform, table('what the wheels carry', OmniPlatform)]
+    name: Annotated[str | None, text('of the vehicle; absent: name of the file')] = None
+    platform: Annotated[OmniPlatform, table('platform on the wheels', OmniPlatform)]
     wheels: Annotated[tuple[OmniWheelEntry, ...], named('three or more, by name', OmniWheelEntry)]
 
 

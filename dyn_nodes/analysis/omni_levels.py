@@ -1,6 +1,6 @@
-"""The four levels of work with an omnidirectional vehicle along one path, and what is worth telling of them.
+"""The four levels of computation for an omnidirectional vehicle along one path, with summary values.
 
-`dyn-nodes omni` shows it; `omni_output` draws and writes it (saha-1991, 4.5, program OMNI).
+`dyn-nodes omni` prints them; `omni_output` draws and writes them (saha-1991, 4.5, program OMNI).
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ NAMED_PATHS: dict[str, tuple[str, Callable[[], Path]]] = {
 NAMED_DURATION = 60.0
 TOLERANCE = 1e-9
 LONGEST_STEP = 0.3
-"""s, of the simulation: the greatest stretch of a path that may be jumped over."""
+"""Longest step of the simulation, s."""
 
 
 @dataclass(frozen=True)
 class OmniRun:
-    """A vehicle along a path, up to a level; what lies beyond it is None.
+    """A vehicle along a path, up to a level; values of higher levels are None.
 
     Attributes:
         level: one of LEVELS.
-        path: name.
-        motion: planned, at n times.
+        path: name of the path.
+        motion: planned motion at n times.
         wheels: rates and accelerations (n, wheels).
         hub_angles, roller_angles: (n, wheels), rad.
         torques: (n, driven), N m.
-        energy: (n,) kinetic, J.
-        power: (n, driven) of the drives, W.
-        simulated: what the torques make of the vehicle.
+        energy: (n,) kinetic energy, J.
+        power: (n, driven) power of the drives, W.
+        simulated: simulated motion under the torques.
     """
 
     machine: OmniMachine
@@ -69,7 +69,7 @@ class OmniRun:
 
     @property
     def errors(self) -> Array | None:
-        """(n, 3) simulated pose less the planned one, [yaw, x, y]."""
+        """Simulated pose less planned pose (n, 3), [yaw, x, y]."""
         return None if self.simulated is None else self.simulated.pose - self.motion.pose
 
 
@@ -81,15 +81,15 @@ def run_levels(
     level: str = 'simulate',
     torques: Callable[[float], ArrayLike] | None = None,
 ) -> OmniRun:
-    """Take a vehicle along a path.
+    """Return the results of a vehicle along a path.
 
     Args:
         machine: the vehicle.
-        name: of the path.
-        path: planned.
-        times: (n,) rising, s.
-        level: how far to go: wheel rates, wheel angles, torques of the drives, or also the way back by simulation.
-        torques: of the drives at a time, N m, for the simulation in place of those that the path needs.
+        name: name of the path.
+        path: planned path.
+        times: (n,) increasing, s.
+        level: last level: wheel rates, wheel angles, torques of the drives, or the simulation under these torques.
+        torques: function of time for the torques of the drives, N m, instead of the torques for the path.
 
     Raises:
         NoTorquesError: the limits are too low for the path.
@@ -105,19 +105,19 @@ def run_levels(
     if reach == 1:
         return OmniRun(machine, level, name, motion, wheels, hubs, rollers)
     share = machine.distribution()
-    given = np.array([torques(t) for t in motion.times]) if torques else drive_torques(vehicle, motion, share)
+    applied = np.array([torques(t) for t in motion.times]) if torques else drive_torques(vehicle, motion, share)
     energy = 0.5 * np.einsum('ni,ij,nj->n', motion.twist, vehicle.inertia, motion.twist)
-    power = given * wheels.hub_rates[:, vehicle.driven]
+    power = applied * wheels.hub_rates[:, vehicle.driven]
     simulated = None
     if reach == 3:
         feed = torques or (lambda t: drive_torques(vehicle, path([t]), share)[0])
-        begin = motion.pose[0], motion.twist[0]
-        simulated = simulate(vehicle, feed, motion.times, *begin, tolerance=TOLERANCE, max_step=LONGEST_STEP)
-    return OmniRun(machine, level, name, motion, wheels, hubs, rollers, given, energy, power, simulated)
+        initial = motion.pose[0], motion.twist[0]
+        simulated = simulate(vehicle, feed, motion.times, *initial, tolerance=TOLERANCE, max_step=LONGEST_STEP)
+    return OmniRun(machine, level, name, motion, wheels, hubs, rollers, applied, energy, power, simulated)
 
 
 def torque_history(times: ArrayLike, torques: ArrayLike) -> Callable[[float], Array]:
-    """Return the torques of a table (n,), (n, drives) at any time, by a cubic spline; the ends hold beyond them."""
+    """Return the torques of a table (n,), (n, drives) at any time, by a cubic spline; constant beyond the ends."""
     t = np.asarray(times, dtype=float)
     spline = CubicSpline(t, np.asarray(torques, dtype=float))
     return lambda now: np.asarray(spline(min(max(now, t[0]), t[-1])))

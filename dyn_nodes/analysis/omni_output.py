@@ -1,4 +1,4 @@
-"""Table, CSV, JSON and picture of a vehicle along a path (`omni_levels`)."""
+"""Table, CSV, JSON and plot of a vehicle along a path (`omni_levels`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Row = tuple[str, ...]
 
 
 def headings(run: OmniRun) -> Row:
-    """Return the heads of the table's columns."""
+    """Return the headings of the table's columns."""
     heads = ['wheel', 'drive', 'peak rate, rad/s', 'peak acceleration, rad/s2', 'peak roller rate, rad/s']
     if run.hub_angles is not None:
         heads.append('angle at the end, rad')
@@ -52,46 +52,46 @@ def table_rows(run: OmniRun) -> list[Row]:
 def _torque_cells(run: OmniRun, drive: int, wheel: int) -> list[str]:
     assert run.torques is not None
     assert run.power is not None
-    peak, place = extreme(run.torques[:, drive])
+    peak, index = extreme(run.torques[:, drive])
     limit = run.machine.limits[wheel]
     shown = f'{limit:g}' if np.isfinite(limit) else 'none'
-    return [f'{peak:.6f}', f'{run.motion.times[place]:.4g}', shown, f'{extreme(run.power[:, drive])[0]:.5g}']
+    return [f'{peak:.6f}', f'{run.motion.times[index]:.4g}', shown, f'{extreme(run.power[:, drive])[0]:.5g}']
 
 
 def extreme(values: Array) -> tuple[float, int]:
-    """Return the value (of n) of greatest size, and its place; round-off is zero."""
-    place = int(np.argmax(np.abs(values)))
-    value = float(values[place])
-    return (value, place) if abs(value) > 1e-12 else (0.0, place)
+    """Return the value (of n) of greatest magnitude, and its index; round-off is zero."""
+    index = int(np.argmax(np.abs(values)))
+    value = float(values[index])
+    return (value, index) if abs(value) > 1e-12 else (0.0, index)
 
 
 def remarks(run: OmniRun) -> list[str]:
-    """Return what the table leaves unsaid."""
-    said = []
+    """Return remarks that are not in the table."""
+    texts = []
     if run.energy is not None and run.torques is not None and run.power is not None:
         work = float(np.trapezoid(run.power.sum(axis=1), run.motion.times))
-        said.append(
+        texts.append(
             f'effort (integral of the squared torques): {run.effort:.6f} N2 m2 s; greatest kinetic energy: '
             f'{float(run.energy.max()):.6f} J; net work of the drives: {work + 0.0:.2e} J'
         )
     if len(run.machine.drives) == 3 and np.isfinite(run.machine.limits[run.machine.vehicle.driven]).any():
-        said.append('three drives have no choice of torques: their limits are only checked')
+        texts.append('three drives determine the torques uniquely: their limits are only checked')
     if run.errors is not None:
         yaw, x, y = np.abs(run.errors).max(axis=0)
-        said.append(f'simulated against planned: yaw {yaw:.2e} rad, x {x:.2e} m, y {y:.2e} m at most')
-    return said
+        texts.append(f'simulated against planned: yaw {yaw:.2e} rad, x {x:.2e} m, y {y:.2e} m at most')
+    return texts
 
 
 # ------------------------------------------------------------------------------------------------ CSV and JSON
 
 
 def columns(run: OmniRun) -> Columns:
-    """Return every history (n,) by name with its unit, as the CSV has them; time, x, y and yaw make a path again."""
+    """Return every history (n,) by name with its unit, as in the CSV; time, x, y and yaw can be read as a path."""
     motion, names = run.motion, run.machine.wheels
-    found: Columns = [('time', motion.times)]
-    found += [('x', motion.pose[:, 1]), ('y', motion.pose[:, 2]), ('yaw', motion.pose[:, 0])]
+    result: Columns = [('time', motion.times)]
+    result += [('x', motion.pose[:, 1]), ('y', motion.pose[:, 2]), ('yaw', motion.pose[:, 0])]
     for label, values in (('yaw_rate', 0), ('vx', 1), ('vy', 2)):
-        found.append((label, motion.twist[:, values]))
+        result.append((label, motion.twist[:, values]))
     tables: list[tuple[str, tuple[str, ...], Array | None]] = [
         ('rate', names, run.wheels.hub_rates),
         ('acceleration', names, run.wheels.hub_accelerations),
@@ -102,20 +102,20 @@ def columns(run: OmniRun) -> Columns:
     ]
     for quantity, wheels, table in tables:
         if table is not None:
-            found += [(f'{name}_{quantity}', column) for name, column in zip(wheels, table.T)]
+            result += [(f'{name}_{quantity}', column) for name, column in zip(wheels, table.T)]
     if run.simulated is not None:
-        for label, place in (('simulated_x', 1), ('simulated_y', 2), ('simulated_yaw', 0)):
-            found.append((label, run.simulated.pose[:, place]))
-    return found
+        for label, index in (('simulated_x', 1), ('simulated_y', 2), ('simulated_yaw', 0)):
+            result.append((label, run.simulated.pose[:, index]))
+    return result
 
 
 def write_csv(run: OmniRun, path: Path) -> None:
-    """Write all histories, one sample a line: SI units."""
-    found = columns(run)
+    """Write all histories, one sample per line, in SI units."""
+    table = columns(run)
     with path.open('w', newline='', encoding='utf-8') as file:
         writer = csv.writer(file)
-        writer.writerow([name for name, _ in found])
-        writer.writerows([[f'{value:.12g}' for value in row] for row in np.column_stack([c for _, c in found])])
+        writer.writerow([name for name, _ in table])
+        writer.writerows([[f'{value:.12g}' for value in row] for row in np.column_stack([c for _, c in table])])
 
 
 def as_json(run: OmniRun) -> dict[str, Any]:
@@ -147,7 +147,7 @@ def as_json(run: OmniRun) -> dict[str, Any]:
 
 
 def draw(run: OmniRun) -> Figure:
-    """Draw the path seen from above with the vehicle on it, and the histories of the level beside it."""
+    """Draw the path from above with the vehicle on it, and the histories of the level next to it."""
     from matplotlib.figure import Figure
 
     with style():
@@ -162,11 +162,11 @@ def draw(run: OmniRun) -> Figure:
         panels = [figure.add_subplot(grid[k]) for k in range(rows)]
         for panel, (label, lines) in zip(panels, channels.items()):
             for number, (name, values) in enumerate(lines.items()):
-                look: dict[str, Any] = {
+                line_style: dict[str, Any] = {
                     'color': LINES[number % len(LINES)],
                     'linestyle': ('-', '--')[number // len(LINES) % 2],
                 }
-                panel.plot(run.motion.times, values, linewidth=1.2, label=name, **look)
+                panel.plot(run.motion.times, values, linewidth=1.2, label=name, **line_style)
             panel.set_ylabel(label)
             panel.set_xlim(run.motion.times[0], run.motion.times[-1])
             panel.tick_params(labelbottom=panel is panels[-1])
@@ -233,26 +233,26 @@ def _draw_layout(run: OmniRun, axes: Any) -> None:
 
 
 def draw_vehicle(axes: Any, vehicle: OmniVehicle, pose: Array, scale: float = 1.0) -> None:
-    """Draw a vehicle from above at [yaw, x, y]: its wheels, the axis of the roller on the floor, and ahead."""
+    """Draw a vehicle from above at [yaw, x, y]: its wheels, the roller axes on the floor, and the direction ahead."""
     from matplotlib.patches import Rectangle
     from matplotlib.transforms import Affine2D
 
-    place = Affine2D().scale(scale).rotate(pose[0]).translate(pose[1], pose[2]) + axes.transData
+    transform = Affine2D().scale(scale).rotate(pose[0]).translate(pose[1], pose[2]) + axes.transData
     centres = np.array([w.distance * np.array([np.cos(w.direction), np.sin(w.direction)]) for w in vehicle.wheels])
     order = np.argsort(np.arctan2(centres[:, 1], centres[:, 0]))
-    axes.fill(*centres[order].T, facecolor=BLUE, alpha=0.10, edgecolor=BLUE, linewidth=0.8, transform=place)
+    axes.fill(*centres[order].T, facecolor=BLUE, alpha=0.10, edgecolor=BLUE, linewidth=0.8, transform=transform)
     for wheel, centre in zip(vehicle.wheels, centres):
         width, height = 0.7 * wheel.radius, 2.0 * wheel.radius  # along the hub, and across it
-        turn = Affine2D().rotate(wheel.hub).translate(*centre) + place
-        look: dict[str, Any] = {
+        turn = Affine2D().rotate(wheel.hub).translate(*centre) + transform
+        face: dict[str, Any] = {
             'facecolor': '#d9d9d9' if wheel.driven else 'white',
             'edgecolor': BLACK,
             'linewidth': 0.8,
         }
-        axes.add_patch(Rectangle((-0.5 * width, -0.5 * height), width, height, transform=turn, zorder=3, **look))
+        axes.add_patch(Rectangle((-0.5 * width, -0.5 * height), width, height, transform=turn, zorder=3, **face))
         along = 0.9 * wheel.radius * np.array([np.cos(wheel.hub + wheel.roller), np.sin(wheel.hub + wheel.roller)])
         ends = np.array([centre - along, centre + along])
-        axes.plot(*ends.T, color=ORANGE, linewidth=1.2, transform=place, zorder=4)
+        axes.plot(*ends.T, color=ORANGE, linewidth=1.2, transform=transform, zorder=4)
     ahead = max(float(np.linalg.norm(centres, axis=1).max()), 0.1)
-    axes.plot([0.0, 0.6 * ahead], [0.0, 0.0], color=BLUE, linewidth=1.2, transform=place, zorder=4)
-    axes.plot([0.0], [0.0], 'o', color=BLUE, markersize=3, transform=place, zorder=4)
+    axes.plot([0.0, 0.6 * ahead], [0.0, 0.0], color=BLUE, linewidth=1.2, transform=transform, zorder=4)
+    axes.plot([0.0], [0.0], 'o', color=BLUE, markersize=3, transform=transform, zorder=4)

@@ -1,10 +1,10 @@
-"""Random cases of a machine that works with a payload, and what sensors measure of it.
+"""Random cases of a machine that works with a payload, and their measurements.
 
     rig = CaseRig(rough_machine(machine))
     measured = measure_case(rig, random_case(rig, np.random.default_rng(1)))
 
-What is drawn is what an estimator knows with an error: the deviations are those that it is configured with
-(:class:`PayloadSettings`), so that its interval can be checked against the truth.
+The random quantities are the uncertain quantities of an estimator, with the deviations of its configuration
+(:class:`PayloadSettings`), so that its interval can be compared with the truth.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from dyn_nodes.simulation import Inputs, Settings, System, initial_state
 from dyn_nodes.simulation.run import Run
 
 DRY_FRICTION = 0.01
-"""Dry friction of the joints of :func:`rough_machine`, part of the capacity of their actuators."""
+"""Dry friction of the joints of :func:`rough_machine`, as a part of the capacity of their actuators."""
 REST, MOTION = 0.3, 3.2
-"""Of a case: at rest before the levers, s; and from then on, s."""
+"""Duration of a case at rest before the levers move, and after that, s."""
 TRIES = 50
 STEEPEST = np.radians(3.0)
 
@@ -38,15 +38,15 @@ class PayloadCase:
 
     Attributes:
         joints: (n,) positions at the start, rad.
-        segments: (begin, end, s; volts of every lever).
-        payload: kg; from `step_time` on `payload_after`.
-        payload_after, step_time: kg, s; the time is infinite where nothing steps.
+        segments: (start, end, s; volts of every lever).
+        payload: kg; `payload_after` after `step_time`.
+        payload_after, step_time: kg, s; the time is infinite without a step.
         slope: (roll, pitch), rad.
-        dry: part by which the dry friction of each row is more than the machine file says.
-        offsets: by column, what the estimator takes for the mean beforehand; the truth is zero.
-        pressure_offsets: of the sensors, Pa.
-        seed: of the sensors' noise.
-        later: (time, s; payload, kg) of changes after the first, in the order of their times.
+        dry: relative excess of the dry friction of each row over the machine file.
+        offsets: prior mean of the estimator by column; the true value is zero.
+        pressure_offsets: offsets of the sensors, Pa.
+        seed: seed of the sensors' noise.
+        later: (time, s; payload, kg) of changes after the first, in order of time.
         duration: s.
     """
 
@@ -71,9 +71,9 @@ class PayloadRun:
     Attributes:
         time: (t,) s.
         positions, velocities: (t, n).
-        angular_velocity, specific_force: (t, 3) of the base, as measured.
+        angular_velocity, specific_force: (t, 3) measurements of the base.
         pressures: (t, p) of the model's lines, Pa.
-        payload: (t,) the truth, kg.
+        payload: (t,) true payload, kg.
     """
 
     time: Array
@@ -94,11 +94,11 @@ def rough_machine(machine: Machine) -> Machine:
 
 
 class CaseRig:
-    """The simulated machine of cases.
+    """Simulated machine of the cases.
 
     Args:
-        machine: with dry friction (`rough_machine`).
-        settings: of the estimator whose deviations the cases are drawn with.
+        machine: machine with dry friction (`rough_machine`).
+        settings: settings of the estimator, with the deviations of the random cases.
     """
 
     def __init__(self, machine: Machine, settings: PayloadSettings | None = None) -> None:
@@ -106,7 +106,7 @@ class CaseRig:
         self.model, self.system = PayloadModel(machine), System(machine)
 
     def start(self, case: PayloadCase) -> Array:
-        """Return the state at the start. Raises NoEquilibriumError where the machine does not stand there."""
+        """Return the initial state. Raise NoEquilibriumError if the machine has no equilibrium."""
         joints = dict(zip(self.model.joints, case.joints))
         return initial_state(self.system, self.parameters(case, case.payload), joints)
 
@@ -114,21 +114,23 @@ class CaseRig:
         """Return the parameters of the simulated machine."""
         dry = zip(self.model.rows, case.dry)
         friction = {row: (1.0 + part) * self.machine.joint(row).friction for row, part in dry}
-        own = {f'{row}/friction': value for row, value in friction.items() if self.machine.joint(row).friction > 0.0}
-        changed = {'payload_mass': payload, 'joint_stop_scale': 1.0, **own}
+        dry_friction = {
+            f'{row}/friction': value for row, value in friction.items() if self.machine.joint(row).friction > 0.0
+        }
+        changed = {'payload_mass': payload, 'joint_stop_scale': 1.0, **dry_friction}
         return np.asarray(self.system.parameters(changed, case.slope))
 
 
 def random_case(rig: CaseRig, rng: np.random.Generator, steps: bool = False) -> PayloadCase:
-    """Return a case in which the machine stands at the start.
+    """Return a case with an equilibrium at the start.
 
     Args:
-        rig: of the machine.
+        rig: rig of the machine.
         rng: random numbers.
-        steps: the load is dropped, or another one is taken, while the machine moves.
+        steps: the load is dropped or changed while the machine moves.
 
     Raises:
-        NoEquilibriumError: the machine stands in none of many postures.
+        NoEquilibriumError: no equilibrium in any of `TRIES` postures.
     """
     for _ in range(TRIES):
         case = _drawn(rig, rng, steps)
@@ -137,7 +139,7 @@ def random_case(rig: CaseRig, rng: np.random.Generator, steps: bool = False) -> 
         except NoEquilibriumError:
             continue
         return case
-    raise NoEquilibriumError(f'{rig.machine.name}: stands in none of {TRIES} random postures')
+    raise NoEquilibriumError(f'{rig.machine.name}: no equilibrium in any of {TRIES} random postures')
 
 
 def _drawn(rig: CaseRig, rng: np.random.Generator, steps: bool) -> PayloadCase:
@@ -167,7 +169,7 @@ def _drawn(rig: CaseRig, rng: np.random.Generator, steps: bool) -> PayloadCase:
 
 
 def _inner(machine: Machine, name: str) -> tuple[float, float]:
-    """The middle 70 % of a joint's travel; of a joint without limits half a turn."""
+    """Return the middle 70 % of a joint's travel; half a turn for a joint without limits."""
     joint = machine.joint(name)
     if not np.isfinite([joint.lower, joint.upper]).all():
         return -0.5 * np.pi, 0.5 * np.pi
@@ -176,24 +178,24 @@ def _inner(machine: Machine, name: str) -> tuple[float, float]:
 
 
 def _levers(machine: Machine, rng: np.random.Generator) -> tuple[tuple[float, float, tuple[float, ...]], ...]:
-    """Ordinary work: one or two movements of all joints together, at 40 to 80 % of the full lever."""
+    """Return ordinary work: one or two movements of all joints together, at 40 to 80 % of full lever."""
     count = int(rng.integers(1, 3))
     ends = np.linspace(REST, REST + MOTION - 0.1, count + 1)
     segments = []
-    for begin, end in pairwise(ends):
+    for start, end in pairwise(ends):
         volts = []
         for actuator in machine.actuators:
             volts.append(float(rng.choice([-1.0, 1.0]) * rng.uniform(0.4, 0.8) * actuator.command_limit))
-        segments.append((float(begin), float(end), tuple(volts)))
+        segments.append((float(start), float(end), tuple(volts)))
     return tuple(segments)
 
 
 def simulate_case(rig: CaseRig, case: PayloadCase, rate: float = 200.0) -> list[Run]:
-    """Run a case: one run, and from every change of the load on another."""
+    """Return the runs of a case, one for every interval of constant load."""
     names = [actuator.name for actuator in rig.machine.actuators]
     segments = tuple(
-        Segment(f'move {k}', begin, end, 0.3, dict(zip(names, volts)))
-        for k, (begin, end, volts) in enumerate(case.segments, 1)
+        Segment(f'move {k}', start, end, 0.3, dict(zip(names, volts)))
+        for k, (start, end, volts) in enumerate(case.segments, 1)
     )
     profile = VoltageProfile('payload', case.duration, segments)
     volts = profile.evaluate(profile.knot_times, names)
@@ -201,12 +203,12 @@ def simulate_case(rig: CaseRig, case: PayloadCase, rate: float = 200.0) -> list[
     times = np.arange(round(case.duration * rate) + 1) / rate
     settings = Settings(step=0.1 / rate)
     last, changes = len(times) - 1, ((0.0, case.payload), (case.step_time, case.payload_after), *case.later)
-    begins = [min(int(np.searchsorted(times, time)), last) for time, _ in changes]
+    firsts = [min(int(np.searchsorted(times, time)), last) for time, _ in changes]
     state, runs = rig.start(case), []
-    for begin, end, (_, payload) in zip(begins, [*begins[1:], last], changes):
-        if begin == end:
+    for first, stop, (_, payload) in zip(firsts, [*firsts[1:], last], changes):
+        if first == stop:
             continue
-        run = rig.system.run(state, times[begin : end + 1], inputs, rig.parameters(case, payload), settings)
+        run = rig.system.run(state, times[first : stop + 1], inputs, rig.parameters(case, payload), settings)
         runs.append(run)
         if run.status != 'done':
             break
@@ -215,13 +217,15 @@ def simulate_case(rig: CaseRig, case: PayloadCase, rate: float = 200.0) -> list[
 
 
 def measure_case(rig: CaseRig, case: PayloadCase, sensors: SensorModel | None = None) -> PayloadRun:
-    """Run a case and measure it; it ends where the machine overturns."""
+    """Return the measurements of a case; they end if the machine overturns."""
     sensors = replace(sensors or SensorModel(), seed=case.seed)
     runs = simulate_case(rig, case, sensors.rate)
     rng = np.random.default_rng(sensors.seed)
     parts = [_motion(rig, run) for run in runs]
-    parts[1:] = [[signal[1:] for signal in part] for part in parts[1:]]  # the instant of a step is of what was before
-    time, q, v, omega, felt, pressures, payload = (np.concatenate(signals) for signals in zip(*parts))
+    parts[1:] = [
+        [signal[1:] for signal in part] for part in parts[1:]
+    ]  # the sample at a step belongs to the previous run
+    time, q, v, omega, specific_force, pressures, payload = (np.concatenate(signals) for signals in zip(*parts))
     raw = q + rng.normal(0.0, sensors.position_noise, q.shape)
     bias = rng.normal(0.0, sensors.gyroscope_bias, 3), rng.normal(0.0, sensors.accelerometer_bias, 3)
     white = rng.normal(0.0, rig.settings.pressure_noise, pressures.shape)
@@ -230,14 +234,14 @@ def measure_case(rig: CaseRig, case: PayloadCase, sensors: SensorModel | None = 
         np.round(raw / sensors.position_step) * sensors.position_step,
         v + rng.normal(0.0, sensors.velocity_noise, v.shape),
         omega + bias[0] + rng.normal(0.0, sensors.gyroscope_noise, omega.shape),
-        felt + bias[1] + rng.normal(0.0, sensors.accelerometer_noise, felt.shape),
+        specific_force + bias[1] + rng.normal(0.0, sensors.accelerometer_noise, specific_force.shape),
         pressures + np.array(case.pressure_offsets) + white,
         payload,
     )
 
 
 def _motion(rig: CaseRig, run: Run) -> list[Array]:
-    """Time, joints, base, pressures and payload of a run."""
+    """Return time, joints, base, pressures and payload of a run."""
     from scipy.spatial.transform import Rotation
 
     system, x = run.system, run.states
@@ -246,7 +250,7 @@ def _motion(rig: CaseRig, run: Run) -> list[Array]:
     spatial = np.column_stack([run.output(f'{name}_acceleration') for name in base])
     omega = x[:, nq : nq + 3]
     classical = spatial + np.cross(omega, x[:, nq + 3 : nq + 6])
-    felt = classical - Rotation.from_quat(x[:, 3:7]).inv().apply(run.parameters[:3])
+    specific_force = classical - Rotation.from_quat(x[:, 3:7]).inv().apply(run.parameters[:3])
     pressures = np.column_stack([run.state(line) for line in rig.model.lines])
     payload = np.full(len(x), run.parameters[system.index('parameter', 'payload_mass')])
-    return [run.times, x[:, nq - n : nq], x[:, nq + 6 : nq + nv], omega, felt, pressures, payload]
+    return [run.times, x[:, nq - n : nq], x[:, nq + 6 : nq + nv], omega, specific_force, pressures, payload]

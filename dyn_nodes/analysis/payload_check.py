@@ -1,4 +1,4 @@
-"""How near an estimated payload comes to the truth, how often its interval holds it, how soon a step is noticed."""
+"""Check of a payload estimator: error, coverage of its interval, and delay after a step of the load."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from dyn_nodes.monitor.payload_estimator import PayloadEstimator
 from dyn_nodes.monitor.sensors import SensorNoise
 
 FULL_SCALE_PART = 0.01
-"""Bound of the error after three seconds of work, as a part of the mount's limit."""
+"""Limit of the error after three seconds of work, as a part of the mount's limit."""
 NOTICED_WITHIN = 0.5
-"""Bound of the time from a step of the load to the first estimate without the old one, s."""
+"""Limit of the time from a step of the load to the first estimate without the old load, s."""
 WITHIN = 0.95
-"""Least share of cases within the bound of the error."""
+"""Least share of cases within the limit of the error."""
 FEW, MANY = 0.93, 0.97
-"""Bounds of the share of cases whose interval of 95 % holds the truth."""
+"""Bounds of the share of cases whose interval of 95 % contains the truth."""
 
 
 @dataclass(frozen=True)
 class PayloadResult:
-    """What an estimator made of a case.
+    """Result of an estimator for a case.
 
     Attributes:
-        seed, number: of the case.
-        truth: payload at the end, kg.
-        error: of the estimate at the end, kg.
-        deviation: that the estimator gives, kg.
+        seed, number: identify the case.
+        truth: true payload at the end, kg.
+        error: error of the estimate at the end, kg.
+        deviation: standard deviation of the estimator, kg.
         state: `observed` or `rated`.
-        steps: noticed.
-        stepped: whether the load was dropped or another one taken, before the end.
-        noticed: s from the step of the load to the first notice; None where nothing stepped, or none was noticed.
-        settled: s from the step to the first estimate whose state is `observed` again; None as above.
+        steps: number of detected steps.
+        stepped: whether the load was dropped or changed before the end.
+        noticed: time from the step of the load to its detection, s; None without a step or without a detection.
+        settled: time from the step to the first estimate in state `observed` again, s; None as above.
     """
 
     seed: int
@@ -54,15 +54,15 @@ class PayloadResult:
 
     @property
     def covered(self) -> bool:
-        """Return whether the interval of 95 % holds the truth."""
+        """Return whether the interval of 95 % contains the truth."""
         return abs(self.error) <= 1.959964 * self.deviation
 
 
 def feed(run: PayloadRun, estimator: PayloadEstimator) -> Iterator[tuple[float, bool]]:
-    """Give measurements to an estimator, filtered as the monitor filters them.
+    """Feed measurements to an estimator, filtered like in the monitor.
 
     Yields:
-        time of each sample, s, and whether the estimate is new.
+        Time of each sample, s, and whether the estimate is new.
     """
     noise = SensorNoise()
     filtered = DerivativeFilter(3, noise.jerk_density, (noise.position, noise.velocity), (1.0, 0.1, 0.1), gate=6.0)
@@ -73,7 +73,7 @@ def feed(run: PayloadRun, estimator: PayloadEstimator) -> Iterator[tuple[float, 
 
 
 def follow(run: PayloadRun, estimator: PayloadEstimator, step_time: float = np.inf) -> dict[str, Any]:
-    """Give measurements to an estimator; return what came of it."""
+    """Feed measurements to an estimator; return its result."""
     noticed = settled = None
     before = estimator.steps
     for time, _ in feed(run, estimator):
@@ -98,78 +98,80 @@ def follow(run: PayloadRun, estimator: PayloadEstimator, step_time: float = np.i
 
 
 def check_case(rig: CaseRig, case: PayloadCase, sensors: SensorModel | None = None) -> dict[str, Any]:
-    """Simulate a case, measure it, estimate its payload."""
+    """Return the result of an estimator for a simulated case."""
     run = measure_case(rig, case, sensors)
     settings = replace(rig.settings, offsets=case.offsets)
     return follow(run, PayloadEstimator(rig.model, settings), case.step_time)
 
 
 def check_number(rig: CaseRig, seed: int, number: int, steps: bool = False) -> PayloadResult:
-    """Check the case of a number; it is the same for every count of cases."""
+    """Return the result of the case of a number, which does not depend on the number of cases."""
     case = random_case(rig, np.random.default_rng((seed, number, int(steps))), steps)
     return PayloadResult(seed, number, **check_case(rig, case))
 
 
 def summary(results: Sequence[PayloadResult], limit: float) -> dict[str, Any]:
-    """Return the numbers of Done-when: errors in kg and % of the full scale, coverage, and times after a step.
+    """Return summary values: errors in kg and relative to the full scale, coverage, and times after a step.
 
     Args:
-        results: of cases with steps of the load, or of cases without.
-        limit: of the mount, the full scale, kg.
+        results: results of cases with steps of the load, or of cases without.
+        limit: limit of the mount, the full scale, kg.
     """
-    errors = np.abs([own.error for own in results])
-    stepped = [own for own in results if own.stepped]
-    notices = [own.noticed for own in stepped if own.noticed is not None]
-    settled = [own.settled for own in stepped if own.settled is not None]
+    errors = np.abs([result.error for result in results])
+    stepped = [result for result in results if result.stepped]
+    notices = [result.noticed for result in stepped if result.noticed is not None]
+    settled = [result.settled for result in stepped if result.settled is not None]
     return {
         'cases': len(results),
-        'covered': float(np.mean([own.covered for own in results])),
+        'covered': float(np.mean([result.covered for result in results])),
         'within_bound': float(np.mean(errors <= FULL_SCALE_PART * limit)),
         'median_error': float(np.median(errors)),
         'error_95': float(np.quantile(errors, 0.95)),
         'greatest_error': float(errors.max()),
-        'greatest_error_observed': max((abs(own.error) for own in results if own.state == 'observed'), default=None),
-        'median_deviation': float(np.median([own.deviation for own in results])),
-        'rated': sum(own.state == 'rated' for own in results),
-        'false_steps': sum(own.steps for own in results) - len(notices),
+        'greatest_error_observed': max(
+            (abs(result.error) for result in results if result.state == 'observed'), default=None
+        ),
+        'median_deviation': float(np.median([result.deviation for result in results])),
+        'rated': sum(result.state == 'rated' for result in results),
+        'false_steps': sum(result.steps for result in results) - len(notices),
         'stepped': len(stepped),
         'noticed': len(notices),
         'median_notice': float(np.median(notices)) if notices else None,
         'latest_notice': max(notices, default=None),
-        'settled_in_time': float(np.mean([own <= NOTICED_WITHIN for own in settled])) if settled else None,
+        'settled_in_time': float(np.mean([delay <= NOTICED_WITHIN for delay in settled])) if settled else None,
         'settled_99': float(np.quantile(settled, 0.99)) if settled else None,
         'latest_settled': max(settled, default=None),
         'never_settled': len(stepped) - len(settled),
-        'worst': [asdict(own) for own in sorted(results, key=lambda own: -abs(own.error))[:5]],
+        'worst': [asdict(result) for result in sorted(results, key=lambda result: -abs(result.error))[:5]],
     }
 
 
-def missed(found: dict[str, Any], steps: bool) -> list[str]:
-    """Return which bounds a summary misses, in words; with `steps` those of steps of the load alone."""
+def missed(values: dict[str, Any], steps: bool) -> list[str]:
+    """Return a text per limit that a summary exceeds; with `steps` only the limits for steps of the load."""
     if steps:
-        late = found['latest_notice'] is None or found['latest_notice'] > NOTICED_WITHIN
-        unnoticed = found['stepped'] - found['noticed']
+        late = values['latest_notice'] is None or values['latest_notice'] > NOTICED_WITHIN
+        unnoticed = values['stepped'] - values['noticed']
         return [f'{unnoticed} steps not noticed'] * bool(unnoticed) + [f'noticed after {NOTICED_WITHIN:g} s'] * late
     result = []
-    if not FEW <= found['covered'] <= MANY:
+    if not FEW <= values['covered'] <= MANY:
         result.append(f'interval: expected the truth in {100 * FEW:g} to {100 * MANY:g} % of the cases')
-    if found['within_bound'] < WITHIN:
+    if values['within_bound'] < WITHIN:
         result.append(f'error: expected at most {100 * FULL_SCALE_PART:g} % of the limit in {100 * WITHIN:g} % of them')
     return result
 
 
 class _Worker:
-    """The rig of a process."""
+    """Rig of a process."""
 
     rig: CaseRig | None = None
 
 
 def begin_worker(machine: Machine) -> None:
-    """Make the rig of this process: of the machine with dry friction."""
+    """Create the rig of this process, for the machine with dry friction."""
     _Worker.rig = CaseRig(rough_machine(machine))
 
 
 def check_in_worker(case: tuple[int, int, bool]) -> PayloadResult:
-    """Check the case of a seed, a number, with or without a step, on the rig of this process."""
+    """Return the result of a case (seed, number, with step) on the rig of this process."""
     assert _Worker.rig is not None
     return check_number(_Worker.rig, *case)

@@ -1,4 +1,4 @@
-"""Errors that an estimator of the payload does not know, and what they do to its estimate and to its interval."""
+"""Effects of errors that a payload estimator does not model on its estimate and interval."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dyn_nodes.monitor.payload_estimator import PayloadEstimator
 
 
 class Wrong(NamedTuple):
-    """An error beside those of a case.
+    """An error in addition to the errors of a case.
 
     Attributes:
-        name: in words.
-        case: what it changes of the case.
-        run: what it changes of the measurements.
+        name: description.
+        case: change of the case.
+        run: change of the measurements.
     """
 
     name: str
@@ -28,17 +28,17 @@ class Wrong(NamedTuple):
 
 
 def _masses(part: float) -> Callable[[CaseRig, PayloadCase], PayloadCase]:
-    """All links are heavier than the machine file says, by the same part."""
+    """Return a change that makes all links heavier than in the machine file, by the same part."""
     return lambda rig, case: _shifted(case, dict.fromkeys(rig.model.bodies, -part))
 
 
-def _place(offset: float) -> Callable[[CaseRig, PayloadCase], PayloadCase]:
-    """The payload hangs farther out than its mount."""
+def _farther_out(offset: float) -> Callable[[CaseRig, PayloadCase], PayloadCase]:
+    """Return a change that moves the payload outwards from its mount."""
     return lambda rig, case: _shifted(case, {rig.model.body_columns[1]: -offset})
 
 
 def _friction(factor: float) -> Callable[[CaseRig, PayloadCase], PayloadCase]:
-    return lambda _, case: replace(case, dry=tuple(factor * (1.0 + own) - 1.0 for own in case.dry))
+    return lambda _, case: replace(case, dry=tuple(factor * (1.0 + part) - 1.0 for part in case.dry))
 
 
 def _shifted(case: PayloadCase, shifts: Mapping[str, float]) -> PayloadCase:
@@ -62,7 +62,7 @@ WRONG = (
     Wrong('none beside those of the cases'),
     Wrong('all links 5 % heavier', case=_masses(0.05)),
     Wrong('all links 10 % heavier', case=_masses(0.10)),
-    Wrong('payload 0.1 m farther out', case=_place(0.10)),
+    Wrong('payload 0.1 m farther out', case=_farther_out(0.10)),
     Wrong('dry friction twice as much', case=_friction(2.0)),
     Wrong('pressures read 1 % too high', run=_gain(0.01)),
     Wrong('pressures 20 ms late', run=_late(4)),
@@ -71,14 +71,14 @@ WRONG = (
 
 
 def check_wrong(rig: CaseRig, wrong: Wrong, seed: int, number: int, tared: bool = False) -> PayloadResult:
-    """Check the case of a number under an error.
+    """Return the result of the case of a number under an error.
 
     Args:
-        rig: of the machine.
+        rig: rig of the machine.
         wrong: the error.
-        seed: of the random numbers.
-        number: of the case.
-        tared: the estimator has first seen the same work with an empty implement, and knows it.
+        seed: seed of the random numbers.
+        number: number of the case.
+        tared: the estimator is first tared with the same work and an empty implement.
     """
     case = wrong.case(rig, random_case(rig, np.random.default_rng((seed, number, 0))))
     estimator = PayloadEstimator(rig.model, replace(rig.settings, offsets=case.offsets))
@@ -93,17 +93,17 @@ def check_wrong(rig: CaseRig, wrong: Wrong, seed: int, number: int, tared: bool 
 
 
 def row(wrong: Wrong, tared: bool, results: Sequence[PayloadResult]) -> dict[str, Any]:
-    """Return the numbers of an error: coverage, errors, kg, and how often a step was noticed though nothing stepped."""
-    observed = [own for own in results if own.state == 'observed']
-    errors = np.array([own.error for own in observed])
+    """Return summary values of an error: coverage, errors, kg, and the number of false steps."""
+    observed = [result for result in results if result.state == 'observed']
+    errors = np.array([result.error for result in observed])
     return {
         'wrong': wrong.name,
         'tared': tared,
         'cases': len(results),
         'rated': len(results) - len(observed),
-        'covered': float(np.mean([own.covered for own in observed])) if observed else None,
+        'covered': float(np.mean([result.covered for result in observed])) if observed else None,
         'mean_error': float(errors.mean()) if observed else None,
         'error_95': float(np.quantile(np.abs(errors), 0.95)) if observed else None,
         'greatest_error': float(np.abs(errors).max()) if observed else None,
-        'false_steps': sum(own.steps for own in results),
+        'false_steps': sum(result.steps for result in results),
     }

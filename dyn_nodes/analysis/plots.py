@@ -1,4 +1,4 @@
-"""One style for all plots, in colours that colour-blind readers distinguish."""
+"""Common style of all plots, with colours that colour-blind readers can distinguish."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 WIDTH = 9.0  # inches
 RESOLUTION = 150  # dots per inch
-MOST_POINTS = 3000  # of a line; a plot has fewer pixels
+MOST_POINTS = 3000  # greatest number of points of a line; a plot has fewer pixels
 
 # Okabe and Ito's palette, safe for the usual kinds of colour blindness
 BLUE, ORANGE, GREEN, PURPLE = '#0072B2', '#D55E00', '#009E73', '#CC79A7'
@@ -37,13 +37,13 @@ _STYLE: Any = {
     'ytick.color': '#444444',
     'svg.fonttype': 'path',
     'svg.hashsalt': 'dyn_nodes',
-    'text.parse_math': False,  # a `$` in the name of a wheel is a letter
+    'text.parse_math': False,  # a `$` in the name of a wheel is a plain character
 }
 
 
 @contextlib.contextmanager
 def style() -> Iterator[None]:
-    """Use the one style inside a `with`."""
+    """Return a context manager with the common style."""
     import matplotlib as mpl  # of the extra `plots`
     from cycler import cycler
 

@@ -1,4 +1,4 @@
-"""The state of a system at one time of a bag of these nodes, as far as the bag has it."""
+"""State of a system at one time of a bag of these nodes, as far as the bag has it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ COMMANDS = 'valve_commands'
 
 @dataclass(frozen=True, eq=False)
 class RecordedState:
-    """A state that was read from a bag.
+    """A state from a bag.
 
     Attributes:
         x: (N,) state. u: (m,) inputs.
-        time: of the sample, s.
-        missing: states and inputs that the bag does not have; they are those that were given.
+        time: time of the sample, s.
+        missing: states and inputs that the bag lacks; they have their default values.
     """
 
     x: Array
@@ -39,11 +39,11 @@ def recorded_state(system: Any, data: BagData, time: float, x: Array, u: Array) 
     """Return the state nearest to a time.
 
     Args:
-        system: with the names of states and inputs.
+        system: system with the names of states and inputs.
         data: the bag.
         time: s.
-        x: (N,) state to start from, such as that at rest.
-        u: (m,) inputs to start from.
+        x: (N,) default state, such as the state at rest.
+        u: (m,) default inputs.
 
     Raises:
         BagReadingError: no joint states, or none near this time.
@@ -54,21 +54,21 @@ def recorded_state(system: Any, data: BagData, time: float, x: Array, u: Array) 
     if not first - spacing <= time <= last + spacing:
         raise BagReadingError(f'{data.path}: expected a time from {first:g} to {last:g} s, found {time:g} s')
     at = float(joints.time[int(np.argmin(np.abs(joints.time - time)))])
-    known = dict(_recorded(data, at))
+    recorded = dict(_recorded(data, at))
     state, inputs = x.copy(), u.copy()
     missing = [
-        *_filled(state, system.state_names, known),
-        *_filled(inputs, system.input_names, known | _commands(data, at, system.input_names)),
+        *_filled(state, system.state_names, recorded),
+        *_filled(inputs, system.input_names, recorded | _commands(data, at, system.input_names)),
     ]
     return RecordedState(state, inputs, at, tuple(missing))
 
 
-def _filled(vector: Array, names: Sequence[str], known: dict[str, float]) -> list[str]:
-    """Put the known values into a vector; return the names that are not known."""
+def _filled(vector: Array, names: Sequence[str], recorded: dict[str, float]) -> list[str]:
+    """Write the recorded values into a vector; return the names without a recorded value."""
     missing = []
     for k, name in enumerate(names):
-        if np.isfinite(known.get(name, np.nan)):
-            vector[k] = known[name]
+        if np.isfinite(recorded.get(name, np.nan)):
+            vector[k] = recorded[name]
         else:
             missing.append(name)
     return missing
@@ -84,8 +84,8 @@ def _recorded(data: BagData, time: float) -> Iterator[tuple[str, float]]:
         elif field == 'effort':
             yield f'{joint}/effort', value
     if 'odom' in data.tables:
-        own = _newest(data.tables['odom'], time)
-        yield from ((state, own[column]) for state, column in ODOMETRY.items() if column in own)
+        odometry = _newest(data.tables['odom'], time)
+        yield from ((state, odometry[column]) for state, column in ODOMETRY.items() if column in odometry)
     for topic, table in data.tables.items():
         parts = topic.split('/')
         if len(parts) == 3 and len(table.columns) == 1:
@@ -93,7 +93,7 @@ def _recorded(data: BagData, time: float) -> Iterator[tuple[str, float]]:
 
 
 def _commands(data: BagData, time: float, inputs: Sequence[str]) -> dict[str, float]:
-    """Voltages by the names of inputs, in the order of the actuators."""
+    """Return voltages by the names of inputs, in the order of the actuators."""
     names = [name for name in inputs if name.endswith('/voltage')]
     if COMMANDS not in data.tables:
         return {}
@@ -102,6 +102,6 @@ def _commands(data: BagData, time: float, inputs: Sequence[str]) -> dict[str, fl
 
 
 def _newest(table: Table, time: float) -> dict[str, float]:
-    """Return the newest values of a table at a time, the first ones before it begins."""
-    place = max(int(np.searchsorted(table.time, time + 1e-9)) - 1, 0)
-    return {name: float(column[place]) for name, column in table.columns.items()}
+    """Return the newest values of a table at a time; before its start the first values."""
+    index = max(int(np.searchsorted(table.time, time + 1e-9)) - 1, 0)
+    return {name: float(column[index]) for name, column in table.columns.items()}

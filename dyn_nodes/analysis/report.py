@@ -1,4 +1,4 @@
-"""One page about a run that needs nothing else: no network, no other file."""
+"""Self-contained HTML report of a run, without network access or other files."""
 
 from __future__ import annotations
 
@@ -28,46 +28,47 @@ CAPTIONS: dict[str, tuple[str, str]] = {
     'base_rotation': (
         'Rotation of the base',
         'Tilt is the angle between the base and the ground’s normal; pitch (nose down positive) and roll are its '
-        'parts. The machine stands on compliant wheels, so a loaded front sinks in a little before anything tips.',
+        'parts. The wheels are compliant, so a loaded front sinks a little before the machine tips.',
     ),
     'wheel_loads': (
         'Wheel loads',
-        'Force of the ground on each wheel along its normal. The ground only pushes: a wheel whose force is zero has '
-        'lifted. At rest the sum is the weight; in between it differs by what accelerates the machine up or down.',
+        'Force of the ground on each wheel along its normal. The ground can only push: a wheel with zero force has '
+        'lifted. At rest the sum is the weight; in motion it differs by the vertical inertial force.',
     ),
     'margins': (
         'Stability margins',
-        'Thick: the least value, the one to act on. Thin: the edges of the support polygon (or the wheels) one by one. '
-        'The bar at the foot marks where a margin is used up. Measures of the loads fall to zero when wheels lift and '
-        'stay there while the machine rocks; the static one looks at the posture alone and is the last to notice.',
+        'Thick: the least value, which decides. Thin: each edge of the support polygon (or each wheel). '
+        'The bar at the bottom marks a margin of zero. Measures of the loads fall to zero when wheels lift and '
+        'stay there while the machine rocks; the static margin depends on the posture alone and reacts last.',
     ),
     'friction_use': (
         'Friction use',
-        'Friction force of each wheel over what friction can hold there: the static coefficient times the normal '
-        'force. At 1 all of it is used, and the wheel begins to slide; one that slides may show less, by its kinetic '
-        'coefficient. A line has a gap where the use is not known, or where a wheel without load slides. Lines end '
+        'Friction force of each wheel over the friction limit: the static coefficient times the normal '
+        'force. At 1 the wheel starts to slide; a sliding wheel may show less, because of its kinetic '
+        'coefficient. A line has a gap if the use is unknown, or if a wheel without load slides. Lines end '
         f'at {HIGHEST_USE:g}.',
     ),
     'payload': (
-        'Payload, weighed',
-        'From the pressures of the actuators that carry it. Where the load has just changed, or too little is known, '
+        'Payload, estimated',
+        'From the pressures of the actuators that carry it. After a change of the load, or with too few measurements, '
         'the interval is wide and the rated payload was used.',
     ),
     'pressures': (
         'Oil pressures',
         'Both chambers of each actuator, and its pump. The pump idles at about a megapascal through the open centre '
-        'of the valve until the spool shuts it. A line at the make-up pressure has run dry: oil is drawn in from the '
+        'of the valve until the spool shuts it. A line at the make-up pressure cavitates: it draws oil from the '
         'tank.',
     ),
     'joint_angles': (
         'Joints',
-        'Positions of the driven joints. A joint whose valve is neutral is held by trapped oil, which gives a little.',
+        'Positions of the driven joints. A joint whose valve is neutral is held by trapped oil, which is slightly '
+        'compressible.',
     ),
 }
 
 
 WHERE_MEASURED = ('friction_use', 'payload')
-"""Plots of topics that exist only on request: left out where a bag lacks them."""
+"""Plots of optional topics, omitted if the bag lacks them."""
 
 
 def write_report(
@@ -77,10 +78,10 @@ def write_report(
 
     Args:
         record: the run.
-        summary: of `summarize`.
+        summary: result of `summarize`.
         path: the HTML file.
-        plots: of `make_plots`.
-        command: how the run was made.
+        plots: result of `make_plots`.
+        command: command line that produced the run.
     """
     state, label = _state(summary)
     page = Template(TEMPLATE.read_text(encoding='utf-8'))
@@ -133,7 +134,7 @@ def _subtitle(summary: Mapping[str, Any]) -> str:
 
 
 def _story(summary: Mapping[str, Any]) -> str:
-    """What happened, in sentences."""
+    """Return a description of the run in sentences."""
     sentences = []
     for phase in summary['phases']:
         if phase['name'] in ('reach', 'recover'):
@@ -145,12 +146,12 @@ def _story(summary: Mapping[str, Any]) -> str:
     else:
         sentences.append(f'The first wheel lifts at {lift:.2f} s.')
     if summary['overturned']:
-        sentences.append('The machine goes over: the run ends at its limit of tilt. Nothing brought it back.')
+        sentences.append('The machine overturns: the run ends at its limit of tilt.')
     elif summary['max_base_rotation_deg'] is not None:
         peak, time = summary['max_base_rotation_deg'], summary['max_base_rotation_time_s']
         sentences.append(f'The base is tilted most at {time:.2f} s, by {peak:.2f}°.')
         if down is not None:
-            sentences.append(f'The machine rocks; all wheels stay on the ground from {down:.2f} s on.')
+            sentences.append(f'The machine rocks; all wheels stay on the ground after {down:.2f} s.')
     error = summary['final_wheel_load_sum_error']
     if error is not None and not summary['overturned']:
         sentences.append(f'At the end the wheels carry the weight to within {_percent(abs(error))}.')
@@ -175,7 +176,7 @@ def _figures(plots: Mapping[str, Plot]) -> Iterable[str]:
         if name not in plots and name in WHERE_MEASURED:
             continue
         if name not in plots:
-            yield f'<figure><h2>{title}</h2><p class="missing">The bag holds nothing to draw here.</p></figure>'
+            yield f'<figure><h2>{title}</h2><p class="missing">The bag has no data for this plot.</p></figure>'
             continue
         image = base64.b64encode(plots[name].svg).decode()
         yield (
@@ -195,8 +196,8 @@ def _loads_table(record: RunRecord, summary: Mapping[str, Any]) -> str:
     sums = ['' for _ in range(3)] + [f'{1e-3 * total:,.2f}', '100.0%']
     rows.append(('sum', *sums))
     if summary['weight_n'] is not None:
-        known = '' if summary['weight_source'] == 'machine' else f' ({summary["weight_source"]})'
-        rows.append((f'weight{known}', '', '', '', f'{1e-3 * summary["weight_n"]:,.2f}', ''))
+        note = '' if summary['weight_source'] == 'machine' else f' ({summary["weight_source"]})'
+        rows.append((f'weight{note}', '', '', '', f'{1e-3 * summary["weight_n"]:,.2f}', ''))
     return _table(('wheel', 'start, kN', 'least', 'greatest', 'end, kN', 'share'), rows)
 
 
@@ -208,11 +209,11 @@ def _margins_table(summary: Mapping[str, Any]) -> str:
         edge = (least['edge'] or '—').replace('_', ' ')
         time, band = _number(least['time_s'], '.2f', ' s'), least['band'] or '—'
         rows.append((text.label, value, band, time, edge, text.meaning))
-    return _table(('measure', 'least', 'band', 'first at', 'over', 'what it says'), rows, numbers=(1, 3))
+    return _table(('measure', 'least', 'band', 'first at', 'over', 'meaning'), rows, numbers=(1, 3))
 
 
 def _friction_section(machine: Machine | None, summary: Mapping[str, Any]) -> str:
-    """Return the greatest friction use of every wheel, the tightest one first; empty where the bag has none."""
+    """Return the greatest friction use of every wheel, the greatest first; empty if the bag has none."""
     uses = summary['max_friction_use']
     if not uses:
         return ''
@@ -235,14 +236,14 @@ def _friction_section(machine: Machine | None, summary: Mapping[str, Any]) -> st
 def _tightest(uses: dict[str, dict[str, Any]]) -> str:
     wheel = tightest_wheel(uses)
     if wheel is None:
-        return 'The bag holds no friction use that is a number.'
+        return 'The bag has no valid friction use.'
     use = uses[wheel]
     end = ', more than static friction can hold' if use['value'] > 1.0 else ''
     return f'Tightest wheel: {wheel.replace("_", " ")}, {use["value"]:.2f} at {use["time_s"]:.2f} s{end}.'
 
 
 def _weighed(interval: Sequence[float] | None) -> list[tuple[str, str]]:
-    """Row of a payload that was estimated."""
+    """Return the row of an estimated payload."""
     if interval is None:
         return []
     lower, upper = interval
@@ -260,8 +261,8 @@ def _events_table(summary: Mapping[str, Any]) -> str:
 def _machine_section(machine: Machine | None, summary: Mapping[str, Any]) -> str:
     if machine is None:
         return (
-            '<p class="missing">The machine is not known: the bag has no robot_description, or no machine YAML of that '
-            'name is installed. Give one with <code>dyn-nodes report BAG --config YAML</code>.</p>'
+            '<p class="missing">The machine is unknown: the bag has no robot_description, or no machine YAML of that '
+            'name is installed. Specify one with <code>dyn-nodes report BAG --config YAML</code>.</p>'
         )
     facts = [
         ('name', machine.name),
@@ -332,7 +333,7 @@ def _making(summary: Mapping[str, Any], command: str) -> str:
 
 
 def installed_versions() -> dict[str, str]:
-    """Return the versions of this package and of what its results depend on."""
+    """Return the versions of this package and of the packages that its results depend on."""
     versions = {}
     for name in DISTRIBUTIONS:
         try:
@@ -360,7 +361,7 @@ def _percent(value: float) -> str:
 def _table(
     heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] | None = None, head: bool = True
 ) -> str:
-    """Return an HTML table; `numbers`: the columns set flush right, None for all but the first."""
+    """Return an HTML table; `numbers`: the right-aligned columns; None for all but the first."""
     right = set(range(1, len(heads)) if numbers is None else numbers)
 
     def line(cells: Sequence[str], tag: str) -> str:

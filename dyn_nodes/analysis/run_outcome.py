@@ -1,4 +1,4 @@
-"""From a bag to everything that is kept of a run: summary, plots, page."""
+"""Results of a run from its bag: summary, plots, page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Progress = Callable[[str, float], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was made of a bag."""
+    """Results of a bag."""
 
     summary: dict[str, Any]
     summary_file: Path
@@ -39,26 +39,26 @@ def make_outcome(
     """Read a bag; write `summary.json`, PNG plots and `report.html`.
 
     Args:
-        bag: the bag.
-        directory: for the results; it is made.
+        bag: path of the bag.
+        directory: directory of the results, created if it does not exist.
         config: see `read_run`.
         namespace: see `read_run`.
-        wall_time: that the simulation took, s, where it is known.
-        command: how the run was made, for the page.
+        wall_time: wall time of the simulation, s, if available.
+        command: command line that produced the run, for the page.
         extra: further entries of the summary.
-        progress: is called with what is being done and the share, 0 to 1, of the whole.
+        progress: called with the current step and the finished share of the work, 0 to 1.
 
     Raises:
         BagReadingError, MachineError: see `read_run`.
-        OSError: the directory can't be written.
+        OSError: the directory cannot be written.
     """
 
-    def tell(text: str, share: float) -> None:
+    def notify(text: str, share: float) -> None:
         if progress is not None:
             progress(text, share)
 
-    tell('reading the bag', 0.0)
-    record = read_run(bag, config, namespace, lambda done, total: tell('reading the bag', 0.5 * done / total))
+    notify('reading the bag', 0.0)
+    record = read_run(bag, config, namespace, lambda done, total: notify('reading the bag', 0.5 * done / total))
     summary = summarize(record, wall_time)
     summary['made_at'] = datetime.now().astimezone().strftime('%Y-%m-%d %H:%M')
     summary.update(extra or {})
@@ -69,10 +69,10 @@ def make_outcome(
 
     def drawn(name: str) -> None:
         nonlocal made
-        tell(f'drawing {name.replace("_", " ")}', 0.5 + 0.5 * made / len(PLOTS))
+        notify(f'drawing {name.replace("_", " ")}', 0.5 + 0.5 * made / len(PLOTS))
         made += 1
 
     plots = make_plots(record, directory, drawn)
     write_report(record, summary, files[1], plots, command)
-    tell('done', 1.0)
+    notify('done', 1.0)
     return Outcome(summary, files[0], files[1], {name: plot.file for name, plot in plots.items()})

@@ -1,4 +1,4 @@
-"""Plots of a recorded run: units on the axes."""
+"""Plots of a recorded run."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from dyn_nodes.analysis.summary import greatest_use, tightest_wheel
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.measures import measure_of
 
-HIGHEST_USE = 2.0  # friction use that is still drawn
+HIGHEST_USE = 2.0  # greatest friction use that is drawn
 PHASE_COLOURS = {'reach': SKY, 'recover': AMBER, 'settle': GREEN, 'done': GREY}
 PHASE_NAMES = {'done': 'task over'}
 
 
 def plot_base_rotation(record: RunRecord) -> Figure:
-    """Return the tilt, roll and pitch of the base over time, the peak marked."""
+    """Return the tilt, roll and pitch of the base over time, with a mark at the peak."""
     figure, (axes,) = _figure(record, 3.3)
     attitude = record.attitude
     degrees = {name: np.degrees(getattr(attitude, name)) for name in ('tilt', 'pitch', 'roll')}
@@ -75,7 +75,7 @@ def plot_wheel_loads(record: RunRecord) -> Figure:
 
 
 def plot_margins(record: RunRecord) -> Figure:
-    """Return one panel a stability measure: its least value and that of every edge or wheel."""
+    """Return one panel per stability measure: its least value and the values of all edges or wheels."""
     names = list(record.margins)
     rows = max(1, (len(names) + 1) // 2)
     figure, panels = _figure(record, 0.7 + 1.75 * rows, rows, 2)
@@ -95,7 +95,7 @@ def plot_margins(record: RunRecord) -> Figure:
 
 
 def plot_friction_use(record: RunRecord) -> Figure:
-    """Return the friction use of every wheel, the greatest value marked; at 1 static friction is used up."""
+    """Return the friction use of every wheel, with a mark at the greatest value; 1 is the limit of static friction."""
     figure, (axes,) = _figure(record, 3.3)
     for (wheel, (time, use)), colour in zip(record.friction_use.items(), _colours()):
         shown = np.minimum(use, HIGHEST_USE)
@@ -121,16 +121,16 @@ def plot_payload(record: RunRecord) -> Figure:
         middle = 0.5 * (lower + upper)
         axes.fill_between(time, lower, upper, color=SKY, alpha=0.4, linewidth=0.0, label='interval of 95 %')
         _line(axes, time, middle, color=BLUE, label='middle')
-        known = middle[upper - lower <= np.quantile(upper - lower, 0.9)]
+        narrow = middle[upper - lower <= np.quantile(upper - lower, 0.9)]
         limit = record.machine.payload.limit if record.machine and record.machine.payload else 0.0
-        most = max(float(known.max(initial=0.0)), limit)
-        axes.set_ylim(-0.08 * most, 1.12 * most)  # just after a step of the load the interval is wider than that
+        most = max(float(narrow.max(initial=0.0)), limit)
+        axes.set_ylim(-0.08 * most, 1.12 * most)  # just after a step of the load the interval is wider
     axes.set_ylabel('payload, kg')
     return _finish(figure, record, [axes], legend=2)
 
 
 def plot_pressures(record: RunRecord) -> Figure:
-    """Return one panel an actuator: the pressures of its lines and of its pump."""
+    """Return one panel per actuator: the pressures of its lines and of its pump."""
     actuators = list(record.pressures)
     figure, panels = _figure(record, 0.8 + 1.75 * max(1, len(actuators)), max(1, len(actuators)))
     colours = {'head_pressure': BLUE, 'rod_pressure': ORANGE, 'pressure_a': BLUE, 'pressure_b': ORANGE}
@@ -148,7 +148,7 @@ def plot_pressures(record: RunRecord) -> Figure:
 
 
 def plot_joints(record: RunRecord) -> Figure:
-    """Return one panel a joint: its position."""
+    """Return one panel per joint with its position."""
     names = list(record.joints)
     figure, panels = _figure(record, 0.8 + 1.5 * max(1, len(names)), max(1, len(names)))
     for axes, name, colour in zip(panels, names, _colours()):
@@ -178,7 +178,7 @@ PLOTS: dict[str, Callable[[RunRecord], Figure]] = {
 
 
 def has_data(record: RunRecord, plot: str) -> bool:
-    """Return whether a run has what a plot shows."""
+    """Return whether a run has the data of a plot."""
     return {
         'base_rotation': len(record.attitude.time) > 0,
         'wheel_loads': bool(record.wheel_loads),
@@ -192,7 +192,7 @@ def has_data(record: RunRecord, plot: str) -> bool:
 
 @dataclass(frozen=True)
 class Plot:
-    """A plot as a PNG file, and as SVG for a page."""
+    """A plot as a PNG file and as SVG."""
 
     file: Path
     svg: bytes
@@ -203,8 +203,8 @@ def make_plots(record: RunRecord, directory: Path, progress: Callable[[str], Non
 
     Args:
         record: the run.
-        directory: for the files.
-        progress: gets the name of every plot as it is drawn.
+        directory: directory of the files.
+        progress: called with the name of every plot before it is drawn.
     """
     plots = {}
     for name, make in PLOTS.items():
@@ -222,10 +222,10 @@ def make_plots(record: RunRecord, directory: Path, progress: Callable[[str], Non
 
 
 def _save(figure: Figure, file: Path, page: io.BytesIO) -> None:
-    """Write a figure as PNG and as SVG. `Figure.savefig` would draw it once more for each, to find its layout."""
+    """Write a figure as PNG and as SVG. `Figure.savefig` would compute the layout again for each."""
     figure.set_dpi(RESOLUTION)
     FigureCanvasAgg(figure).print_png(file, metadata={'Software': None})
-    figure.set_layout_engine('none')  # it is laid out
+    figure.set_layout_engine('none')  # the layout is done
     FigureCanvasSVG(figure).print_svg(page, metadata={'Date': None, 'Creator': None})
 
 
@@ -250,19 +250,19 @@ def _type(record: RunRecord, joint: str) -> str:
     return next((j.type for j in record.machine.joints if j.name == joint), '')
 
 
-def _line(axes: Any, time: Array, values: Array, **look: Any) -> None:
-    """Draw a line of at most MOST_POINTS points: the least and greatest of every stretch stay."""
+def _line(axes: Any, time: Array, values: Array, **properties: Any) -> None:
+    """Draw a line of at most MOST_POINTS points, with the least and greatest value of every stretch."""
     count = min(len(time), len(values))
     time, values = time[:count], values[:count]
     if count > MOST_POINTS:
         stretches = np.array_split(np.arange(count), MOST_POINTS // 2)
         keep = np.unique([k for s in stretches for k in (s[np.argmin(values[s])], s[np.argmax(values[s])])])
         time, values = time[keep], values[keep]
-    axes.plot(time, values, **look)
+    axes.plot(time, values, **properties)
 
 
 def _mark_peak(axes: Any, record: RunRecord, time: float, value: float, text: str, colour: str) -> None:
-    """Mark a point of a line and write beside it, on the side with space."""
+    """Mark a point of a line with a text, on the side with space."""
     axes.plot([time], [value], 'o', color=colour, markersize=5)
     side = -1 if time > 0.7 * record.duration else 1
     axes.annotate(
@@ -277,7 +277,7 @@ def _mark_peak(axes: Any, record: RunRecord, time: float, value: float, text: st
 
 
 def _critical(axes: Any, time: Array, values: Array) -> None:
-    """Mark where a margin is used up."""
+    """Mark the times at which a margin is zero."""
     axes.axhline(0.0, color=ORANGE, linewidth=0.9)
     finite = values[np.isfinite(values)]
     floor = 0.005 * float(np.abs(finite).max()) if len(finite) else 0.0
@@ -288,7 +288,7 @@ def _critical(axes: Any, time: Array, values: Array) -> None:
 
 
 def _limits(axes: Any, values: Array) -> None:
-    """The least value fills the panel; edges far above it are cut."""
+    """Fit the panel to the least values; edges far above are cut."""
     finite = values[np.isfinite(values)]
     if len(finite):
         low, high = min(0.0, float(finite.min())), max(0.0, float(finite.max()))
@@ -297,22 +297,22 @@ def _limits(axes: Any, values: Array) -> None:
 
 
 def _mark_contact(axes: Any, record: RunRecord) -> None:
-    """Mark when wheels are in the air by a bar at the foot of the panel."""
+    """Mark the times at which wheels are in the air by a bar at the bottom of the panel."""
     label = 'a wheel in the air'
     for time, load in record.wheel_loads.values():
         off = load <= 0.0
         if off.any():
             transform = axes.get_xaxis_transform()
-            look = {'color': ORANGE, 'linewidth': 0, 'zorder': 3, 'label': label}
-            axes.fill_between(time, 0.0, 0.025, where=off, transform=transform, **look)
+            bar = {'color': ORANGE, 'linewidth': 0, 'zorder': 3, 'label': label}
+            axes.fill_between(time, 0.0, 0.025, where=off, transform=transform, **bar)
             label = '_again'
 
 
 def _finish(figure: Figure, record: RunRecord, panels: list[Any], legend: int = 0, columns: int = 1) -> Figure:
-    for place, axes in enumerate(panels):
-        _shade_phases(axes, record, with_names=place < columns)
+    for index, axes in enumerate(panels):
+        _shade_phases(axes, record, with_names=index < columns)
         axes.set_xlim(0.0, record.duration)
-        if place >= len(panels) - columns:
+        if index >= len(panels) - columns:
             axes.set_xlabel('simulated time, s')
             axes.tick_params(labelbottom=True)
     if legend:

@@ -1,4 +1,4 @@
-"""A recorded run in the terms of the machine: attitude, wheel loads, margins, pressures, phases, events."""
+"""A recorded run in terms of the machine: attitude, wheel loads, margins, pressures, phases, events."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dyn_nodes.model.assumptions import Assumption, payload_of
 
 @dataclass(frozen=True)
 class Phase:
-    """A named span of a run, s."""
+    """A named interval of a run, s."""
 
     name: str
     start: float
@@ -28,7 +28,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened: `lift_off`, `touch_down`, `overturned`, `finished`, ..., at a simulated time, s."""
+    """An event, such as `lift_off`, `touch_down`, `overturned`, `finished`, at a simulated time, s."""
 
     time: float
     name: str
@@ -38,11 +38,11 @@ class Event:
 
 @dataclass(frozen=True, eq=False)
 class Attitude:
-    """Of the base against the ground, rad, over `time`, s.
+    """Attitude of the base relative to the ground, rad, over `time`, s.
 
     Attributes:
         tilt: angle between the base's z axis and the ground's normal.
-        roll, pitch: of the rotation Rz(yaw) Ry(pitch) Rx(roll).
+        roll, pitch: angles of the rotation Rz(yaw) Ry(pitch) Rx(roll).
     """
 
     time: Array
@@ -56,9 +56,10 @@ class MarginHistory:
     """One stability measure over `time`, s.
 
     Attributes:
-        value: the least.
-        edges: by name of the edge or wheel.
-        levels: alarm levels; where the bag has no diagnostics with them, those that the measure has on any machine.
+        value: least value.
+        edges: values by name of the edge or wheel.
+        levels: alarm levels; without diagnostics in the bag, the levels of the measure that do not depend on the
+            machine.
     """
 
     time: Array
@@ -73,19 +74,19 @@ class RunRecord:
 
     Attributes:
         data: the bag.
-        machine: that it speaks of, where a URDF and YAML of it were found.
-        attitude: of the base; empty where the bag has no odometry.
+        machine: machine of the bag, if its URDF and YAML are available.
+        attitude: attitude of the base; empty without odometry in the bag.
         wheel_loads: (time, normal force N) by wheel.
-        margins: by measure.
+        margins: histories by measure.
         pressures: (time, Pa) by actuator and line (`head_pressure`, ...).
         joints: (time, position) by joint.
-        phases: of the task, in order; empty without `task_phase`.
-        events: in order.
+        phases: phases of the task, in order; empty without `task_phase`.
+        events: events in order of time.
         duration: last simulated time, s.
-        friction_use: (time, friction force over what friction can hold) by wheel; NaN where it is not known or nothing
-            holds; empty without `friction_use/<wheel>`.
-        weighed: time, and lower and upper end of the interval of 95 % of a payload that was estimated, kg; None without
-            `payload/interval` (or that below `monitor`).
+        friction_use: (time, friction force over friction limit) by wheel; NaN if unknown or without normal force; empty
+            without `friction_use/<wheel>`.
+        weighed: time, and lower and upper end of the interval of 95 % of an estimated payload, kg; None without
+            `payload/interval` (also below `monitor`).
     """
 
     data: BagData
@@ -107,9 +108,9 @@ class RunRecord:
 
     @property
     def payload(self) -> float | None:
-        """What the implement holds at the end, kg; None where it is not known."""
+        """Payload of the implement at the end, kg; None if unknown."""
         for _, status in reversed(self.data.statuses.get('diagnostics', [])):
-            try:  # the stability monitor speaks of a payload as well, in words
+            try:  # the stability monitor also publishes a payload, as text
                 return float(status.values['payload'])
             except (KeyError, ValueError):
                 continue
@@ -122,10 +123,12 @@ class RunRecord:
 
     @property
     def assumed(self) -> tuple[Assumption, ...]:
-        """Conditions that the bag does not give: the payload of the machine file."""
-        given = any(name in self.data.tables for name in ('payload', 'payload/estimate'))
-        given = given or any('payload' in own.values for _, own in self.data.statuses.get('diagnostics', []))
-        return () if given or self.machine is None else payload_of(self.machine, 'payload in the bag')
+        """Assumed conditions that are not in the bag: the payload of the machine file."""
+        recorded = any(name in self.data.tables for name in ('payload', 'payload/estimate'))
+        recorded = recorded or any(
+            'payload' in status.values for _, status in self.data.statuses.get('diagnostics', [])
+        )
+        return () if recorded or self.machine is None else payload_of(self.machine, 'payload in the bag')
 
 
 def read_run(
@@ -134,27 +137,28 @@ def read_run(
     namespace: str | None = None,
     progress: Progress | None = None,
 ) -> RunRecord:
-    """Read a bag of these nodes.
+    """Return the run of a bag.
 
     Args:
-        path: the bag.
-        config: machine YAML; None: that of this package for the robot named in the bag's URDF, if there is one.
-        namespace: of the machine's topics.
+        path: path of the bag.
+        config: machine YAML; None: the YAML of this package for the robot named in the bag's URDF, if there is one.
+        namespace: namespace of the machine's topics.
         progress: see `read_bag`.
 
     Raises:
-        BagReadingError: no bag, a broken one, one without odometry and wheel reactions, or one of two machines.
-        MachineError: `config` is given and does not fit the URDF of the bag.
+        BagReadingError: no bag, an unreadable bag, a bag without odometry and wheel reactions, or a bag of two
+            machines.
+        MachineError: `config` does not match the URDF of the bag.
     """
     data = read_bag(path, progress, namespace)
     if 'odom' not in data.tables and not data.below('ground_reactions'):
-        known = ', '.join(sorted(data.counts))
+        topics = ', '.join(sorted(data.counts))
         raise BagReadingError(
-            f'{data.path}: expected odom or ground_reactions/<wheel> of a dynamics_node, found {known}'
+            f'{data.path}: expected odom or ground_reactions/<wheel> of a dynamics_node, found {topics}'
         )
     duration = max(float(table.time[-1]) for table in data.tables.values() if len(table))
     machine = _machine(data, config)
-    _require_own_wheels(data, machine)
+    _require_wheels_of(data, machine)
     return RunRecord(
         data=data,
         machine=machine,
@@ -176,15 +180,15 @@ def read_run(
 
 
 def _machine(data: BagData, config: Path | str | None) -> Machine | None:
-    """The machine of the bag's own URDF and a machine YAML."""
+    """Return the machine of the bag's URDF and a machine YAML; None if either is missing."""
     urdf = next((text for _, text in data.texts.get('robot_description', [])), '')
     if not urdf:
         return None
     wanted = config
     if config is None:
-        found = re.search(r'<robot[^>]*\bname\s*=\s*["\']([\w-]+)["\']', urdf)
+        match = re.search(r'<robot[^>]*\bname\s*=\s*["\']([\w-]+)["\']', urdf)
         try:
-            config = find_resource(f'config/{found.group(1)}.yaml') if found else None
+            config = find_resource(f'config/{match.group(1)}.yaml') if match else None
         except FileNotFoundError:
             config = None
     if config is None:
@@ -192,16 +196,16 @@ def _machine(data: BagData, config: Path | str | None) -> Machine | None:
     return _load(urdf, Path(config), strict=wanted is not None)
 
 
-def _require_own_wheels(data: BagData, machine: Machine | None) -> None:
-    """Raise BagReadingError for ground reactions of other contacts beside all those of the machine of the bag."""
-    own = tuple(contact.name for contact in machine.ground_contacts) if machine is not None else ()
+def _require_wheels_of(data: BagData, machine: Machine | None) -> None:
+    """Raise BagReadingError if the bag has ground reactions of all contacts of its machine and of further contacts."""
+    contacts = tuple(contact.name for contact in machine.ground_contacts) if machine is not None else ()
     names = list(data.below('ground_reactions'))
-    foreign = [name for name in names if not name.startswith(own)]
-    if own and foreign and set(own) <= set(names):
+    foreign = [name for name in names if not name.startswith(contacts)]
+    if contacts and foreign and set(contacts) <= set(names):
         assert machine is not None
         raise BagReadingError(
-            f'{data.path}: expected ground_reactions of {machine.name} ({", ".join(own)}), found those of '
-            f'{", ".join(foreign)}, too: another machine is in this bag'
+            f'{data.path}: expected ground_reactions of {machine.name} ({", ".join(contacts)}), found those of '
+            f'{", ".join(foreign)}, too: the bag has another machine'
         )
 
 
@@ -235,7 +239,7 @@ def _attitude(odom: Table | None) -> Attitude:
 
 
 def _weighed(data: BagData) -> tuple[Array, Array, Array] | None:
-    """Interval of an estimated payload: of a machine, or of a monitor beside a simulation."""
+    """Return the interval of an estimated payload, of a machine or of a monitor beside a simulation."""
     for name in ('payload/interval', 'monitor/payload/interval'):
         table = data.tables.get(name)
         if table is not None and {'lower', 'upper'} <= set(table.columns):
@@ -244,35 +248,35 @@ def _weighed(data: BagData) -> tuple[Array, Array, Array] | None:
 
 
 def _margins(data: BagData) -> dict[str, MarginHistory]:
-    histories, known = {}, _levels(data)
+    histories, recorded = {}, _levels(data)
     for name, table in data.below('stability').items():
         if 'data' not in table.columns:
             continue
-        found = data.tables.get(f'stability/{name}/edges')
-        edges = {} if found is None else _on(found, table.time)
-        levels = known.get(name) or measure_of(name).levels(len(edges))
+        values = data.tables.get(f'stability/{name}/edges')
+        edges = {} if values is None else _on(values, table.time)
+        levels = recorded.get(name) or measure_of(name).levels(len(edges))
         histories[name] = MarginHistory(table.time, table['data'], edges, levels)
     return histories
 
 
 def _levels(data: BagData) -> dict[str, Levels]:
-    """Alarm levels by topic of the margin, from the diagnostics of the dynamics node, or of another that has them."""
-    found: dict[str, Levels] = {}
+    """Return alarm levels by topic of the margin, preferably from the diagnostics of the dynamics node."""
+    result: dict[str, Levels] = {}
     for _, status in reversed(data.statuses.get('diagnostics', [])):
         node, _, what = status.name.partition(': ')
-        if what == 'stability' and (own := levels_of_values(status.values.items())):
-            found = {measure_of(name).topic: levels for name, levels in own.items()}
+        if what == 'stability' and (recorded := levels_of_values(status.values.items())):
+            result = {measure_of(name).topic: levels for name, levels in recorded.items()}
             if node.rpartition('/')[2] == 'dynamics_node':
-                return found
-    return found
+                return result
+    return result
 
 
 def _on(table: Table, time: Array) -> dict[str, Array]:
-    """Columns of a table at other times: its newest values, where the times differ."""
+    """Return the columns of a table at other times, each with its newest value."""
     if len(table) == len(time) and np.array_equal(table.time, time):
         return table.columns
-    place = np.clip(np.searchsorted(table.time, time + 1e-9) - 1, 0, len(table) - 1)
-    return {name: column[place] for name, column in table.columns.items()}
+    indices = np.clip(np.searchsorted(table.time, time + 1e-9) - 1, 0, len(table) - 1)
+    return {name: column[indices] for name, column in table.columns.items()}
 
 
 def _pressures(data: BagData) -> dict[str, dict[str, tuple[Array, Array]]]:

@@ -1,9 +1,9 @@
-"""Smooth signals from noisy samples: a penalized spline whose stiffness the data choose.
+"""Smooth signals from noisy samples: a penalized spline with a stiffness from the data.
 
 A signal x on an even grid is the best compromise between its samples, weighted by their noise, and a small third
-difference (white jerk): minimize sum((y - H x) / sigma)^2 + lambda |D3 x|^2. Where the rate of the signal is measured
-too, its samples count likewise. sigma is read off the samples; lambda is the one of the greatest marginal likelihood,
-so that there is no cut-off to choose. All systems are banded: time and memory grow with the length alone.
+difference (white jerk): minimize sum((y - H x) / sigma)^2 + lambda |D3 x|^2. Samples of the rate, if measured, are
+included in the same way. sigma is estimated from the samples; lambda maximizes the marginal likelihood, so that no
+cut-off has to be chosen. All systems are banded: time and memory grow only with the length.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from scipy.special import comb
 from dyn_nodes.common.arrays import Array
 
 ORDER = 3
-BAND = 3  # of all matrices here: D3'D3, and pairs of rates over two steps
+BAND = 3  # bandwidth of all matrices: D3'D3, and pairs of rates over two steps
 NOISE_ORDER = 6
 LEAST_NOISE = 1e-12
-"""Of a signal that never changes, in its unit: a weight that is not infinite."""
-SMALLEST_NOISE = 1e-7  # of the signal's range; samples without noise
+"""Noise of a constant signal, in its unit, which keeps the weight finite."""
+SMALLEST_NOISE = 1e-7  # as a part of the signal's range, for samples without noise
 
 
 def noise_level(values: Array) -> float:
     """Return the standard deviation of white noise on evenly spaced samples of a smooth signal.
 
-    A difference of order 6 leaves almost nothing of a signal that is well sampled. The median makes steps and kinks of
-    the signal harmless.
+    A difference of order 6 removes almost all of a well-sampled signal. The median suppresses steps and kinks of
+    the signal.
     """
     if len(values) <= NOISE_ORDER:
         return 0.0
@@ -43,9 +43,9 @@ class Smoothed:
     """A signal on an even grid.
 
     Attributes:
-        start, step: of the grid, s.
+        start, step: start and step of the grid, s.
         values, rates: (n,) the signal and its rate.
-        noise, rate_noise: standard deviations of the samples that were assumed.
+        noise, rate_noise: assumed standard deviations of the samples.
     """
 
     start: float
@@ -56,7 +56,7 @@ class Smoothed:
     rate_noise: float
 
     def at(self, times: Array) -> tuple[Array, Array]:
-        """Return value and rate at given times."""
+        """Return value and rate at times (t,), s."""
         grid = self.start + self.step * np.arange(len(self.values))
         return np.interp(times, grid, self.values), np.interp(times, grid, self.rates)
 
@@ -64,16 +64,16 @@ class Smoothed:
 def smooth(
     start: float, end: float, step: float, times: Array, values: Array, rates: Array | None = None, order: int = ORDER
 ) -> Smoothed:
-    """Smooth samples of a signal, and of its rate where that is measured too.
+    """Return the smoothed samples of a signal, and of its rate if measured.
 
     Args:
-        start: of the grid, s.
-        end: of the grid, s.
-        step: of the grid, s.
-        times: (m,) rising, s.
+        start: start of the grid, s.
+        end: end of the grid, s.
+        step: step of the grid, s.
+        times: (m,) increasing, s.
         values: (m,) samples of the signal.
         rates: (m,) samples of its rate, or None.
-        order: 1 to 3, of the difference that is small: 3 for a smooth motion, less for a signal with kinks.
+        order: order of the penalized difference, 1 to 3: 3 for a smooth motion, less for a signal with kinks.
 
     Raises:
         ValueError: fewer than ten samples between start and end.
@@ -83,17 +83,17 @@ def smooth(
         raise ValueError(f'expected ten samples or more between {start:.3f} and {end:.3f} s, found {int(inside.sum())}')
     times, values = times[inside], values[inside]
     count = int(np.ceil((end - start) / step - 1e-9)) + 1
-    place = np.clip((times - start) / step, 0.0, count - 1.0)
+    position = np.clip((times - start) / step, 0.0, count - 1.0)
     noise = max(noise_level(values), SMALLEST_NOISE * float(np.ptp(values)), LEAST_NOISE)
     normal, right = np.zeros((BAND + 1, count)), np.zeros(count)
-    _add_values(normal, right, place, values, noise)
-    squares, known, rate_noise = float(np.sum((values / noise) ** 2)), len(values), 0.0
+    _add_values(normal, right, position, values, noise)
+    squares, sample_count, rate_noise = float(np.sum((values / noise) ** 2)), len(values), 0.0
     if rates is not None:
         rates = rates[inside]
         rate_noise = max(noise_level(rates), SMALLEST_NOISE * float(np.ptp(rates)), LEAST_NOISE)
-        _add_rates(normal, right, place, rates, rate_noise, step)
+        _add_rates(normal, right, position, rates, rate_noise, step)
         squares += float(np.sum((rates / rate_noise) ** 2))
-        known += len(rates)
+        sample_count += len(rates)
     penalty = _penalty(count, order)
 
     def cost(exponent: float) -> float:
@@ -113,7 +113,7 @@ def smooth(
 
 
 def _penalty(count: int, order: int) -> Array:
-    """D'D of the difference of an order, as lower bands (4, n)."""
+    """Return D'D for the difference of an order, as lower bands (4, n)."""
     stencil = np.array([(-1.0) ** (order - k) * comb(order, k) for k in range(order + 1)])
     bands = np.zeros((BAND + 1, count))
     for k in range(order + 1):
@@ -132,9 +132,9 @@ def _add_rows(normal: Array, right: Array, columns: NDArray[np.intp], weights: A
             np.add.at(normal, (offset[lower], columns[lower, a]), (weights[:, a] * weights[:, b])[lower])
 
 
-def _add_values(normal: Array, right: Array, place: Array, values: Array, noise: float) -> None:
-    left = np.minimum(place.astype(np.intp), normal.shape[1] - 2)
-    share = place - left
+def _add_values(normal: Array, right: Array, position: Array, values: Array, noise: float) -> None:
+    left = np.minimum(position.astype(np.intp), normal.shape[1] - 2)
+    share = position - left
     _add_rows(
         normal,
         right,
@@ -144,11 +144,11 @@ def _add_values(normal: Array, right: Array, place: Array, values: Array, noise:
     )
 
 
-def _add_rates(normal: Array, right: Array, place: Array, rates: Array, noise: float, step: float) -> None:
-    """Rates at a place between nodes: interpolated central differences of its two nodes."""
+def _add_rates(normal: Array, right: Array, position: Array, rates: Array, noise: float, step: float) -> None:
+    """Add rates between nodes, as interpolated central differences of both nodes."""
     count = normal.shape[1]
-    left = np.clip(place.astype(np.intp), 1, count - 3)
-    share = place - left
+    left = np.clip(position.astype(np.intp), 1, count - 3)
+    share = position - left
     columns = left[:, np.newaxis] + np.arange(-1, 3)
     weights = np.column_stack([share - 1.0, -share, 1.0 - share, share]) / (2.0 * step * noise)
     _add_rows(normal, right, columns, weights, rates / noise)

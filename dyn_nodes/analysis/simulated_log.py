@@ -1,6 +1,6 @@
-"""Logs of a simulated machine: levers thrown to and fro, sensors with noise and steps, times of a bus.
+"""Logs of a simulated machine: random levers, sensors with noise and quantization, and times of a bus.
 
-What a fit finds in such a log is known, so that its errors and intervals can be checked.
+The true values of a fit to such a log are available, so that its errors and intervals can be checked.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from dyn_nodes.multibody.inertial_sensor import read_imu
 from dyn_nodes.simulation.plant import Plant
 
 PERIOD, STEP = 0.01, 5e-4
-"""Of the samples of the truth and of the integrator, s."""
+"""Period of the true samples and step of the integrator, s."""
 COMMAND_EVERY = 2
-"""Periods between two commands."""
+"""Number of periods between two commands."""
 Command = Callable[[float], Sequence[float]]
 MARGIN = 0.12
-"""Part of the travel of a joint that levers leave at both ends."""
+"""Part of the travel of a joint that is not used at each end."""
 FREE_RANGE = 1.2
-"""Half the range of a joint without limits, rad."""
+"""Half of the range of a joint without limits, rad."""
 
 
 @dataclass(frozen=True)
 class LogSensors:
-    """Errors and times of the sensors; deviations are of white noise in every sample, steps those of a signal.
+    """Errors and times of the sensors: standard deviations of white noise, and quantization steps.
 
     Attributes:
         position_noise, position_step: rad or m.  velocity_noise, velocity_step: rad/s or m/s.
         gyroscope_noise, gyroscope_step: rad/s.  accelerometer_noise, accelerometer_step: m/s2.
         pressure_noise, pressure_step: Pa.
-        pressure_every: periods of 10 ms between two samples of a line.
-        position_offset, pressure_offset, gyroscope_bias, accelerometer_bias: deviations of constant errors: of each
-            joint, subtracted from its position, rad or m; of each line, Pa; of each axis, rad/s and m/s2.
+        pressure_every: number of periods of 10 ms between two samples of a line.
+        position_offset, pressure_offset, gyroscope_bias, accelerometer_bias: standard deviations of constant errors: of
+            each joint, subtracted from its position, rad or m; of each line, Pa; of each axis, rad/s and m/s2.
     """
 
     position_noise: float = 1e-4
@@ -60,13 +60,13 @@ class LogSensors:
 
 @dataclass(frozen=True, eq=False)
 class TrueRun:
-    """What a simulated machine did, every `PERIOD`.
+    """True motion of a simulated machine, every `PERIOD`.
 
     Attributes:
-        machine: that ran.  payload: kg.
+        machine: simulated machine.  payload: kg.
         times: (t,) s.  positions, velocities: (t, n).  imu: (t, 6).  pressures: (t, 2) by actuator.
-        commands: (t, a) that were sent at these times, V.
-        dead_time: after which a command acts, beyond that of the machine's valves, s.
+        commands: (t, a) commands sent at these times, V.
+        dead_time: delay of a command in addition to the dead time of the machine's valves, s.
     """
 
     machine: Machine
@@ -82,10 +82,10 @@ class TrueRun:
 
 @dataclass
 class Levers:
-    """Random levers: each drives its joint between two ends of a range, at random volts, now and then at neutral.
+    """Random levers: each drives its joint between the ends of a range at random volts, sometimes at neutral.
 
     Attributes:
-        machine: whose levers.
+        machine: machine of the levers.
         rng: random numbers.
         ranges: (low, high) of each joint; by default its limits less a margin.
     """
@@ -100,17 +100,17 @@ class Levers:
         self.ranges = joint_ranges(self.machine) | self.ranges
 
     def volts(self, time: float, positions: dict[str, float], signs: dict[str, float]) -> list[float]:
-        """Return the volts of all levers now; `signs` is +1 where a positive command raises the position."""
+        """Return the volts of all levers; `signs` is +1 if a positive command increases the position."""
         result = []
-        for own in self.machine.actuators:
-            low, high = self.ranges[own.joint]
-            q, name = positions[own.joint], own.name
+        for actuator in self.machine.actuators:
+            low, high = self.ranges[actuator.joint]
+            q, name = positions[actuator.joint], actuator.name
             ahead = np.sign(self._volts.get(name, 0.0)) * signs[name]
             beyond = (q > high and ahead > 0.0) or (q < low and ahead < 0.0)
             if beyond or time >= self._until.get(name, 0.0):
                 self._until[name] = time + float(self.rng.uniform(0.6, 2.5))
                 toward = 1.0 if q < low else -1.0 if q > high else float(self.rng.choice([-1.0, 1.0]))
-                level = float(self.rng.uniform(0.15, 1.0)) * own.command_limit
+                level = float(self.rng.uniform(0.15, 1.0)) * actuator.command_limit
                 still = not beyond and low < q < high and self.rng.random() < 0.2
                 self._volts[name] = 0.0 if still else toward * signs[name] * level
             result.append(self._volts[name])
@@ -120,24 +120,24 @@ class Levers:
 def joint_ranges(machine: Machine) -> dict[str, tuple[float, float]]:
     """Return (low, high) of the joint of every actuator, rad or m: its limits less a margin."""
     ranges = {}
-    for own in machine.actuators:
-        joint = machine.joint(own.joint)
+    for actuator in machine.actuators:
+        joint = machine.joint(actuator.joint)
         if np.isfinite(joint.lower) and np.isfinite(joint.upper):
             room = MARGIN * (joint.upper - joint.lower)
-            ranges[own.joint] = joint.lower + room, joint.upper - room
+            ranges[actuator.joint] = joint.lower + room, joint.upper - room
         else:
-            ranges[own.joint] = -FREE_RANGE, FREE_RANGE
+            ranges[actuator.joint] = -FREE_RANGE, FREE_RANGE
     return ranges
 
 
 class Recorder:
-    """Runs a machine and keeps what happens.
+    """Simulation of a machine with recording of its motion.
 
     Args:
-        machine: with hydraulic actuators on a free or fixed base.
+        machine: machine with hydraulic actuators on a free or fixed base.
         payload: kg.
-        joints: positions at the start by name, over those of the machine, rad or m.
-        plant: of this machine, made before; None: a new one.
+        joints: initial positions by name that replace those of the machine, rad or m.
+        plant: existing plant of this machine; None for a new one.
     """
 
     def __init__(
@@ -149,16 +149,16 @@ class Recorder:
     ) -> None:
         self.machine = machine
         self.plant = plant or Plant(machine, 'hydraulic', PERIOD, STEP, (), joints=joints)
-        self.begin(payload)
+        self.reset(payload)
         system = self.plant.system
         self._lines = {
-            own.name: [system.index('state', f'{own.name}/{line}') for line in hydraulic(own).lines]
-            for own in machine.actuators
+            actuator.name: [system.index('state', f'{actuator.name}/{line}') for line in hydraulic(actuator).lines]
+            for actuator in machine.actuators
         }
-        self._inputs = [system.index('input', f'{own.name}/voltage') for own in machine.actuators]
+        self._inputs = [system.index('input', f'{actuator.name}/voltage') for actuator in machine.actuators]
 
-    def begin(self, payload: float) -> None:
-        """Start again from rest with a payload, kg."""
+    def reset(self, payload: float) -> None:
+        """Restart from rest with a payload, kg."""
         self.payload = payload
         self.plant.set_parameter('payload_mass', payload)
         self.plant.reset()
@@ -175,13 +175,13 @@ class Recorder:
         return self.run(seconds, command, dead_time)
 
     def run(self, seconds: float, command: Command, dead_time: float = 0.0, every: int = COMMAND_EVERY) -> TrueRun:
-        """Return a run under commands.
+        """Return a run with commands.
 
         Args:
-            seconds: of the run.
-            command: volts of all actuators, asked for at a time, s.
-            dead_time: after which they act, a multiple of `PERIOD`, s.
-            every: periods between two commands.
+            seconds: duration of the run.
+            command: function of time, s, for the volts of all actuators.
+            dead_time: delay of the commands, a multiple of `PERIOD`, s.
+            every: number of periods between two commands.
         """
         plant, count, late = self.plant, round(seconds / PERIOD) + 1, round(dead_time / PERIOD)
         n, a = len(plant.joints), len(self._inputs)
@@ -189,10 +189,10 @@ class Recorder:
         pressures = {name: np.zeros((count, 2)) for name in self._lines}
         for k in range(count):
             positions[k], velocities[k] = plant.positions, plant.velocities
-            _, turn, felt = read_imu(plant)
-            imu[k] = [*turn, *felt]
-            for name, places in self._lines.items():
-                pressures[name][k] = plant.x[places]
+            _, turn, specific_force = read_imu(plant)
+            imu[k] = [*turn, *specific_force]
+            for name, indices in self._lines.items():
+                pressures[name][k] = plant.x[indices]
             commands[k] = command(k * PERIOD) if k % every == 0 else commands[k - 1]
             plant.u[self._inputs] = commands[k - late] if k >= late else 0.0
             plant.advance()
@@ -203,17 +203,17 @@ class Recorder:
 
 
 def lever_signs(machine: Machine) -> dict[str, float]:
-    """Return +1 by actuator where positive volts raise the position of its joint, else -1."""
+    """Return +1 by actuator if positive volts increase the position of its joint, else -1."""
     signs = {}
-    for own in machine.actuators:
-        linkage = getattr(own, 'linkage', None)
-        signs[own.name] = 1.0 if linkage is None else float(linkage.direction)
+    for actuator in machine.actuators:
+        linkage = getattr(actuator, 'linkage', None)
+        signs[actuator.name] = 1.0 if linkage is None else float(linkage.direction)
     return signs
 
 
 @dataclass(frozen=True, eq=False)
 class SensorErrors:
-    """Constant errors of the sensors of a log: joint zeros (n,), axes of the IMU (6,), lines (2,) by actuator."""
+    """Constant errors of the sensors of a log: joint offsets (n,), axes of the IMU (6,), lines (2,) by actuator."""
 
     offsets: Array
     imu: Array
@@ -221,16 +221,16 @@ class SensorErrors:
 
 
 def drawn_errors(run: TrueRun, sensors: LogSensors, seed: int) -> SensorErrors:
-    """Return constant errors of sensors, drawn at random."""
+    """Return random constant errors of sensors."""
     rng = np.random.default_rng([seed, 1])
     bias = np.array([sensors.gyroscope_bias] * 3 + [sensors.accelerometer_bias] * 3) * rng.normal(size=6)
     offsets: Array = sensors.position_offset * rng.normal(size=(run.positions.shape[1],))
-    lines = {own.name: sensors.pressure_offset * rng.normal(size=2) for own in run.machine.actuators}
+    lines = {actuator.name: sensors.pressure_offset * rng.normal(size=2) for actuator in run.machine.actuators}
     return SensorErrors(offsets, bias, lines)
 
 
 def measured(run: TrueRun, sensors: LogSensors, seed: int, imu: bool = True) -> MachineLog:
-    """Return what sensors would have logged of a run; constant errors are those of `drawn_errors`."""
+    """Return the log of sensors for a run, with the constant errors of `drawn_errors`."""
     rng, errors = np.random.default_rng(seed), drawn_errors(run, sensors, seed)
 
     def sensed(values: Array, noise: float, step: float) -> Array:
@@ -240,8 +240,8 @@ def measured(run: TrueRun, sensors: LogSensors, seed: int, imu: bool = True) -> 
     s, times = sensors, run.times
     base = run.imu + errors.imu
     turn = sensed(base[:, :3], s.gyroscope_noise, s.gyroscope_step)
-    felt = sensed(base[:, 3:], s.accelerometer_noise, s.accelerometer_step)
-    names = tuple(own.name for own in run.machine.actuators)
+    specific_force = sensed(base[:, 3:], s.accelerometer_noise, s.accelerometer_step)
+    names = tuple(actuator.name for actuator in run.machine.actuators)
     pressures = {}
     for k, name in enumerate(names):
         part = slice(k % s.pressure_every, None, s.pressure_every)
@@ -252,7 +252,7 @@ def measured(run: TrueRun, sensors: LogSensors, seed: int, imu: bool = True) -> 
         names,
         Samples(times, sensed(run.positions - errors.offsets, s.position_noise, s.position_step)),
         Samples(times, sensed(run.velocities, s.velocity_noise, s.velocity_step)),
-        Samples(times, np.column_stack((turn, felt))) if imu else None,
+        Samples(times, np.column_stack((turn, specific_force))) if imu else None,
         pressures,
         Samples(times, run.commands),
         f'simulated {run.machine.name}',
@@ -261,10 +261,12 @@ def measured(run: TrueRun, sensors: LogSensors, seed: int, imu: bool = True) -> 
 
 def with_friction(machine: Machine, friction: dict[str, float], leakage: dict[str, float] | None = None) -> Machine:
     """Return a machine with other dry friction of joints, N m or N, and leakage of actuators, m3/(s Pa), by name."""
-    joints = tuple(replace(own, friction=friction.get(own.name, own.friction)) for own in machine.joints)
+    joints = tuple(replace(joint, friction=friction.get(joint.name, joint.friction)) for joint in machine.joints)
     leaks = leakage or {}
     actuators = tuple(
-        replace(hydraulic(own), leakage=leaks[own.name]) if own.name in leaks else own  # type: ignore[call-arg]
-        for own in machine.actuators
+        replace(hydraulic(actuator), leakage=leaks[actuator.name])  # type: ignore[call-arg]
+        if actuator.name in leaks
+        else actuator
+        for actuator in machine.actuators
     )
     return replace(machine, joints=joints, actuators=actuators)

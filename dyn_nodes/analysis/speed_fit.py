@@ -1,12 +1,12 @@
-"""Dead time, lag, dead zone, gain and greatest speed of a drive from its command and its position alone.
+"""Fit of dead time, lag, dead zone, gain and greatest speed of a drive to its command and position only.
 
-For logs without pressures. The speed is a curve of the command that acts, which is the one sent `dead_time` before and
-passes a lag of first order:
+For logs without pressures. The speed is a function of the effective command, which is the command sent `dead_time`
+before, after a first-order lag:
 
     speed = -v_reverse ... -k_reverse (u_reverse - u) ... 0 ... k_forward (u - u_forward) ... v_forward
 
-Between `u_reverse` and `u_forward` the drive rests. Both sides are compared as integrals with the same test functions
-(`weak_form`), so no position is differentiated. Intervals: jackknife over blocks of time (`least_squares`).
+Between `u_reverse` and `u_forward` the drive is at rest. Both sides are compared as integrals with the same test
+functions (`weak_form`), so no position is differentiated. Intervals: jackknife over blocks of time (`least_squares`).
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from dyn_nodes.common.errors import UserError
 
 STEP, WIDTH, EVERY, BLOCK = 0.005, 0.3, 0.05, 3.0
 GAP = 0.3
-"""Longest gap between samples that is used, s."""
+"""Longest gap between usable samples, s."""
 END_ROOM = 0.03
-"""Part of the range of the positions, at both ends, that is left out: a cylinder may stand at its end there."""
+"""Part of the range of the positions at each end that is not used, because a cylinder may be at its end."""
 LATEST, LATE_STEP, LAGS = 0.5, 0.05, (0.02, 0.1)
-"""Dead times and lags that are tried first, s."""
+"""Range and step of the initial dead times, and initial lags, s."""
 STEEPER = (0.7, 1.0, 2.0, 5.0)
-"""Gains that are tried first, times the greatest speed over the greatest command."""
+"""Initial gains as multiples of the greatest speed over the greatest command."""
 SHORTEST_LAG, LONGEST_LAG = 1e-3, 1.0
 LEAST_SECONDS = 5.0
 MOVING = 0.05
-"""A side of a drive is fitted where it moves faster than this part of its greatest speed in `LEAST_MOVING` windows."""
+"""Part of the greatest speed that a direction must exceed in `LEAST_MOVING` windows."""
 LEAST_MOVING = 10
 PARAMETERS = (
     'dead_time',
@@ -52,26 +52,27 @@ PARAMETERS = (
 )
 HELD_OUT = 0.25
 SEEN = 0.2
-"""A number whose interval is wider than this part of it on either side is not seen."""
+"""Greatest half width of the interval of an identified value, as a part of the value."""
 
 
 class SpeedFitError(UserError, ValueError):
-    """The log does not allow the fit; the message says why."""
+    """The log does not permit the fit; the message has the reason."""
 
 
 @dataclass(frozen=True, eq=False)
 class SpeedFit:
-    """Result for one drive; u is the unit of its command, x that of its position.
+    """Result for one drive; u is the unit of its command, x the unit of its position.
 
     Attributes:
         values: (8,) estimates of `PARAMETERS`: s, s, u, u, x/(s u), x/(s u), x/s, x/s.
         half_widths: (8,) half widths of the intervals of 95 %.
-        seen: (8,) the log shows the number.
-        delay: dead time and lag together, s, and half the width of its interval: often they show only together.
-        sign: +1 where the position grows with the command, -1 where it falls; gains and limits are magnitudes.
+        seen: (8,) whether the log identifies the value.
+        delay: sum of dead time and lag, s, and half width of its interval; often only the sum is identifiable.
+        sign: +1 if the position increases with the command, -1 if it decreases; gains and limits are magnitudes.
         used, held: (start, end) of the parts of the log, s.
-        nrmse: root mean square error of the speed on the part held out over the deviation of the measured one.
-        windows: that were used and held out.
+        nrmse: root mean square error of the speed on the held-out part over the standard deviation of the measured
+            speed.
+        windows: numbers of windows used and held out.
     """
 
     values: Array
@@ -87,7 +88,7 @@ class SpeedFit:
 
 @dataclass(frozen=True, eq=False)
 class _Drive:
-    """A part of a log: speeds (w,) of its good windows and the commands (t,) at every step and dead time."""
+    """A part of a log: speeds (w,) of its usable windows, and the commands."""
 
     grid: Windows
     command: Samples
@@ -104,7 +105,7 @@ class _Drive:
 
 
 def curve(x: Array, command: Array) -> Array:
-    """Return the speed (t,) at rest of the lag for parameters (8,) and commands (t,)."""
+    """Return the steady-state speed (t,) for parameters (8,) and commands (t,)."""
     _, _, forward, reverse, gain, back, limit, back_limit = x
     ahead = np.clip(gain * (command - forward), 0.0, max(limit, 0.0))
     behind = np.clip(back * (reverse - command), 0.0, max(back_limit, 0.0))
@@ -112,15 +113,15 @@ def curve(x: Array, command: Array) -> Array:
 
 
 def fit_speed(position: Samples, command: Samples, held_out: tuple[float, float] | None = None) -> SpeedFit:
-    """Fit one drive.
+    """Return the fit of one drive.
 
     Args:
-        position: (m, 1) of the drive.
-        command: (m, 1), each held until the next one.
+        position: (m, 1) position of the drive.
+        command: (m, 1) command, each value held until the next one.
         held_out: (start, end), s, for the validation; None: the last quarter.
 
     Raises:
-        SpeedFitError: too little of the log can be used, or the drive does not move both ways.
+        SpeedFitError: too little of the log is usable, or the drive does not move in both directions.
     """
     start = max(float(position.times[0]), float(command.times[0]))
     end = min(float(position.times[-1]), float(command.times[-1]))
@@ -146,7 +147,7 @@ def fit_speed(position: Samples, command: Samples, held_out: tuple[float, float]
 
 
 def _sign(drive: _Drive) -> int:
-    """Whether the speed follows the command or its opposite, at the dead time where this shows best."""
+    """Return the sign of the correlation of speed and command, at the dead time with the strongest one."""
     if not len(drive.speed):
         return 1
     sums = []
@@ -157,7 +158,7 @@ def _sign(drive: _Drive) -> int:
 
 
 def _allowed(values: Array, k: int) -> float:
-    """Half width up to which a number is seen; ends of the dead zone are as good as the zone is wide."""
+    """Return the greatest half width of an identified value; for ends of the dead zone relative to its width."""
     if k < 2:
         return max(SEEN * float(values[k]), 0.02)
     return SEEN * (abs(float(values[2] - values[3])) if k in (2, 3) else abs(float(values[k])))
@@ -174,10 +175,10 @@ def _drive(position: Samples, command: Samples, start: float, end: float) -> _Dr
 
 
 def _searched(drive: _Drive) -> tuple[Array, Array]:
-    """The parameters that fit best, and their natural sizes (8,)."""
+    """Return the best parameters and their typical sizes (8,)."""
     if len(drive.speed) * EVERY < LEAST_SECONDS:
-        found = len(drive.speed) * EVERY
-        raise SpeedFitError(f'expected {LEAST_SECONDS:g} s or more away from both ends, found {found:.3g} s')
+        usable = len(drive.speed) * EVERY
+        raise SpeedFitError(f'expected {LEAST_SECONDS:g} s or more away from both ends, found {usable:.3g} s')
     fastest = float(np.quantile(np.abs(drive.speed), 0.99))
     for way, sign in (('forward', 1.0), ('back', -1.0)):
         moving = int((sign * drive.speed > MOVING * fastest).sum())
@@ -194,20 +195,20 @@ def _searched(drive: _Drive) -> tuple[Array, Array]:
     first = np.array([0.0, 0.0, forward, back, slope, slope, fastest, fastest])
     bounds = least / size, most / size
     searches: list[Any] = []
-    for steeper in STEEPER:  # the search may end where dead zone and gain are wrong together
+    for steeper in STEEPER:  # the search may end in a local minimum with wrong dead zone and gain
         first[4:6] = steeper * slope
         start = min(_starts(first), key=lambda x: float(np.sum(np.abs(drive.predicted(x) - drive.speed))))
-        begun = np.clip(start / size, bounds[0] + 1e-6, bounds[1] - 1e-6)
+        initial = np.clip(start / size, bounds[0] + 1e-6, bounds[1] - 1e-6)
         searches.append(
             least_squares(
                 lambda z: (drive.predicted(z * size) - drive.speed) / fastest,
-                begun,
+                initial,
                 bounds=bounds,
                 diff_step=1e-4,
                 max_nfev=60,
             )
         )
-    return min(searches, key=lambda one: float(one.cost)).x * size, size
+    return min(searches, key=lambda search: float(search.cost)).x * size, size
 
 
 def _starts(x: Array) -> Iterator[Array]:
@@ -219,7 +220,7 @@ def _starts(x: Array) -> Iterator[Array]:
 
 
 def _intervals(drive: _Drive, x: Array, size: Array) -> tuple[Array, float]:
-    """Half widths (8,) and that of the delay by the problem around its solution."""
+    """Return the half widths (8,), and of the delay, from the problem linearized at its solution."""
     columns = []
     for k in range(len(x)):
         change = np.zeros(len(x))
@@ -229,8 +230,8 @@ def _intervals(drive: _Drive, x: Array, size: Array) -> tuple[Array, float]:
         upper = x + change
         columns.append((drive.predicted(upper) - drive.predicted(lower)) / (upper[k] - lower[k]) * size[k])
     rows = np.column_stack(columns)
-    # a side that never meets its limit has a limit that may be anything
-    found = solve(rows, drive.speed - drive.predicted(x) + rows @ (x / size), drive.blocks(), np.full(len(x), 1e3))
-    factor = found.half_widths[0] / max(float(found.errors[0]), 1e-300)
-    variance = float(size[:2] @ found.covariance[:2, :2] @ size[:2])
-    return found.half_widths * size, factor * float(np.sqrt(max(variance, 0.0)))
+    # the limit of a direction that never reaches it is not identifiable
+    estimate = solve(rows, drive.speed - drive.predicted(x) + rows @ (x / size), drive.blocks(), np.full(len(x), 1e3))
+    factor = estimate.half_widths[0] / max(float(estimate.errors[0]), 1e-300)
+    variance = float(size[:2] @ estimate.covariance[:2, :2] @ size[:2])
+    return estimate.half_widths * size, factor * float(np.sqrt(max(variance, 0.0)))

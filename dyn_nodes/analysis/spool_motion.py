@@ -1,4 +1,4 @@
-"""Position of the spool of a valve from the commands: a dead time, then a first-order lag; exact between commands."""
+"""Position of a valve's spool from the commands: dead time and first-order lag, exact between commands."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dyn_nodes.model.hydraulic import Valve
 
 
 class LaggedCommand:
-    """A signal that follows targets after a dead time with a lag of first order; 0 before the first target.
+    """A signal that follows targets with dead time and first-order lag; 0 before the first target.
 
     Args:
-        times: (m,) s, rising.
-        targets: (m,) each held until the next one.
+        times: (m,) s, increasing.
+        targets: (m,) targets, each held until the next one.
     """
 
     def __init__(self, times: Array, targets: Array) -> None:
@@ -22,7 +22,7 @@ class LaggedCommand:
         self._times, self._targets = times[changed], targets[changed]
 
     def at(self, times: Array, dead_time: float, time_constant: float) -> tuple[Array, Array]:
-        """Return the signal (t,) and its change per second of dead time (t,).
+        """Return the signal (t,) and its derivative by the dead time (t,).
 
         Args:
             times: (t,) s.
@@ -30,16 +30,16 @@ class LaggedCommand:
             time_constant: s, > 0.
         """
         starts = self._starts(time_constant)
-        place = np.searchsorted(self._times + dead_time, times, side='right') - 1
-        known = place >= 0
-        place = np.maximum(place, 0)
-        faded = np.exp(-np.maximum(times - dead_time - self._times[place], 0.0) / time_constant)
-        spool = self._targets[place] + (starts[place] - self._targets[place]) * faded
-        spool = np.where(known, spool, 0.0)
-        return spool, np.where(known, (spool - self._targets[place]) / time_constant, 0.0)
+        index = np.searchsorted(self._times + dead_time, times, side='right') - 1
+        started = index >= 0
+        index = np.maximum(index, 0)
+        faded = np.exp(-np.maximum(times - dead_time - self._times[index], 0.0) / time_constant)
+        spool = self._targets[index] + (starts[index] - self._targets[index]) * faded
+        spool = np.where(started, spool, 0.0)
+        return spool, np.where(started, (spool - self._targets[index]) / time_constant, 0.0)
 
     def _starts(self, time_constant: float) -> Array:
-        """The signal at every change of the target (m,)."""
+        """Return the signal at every change of the target (m,)."""
         kept = np.exp(-np.diff(self._times) / time_constant).tolist()
         targets = self._targets.tolist()
         result, spool = [0.0], 0.0
@@ -50,11 +50,11 @@ class LaggedCommand:
 
 
 class SpoolMotion(LaggedCommand):
-    """The spool, m, under the commands of a log.
+    """Spool position, m, for the commands of a log.
 
     Args:
-        valve: gain and limits.
-        commands: (m, 1) V, each held until the next one; before the first one the valve is at neutral.
+        valve: valve with gain and limits.
+        commands: (m, 1) V, each held until the next one; the valve is at neutral before the first one.
     """
 
     def __init__(self, valve: Valve, commands: Samples) -> None:

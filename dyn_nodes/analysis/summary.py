@@ -1,4 +1,4 @@
-"""The outcome of a run in numbers: did it tip, did it come back, how near was it."""
+"""Summary of a run in numbers: tipping, recovery, least margins."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from dyn_nodes.model.assumptions import plain
 from dyn_nodes.simulation.assembly import gravity_vector
 
 RECOVERED_TILT = math.radians(2.0)
-"""Greatest tilt of a machine that counts as standing again, rad."""
+"""Greatest tilt of a recovered machine, rad."""
 ROUND_OFF = 1e-9
-"""Of a margin, over the greatest it takes in a run."""
+"""Round-off of a margin over its greatest value in the run."""
 DEFAULT_OVERTURN_ANGLE = math.radians(75.0)
 
 
 def summarize(record: RunRecord, wall_time: float | None = None) -> dict[str, Any]:
-    """Return the outcome of a run.
+    """Return the summary of a run.
 
     Args:
         record: the run.
-        wall_time: of the simulation, s; None: that of the bag's log times, where they are wall time.
+        wall_time: wall time of the simulation, s; None: span of the bag's log times, if they are wall time.
 
     Returns:
-        Plain numbers, None for what the bag does not hold. `recovered`: wheels had lifted, and at the end all carry
-        load and the base is tilted by less than 2 degrees.
+        Plain numbers, None for data that the bag lacks. `recovered`: wheels had lifted, and at the end all carry load
+            and the base is tilted by less than 2 degrees.
     """
     loads = {wheel: values for wheel, (_, values) in record.wheel_loads.items() if len(values)}
     lift_off, touch_down = contact_times(record)
@@ -39,13 +39,13 @@ def summarize(record: RunRecord, wall_time: float | None = None) -> dict[str, An
     peak = int(np.argmax(tilt)) if len(tilt) else None
     final_loads = {wheel: float(values[-1]) for wheel, values in loads.items()}
     final_tilt = float(tilt[-1]) if len(tilt) else None
-    stands = bool(final_loads) and all(load > 0.0 for load in final_loads.values())
+    loaded = bool(final_loads) and all(load > 0.0 for load in final_loads.values())
     upright = final_tilt is not None and final_tilt < RECOVERED_TILT
     weight, source = ground_weight(record)
     load_sum = sum(final_loads.values()) if final_loads else None
     wall_time = record.data.log_span if wall_time is None else wall_time
     return {
-        'recovered': lift_off is not None and stands and upright and not overturned,
+        'recovered': lift_off is not None and loaded and upright and not overturned,
         'overturned': overturned,
         'max_base_rotation_deg': None if peak is None else math.degrees(tilt[peak]),
         'max_base_rotation_time_s': None if peak is None else float(record.attitude.time[peak]),
@@ -76,7 +76,7 @@ def summarize(record: RunRecord, wall_time: float | None = None) -> dict[str, An
 
 
 def weighed_at_end(record: RunRecord) -> list[float] | None:
-    """Return the last interval of 95 % of a payload that was estimated, kg; None where there is none."""
+    """Return the last interval of 95 % of an estimated payload, kg; None without an estimate."""
     if record.weighed is None or not len(record.weighed[0]):
         return None
     _, lower, upper = record.weighed
@@ -84,7 +84,7 @@ def weighed_at_end(record: RunRecord) -> list[float] | None:
 
 
 def contact_times(record: RunRecord) -> tuple[float | None, float | None]:
-    """Return when the first wheel lost contact, and when all were back to stay, s; None where that did not happen."""
+    """Return the times at which the first wheel lost contact, and the last wheel regained it, s; None if it did not."""
     lifted = [(time, load <= 0.0) for time, load in record.wheel_loads.values() if len(time)]
     starts = [float(time[np.argmax(off)]) for time, off in lifted if off.any()]
     if not starts:
@@ -95,7 +95,7 @@ def contact_times(record: RunRecord) -> tuple[float | None, float | None]:
 
 
 def has_overturned(record: RunRecord) -> bool:
-    """Return whether the machine fell over: the dynamics node said so or the base tilted beyond the machine's limit."""
+    """Return whether the machine overturned, by an event of the dynamics node or by the tilt limit of the machine."""
     if record.first_event('overturned') is not None:
         return True
     limit = record.machine.overturn_angle if record.machine else DEFAULT_OVERTURN_ANGLE
@@ -103,7 +103,7 @@ def has_overturned(record: RunRecord) -> bool:
 
 
 def ground_weight(record: RunRecord) -> tuple[float | None, str]:
-    """Return the weight that a standing machine puts on the ground's normal, N, and where it is known from."""
+    """Return the weight along the ground's normal, N, and its source."""
     machine = record.machine
     if machine is not None:
         mass = machine.total_mass + (record.payload or 0.0)
@@ -113,51 +113,51 @@ def ground_weight(record: RunRecord) -> tuple[float | None, str]:
 
 
 def least_margin(history: MarginHistory) -> dict[str, Any]:
-    """Return the least value of a margin, when it is first reached, the edge (or wheel) that has it, and its band.
+    """Return the least value of a margin, its first time, its edge (or wheel), and its band.
 
-    Values that differ by round-off only count as equal: on a plateau at zero the time is that of its beginning.
+    Values that differ only by round-off count as equal: on a plateau at zero the time is the start of the plateau.
     """
     if not len(history.value) or np.isnan(history.value).all():
         return {'value': None, 'time_s': None, 'edge': None, 'band': None}
     least = float(np.nanmin(history.value))
     finite = history.value[np.isfinite(history.value)]
     roundoff = ROUND_OFF * float(np.abs(finite).max()) if len(finite) else 0.0
-    place = int(np.argmax(history.value <= least + roundoff))
+    index = int(np.argmax(history.value <= least + roundoff))
     value = 0.0 if abs(least) <= roundoff else least
-    row = {name: values[place] for name, values in history.edges.items() if not math.isnan(values[place])}
+    row = {name: values[index] for name, values in history.edges.items() if not math.isnan(values[index])}
     return {
         'value': value if math.isfinite(value) else None,
-        'time_s': float(history.time[place]),
+        'time_s': float(history.time[index]),
         'edge': min(row, key=lambda name: row[name]) if row else None,
         'band': history.levels.band(value),
     }
 
 
 def greatest_use(time: Array, use: Array) -> dict[str, Any]:
-    """Return the greatest friction use of a wheel, the first time of it, s, and the share of values that are no number.
+    """Return the greatest friction use of a wheel, its first time, s, and the share of invalid values.
 
-    A value is no number where the node did not know it, or where a wheel that nothing presses down has to slide.
+    A value is invalid if the node could not determine it, or if a wheel without normal force slides.
     """
-    known = np.isfinite(use)
-    if not known.any():
+    valid = np.isfinite(use)
+    if not valid.any():
         return {'value': None, 'time_s': None, 'end': None, 'unknown_share': 1.0 if len(use) else None}
-    place = int(np.argmax(np.where(known, use, -np.inf)))
+    index = int(np.argmax(np.where(valid, use, -np.inf)))
     return {
-        'value': float(use[place]),
-        'time_s': float(time[place]),
-        'end': float(use[-1]) if known[-1] else None,
-        'unknown_share': float(np.mean(~known)),
+        'value': float(use[index]),
+        'time_s': float(time[index]),
+        'end': float(use[-1]) if valid[-1] else None,
+        'unknown_share': float(np.mean(~valid)),
     }
 
 
 def tightest_wheel(uses: dict[str, dict[str, Any]]) -> str | None:
-    """Return the wheel with the greatest friction use of `max_friction_use`, None where none is known."""
-    known = {wheel: use['value'] for wheel, use in uses.items() if use['value'] is not None}
-    return max(known, key=lambda wheel: known[wheel]) if known else None
+    """Return the wheel with the greatest friction use of `max_friction_use`; None without a valid value."""
+    values = {wheel: use['value'] for wheel, use in uses.items() if use['value'] is not None}
+    return max(values, key=lambda wheel: values[wheel]) if values else None
 
 
 def verdict(summary: dict[str, Any]) -> str:
-    """Return the outcome in one line; `failure` and `interrupted` of a run that was cut short come first."""
+    """Return the outcome in one line; `failure` and `interrupted` take precedence."""
     if summary.get('failure'):
         return f'Failed at {summary["duration_s"]:.2f} s: {summary["failure"]}'
     if summary.get('interrupted') and not summary['overturned']:

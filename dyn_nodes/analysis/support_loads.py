@@ -1,8 +1,8 @@
-"""Load of every support of a standing machine over the slew angle of its arm, as outrigger loads of cranes are given.
+"""Load of every support of a machine at rest over the slew angle of its arm, like outrigger loads of cranes.
 
 The arm slews once around in a fixed posture, such as a fixed boom length and angle, with a fixed payload. At every
-angle the machine stands in its stable equilibrium on springs and tyres, joints without a drive giving way
-(`stability.equilibrium`); cranes are judged by the greatest load of each outrigger (CICA-GN-0013).
+angle the machine is in its stable equilibrium on springs and tyres, with passive joints (`stability.equilibrium`); the
+greatest load of each outrigger is the criterion for cranes (CICA-GN-0013).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dyn_nodes.stability.equilibrium.gear import running_gear
 from dyn_nodes.stability.equilibrium.tipping import settle
 
 UPRIGHT = 1e-6
-"""Sine of the angle to the vertical below which the axis of a joint is vertical."""
+"""Sine of the angle to the vertical below which the axis of a joint counts as vertical."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +30,8 @@ class SupportLoads:
     Attributes:
         supports: names of c supports.
         swing_joint: name of the joint that slews.
-        swings: (s,) its positions, rad.
-        loads: (s, c) normal forces, N; NaN where the machine does not stand.
+        swings: (s,) positions of this joint, rad.
+        loads: (s, c) normal forces, N; NaN without an equilibrium.
         payload: kg.
     """
 
@@ -48,13 +48,13 @@ def support_loads(
     """Return the loads of all supports.
 
     Args:
-        machine: with a payload and a joint that slews it.
+        machine: machine with a payload and a joint that slews it.
         payload: kg.
-        step: of the slew angle, rad.
-        positions: of joints by name, over those of the start, rad or m.
+        step: step of the slew angle, rad.
+        positions: positions of joints by name that replace the initial ones, rad or m.
 
     Raises:
-        ValueError: no payload, or one beyond its limit, no such joint, a position outside its limits, or a machine
+        ValueError: no payload, a payload beyond its limit, no such joint, a position outside its limits, or a machine
             whose equilibrium cannot be computed.
     """
     if machine.payload is None:
@@ -69,10 +69,10 @@ def support_loads(
     swings = np.array([swing for swing in around if joint.lower <= swing <= joint.upper])
     loads, gravity = np.full((len(swings), len(machine.supports)), np.nan), gravity_in_ground(machine)
     for k, swing in enumerate(swings):
-        found = settle(running_gear(machine, at | {joint.name: float(swing)}), payload, gravity)
-        if found is not None:
-            loads[k] = found.loads
-    return SupportLoads(tuple(own.name for own in machine.supports), joint.name, swings, loads, payload)
+        equilibrium = settle(running_gear(machine, at | {joint.name: float(swing)}), payload, gravity)
+        if equilibrium is not None:
+            loads[k] = equilibrium.loads
+    return SupportLoads(tuple(support.name for support in machine.supports), joint.name, swings, loads, payload)
 
 
 def _swing_joint(machine: Machine) -> Joint:
@@ -80,16 +80,16 @@ def _swing_joint(machine: Machine) -> Joint:
     assert machine.payload is not None
     poses = link_poses(machine.links, machine.joints, {})
     by_child = {joint.child: joint for joint in machine.joints}
-    link, found = machine.payload.link, None
+    link, swing_joint = machine.payload.link, None
     while link in by_child:
         joint = by_child[link]
         axis = poses[joint.child][:3, :3] @ joint.axis
         if joint.type in ('revolute', 'continuous') and np.hypot(axis[0], axis[1]) < UPRIGHT:
-            found = joint
+            swing_joint = joint
         link = joint.parent
-    if found is None:
+    if swing_joint is None:
         raise ValueError(f'{machine.name}: support loads: no joint slews the payload about the vertical')
-    return found
+    return swing_joint
 
 
 def _check(machine: Machine, positions: Mapping[str, float]) -> None:

@@ -1,4 +1,4 @@
-"""How well a fit predicts the part of a log that it has not seen: speeds from commands, and when they come."""
+"""Validation of a fit on the held-out part of a log: simulated speeds from commands, and their delay."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from dyn_nodes.analysis.joint_simulation import JointNumbers, JointSimulation, S
 from dyn_nodes.analysis.machine_log import MachineLog
 
 HORIZON = 5.0
-"""Of a simulation from one measured state, s."""
+"""Duration of a simulation from one measured state, s."""
 LATEST = 0.3
-"""Greatest shift between simulated and measured speeds that is looked for, s."""
+"""Greatest shift between simulated and measured speeds, s."""
 MOVES = 1e-3
-"""A joint whose speeds have a smaller deviation rests, rad/s or m/s."""
+"""Standard deviation of the speed below which a joint counts as at rest, rad/s or m/s."""
 
 
 @dataclass(frozen=True)
 class JointValidation:
-    """One joint: root mean square error of its speed over the deviation of the measured one, and its delay, s.
+    """Validation of one joint.
 
     Attributes:
-        nrmse: of the speed; NaN where the joint rests.
-        error: root mean square, rad/s or m/s.
-        delay: by which the measured speed follows the simulated one, s; NaN where the joint rests.
+        nrmse: root mean square error of the speed over the standard deviation of the measured speed; NaN at rest.
+        error: root mean square error, rad/s or m/s.
+        delay: delay of the measured speed behind the simulated one, s; NaN at rest.
     """
 
     nrmse: float
@@ -34,7 +34,7 @@ class JointValidation:
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """Result: by joint, with the speeds for plots; (start, end) of the part, s."""
+    """Validation by joint, with the speeds for plots; (start, end) of the part, s."""
 
     joints: dict[str, JointValidation]
     speeds: Simulated
@@ -42,30 +42,30 @@ class Validation:
 
 
 def validate(numbers: JointNumbers, log: MachineLog, start: float, end: float, horizon: float = HORIZON) -> Validation:
-    """Simulate a part of a log and compare.
+    """Return the comparison of a simulation with a part of a log.
 
     Args:
-        numbers: of a fit.
-        log: whole, as commands before `start` still act.
-        start: of the part, s.
-        end: of it, s.
-        horizon: the simulation begins anew from measurements so often, s.
+        numbers: parameters of a fit.
+        log: whole log, because commands before `start` have an effect.
+        start: start of the part, s.
+        end: end of the part, s.
+        horizon: period after which the simulation restarts from measurements, s.
     """
     simulation = JointSimulation(numbers, log.actuators)
-    own = min(horizon, end - start)
-    speeds = simulation.run(log, start, end, own)
-    found = {}
+    duration = min(horizon, end - start)
+    speeds = simulation.run(log, start, end, duration)
+    joints = {}
     for k, name in enumerate(simulation.joints):
         measured, simulated = speeds.measured[:, k], speeds.simulated[:, k]
         error, deviation = float(np.sqrt(np.mean((simulated - measured) ** 2))), float(measured.std())
         rests = deviation < MOVES
         nrmse = np.nan if rests else error / deviation
-        found[name] = JointValidation(nrmse, error, np.nan if rests else _delay(speeds, k))
-    return Validation(found, speeds, (start, end))
+        joints[name] = JointValidation(nrmse, error, np.nan if rests else _delay(speeds, k))
+    return Validation(joints, speeds, (start, end))
 
 
 def _delay(speeds: Simulated, joint: int) -> float:
-    """Shift at which measured and simulated speeds agree best, by a parabola through the three best steps."""
+    """Return the shift between measured and simulated speeds, s, by a parabola through the three best steps."""
     step = float(speeds.times[1] - speeds.times[0])
     reach = round(LATEST / step)
     measured, simulated = speeds.measured[:, joint], speeds.simulated[:, joint]

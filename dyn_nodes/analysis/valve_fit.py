@@ -1,12 +1,12 @@
-"""Dead time, lag, dead zone, gains, pump flow, oil and leakage of one actuator from commands, pressures and motion.
+"""Fit of dead time, lag, dead zone, gains, pump flow, oil and leakage of one actuator to commands, pressures, motion.
 
-No spool position, flow or supply pressure is needed. For both lines and every window
+Spool position, flow and supply pressure are not needed. For both lines and every window
 
     integral of phi V / beta dP/dt = integral of phi (Q(spool, P) - swept volume),
 
-the left side by parts (`weak_form`). The flows Q are those of the plant's element, the spool follows from the commands
-(`spool_motion`). Each direction of the valve has its gains and its dead zone. As the spool is not measured, its travel
-per volt is taken from the machine file: dead zone and gains refer to it.
+the left side by parts (`weak_form`). The flows Q come from the plant's element, the spool from the commands
+(`spool_motion`). Each direction of the valve has separate gains and a separate dead zone. As the spool is not measured,
+its travel per volt is the value of the machine file: dead zone and gains refer to it.
 """
 
 from __future__ import annotations
@@ -50,22 +50,22 @@ FLOW_PARAMETERS = (
 PARAMETERS = (*FLOW_PARAMETERS, 'bulk_modulus', 'dead_time', 'time_constant', 'joint_offset')
 LINEAR = ('dead_zone.forward', 'dead_zone.reverse', 'leakage', 'dead_time', 'joint_offset', *FLOW_PARAMETERS[-2:])
 SENSORS = FLOW_PARAMETERS[-2:]
-"""Constant errors of the two pressures, Pa: measured less true. They are no parameters of the machine."""
+"""Constant errors of the two pressures, Pa: measured less true. They are not parameters of the machine."""
 LATEST, LATE_STEP = 0.3, 0.02
-"""Dead times that are tried first: up to this, so far apart, s."""
+"""Greatest initial dead time, and step between initial dead times, s."""
 LAGS = (0.6, 1.4)
-"""Time constants that are tried first, times that of the machine file."""
+"""Initial time constants as multiples of the value of the machine file."""
 ROUNDS, TOLERANCE = 40, 1e-7
 LAG_STEP = 1e-3
 OFFSET_DOUBT, PRESSURE_DOUBT = 0.02, 5e4
-"""Standard deviations of the zero of a joint sensor, rad or m, and of a constant error of a pressure, Pa."""
+"""Standard deviations of the offset of a joint sensor, rad or m, and of a constant error of a pressure, Pa."""
 NEAR_LIMIT = 2e5
-"""Distance to the pressure of a relief below which a line is not used, Pa."""
+"""Least distance to the pressure of a relief for which a line is used, Pa."""
 LEAST_WINDOWS = 40
 
 
 class ValveFitError(UserError, ValueError):
-    """The log does not allow the fit; the message says why."""
+    """The log does not permit the fit; the message has the reason."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,13 +73,13 @@ class ValveFit:
     """Result for one actuator.
 
     Attributes:
-        actuator: name.
+        actuator: name of the actuator.
         values: (16,) estimates of `PARAMETERS`.  errors: (16,) standard errors.
         half_widths: (16,) half widths of the intervals of 95 %.
-        before: (16,) of the machine file.
-        rest: root mean square of what is left of the flow balance, m3/s.
+        before: (16,) values of the machine file.
+        rest: root mean square residual of the flow balance, m3/s.
         moved: root mean square of the flows, m3/s.
-        windows: that were used.
+        windows: number of windows used.
     """
 
     actuator: str
@@ -96,18 +96,18 @@ class ValveProblem:
     """The flow balance of an actuator over a log.
 
     Args:
-        actuator: with its own pump.
-        log: of the machine.
-        offset: added to the measured position of its joint, rad or m.
+        actuator: actuator with a separate pump.
+        log: log of the machine.
+        offset: offset added to the measured position of its joint, rad or m.
 
     Raises:
-        ValveFitError: too little of the log can be used.
+        ValveFitError: too little of the log is usable.
     """
 
     def __init__(self, actuator: HydraulicRecord, log: MachineLog, offset: float = 0.0) -> None:
         self.actuator = actuator
         self.before = start_values(actuator)
-        joint, own = log.joints.index(actuator.joint), log.actuators.index(actuator.name)
+        joint, column = log.joints.index(actuator.joint), log.actuators.index(actuator.name)
         pressures = log.pressures[actuator.name]
         start, end = log.span
         self.grid = windows(start, end, STEP, WIDTH, EVERY)
@@ -115,12 +115,12 @@ class ValveProblem:
         self._q = interpolated(log.positions, times)[:, joint] + offset
         self._v = interpolated(log.velocities, times)[:, joint]
         self._p = interpolated(pressures, times)
-        commands = Samples(log.commands.times, log.commands.values[:, own : own + 1])
+        commands = Samples(log.commands.times, log.commands.values[:, column : column + 1])
         self.spool = SpoolMotion(actuator.valve, commands)
         self._flows, self._slopes, geometry = _traced(actuator)
-        found = geometry(ca.DM(self._q[None]), ca.DM(self._v[None]))
-        volumes, slopes, bends, swept, swept_by_q, room = (np.array(own).T for own in found)
-        self.noise = np.array([noise_level(own) for own in pressures.values.T])
+        terms = geometry(ca.DM(self._q[None]), ca.DM(self._v[None]))
+        volumes, slopes, bends, swept, swept_by_q, room = (np.array(term).T for term in terms)
+        self.noise = np.array([noise_level(samples) for samples in pressures.values.T])
         usable = covered(pressures, times, GAP) & covered(log.positions, times, GAP) & (room[:, 0] > END_ROOM)
         usable &= self._unlimited(self._p)
         self.good = self.grid.all(usable)
@@ -135,7 +135,7 @@ class ValveProblem:
         self.blocks = np.floor(self.grid.centers[self.good] / BLOCK).astype(np.intp)
 
     def _unlimited(self, pressures: Array) -> NDArray[np.bool_]:
-        """Away from reliefs and make-up checks, which pass any flow at one pressure."""
+        """Return whether pressures are away from reliefs and make-up checks, where the flow is undetermined."""
         supply, room = self.actuator.supply, NEAR_LIMIT + 4.0 * self.noise
         limit = supply.line_relief_pressure
         relieved = actuator_element(self.actuator).relieved(pressures[:, 0], pressures[:, 1])
@@ -143,10 +143,10 @@ class ValveProblem:
         return np.asarray(below & (pressures > supply.tank_pressure + 4.0 * self.noise).all(axis=1))
 
     def _signals(self, spool: Array) -> list[ca.DM]:
-        return [ca.DM(own.T) for own in (self._q[:, None], self._v[:, None], self._p, spool[:, None])]
+        return [ca.DM(signal.T) for signal in (self._q[:, None], self._v[:, None], self._p, spool[:, None])]
 
     def balance(self, values: Array, slopes: bool = True) -> tuple[Array, Array]:
-        """Return what is left of the balances (2, w), m3/s, and its derivatives by the parameters (2, w, 16)."""
+        """Return residuals of the balances (2, w), m3/s, and their derivatives by the parameters (2, w, 16)."""
         f = len(FLOW_PARAMETERS)
         beta, late, lag, offset = values[f:]
         spool, by_late = self.spool.at(self.grid.times, late, lag)
@@ -181,12 +181,12 @@ def start_values(actuator: HydraulicRecord) -> Array:
     """Return the parameters (16,) of the machine file."""
     valve, supply = actuator.valve, actuator.supply
     gains = [valve.dead_zone] * 2 + [valve.inlet_gain] * 2 + [valve.outlet_gain] * 2
-    own = [valve.bypass_area, valve.bypass_stroke, supply.flow, actuator.leakage]
-    return np.array([*gains, *own, 0.0, 0.0, supply.bulk_modulus, valve.dead_time, valve.time_constant, 0.0])
+    flows = [valve.bypass_area, valve.bypass_stroke, supply.flow, actuator.leakage]
+    return np.array([*gains, *flows, 0.0, 0.0, supply.bulk_modulus, valve.dead_time, valve.time_constant, 0.0])
 
 
 def _traced(actuator: HydraulicRecord) -> tuple[ca.Function, ca.Function, ca.Function]:
-    """Flows into both lines; their derivatives; volumes, swept flows, both by position, and room of the piston."""
+    """Return flows into both lines; their derivatives; volumes, swept flows, both by position, room of the piston."""
     q, v, p, spool = ca.SX.sym('q'), ca.SX.sym('v'), ca.SX.sym('p', 2), ca.SX.sym('spool')
     x = ca.SX.sym('x', len(FLOW_PARAMETERS))
     named = dict(zip(FLOW_PARAMETERS, ca.vertsplit(x)))
@@ -200,8 +200,8 @@ def _traced(actuator: HydraulicRecord) -> tuple[ca.Function, ca.Function, ca.Fun
     element: Any = actuator_element(symbolic(actuator, valve=valve, supply=supply, leakage=named['leakage']))
     names = [state.name for state in element.states]
     lines = [p[k] - named[name] for k, name in enumerate(SENSORS)]
-    known = dict(zip(names, (spool, *lines))) | {element.inputs[0].name: ca.SX(0), OIL_SCALE: ca.SX(1)}
-    terms = element.terms(q, v, known)
+    inputs = dict(zip(names, (spool, *lines))) | {element.inputs[0].name: ca.SX(0), OIL_SCALE: ca.SX(1)}
+    terms = element.terms(q, v, inputs)
     flows = ca.vertcat(*(terms.outputs[f'{actuator.name}/flow_{line}'] for line in 'ab'))
     lever, beta = element.lever(q), supply.bulk_modulus
     swept = ca.vertcat(actuator.areas[0] * lever, -actuator.areas[1] * lever)
@@ -215,7 +215,7 @@ def _traced(actuator: HydraulicRecord) -> tuple[ca.Function, ca.Function, ca.Fun
     jacobian = ca.jacobian(flows, ca.vertcat(x, spool))
     slope = ca.jacobian(volumes, q)
     values = (volumes, slope, ca.jacobian(slope, q), swept * v, ca.jacobian(swept * v, q), room)
-    geometry = [ca.densify(own) for own in values]
+    geometry = [ca.densify(value) for value in values]
     return (
         ca.Function('flows', signals, [ca.densify(flows)]),
         ca.Function('slopes', signals, [ca.densify(ca.vec(ca.densify(jacobian)))]),
@@ -224,7 +224,7 @@ def _traced(actuator: HydraulicRecord) -> tuple[ca.Function, ca.Function, ca.Fun
 
 
 class ValveScale:
-    """Unknowns of the search: logarithms of most parameters, the others over their scale."""
+    """Unknowns of the search: logarithms of most parameters, the others divided by their scale."""
 
     def __init__(self, before: Array, reach: float, offset_error: float = OFFSET_DOUBT) -> None:
         self.before = before
@@ -243,10 +243,10 @@ class ValveScale:
 
     def values(self, z: Array) -> Array:
         """Return the parameters (16,) of unknowns (16,)."""
-        found = np.where(self.linear, self.before + z * self.size, self.before * np.exp(np.clip(z, -5.0, 5.0)))
+        result = np.where(self.linear, self.before + z * self.size, self.before * np.exp(np.clip(z, -5.0, 5.0)))
         for name in ('dead_zone.forward', 'dead_zone.reverse', 'dead_time'):
-            found[PARAMETERS.index(name)] = max(found[PARAMETERS.index(name)], 0.0)
-        return found
+            result[PARAMETERS.index(name)] = max(result[PARAMETERS.index(name)], 0.0)
+        return result
 
     def slopes(self, values: Array) -> Array:
         """Return the derivatives (16,) of the parameters by the unknowns."""
@@ -256,16 +256,16 @@ class ValveScale:
 def fit_valve(
     actuator: HydraulicRecord, log: MachineLog, offset: float = 0.0, offset_error: float = OFFSET_DOUBT
 ) -> ValveFit:
-    """Estimate the parameters of one valve, its pump and its oil.
+    """Return the fit of one valve, its pump and its oil.
 
     Args:
-        actuator: gives everything that is not estimated, and the first guesses.
-        log: of the machine; the valve opens both ways, by several amounts.
-        offset: added to the measured position of its joint, rad or m.
-        offset_error: standard deviation of it.
+        actuator: actuator with all other parameters, and the initial guesses.
+        log: log of the machine with several openings of the valve in both directions.
+        offset: offset added to the measured position of its joint, rad or m.
+        offset_error: standard deviation of the offset.
 
     Raises:
-        ValveFitError: too little of the log can be used, or the valve never moves its joint.
+        ValveFitError: too little of the log is usable, or the valve never moves its joint.
     """
     problem = ValveProblem(actuator, log, offset)
     scale = ValveScale(problem.before, problem.spool.reach, offset_error)
@@ -275,15 +275,15 @@ def fit_valve(
         rest, _ = problem.balance(scale.values(z), False)
         weights = 1.0 / np.maximum(np.sqrt(np.mean(rest**2, axis=1)), 1e-9)
         z = _search(problem, scale, z, weights)
-    found = _linear(problem, scale, z, weights)
+    estimate = _linear(problem, scale, z, weights)
     values = scale.values(z)
     slopes = scale.slopes(values)
     rest, _ = problem.balance(values, False)
     return ValveFit(
         actuator.name,
         values,
-        found.errors * slopes,
-        found.half_widths * slopes,
+        estimate.errors * slopes,
+        estimate.half_widths * slopes,
         problem.before,
         float(np.sqrt(np.mean(rest**2))),
         problem.moved,
@@ -292,7 +292,7 @@ def fit_valve(
 
 
 def _first(problem: ValveProblem, scale: ValveScale) -> Array:
-    """The dead time and the lag that fit best with everything else as the machine file has it."""
+    """Return the unknowns with the best dead time and lag, all other parameters from the machine file."""
     best, chosen = np.inf, np.zeros(len(PARAMETERS))
     late, lag = PARAMETERS.index('dead_time'), PARAMETERS.index('time_constant')
     for factor in LAGS:
@@ -307,7 +307,7 @@ def _first(problem: ValveProblem, scale: ValveScale) -> Array:
 
 
 def _search(problem: ValveProblem, scale: ValveScale, z: Array, weights: Array) -> Array:
-    """Levenberg and Marquardt's method."""
+    """Return the minimizer by Levenberg and Marquardt's method."""
     information, damping = 1.0 / scale.spread**2, 1e-3
 
     def cost_of(z: Array) -> float:
@@ -342,6 +342,6 @@ def _rows(problem: ValveProblem, scale: ValveScale, z: Array, weights: Array) ->
 
 
 def _linear(problem: ValveProblem, scale: ValveScale, z: Array, weights: Array) -> Estimate:
-    """The problem around its solution, for the covariance."""
+    """Return the estimate of the problem linearized at its solution, for the covariance."""
     rows, right = _rows(problem, scale, z, weights)
     return solve(rows, right + rows @ z, np.tile(problem.blocks, 2), scale.spread)

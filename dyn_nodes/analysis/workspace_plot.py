@@ -1,4 +1,4 @@
-"""The workspace of a hand as a picture: from the side and from above, coloured by condition number and stiffness."""
+"""Plot of the workspace of a hand from the side and from above, coloured by condition number and stiffness."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WORST_SHOWN = 1000.0
 
 
 def workspace_figure(space: Workspace, title: str) -> Figure:
-    """Return the picture; a cell shows the best posture that reaches it."""
+    """Return the plot; a cell shows the best posture in it."""
     stiff = space.vertical_stiffness
     shown = np.isfinite(stiff)
     panels: list[tuple[str, tuple[Array, Array], tuple[str, str], Array, str]] = [
@@ -46,10 +46,10 @@ def workspace_figure(space: Workspace, title: str) -> Figure:
     with style():
         figure = Figure(figsize=(3.0 * sum(shapes) + 1.6 * len(panels), 4.2), dpi=RESOLUTION, layout='constrained')
         FigureCanvasAgg(figure)
-        widths = [3.0 * own + 1.6 for own in shapes]
+        widths = [3.0 * shape + 1.6 for shape in shapes]
         axes = figure.subplots(1, len(panels), squeeze=False, gridspec_kw={'width_ratios': widths})[0]
-        for own, panel in zip(axes, panels):
-            _panel(figure, own, *panel)
+        for panel_axes, panel in zip(axes, panels):
+            _panel(figure, panel_axes, *panel)
         figure.suptitle(title)
     return figure
 
@@ -68,7 +68,7 @@ def _panel(
     figure.colorbar(cells, ax=axes, label=legend, shrink=0.9)
     axes.set_aspect('equal')
     for part, span, limit in zip(at, spans, (axes.set_xlim, axes.set_ylim)):
-        if span < THINNEST * max(spans):  # a line has no area: what moves along a plane, seen from its edge
+        if span < THINNEST * max(spans):  # a line has no area: a planar motion seen edge-on
             middle, half = 0.5 * float(part.min() + part.max()), 0.5 * THINNEST * max(*spans, SMALLEST)
             limit(middle - half, middle + half)
     axes.set_title(name)

@@ -1,4 +1,4 @@
-"""Values in the text of a YAML file, where comments, order and layout of everything else stay."""
+"""Changes of values in the text of a YAML file that keep comments, order and layout."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from dyn_nodes.common.errors import UserError
 
 Path = tuple[str, ...]
 STEP = 2
-"""Spaces by which an inserted mapping is indented."""
+"""Indentation of an inserted mapping, spaces."""
 
 
 class EditError(UserError, ValueError):
-    """A file that cannot be changed as wanted; the text has line, key, what was expected and what was found."""
+    """A file cannot be changed as requested; the message has line, key, expected and found value."""
 
 
 class Value(NamedTuple):
-    """What to write: the text of a scalar, and a remark for the end of its line where it has one, or ''."""
+    """A value to write: the text of a scalar, and a remark for the end of its line, or ''."""
 
     text: str
     remark: str = ''
@@ -33,17 +33,17 @@ class _Change(NamedTuple):
 
 
 def with_values(text: str, values: Mapping[Path, Value]) -> str:
-    """Return the text of a YAML document with other values.
+    """Return the text of a YAML document with changed values.
 
-    A value that is there is replaced, with its `assumed` and the remark behind it; one that is not is added to the end
+    An existing value is replaced together with its `assumed` and its remark; a missing value is added at the end
     of its mapping.
 
     Args:
-        text: a mapping, sound (`load_yaml` accepts it).
-        values: by the keys on the way from the root.
+        text: a mapping that `load_yaml` accepts.
+        values: values by path of keys from the root.
 
     Raises:
-        EditError: there is another thing than a mapping on the way, or one that an alias shares with other places.
+        EditError: a path contains a value other than a mapping, or a mapping that an alias shares.
     """
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     uses: Counter[int] = Counter()
@@ -67,7 +67,7 @@ def with_values(text: str, values: Mapping[Path, Value]) -> str:
 
 
 def _count(node: yaml.Node | None, uses: Counter[int]) -> None:
-    """Count from how many places each node is reached; one that an alias names is reached from several."""
+    """Count the references to each node; a node with an alias has several."""
     if node is None:
         return
     uses[id(node)] += 1
@@ -82,11 +82,11 @@ def _count(node: yaml.Node | None, uses: Counter[int]) -> None:
 
 
 def _pair(node: yaml.MappingNode, key: str) -> tuple[yaml.Node, yaml.Node] | None:
-    return next(((own, value) for own, value in node.value if own.value == key), None)
+    return next(((name_node, value) for name_node, value in node.value if name_node.value == key), None)
 
 
 def _descend(root: yaml.Node | None, path: Path, uses: Counter[int]) -> tuple[yaml.MappingNode, Path]:
-    """Return the innermost mapping that is there, and the keys from there on."""
+    """Return the innermost existing mapping of a path, and the remaining keys."""
     node = root
     for k in range(len(path)):
         where = '.'.join(path[:k]) or 'document'
@@ -94,17 +94,17 @@ def _descend(root: yaml.Node | None, path: Path, uses: Counter[int]) -> tuple[ya
             line = 0 if node is None else node.start_mark.line
             raise EditError(f'line {line + 1}: {where}: expected a mapping, found another value')
         if uses[id(node)] > 1:
-            expected = 'expected a mapping that no alias shares with another place'
+            expected = 'expected a mapping that no alias shares'
             raise EditError(f'line {node.start_mark.line + 1}: {where}: {expected}')
         pair = _pair(node, path[k])
         if pair is None or k == len(path) - 1:
             return node, path[k:]
         node = pair[1]
-    raise EditError('expected a key at least, found none')
+    raise EditError('expected at least one key, found none')
 
 
 def _end(node: yaml.Node, text: str) -> int:
-    """Return the index behind the last character of a node, without what follows a block."""
+    """Return the index after the last character of a node, without white space after a block."""
     while not getattr(node, 'flow_style', True) and node.value:
         last = node.value[-1]
         node = last[1] if isinstance(node, yaml.MappingNode) else last
@@ -124,7 +124,7 @@ def _replaced(
         return _Change(start, end, f' {value.text}')
     line_end = _line_end(text, end)
     if text[end:line_end].strip() and not text[end:line_end].lstrip().startswith('#'):
-        raise EditError(f'{where}: expected nothing but a remark behind the value')
+        raise EditError(f'{where}: expected only a remark after the value')
     return _Change(start, line_end, f' {_line(value)}')
 
 
@@ -133,8 +133,8 @@ def _line(value: Value) -> str:
 
 
 def _line_end(text: str, index: int) -> int:
-    found = text.find('\n', index)
-    return len(text) if found < 0 else found
+    newline = text.find('\n', index)
+    return len(text) if newline < 0 else newline
 
 
 def _inserted(text: str, parent: yaml.MappingNode, tree: dict[str, Any]) -> _Change:
@@ -149,15 +149,18 @@ def _inserted(text: str, parent: yaml.MappingNode, tree: dict[str, Any]) -> _Cha
 
 
 def _flow(tree: dict[str, Any]) -> str:
-    parts = (f'{key}: {{{_flow(own)}}}' if isinstance(own, dict) else f'{key}: {own.text}' for key, own in tree.items())
+    parts = (
+        f'{key}: {{{_flow(child)}}}' if isinstance(child, dict) else f'{key}: {child.text}'
+        for key, child in tree.items()
+    )
     return ', '.join(parts)
 
 
 def _block(tree: dict[str, Any], indent: int) -> list[str]:
     lines = []
-    for key, own in tree.items():
-        if isinstance(own, dict):
-            lines += [f'{" " * indent}{key}:', *_block(own, indent + STEP)]
+    for key, child in tree.items():
+        if isinstance(child, dict):
+            lines += [f'{" " * indent}{key}:', *_block(child, indent + STEP)]
         else:
-            lines.append(f'{" " * indent}{key}: {_line(own)}')
+            lines.append(f'{" " * indent}{key}: {_line(child)}')
     return lines

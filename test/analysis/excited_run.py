@@ -57,7 +57,7 @@ def excited_run(machine: Machine, duration: float, seed: int) -> ExcitedRun:
             [system.index('state', name) for name in states],
             [system.index('output', name) for name in outputs],
         )
-    place = {actuator.name: plant.joints.index(actuator.joint) for actuator in machine.actuators}
+    index = {actuator.name: plant.joints.index(actuator.joint) for actuator in machine.actuators}
     sign = {'boom': 1.0, 'stick': -1.0, 'swing': 1.0}
     target, until, level = {}, dict.fromkeys(names, 0.0), {}
     count = round(duration / PERIOD) + 1
@@ -69,7 +69,7 @@ def excited_run(machine: Machine, duration: float, seed: int) -> ExcitedRun:
         if k % COMMAND_EVERY == 0:
             volts = {}
             for name in names:
-                q, (low, high) = plant.positions[place[name]], RANGES[name]
+                q, (low, high) = plant.positions[index[name]], RANGES[name]
                 if k * PERIOD >= until[name]:
                     far = high if q < 0.5 * (low + high) else low
                     target[name] = far if rng.random() < 0.75 else q

@@ -21,11 +21,11 @@ def greatest_standing(demand):
 
 def greatest_lifted(demand, low, high):
     """Payload (N,) at which the first joint needs its least or greatest effort (N, c), kg; 0 for beyond."""
-    slope, own = demand.effort_per_kg, demand.effort
-    room = np.where(slope > 0.0, high - own, own - low)
+    slope, effort = demand.effort_per_kg, demand.effort
+    room = np.where(slope > 0.0, high - effort, effort - low)
     with np.errstate(divide='ignore', invalid='ignore'):
         load = np.where(np.abs(slope) > 1e-9, room / np.abs(slope), np.inf)
-    load[(own > high) | (own < low)] = 0.0
+    load[(effort > high) | (effort < low)] = 0.0
     return load.min(axis=1)
 
 
@@ -39,8 +39,8 @@ def stops(statics, settings, q):
         rate, acceleration = np.zeros_like(q), np.zeros_like(q)
         acceleration[:, first] = arm_sign * settings.arm_deceleration / np.maximum(lever, 0.1)
         if statics.swing is not None:
-            place = statics.chain.index(statics.swing)
-            rate[:, place], acceleration[:, place] = settings.slew_speed, slew_sign * settings.slew_deceleration
+            swing = statics.chain.index(statics.swing)
+            rate[:, swing], acceleration[:, swing] = settings.slew_speed, slew_sign * settings.slew_deceleration
         yield rate, acceleration
 
 
@@ -51,22 +51,22 @@ def payloads(statics, settings, q, slope, headings):
     for heading in headings:
         pull = slope_gravity(statics.machine.gravity, slope, heading)
         rest = statics.demand(q, pull)
-        own = [greatest_standing(rest), greatest_lifted(rest, *lifts)]
+        rows = [greatest_standing(rest), greatest_lifted(rest, *lifts)]
         moving = [statics.demand(q, pull, *motion) for motion in stops(statics, settings, q)]
-        own.append(np.min([greatest_standing(demand) for demand in moving], axis=0))
-        own.append(np.min([greatest_lifted(demand, *holds) for demand in moving], axis=0))
-        least = np.minimum(least, own)
+        rows.append(np.min([greatest_standing(demand) for demand in moving], axis=0))
+        rows.append(np.min([greatest_lifted(demand, *holds) for demand in moving], axis=0))
+        least = np.minimum(least, rows)
     return least
 
 
 def greatest_held(margin, demand, bound):
-    """Payloads (N,) with admissible reactions, found by halves; inf where they exist up to the bound (N,)."""
-    places = np.arange(len(bound))
-    held, empty = margin(demand, places, 0.9999 * bound) >= 0.0, margin(demand, places, np.zeros(len(bound))) >= 0.0
+    """Payloads (N,) with admissible reactions, by bisection; inf where they exist up to the bound (N,)."""
+    states = np.arange(len(bound))
+    held, empty = margin(demand, states, 0.9999 * bound) >= 0.0, margin(demand, states, np.zeros(len(bound))) >= 0.0
     low, high = np.zeros(len(bound)), bound.copy()
     for _ in range(30):
         middle = 0.5 * (low + high)
-        inside = margin(demand, places, middle) >= 0.0
+        inside = margin(demand, states, middle) >= 0.0
         low, high = np.where(inside, middle, low), np.where(inside, high, middle)
     return np.where(held, np.inf, np.where(empty, low, 0.0))
 

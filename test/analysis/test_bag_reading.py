@@ -196,10 +196,10 @@ def test_two_machines_on_the_topics_of_one_namespace_are_refused(tmp_path, recov
             bag.write('ground_reactions/mid', 'geometry_msgs/msg/WrenchStamped', 0.0, header=header(0.0), wrench=wrench)
     expected = {
         'description': 'expected one machine on the topics of /, found 2 different robot_description',
-        'joints': 'found joint_states of .*boom_joint.*; lift, tilt; record each machine in a namespace',
+        'joints': 'found joint_states of .*boom_joint.*; lift, tilt; record each machine in a separate namespace',
         'machine': r'found log_loader \(dynamics_node\), telehandler \(dynamics_node\); record each',
         'mark': 'found /joint_states: /dynamics_node, /sim; record each',
-        'wheels': 'expected ground_reactions of log_loader .*, found those of mid, too: another machine',
+        'wheels': 'expected ground_reactions of log_loader .*, found those of mid, too: the bag has another machine',
     }
     with pytest.raises(BagReadingError, match=expected[kind]):
         read_run(tmp_path / 'bag')

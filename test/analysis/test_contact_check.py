@@ -88,9 +88,9 @@ def test_a_load_that_tips_the_machine_at_rest_asks_for_another_posture(machine):
     joints = [joint.name for joint in machine.movable_joints]
     moved = plan.joints.copy()
     moved[:, joints.index(report.posture.joint)] += report.posture.change
-    found = check.report(plan._replace(joints=moved))
-    assert found.breaches == ()
-    assert found.reactions.found.margin[0] == pytest.approx(report.posture.margin, rel=1e-6)
+    corrected = check.report(plan._replace(joints=moved))
+    assert corrected.breaches == ()
+    assert corrected.reactions.found.margin[0] == pytest.approx(report.posture.margin, rel=1e-6)
     less = plan.joints.copy()
     less[:, joints.index(report.posture.joint)] += 0.9 * report.posture.change
     assert check.report(plan._replace(joints=less)).breaches
@@ -143,7 +143,7 @@ def test_a_plan_file_fills_in_what_a_point_leaves_out(tmp_path):
         ('time: 0.0', 'time: 0.5', 5, 'points.start.time: expected 0 at the first point, found 0.5'),
         ('payload: 500.0', 'payload: 1.0e+5', 3, 'payload: expected at most 6000 kg, found 100000'),
         ('machine: log_loader', 'machine: nothing', 2, 'machine: expected a machine that can be loaded'),
-        ('ahead: {', '#', 0, 'points: expected two points at least, found 1'),
+        ('ahead: {', '#', 0, 'points: expected at least two points, found 1'),
     ],
 )
 def test_faults_of_a_plan_are_named_with_file_and_line(tmp_path, old, new, line, said):

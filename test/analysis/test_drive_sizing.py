@@ -32,16 +32,16 @@ def test_no_ratio_near_the_coolest_is_cooler():
 
 
 def test_what_an_inertial_load_asks_for():
-    found = demand(swinging())
+    requirements = demand(swinging())
     peak = INERTIA * AMPLITUDE * RATE**2
-    assert found.peak_effort == pytest.approx(peak, rel=1e-6)
-    assert found.rms_effort == pytest.approx(peak / np.sqrt(2.0), rel=1e-6)
-    assert found.peak_speed == pytest.approx(AMPLITUDE * RATE, rel=1e-9)
-    assert found.peak_power == pytest.approx(0.5 * peak * AMPLITUDE * RATE, rel=1e-5)
-    assert found.peak_return == pytest.approx(found.peak_power, rel=1e-5)
+    assert requirements.peak_effort == pytest.approx(peak, rel=1e-6)
+    assert requirements.rms_effort == pytest.approx(peak / np.sqrt(2.0), rel=1e-6)
+    assert requirements.peak_speed == pytest.approx(AMPLITUDE * RATE, rel=1e-9)
+    assert requirements.peak_power == pytest.approx(0.5 * peak * AMPLITUDE * RATE, rel=1e-5)
+    assert requirements.peak_return == pytest.approx(requirements.peak_power, rel=1e-5)
     kinetic = 0.5 * INERTIA * (AMPLITUDE * RATE) ** 2
-    assert found.work == pytest.approx(6 * kinetic, rel=1e-5)
-    assert found.returned == pytest.approx(found.work, rel=1e-9)
+    assert requirements.work == pytest.approx(6 * kinetic, rel=1e-5)
+    assert requirements.returned == pytest.approx(requirements.work, rel=1e-9)
 
 
 def test_current_and_voltage_of_a_motor_in_steady_motion():
@@ -75,7 +75,7 @@ def test_a_motor_that_is_too_small_says_by_what():
 
 
 def test_samples_must_have_rising_times():
-    with pytest.raises(ValueError, match='rising times'):
+    with pytest.raises(ValueError, match='increasing times'):
         JointMotion.of_samples([0.0, 1.0, 1.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0])
 
 

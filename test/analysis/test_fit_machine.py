@@ -1,4 +1,4 @@
-"""A machine that is known, found again from a log of it."""
+"""Identification of a machine with specified parameters from a log of it."""
 
 from __future__ import annotations
 
@@ -56,31 +56,31 @@ def run(rig):
 
 
 @pytest.fixture(scope='module')
-def found(rig, run):
+def machine_fit(rig, run):
     return rig.fit(CASE, run)
 
 
-def test_numbers_come_out_within_the_bars(rig, run, found):
-    assert found.failures == ()
-    checks = list(rig.checks(CASE, run, found))
+def test_numbers_come_out_within_the_bars(rig, run, machine_fit):
+    assert machine_fit.failures == ()
+    checks = list(rig.checks(CASE, run, machine_fit))
     assert len(checks) > 70
     errors = {
         group: [abs(c.error) for c in checks if c.group == group and c.seen] for group in ('dead_time', 'friction')
     }
     assert max(errors['dead_time']) < 0.01
     assert max(errors['friction']) < 0.1
-    for name, own in found.valves.items():
+    for name, valve in machine_fit.valves.items():
         truth = rig.machine.actuator(name).valve
         for key in ('inlet_gain', 'outlet_gain'):
-            assert valve_quantities(own)[key].value == pytest.approx(getattr(truth, key), rel=0.03), (name, key)
+            assert valve_quantities(valve)[key].value == pytest.approx(getattr(truth, key), rel=0.03), (name, key)
     held = np.mean([check.held for check in checks])
     assert held > 0.85  # 0.95 over many cases: `dyn-nodes fit check`
 
 
-def test_masses_that_the_log_shows_are_right_to_two_percent(rig, found):
-    truth = JointMechanics(rig.machine, tuple(found.valves)).start
-    base, seen = found.mechanics.base, 0
-    for k, one in enumerate(found.mechanics.combinations):
+def test_masses_that_the_log_shows_are_right_to_two_percent(rig, machine_fit):
+    truth = JointMechanics(rig.machine, tuple(machine_fit.valves)).start
+    base, seen = machine_fit.mechanics.base, 0
+    for k, one in enumerate(machine_fit.mechanics.combinations):
         scale = np.sqrt(((base.matrix[k] * truth) ** 2).sum())
         if scale > 0.0 and one.half_width < 0.02 * scale:
             seen += 1
@@ -88,24 +88,24 @@ def test_masses_that_the_log_shows_are_right_to_two_percent(rig, found):
     assert seen >= 2
 
 
-def test_speeds_of_the_part_that_was_held_out_are_predicted(found):
-    assert found.held == pytest.approx((59.99, 79.98), abs=0.05)
-    for name, own in found.validation.joints.items():
-        assert own.nrmse < 0.05, name
-        assert abs(own.delay) < 0.02, name
+def test_speeds_of_the_part_that_was_held_out_are_predicted(machine_fit):
+    assert machine_fit.held == pytest.approx((59.99, 79.98), abs=0.05)
+    for name, joint in machine_fit.validation.joints.items():
+        assert joint.nrmse < 0.05, name
+        assert abs(joint.delay) < 0.02, name
 
 
-def test_joint_offsets_are_found_as_far_as_they_are_seen(rig, run, found):
+def test_joint_offsets_are_found_as_far_as_they_are_seen(rig, run, machine_fit):
     offsets = drawn_errors(run, rig.sensors, CASE).offsets
     for name, offset in zip(('swing_joint', 'boom_joint', 'stick_joint'), offsets):
-        own = found.mechanics.offsets[name]
-        assert own.half_width < 0.04
-        assert abs(own.value - offset) < 1.5 * own.half_width, name
+        estimate = machine_fit.mechanics.offsets[name]
+        assert estimate.half_width < 0.04
+        assert abs(estimate.value - offset) < 1.5 * estimate.half_width, name
 
 
 def test_what_no_motion_shows_is_named_and_the_rest_gives_the_efforts():
     mechanics = JointMechanics(log_loader(), ('boom', 'stick', 'swing'))
-    base = base_parameters(mechanics.regressor, mechanics.places)
+    base = base_parameters(mechanics.regressor, mechanics.row_indices)
     assert base.hidden == ('swing_joint.m', 'swing_joint.mz')
     assert 'stick_joint.m' in base.only_combined
     assert 'boom_joint.mx + 5.2 stick_joint.m' in [base.text(k) for k in range(len(base.chosen))]
@@ -116,36 +116,36 @@ def test_what_no_motion_shows_is_named_and_the_rest_gives_the_efforts():
         np.testing.assert_allclose(base.columns(matrix) @ (base.matrix @ parameters), matrix @ parameters, rtol=1e-6)
 
 
-def test_lines_for_the_files_have_no_assumed_and_name_the_log(rig, found):
-    text = yaml_lines(found)
+def test_lines_for_the_files_have_no_assumed_and_name_the_log(rig, machine_fit):
+    text = yaml_lines(machine_fit)
     assert 'simulated log_loader, 0.02 to' in text.splitlines()[0]
     assert 'assumed' not in text
     data = yaml.safe_load(text)['actuators']
     assert set(data) == {'boom', 'stick', 'swing'}
-    for name, own in data.items():
+    for name, entry in data.items():
         truth = rig.machine.actuator(name)
-        assert own['supply']['flow'] == pytest.approx(truth.supply.flow, rel=0.02)
-        assert own['valve']['dead_zone'] == pytest.approx(truth.valve.dead_zone, rel=0.2)
-    urdf = urdf_lines(found)
+        assert entry['supply']['flow'] == pytest.approx(truth.supply.flow, rel=0.02)
+        assert entry['valve']['dead_zone'] == pytest.approx(truth.valve.dead_zone, rel=0.2)
+    urdf = urdf_lines(machine_fit)
     assert '<joint name="boom_joint"> <dynamics friction="' in urdf
     assert '<link name="stick_link"> <inertial> <origin xyz="' in urdf
-    assert offset_lines(found).startswith('joints:')
-    machine = fitted_machine(found)
+    assert offset_lines(machine_fit).startswith('joints:')
+    machine = fitted_machine(machine_fit)
     assert machine.actuator('boom').valve.dead_time == pytest.approx(0.07, abs=0.01)
     assert machine.joint('boom_joint').friction == pytest.approx(rig.machine.joint('boom_joint').friction, rel=0.1)
 
 
-def test_directions_that_differ_are_named(found):
-    own = found.valves['boom']
-    values = own.values.copy()
+def test_directions_that_differ_are_named(machine_fit):
+    valve = machine_fit.valves['boom']
+    values = valve.values.copy()
     values[2] *= 2.0
-    other = replace(own, values=values)
+    other = replace(valve, values=values)
     assert direction_warnings(other)[0].startswith('boom: inlet_gain is ')
-    assert not [text for text in direction_warnings(own) if 'outlet' in text]
+    assert not [text for text in direction_warnings(valve) if 'outlet' in text]
 
 
-def test_files_of_a_fit(found, tmp_path):
-    written = write_fit(found, tmp_path / 'fit')
+def test_files_of_a_fit(machine_fit, tmp_path):
+    written = write_fit(machine_fit, tmp_path / 'fit')
     assert sorted(path.name for path in written) == sorted(FILES)
     data = json.loads((tmp_path / 'fit' / 'fit.json').read_text())
     assert data['mechanics']['never_seen'] == ['swing_joint.m', 'swing_joint.mz']
@@ -153,9 +153,9 @@ def test_files_of_a_fit(found, tmp_path):
     assert data['validation']['boom_joint']['nrmse'] < 0.05
 
 
-def test_a_summary_of_cases_counts(rig, run, found):
-    checks = [one.as_dict() for one in rig.checks(CASE, run, found)]
-    speeds = {name: own.nrmse for name, own in found.validation.joints.items()}
+def test_a_summary_of_cases_counts(rig, run, machine_fit):
+    checks = [one.as_dict() for one in rig.checks(CASE, run, machine_fit)]
+    speeds = {name: joint.nrmse for name, joint in machine_fit.validation.joints.items()}
     facts = summarize([{'checks': checks, 'speeds': speeds, 'failures': []}])
     assert facts['cases'] == 1
     assert facts['groups']['dead_time']['error_95'] < 0.01
@@ -166,51 +166,56 @@ def test_a_summary_of_cases_counts(rig, run, found):
 
 
 @pytest.fixture(scope='module')
-def fitted(found, tmp_path_factory):
+def fitted(machine_fit, tmp_path_factory):
     pytest.importorskip('cantools')
     folder = tmp_path_factory.mktemp('fitted')
-    write_fit(found, folder / 'fit')
+    write_fit(machine_fit, folder / 'fit')
     assert command('apply', folder / 'fit', *FILES_OF_MACHINE, '--mapping', 'log_loader', '-o', folder / 'new') == 0
     return folder / 'new'
 
 
-def test_copies_of_the_machine_files_have_the_numbers_of_the_fit_and_are_otherwise_the_same(found, fitted):
-    new, lines = load_machine(fitted / 'log_loader.urdf', fitted / 'log_loader.yaml'), yaml.safe_load(yaml_lines(found))
+def test_copies_of_the_machine_files_have_the_numbers_of_the_fit_and_are_otherwise_the_same(machine_fit, fitted):
+    new, lines = (
+        load_machine(fitted / 'log_loader.urdf', fitted / 'log_loader.yaml'),
+        yaml.safe_load(yaml_lines(machine_fit)),
+    )
     old = log_loader()
-    for name, own in lines['actuators'].items():
+    for name, expected in lines['actuators'].items():
         actuator, before = new.actuator(name), old.actuator(name)
-        for key, value in own['valve'].items():
+        for key, value in expected['valve'].items():
             assert getattr(actuator.valve, key) == pytest.approx(value)
-        assert actuator.supply.flow == pytest.approx(own['supply']['flow'])
+        assert actuator.supply.flow == pytest.approx(expected['supply']['flow'])
         assert actuator.supply.relief_pressure == before.supply.relief_pressure
         assert actuator.valve.voltage_limit == before.valve.voltage_limit
-    for own in found.machine.joints:
-        wanted = found.mechanics.dry.get(own.name)
-        assert new.joint(own.name).friction == pytest.approx(wanted.value if wanted is not None else 0.0, rel=1e-4)
-        assert new.joint(own.name).damping == old.joint(own.name).damping
+    for joint in machine_fit.machine.joints:
+        wanted = machine_fit.mechanics.dry.get(joint.name)
+        assert new.joint(joint.name).friction == pytest.approx(wanted.value if wanted is not None else 0.0, rel=1e-4)
+        assert new.joint(joint.name).damping == old.joint(joint.name).damping
     for name in ('cabin_link', 'boom_link', 'stick_link'):
         mass = next(link.mass for link in new.links if link.name == name)
-        assert f'<link name="{name}">' in urdf_lines(found)
-        assert f'<mass value="{mass:.5g}"/>' in urdf_lines(found)
+        assert f'<link name="{name}">' in urdf_lines(machine_fit)
+        assert f'<mass value="{mass:.5g}"/>' in urdf_lines(machine_fit)
     text = (fitted / 'log_loader.yaml').read_text()
-    assert f'from {found.log}' in text
+    assert f'from {machine_fit.log}' in text
     before = FILES_OF_MACHINE[3].read_text().splitlines()
     lost = [line for line in before if line not in text]
     assert len(lost) < 15
     assert all('assumed' in line or 'bulk_modulus' in line for line in lost), lost
 
 
-def test_a_copy_of_the_mapping_measures_joints_with_the_offsets_that_were_found(found, fitted):
+def test_a_copy_of_the_mapping_measures_joints_with_the_offsets_that_were_found(machine_fit, fitted):
     channels = {
-        own.key: own for frame in load_mapping(fitted / 'can/log_loader.yaml')[0].frames for own in frame.channels
+        channel.key: channel
+        for frame in load_mapping(fitted / 'can/log_loader.yaml')[0].frames
+        for channel in frame.channels
     }
-    seen = yaml.safe_load(offset_lines(found))['joints']
+    seen = yaml.safe_load(offset_lines(machine_fit))['joints']
     assert seen
-    for name, own in seen.items():
+    for name, entry in seen.items():
         channel = channels['position', name]
         zero = replace(channel, joint_offset=0.0)
         assert channel.value(zero.number(0.3 if name != 'stick_joint' else -1.5)) == pytest.approx(
-            (0.3 if name != 'stick_joint' else -1.5) + own['joint_offset']
+            (0.3 if name != 'stick_joint' else -1.5) + entry['joint_offset']
         )
 
 
@@ -280,7 +285,7 @@ def test_frames_of_a_log_come_back_as_its_bag_to_the_steps_of_their_signals(rig,
     count = write_frames(tmp_path / 'log.blf', short, rig.machine, mapping)
     imported = import_log(tmp_path / 'log.blf', mapping, tmp_path / 'imported')
     assert imported.used == count
-    assert [own.text for own in imported.findings] == ['WheelLoads: no usable frame']
+    assert [finding.text for finding in imported.findings] == ['WheelLoads: no usable frame']
     back = log_of_bag(read_bag(tmp_path / 'imported'), rig.machine)
     n = len(back.positions.times)
     assert n == round(short.span[1] / 0.01) + 1
@@ -289,10 +294,10 @@ def test_frames_of_a_log_come_back_as_its_bag_to_the_steps_of_their_signals(rig,
     assert (np.abs(back.positions.values - short.positions.values[:n]) <= 0.51 * steps + 1e-9).all()
     np.testing.assert_allclose(back.velocities.values, short.velocities.values[:n], atol=2e-3)
     np.testing.assert_allclose(back.commands.values, short.commands.values[::2][: len(back.commands.times)], atol=6e-4)
-    for name, own in back.pressures.items():
+    for name, samples in back.pressures.items():
         wanted = short.pressures[name]
-        np.testing.assert_allclose(own.times, wanted.times[: len(own.times)], atol=1e-5)
-        np.testing.assert_allclose(own.values, wanted.values[: len(own.values)], atol=600.0)
+        np.testing.assert_allclose(samples.times, wanted.times[: len(samples.times)], atol=1e-5)
+        np.testing.assert_allclose(samples.values, wanted.values[: len(samples.values)], atol=600.0)
     with pytest.raises(FileExistsError, match=r'log\.blf: the log exists'):
         write_frames(tmp_path / 'log.blf', short, rig.machine, mapping)
 
@@ -319,7 +324,7 @@ def test_a_log_in_which_nothing_moves_says_so(rig, run):
     result = fit_machine(log_loader(), still, run.payload)
     assert result.mechanics is None
     assert 'expected 60 windows or more in which a joint moves, found 0' in result.failures[0]
-    with pytest.raises(LogError, match='expected a part that begins before it ends'):
+    with pytest.raises(LogError, match='expected a part that starts before its end'):
         fit_machine(log_loader(), log, part=(3.0, 3.0))
 
 

@@ -49,13 +49,13 @@ def test_a_sequence_becomes_a_task_of_the_controller(tmp_path):
         Segment('part 1', 1.0, 2.5, 0.2, {'boom': -4.25, 'swing': 3.0}),
         Segment('part 2', 2.5, 4.0, 0.3, {'stick': 5.0}),
     )
-    own = Candidate(VoltageProfile('plan', 6.0, parts), {}, 1.0, False)
+    candidate = Candidate(VoltageProfile('plan', 6.0, parts), {}, 1.0, False)
     path = tmp_path / 'plan.yaml'
-    path.write_text(task_text(own, log_loader(), 1))
+    path.write_text(task_text(candidate, log_loader(), 1))
     read = load_voltage_profile(path, ('boom', 'stick', 'swing'))
     times = np.linspace(0.0, 6.0, 61)
     names = ('boom', 'stick', 'swing')
-    np.testing.assert_allclose(read.evaluate(times, names), own.profile.evaluate(times, names), atol=1e-12)
+    np.testing.assert_allclose(read.evaluate(times, names), candidate.profile.evaluate(times, names), atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -81,13 +81,13 @@ def test_a_plan_goes_through_the_governor_and_shows_more(tmp_path, capsys):
     assert facts['governed'] is True
     assert facts['tried'] == 4
     assert facts['sequences'][0]['let_through'] >= 0.98
-    assert all(own['after'] <= own['before'] * (1 + 1e-9) for own in facts['half_widths'].values())
-    wanted = [own for own in facts['half_widths'].values() if own['wanted'] is not None]
-    missing = sum(own['before'] > own['wanted'] for own in wanted)
+    assert all(width['after'] <= width['before'] * (1 + 1e-9) for width in facts['half_widths'].values())
+    wanted = [width for width in facts['half_widths'].values() if width['wanted'] is not None]
+    missing = sum(width['before'] > width['wanted'] for width in wanted)
     assert len(facts['still_not_seen']) < 0.5 * missing, 'after one sequence of 20 s'
-    gains = [own for name, own in facts['half_widths'].items() if name.startswith('swing.outlet_gain')]
+    gains = [width for name, width in facts['half_widths'].items() if name.startswith('swing.outlet_gain')]
     assert len(gains) == 2
-    assert all(own['after'] < own['wanted'] < own['before'] for own in gains)
+    assert all(width['after'] < width['wanted'] < width['before'] for width in gains)
     planner = Planner(log_loader(), 0.0, 20.0)
     profile = load_voltage_profile(path, ('boom', 'stick', 'swing'))
     run, let_through = planner.through_governor(profile)

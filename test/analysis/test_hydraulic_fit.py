@@ -1,4 +1,4 @@
-"""Valve areas, bulk modulus and friction found again in recordings of a simulated machine."""
+"""Identification of valve areas, bulk modulus and friction from recordings of a simulated machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Interventions of the governor in a bag that is known to the sample."""
+"""Interventions of the governor in a bag with specified samples."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def write(path, skip=(), levers='/valve_commands_in', start=0.0):
             if k < 10:
                 bag.write('/valve_commands', 'std_msgs/msg/Float64MultiArray', time, **volts([0.0, 0.0]))
                 continue
-            given = [asked[0], part * asked[1]]
-            bag.write('/valve_commands', 'std_msgs/msg/Float64MultiArray', time + 0.003, **volts(given))
+            passed = [asked[0], part * asked[1]]
+            bag.write('/valve_commands', 'std_msgs/msg/Float64MultiArray', time + 0.003, **volts(passed))
             bag.write('/governor/scale', 'std_msgs/msg/Float64', time + 0.004, data=part)
             if np.isfinite(margin):
                 bag.write('/diagnostics', 'diagnostic_msgs/msg/DiagnosticArray', time + 0.004, **status(time, margin))
@@ -54,13 +54,13 @@ def test_decisions_between_commands_are_no_further_answers_and_belong_to_the_com
             time, wanted = k * STEP, [-2.0, 4.0 if k < 20 else -1.0]
             bag.write('/valve_commands_in', 'std_msgs/msg/Float64MultiArray', time, **volts(wanted))
             for late in (0.002, 0.022, 0.042):
-                given = [wanted[0], 0.5 * wanted[1]]
-                bag.write('/valve_commands', 'std_msgs/msg/Float64MultiArray', time + late, **volts(given))
+                passed = [wanted[0], 0.5 * wanted[1]]
+                bag.write('/valve_commands', 'std_msgs/msg/Float64MultiArray', time + late, **volts(passed))
                 bag.write('/governor/scale', 'std_msgs/msg/Float64', time + late, data=0.5)
-    found = find_interventions(read_bag(tmp_path / 'bag'))
-    assert (found.answers, found.neutral) == (40, 0)
-    assert found.functions['boom'].share == pytest.approx(0.5)
-    assert found.functions['swing'].held == 0.0
+    result = find_interventions(read_bag(tmp_path / 'bag'))
+    assert (result.answers, result.neutral) == (40, 0)
+    assert result.functions['boom'].share == pytest.approx(0.5)
+    assert result.functions['swing'].held == 0.0
 
 
 def joints(time):
@@ -91,22 +91,22 @@ def ask(*words):
 
 
 def test_count_time_shares_and_margins_are_those_of_the_bag(bag):
-    found = find_interventions(read_bag(bag))
-    assert [(one.start, one.end) for one in found.found] == [
+    result = find_interventions(read_bag(bag))
+    assert [(one.start, one.end) for one in result.found] == [
         (pytest.approx(a, abs=0.01), pytest.approx(b, abs=0.01)) for a, b, _, _ in HELD
     ]
-    assert [(one.scale, one.margin, one.functions, one.wheel) for one in found.found] == [
+    assert [(one.scale, one.margin, one.functions, one.wheel) for one in result.found] == [
         (0.5, 0.08, ('boom',), 'rear_left'),
         (0.25, 0.12, ('boom',), 'rear_left'),
     ]
-    assert found.held == pytest.approx(3.0, abs=0.02)
+    assert result.held == pytest.approx(3.0, abs=0.02)
     answered = SECONDS - 10 * STEP
-    boom = found.functions['boom']
+    boom = result.functions['boom']
     assert boom.held == pytest.approx(3.0, abs=0.01)
     assert boom.share == pytest.approx((0.5 * 1.0 + 0.75 * 2.0) / answered, rel=0.02)
-    assert found.functions['swing'].held == found.functions['swing'].share == 0.0
-    assert (found.answers, found.neutral) == (390, 10)
-    assert found.least == {'stability/zmp': (pytest.approx(0.4 - 0.02 * 19.95), pytest.approx(19.95))}
+    assert result.functions['swing'].held == result.functions['swing'].share == 0.0
+    assert (result.answers, result.neutral) == (390, 10)
+    assert result.least == {'stability/zmp': (pytest.approx(0.4 - 0.02 * 19.95), pytest.approx(19.95))}
 
 
 def test_the_command_lists_the_worst_first_with_what_plays_it(bag, capsys):
@@ -122,9 +122,9 @@ def test_the_command_lists_the_worst_first_with_what_plays_it(bag, capsys):
 def test_levers_of_a_bus_and_stamps_of_the_wall_with_a_simulation_beside_them(tmp_path, capsys):
     write(tmp_path / 'shadow', levers='/can/levers', start=WALL)
     assert ask(tmp_path / 'shadow', '--json') == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [one['start'] for one in found['worst']] == pytest.approx([5.0, 12.0], abs=0.01)
-    assert found['origin'] == pytest.approx(WALL, abs=0.01)
+    answer = json.loads(capsys.readouterr().out)
+    assert [one['start'] for one in answer['worst']] == pytest.approx([5.0, 12.0], abs=0.01)
+    assert answer['origin'] == pytest.approx(WALL, abs=0.01)
     assert ask(tmp_path / 'shadow') == 0
     assert '5.00 s, 2023-11-14 22:13:25Z: 1.00 s' in capsys.readouterr().out
 

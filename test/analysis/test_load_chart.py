@@ -183,22 +183,22 @@ def test_on_a_slope_beyond_the_angle_of_friction_no_payload_is_safe(log_loader):
     still = {'arm_deceleration': 0.0, 'slew_deceleration': 0.0, 'slew_speed': 0.0, 'downhill': 0.0}
     angle = np.arctan(0.1)
     settings = ChartSettings((0.999 * angle, 1.001 * angle), reach_step=2.0, swing_step=np.pi / 2, **still)
-    found, firm = load_chart(slippery(log_loader, 0.1), settings), load_chart(log_loader, settings)
-    np.testing.assert_allclose(found.safe[0], firm.safe[0])
-    assert np.isinf(found.sliding[0]).all()
-    assert not found.safe[1].any()
-    assert (found.reason[1] == REASONS.index('sliding')).all()
+    slippery_chart, firm = load_chart(slippery(log_loader, 0.1), settings), load_chart(log_loader, settings)
+    np.testing.assert_allclose(slippery_chart.safe[0], firm.safe[0])
+    assert np.isinf(slippery_chart.sliding[0]).all()
+    assert not slippery_chart.safe[1].any()
+    assert (slippery_chart.reason[1] == REASONS.index('sliding')).all()
     assert (firm.reason[1] != REASONS.index('sliding')).all()
-    assert 'S' in table_rows(found, 1)[0][-1]
+    assert 'S' in table_rows(slippery_chart, 1)[0][-1]
 
 
 def test_a_stop_of_the_slew_slides_where_the_yaw_moment_is_beyond_the_friction(log_loader):
     settings = ChartSettings(reach_step=2.0, swing_step=np.pi / 2, slew_deceleration=1.0)
-    found, firm = load_chart(slippery(log_loader, 0.05), settings), load_chart(log_loader, settings)
-    sliding = found.reason == REASONS.index('dynamic sliding')
+    slippery_chart, firm = load_chart(slippery(log_loader, 0.05), settings), load_chart(log_loader, settings)
+    sliding = slippery_chart.reason == REASONS.index('dynamic sliding')
     assert sliding.any()
-    assert (found.safe[sliding] < firm.safe[sliding]).all()
-    assert (found.safe <= firm.safe + 1e-6).all()
+    assert (slippery_chart.safe[sliding] < firm.safe[sliding]).all()
+    assert (slippery_chart.safe <= firm.safe + 1e-6).all()
 
 
 def test_far_over_the_side_the_machine_holds_least(chart):
@@ -220,7 +220,7 @@ def test_a_chart_at_a_height_keeps_it(log_loader):
     assert np.nanmax(np.abs(result.heights - 1.0)) < 1e-4
     q = LoadStatics(log_loader).arm_positions(result.postures)
     np.testing.assert_allclose(LoadStatics(log_loader).reach(q), result.reaches, atol=1e-4)
-    with pytest.raises(LoadChartError, match=r'the mount gets to .* not to 20 m'):
+    with pytest.raises(LoadChartError, match=r'the mount can reach .* not to 20 m'):
         load_chart(log_loader, ChartSettings(height=20.0))
 
 
@@ -233,21 +233,21 @@ def test_machines_without_a_chart_say_why(log_loader):
 
 def test_joints_that_move_supports_are_held_and_named(log_loader):
     carried = (*log_loader.wheels[:3], replace(log_loader.wheels[3], link='boom_link'))
-    found = load_chart(replace(log_loader, wheels=carried), ChartSettings(reach_step=3.0, rigid=True))
-    assert found.joints == ('stick_joint',)
-    assert 'swing_joint, boom_joint held where they are' in ' '.join(assumptions(found))
+    chart = load_chart(replace(log_loader, wheels=carried), ChartSettings(reach_step=3.0, rigid=True))
+    assert chart.joints == ('stick_joint',)
+    assert 'swing_joint, boom_joint fixed at the initial positions' in ' '.join(assumptions(chart))
 
 
 def test_positions_of_prismatic_joints_are_metres(tmp_path):
     machine = machine_of_case('pivot_crane')
-    found = load_chart(machine, ChartSettings(reach_step=0.5, swing_step=np.pi / 2, rigid=True))
-    assert joints_heading(found) == 'luff (deg), extend (m)'
-    write_csv(found, tmp_path / 'chart.csv')
+    chart = load_chart(machine, ChartSettings(reach_step=0.5, swing_step=np.pi / 2, rigid=True))
+    assert joints_heading(chart) == 'luff (deg), extend (m)'
+    write_csv(chart, tmp_path / 'chart.csv')
     with (tmp_path / 'chart.csv').open(newline='') as file:
         rows = list(csv.DictReader(file))
-    farthest = [row for row in rows if row['reach_m'] == f'{found.reaches[-1]:.4f}']
+    farthest = [row for row in rows if row['reach_m'] == f'{chart.reaches[-1]:.4f}']
     assert float(farthest[0]['extend_m']) == pytest.approx(1.4, abs=1e-3)
-    assert table_rows(found, 0)[-1][2] == '0 1.40'
+    assert table_rows(chart, 0)[-1][2] == '0 1.40'
 
 
 def test_the_table_rounds_down_and_names_the_limit(chart):
@@ -259,7 +259,7 @@ def test_the_table_rounds_down_and_names_the_limit(chart):
     assert mark == 'T'
     assert reasons[-1] == 'tipping'
     text = as_text(chart)
-    assert 'slope 10°, machine heading anywhere' in text
+    assert 'slope 10°, any heading of the machine' in text
     assert '75 % of the tipping load' in text
 
 

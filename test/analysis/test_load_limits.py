@@ -42,8 +42,8 @@ def planar():
 def slippery(statics, friction):
     """Return the grip of the machine with other static friction, by wheel."""
     wheels = [
-        replace(wheel, friction=replace(wheel.friction, static=own))
-        for wheel, own in zip(statics.machine.wheels, friction)
+        replace(wheel, friction=replace(wheel.friction, static=coefficient))
+        for wheel, coefficient in zip(statics.machine.wheels, friction)
     ]
     machine = replace(statics.machine, wheels=tuple(wheels))
     return LoadGrip(LoadStatics(machine))
@@ -65,13 +65,13 @@ def test_limits_are_those_of_each_state(name, slope, request):
     statics = request.getfixturevalue(name)
     arm, swings = statics.arm_grid(4), swings_of(statics, SETTINGS)
     limits = limits_of(statics, SETTINGS, arm, swings)
-    found = limits.payloads(gravities(statics, slope))
+    result = limits.payloads(gravities(statics, slope))
     expected = load_witness.payloads(statics, SETTINGS, limits.positions, slope, HEADINGS)
-    for own, other in zip(found, expected):
+    for values, other in zip(result, expected):
         # the witness takes the lever of the arm from a difference quotient
-        np.testing.assert_allclose(own.ravel(), other, rtol=1e-9, atol=1e-6)
-    assert len(np.unique(found.tipping)) > len(arm) / 2
-    assert (found.dynamic_tipping < found.tipping + 1e-6).all()
+        np.testing.assert_allclose(values.ravel(), other, rtol=1e-9, atol=1e-6)
+    assert len(np.unique(result.tipping)) > len(arm) / 2
+    assert (result.dynamic_tipping < result.tipping + 1e-6).all()
 
 
 def test_a_slew_joint_anywhere_in_the_chain_gives_the_same(statics):
@@ -79,13 +79,13 @@ def test_a_slew_joint_anywhere_in_the_chain_gives_the_same(statics):
     limits = limits_of(statics, SETTINGS, arm, swings)
     plain = ByState(statics, arm, swings, limits.stops)
     pull = gravities(statics, 0.1)
-    for own, other in zip(limits.payloads(pull), plain.payloads(pull)):
-        np.testing.assert_allclose(own, other, rtol=1e-12, atol=1e-8)
+    for values, other in zip(limits.payloads(pull), plain.payloads(pull)):
+        np.testing.assert_allclose(values, other, rtol=1e-12, atol=1e-8)
     grip = slippery(statics, [0.2] * 4)
-    bound = np.full(own.shape, 3000.0)
-    for own, other in zip(limits.sliding(grip, pull, bound, bound), plain.sliding(grip, pull, bound, bound)):
-        np.testing.assert_allclose(own, other, rtol=1e-7)
-        assert np.isfinite(own).any()
+    bound = np.full(values.shape, 3000.0)
+    for values, other in zip(limits.sliding(grip, pull, bound, bound), plain.sliding(grip, pull, bound, bound)):
+        np.testing.assert_allclose(values, other, rtol=1e-7)
+        assert np.isfinite(values).any()
 
 
 @pytest.mark.parametrize('friction', [(0.3, 0.3, 0.3, 0.3), (0.5, 0.0, 0.25, 0.1)])
@@ -97,7 +97,8 @@ def test_sliding_is_what_a_search_by_halves_finds(statics, friction):
     at_rest, in_stop = limits.sliding(grip, pull[np.newaxis], bound, bound)
     rest = statics.demand(limits.positions, pull)
     moving = [
-        statics.demand(limits.positions, pull, *own) for own in load_witness.stops(statics, SETTINGS, limits.positions)
+        statics.demand(limits.positions, pull, *motion)
+        for motion in load_witness.stops(statics, SETTINGS, limits.positions)
     ]
     held = [load_witness.greatest_held(grip._margin, demand, bound.ravel()) for demand in (rest, *moving)]
     # halves end within 2^-30 of the bound
@@ -113,10 +114,10 @@ def test_what_surely_holds_has_admissible_reactions(statics):
     limits, pull = limits_of(statics, SETTINGS, arm, swings), slope_gravity(9.81, 0.12, 2.0)
     payload = rng.uniform(0.0, 6000.0, (len(arm), len(swings)))
     sure = limits._surely_held(grip, pull, payload, payload, np.zeros((len(arm), 5, len(swings)), dtype=bool))
-    places = np.arange(payload.size)
-    motions = [(None, None), *(limits.stop(k, places) for k in range(4))]
+    states = np.arange(payload.size)
+    motions = [(None, None), *(limits.stop(k, states) for k in range(4))]
     for k, motion in enumerate(motions):
-        margin = grip._margin(statics.demand(limits.positions, pull, *motion), places, 0.9999 * payload.ravel())
+        margin = grip._margin(statics.demand(limits.positions, pull, *motion), states, 0.9999 * payload.ravel())
         here = sure[:, k].ravel()
         assert (margin[here] >= 0.0).all()
         assert 0.2 < here.mean() <= (margin >= 0.0).mean()
@@ -135,19 +136,21 @@ def test_corners_are_around_all_headings():
 
 def test_a_map_has_every_posture(statics):
     settings = replace(SETTINGS, slopes=(0.0, 0.1), downhill=1.0, rigid=True)
-    told: list[int] = []
-    found = load_map(statics.machine, settings, 3, told.append)
-    assert found.safe.shape == (2, 9, 8)
-    assert sum(told) == 2 * 9
-    q = statics.arm_positions(np.repeat(found.postures, 8, axis=0), np.tile(found.swings, 9))
+    finished: list[int] = []
+    result = load_map(statics.machine, settings, 3, finished.append)
+    assert result.safe.shape == (2, 9, 8)
+    assert sum(finished) == 2 * 9
+    q = statics.arm_positions(np.repeat(result.postures, 8, axis=0), np.tile(result.swings, 9))
     for k, slope in enumerate(settings.slopes):
-        own = load_witness.payloads(statics, settings, q, slope, [1.0])
-        rated = np.minimum.reduce([0.75 * own[0], 0.87 * own[1], own[2], own[3], np.full(len(q), 6000.0)])
-        firm = found.reason[k].ravel() < REASONS.index('sliding')
+        payloads = load_witness.payloads(statics, settings, q, slope, [1.0])
+        rated = np.minimum.reduce(
+            [0.75 * payloads[0], 0.87 * payloads[1], payloads[2], payloads[3], np.full(len(q), 6000.0)]
+        )
+        firm = result.reason[k].ravel() < REASONS.index('sliding')
         assert firm.mean() > 0.9
-        np.testing.assert_allclose(found.safe[k].ravel()[firm], rated[firm], rtol=1e-9, atol=1e-6)
-        assert (found.safe[k].ravel() <= rated + 1e-6).all()
-    np.testing.assert_allclose(found.reaches, statics.reach(statics.arm_positions(found.postures)))
+        np.testing.assert_allclose(result.safe[k].ravel()[firm], rated[firm], rtol=1e-9, atol=1e-6)
+        assert (result.safe[k].ravel() <= rated + 1e-6).all()
+    np.testing.assert_allclose(result.reaches, statics.reach(statics.arm_positions(result.postures)))
     with pytest.raises(LoadChartError, match='expected a map of at most 5000000 states, found 16000000'):
         load_map(statics.machine, settings, 1000)
 

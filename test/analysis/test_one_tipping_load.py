@@ -60,7 +60,7 @@ def reaching(name):
 
 
 @pytest.fixture(scope='module', params=sorted(FILES))
-def found(request):
+def machine_and_load(request):
     machine = reaching(request.param)
     if machine is None:
         pytest.skip('a base that does not stand on springs')
@@ -74,20 +74,20 @@ def carrying(machine, mass):
     return replace(machine, payload=replace(machine.payload, mass=mass))
 
 
-def test_library_and_check_give_the_same_load(found):
-    machine, load = found
+def test_library_and_check_give_the_same_load(machine_and_load):
+    machine, load = machine_and_load
     assert Machine(machine).tipping().load == pytest.approx(load, rel=1e-6)
 
 
-def test_the_load_chart_gives_the_same_load(found):
-    machine, load = found
+def test_the_load_chart_gives_the_same_load(machine_and_load):
+    machine, load = machine_and_load
     hanging = set(machine.idle_joints) - set(gives_way(machine))
     if machine.base.attachment == 'planar':
         pytest.skip('a machine in a plane')
     try:
         limits = limits_as_it_stands(machine)
     except LoadChartError as error:
-        if 'a load chart expects an arm whose drives move its joints one by one' not in str(error):
+        if 'a load chart expects an arm whose drives move its joints independently' not in str(error):
             raise
         return
     if hanging:
@@ -97,8 +97,8 @@ def test_the_load_chart_gives_the_same_load(found):
         assert float(chart[0, 0]) == pytest.approx(load, rel=1e-5, abs=2e-6 * machine.total_mass)
 
 
-def test_the_plant_stands_up_to_this_load_and_not_beyond(found):
-    machine, load = found
+def test_the_plant_stands_up_to_this_load_and_not_beyond(machine_and_load):
+    machine, load = machine_and_load
     plant = Plant(carrying(machine, BELOW * load), 'effort', 0.01, 1e-3, ('static',))
     balance = plant.balance()
     assert balance is not None
@@ -111,8 +111,8 @@ def test_the_plant_stands_up_to_this_load_and_not_beyond(found):
     assert beyond.output('tilt') > plant.output('tilt') + 0.02
 
 
-def test_margins_of_the_library_end_there(found):
-    machine, load = found
+def test_margins_of_the_library_end_there(machine_and_load):
+    machine, load = machine_and_load
     library = Machine(machine)
     if gives_way(machine):
         pytest.skip('beyond it stands on a stop, as its plant does')
@@ -128,8 +128,8 @@ def test_margins_of_the_library_end_there(found):
     assert hangs or not beyond.valid or beyond.value <= 0.0
 
 
-def test_the_monitor_sees_it_tip_there_or_rejects_the_machine_by_name(found):
-    machine, load = found
+def test_the_monitor_sees_it_tip_there_or_rejects_the_machine_by_name(machine_and_load):
+    machine, load = machine_and_load
     if gives_way(machine):
         with pytest.raises(GearError, match='stability monitor: expected supports that are rigid with the base'):
             StabilityMonitor(machine)

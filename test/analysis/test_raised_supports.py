@@ -56,8 +56,8 @@ def chart_load(machine):
 
 def test_the_tipping_load_is_that_without_pads_everywhere(pair):
     loads = [
-        (chart_load(own), machine_summary(own)['static']['tipping']['load'], Machine(own).tipping().load)
-        for own in pair
+        (chart_load(machine), machine_summary(machine)['static']['tipping']['load'], Machine(machine).tipping().load)
+        for machine in pair
     ]
     np.testing.assert_allclose(loads[0], loads[1], rtol=1e-6)
     np.testing.assert_allclose(loads[0], loads[0][0], rtol=1e-5)
@@ -65,25 +65,27 @@ def test_the_tipping_load_is_that_without_pads_everywhere(pair):
 
 
 def test_margins_of_library_and_plant_are_those_without_pads(pair):
-    of_library = [Machine(own).margins(measures=MEASURES) for own in pair]
-    of_plant = [Plant(own, 'effort', 0.01, 1e-3, MEASURES).balance().margins for own in pair]
-    for found in (of_library, of_plant):
+    of_library = [Machine(machine).margins(measures=MEASURES) for machine in pair]
+    of_plant = [Plant(machine, 'effort', 0.01, 1e-3, MEASURES).balance().margins for machine in pair]
+    for margins in (of_library, of_plant):
         for name in MEASURES:
-            assert float(found[0][name].value) == pytest.approx(float(found[1][name].value), rel=1e-6, abs=1e-9), name
+            assert float(margins[0][name].value) == pytest.approx(float(margins[1][name].value), rel=1e-6, abs=1e-9), (
+                name
+            )
     assert float(of_library[0]['static'].value) < 0.8
     assert float(of_plant[0]['static'].value) == pytest.approx(float(of_library[0]['static'].value), rel=1e-3)
 
 
 def test_margins_of_the_monitor_are_those_without_pads(pair):
-    found = []
+    values = []
     for machine in pair:
         monitor = StabilityMonitor(machine, ('static', 'force_angle'))
         q = np.array([initial_positions(machine)[name] for name in monitor.model.joints])
         for k in range(200):
             monitor.joints(0.01 * k, q, 0.0 * q)
         margins = monitor.estimated_balance().margins
-        found.append([margins[name].value for name in ('static', 'force_angle')])
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
+        values.append([margins[name].value for name in ('static', 'force_angle')])
+    np.testing.assert_allclose(values[0], values[1], rtol=1e-6)
 
 
 def test_check_names_the_pads_in_the_air_and_their_gaps(pair):
@@ -97,5 +99,5 @@ def test_pads_on_the_ground_support(tmp_path):
     up, down = (vehicle(tmp_path / str(out), pads=True, down=out) for out in (0.0, 0.955))
     assert not any(name.startswith('pad') for name in machine_summary(down)['static']['raised'])
     assert Machine(down).tipping().load > 2.0 * Machine(up).tipping().load
-    values = [Machine(own).margins(measures=('static',))['static'].value for own in (up, down)]
+    values = [Machine(machine).margins(measures=('static',))['static'].value for machine in (up, down)]
     assert values[1] > values[0] + 0.15  # now least over the rear, as it was before

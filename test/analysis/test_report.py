@@ -50,10 +50,10 @@ def parsed(path) -> Page:
 
 @pytest.fixture(scope='module')
 def outcome(recovered_bag, tmp_path_factory):
-    told = []
+    shares = []
     out = tmp_path_factory.mktemp('outcome')
-    made = make_outcome(recovered_bag, out, command='dyn-nodes demo', progress=lambda text, share: told.append(share))
-    return made, told
+    made = make_outcome(recovered_bag, out, command='dyn-nodes demo', progress=lambda text, share: shares.append(share))
+    return made, shares
 
 
 def test_everything_is_written(outcome):
@@ -65,9 +65,9 @@ def test_everything_is_written(outcome):
 
 
 def test_progress_rises_to_the_end(outcome):
-    _, told = outcome
-    assert told == sorted(told)
-    assert told[-1] == 1.0
+    _, shares = outcome
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
 
 
 def test_plots_are_pictures_of_a_readable_size(outcome):
@@ -127,13 +127,13 @@ def test_a_run_that_lacks_things_still_gives_a_page(recovered, tmp_path):
     assert set(plots) == {'base_rotation', 'wheel_loads'}
     write_report(bare, summarize(bare), tmp_path / 'report.html', plots)
     page = parsed(tmp_path / 'report.html')
-    assert page.text.count('The bag holds nothing to draw here.') == 3
-    assert 'The machine is not known' in page.text
+    assert page.text.count('The bag has no data for this plot.') == 3
+    assert 'The machine is unknown' in page.text
     assert 'Friction use' not in page.text, 'it is published on request only'
 
 
 def slipping(record):
-    """A record with friction uses: the rear left wheel is the tightest, at 6 s; the front right one is never known."""
+    """A record with friction uses: the rear left wheel is the tightest, at 6 s; the front right one is never valid."""
     time = np.linspace(0.0, 10.0, 11)
     rear = np.where(time == 6.0, 1.25, 0.4)
     rear[-1] = np.nan
@@ -182,7 +182,7 @@ def test_a_payload_that_was_weighed_is_drawn_and_told(recovered, tmp_path):
     write_report(record, summary, tmp_path / 'report.html', make_plots(record, tmp_path))
     text = parsed(tmp_path / 'report.html').text
     assert 'payload weighed at the end2,910 to 3,090 kg (95 %)' in text
-    assert 'Payload, weighed' in text
+    assert 'Payload, estimated' in text
     without = replace(recovered, weighed=None)
     bare = summarize(without)
     assert bare['payload_interval_kg'] is None

@@ -1,4 +1,4 @@
-"""A drive that is known, found again from its commands and positions."""
+"""Identification of a drive with specified parameters from its commands and positions."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def drive(seed=0, most=2.0, seconds=90.0, step=5e-4):
         x += STEP / 6.0 * float(np.array([1.0, 4.0, 1.0]) @ curve(TRUTH, passed))
     times = STEP * np.arange(count)
     read = np.round((positions + 2e-4 * rng.normal(size=count)) / step) * step
-    own = slice(None, None, EVERY)
-    return Samples(times[own], read[own, None]), Samples(times[own], commands[own, None])
+    selected = slice(None, None, EVERY)
+    return Samples(times[selected], read[selected, None]), Samples(times[selected], commands[selected, None])
 
 
 @pytest.fixture(scope='module')
@@ -48,15 +48,15 @@ def logged():
 
 
 def test_numbers_of_a_drive_are_found(logged):
-    found = fit_speed(*logged)
-    assert found.sign == 1
-    assert found.seen[2:].all()
-    for name, value, half, truth in zip(PARAMETERS, found.values, found.half_widths, TRUTH):
+    fit = fit_speed(*logged)
+    assert fit.sign == 1
+    assert fit.seen[2:].all()
+    for name, value, half, truth in zip(PARAMETERS, fit.values, fit.half_widths, TRUTH):
         assert value == pytest.approx(truth, rel=0.06, abs=0.02), name
         assert abs(value - truth) < 2.5 * half, name
-    assert found.delay[0] == pytest.approx(TRUTH[0] + TRUTH[1], abs=0.02)
-    assert found.nrmse < 0.05
-    assert found.held[0] == pytest.approx(0.75 * 89.98, abs=0.1)
+    assert fit.delay[0] == pytest.approx(TRUTH[0] + TRUTH[1], abs=0.02)
+    assert fit.nrmse < 0.05
+    assert fit.held[0] == pytest.approx(0.75 * 89.98, abs=0.1)
 
 
 @pytest.mark.slow
@@ -72,16 +72,16 @@ def test_intervals_hold_the_truth():
 
 def test_a_drive_that_moves_against_its_command_has_the_same_numbers(logged):
     position, command = logged
-    found, other = fit_speed(position, command), fit_speed(Samples(position.times, -position.values), command)
+    fit, other = fit_speed(position, command), fit_speed(Samples(position.times, -position.values), command)
     assert other.sign == -1
-    np.testing.assert_allclose(other.values, found.values, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(other.values, fit.values, rtol=1e-6, atol=1e-9)
 
 
 def test_a_limit_that_is_never_met_is_not_seen():
-    found = fit_speed(*drive(2, most=1.2))  # volts that give at most 0.28 of 0.45 forward
-    assert not found.seen[PARAMETERS.index('forward_limit')]
-    assert found.seen[PARAMETERS.index('forward_gain')]
-    assert found.values[PARAMETERS.index('forward_gain')] == pytest.approx(TRUTH[4], rel=0.1)
+    fit = fit_speed(*drive(2, most=1.2))  # volts that give at most 0.28 of 0.45 forward
+    assert not fit.seen[PARAMETERS.index('forward_limit')]
+    assert fit.seen[PARAMETERS.index('forward_gain')]
+    assert fit.values[PARAMETERS.index('forward_gain')] == pytest.approx(TRUTH[4], rel=0.1)
 
 
 def test_a_log_that_shows_nothing_is_refused(logged):

@@ -27,19 +27,19 @@ def moment(machine, swing):
 
 def test_four_equal_springs_share_the_load_by_the_moments_about_their_middle():
     machine = stiffened(machine_of_case('pivot_crane_locked'), HARD)
-    found = support_loads(machine, PAYLOAD, np.pi / 6, OUT)
-    assert len(found.swings) == 12
-    places = np.array([[1.0, 0.8], [1.0, -0.8], [-1.0, 0.8], [-1.0, -0.8]])
-    for swing, loads in zip(found.swings, found.loads):
+    result = support_loads(machine, PAYLOAD, np.pi / 6, OUT)
+    assert len(result.swings) == 12
+    positions = np.array([[1.0, 0.8], [1.0, -0.8], [-1.0, 0.8], [-1.0, -0.8]])
+    for swing, loads in zip(result.swings, result.loads):
         mass, (along, across) = moment(machine, swing)
-        shares = mass / 4.0 + along * places[:, 0] / 4.0 + across * places[:, 1] / (4.0 * 0.8**2)
+        shares = mass / 4.0 + along * positions[:, 0] / 4.0 + across * positions[:, 1] / (4.0 * 0.8**2)
         np.testing.assert_allclose(loads, 9.81 * shares, rtol=2e-4, atol=0.5)
 
 
 def test_a_pivoted_axle_carries_the_same_on_both_sides():
     machine = stiffened(machine_of_case('pivot_crane'), HARD)
-    found = support_loads(machine, PAYLOAD, np.pi / 6, OUT)
-    for swing, (front_left, front_right, rear_left, rear_right) in zip(found.swings, found.loads):
+    result = support_loads(machine, PAYLOAD, np.pi / 6, OUT)
+    for swing, (front_left, front_right, rear_left, rear_right) in zip(result.swings, result.loads):
         mass, (along, across) = moment(machine, swing)
         assert rear_left == pytest.approx(rear_right, rel=1e-3)
         assert rear_left + rear_right == pytest.approx(9.81 * (mass - along) / 2.0, rel=1e-3)

@@ -60,18 +60,18 @@ def test_intervals_hold_for_residuals_that_last():
         rows = np.column_stack([np.ones_like(times), *np.cumsum(rng.normal(size=(2, len(times))), axis=1) * 0.01])
         white = rng.normal(size=len(times) + 99)
         noise = np.convolve(white, np.ones(50) / np.sqrt(50.0), 'valid')[: len(times)] if case % 2 else white[50:-49]
-        found = solve(rows, rows @ truth + noise, blocks)
-        hits.append(np.abs(found.values - truth) <= found.half_widths)
+        estimate = solve(rows, rows @ truth + noise, blocks)
+        hits.append(np.abs(estimate.values - truth) <= estimate.half_widths)
     assert 0.92 <= np.mean(hits) <= 0.985
 
 
 def test_what_is_known_beforehand_counts_as_it_is():
-    """One row of noise 1 beside a mean known to 1: half way, with the deviation of both together."""
+    """One row of noise 1 with a prior mean of deviation 1: half way, with the deviation of both together."""
     rows = np.ones((400, 1))
     right = np.random.default_rng(4).normal(size=400) * 20.0
-    found = solve(rows / 20.0, right / 20.0, np.arange(400) // 10, np.array([1.0]), np.array([10.0]))
-    assert found.values[0] == pytest.approx((right.mean() + 10.0) / 2.0, abs=0.02)
-    assert found.errors[0] == pytest.approx(np.sqrt(0.5), rel=0.2)
+    estimate = solve(rows / 20.0, right / 20.0, np.arange(400) // 10, np.array([1.0]), np.array([10.0]))
+    assert estimate.values[0] == pytest.approx((right.mean() + 10.0) / 2.0, abs=0.02)
+    assert estimate.errors[0] == pytest.approx(np.sqrt(0.5), rel=0.2)
     nothing = solve(np.zeros((400, 1)), right, np.arange(400) // 10, np.array([3.0]), np.array([7.0]))
     assert nothing.values[0] == pytest.approx(7.0)
     assert nothing.errors[0] == pytest.approx(3.0)
@@ -81,7 +81,7 @@ def jackknife(rows, right, blocks):
     """Return the covariance (k, k) of Wu (1986) over blocks: (g - 1)/g times the sum of the squared moves."""
     whole = np.linalg.lstsq(rows, right, rcond=None)[0]
     names = np.unique(blocks)
-    moves = [np.linalg.lstsq(rows[blocks != own], right[blocks != own], rcond=None)[0] - whole for own in names]
+    moves = [np.linalg.lstsq(rows[blocks != block], right[blocks != block], rcond=None)[0] - whole for block in names]
     return (len(names) - 1) / len(names) * sum(np.outer(move, move) for move in moves)
 
 
@@ -92,19 +92,21 @@ def test_the_covariance_is_that_of_solutions_without_each_block(count):
     blocks = np.repeat(np.arange(count), rng.integers(5, 12, count))
     rows = rng.normal(size=(len(blocks), 2)) * [1.0, 1e3]
     right = rows @ [2.0, -1e-3] + rng.normal(size=count)[blocks]
-    found = solve(rows, right, blocks)
-    assert found.covariance == pytest.approx(jackknife(rows, right, blocks), rel=1e-9)
-    assert found.freedom == count - 1
+    estimate = solve(rows, right, blocks)
+    assert estimate.covariance == pytest.approx(jackknife(rows, right, blocks), rel=1e-9)
+    assert estimate.freedom == count - 1
 
 
 def test_the_mean_of_blocks_has_its_standard_error():
     """Of equal blocks: the deviation of their means over the root of their number, exactly."""
     blocks = np.arange(40) // 8
     right = np.random.default_rng(6).normal(size=40)
-    found = solve(np.ones((40, 1)), right, blocks)
+    estimate = solve(np.ones((40, 1)), right, blocks)
     means = right.reshape(5, 8).mean(axis=1)
-    assert found.errors[0] == pytest.approx(means.std(ddof=1) / np.sqrt(5.0), rel=1e-12)
-    assert found.half_widths[0] == pytest.approx(2.7764451 * found.errors[0], rel=1e-8)  # t of 4 degrees of freedom
+    assert estimate.errors[0] == pytest.approx(means.std(ddof=1) / np.sqrt(5.0), rel=1e-12)
+    assert estimate.half_widths[0] == pytest.approx(
+        2.7764451 * estimate.errors[0], rel=1e-8
+    )  # t of 4 degrees of freedom
 
 
 def test_stretches_of_a_shooting_count_as_one_observation_each():
@@ -117,5 +119,5 @@ def test_stretches_of_a_shooting_count_as_one_observation_each():
         rows_of=stretches,
         stretches=range(5),
     )
-    found = Shooting.covariance(problem, np.array([right.mean()]))
-    assert found == pytest.approx(np.array([[right.reshape(5, 8).mean(axis=1).var(ddof=1) / 5.0]]), rel=1e-12)
+    covariance = Shooting.covariance(problem, np.array([right.mean()]))
+    assert covariance == pytest.approx(np.array([[right.reshape(5, 8).mean(axis=1).var(ddof=1) / 5.0]]), rel=1e-12)

@@ -75,7 +75,7 @@ def test_what_is_missing_is_added_in_the_layout_of_its_mapping():
         (('actuators', 'boom'), 'line 6: actuators.boom: expected a value, found a list or a mapping'),
         (
             ('wheels', 'front', 'stiffness'),
-            'line 17: wheels: expected a mapping that no alias shares with another place',
+            'line 17: wheels: expected a mapping that no alias shares',
         ),
     ],
 )

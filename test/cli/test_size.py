@@ -84,7 +84,7 @@ def test_a_task_that_no_motor_does_is_an_error_status(bag, tmp_path, capsys):
 @pytest.mark.parametrize(
     ('text', 'expected'),
     [
-        ('motors: {}', 'a motor at least'),
+        ('motors: {}', 'at least one motor'),
         ('motors:\n  a: {torque_constant: 0}', '> 0'),
         (CATALOGUE.replace('resistance: 1.0', 'resistence: 1.0'), 'resistence'),
         (CATALOGUE.replace('right: {', 'right: {gear_ratio: 0, '), 'gear_ratio'),

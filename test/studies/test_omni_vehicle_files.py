@@ -82,7 +82,7 @@ def test_both_ways_of_giving_a_place_mean_the_same(tmp_path):
         ('roller: deg(90)', 'roller: deg(180)', ':4: defaults.wheel.roller: expected an angle other than 0 and pi'),
         ('torque_limit: 0.5', 'driven: false', ':5: wheels: expected three or more driven wheels'),
         ('radius: 0.1, r', 'radius: 0.0, r', ':4: defaults.wheel.radius: expected a number > 0 m, found 0'),
-        ('deg(120), hub: deg(120)', '0.0, hub: 0.0', ':5: wheels: expected driven wheels that give every motion'),
+        ('deg(120), hub: deg(120)', '0.0, hub: 0.0', ':5: wheels: expected driven wheels that produce every motion'),
         ('  front: {', '  front: 3 #{', ":6: wheels.front: expected a mapping, found '3'"),
     ],
 )
@@ -127,7 +127,7 @@ def test_limits_that_are_too_low_are_named_by_time_and_by_how_much():
         drive_torques(
             machine.vehicle, motion, TorqueDistribution(machine.vehicle.L_driven, -0.00999 * factor, 0.00999 * factor)
         )
-    assert 'as high would do' in str(error)
+    assert 'as high are sufficient' in str(error)
 
 
 def test_a_greater_weight_spares_its_wheel():

@@ -39,19 +39,19 @@ def test_the_dataset_is_the_runs_one_by_one(sweep, directory):
     observer = balance_observer(system, ('zmp', 'load_share'))
     times = 0.02 * np.arange(11)
     for row in rows[::13]:
-        own = {name: column[samples['run'] == row['run']] for name, column in samples.items()}
+        run_samples = {name: column[samples['run'] == row['run']] for name, column in samples.items()}
         p = system.parameters({'payload_mass': row['payload']}, (0.0, row['slope']))
         start = initial_state(system, p, {'boom_joint': row['boom']})
         inputs = Inputs([0.0], {'boom/voltage': [-6.0], 'swing/voltage': [4.0]})
         run = system.run(start, times, inputs, p, Settings(step=0.002, watch=True))
-        np.testing.assert_array_equal(own['time'], times[::2])
-        states = np.column_stack([own[name] for name in system.state_names])
+        np.testing.assert_array_equal(run_samples['time'], times[::2])
+        states = np.column_stack([run_samples[name] for name in system.state_names])
         np.testing.assert_allclose(states, run.states[::2], rtol=1e-10, atol=1e-12)
-        for k, margin in enumerate(own['load_share']):
+        for k, margin in enumerate(run_samples['load_share']):
             balance = observer.observe(system.outputs(run.states[2 * k], run.u[2 * k], p), p[:3])
             assert margin == pytest.approx(balance.margins['load_share'].value, rel=1e-9)
         for name in ('overturned', 'lifted', 'recovered'):
-            assert (own[name] == row[name]).all()
+            assert (run_samples[name] == row[name]).all()
 
 
 def test_types_are_those_of_the_columns(directory):
@@ -91,7 +91,7 @@ def test_a_part_without_a_run_that_begins_has_no_rows(tmp_path):
     assert {'run', 'time', 'boom_joint', 'zmp', 'overturned'} <= set(samples.column_names)
 
 
-@pytest.mark.parametrize(('period', 'found'), [('0.03', '0.03'), ('0.01', '0.01')])
-def test_a_period_that_is_no_multiple_is_a_fault(tmp_path, period, found):
-    with pytest.raises(MachineError, match=rf'record_period: expected a multiple of the sample period.*{found}'):
+@pytest.mark.parametrize(('period', 'actual'), [('0.03', '0.03'), ('0.01', '0.01')])
+def test_a_period_that_is_no_multiple_is_a_fault(tmp_path, period, actual):
+    with pytest.raises(MachineError, match=rf'record_period: expected a multiple of the sample period.*{actual}'):
         load_sweep(written(tmp_path, TEXT.replace('record_period: 0.04', f'record_period: {period}')))

@@ -11,9 +11,11 @@ from scipy.stats import kstest, norm
 from dyn_nodes.analysis.sweeps.design import Design, Levels, Normal, Span
 
 FINITE = st.floats(-1e6, 1e6)
-SPANS = st.tuples(FINITE, st.floats(1e-3, 1e6)).map(lambda own: Span(own[0], own[0] + own[1]))
-LOGARITHMIC = st.tuples(st.floats(1e-6, 1e3), st.floats(1.1, 1e6)).map(lambda own: Span(own[0], own[0] * own[1], True))
-LEVELS = st.lists(FINITE, min_size=1, max_size=5, unique=True).map(lambda own: Levels(tuple(own)))
+SPANS = st.tuples(FINITE, st.floats(1e-3, 1e6)).map(lambda pair: Span(pair[0], pair[0] + pair[1]))
+LOGARITHMIC = st.tuples(st.floats(1e-6, 1e3), st.floats(1.1, 1e6)).map(
+    lambda pair: Span(pair[0], pair[0] * pair[1], True)
+)
+LEVELS = st.lists(FINITE, min_size=1, max_size=5, unique=True).map(lambda values: Levels(tuple(values)))
 DRAWN = ('latin_hypercube', 'sobol', 'monte_carlo')
 
 
@@ -26,19 +28,19 @@ DRAWN = ('latin_hypercube', 'sobol', 'monte_carlo')
 def test_values_keep_their_bounds_and_come_again_with_the_seed(kind, runs, seed, factors):
     values = Design(kind, runs, seed).values(tuple(factors))
     assert values.shape == (runs, len(factors))
-    for column, own in zip(values.T, factors):
-        if isinstance(own, Levels):
-            assert set(column) <= set(own.values)
+    for column, factor in zip(values.T, factors):
+        if isinstance(factor, Levels):
+            assert set(column) <= set(factor.values)
         else:
-            assert own.least <= column.min()
-            assert column.max() <= own.most
+            assert factor.least <= column.min()
+            assert column.max() <= factor.most
     np.testing.assert_array_equal(values, Design(kind, runs, seed).values(tuple(factors)))
 
 
 @given(st.lists(LEVELS, min_size=1, max_size=4))
 def test_a_grid_has_every_combination_once_the_last_factor_fastest(factors):
     values = Design('grid', 0).values(tuple(factors))
-    assert len(np.unique(values, axis=0)) == len(values) == np.prod([len(own.values) for own in factors])
+    assert len(np.unique(values, axis=0)) == len(values) == np.prod([len(factor.values) for factor in factors])
     assert tuple(values[: len(factors[-1].values), -1]) == factors[-1].values
 
 

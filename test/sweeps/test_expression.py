@@ -1,4 +1,4 @@
-"""Expressions over signals: the grammar against Python's own, and everything that is no expression."""
+"""Expressions over signals: the grammar against Python's, and texts that are not expressions."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ PYTHON = {
     'min': np.min,
 }
 
-NUMBERS = st.floats(0.125, 8.0).map(lambda own: f'{own:.4f}')
+NUMBERS = st.floats(0.125, 8.0).map(lambda number: f'{number:.4f}')
 LEAVES = st.one_of(NUMBERS, st.sampled_from(['a', 'b', 'time', 'pi']))
 
 
 def grown(inner):
-    pair = st.tuples(inner, st.sampled_from(['+', '-', '*', '/']), inner).map(lambda own: ' '.join(own))
+    pair = st.tuples(inner, st.sampled_from(['+', '-', '*', '/']), inner).map(lambda text: ' '.join(text))
     return st.one_of(
-        pair, inner.map(lambda own: f'({own})'), inner.map(lambda own: f'-{own}'), inner.map('abs({})'.format)
+        pair, inner.map(lambda text: f'({text})'), inner.map(lambda text: f'-{text}'), inner.map('abs({})'.format)
     )
 
 
@@ -41,9 +41,9 @@ def grown(inner):
 def test_arithmetic_is_that_of_python(text, function):
     with np.errstate(all='ignore'):
         expected = eval(f'{function}({text})', {'__builtins__': {}}, PYTHON)
-    found = parse(f'{function}({text})').value(TIME, SIGNALS.__getitem__)
-    reached('finite', math.isfinite(found))
-    assert found == pytest.approx(float(expected), rel=1e-12, nan_ok=True)
+    result = parse(f'{function}({text})').value(TIME, SIGNALS.__getitem__)
+    reached('finite', math.isfinite(result))
+    assert result == pytest.approx(float(expected), rel=1e-12, nan_ok=True)
 
 
 @pytest.mark.parametrize(
@@ -120,12 +120,12 @@ ENDS = ['', ' + 1', '(', ')', ' +', ' b', ';', ' + c', '.real', '[0]', ' if a el
 @given(st.text(max_size=60) | TEXTS | st.tuples(TEXTS, st.sampled_from(ENDS)).map(''.join))
 def test_any_text_is_an_expression_or_refused(text):
     try:
-        found = parse(text)
+        expression = parse(text)
     except ExpressionError:
         reached('refused')
         return
     reached('accepted')
-    assert found.text == text
+    assert expression.text == text
 
 
 def test_the_longest_chain_is_within_the_depth_that_python_takes():

@@ -1,4 +1,4 @@
-"""Outcomes of runs whose samples are given: ways of ending that no run of another test has."""
+"""Outcomes of runs with specified samples: ways of ending that no run of another test has."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def value(name, seen):
     return cells if len(cells) > 1 else cells[0]
 
 
-def lifted_at(*places):
-    """Return loads (4, 3) that are 0 at the places (sample, contact)."""
+def lifted_at(*cells):
+    """Return loads (4, 3) that are 0 in the cells (sample, contact)."""
     loads = STANDING.copy()
-    for place in places:
-        loads[place] = 0.0
+    for cell in cells:
+        loads[cell] = 0.0
     return loads
 
 
@@ -79,9 +79,9 @@ def test_a_run_has_recovered_where_a_contact_lifted_and_every_contact_stands_at_
     ],
 )
 def test_lift_off_is_the_first_of_a_contact_by_event_or_sample(seen, lifted, time):
-    found = value('lift_off', seen)
-    assert found[0] is lifted
-    np.testing.assert_equal(found[1], time)
+    cells = value('lift_off', seen)
+    assert cells[0] is lifted
+    np.testing.assert_equal(cells[1], time)
 
 
 @pytest.mark.parametrize(('status', 'overturned'), [('done', False), ('guarded', True), ('diverged', False)])
@@ -116,7 +116,7 @@ def test_the_peak_pressure_is_that_of_any_line_or_pump_and_of_nothing_else():
     ],
 )
 def test_a_cycle_ends_where_the_last_joint_comes_to_rest(rates, status, time):
-    signals = {name: np.array(own) for name, own in rates.items()}
+    signals = {name: np.array(values) for name, values in rates.items()}
     np.testing.assert_equal(value('cycle_time', observed(status=status, signals=signals)), time)
 
 

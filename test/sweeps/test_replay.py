@@ -69,10 +69,10 @@ def worst(directory, capsys, *arguments):
     ],
 )
 def test_the_worst_come_first(directory, capsys, arguments, key, reverse):
-    found = [row['run'] for row in worst(directory, capsys, *arguments)]
+    numbers = [row['run'] for row in worst(directory, capsys, *arguments)]
     expected = [row['run'] for row in sorted(rows_of(directory), key=lambda row: row[key], reverse=reverse)]
-    assert found == expected[: len(found)]
-    assert len(found) == (2 if '2' in arguments else 5)
+    assert numbers == expected[: len(numbers)]
+    assert len(numbers) == (2 if '2' in arguments else 5)
 
 
 def test_flags_that_are_set_are_bad_and_the_earlier_end_is_worse(directory, capsys):
@@ -84,35 +84,37 @@ def test_flags_that_are_set_are_bad_and_the_earlier_end_is_worse(directory, caps
 
 
 def test_a_written_sweep_repeats_its_run_to_the_last_bit(directory, capsys):
-    for found in worst(directory, capsys, '--outcome', 'least_zmp', '--count', '2'):
-        sweep = load_sweep(f'{found["directory"]}/sweep.yaml')
+    for recorded in worst(directory, capsys, '--outcome', 'least_zmp', '--count', '2'):
+        sweep = load_sweep(f'{recorded["directory"]}/sweep.yaml')
         assert sweep.design.runs == 1
-        row = dict(zip(('run', *(own.name for own in sweep.factors)), (0, *sweep.values[0])))
+        row = dict(zip(('run', *(factor.name for factor in sweep.factors)), (0, *sweep.values[0])))
         cells = Trials(sweep).row(0, sweep.values[0])
         kinds = ['status', 'end_time', 'detail', 'overturned', 'lifted', 'lift_off_time', 'least_zmp', 'least_zmp_time']
         row = {**row, **dict(zip([*kinds, 'greatest_tilt', 'stick'], cells[1 + len(sweep.factors) :]))}
         del row['run']
-        np.testing.assert_equal(row, {name: found[name] for name in row} | _nans(found, row))
+        np.testing.assert_equal(row, {name: recorded[name] for name in row} | _nans(recorded, row))
 
 
-def _nans(found, row):
+def _nans(recorded, row):
     """JSON has no NaN."""
-    return {name: np.nan for name in row if found[name] is None}
+    return {name: np.nan for name in row if recorded[name] is None}
 
 
 def test_a_written_task_repeats_its_run_without_the_sweeps_code(directory, capsys):
-    (found,) = worst(directory, capsys, '--outcome', 'greatest_tilt', '--count', '1')
-    task = load_voltage_profile(f'{found["directory"]}/task.yaml')
+    (recorded,) = worst(directory, capsys, '--outcome', 'greatest_tilt', '--count', '1')
+    task = load_voltage_profile(f'{recorded["directory"]}/task.yaml')
     system = System(load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml')))
-    p = system.parameters({'payload_mass': found['payload'], 'friction_scale': found['friction']}, (0, found['slope']))
-    start = initial_state(system, p, {'stick_joint': -1.9, 'boom_joint': found['start']})
+    p = system.parameters(
+        {'payload_mass': recorded['payload'], 'friction_scale': recorded['friction']}, (0, recorded['slope'])
+    )
+    start = initial_state(system, p, {'stick_joint': -1.9, 'boom_joint': recorded['start']})
     volts = task.evaluate(task.knot_times, ('boom', 'stick'))
     inputs = Inputs(task.knot_times, {'boom/voltage': volts[:, 0], 'stick/voltage': volts[:, 1]})
     times = 0.02 * np.arange(round(task.duration / 0.02) + 1)
     run = system.run(start, times, inputs, p, Settings(step=0.002, watch=True))
-    assert (run.overturned, run.end_time) == (found['overturned'], found['end_time'])
+    assert (run.overturned, run.end_time) == (recorded['overturned'], recorded['end_time'])
     # alone and not in a lane: rounding, which the tip-over has made larger
-    assert max(run.output('tilt')) == pytest.approx(found['greatest_tilt'], abs=1e-7)
+    assert max(run.output('tilt')) == pytest.approx(recorded['greatest_tilt'], abs=1e-7)
 
 
 @pytest.mark.parametrize(
@@ -126,24 +128,26 @@ def test_a_written_task_repeats_its_run_without_the_sweeps_code(directory, capsy
 def test_held_levers_are_a_task_and_what_nodes_cannot_do_has_no_launch_file(tmp_path, capsys, changes, task, launch):
     text = SMALL.replace('runs: 40', 'runs: 2')
     run_sweep(load_sweep(written(tmp_path, text, **changes)), tmp_path / 'out', LocalWorkers(1))
-    (found,) = worst(tmp_path / 'out', capsys, '--outcome', 'greatest_tilt', '--count', '1')
-    made = tmp_path / 'out' / 'worst' / f'run-{found["run"]:06d}'
+    (recorded,) = worst(tmp_path / 'out', capsys, '--outcome', 'greatest_tilt', '--count', '1')
+    made = tmp_path / 'out' / 'worst' / f'run-{recorded["run"]:06d}'
     assert (made / 'task.yaml').exists() == task
     assert (made / 'replay.launch.xml').exists() == launch
     sweep = load_sweep(made / 'sweep.yaml')
     cells = Trials(sweep).row(0, sweep.values[0])
-    assert cells[1 : 1 + len(sweep.factors)] == tuple(found[own.name] for own in sweep.factors)
-    assert found['greatest_tilt'] in cells
+    assert cells[1 : 1 + len(sweep.factors)] == tuple(recorded[factor.name] for factor in sweep.factors)
+    assert recorded['greatest_tilt'] in cells
     if launch:
         held = load_voltage_profile(made / 'task.yaml')
-        np.testing.assert_array_equal(held.evaluate([0.01, 0.1, 0.2], ('boom', 'swing')), [[-6.0, found['swing']]] * 3)
+        np.testing.assert_array_equal(
+            held.evaluate([0.01, 0.1, 0.2], ('boom', 'swing')), [[-6.0, recorded['swing']]] * 3
+        )
 
 
 def test_nothing_that_is_bad_is_one_line(directory, tmp_path, capsys):
     assert cli.main(['sweep', 'worst', str(directory), '--count', '0']) == 1 + 1
     assert '--count: expected 1 to 1000, found 0' in capsys.readouterr().err
     results = read_results(directory)
-    note = {name: own for name, own in results.note.items() if name != 'definition'}
+    note = {name: value for name, value in results.note.items() if name != 'definition'}
     (tmp_path / 'manifest.jsonl').write_bytes((directory / 'manifest.jsonl').read_bytes())
     (tmp_path / 'sweep.json').write_text(json.dumps(note))
     (tmp_path / 'parts').symlink_to(directory / 'parts')

@@ -51,17 +51,17 @@ def completed(directory):
     return remarks
 
 
-def flipped(path, place=None):
+def flipped(path, offset=None):
     data = bytearray(path.read_bytes())
-    data[len(data) // 2 if place is None else place] ^= 1
+    data[len(data) // 2 if offset is None else offset] ^= 1
     path.write_bytes(data)
     return path
 
 
 @pytest.mark.parametrize('folder', ['parts', 'samples'])
-@pytest.mark.parametrize('place', [5, None, -10])
-def test_a_damaged_file_is_refused_by_readers_and_made_again_by_the_driver(directory, good, capsys, folder, place):
-    flipped(directory / folder / 'part-000001.parquet', place)
+@pytest.mark.parametrize('offset', [5, None, -10])
+def test_a_damaged_file_is_rejected_by_readers_and_made_again_by_the_driver(directory, good, capsys, folder, offset):
+    flipped(directory / folder / 'part-000001.parquet', offset)
     for words in (['report'], ['worst', '--outcome', 'greatest_tilt']):
         assert cli.main(['sweep', words[0], str(directory), *words[1:]]) == 1
         lines = capsys.readouterr().err.splitlines()
@@ -118,18 +118,18 @@ def test_a_line_that_an_interruption_has_cut_is_no_fault(directory):
 
 
 def test_a_part_without_a_line_is_adopted_only_if_it_is_the_part_that_would_be_written(directory, good):
-    """No checksum is known of it: those of its pages, and the bytes of a part with the same runs, show the damage."""
+    """It has no checksum: the checksums of its pages, and the bytes of a part with the same runs, show the damage."""
     (directory / 'manifest.jsonl').unlink()
     assert completed(directory) == []
     assert content(directory) == content(good)
     path = directory / 'parts' / 'part-000001.parquet'
     whole = path.read_bytes()
     assert pq.ParquetFile(path, page_checksum_verification=True).read().num_rows == 16
-    for place in range(4, len(whole) - 8, 97):
+    for offset in range(4, len(whole) - 8, 97):
         (directory / 'manifest.jsonl').unlink()
         path.write_bytes(whole)
-        flipped(path, place)
-        assert len(completed(directory)) == 1, place
+        flipped(path, offset)
+        assert len(completed(directory)) == 1, offset
         assert path.read_bytes() == whole
 
 
@@ -200,7 +200,9 @@ def test_a_fault_of_the_note_has_its_line_and_key(directory, capsys, change, mes
 
 def test_a_changed_value_of_the_note_is_seen_by_its_checksum(directory, good):
     changed_note(directory, lambda note: note.update(seed=8), sums=False)
-    with pytest.raises(StoreError, match='seed: expected the value that checksums has been made of, found another one'):
+    with pytest.raises(
+        StoreError, match='seed: expected the value that checksums was computed from, found another value'
+    ):
         read_note(directory)
     (remark,) = completed(directory)
     assert remark.endswith('the note is written again')
@@ -223,41 +225,41 @@ def test_no_hostile_name_of_a_factor_is_read_or_loaded(directory, tmp_path, name
     assert all(line.isprintable() for line in str(caught.value).split('\n'))
 
 
-@pytest.mark.parametrize('place', ['machine', 'config', 'parameter', 'joint', 'factor', 'segment'])
+@pytest.mark.parametrize('field', ['machine', 'config', 'parameter', 'joint', 'factor', 'segment'])
 @pytest.mark.parametrize('name', results.HOSTILE)
 def test_a_replay_of_hostile_names_starts_what_it_is_to_start_and_nothing_else(
-    good, tmp_path, monkeypatch, place, name
+    good, tmp_path, monkeypatch, field, name
 ):
     """The results come from a caller of the library here, whom no reader of the note has checked."""
-    found = read_results(good)
-    note = json.loads(json.dumps(found.note))
-    definition, table = note['definition'], found.table
-    if place in ('machine', 'config'):
-        definition['files'][place == 'config'] = name
-    elif place == 'parameter':
+    stored = read_results(good)
+    note = json.loads(json.dumps(stored.note))
+    definition, table = note['definition'], stored.table
+    if field in ('machine', 'config'):
+        definition['files'][field == 'config'] = name
+    elif field == 'parameter':
         definition['factors'][0]['key'] = name
-    elif place == 'joint':
+    elif field == 'joint':
         definition['joint_positions'] = {name: 0.1}
-    elif place == 'segment':
+    elif field == 'segment':
         definition['task']['segments'][0]['name'] = name
     else:
         definition['factors'][0]['name'] = name
-        table = table.rename_columns([name if own == 'payload' else own for own in table.column_names])
+        table = table.rename_columns([name if column == 'payload' else column for column in table.column_names])
     monkeypatch.chdir(tmp_path)
-    made, error = _replayed(found._replace(note=note, table=table), tmp_path / 'worst')
+    made, error = _replayed(stored._replace(note=note, table=table), tmp_path / 'worst')
     assert error.isprintable()
     description = _interpreted(made)
     if description is not None:
         assert {child.executable for child in description.children} <= set(_nodes(good, tmp_path))
         words = [word for child in description.children for word in child.command]
-        assert place != 'machine' or any(name in word for word in words)
+        assert field != 'machine' or any(name in word for word in words)
     assert not list(tmp_path.rglob('MARK'))
 
 
-def _replayed(found, directory):
+def _replayed(stored, directory):
     """Return the directory of a replay and no error, or none and the error."""
     try:
-        return write_replay(found, 0, directory), ''
+        return write_replay(stored, 0, directory), ''
     except ReplayError as error:
         return None, str(error)
 

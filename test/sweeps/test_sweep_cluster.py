@@ -52,8 +52,8 @@ class _Deployer:
         self.cluster = cluster
         self.gone: dict[object, float] = {}
 
-    def look(self) -> None:
-        """Start others in the place of workers that have had no process for a while."""
+    def replace_lost(self) -> None:
+        """Replace workers that have had no process for a while."""
         now, nannies = time.monotonic(), self.cluster.workers
         ended = {name for name, nanny in nannies.items() if nanny.pid is None}
         self.gone = {name: self.gone.get(name, now) for name in ended}
@@ -84,7 +84,7 @@ def _until(condition, driver, deployer=None):
     end = time.monotonic() + patience(PATIENCE)
     while not condition():
         if deployer is not None:
-            deployer.look()
+            deployer.replace_lost()
         assert driver.poll() in (None, 0), driver.stderr.read()
         assert time.monotonic() < end, 'nothing came of it'
         time.sleep(0.02)
@@ -167,7 +167,7 @@ def test_a_scheduler_that_goes_is_one_line_and_what_is_done_is_kept(tmp_path):
     finally:
         driver.kill()
         driver.wait()
-    assert 'expected the scheduler to stay' in text
+    assert 'expected a running scheduler' in text
     assert 'Traceback' not in text
     assert _lines(out) >= 1
 
@@ -185,7 +185,7 @@ def test_a_result_lost_on_its_way_with_the_scheduler_is_the_schedulers_end(tmp_p
     client.submit = lambda *arguments, key: Lost()
     workers = object.__new__(DaskWorkers)
     workers.address, workers._client, workers._attempts = 'tcp://127.0.0.1:9', client, 0
-    with pytest.raises(ClusterError, match='expected the scheduler to stay, found a connection that is connecting'):
+    with pytest.raises(ClusterError, match='expected a running scheduler, found a connection that is connecting'):
         list(workers.results(load_sweep(written(tmp_path)), [0]))
 
 

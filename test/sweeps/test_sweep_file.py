@@ -16,7 +16,7 @@ from dyn_nodes.model.problems import MachineError
 from dyn_nodes.simulation import System
 
 CASES = [
-    # a line by its key, its fault: key, expected, found
+    # a line by its key, its error: key, expected, actual
     ('machine', 'machine: log_loadr', 'machine', 'a name of urdf/', 'log_loadr'),
     ('machine', 'machine: ./no.urdf', 'machine', 'a file', 'none'),
     ('duration', 'duration: -1', 'duration', '> 0', '-1'),
@@ -84,8 +84,8 @@ CASES = [
     ('slope', '  slope: {machine: slope.pitch, from: -6, to: 6}', 'factors.slope', 'an angle in rad from -1.5', '-5.'),
     ('swing', '  swing: {lever: swng, values: [1]}', 'factors.swing', 'an actuator', "did you mean 'swing'"),
     ('boom', '  boom: {joint: bom_joint, values: [1]}', 'factors.boom', 'a movable joint', 'boom_joint'),
-    ('boom', '  overturned: {joint: boom_joint, values: [1]}', 'factors.overturned', 'a name of its own', 'an outcome'),
-    ('boom', '  run: {joint: boom_joint, values: [1]}', 'factors.run', 'a name of its own', 'every sweep'),
+    ('boom', '  overturned: {joint: boom_joint, values: [1]}', 'factors.overturned', 'a unique name', 'an outcome'),
+    ('boom', '  run: {joint: boom_joint, values: [1]}', 'factors.run', 'a unique name', 'every sweep'),
     ('levers', 'levers: {bom: 1}', 'levers.bom', 'levers', "did you mean 'boom'"),
     ('outcomes', 'outcomes: [overturnd]', 'outcomes[0]', 'one of overturned', "did you mean 'overturned'"),
     ('measures', 'measures: [zmpp]', 'measures[0]', 'one of', "did you mean 'zmp'"),
@@ -100,24 +100,24 @@ CASES = [
     ('swing_angle', '  swing_angle: swing_joint', 'expressions.swing_angle', 'a number of the run', 'a signal'),
     ('swing_angle', '  swing_angle: exec("x")', 'expressions.swing_angle', 'one of min', 'exec'),
     ('swing_angle', '  swing_angle: [1]', 'expressions.swing_angle', 'an expression', 'a list'),
-    ('swing_angle', '  payload: last(swing_joint)', 'expressions.payload', 'a name of its own', 'factors'),
+    ('swing_angle', '  payload: last(swing_joint)', 'expressions.payload', 'a unique name', 'factors'),
 ]
 
 
 @pytest.mark.parametrize(
-    ('line', 'text', 'key', 'expected', 'found'), CASES, ids=[f'{own[2]} {own[4]}' for own in CASES]
+    ('line', 'text', 'key', 'expected', 'actual'), CASES, ids=[f'{case[2]} {case[4]}' for case in CASES]
 )
-def test_a_fault_is_named_with_file_line_and_key(tmp_path, line, text, key, expected, found):
+def test_a_fault_is_named_with_file_line_and_key(tmp_path, line, text, key, expected, actual):
     path = written(tmp_path, **{line: text})
     with pytest.raises(MachineError) as error:
         load_sweep(path)
     number = path.read_text().splitlines().index(text) + 1
-    matching = [own for own in error.value.problems if own.where.startswith(key)]
+    matching = [problem for problem in error.value.problems if problem.where.startswith(key)]
     assert matching, error.value
     assert matching[0].file == str(path)
     assert matching[0].line in (number, *([number + 1] if line == 'machine' else []))
     assert expected in matching[0].expected
-    assert found in matching[0].found
+    assert actual in matching[0].found
 
 
 def test_a_grid_names_the_factor_without_levels(tmp_path):
@@ -160,7 +160,7 @@ def test_what_a_file_says_arrives(tmp_path):
 def test_keys_of_the_machine_that_are_no_parameters_make_a_machine_for_each_value(tmp_path):
     text = '  payload: {machine: defaults.wheel.stiffness, values: [1.5e6, 1.75e6]}'
     sweep = load_sweep(written(tmp_path, payload=text))
-    assert [own.wheels[0].stiffness for own in sweep.machines.values()] == [1.5e6, 1.75e6]
+    assert [machine.wheels[0].stiffness for machine in sweep.machines.values()] == [1.5e6, 1.75e6]
     assert sweep.factors[0].structural
     small, rows = sweep.for_part(1)
     assert set(small.machines) == {(value,) for value in rows[:, 0].tolist()}
@@ -168,13 +168,13 @@ def test_keys_of_the_machine_that_are_no_parameters_make_a_machine_for_each_valu
 
 @pytest.mark.parametrize('change', ['duration: 0.3', 'step: 0.001', 'measures: [zmp]', 'levers: {boom: -5.0}'])
 def test_another_sweep_has_another_identity(tmp_path, change):
-    own, same = load_sweep(written(tmp_path)), load_sweep(written(tmp_path))
+    one, same = load_sweep(written(tmp_path)), load_sweep(written(tmp_path))
     other = load_sweep(written(tmp_path, **{change.split(':')[0]: change}))
-    assert own.identity == same.identity != other.identity
+    assert one.identity == same.identity != other.identity
 
 
 @pytest.mark.parametrize(
-    'path', sorted((share_directory() / 'config' / 'sweeps').glob('*.yaml')), ids=lambda own: own.stem
+    'path', sorted((share_directory() / 'config' / 'sweeps').glob('*.yaml')), ids=lambda path: path.stem
 )
 def test_sweeps_of_this_package_are_sweeps(path):
     sweep = load_sweep(path)

@@ -28,9 +28,11 @@ def test_the_page_has_every_name(name):
 def test_the_commands_of_the_page_are_commands():
     lines = [line for block in re.findall(r'```sh\n(.*?)```', PAGE, re.DOTALL) for line in block.splitlines()]
     parsed = [
-        build_parser(['sweep']).parse_args(shlex.split(own, comments=True)[1:]) for own in lines if 'nodes sweep' in own
+        build_parser(['sweep']).parse_args(shlex.split(line, comments=True)[1:])
+        for line in lines
+        if 'nodes sweep' in line
     ]
-    assert {own.command for own in parsed} == {'sweep'}
+    assert {arguments.command for arguments in parsed} == {'sweep'}
 
 
 def test_the_example_of_the_page_is_a_sweep(tmp_path):
@@ -39,4 +41,4 @@ def test_the_example_of_the_page_is_a_sweep(tmp_path):
     path.write_text(text)
     sweep = load_sweep(path)
     assert sweep.design.runs == 1000
-    assert [own.structural for own in sweep.factors] == [False, False, False]
+    assert [factor.structural for factor in sweep.factors] == [False, False, False]

@@ -29,38 +29,38 @@ def directory(tmp_path_factory):
 
 def test_counts_and_ranges_are_those_of_the_rows(directory):
     rows = pq.read_table(directory / 'parts').to_pylist()
-    found = summary(read_results(directory))
-    assert (found['runs'], found['planned']) == (40, 40)
-    assert found['flags']['lifted']['count'] == sum(row['lifted'] for row in rows)
+    content = summary(read_results(directory))
+    assert (content['runs'], content['planned']) == (40, 40)
+    assert content['flags']['lifted']['count'] == sum(row['lifted'] for row in rows)
     for name in ('least_zmp', 'peak_pressure', 'head_pressure'):
         values = [row[name] for row in rows]
-        assert found['numbers'][name]['least'] == min(values)
-        assert found['numbers'][name]['greatest'] == max(values)
-        assert found['numbers'][name]['mean'] == pytest.approx(np.mean(values), rel=1e-12)
-    assert found['numbers']['cycle_time'] == {'least': None, 'mean': None, 'greatest': None, 'count': 0}
+        assert content['numbers'][name]['least'] == min(values)
+        assert content['numbers'][name]['greatest'] == max(values)
+        assert content['numbers'][name]['mean'] == pytest.approx(np.mean(values), rel=1e-12)
+    assert content['numbers']['cycle_time'] == {'least': None, 'mean': None, 'greatest': None, 'count': 0}
 
 
 def test_the_swing_lever_alone_turns_the_cabin(directory):
-    found = effects(read_results(directory), 'swing_angle')
-    assert next(iter(found)) == 'swing'
-    assert abs(found['swing']) > 0.9
+    correlations = effects(read_results(directory), 'swing_angle')
+    assert next(iter(correlations)) == 'swing'
+    assert abs(correlations['swing']) > 0.9
 
 
 def test_the_report_writes_a_table_and_a_picture(directory, capsys):
     assert cli.main(['sweep', 'report', str(directory), '--outcome', 'least_zmp', '--json']) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found['outcome'] == 'least_zmp'
+    content = json.loads(capsys.readouterr().out)
+    assert content['outcome'] == 'least_zmp'
     with (directory / 'results.csv').open() as file:
         rows = list(csv.DictReader(file))
     assert [int(row['run']) for row in rows] == list(range(40))
     for name in ('map.png', 'tornado.png'):
         assert (directory / name).read_bytes().startswith(b'\x89PNG')
     assert (directory / 'boundary.csv').read_text().startswith('curve,')
-    assert found['no_indices'] == 'expected a design of kind saltelli, found latin_hypercube'
+    assert content['no_indices'] == 'expected a design of kind saltelli, found latin_hypercube'
 
 
 @pytest.mark.parametrize(
-    ('arguments', 'found'),
+    ('arguments', 'message'),
     [
         (['report'], 'arguments are required: DIR'),
         (['report', '{empty}'], 'expected the directory of a sweep with its sweep.json'),
@@ -75,12 +75,12 @@ def test_the_report_writes_a_table_and_a_picture(directory, capsys):
         (['report', '{directory}', '--factors', 'payload', 'payload'], "found 'payload' twice"),
     ],
 )
-def test_a_mistake_is_one_line(directory, tmp_path, capsys, arguments, found):
-    status = cli.main(['sweep', *(own.format(directory=directory, empty=tmp_path) for own in arguments)])
+def test_a_mistake_is_one_line(directory, tmp_path, capsys, arguments, message):
+    status = cli.main(['sweep', *(argument.format(directory=directory, empty=tmp_path) for argument in arguments)])
     printed = capsys.readouterr()
     assert status in (1, 2)
     *usage, line = printed.err.strip().splitlines()
-    assert found in line
+    assert message in line
     assert not usage or usage[0].startswith('usage: dyn-nodes sweep r')
 
 
@@ -103,7 +103,7 @@ def test_a_plan_shares_its_parts_out():
     assert plan.driver_share == pytest.approx(0.002)
     most = plan.most_workers(0.05)
     assert most.overhead < 0.05 <= min(plan.shared(k).overhead for k in range(most.workers + 1, 1001))
-    assert [own.workers for own in plan.shares()] == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
+    assert [share.workers for share in plan.shares()] == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
 
 
 def test_a_plan_is_printed_with_its_shares(tmp_path, capsys):
@@ -113,6 +113,6 @@ def test_a_plan_is_printed_with_its_shares(tmp_path, capsys):
     assert 'ms a part of 16 runs' in shown
     assert 'below 5 % up to' in shown
     assert cli.main(['sweep', path, '--plan', '--json']) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [own['workers'] for own in found['shared']] == [1, 2]
-    assert found['driver_seconds'] > 0.0
+    content = json.loads(capsys.readouterr().out)
+    assert [share['workers'] for share in content['shared']] == [1, 2]
+    assert content['driver_seconds'] > 0.0

@@ -59,7 +59,7 @@ def test_a_sweep_is_its_runs_one_by_one(sweep, undisturbed):
         balances = [observer.observe(system.outputs(x, u, p), p[:3]) for x, u in zip(run.states, run.u)]
         assert (row['status'], row['end_time']) == (run.status, run.end_time)
         for measure in ('zmp', 'load_share'):
-            values = [own.margins[measure].value for own in balances]
+            values = [balance.margins[measure].value for balance in balances]
             assert row[f'least_{measure}'] == pytest.approx(min(values), rel=SAME)
             assert row[f'least_{measure}_time'] == times[int(np.argmin(values))]
         assert row['head_pressure'] == pytest.approx(max(run.state('boom/head_pressure')) / 1e6, rel=SAME)
@@ -203,8 +203,8 @@ def _driver(path: Path, out: Path) -> subprocess.Popen:
 
 
 def _children(process: int) -> list[int]:
-    found = Path(f'/proc/{process}/task/{process}/children').read_text().split()
-    return [int(own) for own in found if 'spawn_main' in Path(f'/proc/{own}/cmdline').read_text()]
+    children = Path(f'/proc/{process}/task/{process}/children').read_text().split()
+    return [int(child) for child in children if 'spawn_main' in Path(f'/proc/{child}/cmdline').read_text()]
 
 
 def _until(condition, driver=None):
@@ -253,7 +253,7 @@ def test_a_worker_and_the_driver_that_are_killed_lose_and_double_nothing(tmp_pat
 def test_the_command_gives_what_it_has_done_as_json(tmp_path):
     path, out = written(tmp_path), tmp_path / 'out'
     arguments = [sys.executable, '-m', 'dyn_nodes.cli', 'sweep', str(path), '--out', str(out), '--jobs', '1', '--json']
-    found = json.loads(subprocess.run(arguments, capture_output=True, text=True, check=True).stdout)
-    assert (found['runs'], found['made'], found['planned']) == (40, 40, 40)
-    assert found['status'] == {'done': 40}
-    assert set(found['flags']) == {'overturned', 'lifted', 'recovered'}
+    content = json.loads(subprocess.run(arguments, capture_output=True, text=True, check=True).stdout)
+    assert (content['runs'], content['made'], content['planned']) == (40, 40, 40)
+    assert content['status'] == {'done': 40}
+    assert set(content['flags']) == {'overturned', 'lifted', 'recovered'}

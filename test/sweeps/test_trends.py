@@ -36,52 +36,52 @@ def test_each_point_is_run_with_the_first_values_and_then_with_each_other_one():
 
 def test_a_trend_compares_runs_of_the_same_point():
     """Twice a value is higher in every point, though points differ by more; -z / 6 is lower where x > 0.5."""
-    found = {(own.factor, own.value): own for own in trends(results(lambda x, y, z: 0.1 + x * y), 'found')}
-    assert list(found) == [('y', 0.5), ('y', 2.0), ('z', 3.0)]
-    assert (found['y', 0.5].lower, found['y', 2.0].higher) == (1.0, 1.0)
-    assert (found['z', 3.0].higher, found['z', 3.0].lower, found['z', 3.0].median) == (0.0, 0.0, 0.0)
-    some = trends(results(lambda x, y, z: 1.0 + x * np.where((x > 0.5) & (z > 0.0), -1.0, 1.0)), 'found')[2]
+    by_value = {(trend.factor, trend.value): trend for trend in trends(results(lambda x, y, z: 0.1 + x * y), 'peak')}
+    assert list(by_value) == [('y', 0.5), ('y', 2.0), ('z', 3.0)]
+    assert (by_value['y', 0.5].lower, by_value['y', 2.0].higher) == (1.0, 1.0)
+    assert (by_value['z', 3.0].higher, by_value['z', 3.0].lower, by_value['z', 3.0].median) == (0.0, 0.0, 0.0)
+    some = trends(results(lambda x, y, z: 1.0 + x * np.where((x > 0.5) & (z > 0.0), -1.0, 1.0)), 'peak')[2]
     assert some.lower == pytest.approx(0.5, abs=0.12)
     assert some.higher == 0.0
 
 
 def test_points_are_counted_by_their_first_run():
     made = results(lambda x, y, z: x * y)
-    values = made.column('found').reshape(200, 4)[:, 0]
-    (first, *_) = trends(made, 'found', ['found>0.25', 'x < 0.75'])
+    values = made.column('peak').reshape(200, 4)[:, 0]
+    (first, *_) = trends(made, 'peak', ['peak>0.25', 'x < 0.75'])
     assert first.points == ((values > 0.25) & (values < 0.75)).sum()
     flags = results(lambda x, y, z: (x > 0.3) & (y < 2.0), 'flag')
-    assert trends(flags, 'found', ['found'])[1].lower == 1.0
-    assert trends(flags, 'found', ['found'])[1].points == (flags.column('x').reshape(200, 4)[:, 0] > 0.3).sum()
+    assert trends(flags, 'peak', ['peak'])[1].lower == 1.0
+    assert trends(flags, 'peak', ['peak'])[1].points == (flags.column('x').reshape(200, 4)[:, 0] > 0.3).sum()
 
 
 def test_points_without_an_outcome_or_without_all_runs_are_left_out():
     made = results(lambda x, y, z: np.where((x < 0.5) & (y > 1.0), np.nan, x))
     part = made._replace(table=made.table.slice(0, 4 * 50 + 3))
-    found = trends(part, 'found')
+    result = trends(part, 'peak')
     low = (part.column('x')[:200].reshape(50, 4)[:, 0] < 0.5).sum()
-    assert [own.points for own in found] == [50, 50 - low, 50]
-    assert [own.points for own in trends(made, 'found', ['x>2'])] == [0, 0, 0]
+    assert [trend.points for trend in result] == [50, 50 - low, 50]
+    assert [trend.points for trend in trends(made, 'peak', ['x>2'])] == [0, 0, 0]
 
 
 @pytest.mark.parametrize(
     ('text', 'expected'),
     [
-        ('fund>1', "expected one of x, y, z, found, found 'fund' (did you mean 'found'?)"),
-        ('found>a', "expected a number behind >, found 'a'"),
-        ('found>=1', "expected a number behind >, found '=1'"),
+        ('peek>1', "expected one of x, y, z, peak, found 'peek' (did you mean 'peak'?)"),
+        ('peak>a', "expected a number after >, found 'a'"),
+        ('peak>=1', "expected a number after >, found '=1'"),
         ('a b', "expected a flag, or name>number or name<number, found 'a b'"),
     ],
 )
 def test_a_condition_that_is_none_says_so(text, expected):
     with pytest.raises(ConditionError) as caught:
-        trends(results(lambda x, y, z: x), 'found', [text])
+        trends(results(lambda x, y, z: x), 'peak', [text])
     assert str(caught.value) == expected
 
 
 def test_trends_are_drawn(tmp_path):
     made = results(lambda x, y, z: x - 0.5 * z * (x > 0.5))
-    draw_trends(made, 'found', trends(made, 'found'), tmp_path / 'trends.png')
+    draw_trends(made, 'peak', trends(made, 'peak'), tmp_path / 'trends.png')
     assert (tmp_path / 'trends.png').read_bytes().startswith(b'\x89PNG')
 
 
@@ -96,7 +96,10 @@ def test_independent_runs_are_the_first_of_each_point():
     [
         ('{kind: monte_carlo, runs: 8, varied: [swin]}', 'design.varied: expected one of the factors, found .*swing'),
         ('{kind: monte_carlo, runs: 8, varied: [payload]}', 'expected a factor with values, found payload'),
-        ('{kind: saltelli, runs: 12, varied: [swing]}', 'expected nothing for this kind of design, found swing'),
+        (
+            '{kind: saltelli, runs: 12, varied: [swing]}',
+            'expected no varied factors for this kind of design, found swing',
+        ),
         ('{kind: sobol, runs: 2000000, varied: [swing]}', 'at most 5000000 runs, found 6000000'),
     ],
 )
@@ -135,14 +138,14 @@ PROFILE = VoltageProfile(
 )
 def test_later_segments_keep_their_distances(key, value, times, duration):
     task = case_of([Factor('x', 'timing', key)], [value], PROFILE).profile
-    assert [(own.start, own.end) for own in task.segments] == times
+    assert [(segment.start, segment.end) for segment in task.segments] == times
     assert task.duration == duration
-    assert [own.ramp for own in task.segments] == [0.5, 0.5, 0.25]
+    assert [segment.ramp for segment in task.segments] == [0.5, 0.5, 0.25]
 
 
 def test_a_ramp_moves_nothing_and_what_is_no_task_is_an_error():
     task = case_of([Factor('x', 'timing', 'b/ramp')], [0.7], PROFILE).profile
-    assert [own.ramp for own in task.segments] == [0.5, 0.7, 0.25]
+    assert [segment.ramp for segment in task.segments] == [0.5, 0.7, 0.25]
     assert task.duration == 16.0
     for key, value in (('b/ramp', 0.8), ('b/wait', -0.1), ('a/length', 0.9)):
         with pytest.raises(ValueError, match='expected'):
@@ -153,7 +156,7 @@ def test_times_of_segments_that_are_not_there_are_faults(tmp_path):
     text = '  swing: {timing: reach/lenght, values: [3.0]}'
     with pytest.raises(MachineError, match=r"a segment's name/wait, /length, /ramp, found .*reach/length"):
         load_sweep(written(tmp_path, swing=text, levers='task: pick_and_place_recovery'))
-    with pytest.raises(MachineError, match=r'factors.swing: expected a task, of which this is a factor, found none'):
+    with pytest.raises(MachineError, match=r'factors.swing: expected a task for this factor, found none'):
         load_sweep(written(tmp_path, swing=text))
 
 

@@ -1,7 +1,7 @@
-"""Workers of a Dask cluster: the same parts, on as many computers as it has.
+"""Workers of a Dask cluster: the same parts, on all computers of the cluster.
 
-Every worker needs this package in the same version; files of the sweep and of the machine stay with the driver. What a
-scheduler or a worker that ends takes with it is run again: the driver alone writes.
+Every worker needs this package in the same version; files of the sweep and of the machine stay with the driver. Runs
+that are lost with a scheduler or a worker are executed again: only the driver writes.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from dyn_nodes.analysis.sweeps.workers import WorkersLostError, losses_text, ord
 from dyn_nodes.common.processes import AHEAD, MOST_LOSSES
 
 CONNECT, PERIOD = 10.0, 1.0
-"""Time for a scheduler to answer, and between two looks at it, s."""
+"""Time limit for a scheduler to answer, and period of checks of its connection, s."""
 
 
 class ClusterError(WorkersLostError):
-    """The scheduler does not answer, or has gone."""
+    """The scheduler does not answer, or the connection to it is lost."""
 
 
 class DaskWorkers:
     """Workers of a cluster.
 
     Args:
-        address: of the scheduler, such as `tcp://127.0.0.1:8786`.
+        address: address of the scheduler, such as `tcp://127.0.0.1:8786`.
 
     Raises:
         ClusterError: no scheduler answers there.
@@ -48,22 +48,22 @@ class DaskWorkers:
 
     @property
     def count(self) -> int:
-        """Threads of the workers that the cluster has now; 1 where it has none yet."""
+        """Number of threads of the cluster's current workers; 1 if there are none yet."""
         return max(1, sum(self._client.nthreads().values()))
 
-    def begin(self) -> None:
-        """Do nothing: the workers are there."""
+    def start(self) -> None:
+        """Do nothing: the workers exist already."""
 
     def close(self) -> None:
-        """Leave the cluster; it goes on."""
+        """Disconnect from the cluster; it continues to run."""
         self._client.close()
 
     def results(self, sweep: Sweep, parts: Iterable[int]) -> Iterator[tuple[int, Made]]:
-        """Yield the rows of parts as they come. Workers may come and go; without any it waits.
+        """Yield the rows of parts as they finish. Workers may join and leave; without workers the iterator waits.
 
         Raises:
-            ClusterError: the scheduler has gone.
-            WorkersLostError: workers end again and again with the same runs, or have another version of this package.
+            ClusterError: the connection to the scheduler is lost.
+            WorkersLostError: workers end repeatedly with the same runs, or have another version of this package.
         """
         waiting, running, losses = deque(parts), dict[Any, int](), 0
         try:
@@ -93,7 +93,7 @@ class DaskWorkers:
         return self._client.submit(run_part, *order_of(sweep, part), key=key)
 
     def _ended(self, running: dict[Any, int]) -> list[Any]:
-        """Wait until a part has ended, whichever way; return all that have, in order."""
+        """Wait until a part has finished or failed; return all such parts in order."""
         from distributed import wait
 
         while not (ended := [future for future in running if future.status != 'pending']):
@@ -106,7 +106,7 @@ class DaskWorkers:
         return sorted(ended, key=running.__getitem__)
 
     def _made(self, future: Any) -> Made | None:
-        """What a part has made; None where it failed, or where its result was lost on the way from its worker."""
+        """Return the result of a part; None if it failed, or if the result was lost in transfer."""
         if future.status != 'finished':
             return None
         try:
@@ -116,7 +116,7 @@ class DaskWorkers:
         return made
 
     def _judge(self, future: Any, sweep: Sweep, part: int, losses: int) -> None:
-        """Raise what ends the sweep: a fault of the runs themselves, the scheduler's end, too many losses."""
+        """Raise the error that ends the sweep: an error in the runs, a lost scheduler, or too many losses."""
         from distributed import KilledWorker
 
         if self._client.status != 'running':
@@ -130,21 +130,21 @@ class DaskWorkers:
         if losses > MOST_LOSSES:
             raise WorkersLostError(losses_text(sweep, [part]))
 
-    def _gone(self, found: str) -> ClusterError:
-        kept = 'what is done is kept, the same command goes on'
-        return ClusterError(f'{self.address}: expected the scheduler to stay, found {found}; {kept}')
+    def _gone(self, actual: str) -> ClusterError:
+        kept = 'finished parts are kept, the same command continues'
+        return ClusterError(f'{self.address}: expected a running scheduler, found {actual}; {kept}')
 
 
 def quiet_log() -> None:
-    """Leave it to the messages of this package what a program shows: Dask logs a lost connection with its traceback."""
-    import distributed  # noqa: F401  (makes its loggers)
+    """Silence the loggers of Dask, which log a lost connection with its traceback; this package reports it itself."""
+    import distributed  # noqa: F401  (creates its loggers)
 
-    for name in [own for own in logging.root.manager.loggerDict if own.partition('.')[0] == 'distributed']:
+    for name in [logger for logger in logging.root.manager.loggerDict if logger.partition('.')[0] == 'distributed']:
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def _cancelled() -> type[BaseException]:
     from distributed import CancelledError
 
-    found: type[BaseException] = CancelledError
-    return found
+    error: type[BaseException] = CancelledError
+    return error

@@ -1,4 +1,4 @@
-"""The driver of a sweep: hands parts to workers and writes what they give."""
+"""The driver of a sweep: sends parts to workers and writes their results."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from dyn_nodes.analysis.sweeps.workers import Workers, WorkersLostError
 from dyn_nodes.common.errors import UserError
 
 Progress = Callable[[int, int], None]
-"""Called with the runs that are there, and all."""
+"""Called with the number of finished runs and of all runs."""
 Remark = Callable[[str], None]
-"""Called with a line on each thing that was damaged and is made again."""
+"""Called with a line for each damaged part that is replaced."""
 
 
 class SweepError(UserError, RuntimeError):
-    """A sweep that cannot go on; one line says why."""
+    """The sweep cannot continue; the message is one line."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """What a call did.
+    """Result of `run_sweep`.
 
     Attributes:
-        runs: made now.  found: that were there before.
+        runs: number of runs executed by the call.  found: number of runs that existed before.
     """
 
     runs: int
@@ -41,40 +41,40 @@ def run_sweep(
     progress: Progress = lambda done, total: None,
     remark: Remark = lambda text: None,
 ) -> Done:
-    """Make the runs of a sweep that its directory lacks.
+    """Execute the runs of a sweep that its directory lacks.
 
     Args:
         sweep: the sweep.
-        directory: where its results go; results of the same sweep are kept and completed.
+        directory: directory of the results; existing results of the same sweep are completed.
         workers: processes here or on a cluster. The results are the same bytes for all.
-        progress: is called with how far it is.
-        remark: is called with a line on each part that was damaged there, whose runs are made again.
+        progress: called with the number of finished runs and of all runs.
+        remark: called with a line for each damaged part, whose runs are executed again.
 
     Raises:
-        SweepError: the directory holds something else, or workers end again and again.
+        SweepError: the directory holds something else, or workers end repeatedly.
         OSError: the directory cannot be written.
     """
     total = sweep.design.runs
     try:
         with Store(directory, sweep, remark) as store:
             missing = store.missing()
-            wanted = sum(len(sweep.runs_of(part)) for part in missing)
-            done = found = total - wanted
+            remaining = sum(len(sweep.runs_of(part)) for part in missing)
+            done = existing = total - remaining
             progress(done, total)
             if missing:
-                workers.begin()
+                workers.start()
                 _compile(sweep, missing)
             for part, made in workers.results(sweep, missing):
                 store.keep(part, made)
                 done += len(made.rows)
                 progress(done, total)
-            return Done(done - found, found)
+            return Done(done - existing, existing)
     except (StoreError, WorkersLostError) as error:
         raise SweepError(str(error)) from None
 
 
 def _compile(sweep: Sweep, parts: list[int]) -> None:
-    """Put machine code into the cache once, before many processes ask for it: of every level, and of the outcomes."""
+    """Compile the machine of every level and the outcomes into the cache, before many processes need the code."""
     trials = Trials(sweep)
     for level in sweep.machines:
         trials.system(level)

@@ -1,10 +1,10 @@
-"""Expressions over the signals of a run: a small grammar with its own reader.
+"""Expressions over the signals of a run: a small grammar with its own parser.
 
     max("boom/head_pressure") / 1e6
     duration_below(min_of("front_left/normal_force", "rear_left/normal_force"), 1000)
 
-A signal is a state, an output or `time`. Its name stands in double quotes, or alone where it is a word. The text of a
-file is taken apart into tokens and becomes a tree of operations from the tables below; it never becomes code.
+A signal is a state, an output or `time`. Its name is in double quotes, or without quotes if it is a word. The parser
+splits the text of a file into tokens and builds a tree of operations from the tables below; it never executes the text.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from dyn_nodes.common.arrays import Array
 from dyn_nodes.common.errors import UserError
 
 Signals = Callable[[str], Array]
-"""Returns a signal (t,) by name."""
+"""Function that returns a signal (t,) by name."""
 
 LONGEST, DEEPEST = 500, 40
-"""Characters and nesting of an expression."""
+"""Greatest number of characters and greatest nesting of an expression."""
 TIME = 'time'
 
 
 class ExpressionError(UserError, ValueError):
-    """A text that is no expression of this grammar; `expected` and `found` say why."""
+    """The text is not an expression of this grammar; the reason is in `expected` and `actual`."""
 
-    def __init__(self, expected: str, found: str) -> None:
-        super().__init__(f'expected {expected}, found {found}')
-        self.expected, self.found = expected, found
+    def __init__(self, expected: str, actual: str) -> None:
+        super().__init__(f'expected {expected}, found {actual}')
+        self.expected, self.actual = expected, actual
 
 
 def _integral(time: Array, values: Array) -> float:
@@ -42,7 +42,7 @@ def _integral(time: Array, values: Array) -> float:
 
 
 def _duration(time: Array, condition: NDArray[np.bool_]) -> float:
-    """Time over which a condition holds at the beginning of each interval, s."""
+    """Return the total length of the intervals at whose start a condition holds, s."""
     return float(np.sum(np.diff(time)[condition[:-1]]))
 
 
@@ -51,12 +51,14 @@ def _first_time(time: Array, condition: NDArray[np.bool_]) -> float:
 
 
 class _Function(NamedTuple):
-    """A function.
+    """A function of the grammar.
 
     Attributes:
-        operands: their number; the least one where `many`.
-        call: with the operands; where `reduces`, with the times (t,) before them, all operands signals (t,).
-        reduces: gives a number of the run.
+        operands: number of operands; the least number if `many`.
+        call: implementation. Its arguments are the operands; if `reduces`, the times (t,) precede them, and all
+            operands are signals (t,).
+        reduces: whether the result is a number of the run.
+        many: whether more operands are allowed.
     """
 
     operands: int
@@ -88,7 +90,7 @@ FUNCTIONS: Mapping[str, _Function] = {
     'cos': _Function(1, np.cos),
     'hypot': _Function(2, np.hypot),
 }
-"""Functions by name; the first group makes a number of a signal."""
+"""Functions by name. The functions of the first group reduce a signal to a number."""
 _BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
     '+': np.add,
     '-': np.subtract,
@@ -104,7 +106,7 @@ class Expression:
     """A tree of operations.
 
     Attributes:
-        text: as written.
+        text: source text.
         root: number, `Signal` or `Call`.
     """
 
@@ -113,11 +115,11 @@ class Expression:
 
     @property
     def signals(self) -> tuple[str, ...]:
-        """Names of the signals that it reads, each once; `time` is none."""
+        """Names of the signals in the expression without duplicates and without `time`."""
         return tuple(dict.fromkeys(name for name in _names(self.root) if name != TIME))
 
     def value(self, time: Array, signals: Signals) -> float:
-        """Return the number of a run whose times are (t,), s; NaN or inf where the operations give it."""
+        """Return the value for a run with the times (t,), s; NaN or inf if the operations result in it."""
         with np.errstate(all='ignore'):
             return float(_value(self.root, time, signals))
 
@@ -131,7 +133,7 @@ class Signal:
 
 @dataclass(frozen=True)
 class Call:
-    """An operation: a name of `FUNCTIONS`, or a sign, and its operands."""
+    """An operation with its operands; the name is one of `FUNCTIONS` or a sign."""
 
     name: str
     operands: tuple[float | Signal | Call, ...]
@@ -141,7 +143,7 @@ def parse(text: str) -> Expression:
     """Return the expression of a text.
 
     Raises:
-        ExpressionError: another grammar, an unknown function, a wrong number of arguments, a result that is a signal.
+        ExpressionError: wrong syntax, an unknown function, a wrong number of arguments, or a signal as result.
     """
     if len(text) > LONGEST:
         raise ExpressionError(f'at most {LONGEST} characters', f'{len(text)}')
@@ -155,14 +157,14 @@ def _names(node: float | Signal | Call) -> Iterator[str]:
     if isinstance(node, Signal):
         yield node.name
     elif isinstance(node, Call):
-        for own in node.operands:
-            yield from _names(own)
+        for operand in node.operands:
+            yield from _names(operand)
 
 
 def _is_signal(node: float | Signal | Call) -> bool:
     if isinstance(node, Call):
-        known = FUNCTIONS.get(node.name)
-        return not (known is not None and known.reduces) and any(map(_is_signal, node.operands))
+        function = FUNCTIONS.get(node.name)
+        return not (function is not None and function.reduces) and any(map(_is_signal, node.operands))
     return isinstance(node, Signal)
 
 
@@ -171,14 +173,14 @@ def _value(node: float | Signal | Call, time: Array, signals: Signals) -> Any:
         return time if node.name == TIME else signals(node.name)
     if not isinstance(node, Call):
         return node
-    operands = [_value(own, time, signals) for own in node.operands]
+    operands = [_value(operand, time, signals) for operand in node.operands]
     if node.name in _BINARY:
         return _BINARY[node.name](*operands)
     if node.name == 'negative':
         return -operands[0]
     function = FUNCTIONS[node.name]
     if function.reduces:
-        return function.call(time, *(np.broadcast_to(own, time.shape) for own in operands))
+        return function.call(time, *(np.broadcast_to(operand, time.shape) for operand in operands))
     return function.call(*operands)
 
 
@@ -188,40 +190,40 @@ _TOKEN = re.compile(
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
-    found, place = [], 0
-    while text[place:].strip():
-        match = _TOKEN.match(text, place)
+    tokens, position = [], 0
+    while text[position:].strip():
+        match = _TOKEN.match(text, position)
         if match is None or match.lastgroup is None:
             raise ExpressionError(
-                'a number, a name, a "name" or one of + - * / ^ ( ) ,', repr(text[place:][:20].strip())
+                'a number, a name, a "name" or one of + - * / ^ ( ) ,', repr(text[position:][:20].strip())
             )
-        found.append((match.lastgroup, match[match.lastgroup]))
-        place = match.end()
-    return found
+        tokens.append((match.lastgroup, match[match.lastgroup]))
+        position = match.end()
+    return tokens
 
 
 class _Parser:
-    """Reads sums of products of powers, by recursive descent."""
+    """Recursive-descent parser of sums of products of powers."""
 
     def __init__(self, text: str) -> None:
-        self.tokens, self.place, self.depth = _tokens(text), 0, 0
+        self.tokens, self.position, self.depth = _tokens(text), 0, 0
 
     def whole(self) -> float | Signal | Call:
         node = self._sum()
-        if self.place < len(self.tokens):
-            raise ExpressionError('the end, or a sign', repr(self.tokens[self.place][1]))
+        if self.position < len(self.tokens):
+            raise ExpressionError('the end or an operator', repr(self.tokens[self.position][1]))
         return node
 
     def _take(self, *signs: str) -> str:
         """Return the next sign if it is one of these, else ''."""
         kind, text = self._next()
         if kind == 'sign' and text in signs:
-            self.place += 1
+            self.position += 1
             return text
         return ''
 
     def _next(self) -> tuple[str, str]:
-        return self.tokens[self.place] if self.place < len(self.tokens) else ('', 'the end')
+        return self.tokens[self.position] if self.position < len(self.tokens) else ('', 'the end')
 
     def _demand(self, sign: str) -> None:
         if not self._take(sign):
@@ -269,7 +271,7 @@ class _Parser:
         kind, text = self._next()
         if kind in ('', 'sign'):
             raise ExpressionError('a number, a name or (', repr(text))
-        self.place += 1
+        self.position += 1
         if kind == 'number':
             return float(text)
         if kind == 'quoted':

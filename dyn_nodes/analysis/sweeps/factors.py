@@ -1,6 +1,6 @@
-"""What a factor acts on: parameters of the compiled machine, keys of its YAML, the task, the start.
+"""Factors of a sweep and their targets: parameters of the compiled machine, keys of its YAML, the task, the start.
 
-Only a key of the machine YAML that the compiled machine does not take as a parameter needs machine code for each value.
+Only a key of the machine YAML that is not a parameter of the compiled machine needs machine code for each value.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _AS_PARAMETERS: dict[str, tuple[Target, str]] = {
     'slope.roll': ('slope', 'roll'),
     'slope.pitch': ('slope', 'pitch'),
 }
-"""Keys of the machine YAML that the compiled machine takes at run time."""
+"""Keys of the machine YAML that are parameters of the compiled machine."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,9 @@ class Factor:
     """A column of the design.
 
     Attributes:
-        name: of the column.
-        target: what it acts on. `slope`: an angle of the ground, which is gravity's direction in the parameters.
+        name: name of the column.
+        target: kind of quantity that the factor sets. `slope`: an angle of the ground, expressed as the direction of
+            gravity in the parameters.
         key: parameter, dotted key, `segment/actuator`, actuator, joint, or `roll` or `pitch`.
     """
 
@@ -37,24 +38,24 @@ class Factor:
 
     @property
     def structural(self) -> bool:
-        """Each value has its own machine code."""
+        """Return whether each value needs separate machine code."""
         return self.target == 'machine'
 
     @property
     def unit(self) -> str:
-        """Unit of the values; empty: none, or that of the key."""
+        """Unit of the values; empty without a unit, or if the key defines it."""
         if self.target == 'parameter':
             return 'kg' if self.key == 'payload_mass' else ''
         return {'slope': 'rad', 'volts': 'V', 'lever': 'V', 'timing': 's'}.get(self.target, '')
 
     @property
     def angle(self) -> bool:
-        """The values are angles."""
+        """Return whether the values are angles."""
         return self.target == 'slope'
 
 
 def factor_of(name: str, target: Target, key: str) -> Factor:
-    """Return the factor of an entry; keys of the machine YAML that are parameters become these."""
+    """Return the factor of an entry; a key of the machine YAML that is a parameter becomes that parameter."""
     if target == 'machine':
         if key in _AS_PARAMETERS:
             return Factor(name, *_AS_PARAMETERS[key])
@@ -65,7 +66,7 @@ def factor_of(name: str, target: Target, key: str) -> Factor:
 
 @dataclass
 class Case:
-    """The values of one run by what they act on."""
+    """The values of one run by target."""
 
     parameters: dict[str, float] = field(default_factory=dict)
     slope: dict[str, float] = field(default_factory=dict)
@@ -76,16 +77,16 @@ class Case:
 
 
 def case_of(factors: Sequence[Factor], values: Sequence[float], profile: VoltageProfile | None) -> Case:
-    """Return the values of a run; those of the task come as a changed task.
+    """Return the values of a run; the case has a changed task for factors of the task.
 
     Raises:
-        ValueError: a task that is none at these values.
+        ValueError: the values make the task invalid.
     """
-    case = Case(profile=profile, level=tuple(v for own, v in zip(factors, values) if own.structural))
-    places = {'parameter': case.parameters, 'slope': case.slope, 'joint': case.joints, 'lever': case.levers}
+    case = Case(profile=profile, level=tuple(v for factor, v in zip(factors, values) if factor.structural))
+    targets = {'parameter': case.parameters, 'slope': case.slope, 'joint': case.joints, 'lever': case.levers}
     for factor, value in zip(factors, values):
-        if factor.target in places:
-            places[factor.target][factor.key] = value
+        if factor.target in targets:
+            targets[factor.target][factor.key] = value
         elif case.profile is not None and factor.target in OF_THE_TASK:
             case.profile = OF_THE_TASK[factor.target](case.profile, factor.key, value)
     return case
@@ -94,58 +95,62 @@ def case_of(factors: Sequence[Factor], values: Sequence[float], profile: Voltage
 def _plateau(profile: VoltageProfile, key: str, value: float) -> VoltageProfile:
     name, _, actuator = key.rpartition('/')
     segments = [
-        replace(own, volts={**own.volts, actuator: value}) if own.name == name else own for own in profile.segments
+        replace(segment, volts={**segment.volts, actuator: value}) if segment.name == name else segment
+        for segment in profile.segments
     ]
     return replace(profile, segments=tuple(segments))
 
 
 def _scaled(profile: VoltageProfile, actuator: str, factor: float) -> VoltageProfile:
     segments = [
-        replace(own, volts={name: factor * v if name == actuator else v for name, v in own.volts.items()})
-        for own in profile.segments
+        replace(segment, volts={name: factor * v if name == actuator else v for name, v in segment.volts.items()})
+        for segment in profile.segments
     ]
     return replace(profile, segments=tuple(segments))
 
 
 def _paced(profile: VoltageProfile, _: str, pace: float) -> VoltageProfile:
-    """Return the task at another pace; the time after its last segment stays as long as it is."""
+    """Return the task at another pace; the time after its last segment is unchanged."""
     if pace <= 0.0:
         raise ValueError(f'expected a pace above 0, found {pace:g}')
     segments = [
         replace(
-            own,
-            start=own.start / pace,
-            end=own.end / pace,
-            ramp=own.ramp / pace,
-            volts={name: pace * v for name, v in own.volts.items()},
+            segment,
+            start=segment.start / pace,
+            end=segment.end / pace,
+            ramp=segment.ramp / pace,
+            volts={name: pace * v for name, v in segment.volts.items()},
         )
-        for own in profile.segments
+        for segment in profile.segments
     ]
-    end = max((own.end for own in profile.segments), default=0.0)
+    end = max((segment.end for segment in profile.segments), default=0.0)
     return replace(profile, duration=end / pace + profile.duration - end, segments=tuple(segments))
 
 
 WAIT, LENGTH, RAMP = 'wait', 'length', 'ramp'
 TIMES = (WAIT, LENGTH, RAMP)
-"""What a factor of kind `timing` changes of a segment: the time between it and the one before, its own, its ramps."""
+"""Times of a segment that a factor of kind `timing` can set: time since the previous segment, length, ramps."""
 
 
 def _timed(profile: VoltageProfile, key: str, value: float) -> VoltageProfile:
-    """Return the task with another time of a segment; later ones, and the end of the task, keep their distances."""
+    """Return the task with another time of a segment; later segments and the end of the task are shifted."""
     name, _, what = key.rpartition('/')
-    place = next(k for k, own in enumerate(profile.segments) if own.name == name)
-    own = profile.segments[place]
+    index = next(k for k, segment in enumerate(profile.segments) if segment.name == name)
+    segment = profile.segments[index]
     if what == RAMP:
-        changed, moved = replace(own, ramp=value), 0.0
+        changed, moved = replace(segment, ramp=value), 0.0
     elif what == LENGTH:
-        moved = own.start + value - own.end
-        changed = replace(own, end=own.start + value)
+        moved = segment.start + value - segment.end
+        changed = replace(segment, end=segment.start + value)
     else:
-        before = profile.segments[place - 1].end if place else 0.0
-        moved = before + value - own.start
-        changed = replace(own, start=before + value, end=own.end + moved)
-    later = [replace(own, start=own.start + moved, end=own.end + moved) for own in profile.segments[place + 1 :]]
-    segments = (*profile.segments[:place], changed, *later)
+        before = profile.segments[index - 1].end if index else 0.0
+        moved = before + value - segment.start
+        changed = replace(segment, start=before + value, end=segment.end + moved)
+    later = [
+        replace(later_segment, start=later_segment.start + moved, end=later_segment.end + moved)
+        for later_segment in profile.segments[index + 1 :]
+    ]
+    segments = (*profile.segments[:index], changed, *later)
     return replace(profile, duration=profile.duration + moved, segments=segments)
 
 
@@ -155,4 +160,4 @@ OF_THE_TASK: dict[str, Callable[[VoltageProfile, str, float], VoltageProfile]] =
     'pace': _paced,
     'timing': _timed,
 }
-"""Targets that change the task, by their names: of a task, a key and a value."""
+"""Functions that change the task, by target: of a task, a key and a value."""

@@ -1,4 +1,4 @@
-"""Names in a sweep that its machine and its task have to know: parameters, joints, actuators, segments, signals."""
+"""Checks of the names in a sweep against its machine and its task: parameters, joints, actuators, segments, signals."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from dyn_nodes.simulation import System
 from dyn_nodes.stability.observers import balance_observer
 
 STEEPEST = 1.5
-"""Slope of the ground, rad."""
+"""Greatest slope of the ground, rad."""
 FIXED = ('run', 'status', 'end_time', 'detail')
-"""Columns that every result has."""
+"""Columns of every result."""
 
 
 class NameChecks:
-    """Checks the names of a sweep by its compiled machine, and the task at the ends of its factors."""
+    """Checks of the names of a sweep against its compiled machine, and of the task at the ends of its factors."""
 
     def __init__(self, report: Report, root: Entry, sweep: Sweep) -> None:
         self.report, self.root, self.sweep = report, root, sweep
@@ -30,17 +30,17 @@ class NameChecks:
         self.levers = inputs_of_actuators(self.system)
 
     def check(self) -> None:
-        """Record every fault."""
+        """Record every error."""
         if not NAME.fullmatch(self.sweep.name):
-            place = self.root.mapping.get('name', self.root)
-            self.report.add(place.line, 'name', NAME_FORM, repr(self.sweep.name))
+            name_entry = self.root.mapping.get('name', self.root)
+            self.report.add(name_entry.line, 'name', NAME_FORM, repr(self.sweep.name))
         for factor in self.sweep.factors:
             self._factor(factor)
-        for key, known in (('levers', self.levers), ('joint_positions', self.joints)):
+        for key, valid in (('levers', self.levers), ('joint_positions', self.joints)):
             for name, entry in (
                 self.root.mapping.get(key, self.root).mapping.items() if key in self.root.mapping else ()
             ):
-                self._demand(entry, f'one of the {key.replace("_", " ")}', name, known)
+                self._demand(entry, f'one of the {key.replace("_", " ")}', name, valid)
         if self.sweep.profile is not None:
             for name in self.sweep.profile.actuators:
                 self._demand(self.root.mapping['task'], 'a task for the actuators', name, self.levers)
@@ -55,7 +55,7 @@ class NameChecks:
         entry, sweep = self.root.mapping['factors'].mapping[factor.name], self.sweep
         task = sweep.profile
         if factor.target in OF_THE_TASK and task is None:
-            self.report.add(entry.line, entry.path, 'a task, of which this is a factor', 'none')
+            self.report.add(entry.line, entry.path, 'a task for this factor', 'none')
             return
         if factor.target == 'parameter':
             self._demand(entry, 'a parameter', factor.key, self.system.parameter_names)
@@ -66,15 +66,15 @@ class NameChecks:
         elif factor.target == 'volts_scale' and task is not None:
             self._demand(entry, 'an actuator of the task', factor.key, task.actuators)
         elif factor.target == 'volts' and task is not None:
-            known = [f'{own.name}/{name}' for own in task.segments for name in self.levers]
-            self._demand(entry, "a segment's name/actuator", factor.key, known)
+            valid = [f'{segment.name}/{name}' for segment in task.segments for name in self.levers]
+            self._demand(entry, "a segment's name/actuator", factor.key, valid)
 
         elif factor.target == 'timing' and task is not None:
-            known = [f'{own.name}/{what}' for own in task.segments for what in TIMES]
-            self._demand(entry, f"a segment's name/{', /'.join(TIMES)}", factor.key, known)
+            valid = [f'{segment.name}/{what}' for segment in task.segments for what in TIMES]
+            self._demand(entry, f"a segment's name/{', /'.join(TIMES)}", factor.key, valid)
 
     def _ranges(self) -> None:
-        """Record values that the machine cannot have."""
+        """Record values outside the range of the machine."""
         for k, factor in enumerate(self.sweep.factors):
             column = self.sweep.values[:, k]
             low, high, what = self._range(factor)
@@ -94,15 +94,15 @@ class NameChecks:
             return 0.0, float('inf'), 'a number'
         return -float('inf'), float('inf'), 'a number'
 
-    def _demand(self, entry: Entry, expected: str, name: str, known: Iterable[str]) -> None:
-        if name not in (known := tuple(known)):
-            self.report.add(entry.line, entry.path, expected, did_you_mean(name, known))
+    def _demand(self, entry: Entry, expected: str, name: str, valid: Iterable[str]) -> None:
+        if name not in (valid := tuple(valid)):
+            self.report.add(entry.line, entry.path, expected, did_you_mean(name, valid))
 
     def _signals(self) -> None:
-        known = (*self.system.state_names, *self.system.output_names)
+        signals = (*self.system.state_names, *self.system.output_names)
         for name, expression in self.sweep.expressions.items():
             for signal in expression.signals:
-                self._demand(self.root.mapping['expressions'].mapping[name], 'a state or an output', signal, known)
+                self._demand(self.root.mapping['expressions'].mapping[name], 'a state or an output', signal, signals)
 
     def _measures(self) -> None:
         wanted = {'least_margin', 'lift_off', 'recovered'} & set(self.sweep.outcomes)
@@ -113,17 +113,19 @@ class NameChecks:
                 entry.line, 'outcomes', 'a machine on wheels', f'{", ".join(sorted(wanted))} of one without'
             )
         elif 'least_margin' in wanted:
-            place = self.root.mapping.get('measures', entry)
+            measures_entry = self.root.mapping.get('measures', entry)
             try:
                 observer = balance_observer(self.system, self.sweep.measures)
             except KeyError as error:
-                self.report.add(place.line, 'measures', 'measures of this machine', str(error.args[0]))
+                self.report.add(measures_entry.line, 'measures', 'measures of this machine', str(error.args[0]))
                 return
             if observer is None:
-                self.report.add(entry.line, 'outcomes', 'a machine that stands', 'least_margin of one that does not')
+                self.report.add(
+                    entry.line, 'outcomes', 'a machine with a support polygon', 'least_margin of one without'
+                )
 
     def _columns(self) -> None:
-        taken = {
+        used = {
             **dict.fromkeys(FIXED, 'a column of every sweep'),
             **dict.fromkeys(columns_of(self.sweep), 'an outcome'),
         }
@@ -131,9 +133,9 @@ class NameChecks:
             for name, entry in (self.root.mapping[key].mapping if key in self.root.mapping else {}).items():
                 if not COLUMN.fullmatch(name):
                     self.report.add(entry.line, f'{key}, name', COLUMN_FORM, repr(name))
-                if name in taken:
-                    self.report.add(entry.line, entry.path, 'a name of its own', f'{name!r}, which is {taken[name]}')
-                taken[name] = f'one of the {key}'
+                if name in used:
+                    self.report.add(entry.line, entry.path, 'a unique name', f'{name!r}, which is {used[name]}')
+                used[name] = f'one of the {key}'
 
     def _tasks(self) -> None:
         """Try the task at the ends of every factor."""
@@ -146,5 +148,5 @@ class NameChecks:
                     case_of(self.sweep.factors, row.tolist(), self.sweep.profile)
                 except ValueError as error:
                     entry = self.root.mapping['factors'].mapping[factor.name]
-                    self.report.add(entry.line, entry.path, 'values with which the task is one', str(error))
+                    self.report.add(entry.line, entry.path, 'values that give a valid task', str(error))
                     return

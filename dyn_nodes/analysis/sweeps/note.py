@@ -1,6 +1,6 @@
-"""The note of a sweep's directory, `sweep.json`: its keys, its checks, and how it is written.
+"""Keys, checks and writing of the note of a sweep's directory, `sweep.json`.
 
-JSON is YAML: the note is read as machine files are, so that a fault has a line and a key.
+JSON is YAML: the note is read like a machine file, so that an error has a line and a key.
 """
 
 import hashlib
@@ -24,23 +24,23 @@ NOTE = 'sweep.json'
 CHECKSUMS = 'checksums'
 COUNTS = ('runs', 'seed', 'parts', 'part_size')
 FIRST, AFTER_FACTORS = {'run': 'count'}, {'status': 'text', 'end_time': 'number', 'detail': 'text'}
-"""Columns before and after those of the factors, with their kinds."""
+"""Columns before and after the columns of the factors, with their kinds."""
 KINDS = ('count', 'number', 'flag', 'text')
 LARGEST_COUNT = 2**32
 
 
 @dataclass(frozen=True, kw_only=True)
 class NotedFactor:
-    """A factor as a note has it."""
+    """A factor in a note."""
 
     name: Annotated[str, text('of the column')]
-    target: Annotated[Target, choice('what it acts on', get_args(Target))]
-    key: Annotated[str, text('of what it acts on')]
+    target: Annotated[Target, choice('kind of target', get_args(Target))]
+    key: Annotated[str, text('of the target')]
 
 
 @dataclass(frozen=True, kw_only=True)
 class NotedSegment:
-    """A segment of a task as a note has it."""
+    """A segment of a task in a note."""
 
     name: Annotated[str, text('of the phase')]
     start: Annotated[float, number('of the trapezoid', 's')]
@@ -52,7 +52,7 @@ class NotedSegment:
 
 @dataclass(frozen=True, kw_only=True)
 class NotedTask:
-    """A task as a note has it."""
+    """A task in a note."""
 
     duration: Annotated[float, number('of the task', 's', 'positive')]
     segments: Annotated[Any, named('list of its segments')]
@@ -60,28 +60,28 @@ class NotedTask:
 
 @dataclass(frozen=True, kw_only=True)
 class NotedDefinition:
-    """What a run is made of beside the values of its factors, as a note has it."""
+    """Definition of a run, except the values of its factors, in a note."""
 
     files: Annotated[Any, named('URDF, and machine YAML or an empty text')]
-    task: Annotated[Any, named('the task; null: none')] = None
+    task: Annotated[Any, named('the task; null without a task')] = None
     levers: Annotated[dict[str, float], collection('positions', 'by actuator', 'V')]
     joint_positions: Annotated[dict[str, float], collection('positions', 'at the start', 'rad or m')]
     duration: Annotated[float | None, number('of a run', 's', 'positive')] = None
     step: Annotated[float, number('of the integrator', 's', 'positive')]
     sample_period: Annotated[float, number('between samples', 's', 'positive')]
     factors: Annotated[Any, named('list of the factors')]
-    outcomes: Annotated[tuple[str, ...], collection('names', 'of known outcomes')]
+    outcomes: Annotated[tuple[str, ...], collection('names', 'of built-in outcomes')]
     measures: Annotated[tuple[str, ...], collection('names', 'of stability measures')]
     expressions: Annotated[Any, named('texts of further outcomes by name')]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Note:
-    """The file."""
+    """Keys of the file."""
 
     name: Annotated[str, text('of the sweep')]
     description: Annotated[Any, named('a sentence, or an empty text')] = ''
-    identity: Annotated[str, text('SHA-256 of what the results follow from')]
+    identity: Annotated[str, text('SHA-256 of all data on which the results depend')]
     runs: Annotated[float, number('number of runs', '', 'positive')]
     design: Annotated[DesignKind, choice('kind', get_args(DesignKind))]
     seed: Annotated[float, number('of the random numbers', '', 'non-negative')]
@@ -91,7 +91,7 @@ class Note:
     units: Annotated[Any, named('units by factor')]
     varied: Annotated[Any, named('levels of the factors that vary one at a time')]
     columns: Annotated[Any, named('kinds of all columns, by name')]
-    definition: Annotated[Any, named('what a run is made of; older versions have none')] = None
+    definition: Annotated[Any, named('definition of a run; absent in files of older versions')] = None
     checksums: Annotated[Any, named('of the other keys')] = field(default=None)
 
 
@@ -102,7 +102,7 @@ def checksum(value: object) -> str:
 
 def note_text(note: Mapping[str, Any]) -> str:
     """Return the text of a note, with a checksum of each key."""
-    content = json.loads(json.dumps(note))  # tuples are lists there
+    content = json.loads(json.dumps(note))  # tuples become lists
     sums = {key: checksum(value) for key, value in content.items()}
     return json.dumps({**content, CHECKSUMS: sums}, indent=1, ensure_ascii=False) + '\n'
 
@@ -111,13 +111,13 @@ def load_note(path: Path) -> dict[str, Any]:
     """Return the content of a note.
 
     Raises:
-        MachineError: with file, line, key, what was expected and what was found, for every fault.
+        MachineError: with file, line, key, expected and found value for every error.
     """
     return load_file(path, lambda root, report: _NoteReader(report, path).read(root))
 
 
 class _NoteReader:
-    """Reads one note."""
+    """Reader of one note."""
 
     def __init__(self, report: Report, path: Path) -> None:
         self.report, self.path, self.reader = report, path, SchemaReader(report)
@@ -144,16 +144,16 @@ class _NoteReader:
         return note
 
     def _table(self, entry: Entry, record: type) -> dict[str, Any]:
-        """Return the values of a mapping; texts of JSON are quoted."""
+        """Return the values of a mapping; texts of JSON must be quoted."""
         for key in keys_of(record):
-            own = entry.mapping.get(key.name)
-            for item in (own, *own.items) if own is not None and key.kind in ('text', 'choice', 'names') else ():
+            value = entry.mapping.get(key.name)
+            for item in (value, *value.items) if value is not None and key.kind in ('text', 'choice', 'names') else ():
                 if item.kind == 'text':
                     self._add(item, 'a text')
         return self.reader.table(entry, keys_of(record))
 
-    def _add(self, entry: Entry, expected: str, found: str | None = None) -> None:
-        self.report.add(entry.line, entry.path, expected, entry.describe() if found is None else found)
+    def _add(self, entry: Entry, expected: str, actual: str | None = None) -> None:
+        self.report.add(entry.line, entry.path, expected, entry.describe() if actual is None else actual)
 
     def _head(self, root: Entry, values: Mapping[str, Any]) -> None:
         if not NAME.fullmatch(values['name']):
@@ -179,19 +179,19 @@ class _NoteReader:
         if entry.kind != 'map':
             self._add(entry, 'a mapping from columns to kinds')
             return
-        for name, own in entry.mapping.items():
-            self._column(own, name)
-            if own.text not in KINDS:
-                self._add(own, f'one of {", ".join(KINDS)}')
+        for name, kind_entry in entry.mapping.items():
+            self._column(kind_entry, name)
+            if kind_entry.text not in KINDS:
+                self._add(kind_entry, f'one of {", ".join(KINDS)}')
         fixed = {**FIRST, **dict.fromkeys(factors, 'number'), **AFTER_FACTORS}
-        found = {name: own.text for name, own in entry.mapping.items()}
+        kinds = {name: kind_entry.text for name, kind_entry in entry.mapping.items()}
         if len(fixed) != len(factors) + len(FIRST) + len(AFTER_FACTORS):
             self._add(root.mapping['factors'], 'different names, none of a column of every sweep', ', '.join(factors))
-        elif list(found.items())[: len(fixed)] != list(fixed.items()):
+        elif list(kinds.items())[: len(fixed)] != list(fixed.items()):
             wanted = ', '.join(f'{name}: {kind}' for name, kind in fixed.items())
-            self._add(entry, f'the columns {wanted} first', ', '.join(list(found)[: len(fixed)]))
-        for name in list(found)[len(fixed) :]:
-            if found[name] not in ('number', 'flag'):
+            self._add(entry, f'the columns {wanted} first', ', '.join(list(kinds)[: len(fixed)]))
+        for name in list(kinds)[len(fixed) :]:
+            if kinds[name] not in ('number', 'flag'):
                 self._add(entry.mapping[name], 'number or flag, of an outcome')
 
     def _column(self, entry: Entry, name: str) -> None:
@@ -211,18 +211,18 @@ class _NoteReader:
         for key in ('units', 'varied'):
             if root.mapping[key].kind != 'map':
                 self._add(root.mapping[key], 'a mapping of factors')
-            for name, own in root.mapping[key].mapping.items():
+            for name, value in root.mapping[key].mapping.items():
                 if name not in factors:
-                    self._add(own, 'the name of a factor', repr(name))
+                    self._add(value, 'the name of a factor', repr(name))
                 if key == 'units':
-                    self._text(own)
-                elif own.kind != 'list' or not own.items:
-                    self._add(own, 'a list of numbers')
+                    self._text(value)
+                elif value.kind != 'list' or not value.items:
+                    self._add(value, 'a list of numbers')
                 else:
-                    for item in own.items:
+                    for item in value.items:
                         self.reader.number(item)
 
-    # -- what a run is made of ---------------------------------------------------------------------------------------
+    # -- definition of a run ---------------------------------------------------------------------------------------
 
     def _definition(self, entry: Entry, factors: Iterable[str]) -> None:
         values = self._table(entry, NotedDefinition)
@@ -232,9 +232,9 @@ class _NoteReader:
         for key in ('outcomes', 'measures'):
             for item in entry.mapping[key].items if key in entry.mapping else ():
                 self._column(item, item.text)
-        for name, own in self.reader.named(entry.mapping.get('expressions')).items():
-            self._column(own, name)
-            self._text(own)
+        for name, text_entry in self.reader.named(entry.mapping.get('expressions')).items():
+            self._column(text_entry, name)
+            self._text(text_entry)
         segments = self._task(entry.mapping.get('task'))
         if 'factors' in values:
             self._factors(entry.mapping['factors'], list(factors), segments)
@@ -246,51 +246,51 @@ class _NoteReader:
             self._text(item, empty=True)
 
     def _names(self, entry: Entry | None) -> None:
-        for name, own in (entry.mapping if entry is not None else {}).items():
+        for name, value in (entry.mapping if entry is not None else {}).items():
             if not name or not is_printable(name):
-                self._add(own, PRINTABLE, ascii(name))
+                self._add(value, PRINTABLE, ascii(name))
 
     def _task(self, entry: Entry | None) -> list[str] | None:
-        """Return the names of the segments; None: there is no task."""
+        """Return the names of the segments; None without a task."""
         if entry is None or entry.kind == 'null':
             return None
         self._table(entry, NotedTask)
         listed = entry.mapping.get('segments')
         if listed is not None and listed.kind != 'list':
             self._add(listed, 'a list of segments')
-        found = []
+        names = []
         for item in listed.items if listed is not None else ():
             values = self._table(item, NotedSegment)
             self._names(item.mapping.get('volts'))
-            found.append(values.get('name', ''))
-        return found
+            names.append(values.get('name', ''))
+        return names
 
     def _factors(self, entry: Entry, factors: list[str], segments: list[str] | None) -> None:
-        found = []
+        names = []
         for item in entry.items:
             values = self._table(item, NotedFactor)
             if len(values) == len(keys_of(NotedFactor)):
-                found.append(values['name'])
+                names.append(values['name'])
                 self._factor(item, values['target'], values['key'], segments)
-        if entry.kind != 'list' or found != factors:
-            self._add(entry, f'a list of the factors {", ".join(factors)}', ', '.join(found) or entry.describe())
+        if entry.kind != 'list' or names != factors:
+            self._add(entry, f'a list of the factors {", ".join(factors)}', ', '.join(names) or entry.describe())
 
     def _factor(self, entry: Entry, target: str, key: str, segments: list[str] | None) -> None:
-        place, (segment, _, last) = entry.mapping['key'], key.rpartition('/')
+        key_entry, (segment, _, last) = entry.mapping['key'], key.rpartition('/')
         if target in OF_THE_TASK and segments is None:
-            self._add(place, 'a task, of which this is a factor', 'none')
+            self._add(key_entry, 'a task for this factor', 'none')
         elif target == 'slope' and key not in ('roll', 'pitch'):
-            self._add(place, 'roll or pitch')
+            self._add(key_entry, 'roll or pitch')
         elif target == 'volts' and segment not in (segments or ()):
-            self._add(place, "a segment's name/actuator")
+            self._add(key_entry, "a segment's name/actuator")
         elif target == 'timing' and (segment not in (segments or ()) or last not in TIMES):
-            self._add(place, f"a segment's name/{', /'.join(TIMES)}")
+            self._add(key_entry, f"a segment's name/{', /'.join(TIMES)}")
 
     def _units(self, root: Entry, note: Mapping[str, Any]) -> None:
-        factors = [Factor(**own) for own in (note.get('definition') or {}).get('factors', ())]
-        units = {own.name: own.unit for own in factors if own.unit}
+        factors = [Factor(**fields) for fields in (note.get('definition') or {}).get('factors', ())]
+        units = {factor.name: factor.unit for factor in factors if factor.unit}
         if factors and note['units'] != units:
-            self._add(root.mapping['units'], f'those of the factors: {units}', f'{note["units"]}')
+            self._add(root.mapping['units'], f'the units of the factors: {units}', f'{note["units"]}')
 
     def _checksums(self, root: Entry, note: Mapping[str, Any]) -> None:
         sums = note.get(CHECKSUMS)
@@ -298,4 +298,4 @@ class _NoteReader:
             return
         for key, value in note.items():
             if key != CHECKSUMS and (not isinstance(sums, dict) or sums.get(key) != checksum(value)):
-                self._add(root.mapping[key], f'the value that {CHECKSUMS} has been made of', 'another one')
+                self._add(root.mapping[key], f'the value that {CHECKSUMS} was computed from', 'another value')

@@ -1,4 +1,4 @@
-"""What is kept of a run: known outcomes by name, each with its columns."""
+"""Built-in outcomes of a run by name, each with its columns."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _PRESSURE = re.compile(r'/(\w*_)?pressure(_[ab])?$')
 
 
 class Observed(NamedTuple):
-    """A run as outcomes see it.
+    """Input of the outcomes.
 
     Attributes:
-        run: sampled.
-        margins: (t,) of the measures by name; none where no margin is wanted.
-        loads: (t, w) push of the ground on every contact, N.
+        run: sampled run.
+        margins: (t,) values of the measures by name; empty if no outcome needs margins.
+        loads: (t, w) normal force of every contact, N.
     """
 
     run: Run
@@ -35,12 +35,12 @@ class Observed(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """A known outcome.
+    """A built-in outcome.
 
     Attributes:
         columns: name -> kind (`flag` or `number`) of its columns, by the measures of the sweep.
-        values: those of a run, in the same order.
-        meaning: of the columns, for the documentation.
+        values: values of a run, in the same order.
+        meaning: description of the columns for the documentation.
     """
 
     columns: Callable[[Iterable[str]], Mapping[str, str]]
@@ -49,7 +49,7 @@ class Outcome(NamedTuple):
 
 
 class _Named(Protocol):
-    """A system's names."""
+    """Names of a system's signals."""
 
     state_names: tuple[str, ...]
     output_names: tuple[str, ...]
@@ -70,7 +70,7 @@ def _overturned(seen: Observed) -> tuple[Cell, ...]:
 
 
 def lift_off_time(seen: Observed) -> float:
-    """Return the first instant at which nothing presses a contact on the ground, s; NaN: there is none."""
+    """Return the first time at which a contact has no normal force, s; NaN if there is none."""
     events = [event.time for event in seen.run.events if event.kind == 'lift_off']
     up = (seen.loads <= 0.0).any(axis=1)
     sampled = [float(seen.run.times[np.argmax(up)])] if up.any() else []
@@ -83,21 +83,21 @@ def _lift_off(seen: Observed) -> tuple[Cell, ...]:
 
 
 def _recovered(seen: Observed) -> tuple[Cell, ...]:
-    stands = seen.run.status == 'done' and bool((seen.loads[-1] > 0.0).all())
-    return (stands and bool(np.isfinite(lift_off_time(seen))),)
+    supported = seen.run.status == 'done' and bool((seen.loads[-1] > 0.0).all())
+    return (supported and bool(np.isfinite(lift_off_time(seen))),)
 
 
 def _least_margin(seen: Observed) -> tuple[Cell, ...]:
     cells: list[Cell] = []
     for values in seen.margins.values():
-        place = int(np.argmin(values))  # of a NaN, where there is one
-        cells += [float(values[place]), float(seen.run.times[place])]
+        index = int(np.argmin(values))  # the first NaN, if any
+        cells += [float(values[index]), float(seen.run.times[index])]
     return tuple(cells)
 
 
 def _peak_pressure(seen: Observed) -> tuple[Cell, ...]:
-    found = [float(signal(seen.run, name).max()) for name in pressures(seen.run.system)]
-    return (max(found, default=float('nan')),)
+    peaks = [float(signal(seen.run, name).max()) for name in pressures(seen.run.system)]
+    return (max(peaks, default=float('nan')),)
 
 
 def _cycle_time(seen: Observed) -> tuple[Cell, ...]:
@@ -121,15 +121,17 @@ OUTCOMES: Mapping[str, Outcome] = {
     'lift_off': Outcome(
         lambda _: {'lifted': 'flag', 'lift_off_time': 'number'},
         _lift_off,
-        'a contact left the ground, and when it first did, s (located within the step of the integrator)',
+        'a contact left the ground, and the time of the first lift-off, s (located within the step of the integrator)',
     ),
     'recovered': Outcome(
-        lambda _: {'recovered': 'flag'}, _recovered, 'a contact left the ground, and at the end all stand on it'
+        lambda _: {'recovered': 'flag'}, _recovered, 'a contact left the ground, and at the end all are on it'
     ),
     'least_margin': Outcome(
-        lambda measures: {name: 'number' for own in measures for name in (f'least_{own}', f'least_{own}_time')},
+        lambda measures: {
+            name: 'number' for measure in measures for name in (f'least_{measure}', f'least_{measure}_time')
+        },
         _least_margin,
-        'least margin of every one of `measures` over the samples, in its unit, and when, s',
+        'least margin of each of `measures` over the samples, in its unit, and its time, s',
     ),
     'peak_pressure': Outcome(
         lambda _: {'peak_pressure': 'number'}, _peak_pressure, 'greatest pressure of a line or a pump, Pa'
@@ -137,17 +139,17 @@ OUTCOMES: Mapping[str, Outcome] = {
     'cycle_time': Outcome(
         lambda _: {'cycle_time': 'number'},
         _cycle_time,
-        f'time from which on no joint is faster than {AT_REST:g} rad/s (m/s), s; NaN where the run ends before',
+        f'time after which no joint is faster than {AT_REST:g} rad/s (m/s), s; NaN if the run ends before',
     ),
     'greatest_tilt': Outcome(
         lambda _: {'greatest_tilt': 'number'}, _greatest_tilt, "greatest angle of the base to the ground's normal, rad"
     ),
 }
-"""Outcomes that a sweep may name."""
+"""Built-in outcomes by name."""
 
 
 def columns_of(sweep: Sweep) -> dict[str, str]:
-    """Return name -> kind of the columns of the known outcomes of a sweep, in their order."""
+    """Return name -> kind of the columns of the built-in outcomes of a sweep, in their order."""
     result: dict[str, str] = {}
     for name in OUTCOMES:
         if name in sweep.outcomes:

@@ -1,7 +1,7 @@
-"""Runs of a sweep as files that repeat them: a task, a sweep of this one run, a launch file.
+"""Files that repeat runs of a sweep: a task, a sweep of one run, a launch file.
 
-run-000123/task.yaml           voltages, as the factors of the run made them
-run-000123/sweep.yaml          the run with this task: the same row
+run-000123/task.yaml           voltages of the run
+run-000123/sweep.yaml          the run with this task; gives the same row
 run-000123/replay.launch.xml   the run by nodes, in lockstep
 """
 
@@ -25,25 +25,25 @@ from dyn_nodes.model.sweep import COLUMN, COLUMN_FORM
 
 TASK, SWEEP, LAUNCH = 'task.yaml', 'sweep.yaml', 'replay.launch.xml'
 RAMP = 1e-3
-"""At both ends of a lever that is held for the whole run, as the segment of a task, s."""
+"""Ramp at both ends of the segment for a lever that is held for the whole run, s."""
 LOW_IS_BAD = ('least_', 'time_of_', 'lift_off_time')
-"""Beginnings of the names of outcomes whose least values are the worst."""
+"""Prefixes of the outcomes whose least values are the worst."""
 Definition = Mapping[str, Any]
-"""Of a sweep, as its note has it."""
+"""Definition of a sweep in its note."""
 
 
 class ReplayError(UserError, ValueError):
-    """There is nothing to replay; one line says why."""
+    """No run can be replayed; the message is one line."""
 
 
 def worst_runs(results: Results, outcome: str, count: int, least: bool | None = None) -> list[int]:
-    """Return the places of the worst runs of an outcome in the table, the worst first.
+    """Return the row indices of the worst runs of an outcome, the worst first.
 
     Args:
-        results: of the sweep.
-        outcome: a flag, of which set ones are bad, the earlier the run ends the worse; or a number.
-        count: at most so many.
-        least: the least values, or flags that are not set, are the worst; None: by the name of the outcome.
+        results: results of the sweep.
+        outcome: a flag, of which set ones are bad, worse the earlier the run ends; or a number.
+        count: greatest number of runs.
+        least: whether the least values, or flags that are not set, are the worst; None: by the name of the outcome.
 
     Raises:
         ReplayError: no run has such a flag, or a finite value.
@@ -54,32 +54,33 @@ def worst_runs(results: Results, outcome: str, count: int, least: bool | None = 
     else:
         low = outcome.startswith(LOW_IS_BAD) if least is None else least
         keys, good = values if low else -values, np.isfinite(values)
-    places = np.flatnonzero(good)
-    if not len(places):
+    rows = np.flatnonzero(good)
+    if not len(rows):
         raise ReplayError(f'expected runs with {outcome}, found none of {len(values)}')
-    return [int(own) for own in places[np.argsort(keys[places], kind='stable')][:count]]
+    return [int(index) for index in rows[np.argsort(keys[rows], kind='stable')][:count]]
 
 
-def write_replay(results: Results, place: int, directory: Path) -> Path:
-    """Write the files of a run into a new directory below another one; return it.
+def write_replay(results: Results, index: int, directory: Path) -> Path:
+    """Write the files of a run into a new directory below `directory`; return it.
 
-    A launch file is left out where nodes cannot repeat the run: keys of the machine YAML that are no parameters, or
-    levers beside a task.
+    The launch file is omitted if nodes cannot repeat the run: keys of the machine YAML that are not parameters, or
+        levers
+    together with a task.
 
     Raises:
-        ReplayError: the note of the sweep is of an older version, which does not keep what a replay needs; a name or
-            a path is none that a launch file can hold.
-        OSError: they cannot be written.
+        ReplayError: the note of the sweep is of an older version without the definition; or a launch file cannot hold
+            a name or a path.
+        OSError: the files cannot be written.
     """
     definition = results.note.get('definition')
     if not isinstance(definition, dict):
         raise ReplayError('expected the definition of the sweep in its sweep.json, found none: run it again')
-    row = results.table.slice(place, 1).to_pylist()[0]
+    row = results.table.slice(index, 1).to_pylist()[0]
     name = f'{results.note["name"]}_run_{row["run"]}'
-    factors = [Factor(**own) for own in definition['factors']]
-    for own in factors:
-        if not COLUMN.fullmatch(own.name):
-            raise ReplayError(f'name of a factor: expected {COLUMN_FORM}, found {own.name!r}')
+    factors = [Factor(**fields) for fields in definition['factors']]
+    for factor in factors:
+        if not COLUMN.fullmatch(factor.name):
+            raise ReplayError(f'name of a factor: expected {COLUMN_FORM}, found {factor.name!r}')
     case = _case(definition, factors, row, name)
     levers = {**definition['levers'], **case.levers}
     task = case.profile if case.profile is not None else _held(levers, _duration(definition, case), name)
@@ -102,27 +103,27 @@ def write_replay(results: Results, place: int, directory: Path) -> Path:
 
 
 def _case(definition: Definition, factors: list[Factor], row: Mapping[str, Any], name: str) -> Case:
-    """Return the values of a run. Raises ReplayError: its task is none at these values."""
+    """Return the values of a run. Raise ReplayError if they make the task invalid."""
     try:
-        return case_of(factors, [row[own.name] for own in factors], _task(definition, name))
+        return case_of(factors, [row[factor.name] for factor in factors], _task(definition, name))
     except ValueError as error:
-        raise ReplayError(f'run {row["run"]}: expected values with which the task is one, found {error}') from None
+        raise ReplayError(f'run {row["run"]}: expected values that give a valid task, found {error}') from None
 
 
 def _task(definition: Definition, name: str) -> VoltageProfile | None:
-    given = definition['task']
-    if given is None:
+    task = definition['task']
+    if task is None:
         return None
-    return VoltageProfile(name, given['duration'], tuple(Segment(**own) for own in given['segments']))
+    return VoltageProfile(name, task['duration'], tuple(Segment(**segment) for segment in task['segments']))
 
 
 def _duration(definition: Definition, case: Case) -> float:
-    given = definition['duration']
-    return float(given if given is not None else case.profile.duration if case.profile is not None else 0.0)
+    duration = definition['duration']
+    return float(duration if duration is not None else case.profile.duration if case.profile is not None else 0.0)
 
 
 def _held(levers: Mapping[str, float], duration: float, name: str) -> VoltageProfile | None:
-    """Return a task that holds levers for a whole run; None: there are none."""
+    """Return a task that holds levers for a whole run; None without levers."""
     if not levers:
         return None
     end = duration + RAMP
@@ -131,8 +132,14 @@ def _held(levers: Mapping[str, float], duration: float, name: str) -> VoltagePro
 
 def _task_keys(task: VoltageProfile) -> dict[str, Any]:
     segments = [
-        {'name': own.name, 'start': own.start, 'end': own.end, 'ramp': own.ramp, 'volts': dict(own.volts)}
-        for own in task.segments
+        {
+            'name': segment.name,
+            'start': segment.start,
+            'end': segment.end,
+            'ramp': segment.ramp,
+            'volts': dict(segment.volts),
+        }
+        for segment in task.segments
     ]
     return {'name': task.name, 'duration': task.duration, 'segments': segments}
 
@@ -140,9 +147,11 @@ def _task_keys(task: VoltageProfile) -> dict[str, Any]:
 def _sweep_keys(
     definition: Definition, case: Case, factors: list[Factor], row: Mapping[str, Any], name: str
 ) -> dict[str, Any]:
-    """Return the keys of a sweep of one run: factors of the task are in the task now, all others have one value."""
+    """Return the keys of a sweep of one run: factors of the task are applied to the task, all others have one value."""
     machine, config = definition['files']
-    kept = {own.name: _factor_keys(own, row[own.name]) for own in factors if own.target not in OF_THE_TASK}
+    kept = {
+        factor.name: _factor_keys(factor, row[factor.name]) for factor in factors if factor.target not in OF_THE_TASK
+    }
     keys = {
         'name': name,
         'machine': machine,
@@ -153,13 +162,13 @@ def _sweep_keys(
         'duration': definition['duration'],
         'step': definition['step'],
         'sample_period': definition['sample_period'],
-        # a sweep has a factor at least: the task at its own pace is the task
+        # a sweep needs at least one factor: pace 1 leaves the task unchanged
         'factors': kept or {factors[0].name: {'pace': 'task', 'values': [1.0]}},
         'outcomes': list(definition['outcomes']),
         'measures': list(definition['measures']),
         'expressions': dict(definition['expressions']),
     }
-    return {key: own for key, own in keys.items() if own not in (None, '', {}, [])}
+    return {key: value for key, value in keys.items() if value not in (None, '', {}, [])}
 
 
 def _factor_keys(factor: Factor, value: float) -> dict[str, Any]:
@@ -175,12 +184,12 @@ def _dump(path: Path, keys: Mapping[str, Any], row: Mapping[str, Any]) -> None:
 
 
 def _launch(definition: Definition, case: Case, task: VoltageProfile | None) -> str:
-    """Return a launch file: scales are parameters of dynamics_node, everything else an argument of log_loader."""
+    """Return a launch file: scales are parameters of dynamics_node, all other values are arguments of log_loader."""
     machine, config = definition['files']
     parameters = dict(case.parameters)
     payload = parameters.pop('payload_mass', None)
     joints = {**definition['joint_positions'], **case.joints}
-    given = {
+    values = {
         'machine': _literal('machine', machine),
         'config': _literal('config', config),
         'task': '' if task is None else f'$(dirname)/{TASK}',
@@ -197,7 +206,7 @@ def _launch(definition: Definition, case: Case, task: VoltageProfile | None) -> 
         for name, value in parameters.items()
     ]
     arguments = [
-        f'    <arg name="{name}" value={quoteattr(value)}/>' for name, value in given.items() if value is not None
+        f'    <arg name="{name}" value={quoteattr(value)}/>' for name, value in values.items() if value is not None
     ]
     return '\n'.join(
         [
@@ -217,7 +226,7 @@ def _launch(definition: Definition, case: Case, task: VoltageProfile | None) -> 
 
 
 def _literal(what: str, text: str) -> str:
-    """Return a text as an attribute of a launch file has it. Raises ReplayError."""
+    """Return a text as an attribute of a launch file. Raise ReplayError if it cannot be one."""
     try:
         return literal(text)
     except SubstitutionError as error:
@@ -225,7 +234,7 @@ def _literal(what: str, text: str) -> str:
 
 
 def _joint(name: str) -> str:
-    """Return the name of a joint as `initial_positions` has it. Raises ReplayError."""
+    """Return the name of a joint for `initial_positions`. Raise ReplayError if it cannot be one."""
     if set(name) & set(',='):
         raise ReplayError(f'joint: expected a name without , and =, found {name!r}')
     return _literal('joint', name)

@@ -21,10 +21,10 @@ CSV = 'results.csv'
 
 
 class Results(NamedTuple):
-    """The runs of a directory.
+    """Runs of the directory of a sweep.
 
     Attributes:
-        note: of the sweep.  table: of the parts that are there.
+        note: note of the sweep.  table: runs of the finished parts.
     """
 
     note: Mapping[str, Any]
@@ -37,20 +37,20 @@ class Results(NamedTuple):
 
     @property
     def units(self) -> Mapping[str, str]:
-        """Name -> unit of the columns of factors that have one."""
+        """Name -> unit of the columns of factors with a unit."""
         return dict(self.note.get('units', {}))
 
     @property
     def outcomes(self) -> dict[str, str]:
         """Name -> kind of the columns of outcomes."""
-        known = {'run', 'status', 'detail', *self.note['factors']}
-        return {name: kind for name, kind in self.note['columns'].items() if name not in known}
+        excluded = {'run', 'status', 'detail', *self.note['factors']}
+        return {name: kind for name, kind in self.note['columns'].items() if name not in excluded}
 
     def independent(self) -> Results:
         """Return the runs that are independent of each other.
 
-        Of a design for Sobol indices these are two of each base point; of one that varies factors one at a time the
-        first of each point.
+        For a design for Sobol indices these are two runs of each base point; for a design that varies factors one at a
+        time, the first run of each point.
         """
         varied = self.note.get('varied', {})
         if self.note['design'] == 'saltelli':
@@ -60,8 +60,8 @@ class Results(NamedTuple):
             block, kept = block_of(list(varied.values())), {0}
         else:
             return self
-        places = self.column('run').astype(np.int64) % block
-        return self._replace(table=self.table.filter(pa.array(np.isin(places, list(kept)))))
+        positions = self.column('run').astype(np.int64) % block
+        return self._replace(table=self.table.filter(pa.array(np.isin(positions, list(kept)))))
 
     def column(self, name: str) -> Array:
         """Return a column (n,) of numbers; flags are 0 and 1."""
@@ -69,26 +69,26 @@ class Results(NamedTuple):
 
 
 def read_results(directory: Path) -> Results:
-    """Return the runs of a sweep's directory, of one that is not finished as well.
+    """Return the runs of a sweep's directory, also of an unfinished sweep.
 
     Raises:
-        StoreError: no sweep, no part that is whole, a damaged part.
+        StoreError: no sweep, no finished part, or a damaged part.
     """
     note = read_note(directory)
     parts = list(read_parts(directory, note))
     if not parts:
         raise StoreError(f'{directory}: expected finished parts, found none yet')
-    return Results(note, pa.concat_tables([own.replace_schema_metadata(None) for own in parts]))
+    return Results(note, pa.concat_tables([part.replace_schema_metadata(None) for part in parts]))
 
 
 def outcome_of(results: Results, name: str | None) -> str:
-    """Return the column that a report is about: a given one, else the first outcome.
+    """Return the column of a report: `name`, by default the first outcome.
 
     Raises:
-        StoreError: it is none.
+        StoreError: there is no such outcome.
     """
     if name is None:
-        return [*results.outcomes, 'end_time'][1]  # the first column is the time of the end
+        return [*results.outcomes, 'end_time'][1]  # the first column is end_time
     if name not in results.outcomes:
         raise StoreError(
             f'--outcome: expected one of {", ".join(results.outcomes)}, found {name!r}{near(name, results.outcomes)}'
@@ -98,7 +98,7 @@ def outcome_of(results: Results, name: str | None) -> str:
 
 def summary(results: Results) -> dict[str, Any]:
     """Return counts of the status and of flags, and ranges of numbers, as plain data for JSON."""
-    found: dict[str, Any] = {
+    content: dict[str, Any] = {
         'name': results.note['name'],
         'runs': results.table.num_rows,
         'planned': results.note['runs'],
@@ -110,14 +110,14 @@ def summary(results: Results) -> dict[str, Any]:
     for name, kind in results.outcomes.items():
         values = results.column(name)
         if kind == 'flag':
-            found['flags'][name] = {'count': int(values.sum()), 'share': float(values.mean())}
+            content['flags'][name] = {'count': int(values.sum()), 'share': float(values.mean())}
         else:
-            found['numbers'][name] = _range(values)
-    return found
+            content['numbers'][name] = _range(values)
+    return content
 
 
 def _range(values: Array) -> dict[str, Any]:
-    """Return least, mean, greatest and number of the finite values; None where there are none."""
+    """Return least, mean, greatest and number of the finite values; None without finite values."""
     finite = values[np.isfinite(values)]
     if not len(finite):
         return {'least': None, 'mean': None, 'greatest': None, 'count': 0}
@@ -126,6 +126,6 @@ def _range(values: Array) -> dict[str, Any]:
 
 
 def write_csv(results: Results, path: Path) -> None:
-    """Write all runs as a table. Raises OSError."""
+    """Write all runs as a table. Raise OSError if it cannot be written."""
     with replacing(path) as file:
         pcsv.write_csv(results.table, file)

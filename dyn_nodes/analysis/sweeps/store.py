@@ -1,13 +1,13 @@
-"""A sweep on disk: a note of what it is, parts in Parquet, an append-only manifest.
+"""A sweep on disk: a note with its definition, parts in Parquet, an append-only manifest.
 
-    sweep.json       what the results follow from; written first
-    parts/*.parquet  runs of consecutive numbers; each is written beside its place and moved there when it is whole
-    samples/*.parquet  rows over time of the same runs, where the sweep has a dataset; each written before its part
-    manifest.jsonl   a line for each part in their order: name, runs, SHA-256
+    sweep.json       all data on which the results depend; written first
+    parts/*.parquet  runs of consecutive numbers; written to a temporary file and renamed when complete
+    samples/*.parquet  rows over time of the same runs, if the sweep has a dataset; written before their part
+    manifest.jsonl   a line for each part in order: name, runs, SHA-256
 
-The driver alone writes. At whatever moment it is killed, a part is whole or absent; a cut line of the manifest is
-dropped, and what is missing is run again. The bytes depend on the sweep alone. Every reader compares the checksums of
-the manifest; a part whose file is another one is refused by a report and made again by the driver.
+Only the driver writes. If it is killed at any moment, a part is complete or absent; a truncated line of the manifest is
+dropped, and missing runs are executed again. The bytes depend on the sweep alone. Every reader compares the checksums
+of the manifest; a report rejects a part whose file differs, and the driver executes its runs again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from dyn_nodes.model.problems import MachineError
 
 try:
     import fcntl
-except ImportError:  # not a POSIX system: nothing keeps two drivers apart
+except ImportError:  # not a POSIX system: two drivers are not excluded
     fcntl = None  # type: ignore[assignment]
 
 MANIFEST, LOCK, PARTS, SAMPLES = 'manifest.jsonl', 'lock', 'parts', 'samples'
@@ -44,22 +44,23 @@ DTYPES: dict[pa.DataType, type] = {pa.int64(): np.int64, pa.float64(): np.float6
 """`to_pandas_dtype` of older pyarrow needs pandas."""
 LARGEST_MANIFEST = 2**30
 LARGEST_PART = 2**28
-"""Bytes of a part, also after its expansion."""
+"""Greatest size of a part in bytes, compressed and expanded."""
 LARGEST_SAMPLES = 2**34
-"""Bytes of the samples of a part, which the driver has in memory as it writes them."""
+"""Greatest size of the samples of a part in bytes; the driver holds them in memory while it writes them."""
 _SHA = re.compile('[0-9a-f]{64}')
 Remark = Callable[[str], None]
 
 
 class StoreError(UserError, RuntimeError):
-    """A directory that does not hold this sweep, or that another driver writes."""
+    """The directory does not hold this sweep, or another driver writes to it."""
 
 
 class Line(NamedTuple):
     """A line of the manifest.
 
     Attributes:
-        part: name of the file.  rows: runs.  sha256: of the file.  samples_sha256: of that of the samples, or empty.
+        part: name of the file.  rows: number of runs.  sha256: of the file.  samples_sha256: of the file of samples, or
+            empty.
     """
 
     part: str
@@ -69,7 +70,7 @@ class Line(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The line as it is written."""
+        """The line as text of the manifest."""
         return json.dumps({key: value for key, value in self._asdict().items() if value != ''}) + '\n'
 
 
@@ -79,24 +80,24 @@ def part_name(part: int) -> str:
 
 
 def _line_of(text: str) -> Line:
-    """Return a line of a manifest. Raises StoreError with what was expected and what was found."""
+    """Return a line of a manifest. Raise StoreError with the expected and the found text."""
     try:
-        found = json.loads(text)
+        values = json.loads(text)
     except (ValueError, RecursionError):
         raise StoreError(f'expected JSON, found {text[:60]!r}') from None
-    wanted = {'part': str, 'rows': int, 'sha256': str}
-    known = {**wanted, 'samples_sha256': str}
-    if not isinstance(found, dict) or set(found) - set(known) or set(wanted) - set(found):
-        raise StoreError(f'expected the keys {", ".join(wanted)}, found {text[:60]!r}')
-    for key, value in found.items():
-        if type(value) is not known[key] or (key.endswith('sha256') and not _SHA.fullmatch(str(value))):
-            expected = 'a SHA-256' if key.endswith('sha256') else f'a value of type {known[key].__name__}'
+    required = {'part': str, 'rows': int, 'sha256': str}
+    types = {**required, 'samples_sha256': str}
+    if not isinstance(values, dict) or set(values) - set(types) or set(required) - set(values):
+        raise StoreError(f'expected the keys {", ".join(required)}, found {text[:60]!r}')
+    for key, value in values.items():
+        if type(value) is not types[key] or (key.endswith('sha256') and not _SHA.fullmatch(str(value))):
+            expected = 'a SHA-256' if key.endswith('sha256') else f'a value of type {types[key].__name__}'
             raise StoreError(f'{key}: expected {expected}, found {str(value)[:60]!r}')
-    return Line(**found)
+    return Line(**values)
 
 
 def _lines(path: Path) -> list[str]:
-    """Return the lines of a manifest without a last one that is cut. Raises StoreError."""
+    """Return the complete lines of a manifest. Raise StoreError if it cannot be read."""
     if not path.exists() and not path.is_symlink():
         return []
     try:
@@ -106,37 +107,37 @@ def _lines(path: Path) -> list[str]:
 
 
 def _sha_of(path: Path) -> str:
-    """Return the SHA-256 of a regular file. Raises StoreError."""
-    found = hashlib.sha256()
+    """Return the SHA-256 of a regular file. Raise StoreError."""
+    digest = hashlib.sha256()
     try:
         if not path.is_file():
             raise StoreError(f'expected the file {path.name}, found {"something else" if path.exists() else "none"}')
         with path.open('rb') as file:
             while block := file.read(2**22):
-                found.update(block)
+                digest.update(block)
     except OSError as error:
         raise StoreError(f'expected the file {path.name}, found {error.strerror or error}') from None
-    return found.hexdigest()
+    return digest.hexdigest()
 
 
 def _check_sha(path: Path, expected: str) -> None:
-    """Raise StoreError where a file has another SHA-256."""
-    found = _sha_of(path)
-    if found != expected:
-        raise StoreError(f'{path.name}: expected the SHA-256 {expected[:12]}... of {MANIFEST}, found {found[:12]}...')
+    """Raise StoreError if a file has another SHA-256."""
+    actual = _sha_of(path)
+    if actual != expected:
+        raise StoreError(f'{path.name}: expected the SHA-256 {expected[:12]}... of {MANIFEST}, found {actual[:12]}...')
 
 
 class Store:
-    """The directory of a sweep, for its driver. A context: it is locked within.
+    """The directory of a sweep, for its driver. As a context it holds the lock of the directory.
 
     Args:
-        directory: made where there is none.
-        sweep: whose results it takes.
-        remark: is called with a line on each thing that is damaged there and made again.
+        directory: created if it does not exist.
+        sweep: sweep whose results are stored.
+        remark: called with a line for each damaged part that is replaced.
 
     Raises:
-        StoreError: another sweep is there, or another driver.
-        OSError: it cannot be written.
+        StoreError: the directory holds another sweep, or another driver uses it.
+        OSError: the directory cannot be written.
     """
 
     def __init__(self, directory: Path, sweep: Sweep, remark: Remark = lambda text: None) -> None:
@@ -162,20 +163,20 @@ class Store:
             self._lock.close()
 
     def part_path(self, part: int) -> Path:
-        """Return the place of a part."""
+        """Return the path of a part."""
         return self.directory / PARTS / part_name(part)
 
     def samples_path(self, part: int) -> Path:
-        """Return the place of the samples of a part."""
+        """Return the path of the samples of a part."""
         return self.directory / SAMPLES / part_name(part)
 
     def missing(self) -> list[int]:
-        """Return the parts that are not there, in their order; whole ones that the manifest lacks are entered in it."""
+        """Return the missing parts in order; complete parts that the manifest lacks are added to it."""
         for folder in (PARTS, SAMPLES):
             for path in (self.directory / folder).glob(f'*{UNFINISHED}'):
                 path.unlink()
-        known = {*self.listed, *self._found}
-        absent = [part for part in range(self.sweep.parts) if part not in known and not self._adopted(part)]
+        present = {*self.listed, *self._pending}
+        absent = [part for part in range(self.sweep.parts) if part not in present and not self._adopted(part)]
         self._enter()
         return absent
 
@@ -186,20 +187,20 @@ class Store:
         if samples is not None:
             write_whole(self.samples_path(part), samples)
         write_whole(self.part_path(part), content)
-        self._found[part] = _line(part, len(made.rows), content, samples)
+        self._pending[part] = _line(part, len(made.rows), content, samples)
         self._enter()
 
-    # -- what is there -----------------------------------------------------------------------------------------------
+    # -- check of the directory ----------------------------------------------------------------------------------------
 
     def _identify(self) -> None:
         note = self.directory / NOTE
         text = note_text(self._note())
         if note.exists() or note.is_symlink():
             try:
-                found = json.loads(read_text(note, LARGEST_YAML)).get('identity')
+                identity = json.loads(read_text(note, LARGEST_YAML)).get('identity')
             except (ValueError, AttributeError, RecursionError):
-                found = None
-            if found != self.sweep.identity:
+                identity = None
+            if identity != self.sweep.identity:
                 raise StoreError(f'{self.directory}: expected this sweep or an empty directory, found another sweep')
             self._renew_note(note, text)
         elif (self.directory / MANIFEST).exists() or any((self.directory / PARTS).iterdir()):
@@ -208,7 +209,7 @@ class Store:
             write_whole(note, text.encode())
 
     def _renew_note(self, path: Path, text: str) -> None:
-        """Write the note again where it is damaged, or where names and paths of the sweep's files are others now."""
+        """Write the note again if it is damaged, or if names or paths of the sweep's files have changed."""
         if read_bytes(path, LARGEST_YAML) == text.encode():
             return
         try:
@@ -228,31 +229,31 @@ class Store:
             'seed': sweep.design.seed,
             'parts': sweep.parts,
             'part_size': sweep.part_size,
-            'factors': [own.name for own in sweep.factors],
-            'units': {own.name: own.unit for own in sweep.factors if own.unit},
+            'factors': [factor.name for factor in sweep.factors],
+            'units': {factor.name: factor.unit for factor in sweep.factors if factor.unit},
             'varied': sweep.varied,
             'columns': self.kinds,
             'definition': sweep.definition,
         }
 
     def _listed(self) -> set[int]:
-        """Return the parts that the manifest begins with; those that it has behind a gap are found as well.
+        """Return the parts at the start of the manifest; parts behind a gap become pending.
 
-        Lines that are none, and files that are not those of the manifest, are dropped; the manifest is cut.
+        Invalid lines, and files that do not match the manifest, are dropped; the manifest is truncated.
         """
-        self._found: dict[int, Line] = {}
+        self._pending: dict[int, Line] = {}
         path = self.directory / MANIFEST
         lines, listed = self._entries(path), set[int]()
         for part, line in sorted(lines.items()):
             try:
                 self._check(part, line)
-                self._found[part] = line
+                self._pending[part] = line
             except StoreError as error:
                 self._remark(f'{self.directory}: {error}: runs {self._runs(part)} are made again')
                 self._drop(part)
         text = ''
-        while (part := len(listed)) in self._found:
-            text += self._found.pop(part).text
+        while (part := len(listed)) in self._pending:
+            text += self._pending.pop(part).text
             listed.add(part)
         if path.is_symlink() or (path.exists() and read_bytes(path, LARGEST_MANIFEST) != text.encode()):
             write_whole(path, text.encode())
@@ -260,34 +261,36 @@ class Store:
 
     def _entries(self, path: Path) -> dict[int, Line]:
         """Return the lines of the manifest by part."""
-        found: dict[int, Line] = {}
+        lines: dict[int, Line] = {}
         for number, text in enumerate(_lines(path), 1):
             try:
                 line = _line_of(text)
-                part = self._part_of(line, found)
+                part = self._part_of(line, lines)
             except StoreError as error:
                 self._remark(f'{path}:{number}: {error}: the line is dropped')
                 continue
-            found[part] = line
-        return found
+            lines[part] = line
+        return lines
 
-    def _part_of(self, line: Line, found: Mapping[int, Line]) -> int:
-        """Return the number of a line's part. Raises StoreError: it is none of this sweep, or there already."""
+    def _part_of(self, line: Line, lines: Mapping[int, Line]) -> int:
+        """Return the number of a line's part. Raise StoreError if it is not in this sweep or is a duplicate."""
         number = line.part.removeprefix('part-').removesuffix('.parquet')
         part = int(number) if number.isascii() and number.isdigit() and len(number) < 10 else -1
         if not 0 <= part < self.sweep.parts or line.part != part_name(part):
             raise StoreError(f'part: expected a part of this sweep, found {line.part[:60]!r}')
-        if part in found:
+        if part in lines:
             raise StoreError(f'part: expected each part once, found {line.part} again')
         return part
 
     def _check(self, part: int, line: Line) -> None:
-        """Raise StoreError where the files of a part are not those of its line."""
+        """Raise StoreError if the files of a part do not match its line."""
         if line.rows != len(self.sweep.runs_of(part)):
             raise StoreError(f'{line.part}: expected {len(self.sweep.runs_of(part))} runs, found {line.rows}')
         _check_sha(self.part_path(part), line.sha256)
         if (self.sweep.record_period is not None) != bool(line.samples_sha256):
-            raise StoreError(f'{line.part}: expected a checksum of samples where the sweep has some, found otherwise')
+            raise StoreError(
+                f'{line.part}: expected a checksum of samples exactly if the sweep has samples, found otherwise'
+            )
         if line.samples_sha256:
             _check_sha(self.samples_path(part), line.samples_sha256)
 
@@ -302,41 +305,41 @@ class Store:
                 path.unlink()
 
     def _adopted(self, part: int) -> bool:
-        """Return whether a part that the manifest lacks is whole: its pages are, and it is written as it would be now.
+        """Return whether a part that the manifest lacks is complete: valid pages, and the bytes that it would have now.
 
-        One that is not is made again.
+        The runs of other parts are executed again.
         """
         paths = [self.part_path(part), *([] if self.sweep.record_period is None else [self.samples_path(part)])]
         if not self.part_path(part).exists():
             return False
         try:
-            contents = [read_bytes(own, LARGEST_SAMPLES) for own in paths]
+            contents = [read_bytes(path, LARGEST_SAMPLES) for path in paths]
             counts = (len(self.sweep.runs_of(part)), None)
             tables = [_table_of(content, rows) for content, rows in zip(contents, counts)]
             self._check_table(part, tables[0])
-            if [_parquet(own) for own in tables] != contents:
+            if [_parquet(table) for table in tables] != contents:
                 raise StoreError(f'{part_name(part)}: expected the bytes of its runs, found others')
         except (StoreError, TextFileError) as error:
             self._remark(f'{self.directory}: {error}, not in {MANIFEST}: runs {self._runs(part)} are made again')
             return False
-        self._found[part] = _line(part, tables[0].num_rows, contents[0], *contents[1:])
+        self._pending[part] = _line(part, tables[0].num_rows, contents[0], *contents[1:])
         return True
 
     def _check_table(self, part: int, table: pa.Table) -> None:
-        """Raise StoreError where a table does not hold the runs of a part."""
+        """Raise StoreError if a table does not hold the runs of a part."""
         runs, values = self.sweep.runs_of(part), self.sweep.values
         _check_part(part, table, self._schema(part, self.kinds), runs)
-        for k, own in enumerate(self.sweep.factors):
-            if not np.array_equal(table.column(own.name).to_numpy(), values[runs.start : runs.stop, k]):
-                raise StoreError(f'{part_name(part)}: expected the values of {own.name} in these runs, found others')
+        for k, factor in enumerate(self.sweep.factors):
+            if not np.array_equal(table.column(factor.name).to_numpy(), values[runs.start : runs.stop, k]):
+                raise StoreError(f'{part_name(part)}: expected the values of {factor.name} in these runs, found others')
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
     def _enter(self) -> None:
-        """Append the lines of the parts that follow those of the manifest, so that it is in order at any moment."""
+        """Append the lines of the parts that continue the manifest, so that it is in order at any moment."""
         lines = []
-        while (part := len(self.listed)) in self._found:
-            lines.append(self._found.pop(part).text)
+        while (part := len(self.listed)) in self._pending:
+            lines.append(self._pending.pop(part).text)
             self.listed.add(part)
         if lines:
             path = self.directory / MANIFEST
@@ -347,13 +350,13 @@ class Store:
 
     def _table(self, part: int, rows: Sequence[tuple[Cell, ...]]) -> pa.Table:
         schema = self._schema(part, self.kinds)
-        columns = [pa.array(column, own.type) for column, own in zip(zip(*rows), schema)]
+        columns = [pa.array(column, field.type) for column, field in zip(zip(*rows), schema)]
         return pa.Table.from_arrays(columns, schema=schema)
 
     def _samples(self, part: int, columns: Mapping[str, Any]) -> pa.Table:
         kept = {'run': 'count', **{name: kind for name, kind in self.kinds.items() if kind == 'flag'}}
         schema = self._schema(part, {name: kept.get(name, 'number') for name in columns})
-        arrays = [pa.array(columns[own.name].astype(DTYPES[own.type])) for own in schema]
+        arrays = [pa.array(columns[field.name].astype(DTYPES[field.type])) for field in schema]
         return pa.Table.from_arrays(arrays, schema=schema)
 
     def _schema(self, part: int, kinds: Mapping[str, str]) -> pa.Schema:
@@ -361,7 +364,7 @@ class Store:
 
 
 def _locked(path: Path) -> TextIO:
-    """Return an open file that this process alone has locked; the lock ends with the process."""
+    """Return an open file with an exclusive lock; the lock ends with the process."""
     if path.is_symlink():
         raise StoreError(f'{path}: expected a file, found a link')
     file = path.open('a')
@@ -375,7 +378,7 @@ def _locked(path: Path) -> TextIO:
 
 
 def _line(part: int, rows: int, content: bytes, samples: bytes | None = None) -> Line:
-    shas = [hashlib.sha256(own).hexdigest() for own in (content, samples) if own is not None]
+    shas = [hashlib.sha256(data).hexdigest() for data in (content, samples) if data is not None]
     return Line(part_name(part), rows, *shas)
 
 
@@ -391,10 +394,10 @@ def _parquet(table: pa.Table) -> bytes:
 
 
 def _table_of(content: bytes, rows: int | None = None) -> pa.Table:
-    """Return the table of a Parquet file whose pages have the checksums that it was written with.
+    """Return the table of a Parquet file with valid checksums of its pages.
 
     Raises:
-        StoreError: it is none, has another number of `rows`, or is too large after its expansion.
+        StoreError: it is not a Parquet file, has another number of `rows`, or is too large after its expansion.
     """
     try:
         file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
@@ -410,7 +413,7 @@ def _table_of(content: bytes, rows: int | None = None) -> pa.Table:
 
 
 def _check_part(part: int, table: pa.Table, schema: pa.Schema, runs: range) -> None:
-    """Raise StoreError where a table does not have the columns and the runs of a part."""
+    """Raise StoreError if a table does not have the columns and the runs of a part."""
     name = part_name(part)
     if not table.schema.equals(schema, check_metadata=True):
         raise StoreError(f'{name}: expected the columns and the identity of {NOTE}, found others')
@@ -427,7 +430,7 @@ def read_note(directory: Path) -> dict[str, Any]:
     """Return the note of a sweep's directory.
 
     Raises:
-        StoreError: there is none, or it has faults: file, line, key, what was expected and what was found.
+        StoreError: there is none, or it has errors: file, line, key, expected and found value.
     """
     if not (directory / NOTE).is_file():
         raise StoreError(f'{directory}: expected the directory of a sweep with its {NOTE}, found none')
@@ -441,7 +444,7 @@ def read_parts(directory: Path, note: Mapping[str, Any]) -> Iterator[pa.Table]:
     """Yield the parts of the manifest in order.
 
     Raises:
-        StoreError: the manifest is not one, or has a part twice; a part that it has, or its samples, are not there or
+        StoreError: the manifest is invalid or has a part twice; a part of it, or its samples, are missing or
             have another checksum; a part does not hold its runs.
     """
     path = directory / MANIFEST
@@ -462,9 +465,9 @@ def _read_part(directory: Path, part: int, line: Line, note: Mapping[str, Any]) 
         content = read_bytes(path, LARGEST_PART)
     except TextFileError as error:
         raise StoreError(f'{line.part}: {error}') from None
-    found = hashlib.sha256(content).hexdigest()
-    if found != line.sha256:
-        raise StoreError(f'{line.part}: expected the SHA-256 {line.sha256[:12]}..., found {found[:12]}...: damaged')
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != line.sha256:
+        raise StoreError(f'{line.part}: expected the SHA-256 {line.sha256[:12]}..., found {digest[:12]}...: damaged')
     if line.samples_sha256:
         _check_sha(directory / SAMPLES / line.part, line.samples_sha256)
     first = part * note['part_size']

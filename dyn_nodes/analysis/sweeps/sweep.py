@@ -1,4 +1,4 @@
-"""A sweep: everything that its runs follow from, as data that goes to other processes."""
+"""Definition of a sweep: all data on which its runs depend, in a form that other processes can receive."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ from dyn_nodes.model.machine import Machine
 
 Level = tuple[float, ...]
 LEAST_PART, MOST_PART, PARTS, OF_EIGHT = 16, 1000, 500, 8
-"""Runs of a part: a 500th of all, within these bounds, a multiple of eight so that no lane of a vector stays empty. It
-follows from the sweep alone, never from the workers or the processor."""
+"""Least, greatest number of runs of a part; parts of a sweep; lanes of a vector.
+
+A part is a 500th of all runs, within these bounds, and a multiple of eight so that no lane of a vector stays empty. The
+size depends on the sweep alone, never on the workers or the processor.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,19 +32,19 @@ class Sweep:
     """A sweep.
 
     Attributes:
-        name, description: of it.
-        machines: by the values of the structural factors; `()` where there are none.
-        profile: task; None: none.
-        levers: V by actuator, held for the whole run.
-        joints: positions at the start over those of the machine, rad or m.
-        duration: s; None: that of the task, at its own pace.
-        step: of the integrator, s.
-        sample_period: between the instants that outcomes see, s.
-        design, factors, distributions: which values; the last two in the same order.
-        outcomes: names of the known ones.  measures: of `least_margin`.
+        name, description: texts.
+        machines: machines by the values of the structural factors; key `()` without structural factors.
+        profile: task; None without a task.
+        levers: voltage by actuator, V, constant over the run.
+        joints: initial joint positions that replace those of the machine, rad or m.
+        duration: s; None for the duration of the task at its pace.
+        step: step of the integrator, s.
+        sample_period: period of the samples for outcomes, s.
+        design, factors, distributions: values of the runs; factors and distributions have the same order.
+        outcomes: names of built-in outcomes.  measures: stability measures of `least_margin`.
         expressions: further outcomes by name.
-        record_period: between the rows of the dataset, s; None: there is none.
-        files: names or paths of URDF and machine YAML, of which the results do not depend on the paths.
+        record_period: period of the rows of the dataset, s; None without a dataset.
+        files: names or paths of URDF and machine YAML. The results do not depend on the paths.
     """
 
     name: str
@@ -64,14 +67,14 @@ class Sweep:
 
     @cached_property
     def values(self) -> Array:
-        """(runs, factors) values of all runs."""
+        """Return the values of all runs, (runs, factors)."""
         return self.design.values(self.distributions)
 
     @property
     def varied(self) -> dict[str, list[float]]:
-        """Levels of the factors that vary one at a time, the first one first, by name."""
+        """Levels of the factors that vary one at a time, by name, in the order of the factors."""
         pairs = [(self.factors[k].name, self.distributions[k]) for k in self.design.varied]
-        return {name: list(own.values) for name, own in pairs if isinstance(own, Levels)}
+        return {name: list(levels.values) for name, levels in pairs if isinstance(levels, Levels)}
 
     @property
     def part_size(self) -> int:
@@ -89,19 +92,19 @@ class Sweep:
         return range(part * self.part_size, min((part + 1) * self.part_size, self.design.runs))
 
     def machine(self, level: Level = ()) -> Machine:
-        """Return the machine at the values of the structural factors; of the first ones where none are given."""
+        """Return the machine at the values of the structural factors, by default at the first ones."""
         return self.machines[level] if level else next(iter(self.machines.values()))
 
     def for_part(self, part: int) -> tuple[Sweep, Array]:
-        """Return what a worker needs: the sweep with the machines of the part alone, and the values of its runs."""
+        """Return the data of a worker: the sweep with the machines of the part only, and the values of its runs."""
         rows = self.values[self.runs_of(part).start : self.runs_of(part).stop]
-        places = [k for k, own in enumerate(self.factors) if own.structural]
-        levels = dict.fromkeys(tuple(row) for row in rows[:, places].tolist())
+        structural = [k for k, factor in enumerate(self.factors) if factor.structural]
+        levels = dict.fromkeys(tuple(row) for row in rows[:, structural].tolist())
         return replace(self, machines={level: self.machines[level] for level in levels}), rows
 
     @property
     def definition(self) -> dict[str, Any]:
-        """What a run is made of beside the values of its factors, as plain data."""
+        """Definition of a run except the values of its factors, as plain data."""
         task = self.profile
         return {
             'files': list(self.files),
@@ -111,30 +114,32 @@ class Sweep:
             'duration': self.duration,
             'step': self.step,
             'sample_period': self.sample_period,
-            'factors': [asdict(own) for own in self.factors],
+            'factors': [asdict(factor) for factor in self.factors],
             'outcomes': list(self.outcomes),
             'measures': list(self.measures),
-            'expressions': {name: own.text for name, own in self.expressions.items()},
+            'expressions': {name: expression.text for name, expression in self.expressions.items()},
         }
 
     @cached_property
     def identity(self) -> str:
-        """Return a hash of everything that the results follow from."""
+        """Return a hash of all data on which the results depend."""
         content: dict[str, Any] = {
             'version': __version__,
-            'machines': [[list(level), machine_fingerprint(own)] for level, own in self.machines.items()],
+            'machines': [[list(level), machine_fingerprint(machine)] for level, machine in self.machines.items()],
             'profile': None if self.profile is None else _plain(self.profile),
             'levers': dict(self.levers),
             'joints': dict(self.joints),
             'times': [self.duration, self.step, self.sample_period, self.record_period],
             'design': asdict(self.design),
-            'factors': [asdict(own) for own in self.factors],
-            'distributions': [[type(own).__name__, asdict(own)] for own in self.distributions],
+            'factors': [asdict(factor) for factor in self.factors],
+            'distributions': [
+                [type(distribution).__name__, asdict(distribution)] for distribution in self.distributions
+            ],
             'outcomes': [list(self.outcomes), list(self.measures)],
-            'expressions': {name: own.text for name, own in self.expressions.items()},
+            'expressions': {name: expression.text for name, expression in self.expressions.items()},
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _plain(task: VoltageProfile) -> list[dict[str, Any]]:
-    return [asdict(own) for own in task.segments]
+    return [asdict(segment) for segment in task.segments]

@@ -1,4 +1,4 @@
-"""Changes of an outcome with one factor at a time: runs of a point with different values, compared with each other."""
+"""Changes of an outcome with one factor at a time, from the runs of a point with different values."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _HOLDS: dict[str, Callable[[Array, float], NDArray[np.bool_]]] = {'<': np.less, 
 
 
 class ConditionError(UserError, ValueError):
-    """A condition that cannot be read, or of a column that is not there; one line says which."""
+    """The condition is not valid, or names an unknown column; the message is one line."""
 
 
 class Trend(NamedTuple):
-    """An outcome with another value of a factor against its first one, over all points.
+    """Change of an outcome between two values of a factor, over all points.
 
     Attributes:
-        factor, value, first: the factor and both values.
-        points: that were compared.
-        higher, lower: share of them in which the outcome is higher, or lower.
-        higher_interval: of 95 %.
-        median: of the relative changes; NaN where an outcome is 0.
+        factor, value, first: name of the factor, the value, and the first value that it is compared with.
+        points: number of compared points.
+        higher, lower: share of points with a higher, or lower, outcome.
+        higher_interval: interval of 95 %.
+        median: median of the relative changes; NaN if an outcome is 0.
     """
 
     factor: str
@@ -46,16 +46,16 @@ class Trend(NamedTuple):
 
 
 def trends(results: Results, outcome: str, where: Sequence[str] = ()) -> list[Trend]:
-    """Return the trends of an outcome over the factors that the design varies one at a time; none: it varies none.
+    """Return the trends of an outcome over the factors that the design varies one at a time, if any.
 
     Args:
-        results: of the sweep; of one that is not finished the points that are there.
-        outcome: a column.
-        where: conditions on the run with the first values: a flag, or `name > value` or `name < value`. Other points
-            are left out, as are those without a finite outcome.
+        results: results of the sweep; of an unfinished sweep the finished points are used.
+        outcome: name of a column.
+        where: conditions on the run with the first values: a flag, or `name > value` or `name < value`. Points that
+            violate one, or without a finite outcome, are omitted.
 
     Raises:
-        ConditionError: of `where`.
+        ConditionError: a condition of `where` is not valid.
     """
     varied: dict[str, list[float]] = results.note.get('varied', {})
     block = block_of(list(varied.values()))
@@ -65,12 +65,12 @@ def trends(results: Results, outcome: str, where: Sequence[str] = ()) -> list[Tr
     whole = len(kept) // block * block
     first = kept[:whole].reshape(-1, block)[:, 0]
     values = results.column(outcome)[:whole].reshape(-1, block)[first]
-    found, place = [], 1
+    result, index = [], 1
     for name, levels in varied.items():
         for level in levels[1:]:
-            found.append(_trend(name, level, levels[0], values[:, 0], values[:, place]))
-            place += 1
-    return found
+            result.append(_trend(name, level, levels[0], values[:, 0], values[:, index]))
+            index += 1
+    return result
 
 
 def _trend(name: str, level: float, first: float, before: Array, after: Array) -> Trend:
@@ -99,11 +99,11 @@ def _holds(results: Results, text: str) -> NDArray[np.bool_]:
         raise ConditionError(f'expected a flag, or name>number or name<number, found {text!r}')
     name, sign, limit = match.groups()
     if name not in results.outcomes and name not in results.note['factors']:
-        known = [*results.note['factors'], *results.outcomes]
-        raise ConditionError(f'expected one of {", ".join(known)}, found {name!r}{near(name, known)}')
+        names = [*results.note['factors'], *results.outcomes]
+        raise ConditionError(f'expected one of {", ".join(names)}, found {name!r}{near(name, names)}')
     if sign is None:
         return np.asarray(results.column(name) == 1.0)
     try:
         return np.asarray(_HOLDS[sign](results.column(name), float(limit)))
     except ValueError:
-        raise ConditionError(f'expected a number behind {sign}, found {limit!r}') from None
+        raise ConditionError(f'expected a number after {sign}, found {limit!r}') from None

@@ -1,4 +1,4 @@
-"""Processes of this computer that run the parts of a sweep. One that is killed is replaced, and its part run again."""
+"""Local processes that execute the parts of a sweep. A killed process is replaced, and its part executed again."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from dyn_nodes.common.processes import MOST_LOSSES, LastingPool, ProcessesLostEr
 
 
 class WorkersLostError(UserError, RuntimeError):
-    """Processes end again and again; the message has the runs in which they do."""
+    """Processes end repeatedly; the message has the runs in which they end."""
 
 
 class Workers(Protocol):
-    """What runs the parts of a sweep."""
+    """Interface of the workers that execute the parts of a sweep."""
 
-    def begin(self) -> None:
-        """Start what can be started before there is a part to run."""
+    def start(self) -> None:
+        """Prepare for the first part."""
 
     def results(self, sweep: Sweep, parts: Iterable[int]) -> Iterator[tuple[int, Made]]:
-        """Yield the rows of parts as they come."""
+        """Yield the rows of parts as they finish."""
 
     def close(self) -> None:
-        """End what was started for them."""
+        """Release the resources."""
 
 
 class LocalWorkers:
     """Processes of this computer.
 
     Args:
-        jobs: number of them; 1: this process itself, without any other.
+        jobs: number of processes; 1 for this process alone; 0 for one per processor.
     """
 
     def __init__(self, jobs: int = 0) -> None:
@@ -43,19 +43,19 @@ class LocalWorkers:
 
     @property
     def processes(self) -> list[int]:
-        """Numbers of the processes, of the operating system."""
+        """Process numbers of the operating system."""
         return self._pool.processes
 
-    def begin(self) -> None:
-        """Start the processes: they import while the driver compiles."""
+    def start(self) -> None:
+        """Start the processes, which import while the driver compiles."""
         if self.count > 1:
             self._pool.start()
 
     def results(self, sweep: Sweep, parts: Iterable[int]) -> Iterator[tuple[int, Made]]:
-        """Yield the rows of parts as they come.
+        """Yield the rows of parts as they finish.
 
         Raises:
-            WorkersLostError: processes end again and again.
+            WorkersLostError: processes end repeatedly.
         """
         if self.count == 1:
             for part in parts:
@@ -80,6 +80,6 @@ def order_of(sweep: Sweep, part: int) -> tuple[Any, ...]:
 
 
 def losses_text(sweep: Sweep, lost: list[int]) -> str:
-    """Return the message of `WorkersLostError` for the parts that were being run."""
-    runs = ', '.join(f'{own.start} to {own.stop - 1}' for own in map(sweep.runs_of, lost[:4]))
-    return f'expected processes that last, found {MOST_LOSSES + 1} losses in a row while they had runs {runs}'
+    """Return the message of `WorkersLostError` for the parts that were in progress."""
+    runs = ', '.join(f'{run_numbers.start} to {run_numbers.stop - 1}' for run_numbers in map(sweep.runs_of, lost[:4]))
+    return f'expected processes that stay alive, found {MOST_LOSSES + 1} losses in a row while they had runs {runs}'
