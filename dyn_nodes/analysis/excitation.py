@@ -141,7 +141,7 @@ class Planner:
         plant, passed = self.recorder.plant, 0.0
         partner = None if self._rig is None else self._rig.partner(True)
         if partner is not None:
-            partner.begin(self.payload)
+            partner.restart(self.payload)
 
         def command(time: float) -> list[float]:
             nonlocal passed
