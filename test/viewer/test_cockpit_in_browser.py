@@ -228,9 +228,16 @@ def test_a_picture_that_the_browser_lost_is_said_and_drawn_again(page):
         window.loss = context.getExtension('WEBGL_lose_context');
         loss.loseContext();
     """)
-    page.until(lambda: 'draws no picture' in (page.browser.evaluate(LOST_NOTE) or ''))
+    page.until(lambda: 'no longer draws the picture' in (page.browser.evaluate(LOST_NOTE) or ''))
     page.browser.evaluate('loss.restoreContext()')
-    page.until(lambda: page.browser.evaluate('window.loss === undefined && ' + LOST_NOTE) is None)
+
+    def is_loaded_again():
+        try:
+            return page.browser.evaluate('window.loss === undefined && ' + LOST_NOTE) is None
+        except RuntimeError:  # it was loading just then
+            return False
+
+    page.until(is_loaded_again)
     drawn(page)
 
 
