@@ -31,7 +31,14 @@ ADAPTERS = {
 }
 PUBLIC_OF_NUMBA = {'numba', 'numba.types', 'numba.extending'}
 STANDARD = {
-    *('_SubParsersAction', '_actions', '_check_value', '_choices_actions', '_option_string_actions'),  # argparse
+    *(
+        '_ActionsContainer',
+        '_SubParsersAction',
+        '_actions',
+        '_check_value',
+        '_choices_actions',
+        '_option_string_actions',
+    ),  # argparse
     *('_replace', '_asdict', '_fields', '_field_defaults', '_make'),  # named tuples
     *('_exit', '_getframe', '_processes', '_fields_', '_type_'),
 }

@@ -337,7 +337,7 @@ def test_the_cone_is_the_one_of_coulomb_and_not_the_printed_one():
     eigenvalues = np.linalg.eigvalsh(cone_hessian((3.0, 4.0, 1.0)))
     assert eigenvalues == pytest.approx([0.0, 0.0, 0.2], abs=1e-15)
     assert cone_gradient((3.0, 4.0, 1.0), 0.7) == pytest.approx([0.6, 0.8, -0.7])
-    with pytest.raises(ValueError, match='on the axis'):
+    with pytest.raises(ValueError, match='on its axis'):
         cone_hessian((0.0, 0.0, 1.0))
 
 
