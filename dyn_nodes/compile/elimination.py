@@ -104,7 +104,8 @@ class _Graph:
                 slope = self.incoming[user].pop(vertex)
                 for source, derivative in self.incoming[vertex].items():
                     _add(self.incoming[user], source, slope * derivative)
-                    outgoing[source].add(user)
+                    if source in self.incoming[user]:  # a product may be zero
+                        outgoing[source].add(user)
             for source in self.incoming[vertex]:
                 outgoing[source].discard(vertex)
 
