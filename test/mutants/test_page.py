@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace as Simple
 
 import pytest
+import yaml
 
 from mutants import page
 from mutants.page import PAGE, cells_of, digest, marked, share, summary
@@ -63,3 +64,15 @@ def test_a_change_of_a_module_makes_the_lines_of_its_room_stale(tmp_path, monkey
 @pytest.mark.parametrize(('sites', 'tried', 'text'), [(0, 0, '-'), (3, 1, '33.3 %'), (21099, 1414, '6.7 %')])
 def test_shares_are_of_the_sites(sites, tried, text):
     assert share(sites, tried) == text
+
+
+def test_the_list_of_equivalent_mutants_has_lines_that_their_modules_have():
+    entries = yaml.safe_load((Path(page.__file__).parent / 'equivalent.yaml').read_text(encoding='utf-8'))
+    package = PAGE.parent.parent / 'dyn_nodes'
+    stale = [
+        f'{entry["module"]}: {line}'
+        for entry in entries
+        for line in [*(change['before'] for change in entry.get('changes', ())), *entry.get('only_one', ())]
+        if line not in (package / f'{entry["module"]}.py').read_text(encoding='utf-8')
+    ]
+    assert stale == []
