@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import time
 import webbrowser
 from pathlib import Path
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command
 from dyn_nodes.commands.option_types import PORT, at_least
 from dyn_nodes.commands.recorded_machine import add_machine_options, read_recorded
-
-FRAME = 1 / 30  # s
 
 
 def add_parser(verbs: Subparsers) -> None:
@@ -42,6 +39,7 @@ def run_view(args: argparse.Namespace) -> int:
     """
     from dyn_nodes.commands.demo_cockpit import has_display
     from dyn_nodes.viewer.replay import ReplayPage, Run
+    from dyn_nodes.viewer.time_line import play
 
     if len(args.bags) > 2:
         raise CommandError(f'expected one bag or two, found {len(args.bags)}', 2)
@@ -60,15 +58,7 @@ def run_view(args: argparse.Namespace) -> int:
     if has_display():
         with contextlib.suppress(webbrowser.Error):
             webbrowser.open(page.cockpit.address)
-    begin = last = time.monotonic()
-    try:
-        while args.duration is None or last - begin < args.duration:
-            time.sleep(FRAME)
-            now = time.monotonic()
-            page.advance(now - last)
-            last = now
-    finally:
-        page.stop()
+    play(page, args.duration)
     return 0
 
 

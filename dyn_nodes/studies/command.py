@@ -6,7 +6,6 @@ import argparse
 import shutil
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command, add_out, tables
@@ -14,7 +13,6 @@ from dyn_nodes.commands.option_types import PORT, at_least, count
 from dyn_nodes.common.json_text import json_text
 
 DEFAULT_OUT = 'study_results'
-FRAME = 1 / 30  # s
 LEAST_TITLE = 20
 """Least width of titles in `study list`, characters."""
 
@@ -84,21 +82,14 @@ def _view(args: argparse.Namespace) -> int:
             raise CommandError(f'--csv {args.csv}: {error.strerror}') from None
         return 0
     from dyn_nodes.viewer.player import Player
+    from dyn_nodes.viewer.time_line import play
 
     try:
         player = Player(motions, port=args.port)
     except (OSError, OverflowError) as error:
         raise CommandError(str(error)) from None
     print(f'{args.name} on {player.address}; Ctrl-C ends', flush=True)
-    begin = last = time.monotonic()
-    try:
-        while args.duration is None or last - begin < args.duration:
-            time.sleep(FRAME)
-            now = time.monotonic()
-            player.advance(now - last)
-            last = now
-    finally:
-        player.stop()
+    play(player, args.duration)
     return 0
 
 

@@ -1,11 +1,37 @@
-"""Time slider that the page moves during a replay and that the user can drag."""
+"""Time of a replay: advanced by the wall clock, shown by a slider that the page moves and the user can drag."""
 
 from __future__ import annotations
 
-from typing import Any
+import time
+from typing import Any, Protocol
 
+FRAME = 1 / 30
+"""Wall time between two pictures, s."""
 STEPS = 500.0
 """The page moves the slider if it deviates from the time by more than the duration divided by this."""
+
+
+class Page(Protocol):
+    """A page that shows a motion."""
+
+    def advance(self, seconds: float) -> None:
+        """Advance by wall time, s, and draw."""
+
+    def stop(self) -> None:
+        """Close the page."""
+
+
+def play(page: Page, duration: float | None) -> None:
+    """Advance a page by the wall clock for a duration, s, None: until interrupted; then stop it."""
+    start = last = time.monotonic()
+    try:
+        while duration is None or last - start < duration:
+            time.sleep(FRAME)
+            now = time.monotonic()
+            page.advance(now - last)
+            last = now
+    finally:
+        page.stop()
 
 
 class TimeLine:

@@ -1,11 +1,9 @@
 """Simultaneous runs with fixed steps, one in each lane of a vector.
 
 Steps, implicit formula for stiff states and the choice between them follow `fixed_step` and `stiff`, lane by lane: a
-run has the same steps as alone, and its numbers do not depend on the runs in other lanes. Its kernels are vector
-kernels, so functions such as the sine differ in their last digit. A lane whose run has ended takes the next run.
-Vectors of a kernel have element i of lane k at i * lanes + k.
-
-Scalar kernels locate an event within its run.
+run has the same steps as alone, and its numbers do not depend on the runs in other lanes. Functions such as the sine
+differ in the last digit from those of a run alone. A lane whose run has ended takes the next run. Vectors of a kernel
+have element i of lane k at i * lanes + k. Scalar kernels locate an event within its run.
 """
 # mypy: ignore-errors
 # ruff: noqa: SIM110
@@ -70,8 +68,7 @@ class Made(NamedTuple):
         x: (r, n) states at the start, then at the end.
         trace: (r, t, n); the first row is given.
         kept: (r,) number of filled rows of the trace.
-        status: (r,) of `integrators`.
-        time: (r,) at the end, s.
+        status: (r,) of `integrators`.  time: (r,) at the end, s.
         positive: (r, w) signs of the watched values, at the start, then at the end.
         found: (r, e, 4) events.  events: (r,) number of events.
     """
