@@ -527,3 +527,15 @@ def test_sources_meet_at_the_instant_that_is_the_newest_of_all(arrivals: list[tu
         complete = {key for key in 'ab' if {newest[f'{key}x'], newest[f'{key}y']} == {max(newest.values())}}
         assert meeting.late() == [key for key in 'ab' if key not in complete]
         assert meeting.late(5) == [*'ab']
+
+
+def test_after_a_command_with_an_instant_none_of_before_time_went_back_is_to_come():
+    queue = InstantQueue()
+    queue.begin(20)
+    queue.begin(0)
+    assert queue.match(None) is Match.STALE
+    queue.offer(0, 'stamped')
+    assert queue.take() == (0, 'stamped')
+    queue.begin(10)
+    assert queue.offer(None, 'unstamped') is Match.NOW
+    assert queue.take() == (None, 'unstamped')
