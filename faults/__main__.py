@@ -1,7 +1,7 @@
 """The fault campaign: `python -m faults`, or `make faults`. Exit status 0 only where nothing went wrong.
 
-It runs step by step, prints each as it ends, and keeps what it has found in build/faults.jsonl: `--resume` goes on with
-the first step that is missing there.
+It runs step by step, prints each step, and stores the results in build/faults.jsonl: `--resume` continues with the
+first step that is missing there.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
         help="these steps alone, such as 'damaged inputs*', once or more; of the report only their lines are renewed",
     )
     parser.add_argument('--seed', type=SEED, default=1, help='of chance (1)')
-    parser.add_argument('--resume', action='store_true', help='go on where the last campaign has stopped')
+    parser.add_argument('--resume', action='store_true', help='continue where the last campaign stopped')
     parser.add_argument('--out', type=Path, metavar='FILE', help='write the report, such as docs/faults.md')
     return parser.parse_args(words)
 

@@ -203,7 +203,7 @@ def fail_node(machine: Machine, name: str, action: str) -> Outcome:
     if not machine.moves():
         outcome.faults.append('simulated time does not go on after it came back')
     outcome.seen += (
-        f', goes on {time.monotonic() - began:.1f} s after its return; fastest joint {machine.fastest:.2f} rad/s'
+        f', continues {time.monotonic() - began:.1f} s after its return; fastest joint {machine.fastest:.2f} rad/s'
     )
     for other, process in machine.processes.items():
         if process.poll() is not None:
