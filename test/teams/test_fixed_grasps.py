@@ -156,8 +156,8 @@ def test_two_free_bodies_that_hold_a_plank_fixed_keep_momenta_and_energy():
         blocks = ConstraintBlocks(tree.build(), ())
         q, v = blocks.tree.neutral, np.zeros(blocks.tree.nv)
         q[0], v[:6] = 0.5 * side, (0.1 * k, 0.2, -0.3 * side, 0.5, 0.1 * side, 0.2)
-        points = reduced.positions.reshape(-1, 3)[3 * k : 3 * k + 3] - (0.5 * side, 0.0, 0.0)
-        frames = [Frame(arm, np.eye(3), point) for point in points]
+        positions = reduced.positions.reshape(-1, 3)[3 * k : 3 * k + 3] - (0.5 * side, 0.0, 0.0)
+        frames = [Frame(arm, np.eye(3), position) for position in positions]
         models.append(RobotModel.of_blocks(f'body_{k}', blocks, frames, (q, v), ('elbow',)))
     names = tuple(point.name for point in points)
     hands = tuple((k, j) for k in range(2) for j in range(3))
