@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 LIKELY = 20
-"""Order of magnitude of a first start, s, for the log-loader; docs/nodes.md has the command that measures it."""
+"""Order of magnitude of a first start, s, for the log-loader; docs/reference/nodes.md has the measuring command."""
 COMPILING, COMPILED = 'compiling', 'compiled in'
 """Starts of the two lines."""
 _EVENT = 'numba:compile'

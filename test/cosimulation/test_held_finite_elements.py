@@ -1,6 +1,6 @@
 """Finite elements between hands that are simulated elsewhere, by ball and by fixed grasps: split against whole.
 
-`python test/cosimulation/test_held_finite_elements.py` prints the times of docs/teams.md.
+`python test/cosimulation/test_held_finite_elements.py` prints the times of docs/reference/teams.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Robots and the object that they hold as separate simulations, against the team as one model.
 
-`python test/cosimulation/test_team_split.py` prints the table of docs/teams.md.
+`python test/cosimulation/test_team_split.py` prints the table of docs/reference/teams.md.
 """
 
 from __future__ import annotations
