@@ -2,8 +2,8 @@
 
 `--mechanisms`: those with loops or mimic joints, each a minute in which its drives move. Each machine is tried in its
 own process, with guard zones around the arrays of compiled kernels. The results go into build/zoo.json or
-mechanisms.json, from which an interrupted run continues, and into docs/verification/zoo.md or mechanisms.md. Exit status 1 if fewer
-than 25 third-party machines, or 30 mechanisms, pass.
+mechanisms.json, from which an interrupted run continues, and into docs/verification/zoo.md or mechanisms.md. Exit
+status 1 if fewer than 25 third-party machines, or 30 mechanisms, pass.
 """
 
 from __future__ import annotations

@@ -138,13 +138,13 @@ def test_bring_your_own_machine(terminal):
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_record_and_analyse_a_bag(terminal):
-    launch, commands = blocks('how_to/record_and_analyse.md')
+    launch, commands = blocks('how_to/logs.md')[-2:]
     terminal.start(launch.text.replace('duration:=24.0', 'duration:=0.5'), until='finished: ')
     terminal.stop()
     terminal.run(commands.text)
     assert (terminal.folder / 'my_run' / 'metadata.yaml').exists()
     assert list(terminal.folder.rglob('report.html'))
-    (python,) = re.findall(r'```python\n(.*?)```', (DOCS / 'how_to' / 'record_and_analyse.md').read_text(), re.DOTALL)
+    (python,) = re.findall(r'```python\n(.*?)```', (DOCS / 'how_to' / 'logs.md').read_text(), re.DOTALL)
     out = terminal.run(f'{shlex.quote(sys.executable)} - <<"END"\n{python}END\n')
     assert re.match(r'\([\d.]+, [\d.]+\)', out)
 
