@@ -17,7 +17,7 @@ export PYTHONDONTWRITEBYTECODE :=
 DEMO_FLAGS := $(if $(filter 1 yes true,$(FAST)),--fast) $(if $(filter 0 no false,$(RECOVERY)),--no-recovery)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow nightly test-ros test-oldest test-newest test-python lock bench zoo mechanisms faults soak mutants lint style format docs docs-images docs-site clean
+.PHONY: help demo test test-slow nightly test-ros test-oldest test-newest test-python lock bench zoo mechanisms faults soak mutants release-check lint style format docs docs-images docs-site clean
 
 help:
 	@echo 'make demo        a log-loader reaches out, tips and recovers; then a bag, plots and a report in runs/'
@@ -37,6 +37,7 @@ help:
 	@echo 'make faults      damaged files, absurd messages, dying nodes, a failing computer; the table of docs/verification/faults.md'
 	@echo 'make soak        simulated hours: memory, descriptors and threads must not grow'
 	@echo 'make mutants     small changes of the source that some test has to notice, into docs/verification/mutants.md (hours)'
+	@echo 'make release-check  versions, changelog, tests, bench, docs, wheel, demo from the wheel    ARGS="--skip tests"'
 	@echo 'make lint        ruff, mypy and docs-site        make format lets ruff change the files'
 	@echo 'make docs-site   the documentation as a site, build/site/index.html'
 	@echo 'make docs        the picture of the report in the README (needs a run in runs/ and Chromium)'
@@ -183,6 +184,9 @@ mutants: $(VENV)/.installed-dev
 	$(BIN)/pip install --disable-pip-version-check -q -e '.[mutants]'
 	$(BIN)/python -m mutants run $(ARGS)
 	$(BIN)/python -m mutants report
+
+release-check: $(VENV)/.installed-dev
+	$(BIN)/python test/release_check.py $(ARGS)
 
 lint: style docs-site
 
