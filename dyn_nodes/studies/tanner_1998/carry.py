@@ -28,9 +28,9 @@ def carrying(t: float, k: int, state: Array, robot: Moving) -> Array:
     The joints take over the weights of the arm and of half of the bar.
     """
     tree = rm_1().blocks.tree
-    own = [tree.velocity_index(name) for name in ARM]
+    indices = [tree.velocity_index(name) for name in ARM]
     half = robot.jacobian.T @ (0.0, 0.0, 0.5 * 9.81 * BAR.rod_mass.sum())
-    joints = robot.weight[own] + half[2:] - STIFFNESS * (state[3:6] - POSTURE) - DAMPING * robot.u[2:]
+    joints = robot.weight[indices] + half[2:] - STIFFNESS * (state[3:6] - POSTURE) - DAMPING * robot.u[2:]
     speed = robot.u[0] * np.cos(state[2]) + robot.u[1] * np.sin(state[2])
     drive = -SPEED_GAIN * (speed - CRUISE[k] * min(t, 1.0))
     turn = -TURN_GAIN * float(robot.partial[tree.velocity_index('yaw')] @ robot.u)
@@ -66,9 +66,11 @@ def e10_runs(s: StudyRun) -> None:
         _balances(s, said, team, now)
     start = facing(BAR, [(0.0, 0.0, (0.0, 0.0, 0.0))] * 2)
     carried = tabulated('tanner-1998/6.8/carry')
-    for t, places, now in zip(INSTANTS, carried, run(team, start, carrying, INSTANTS, 1e-8)):
-        for k, place in enumerate(places):
-            s.near(f'carried, {t:g} s: place of robot {k + 1}, m', '6.8', place, float(now.robots[k, 0]), absolute=1e-6)
+    for t, positions, now in zip(INSTANTS, carried, run(team, start, carrying, INSTANTS, 1e-8)):
+        for k, position in enumerate(positions):
+            s.near(
+                f'carried, {t:g} s: place of robot {k + 1}, m', '6.8', position, float(now.robots[k, 0]), absolute=1e-6
+            )
         _balances(s, f'carried, {t:g} s', team, now)
 
 

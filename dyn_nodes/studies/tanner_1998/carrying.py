@@ -57,13 +57,13 @@ def team_around(load: Lattice, squeeze: float = 0.0) -> Formation:
 def starts(formation: Formation, path: Path, parameter: float) -> list[Array]:
     """Return positions (nq,) of the robots at the beginning of a path, each heading the way its carrier leaves."""
     hands, carriers = formation.spread(path([parameter]))
-    found = []
-    for hand, place, rate in zip(hands.position[0], carriers.position[0], carriers.rate[0]):
+    positions = []
+    for hand, carrier, rate in zip(hands.position[0], carriers.position[0], carriers.rate[0]):
         yaw = float(np.arctan2(rate[1], rate[0]))
-        bearing = float(np.arctan2(hand[1] - place[1], hand[0] - place[0])) - yaw
-        x, y = place - MOUNT[0] * np.array([np.cos(yaw), np.sin(yaw)])
-        found.append(rm_1().position((x, y, yaw, bearing, *POSTURE[1:])))
-    return found
+        bearing = float(np.arctan2(hand[1] - carrier[1], hand[0] - carrier[0])) - yaw
+        x, y = carrier - MOUNT[0] * np.array([np.cos(yaw), np.sin(yaw)])
+        positions.append(rm_1().position((x, y, yaw, bearing, *POSTURE[1:])))
+    return positions
 
 
 def abilities(formation: Formation) -> list[Ability]:
@@ -114,17 +114,17 @@ class Carried(NamedTuple):
     @property
     def robust(self) -> bool:
         """The split of least norm is admissible at all samples."""
-        return all(bool(own.robust.all()) for own in self.reactions)
+        return all(bool(reaction.robust.all()) for reaction in self.reactions)
 
     @property
     def margin(self) -> float:
         """Least margin of all robots, N."""
-        return float(min(own.margin.min() for own in self.reactions))
+        return float(min(reaction.margin.min() for reaction in self.reactions))
 
     @property
     def use(self) -> float:
         """Greatest part of the friction that the split of least norm needs."""
-        return float(max(own.friction_use.max() for own in self.reactions))
+        return float(max(reaction.friction_use.max() for reaction in self.reactions))
 
 
 def heavier(load: Lattice, factor: float) -> Lattice:
@@ -150,7 +150,7 @@ def run_team(
     def control(time: float, state: TeamState) -> list[Array]:
         seen.append(state)
         measured = seen[max(0, len(seen) - 1 - reality.delay)]
-        free = [not own for own in state.held]
+        free = [not holds for holds in state.held]
         return law.efforts(plan.at(*profile.at(time)), measured.robots, free)
 
     back = reality.offset * np.array([np.cos(HEADING), np.sin(HEADING)])
@@ -168,30 +168,33 @@ def _shifted(q: Array, by: Array) -> Array:
 
 def judged(plan: Plan, profile: Profile, trace: TeamTrace, reality: Reality = Reality()) -> Carried:
     """Return the ground reactions along a run, and how far the hands are from their references."""
-    times = np.array([own.time for own in trace.instants])
+    times = np.array([instant.time for instant in trace.instants])
     wanted = np.array([plan.at(*profile.at(float(t))).hands.position for t in times])
-    hands = np.array([[robot.motions(state.q)[0][:3] for robot, state in zip(plan.formation.robots, own.state.robots)]
-                      for own in trace.instants])  # fmt: skip
-    found = [
+    robots = plan.formation.robots
+    hands = np.array([[robot.motions(state.q)[0][:3] for robot, state in zip(robots, instant.state.robots)]
+                      for instant in trace.instants])  # fmt: skip
+    reactions_by_robot = [
         _reactions_of(holding_rm_1(reality.arm), k, trace.instants, reality.friction) for k in range(hands.shape[1])
     ]
-    possible = np.all([own.possible for own in found], axis=0)
-    robust = np.all([own.robust for own in found], axis=0)
-    lasted, kept = (float(times[-1] if own.all() else times[np.argmin(own)]) for own in (possible, robust))
-    why = '' if robust.all() else _blamed(found, int(np.argmin(robust)))
-    return Carried(trace, np.linalg.norm(hands - wanted, axis=2), found, lasted, kept, why)
+    possible = np.all([reaction.possible for reaction in reactions_by_robot], axis=0)
+    robust = np.all([reaction.robust for reaction in reactions_by_robot], axis=0)
+    lasted, kept = (
+        float(times[-1] if admissible.all() else times[np.argmin(admissible)]) for admissible in (possible, robust)
+    )
+    why = '' if robust.all() else _blamed(reactions_by_robot, int(np.argmin(robust)))
+    return Carried(trace, np.linalg.norm(hands - wanted, axis=2), reactions_by_robot, lasted, kept, why)
 
 
 def _reactions_of(robot: HoldingRobot, k: int, instants: Sequence[Instant], friction: float) -> AdmissibleReactions:
-    grounds = [robot.ground(*own.state.robots[k], own.changes[k], -own.forces[k]) for own in instants]
-    return reactions(grounds, np.array([robot.tractions(own.efforts[k]) for own in instants]), friction * GRIP)
+    grounds = [robot.ground(*instant.state.robots[k], instant.changes[k], -instant.forces[k]) for instant in instants]
+    return reactions(grounds, np.array([robot.tractions(instant.efforts[k]) for instant in instants]), friction * GRIP)
 
 
-def _blamed(found: Sequence[AdmissibleReactions], instant: int) -> str:
-    for k, own in enumerate(found):
-        if not own.robust[instant]:
-            wheel = int(own.tightest[instant])
-            lifted = own.split[instant, :, 2].min() < 0.0
-            name = ('left', 'right', 'caster')[int(own.split[instant, :, 2].argmin()) if lifted else wheel]
+def _blamed(reactions_by_robot: Sequence[AdmissibleReactions], instant: int) -> str:
+    for k, reaction in enumerate(reactions_by_robot):
+        if not reaction.robust[instant]:
+            wheel = int(reaction.tightest[instant])
+            lifted = reaction.split[instant, :, 2].min() < 0.0
+            name = ('left', 'right', 'caster')[int(reaction.split[instant, :, 2].argmin()) if lifted else wheel]
             return f'robot {k}: wheel {name} {"lifts" if lifted else "slips"}'
     return ''

@@ -55,12 +55,12 @@ def link_speeds(tree: Tree, along: Mapping[str, tuple[str, str]], velocities: Se
     for name, (_, component) in along.items():
         if component not in COMPONENTS:
             raise KeyError(f'{name}: expected a component of {", ".join(COMPONENTS)}, found {component!r}')
-    places = [tree.velocity_index(name) for name in velocities]
+    indices = [tree.velocity_index(name) for name in velocities]
 
     def trace(state: TreeState, parameters: Parameters) -> tuple[Expression, Expression]:
         rows = [_component(state, frames[name], component) for name, (_, component) in along.items()]
         unit = ca.SX.eye(tree.nv)
-        Y = ca.vertcat(*rows, *(unit[place, :] for place in places))
+        Y = ca.vertcat(*rows, *(unit[index, :] for index in indices))
         return ca.densify(Y), ca.SX(Y.shape[0], 1)
 
     return GeneralizedSpeeds((*along, *velocities), trace)
@@ -129,7 +129,7 @@ def velocity_map(Y: Array, J: Array, names: Sequence[str], scale: Array) -> Velo
     return VelocityMap(np.linalg.inv(stacked), rows, len(Y))
 
 
-def refuse_contradiction(J: Array, start: Array, gamma: Array, names: Sequence[str]) -> None:
+def reject_contradiction(J: Array, start: Array, gamma: Array, names: Sequence[str]) -> None:
     """Raise ContradictoryConstraintsError where rows that depend on others ask for another acceleration than those."""
     difference = J @ start - gamma
     if np.abs(difference).max(initial=0.0) > CONTRADICTION * max(1.0, float(np.abs(gamma).max(initial=0.0))):

@@ -18,7 +18,7 @@ from dyn_nodes.studies.reference import tabulated
 from dyn_nodes.studies.tanner_1998.generalized_speeds import link_speeds
 from dyn_nodes.studies.tanner_1998.kanes_equations import KanesEquations, kanes_equations
 from dyn_nodes.studies.tanner_1998.robot import AXLE, WHEELS
-from dyn_nodes.studies.tanner_1998.runs import Ended, by_kane, by_multipliers, swinging
+from dyn_nodes.studies.tanner_1998.runs import RunEnd, by_kane, by_multipliers, swinging
 from dyn_nodes.studies.tanner_1998.vehicle import (
     ARM,
     RADIUS,
@@ -53,10 +53,10 @@ STEERED_JOINTS, STEERED_TORQUES = (0.5, 18.0, 4.0), (2.0, 1.5)
 
 def reference(robot: Robot | None = None) -> tuple[KaneEquations, Array]:
     """Return the equations of RM-1 in the source's speeds at state S0, and the efforts T0 (nv,)."""
-    own = robot or rm_1()
+    body = robot or rm_1()
     u = axle_speeds(float(S0[2]), S0_SPEED, S0_TURN, S0_RATES)
-    here = kanes_equations(own.blocks, SPEEDS).at(own.position(S0), own.velocity(u))
-    return here, own.efforts(T0_JOINTS, T0_DRIVES)
+    here = kanes_equations(body.blocks, SPEEDS).at(body.position(S0), body.velocity(u))
+    return here, body.efforts(T0_JOINTS, T0_DRIVES)
 
 
 class Agreement(NamedTuple):
@@ -102,9 +102,9 @@ def compare(name: str, states: int | None = None) -> Agreement:
     for _ in range(states or STATES):
         here, tau = random_state(robot, kane, rng)
         a = here.accelerations(tau)
-        found = [lagrange(here.q, here.v, tau).acceleration, noc.at(here.q, here.v).accelerations(tau)]
-        found.append(constrained_dynamics(blocks, here.q, here.v, tau, method='saddle').acceleration)
-        apart = [_apart(other, a) for other in found]
+        accelerations = [lagrange(here.q, here.v, tau).acceleration, noc.at(here.q, here.v).accelerations(tau)]
+        accelerations.append(constrained_dynamics(blocks, here.q, here.v, tau, method='saddle').acceleration)
+        apart = [_apart(other, a) for other in accelerations]
         apart.append(max(_apart(other.at(here.q, here.v).accelerations(tau), a) for other in others))
         wrench, sum_of = here.mount_wrench(robot.mount, tau), here.newton_euler_wrench(robot.mount, tau)
         apart.append(_apart(np.append(wrench.force, wrench.torque), np.append(sum_of.force, sum_of.torque)))
@@ -141,20 +141,22 @@ def idle_forces(robot: Robot, here: KaneEquations, tau: Array) -> float:
     return float(max(np.abs(part).max() for part in (ground, weight, between, alone)) / size)
 
 
-def _apart(found: Array, expected: Array) -> float:
-    return float(np.abs(found - expected).max() / np.abs(expected).max())
+def _apart(measured: Array, expected: Array) -> float:
+    return float(np.abs(measured - expected).max() / np.abs(expected).max())
 
 
 @study('tanner-1998/e2', 'Kane beside Lagrange, natural complement and constraint engine, 200 states (E2, S3, S4, S10)')
 def e2(s: StudyRun) -> None:
     """Check that accelerations agree, that idle forces are idle, and both ways to the wrench at the mount."""
-    for name, found in zip(ROBOTS, s.map(compare, tuple(ROBOTS), 'robots')):
-        for what in ('multipliers', 'complement', 'engine', 'speeds'):
-            said = f'{name}: accelerations differ from {LABELS[what]}, relative'
-            s.near(said, 'E2, S10', 0.0, getattr(found, what), absolute=ROUND_OFF if what == 'speeds' else AGREE)
-        s.near(f'{name}: wrench at the mount, extra speeds from Newton and Euler, relative', 'S4', 0.0, found.wrench,
-               absolute=ROUND_OFF)  # fmt: skip
-        s.near(f'{name}: generalized forces of what does not contribute, relative', 'S3', 0.0, found.idle,
+    for name, agreement in zip(ROBOTS, s.map(compare, tuple(ROBOTS), 'robots')):
+        for method in ('multipliers', 'complement', 'engine', 'speeds'):
+            said = f'{name}: accelerations differ from {LABELS[method]}, relative'
+            s.near(
+                said, 'E2, S10', 0.0, getattr(agreement, method), absolute=ROUND_OFF if method == 'speeds' else AGREE
+            )
+        s.near(f'{name}: wrench at the mount, extra speeds from Newton and Euler, relative', 'S4', 0.0,
+               agreement.wrench, absolute=ROUND_OFF)  # fmt: skip
+        s.near(f'{name}: generalized forces of what does not contribute, relative', 'S3', 0.0, agreement.idle,
                absolute=AGREE)  # fmt: skip
 
 
@@ -167,10 +169,10 @@ def e3(s: StudyRun) -> None:
            float(np.abs(here.speed_rates(tau) - expected).max()), absolute=1e-7)  # fmt: skip
     wrench = here.mount_wrench(rm_1().mount, tau)
     expected = tabulated('tanner-1998/6.2/mount')[0]
-    for axis, value, found in zip('xyz', expected[:3], wrench.force):
-        s.near(f'force of the arm on the vehicle along {axis}, N', '6.2', value, float(found), relative=1e-7)
-    for axis, value, found in zip('xyz', expected[3:], wrench.torque):
-        s.near(f'torque of the arm on the vehicle about {axis}, N m', '6.2', value, float(found), relative=1e-7)
+    for axis, value, component in zip('xyz', expected[:3], wrench.force):
+        s.near(f'force of the arm on the vehicle along {axis}, N', '6.2', value, float(component), relative=1e-7)
+    for axis, value, component in zip('xyz', expected[3:], wrench.torque):
+        s.near(f'torque of the arm on the vehicle about {axis}, N m', '6.2', value, float(component), relative=1e-7)
     rows = len(here.u) + 6
     s.holds('rows: equations of motion and of the wrench', 'S4', rows == 11, expected=11, value=rows)
     least, M = float(np.linalg.eigvalsh(here.inertia)[0]), here.inertia
@@ -181,17 +183,17 @@ def e3(s: StudyRun) -> None:
 @study('tanner-1998/e4', 'Runs of RM-1, free and driven: end states, energy, Kane beside multipliers (E4, S1)')
 def e4(s: StudyRun) -> None:
     """Check that a reduced run keeps energy and rolling, and that it is the unreduced one."""
-    found = dict(zip(RUNS, s.map(run, RUNS, 'runs')))
-    for name, (ended, apart) in found.items():
-        s.near(f'{name}: energy gained less work, J', 'E4', 0.0, ended.gain - ended.work, absolute=1e-7)
-        s.near(f'{name}: lateral velocity of the wheels at the end, m/s', 'S1', 0.0, ended.lateral, absolute=1e-10)
+    results = dict(zip(RUNS, s.map(run, RUNS, 'runs')))
+    for name, (end, apart) in results.items():
+        s.near(f'{name}: energy gained less work, J', 'E4', 0.0, end.gain - end.work, absolute=1e-7)
+        s.near(f'{name}: lateral velocity of the wheels at the end, m/s', 'S1', 0.0, end.lateral, absolute=1e-10)
         s.near(f'{name}: positions differ from those of the multipliers, m or rad', '6.2', 0.0, apart, absolute=1e-6)
 
 
 RUNS = ('free', 'driven', 'swinging', 'steered')
 
 
-def run(name: str) -> tuple[Ended, float]:
+def run(name: str) -> tuple[RunEnd, float]:
     """Return the end of a run of half a second, and how far it is from that with multipliers."""
     robot = steered_robot() if name == 'steered' else rm_1()
     u = axle_speeds(float(S0[2]), S0_SPEED, S0_TURN, S0_RATES)
@@ -203,9 +205,9 @@ def run(name: str) -> tuple[Ended, float]:
     }[name]
     if name == 'steered':
         u = np.array(STEERED_SPEEDS)
-    ended = by_kane(robot, S0, u, torques, 0.5, 1e-9)
+    end = by_kane(robot, S0, u, torques, 0.5, 1e-9)
     other = by_multipliers(robot, S0, u, torques, 0.5)
-    return ended, float(np.abs(ended.q - other.q).max())
+    return end, float(np.abs(end.q - other.q).max())
 
 
 def vehicle_alone() -> tuple[float, float]:
@@ -214,9 +216,9 @@ def vehicle_alone() -> tuple[float, float]:
     here, _ = reference(robot)
     a = here.accelerations(robot.efforts((0.0, 0.0, 0.0), T0_DRIVES))
     axle = robot.blocks.tree.frame('axle')
-    place = here.places[axle.body]
-    middle = place.p + place.R @ axle.p
-    ahead = place.R[:, 0] @ (place.moving_at(middle) @ a + place.acceleration_at(middle))
+    placement = here.places[axle.body]
+    middle = placement.p + placement.R @ axle.p
+    ahead = placement.R[:, 0] @ (placement.moving_at(middle) @ a + placement.acceleration_at(middle))
     return float(ahead), float(a[robot.blocks.tree.velocity_index('yaw')])
 
 
@@ -229,10 +231,10 @@ def e5(s: StudyRun) -> None:
     driven = (left + right) / (RADIUS * mass) + AXLE * S0_TURN**2
     turned = (half * (right - left) / RADIUS - mass * AXLE * S0_TURN * S0_SPEED) / about
     rates = tabulated('tanner-1998/6.2/vehicle')
-    for said, source, expected, found in (
+    for said, source, expected, value in (
         ('rate of speed, m/s2', '6.2', rates[0], ahead),
         ('rate of turning, rad/s2', '6.2', rates[1], turning),
         ('rate of speed in closed form, m/s2', 'E5', driven, ahead),
         ('rate of turning in closed form, rad/s2', 'E5', turned, turning),
     ):
-        s.near(said, source, expected, found, absolute=1e-9)
+        s.near(said, source, expected, value, absolute=1e-9)

@@ -31,8 +31,8 @@ THREE = (((0.2, 0.1, (0.1, 0.2, -0.1)), (0.5, 20.0, 4.0), (1.0, 1.5)),
 def plate() -> tuple[FiniteElements, list[Grasp]]:
     """Return OBJ-2 and its four grasps."""
     body = assemble(box_mesh((1.0, 0.6, 0.02), (20, 12, 1)), SHEET)
-    places = ((-0.45, -0.25, 0.0), (0.45, -0.25, 0.0), (0.45, 0.25, 0.0), (-0.45, 0.25, 0.0))
-    return body, [patch(body.mesh, place, (0.1, 0.1, 0.02)) for place in places]
+    corners = ((-0.45, -0.25, 0.0), (0.45, -0.25, 0.0), (0.45, 0.25, 0.0), (-0.45, 0.25, 0.0))
+    return body, [patch(body.mesh, corner, (0.1, 0.1, 0.02)) for corner in corners]
 
 
 @study(
@@ -42,8 +42,8 @@ def e9(s: StudyRun) -> None:
     """Check the bodies' invariants and what they are between their grasps."""
     bar = assemble(box_mesh((0.6, 0.2, 0.1), (6, 2, 2)), SOFT, incompatible=False)
     s.near('mass of the bar, kg', '6.7', 1.2, bar.total_mass, relative=1e-12)
-    for axis, expected, found in zip('xyz', (0.005, 0.037, 0.040), bar.inertia.diagonal()):
-        s.near(f'its inertia about {axis}, kg m2', '6.7', expected, float(found), relative=1e-12)
+    for axis, expected, value in zip('xyz', (0.005, 0.037, 0.040), bar.inertia.diagonal()):
+        s.near(f'its inertia about {axis}, kg m2', '6.7', expected, float(value), relative=1e-12)
     values = np.linalg.eigvalsh(bar.stiffness.toarray())
     s.near('stiffness of its first mode that deforms, N/m', '6.7', 47.89, float(values[6]), absolute=0.005)
     ends = [patch(bar.mesh, (x, 0.0, 0.0), (0.0, 0.2, 0.1)) for x in (-0.3, 0.3)]
@@ -53,8 +53,8 @@ def e9(s: StudyRun) -> None:
     held = HeldBody(body, grasps)
     reduced = condensed(body, grasps, held=held)
     stiffnesses = tabulated('tanner-1998/6.7/plate')[0]
-    for k, (value, found) in enumerate(zip(stiffnesses, np.linalg.eigvalsh(reduced.stiffness)[6:])):
-        s.near(f'stiffness {k + 1} of the plate between its corners, N/m', '6.7', value, float(found), relative=1e-3)
+    for k, (expected, value) in enumerate(zip(stiffnesses, np.linalg.eigvalsh(reduced.stiffness)[6:])):
+        s.near(f'stiffness {k + 1} of the plate between its corners, N/m', '6.7', expected, float(value), relative=1e-3)
     moved = np.random.default_rng(3).normal(size=12)
     _, force = held.solve(np.zeros(3 * len(body.mesh.nodes)), moved)
     apart = float(np.abs(force - reduced.stiffness @ moved).max() / np.abs(force).max())
@@ -65,14 +65,14 @@ def e9(s: StudyRun) -> None:
     s.near('distance of the centres of mass, m', 'S8', 0.0, masses.center_residual, absolute=1e-12)
 
 
-def check_team(s: StudyRun, team: Team, given: tuple, expected: Array, section: str) -> None:
+def check_team(s: StudyRun, team: Team, cases: tuple, expected: Array, section: str) -> None:
     """Check accelerations of the grasps, the witness and both momenta of a team."""
-    start = facing(team.load, [motion for motion, _, _ in given])
-    members = team.members(start, [rm_1().efforts(joints, drives) for _, joints, drives in given])
+    start = facing(team.load, [motion for motion, _, _ in cases])
+    members = team.members(start, [rm_1().efforts(joints, drives) for _, joints, drives in cases])
     held, other = team.solve(members), team.solve(members, at_once=True)
-    for k, (value, found) in enumerate(zip(expected, held.acceleration)):
+    for k, (value, component) in enumerate(zip(expected, held.acceleration)):
         name = f'acceleration of hand {k // 3 + 1} along {"xyz"[k % 3]}, m/s2'
-        s.near(name, section, value, float(found), relative=1e-7)
+        s.near(name, section, value, float(component), relative=1e-7)
     apart = float(np.abs(held.acceleration - other.acceleration).max())
     s.near('augmented object less saddle point, m/s2', 'S9', 0.0, apart, absolute=1e-10)
     left = team.balance(members, held)

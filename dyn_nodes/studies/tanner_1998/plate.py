@@ -87,40 +87,42 @@ class PlantTeam:
 
     def __init__(self, team: Team, holders: list[Holder]) -> None:
         self.holders = holders
-        self.plants = [Plant(team.robots[own.name].machine, 'effort', PERIOD, STEP, ()) for own in holders]
+        self.plants = [Plant(team.robots[holder.name].machine, 'effort', PERIOD, STEP, ()) for holder in holders]
         machine = self.plants[0].machine
         grips = [Grip(grasp.nodes, grasp.arms) for grasp in team.grasps_on(PLATE)]
         gravity = np.array(gravity_vector(machine.gravity, machine.slope))
         self.plate = HeldObject(team.objects[PLATE].item.reduced, gravity, grips=grips)
-        self._places = [[plant.joints.index(name) for name in own.joints] for plant, own in zip(self.plants, holders)]
+        self._indices = [
+            [plant.joints.index(name) for name in holder.joints] for plant, holder in zip(self.plants, holders)
+        ]
         self.plate.begin(self.hands())
 
     def hands(self) -> list[HeldHand]:
         """Return the hands under the efforts that act now."""
-        found = []
-        for plant, own in zip(self.plants, self.holders):
-            state = plant.hands.state(own.hand)
-            found.append(HeldHand(state.position, state.velocity, *plant.hands.mobility(own.hand)))
-        return found
+        hands = []
+        for plant, holder in zip(self.plants, self.holders):
+            state = plant.hands.state(holder.hand)
+            hands.append(HeldHand(state.position, state.velocity, *plant.hands.mobility(holder.hand)))
+        return hands
 
     def advance(self, law: TeamLaw, plan: CarryPlan, time: float) -> float:
         """Go on by a period from a time, s; return how far a hand is from its reference, m."""
         reference = plan.at(time)
-        seen = [plant.hands.state(own.hand) for plant, own in zip(self.plants, self.holders)]
+        seen = [plant.hands.state(holder.hand) for plant, holder in zip(self.plants, self.holders)]
         states = [
-            own.state(hand.position, hand.rotation, plant.positions[places], plant.velocities[places])
-            for own, hand, plant, places in zip(self.holders, seen, self.plants, self._places)
+            holder.state(hand.position, hand.rotation, plant.positions[indices], plant.velocities[indices])
+            for holder, hand, plant, indices in zip(self.holders, seen, self.plants, self._indices)
         ]
-        for plant, places, efforts in zip(self.plants, self._places, law.efforts(reference, states)):
+        for plant, indices, efforts in zip(self.plants, self._indices, law.efforts(reference, states)):
             whole = np.zeros(len(plant.joints))
-            whole[places] = efforts
+            whole[indices] = efforts
             plant.set_efforts(whole)
-        for plant, own, wrench in zip(self.plants, self.holders, self.plate.advance(self.hands(), PERIOD)):
-            plant.hands.set_wrench(own.hand, wrench)
+        for plant, holder, wrench in zip(self.plants, self.holders, self.plate.advance(self.hands(), PERIOD)):
+            plant.hands.set_wrench(holder.hand, wrench)
         for plant in self.plants:
             plant.advance()
-        found = np.array([hand.position for hand in seen])
-        return float(np.linalg.norm(found - reference.hands.position, axis=1).max())
+        positions = np.array([hand.position for hand in seen])
+        return float(np.linalg.norm(positions - reference.hands.position, axis=1).max())
 
     def wheels(self) -> tuple[float, float]:
         """Return the greatest part of the friction that a wheel needs, and the least normal force, N."""
@@ -137,16 +139,16 @@ def ride(limited: bool) -> Ride:
     team = team_with_plate()
     holders = holders_of(team, PLATE, FRICTION)
     plan = plan_of(team, holders, limited)
-    law = TeamLaw(plan.plan.formation, Gains(), np.array([own.ability.efforts for own in holders]))
-    own = PlantTeam(team, holders)
+    law = TeamLaw(plan.plan.formation, Gains(), np.array([holder.ability.efforts for holder in holders]))
+    carriers = PlantTeam(team, holders)
     item = team.objects[PLATE].item
     skin = skin_of(item)
     deviation, strain, wheels = 0.0, 0.0, []
     for k in range(int(np.ceil((plan.ends if limited else BEGINNING) / PERIOD))):
-        deviation = max(deviation, own.advance(law, plan, k * PERIOD))
-        wheels.append(own.wheels())
+        deviation = max(deviation, carriers.advance(law, plan, k * PERIOD))
+        wheels.append(carriers.wheels())
         if k % DRAWN == 0:
-            _, stress = skin.at(own.plate.position, own.plate.amplitudes, own.plate.gravity)
+            _, stress = skin.at(carriers.plate.position, carriers.plate.amplitudes, carriers.plate.gravity)
             strain = max(strain, float(stress.max()) / item.material.young_modulus)
     use, load = np.transpose(wheels)
     return Ride(deviation, use, load, strain, plan.profile.duration)

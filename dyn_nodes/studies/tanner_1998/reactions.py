@@ -96,15 +96,15 @@ def _open_directions(wheels: int) -> tuple[int, int]:
 
 
 def _draw_s0() -> drawing.Figure:
-    found = _at_s0(ranges=True)
+    reaction = _at_s0(ranges=True)
     figure, panels = drawing.panels(1, 3.6, 2)
     turn = np.linspace(0.0, 2.0 * np.pi, 121)
     for k, axes in enumerate(panels):
-        disc = FRICTION * found.split[k, 2]
+        disc = FRICTION * reaction.split[k, 2]
         axes.plot(disc * np.cos(turn), disc * np.sin(turn), color='0.5', linewidth=1.0, label='friction disc')
-        chord = float(lateral_chord(found.split[k, 2], S0_TRACTION[k], FRICTION))
+        chord = float(lateral_chord(reaction.split[k, 2], S0_TRACTION[k], FRICTION))
         axes.plot(2 * [S0_TRACTION[k]], (-chord, chord), linewidth=1.0, label='chord')
-        ends = (found.least[k, 1], found.greatest[k, 1])
+        ends = (reaction.least[k, 1], reaction.greatest[k, 1])
         axes.plot(2 * [S0_TRACTION[k]], ends, linewidth=3.0, label='admissible')
         axes.set(title=f'{WHEEL_NAMES[k]} wheel', xlabel='rolling force, N', ylabel='lateral force, N')
         axes.set_aspect('equal')
@@ -122,8 +122,8 @@ def tipping(s: StudyRun) -> None:
         ('three wheels, sideways', WHEELS[:, :2], (0, 1), 0.21),
     )  # fmt: skip
     for name, points, direction, arm in cases:
-        found = brentq(lambda a, p=points, d=direction: _rigid_margin(p, d, a), 1.0, 20.0, rtol=1e-12)
-        s.near(f'{name}: acceleration at which a wheel lifts, m/s2', '6.6, C21', 9.81 * arm / HEIGHT, found,
+        limit = brentq(lambda a, p=points, d=direction: _rigid_margin(p, d, a), 1.0, 20.0, rtol=1e-12)
+        s.near(f'{name}: acceleration at which a wheel lifts, m/s2', '6.6, C21', 9.81 * arm / HEIGHT, limit,
                relative=1e-4)  # fmt: skip
     static, loads = tabulated('tanner-1998/6.6/straight'), tabulated('tanner-1998/6.6/payload')
     for (name, joints), expected, load in zip(POSTURES.items(), static, loads):
@@ -153,7 +153,7 @@ def _zmp_agreement() -> tuple[int, int]:
     rng = np.random.default_rng(21)
     force = rng.normal(size=(RANDOM, 3)) * (300.0, 300.0, 100.0) + (0.0, 0.0, -700.0)
     moment = rng.normal(size=(RANDOM, 3)) * (40.0, 40.0, 10.0)
-    found = admissible_reactions(WHEELS, np.zeros(3), force, moment, friction=1e6, ranges=False).possible
+    possible = admissible_reactions(WHEELS, np.zeros(3), force, moment, friction=1e6, ranges=False).possible
     need, turn = -force, -moment
     x = -(turn[:, 1] + HEIGHT * need[:, 0]) / need[:, 2]
     y = (turn[:, 0] - HEIGHT * need[:, 1]) / need[:, 2]
@@ -161,7 +161,7 @@ def _zmp_agreement() -> tuple[int, int]:
     for k in range(3):
         (ax, ay), (bx, by) = WHEELS[(k + 1) % 3, :2], WHEELS[k, :2]
         inside &= (bx - ax) * (y - ay) - (by - ay) * (x - ax) <= 0.0
-    return int((found == inside).sum()), int(found.sum())
+    return int((possible == inside).sum()), int(possible.sum())
 
 
 def _draw_payload() -> drawing.Figure:
@@ -202,10 +202,10 @@ def friction_cone(s: StudyRun) -> None:
 
 def _convexity_defect() -> float:
     """Return how far reactions halfway between admissible ones of RM-1 at S0 are outside, N; 0 where none are."""
-    found = _at_s0(ranges=True)
-    line = found.greatest - found.least
-    points = found.least + np.linspace(0.0, 1.0, 21)[:, None, None] * np.sign(line) * np.abs(line)
-    points[:, 1, 1] = found.split[:, 1].sum() - points[:, 0, 1]  # what one wheel takes the other need not
+    reaction = _at_s0(ranges=True)
+    line = reaction.greatest - reaction.least
+    points = reaction.least + np.linspace(0.0, 1.0, 21)[:, None, None] * np.sign(line) * np.abs(line)
+    points[:, 1, 1] = reaction.split[:, 1].sum() - points[:, 0, 1]  # what one wheel takes the other need not
     halves = 0.5 * (points[:, None] + points[None])
     return float(max(0.0, cone_function(halves[..., :2, :], FRICTION).max()))
 
@@ -243,17 +243,17 @@ def _draw_cones() -> drawing.Figure:
 def circles(s: StudyRun) -> None:
     """Speeds at which contact becomes inadmissible, by which mechanism, and beyond them (S14)."""
     for rate, slides, lifts in zip(RATES, *tabulated('tanner-1998/6.6/E12')):
-        found = brentq(_margin_at(rate), 0.5 * slides, 1.5 * slides, rtol=1e-10)
+        sliding = brentq(_margin_at(rate), 0.5 * slides, 1.5 * slides, rtol=1e-10)
         lift = brentq(_lightest(rate), 0.5 * lifts, 1.5 * lifts, rtol=1e-10)
-        s.near(f'{rate:+g} rad/s: speed at which it slides, m/s', '6.6, E12', slides, found, relative=1e-5)
+        s.near(f'{rate:+g} rad/s: speed at which it slides, m/s', '6.6, E12', slides, sliding, relative=1e-5)
         s.near(f'{rate:+g} rad/s: speed at which a wheel lifts, m/s', '6.6, E12', lifts, lift, relative=1e-5)
-        s.holds(f'{rate:+g} rad/s: it slides before a wheel lifts', 'E12', found < lift)
-        beyond = reactions(load_in_a_circle(ARM_LEFT, 1.05 * found, rate))
+        s.holds(f'{rate:+g} rad/s: it slides before a wheel lifts', 'E12', sliding < lift)
+        beyond = reactions(load_in_a_circle(ARM_LEFT, 1.05 * sliding, rate))
         s.holds(f'{rate:+g} rad/s: beyond it the balance still has solutions, and none is admissible', 'S14',
                 beyond.mismatch < 1e-9 and not beyond.possible)  # fmt: skip
         s.holds(f'{rate:+g} rad/s: the right wheel slips by its traction, or the chords are exhausted', '6.6',
-                _mechanism(found, rate) == ('chords' if rate > 0 else 'traction'),
-                expected='chords' if rate > 0 else 'traction', value=_mechanism(found, rate))  # fmt: skip
+                _mechanism(sliding, rate) == ('chords' if rate > 0 else 'traction'),
+                expected='chords' if rate > 0 else 'traction', value=_mechanism(sliding, rate))  # fmt: skip
     s.figure('circles', 'RM-1 in circles: margin of the admissible reactions over the speed', _draw_circles)
 
 

@@ -57,13 +57,13 @@ def bodies(joints: ArrayLike) -> Bodies:
     mass, center = [60.0, 4.0], [np.zeros(3), MOUNT + np.array([0.0, 0.0, 0.05])]
     inertia = [np.diag((2.0, 3.0, 4.0)), np.diag((0.02, 0.02, 0.015))]
     turn, origin = np.eye(3), MOUNT
-    for q, (d, a, alpha), m, own, tensor in zip(np.asarray(joints), LINKS, MASSES, CENTERS, INERTIAS):
+    for q, (d, a, alpha), m, com, tensor in zip(np.asarray(joints), LINKS, MASSES, CENTERS, INERTIAS):
         c, s = np.cos(q), np.sin(q)
         origin = origin + turn @ (a * c, a * s, d)
         twist = np.array([(1.0, 0.0, 0.0), (0.0, np.cos(alpha), -np.sin(alpha)), (0.0, np.sin(alpha), np.cos(alpha))])
         turn = turn @ np.array([(c, -s, 0.0), (s, c, 0.0), (0.0, 0.0, 1.0)]) @ twist
         mass.append(m)
-        center.append(origin + turn @ own)
+        center.append(origin + turn @ com)
         inertia.append(turn @ np.diag(tensor) @ turn.T)
     return Bodies(np.array(mass), np.array(center), np.array(inertia), origin)
 

@@ -50,8 +50,8 @@ def facing(lattice: Lattice, motions: Sequence[tuple[float, float, Sequence[floa
     for node, (speed, turn, rates) in zip(lattice.nodes, motions, strict=True):
         outward = np.arctan2(node[1], node[0])
         yaw = (outward + np.pi) % (2.0 * np.pi)
-        place = (np.hypot(node[0], node[1]) + REACH) * np.array([np.cos(outward), np.sin(outward)])
-        states.append(np.concatenate([place, [yaw], POSTURE, axle_speeds(yaw, speed, turn, rates)]))
+        center = (np.hypot(node[0], node[1]) + REACH) * np.array([np.cos(outward), np.sin(outward)])
+        states.append(np.concatenate([center, [yaw], POSTURE, axle_speeds(yaw, speed, turn, rates)]))
     return np.array(states)
 
 
@@ -97,21 +97,23 @@ class Team:
     def members(self, states: Array, efforts: Sequence[Array]) -> list[Member]:
         """Return the robots at states (m, 11) under efforts (nv,) each."""
         robot = rm_1()
-        found = []
+        members = []
         for state, tau in zip(states, efforts, strict=True):
             here = _kane().at(robot.position(state[:6]), robot.velocity(state[6:]))
             space = operational_space(here, robot.hand)
             free = here.efforts(tau) - here.convective - here.gravity
             hand = HandDynamics(here.inertia, free, space.jacobian, space.bias)
-            place = here.places[robot.hand.body]
-            point = place.p + place.R @ robot.hand.p
-            found.append(Member(here, np.asarray(tau), hand, point, space.jacobian @ here.u))
-        return found
+            placement = here.places[robot.hand.body]
+            point = placement.p + placement.R @ robot.hand.p
+            members.append(Member(here, np.asarray(tau), hand, point, space.jacobian @ here.u))
+        return members
 
     def solve(self, members: Sequence[Member], at_once: bool = False) -> Held:
         """Return accelerations and grasp forces; `at_once` by the saddle point in place of the augmented object."""
         mass = np.kron(self.load.mass.toarray(), np.eye(3))
-        position, velocity = (np.array([getattr(one, what) for one in members]) for what in ('position', 'velocity'))
+        position, velocity = (
+            np.array([getattr(one, attribute) for one in members]) for attribute in ('position', 'velocity')
+        )
         weight = np.outer(self.load.lumped_mass, GRAVITY)
         load = (self.load.forces(position, velocity) - weight).ravel()
         solver = saddle_point if at_once else augmented_object
@@ -119,7 +121,9 @@ class Team:
 
     def energy(self, members: Sequence[Member]) -> float:
         """Return kinetic, potential and elastic energy of robots and object, J; heights above the ground."""
-        position, velocity = (np.array([getattr(one, what) for one in members]) for what in ('position', 'velocity'))
+        position, velocity = (
+            np.array([getattr(one, attribute) for one in members]) for attribute in ('position', 'velocity')
+        )
         total = sum(sum(rm_1().blocks.energies(one.here.q, one.here.v)) for one in members)
         total += 0.5 * float(np.sum(velocity * (self.load.mass @ velocity)))
         return float(total + self.load.energy(position) - self.load.lumped_mass @ position @ GRAVITY)
@@ -159,9 +163,11 @@ class Team:
         a = one.here.W @ rates + one.here.bias
         force, moment = -pull, np.cross(one.position - vehicle.p, -pull)
         for part in one.here.parts:
-            own = part.mass * (GRAVITY - part.moving @ a - part.acceleration)
-            force = force + own
+            inertial = part.mass * (GRAVITY - part.moving @ a - part.acceleration)
+            force = force + inertial
             moment = (
-                moment + np.cross(part.centre - vehicle.p, own) + part.inertia_torque(part.turning @ a + part.alpha)
+                moment
+                + np.cross(part.centre - vehicle.p, inertial)
+                + part.inertia_torque(part.turning @ a + part.alpha)
             )
         return np.concatenate([vehicle.R.T @ force, vehicle.R.T @ moment])

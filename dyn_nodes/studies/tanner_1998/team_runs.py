@@ -117,30 +117,32 @@ def run(
     """
     load, count = team.load, len(states)
     mass, weight = np.kron(load.mass.toarray(), np.eye(3)), np.outer(load.lumped_mass, GRAVITY)
-    places = [rm_1().blocks.tree.velocity_index(name) for name in ('x', 'y', 'yaw', *ARM)]
+    indices = [rm_1().blocks.tree.velocity_index(name) for name in ('x', 'y', 'yaw', *ARM)]
 
     def at(t: float, x: Array) -> tuple[list[Moving], list[Array], Held, float]:
-        own = x[: HALF * count].reshape(count, HALF)
-        robots = [moving(state) for state in own]
-        tau = [efforts(t, k, own[k], robot) for k, robot in enumerate(robots)]
+        robot_states = x[: HALF * count].reshape(count, HALF)
+        robots = [moving(state) for state in robot_states]
+        tau = [efforts(t, k, robot_states[k], robot) for k, robot in enumerate(robots)]
         point, velocity = np.array([one.point for one in robots]), np.array([one.jacobian @ one.u for one in robots])
         pull = (load.forces(point, velocity) - weight).ravel()
-        held = augmented_object([one.hand(own) for one, own in zip(robots, tau)], mass, pull)
+        held = augmented_object([one.hand(effort) for one, effort in zip(robots, tau)], mass, pull)
         return robots, tau, held, load.lost_power(point, velocity)
 
     def rates(t: float, x: Array) -> Array:
         robots, tau, held, lost = at(t, x)
         velocity = [one.partial @ one.u for one in robots]
-        parts = [np.append(v[places], change) for v, change in zip(velocity, held.speed_rates)]
-        return np.concatenate([*parts, [sum(own @ v for own, v in zip(tau, velocity)), lost]])
+        parts = [np.append(v[indices], change) for v, change in zip(velocity, held.speed_rates)]
+        return np.concatenate([*parts, [sum(effort @ v for effort, v in zip(tau, velocity)), lost]])
 
     def energy(robots: Array) -> float:
         return team.energy(team.members(robots, [np.zeros(rm_1().blocks.tree.nv)] * count))
 
-    begin = np.append(np.ravel(states), [0.0, 0.0])
-    found = solve_ivp(rates, (0.0, times[-1]), begin, 'DOP853', rtol=tolerance, atol=1e-2 * tolerance, t_eval=times)
+    initial = np.append(np.ravel(states), [0.0, 0.0])
+    solution = solve_ivp(
+        rates, (0.0, times[-1]), initial, 'DOP853', rtol=tolerance, atol=1e-2 * tolerance, t_eval=times
+    )
     before, along = energy(states), []
-    for t, x in zip(times, np.transpose(found.y)):
+    for t, x in zip(times, np.transpose(solution.y)):
         robots = x[: HALF * count].reshape(count, HALF)
         _, tau, held, _ = at(t, x)
         along.append(TeamState(robots, tuple(tau), held, (before, energy(robots)), float(x[-2]), float(x[-1])))

@@ -106,15 +106,17 @@ def carry_triangle(s: StudyRun) -> None:
 def carry_others(s: StudyRun) -> None:
     """Check the reserve of the plan: deviations and margins of every case are noted."""
     cases = [Case(load, True, reality, SECONDS) for load in OBJECTS for reality in OTHERS]
-    found = s.map(carried, cases, 'realities')
-    for case, own in zip(cases, found):
-        s.holds(f'{case.load}, {case.reality}: no wheel slips or lifts', 'C20', own.robust, value=own.why or True)
-        end = float(own.deviation[-1].max())
-        s.note(
-            f'{case.load}, {case.reality}: deviation {1e3 * own.deviation.max():.1f} mm, {1e3 * end:.1f} mm after '
-            f'{SECONDS:g} s; margin {own.margin:.1f} N, friction used {100.0 * own.use:.0f} %'
+    verdicts = s.map(carried, cases, 'realities')
+    for case, verdict in zip(cases, verdicts):
+        s.holds(
+            f'{case.load}, {case.reality}: no wheel slips or lifts', 'C20', verdict.robust, value=verdict.why or True
         )
-    worst = max(float(own.deviation.max()) for own in found)
+        end = float(verdict.deviation[-1].max())
+        s.note(
+            f'{case.load}, {case.reality}: deviation {1e3 * verdict.deviation.max():.1f} mm, {1e3 * end:.1f} mm after '
+            f'{SECONDS:g} s; margin {verdict.margin:.1f} N, friction used {100.0 * verdict.use:.0f} %'
+        )
+    worst = max(float(verdict.deviation.max()) for verdict in verdicts)
     s.holds('greatest deviation of a hand below 60 mm', 'control', worst < 0.06, expected='0.06', value=worst)
 
 
@@ -126,10 +128,12 @@ def slip(s: StudyRun) -> None:
     first = trace.slips[0]
     s.near('force at the instant of the slip, N', 'grasp', HOLDING, first.force, relative=0.05)
     s.holds('the team has gone from driving to braking then', 'grasp', 0.6 < first.time < 0.9, value=first.time)
-    own = judged(plan, profile, trace)
+    verdict = judged(plan, profile, trace)
     after = [k for k, instant in enumerate(trace.instants) if instant.time > first.time]
     loose = int(first.name[-1])
     s.holds('it holds nothing any longer', 'grasp', all(not trace.instants[k].forces[loose].any() for k in after))
-    s.holds('no wheel of the team slips or lifts', 'C20', own.robust, value=own.why or True)
-    s.near('deviation of the free hand at the end, m', 'control', 0.0, float(own.deviation[-1, loose]), absolute=0.01)
+    s.holds('no wheel of the team slips or lifts', 'C20', verdict.robust, value=verdict.why or True)
+    s.near(
+        'deviation of the free hand at the end, m', 'control', 0.0, float(verdict.deviation[-1, loose]), absolute=0.01
+    )
     s.note(f'{first.name} slips off {first.time:.4f} s after the start at {first.force:.3f} N')

@@ -131,8 +131,8 @@ def rm_1(arm_scale: float = 1.0) -> Robot:
     tree = TreeBuilder()
     vehicle = _base(tree)
     tree.add_mass(vehicle, VEHICLE_MASS, inertia=np.diag(VEHICLE_INERTIA))
-    for name, place in zip(('left', 'right'), WHEELS):
-        tree.add_joint(name, vehicle, 'revolute', Y, p=(place[0], place[1], RADIUS - HEIGHT))
+    for name, point in zip(('left', 'right'), WHEELS):
+        tree.add_joint(name, vehicle, 'revolute', Y, p=(point[0], point[1], RADIUS - HEIGHT))
     _arm(tree, vehicle, arm_scale)
     frames = {name: tree.frames[name] for name in ('left', 'right')}
     castor = tree.add_frame('castor', vehicle, p=(WHEELS[2][0], WHEELS[2][1], RADIUS - HEIGHT))
@@ -156,8 +156,8 @@ def steered_robot() -> Robot:
         RollingWheel('wheel_ground', tree.frames['wheel'], Y, RADIUS),
         HeadingSteering('steering', 'steer', heading, STEERING_RATIO, STEERING_OFFSET),
     ]
-    for name, place in zip(('left', 'right'), WHEELS):
-        castor = tree.add_frame(name, vehicle, p=(place[0], place[1], RADIUS - HEIGHT))
+    for name, point in zip(('left', 'right'), WHEELS):
+        castor = tree.add_frame(name, vehicle, p=(point[0], point[1], RADIUS - HEIGHT))
         contacts.append(RollingWheel(f'{name}_ground', castor, Y, RADIUS, frictionless=True))
     return _robot(tree, contacts, ('wheel', 'steer'), 1.0)
 

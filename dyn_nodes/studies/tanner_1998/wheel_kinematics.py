@@ -30,7 +30,7 @@ def ackermann(radius: float = 2.0, left: float | None = None, right: float | Non
         right: of the right one.
     """
     angles = [float(np.arctan2(0.6, radius - y)) for y in (0.3, -0.3)]
-    front = [own if given is None else given for own, given in zip(angles, (left, right))]
+    front = [nominal if specified is None else specified for nominal, specified in zip(angles, (left, right))]
     rear = [Wheel(-0.3, y, RADIUS) for y in (0.3, -0.3)]
     return (*(Wheel(0.3, y, RADIUS, angle) for y, angle in zip((0.3, -0.3), front)), *rear)
 
@@ -45,8 +45,8 @@ def e1(s: StudyRun) -> None:
     s.near('spin of the wheel, rad/s', '6.1', tabulated('tanner-1998/6.1/spin'), E1.spin(u), absolute=DIGITS)
     s.near('spin in closed form, rad/s', '6.1', E1.spin(u), E1.closed_spin(*E1_SPEEDS), absolute=1e-14)
     forces = E1.forces(*E1_TORQUES)
-    for place, expected in enumerate(tabulated('tanner-1998/6.1/forces')):
-        s.near(f'generalized force {place + 1}, N', '6.1', expected, float(forces[place]), absolute=DIGITS)
+    for index, expected in enumerate(tabulated('tanner-1998/6.1/forces')):
+        s.near(f'generalized force {index + 1}, N', '6.1', expected, float(forces[index]), absolute=DIGITS)
     power = E1.power(*E1_SPEEDS, *E1_TORQUES)
     s.near('power along the speeds, W', '6.1', power, float(forces @ E1_SPEEDS), absolute=1e-14)
     left = E1.lateral((*E1_SPEEDS, E1.printed_turning(*E1_SPEEDS)))
@@ -63,6 +63,6 @@ def e1(s: StudyRun) -> None:
 def _nonholonomic(s: StudyRun) -> None:
     for slope in (0.0, STEERING_RATIO, -1.0):
         wheel = Wheel(X, Y, RADIUS, slope * HEADING + STEERING_OFFSET, slope, HEADING)
-        found = bracket_determinant(X, Y, lambda heading: slope * heading + STEERING_OFFSET, HEADING)  # noqa: B023
+        determinant = bracket_determinant(X, Y, lambda heading: slope * heading + STEERING_OFFSET, HEADING)  # noqa: B023
         said = f"det [g1, g2, [g1, g2]] for phi' = {slope:g}, 1/m2"
-        s.near(said, 'S2', (1.0 + slope) / wheel.D**2, found, relative=1e-9, absolute=1e-12)
+        s.near(said, 'S2', (1.0 + slope) / wheel.D**2, determinant, relative=1e-9, absolute=1e-12)

@@ -73,17 +73,17 @@ class Wheel:
 
     def closed_spin(self, u_1: float, u_2: float) -> float:
         """Return the same with its own u_3: (l_X u_1 + l_Y u_2) / (r D)."""
-        return float(self._place @ (u_1, u_2) / (self.radius * self.D))
+        return float(self._position @ (u_1, u_2) / (self.radius * self.D))
 
     @property
-    def _place(self) -> Array:
+    def _position(self) -> Array:
         c, s = np.cos(self.heading), np.sin(self.heading)
         return np.array([c * self.x - s * self.y, s * self.x + c * self.y])
 
     def forces(self, drive: float, steer: float) -> Array:
         """Return the generalized forces (2,) of drive and steering torque, N m, on u_1, u_2 (2.30, 2.31)."""
         s, c = np.sin(self.angle), np.cos(self.angle)
-        return self._place * drive / (self.radius * self.D) + np.array([s, -c]) * self.slope * steer / self.D
+        return self._position * drive / (self.radius * self.D) + np.array([s, -c]) * self.slope * steer / self.D
 
     def printed_forces(self, drive: float, steer: float) -> Array:
         """Return the same with the signs as printed."""
