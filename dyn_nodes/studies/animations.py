@@ -25,5 +25,5 @@ def animations_of(name: str, variants: Sequence[str] = ()) -> dict[str, Animatio
     if name not in VIEWS:
         raise KeyError(f'no motion of study {name!r} to look at; there are {", ".join(VIEWS)}')
     module = importlib.import_module(VIEWS[name])
-    found: dict[str, Animation] = module.animations(variants or module.DEFAULT_SCHEMES)
-    return found
+    motions: dict[str, Animation] = module.animations(variants or module.DEFAULT_SCHEMES)
+    return motions

@@ -129,8 +129,8 @@ class StudyRun:
 
     def holds(self, claim: str, source: str, passed: object, *, expected: object = True, value: object = None) -> bool:
         """Claim that something is so, without tolerance; `value` is what was found, the verdict itself if None."""
-        found = bool(passed) if value is None else value
-        return self._add(claim, source, _plain(expected), _plain(found), EXACT, bool(passed))
+        actual = bool(passed) if value is None else value
+        return self._add(claim, source, _plain(expected), _plain(actual), EXACT, bool(passed))
 
     def rising(self, claim: str, source: str, values: Sequence[float]) -> bool:
         """Claim that numbers rise strictly, in order; infinity is for a machine that overturned, and may repeat."""
@@ -229,9 +229,11 @@ def study(name: str, title: str) -> Callable[[Callable[[StudyRun], None]], Calla
     """
 
     def register(function: Callable[[StudyRun], None]) -> Callable[[StudyRun], None]:
-        known = _REGISTRY.get(name)
-        if known is not None and known.function.__module__ != function.__module__:
-            raise ValueError(f'study {name!r}: already in {known.function.__module__}, again in {function.__module__}')
+        registered = _REGISTRY.get(name)
+        if registered is not None and registered.function.__module__ != function.__module__:
+            raise ValueError(
+                f'study {name!r}: already in {registered.function.__module__}, again in {function.__module__}'
+            )
         _REGISTRY[name] = Study(name, title, function)
         return function
 
@@ -252,20 +254,20 @@ def load_studies() -> dict[str, Study]:
 
 def select(pattern: str) -> list[Study]:
     """Return the studies of `<source>/<name>`, `<source>/all` or `all`. Raises KeyError that lists the known ones."""
-    known = load_studies()
+    studies = load_studies()
     source, _, name = pattern.partition('/')
     if pattern == 'all':
-        chosen = list(known.values())
+        chosen = list(studies.values())
     elif name == 'all':
-        chosen = [entry for entry in known.values() if entry.source == source]
+        chosen = [entry for entry in studies.values() if entry.source == source]
     else:
-        chosen = [known[pattern]] if pattern in known else []
+        chosen = [studies[pattern]] if pattern in studies else []
     if not chosen:
-        sources = sorted({entry.source for entry in known.values()})
-        names = [*known, *(f'{entry}/all' for entry in sources), 'all']
+        sources = sorted({entry.source for entry in studies.values()})
+        names = [*studies, *(f'{entry}/all' for entry in sources), 'all']
         near = difflib.get_close_matches(pattern, names, 1)
-        own = [name for name in names if name.startswith(pattern.partition('/')[0] + '/')]
-        listed = ', '.join(own or [f'{entry}/all' for entry in sources])
+        same_source = [name for name in names if name.startswith(pattern.partition('/')[0] + '/')]
+        listed = ', '.join(same_source or [f'{entry}/all' for entry in sources])
         meant = f' (did you mean {near[0]!r}?)' if near else ''
         raise KeyError(f'unknown study {pattern!r}{meant}; known: {listed}; `dyn-nodes study list` has all')
     return chosen
@@ -280,8 +282,8 @@ def run_study(entry: Study, workers: Workers | None = None, plot: bool = False) 
         plot: draw the figures.
     """
     if workers is None:
-        with Workers(1, progress=False) as own:
-            return run_study(entry, own, plot)
+        with Workers(1, progress=False) as single:
+            return run_study(entry, single, plot)
     return _run(StudyRun(entry, workers, plot))
 
 

@@ -16,12 +16,12 @@ def listed_studies() -> dict[str, str]:
     The same as `framework.load_studies` has: a module registers its studies by a decorator whose two arguments are
     literal texts.
     """
-    found: dict[str, str] = {}
+    titles: dict[str, str] = {}
     for path in sorted(Path(__file__).parent.glob('*/*.py')):
         text = path.read_text(encoding='utf-8')
         if f'@{DECORATOR}(' in text:
-            found.update(_of_module(ast.parse(text)))
-    return {name: found[name] for name in sorted(found, key=natural)}
+            titles.update(_of_module(ast.parse(text)))
+    return {name: titles[name] for name in sorted(titles, key=natural)}
 
 
 def natural(name: str) -> list[Any]:
@@ -30,10 +30,10 @@ def natural(name: str) -> list[Any]:
 
 
 def _of_module(module: ast.Module) -> dict[str, str]:
-    found = {}
+    titles = {}
     for function in module.body:
         for call in getattr(function, 'decorator_list', ()):
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == DECORATOR:
                 name, title = (ast.literal_eval(argument) for argument in call.args)
-                found[name] = title
-    return found
+                titles[name] = title
+    return titles

@@ -25,7 +25,7 @@ def rows(source: str) -> dict[str, tuple[str, str]]:
     """Return description and numbers by key, of a source such as `tanner-1998`."""
     text = (FOLDER / source.replace('-', '_') / FILE).read_text(encoding='utf-8')
     loader = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
-    return {key: (str(what), str(numbers)) for key, (what, numbers) in yaml.load(text, loader).items()}
+    return {key: (str(description), str(numbers)) for key, (description, numbers) in yaml.load(text, loader).items()}
 
 
 def row(key: str) -> tuple[str, str]:

@@ -116,8 +116,8 @@ class LinkArrays:
             rest: (n,) or one number, position without force, rad or m.
         """
         for column, values in (('STIFFNESS', stiffness), ('DAMPING', damping), ('REST', rest)):
-            place = getattr(sweeps, column)
-            self._constants[:, place] = np.broadcast_to(np.asarray(values, dtype=float), (self.n,))
+            index = getattr(sweeps, column)
+            self._constants[:, index] = np.broadcast_to(np.asarray(values, dtype=float), (self.n,))
 
     def set_locks(self, locked: ArrayLike = False) -> None:
         """Hold joints: (n,) or one truth value. A held joint does not accelerate; its velocity has to be 0.
@@ -244,11 +244,11 @@ class LinkArrays:
         Raises:
             ValueError: a link that isn't there, an array of another size, or a joint that moves no inertia.
         """
-        carriers, places = self._tips(bodies, points)
+        carriers, offsets = self._tips(bodies, points)
         self._factorize(q)
         tips.upsilon(self.parent, self.kind, self._work)
         rotations = self._work[carriers, :9].reshape(-1, 3, 3)
-        arms = np.einsum('kij,klj,kl->ki', rotations, self._to_link[carriers], places)
+        arms = np.einsum('kij,klj,kl->ki', rotations, self._to_link[carriers], offsets)
         count = len(carriers)
         result = np.zeros((6 * count, 6 * count))
         tips.tip_blocks(
@@ -266,8 +266,8 @@ class LinkArrays:
 
     def poses(self, q: ArrayLike) -> tuple[Array, Array]:
         """Return rotations (n, 3, 3) and origins (n, 3) of the link frames in the world."""
-        found = self._motions(q, np.zeros(self.nv))
-        return self._rotations(found), found[:, 9:12].copy()
+        motions = self._motions(q, np.zeros(self.nv))
+        return self._rotations(motions), motions[:, 9:12].copy()
 
     def tip_motion(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, bodies: Sequence[int], points: ArrayLike
@@ -277,17 +277,17 @@ class LinkArrays:
         The acceleration is the classical one, [angular; linear] of the material point. With a = 0 it is dJ/dt v (2.43).
         Arguments as in `tip_inverse_inertia` and `inverse_dynamics`.
         """
-        carriers, places = self._tips(bodies, points)
-        found = self._motions(q, v)[carriers]
+        carriers, offsets = self._tips(bodies, points)
+        motions = self._motions(q, v)[carriers]
         self.inverse_dynamics(q, v, a)  # leaves the accelerations of all links in the work rows
         at = sweeps.ACCELERATION
         angular, linear = self._work[carriers, at : at + 3], self._work[carriers, at + 3 : at + 6]
-        rotations = found[:, :9].reshape(-1, 3, 3)
-        arms = np.einsum('kij,klj,kl->ki', rotations, self._to_link[carriers], places)
-        w = found[:, 12:15]
-        velocity = np.hstack([w, found[:, 15:18] + np.cross(w, arms)])
-        own = linear + np.cross(angular, arms) + np.cross(w, np.cross(w, arms))
-        return found[:, 9:12] + arms, velocity, np.hstack([angular, own])
+        rotations = motions[:, :9].reshape(-1, 3, 3)
+        arms = np.einsum('kij,klj,kl->ki', rotations, self._to_link[carriers], offsets)
+        w = motions[:, 12:15]
+        velocity = np.hstack([w, motions[:, 15:18] + np.cross(w, arms)])
+        point_acceleration = linear + np.cross(angular, arms) + np.cross(w, np.cross(w, arms))
+        return motions[:, 9:12] + arms, velocity, np.hstack([angular, point_acceleration])
 
     def _factorize(self, q: ArrayLike) -> None:
         rest = np.zeros(self.nv)
@@ -299,17 +299,17 @@ class LinkArrays:
         tips.poses(self.parent, self.kind, self.at_q, self.at_v, self._constants, *vectors, self._work, out)
         return out
 
-    def _rotations(self, found: Array) -> Array:
-        return np.einsum('kij,klj->kil', found[:, :9].reshape(-1, 3, 3), self._to_link)
+    def _rotations(self, motions: Array) -> Array:
+        return np.einsum('kij,klj->kil', motions[:, :9].reshape(-1, 3, 3), self._to_link)
 
     def _tips(self, bodies: Sequence[int], points: ArrayLike) -> tuple[Array, Array]:
         carriers = np.ascontiguousarray(bodies, dtype=np.int64)
-        places = np.ascontiguousarray(points, dtype=float)
-        if carriers.ndim != 1 or places.shape != (len(carriers), 3):
-            raise ValueError(f'points: expected three numbers for each of {carriers.size} tips, found {places.shape}')
+        offsets = np.ascontiguousarray(points, dtype=float)
+        if carriers.ndim != 1 or offsets.shape != (len(carriers), 3):
+            raise ValueError(f'points: expected three numbers for each of {carriers.size} tips, found {offsets.shape}')
         if ((carriers < 0) | (carriers >= self.n)).any():
             raise ValueError(f'bodies: expected indices from 0 to {self.n - 1}, found {carriers.tolist()}')
-        return carriers, places
+        return carriers, offsets
 
     def _meetings(self, carriers: Array) -> Array:
         """The outermost link that carries both tips of a pair, or -1."""
@@ -346,14 +346,14 @@ class LinkArrays:
     def _kinds(self, kind: Sequence[str]) -> Array:
         if len(kind) != self.n or len(self.names) != self.n:
             raise ValueError(f'kind, names: expected {self.n} entries, found {len(kind)} and {len(self.names)}')
-        for k, (name, what) in enumerate(zip(self.names, kind)):
-            if what not in KINDS:
-                raise ValueError(f'{name}: expected a joint of {", ".join(KINDS)}, found {what!r}')
+        for k, (name, joint_kind) in enumerate(zip(self.names, kind)):
+            if joint_kind not in KINDS:
+                raise ValueError(f'{name}: expected a joint of {", ".join(KINDS)}, found {joint_kind!r}')
             if not -1 <= self.parent[k] < k:
                 raise ValueError(f'{name}: expected a parent from -1 to {k - 1}, found {self.parent[k]}')
-            if what == 'free' and self.parent[k] >= 0:
+            if joint_kind == 'free' and self.parent[k] >= 0:
                 raise ValueError(f'{name}: a free link is a root; expected parent -1, found {self.parent[k]}')
-        return np.array([KINDS[what] for what in kind], dtype=np.int64)
+        return np.array([KINDS[joint_kind] for joint_kind in kind], dtype=np.int64)
 
     def _check(self, axes: Array, rotations: Array, masses: Array, tensors: Array) -> None:
         scale = np.maximum(np.abs(tensors).max(axis=(1, 2)), 1e-300)
@@ -370,23 +370,23 @@ class LinkArrays:
                 'inertia is not symmetric',
             ),
         )
-        for wrong, what in faults:
+        for wrong, fault in faults:
             if wrong.any():
-                raise ValueError(f'{self.names[int(np.argmax(wrong))]}: {what}')
+                raise ValueError(f'{self.names[int(np.argmax(wrong))]}: {fault}')
 
     def _fill(self, R: Array, p: Array, masses: Array, coms: Array, tensors: Array) -> None:
         """Write the constants of the loops, in frames whose z is the axis of the joint (`_to_link`)."""
-        own = self._to_link
-        carrier = np.where((self.parent >= 0)[:, None, None], own[self.parent], np.eye(3))
+        to_link = self._to_link
+        carrier = np.where((self.parent >= 0)[:, None, None], to_link[self.parent], np.eye(3))
         rows = self._constants
         free = (self.kind == FREE)[:, None]
-        rows[:, sweeps.R0 : sweeps.P0] = (carrier.transpose(0, 2, 1) @ R @ own).reshape(-1, 9)
+        rows[:, sweeps.R0 : sweeps.P0] = (carrier.transpose(0, 2, 1) @ R @ to_link).reshape(-1, 9)
         rows[:, sweeps.P0 : sweeps.J0] = np.where(free, 0.0, np.einsum('kji,kj->ki', carrier, p))
         squares = np.einsum('ki,ki->k', coms, coms)[:, None, None] * np.eye(3) - coms[:, :, None] * coms[:, None, :]
-        about = own.transpose(0, 2, 1) @ (tensors + masses[:, None, None] * squares) @ own
+        about = to_link.transpose(0, 2, 1) @ (tensors + masses[:, None, None] * squares) @ to_link
         upper = np.triu_indices(3)
         rows[:, sweeps.J0 : sweeps.MC] = 0.5 * (about + about.transpose(0, 2, 1))[:, upper[0], upper[1]]
-        rows[:, sweeps.MC : sweeps.MASS] = np.einsum('kji,kj->ki', own, masses[:, None] * coms)
+        rows[:, sweeps.MC : sweeps.MASS] = np.einsum('kji,kj->ki', to_link, masses[:, None] * coms)
         rows[:, sweeps.MASS] = masses
 
 

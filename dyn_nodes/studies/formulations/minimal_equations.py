@@ -146,8 +146,8 @@ class MinimalEquations:
     def inverse_dynamics(self, accelerations: ArrayLike) -> Array:
         """Return the efforts (n,) along the independent rates that give them these accelerations (n,) (3.44)."""
         a = _vector('accelerations', accelerations, self.N.shape[1])
-        own = self.convective @ self.independent_rates
-        return np.asarray(self.inertia @ a - own - self.gravity - self.elements - self.driven)
+        velocity_terms = self.convective @ self.independent_rates
+        return np.asarray(self.inertia @ a - velocity_terms - self.gravity - self.elements - self.driven)
 
     def twist_rates(self, accelerations: ArrayLike) -> Array:
         """Return dt/dt (6 r,) for accelerations of all joints (nv,)."""
@@ -165,8 +165,8 @@ class MinimalEquations:
         return recovered(self.formulation.system, rows, parts.tree, centres, motion - working)
 
 
-def _vector(what: str, values: ArrayLike, size: int) -> Array:
+def _vector(name: str, values: ArrayLike, size: int) -> Array:
     vector = np.asarray(values, dtype=np.float64)
     if vector.shape != (size,):
-        raise ValueError(f'expected {what} of {size} numbers, found shape {vector.shape}')
+        raise ValueError(f'expected {name} of {size} numbers, found shape {vector.shape}')
     return vector

@@ -57,5 +57,5 @@ def run_minimal(
     )
     kept = taken // stride + 1
     nq = system.blocks.tree.nq
-    ended = UNSOUND if STATUS[status] == 'guarded' else STATUS[status]
-    return MinimalRun(trace[:kept, -1], trace[:kept, :nq], trace[:kept, nq:-1], ended, taken * step)
+    reason = UNSOUND if STATUS[status] == 'guarded' else STATUS[status]
+    return MinimalRun(trace[:kept, -1], trace[:kept, :nq], trace[:kept, nq:-1], reason, taken * step)

@@ -56,12 +56,12 @@ class MinimalSystem:
         self.name, self.blocks, self.actuated = name, blocks, tuple(actuated)
         wanted = [blocks.tree.velocity_index(joint) for joint in independent]
         self.elimination: Elimination = choose(blocks, positions, independent=wanted)
-        found = self.elimination.independent
-        if wanted and len(found) != len(wanted):
-            left = ', '.join(blocks.tree.velocity_names[k] for k in found if k not in wanted)
+        independent_indices = self.elimination.independent
+        if wanted and len(independent_indices) != len(wanted):
+            left = ', '.join(blocks.tree.velocity_names[k] for k in independent_indices if k not in wanted)
             raise MethodError(f'{name}: {", ".join(independent)} do not determine the motion: {left} can still move')
-        self._order = [found.index(place) for place in wanted or found]
-        self._places = [blocks.tree.velocity_index(joint) for joint in actuated]
+        self._order = [independent_indices.index(index) for index in wanted or independent_indices]
+        self._actuated_indices = [blocks.tree.velocity_index(joint) for joint in actuated]
 
     @cached_property
     def module(self) -> CompiledModule:
@@ -71,14 +71,14 @@ class MinimalSystem:
         x, u = ca.SX.sym('x', nq + nv + 1), ca.SX.sym('u', len(self.actuated))
         p = ca.SX.sym('p', len(blocks.parameters.names))
         tau = ca.SX(nv, 1)
-        for k, place in enumerate(self._places):
-            tau[place] = u[k]
+        for k, index in enumerate(self._actuated_indices):
+            tau[index] = u[k]
         a, sound = traced_acceleration(blocks, self.elimination, tau - blocks.bias)
         rate = ca.vertcat(blocks.state.position_rate, a, 1)
-        known = [blocks.q, blocks.v, blocks.parameters.vector]
-        given = [x[:nq], x[nq : nq + nv], ca.vertcat(x[nq + nv], p[1:])]
+        symbols = [blocks.q, blocks.v, blocks.parameters.vector]
+        expressions = [x[:nq], x[nq : nq + nv], ca.vertcat(x[nq + nv], p[1:])]
         # the time is the last state: a motion of the ground may depend on it
-        rate, sound = ca.substitute([rate, sound], known, given)
+        rate, sound = ca.substitute([rate, sound], symbols, expressions)
         defaults = ca.DM(blocks.parameters.values())
         functions = {
             'rhs': ca.Function('rhs', [x, u, p], [ca.densify(rate)]),
@@ -108,8 +108,8 @@ class MinimalSystem:
         N, particular, _ = traced_complement(blocks, self.elimination)
         N = N[:, self._order]
         left, _ = blocks.residuals(particular + ca.mtimes(N, accelerations), ca.SX(blocks.m, 1))
-        known, given = [blocks.v, blocks.parameters.vector], [ca.mtimes(N, rates), p]
-        efforts = ca.substitute([ca.mtimes(N.T, -left)], known, given)[0]
+        symbols, expressions = [blocks.v, blocks.parameters.vector], [ca.mtimes(N, rates), p]
+        efforts = ca.substitute([ca.mtimes(N.T, -left)], symbols, expressions)[0]
         function = ca.Function('inverse', [blocks.q, rates, accelerations, p], [ca.densify(efforts)])
         key = [Tape.from_function(function).digest]
         return build_module(f'{self.name}: inverse', key, lambda: ({'inverse': function}, {}))

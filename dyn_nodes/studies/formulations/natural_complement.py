@@ -83,8 +83,8 @@ class NaturalOrthogonalComplement:
         """Return the rows A t = sigma of the pairs (6 pairs, 6 r) and of the constraints (m, 6 r) (3.18)."""
         tree = self.system.tree
         width = 6 * len(tree.bodies)
-        found = self._twist_rows(_vector('q', q, tree.nq), np.zeros(tree.nv), self.system.numbers(p))
-        pairs, rows = (np.array(part).reshape(-1, width) for part in found)
+        matrices = self._twist_rows(_vector('q', q, tree.nq), np.zeros(tree.nv), self.system.numbers(p))
+        pairs, rows = (np.array(part).reshape(-1, width) for part in matrices)
         return pairs, rows
 
     @cached_property
@@ -217,8 +217,8 @@ def _parts(numbers: ca.DM, shapes: Sequence[tuple[int, ...]]) -> list[Array]:
     return [vector[a:b].reshape(shape, order='F') for a, b, shape in zip(ends[:-1], ends[1:], shapes)]
 
 
-def _vector(what: str, values: ArrayLike, size: int) -> Array:
+def _vector(name: str, values: ArrayLike, size: int) -> Array:
     vector = np.asarray(values, dtype=np.float64)
     if vector.shape != (size,):
-        raise ValueError(f'expected {what} of {size} numbers, found shape {vector.shape}')
+        raise ValueError(f'expected {name} of {size} numbers, found shape {vector.shape}')
     return vector

@@ -79,11 +79,11 @@ def _down_the_tree(system: ConstraintBlocks, wrenches: Array, centres: Array) ->
     loads = {}
     for index in reversed(range(len(system.tree.bodies))):
         body = system.tree.bodies[index]
-        own = carried[6 * index : 6 * index + 6]
+        load = carried[6 * index : 6 * index + 6]
         if body.kind != 'free':
-            loads[body.name] = own.copy()
+            loads[body.name] = load.copy()
         if body.parent >= 0:
             above = slice(6 * body.parent, 6 * body.parent + 6)
             arm = centres[index] - centres[body.parent]
-            carried[above] += np.vstack([own[:3] + np.cross(arm, own[3:], axisb=0).T, own[3:]])
+            carried[above] += np.vstack([load[:3] + np.cross(arm, load[3:], axisb=0).T, load[3:]])
     return loads

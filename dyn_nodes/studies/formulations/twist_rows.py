@@ -30,10 +30,10 @@ def pair_rows(twists: MassCentreTwists, index: int) -> tuple[Expression, Express
         raise ValueError(f'{body.name}: a free body is held by no pair')
     E, one, zero = skew(twists.joint_axis(body, index)), ca.SX.eye(3), ca.SX(3, 3)
     if body.kind == 'revolute':
-        own = _blocks(E, zero, skew(twists.arms[index]), one)
+        body_block = _blocks(E, zero, skew(twists.arms[index]), one)
     else:
-        own = _blocks(one, zero, zero, E)
-    return own, None if body.parent < 0 else _parent_block(twists, index, body)
+        body_block = _blocks(one, zero, zero, E)
+    return body_block, None if body.parent < 0 else _parent_block(twists, index, body)
 
 
 def _parent_block(twists: MassCentreTwists, index: int, body: Body) -> Expression:
@@ -58,10 +58,10 @@ def pair_matrix(system: ConstraintBlocks, twists: MassCentreTwists) -> Expressio
     """Return A of the pairs (6 pairs, 6 r)."""
     held = held_bodies(system)
     result = ca.SX(6 * len(held), 6 * len(system.tree.bodies))
-    for place, index in enumerate(held):
-        rows = slice(6 * place, 6 * place + 6)
-        own, above = pair_rows(twists, index)
-        result[rows, 6 * index : 6 * index + 6] = own
+    for position, index in enumerate(held):
+        rows = slice(6 * position, 6 * position + 6)
+        body_block, above = pair_rows(twists, index)
+        result[rows, 6 * index : 6 * index + 6] = body_block
         if above is not None:
             parent = system.tree.bodies[index].parent
             result[rows, 6 * parent : 6 * parent + 6] = above

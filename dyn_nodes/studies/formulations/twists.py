@@ -98,8 +98,8 @@ class MassCentreTwists:
                 continue
             axis, zero = self.joint_axis(body, index), ca.SX(3, 1)
             unit = ca.vertcat(axis, zero) if body.kind == 'revolute' else ca.vertcat(zero, axis)
-            own = ca.mtimes(self.at_centre(index), unit)
-            result[6 * index : 6 * index + 6, body.v] = own
+            wrench = ca.mtimes(self.at_centre(index), unit)
+            result[6 * index : 6 * index + 6, body.v] = wrench
             if body.parent >= 0:
                 result[6 * body.parent : 6 * body.parent + 6, body.v] = -ca.mtimes(
                     self.at_centre(body.parent, self.state.poses[index].p), unit

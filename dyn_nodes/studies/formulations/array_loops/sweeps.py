@@ -64,7 +64,7 @@ ZERO = (0.0, 0.0, 0.0)
 
 
 @inlined
-def place(k: int, p: int, kind: int, iq: int, iv: int, constants: Any, q: Any, v: Any, work: Any) -> None:
+def pose_link(k: int, p: int, kind: int, iq: int, iv: int, constants: Any, q: Any, v: Any, work: Any) -> None:
     """Pose, angular velocity, arm and bias acceleration of one link (C2, C3)."""
     if kind == FREE:
         R = rotation_of(q[iq + 3], q[iq + 4], q[iq + 5], q[iq + 6])
@@ -79,9 +79,9 @@ def place(k: int, p: int, kind: int, iq: int, iv: int, constants: Any, q: Any, v
     R, arm, w = product(Rp, get9(constants, k, R0)), times(Rp, get3(constants, k, P0)), wp
     if kind == REVOLUTE:
         R = turned(R, sin(q[iq]), cos(q[iq]))
-        own = scaled((R[2], R[5], R[8]), v[iv])
-        w = add(wp, own)
-        put3(work, k, BIAS, cross(wp, own))
+        spin = scaled((R[2], R[5], R[8]), v[iv])
+        w = add(wp, spin)
+        put3(work, k, BIAS, cross(wp, spin))
         put3(work, k, BIAS + 3, cross(wp, cross(wp, arm)))
     else:
         axis = (R[2], R[5], R[8])
@@ -182,7 +182,7 @@ def forward_dynamics(
     loaded = external.shape[0] > 0
     for k in range(count):
         p = parent[k]
-        place(k, p, kind[k], at_q[k], at_v[k], constants, q, v, work)
+        pose_link(k, p, kind[k], at_q[k], at_v[k], constants, q, v, work)
         J, mc, m, n, f = _rigid(k, constants, work)
         put6(work, k, INERTIA, J)
         put9(work, k, INERTIA + 6, (0.0, -mc[2], mc[1], mc[2], 0.0, -mc[0], -mc[1], mc[0], 0.0))
@@ -321,7 +321,7 @@ def inverse_dynamics(
     lifted = (-gravity[0], -gravity[1], -gravity[2])
     for k in range(count):
         p, iv = parent[k], at_v[k]
-        place(k, p, kind[k], at_q[k], iv, constants, q, v, work)
+        pose_link(k, p, kind[k], at_q[k], iv, constants, q, v, work)
         if kind[k] == FREE:
             R = get9(work, k, ROTATION)
             linear = add(vector3(a, iv + 3), cross(vector3(v, iv), vector3(v, iv + 3)))

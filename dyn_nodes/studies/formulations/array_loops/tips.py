@@ -46,7 +46,7 @@ from dyn_nodes.studies.formulations.array_loops.sweeps import (
     UPSILON,
     axis_of,
     less_rotated,
-    place,
+    pose_link,
 )
 
 kernel = kernels_of(__file__, fastmath=FLAGS)
@@ -57,7 +57,7 @@ def poses(parent: Any, kind: Any, at_q: Any, at_v: Any, constants: Any, q: Any, 
     """Write rotation (9), origin (3) and velocity [angular; linear] (6) of each link in the world."""
     for k in range(parent.shape[0]):
         p, iv = parent[k], at_v[k]
-        place(k, p, kind[k], at_q[k], iv, constants, q, v, work)
+        pose_link(k, p, kind[k], at_q[k], iv, constants, q, v, work)
         R, origin, w = get9(work, k, ROTATION), get3(work, k, ARM), get3(work, k, OMEGA)
         linear = (0.0, 0.0, 0.0)
         if kind[k] == FREE:

@@ -60,9 +60,9 @@ class ClosedLoop:
         """
         y = [self.opened.coordinates.index(name) for name in self.free]
         c = [self.opened.coordinates.index(name) for name in self.held]
-        own = self.opened
-        inertia = own.inertia[np.ix_(c, y)] @ np.asarray(a, float)
-        return np.asarray(inertia + quadratic(v, own.power[np.ix_(c, y, y)]) - own.load[c])
+        opened = self.opened
+        inertia = opened.inertia[np.ix_(c, y)] @ np.asarray(a, float)
+        return np.asarray(inertia + quadratic(v, opened.power[np.ix_(c, y, y)]) - opened.load[c])
 
     def inputs(self, names: Sequence[str]) -> Coefficients:
         """Return y by other coordinates, joints or parts of y (4-33 to 4-38).
@@ -71,11 +71,11 @@ class ClosedLoop:
             KeyError: a name that is neither.
             SingularTransferError: the coordinates do not determine the motion.
         """
-        parts = [self.motion if name in self.motion.parameters else self._own for name in names]
+        parts = [self.motion if name in self.motion.parameters else self._identity for name in names]
         return Coefficients.stacked([part.rows([name]) for part, name in zip(parts, names)]).inverse()
 
     @cached_property
-    def _own(self) -> Coefficients:
+    def _identity(self) -> Coefficients:
         return Coefficients.identity(self.free, 3 if self.joints.D is not None else 2)
 
 
@@ -101,17 +101,17 @@ def close_loop(model: TransferredModel, end: Coefficients, kept: Sequence[str], 
     held = tuple(name for name in end.parameters if name not in free)
     loop = ClosedLoop(joints, model.by(joints), (*kept, *free), held, both.condition)
     if surplus:
-        _refuse_immovable(end.rows(held).by(loop.motion))
+        _reject_immovable(end.rows(held).by(loop.motion))
     return loop
 
 
-def _refuse_immovable(held: Coefficients) -> None:
+def _reject_immovable(held: Coefficients) -> None:
     """Raise where directions that are held move with the coordinates that are left, to second order."""
-    for what, moved in (('velocity', held.G), ('acceleration', held.H)):
+    for quantity, moved in (('velocity', held.G), ('acceleration', held.H)):
         left = np.abs(moved).reshape(len(moved), -1).max(axis=1, initial=0.0)
         if left.max(initial=0.0) > CLOSED * max(1.0, float(np.abs(held.H).max(initial=0.0))):
             worst = held.parameters[int(np.argmax(left))]
             raise ContradictoryConstraintsError(
-                f'{worst}: the loop is held along more directions than it can move in, and this {what} stays '
+                f'{worst}: the loop is held along more directions than it can move in, and this {quantity} stays '
                 f'{left.max():.3g} per unit of {", ".join(held.coordinates)}'
             )

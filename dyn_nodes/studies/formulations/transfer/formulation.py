@@ -96,7 +96,7 @@ class CoordinateTransfer:
             position.q, rows, opened, applied, partition, joints, opened.by(joints), both.condition,
             np.asarray(v, float)[list(partition.independent)],
         )  # fmt: skip
-        motion.refuse_contradictions()
+        motion.reject_contradictions()
         return motion
 
     def _chosen(self, J: Array, M: Array) -> Partition:
@@ -173,7 +173,7 @@ class TransferredMotion:
         result[list(self.partition.rows)] = loads
         return result
 
-    def refuse_contradictions(self) -> None:
+    def reject_contradictions(self) -> None:
         """Raise ContradictoryConstraintsError where rows that depend on the held ones accelerate."""
         left = np.abs(self.rows.by(self.motion).acceleration(self.rates, np.zeros_like(self.rates)))
         size = float(np.abs(quadratic(self.motion.G @ self.rates, self.rows.H)).max(initial=0.0))

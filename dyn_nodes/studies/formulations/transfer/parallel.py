@@ -70,9 +70,9 @@ class ParallelMachine:
             kept = position.joints(leg.kept)
             both = Coefficients.stacked([kept, end] if leg.kept else [end]).columns(leg.joints)
             conditions.append(both.condition)
-            own = both.inverse().by(Coefficients.picked(both.parameters, self.coordinates, order))
-            parts.append(own)
-            self.model = self.model + _leg_model(position, leg, gravity).by(own)
+            leg_joints = both.inverse().by(Coefficients.picked(both.parameters, self.coordinates, order))
+            parts.append(leg_joints)
+            self.model = self.model + _leg_model(position, leg, gravity).by(leg_joints)
         self.joints, self.conditions = Coefficients.stacked(parts), tuple(conditions)
 
     def platform(self, names: Sequence[str]) -> Coefficients:
@@ -85,7 +85,7 @@ class ParallelMachine:
 
     def inputs(self, names: Sequence[str]) -> Coefficients:
         """Return the coefficients of joints, or of parts of w, by w."""
-        parts = [self.joints if name in self.joints.parameters else self._own for name in names]
+        parts = [self.joints if name in self.joints.parameters else self._identity for name in names]
         return Coefficients.stacked([part.rows([name]) for part, name in zip(parts, names)])
 
     def actuated(self, names: Sequence[str]) -> TransferredModel:
@@ -93,7 +93,7 @@ class ParallelMachine:
         return self.model.by(self.platform(names))
 
     @cached_property
-    def _own(self) -> Coefficients:
+    def _identity(self) -> Coefficients:
         return Coefficients.identity(self.coordinates, 3 if self.joints.D is not None else 2)
 
 

@@ -57,8 +57,8 @@ def coordinate_transfer(system: ConstraintBlocks) -> Witness:
 def _engine(method: Method) -> Callable[[ConstraintBlocks], Witness]:
     def build(system: ConstraintBlocks) -> Witness:
         def solve(q: Array, v: Array, tau: Array) -> Answer:
-            found = constrained_dynamics(system, q, v, tau, method=method)
-            return Answer(found.acceleration, found.multipliers)
+            solution = constrained_dynamics(system, q, v, tau, method=method)
+            return Answer(solution.acceleration, solution.multipliers)
 
         return solve
 
@@ -87,17 +87,17 @@ WITNESSES: Mapping[str, Callable[[ConstraintBlocks], Witness]] = {
 
 def applicable(system: ConstraintBlocks, q: Array, v: Array, tau: Array) -> tuple[dict[str, Witness], dict[str, str]]:
     """Return the formulations that apply at a state, and the reason of each that does not, by name."""
-    found: dict[str, Witness] = {}
-    refused: dict[str, str] = {}
+    applying: dict[str, Witness] = {}
+    rejected: dict[str, str] = {}
     for name, build in WITNESSES.items():
         try:
             witness = build(system)
             witness(q, v, tau)
         except MethodError as reason:
-            refused[name] = str(reason)
+            rejected[name] = str(reason)
         else:
-            found[name] = witness
-    return found, refused
+            applying[name] = witness
+    return applying, rejected
 
 
 __all__ = ['WITNESSES', 'Answer', 'Witness', 'applicable', 'chaplygin']

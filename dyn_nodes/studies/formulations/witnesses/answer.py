@@ -30,7 +30,7 @@ Raises MethodError where the formulation does not apply at this state.
 """
 
 
-def refuse_quasi_velocities(system: ConstraintBlocks, formulation: str) -> None:
+def reject_quasi_velocities(system: ConstraintBlocks, formulation: str) -> None:
     """Raise MethodError for a free body: its velocities are no rates of coordinates, as Lagrange's equations need."""
     free = [body.name for body in system.tree.bodies if body.kind == 'free']
     if free:
@@ -40,7 +40,7 @@ def refuse_quasi_velocities(system: ConstraintBlocks, formulation: str) -> None:
         )
 
 
-def refuse_moving_constraints(system: ConstraintBlocks, formulation: str) -> None:
+def reject_moving_constraints(system: ConstraintBlocks, formulation: str) -> None:
     """Raise MethodError for rows that move by themselves (acatastatic): the witnesses take J v = 0."""
     moving = [name for k, name in enumerate(system.row_names) if not system.rows.sigma[k].is_zero()]
     if moving:

@@ -67,8 +67,8 @@ class ReducedLagrangian:
     def bracket(self) -> Expression:
         """(n,) the sum that is zero for integrable constraints."""
         total = ca.SX(len(self.independent), 1)
-        for place, momentum in zip(self.dependent, ca.vertsplit(self.dependent_momenta)):
-            slope = self.by_position(self.N[place, :].T)
+        for index, momentum in zip(self.dependent, ca.vertsplit(self.dependent_momenta)):
+            slope = self.by_position(self.N[index, :].T)
             total = total + ca.mtimes(slope - slope.T, self.v) * momentum
         return total
 
@@ -80,8 +80,8 @@ class ReducedLagrangian:
     def function(self, name: str, outputs: Sequence[Expression]) -> Callable[[Array, Array], list[Array]]:
         """Return outputs as numbers, a function of q and all rates."""
         numbers = self.traced.system.parameters.values()
-        given = [self.traced.q, self.v, self.traced.system.parameters.vector]
-        function = ca.Function(name, given, [ca.densify(ca.SX(part)) for part in outputs])
+        inputs = [self.traced.q, self.v, self.traced.system.parameters.vector]
+        function = ca.Function(name, inputs, [ca.densify(ca.SX(part)) for part in outputs])
         return lambda q, v: [np.array(part) for part in function(q, v[self.independent], numbers)]
 
     @cached_property
@@ -106,9 +106,9 @@ def essential_coordinates(traced: LagrangianSystem, q: Array) -> list[int]:
     N = Subspaces(J).motions
     rng = np.random.default_rng(0)
     v = N @ rng.normal(size=N.shape[1])
-    given = [traced.q, traced.v, system.parameters.vector]
+    inputs = [traced.q, traced.v, system.parameters.vector]
     slopes = ca.jacobian(ca.mtimes(system.rows.jacobian, traced.v), traced.q)
-    function = ca.Function('slopes', given, [slopes, ca.gradient(traced.lagrangian, traced.q)])
+    function = ca.Function('slopes', inputs, [slopes, ca.gradient(traced.lagrangian, traced.q)])
     numbers = system.parameters.values()
     slope, force = (np.array(part) for part in function(q, v, numbers))
     free = rng.normal(size=system.tree.nv)
@@ -145,14 +145,14 @@ def chaplygin_choice(traced: LagrangianSystem, q: Array, formulation: str) -> li
 
 def _family(make: Callable[[Array], tuple[ReducedLagrangian, Witness]]) -> Witness:
     """Return equations that are traced anew where the elimination of those known would divide by little."""
-    known: list[tuple[ReducedLagrangian, Witness]] = []
+    traced: list[tuple[ReducedLagrangian, Witness]] = []
 
     def solve(q: Array, v: Array, tau: Array) -> Answer:
-        for reduced, witness in known:
+        for reduced, witness in traced:
             if reduced.sound(q):
                 return witness(q, v, tau)
-        known.append(make(q))
-        return known[-1][1](q, v, tau)
+        traced.append(make(q))
+        return traced[-1][1](q, v, tau)
 
     return solve
 
@@ -223,8 +223,8 @@ def _canonical(reduced: ReducedLagrangian) -> Witness:
     numbers = reduced.function('canonical', [inertia, force, reduced.N, reduced.start])
 
     def solve(q: Array, v: Array, tau: Array) -> Answer:
-        own, drive, N, start = numbers(q, v)
+        matrix, drive, N, start = numbers(q, v)
         # p = I v_I, so dv_I/dt = I^-1 (dp/dt - dI/dt v_I)
-        return Answer(N @ np.linalg.solve(own, N.T @ tau + drive.ravel()) + start.ravel())
+        return Answer(N @ np.linalg.solve(matrix, N.T @ tau + drive.ravel()) + start.ravel())
 
     return solve

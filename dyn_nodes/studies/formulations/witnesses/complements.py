@@ -52,9 +52,9 @@ def by_gram_schmidt(J: Array) -> tuple[Array, Array]:
     for k, row in enumerate(J):
         rest, weight = row.copy(), np.eye(len(J))[k]
         for _ in range(2):
-            for unit, own in zip(basis, weights):
+            for unit, unit_weight in zip(basis, weights):
                 part = unit @ rest
-                rest, weight = rest - part * unit, weight - part * own
+                rest, weight = rest - part * unit, weight - part * unit_weight
         length = np.linalg.norm(rest)
         if length > 1e-9 * size:
             basis.append(rest / length)

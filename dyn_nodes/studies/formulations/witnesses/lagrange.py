@@ -22,8 +22,8 @@ from dyn_nodes.studies.formulations.witnesses.answer import (
     Witness,
     complement_of,
     partition_at,
-    refuse_moving_constraints,
-    refuse_quasi_velocities,
+    reject_moving_constraints,
+    reject_quasi_velocities,
 )
 
 
@@ -35,8 +35,8 @@ class LagrangianSystem:
     """
 
     def __init__(self, system: ConstraintBlocks, formulation: str) -> None:
-        refuse_quasi_velocities(system, formulation)
-        refuse_moving_constraints(system, formulation)
+        reject_quasi_velocities(system, formulation)
+        reject_moving_constraints(system, formulation)
         self.system, self.q, self.v = system, system.q, system.v
         self.kinetic = system.state.kinetic_energy
         self.potential = system.potential_energy
@@ -62,8 +62,8 @@ class LagrangianSystem:
         J = self.system.rows.jacobian
         slip = ca.mtimes(J, self.v)
         outputs = [M, h, J, -ca.jtimes(slip, self.q, self.v)]
-        given = [self.q, self.v, self.system.parameters.vector]
-        return ca.Function('lagrange', given, [ca.densify(part) for part in outputs])
+        inputs = [self.q, self.v, self.system.parameters.vector]
+        return ca.Function('lagrange', inputs, [ca.densify(part) for part in outputs])
 
     def at(self, q: Array, v: Array) -> tuple[Array, Array, Array, Array]:
         """Return M (nv, nv), h (nv,), J (m, nv), gamma (m,)."""
@@ -86,8 +86,8 @@ def multipliers(system: ConstraintBlocks) -> Witness:
         rows = J * unit / size
         matrix = np.block([[M * np.outer(unit, unit), -rows.T], [rows, np.zeros((m, m))]])
         # rows may repeat each other: least norm of what is not determined
-        found = np.linalg.lstsq(matrix, np.concatenate([unit * (tau - h), gamma / size]), rcond=1e-13)[0]
-        return Answer(unit * found[:n], found[n:] / size)
+        unknowns = np.linalg.lstsq(matrix, np.concatenate([unit * (tau - h), gamma / size]), rcond=1e-13)[0]
+        return Answer(unit * unknowns[:n], unknowns[n:] / size)
 
     return solve
 
