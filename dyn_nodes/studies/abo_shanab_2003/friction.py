@@ -204,21 +204,21 @@ def _claim_not_general(s: StudyRun) -> None:
 
 
 def _claim_minimum(s: StudyRun, name: str, model: str, peaks: list[float]) -> None:
-    place = int(np.argmin(peaks))
+    index = int(np.argmin(peaks))
     low, high = (0.02, 0.05) if model == 'lugre' else (0.05, 0.1)
     s.holds(
         f'{name}: least rotation between the ends of the sweep, at mu_s',
         'p. 82, Figs 6.12, 6.13',
-        0 < place < len(LEVELS) - 1 and low <= LEVELS[place] <= high,
+        0 < index < len(LEVELS) - 1 and low <= LEVELS[index] <= high,
         expected=f'{low:g} to {high:g}',
-        value=LEVELS[place],
+        value=LEVELS[index],
     )
     slippery = min(peaks[LEVELS.index(level)] for level in (0.01, 0.005))
     s.holds(
         f'{name}: it rises clearly at 0.01 and 0.005, deg',
         'p. 87',
-        slippery > peaks[place] + 0.1,
-        expected=f'> {peaks[place] + 0.1:.5g}',
+        slippery > peaks[index] + 0.1,
+        expected=f'> {peaks[index] + 0.1:.5g}',
         value=slippery,
     )
 

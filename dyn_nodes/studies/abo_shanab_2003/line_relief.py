@@ -44,13 +44,13 @@ class LineReliefMotor(Motor):
         ports: PortFlows,
     ) -> OilTerms:
         """Evaluate lines and shaft, the cross-over replaced."""
-        own, supply = super().oil(record, pressures, spool, motion, ports), record.supply
+        terms, supply = super().oil(record, pressures, spool, motion, ports), record.supply
         more = line_relief_flow(supply, *pressures) - crossover_relief_flow(supply, *pressures)
         stiffness = supply.bulk_modulus / record.line_volume
-        return own._replace(
-            pressure_rates=(own.pressure_rates[0] - stiffness * more, own.pressure_rates[1] + stiffness * more),
-            flows=(own.flows[0] - more, own.flows[1] + more),
-            supplied_power=own.supplied_power + (pressures[1] - pressures[0]) * more,
+        return terms._replace(
+            pressure_rates=(terms.pressure_rates[0] - stiffness * more, terms.pressure_rates[1] + stiffness * more),
+            flows=(terms.flows[0] - more, terms.flows[1] + more),
+            supplied_power=terms.supplied_power + (pressures[1] - pressures[0]) * more,
         )
 
 

@@ -96,8 +96,10 @@ def _claim_extended(s: StudyRun) -> None:
     weight = 12_000.0 * GRAVITY
     distance, angle = math.hypot(3.0, 0.9), math.atan2(3.0, 0.9)
     moments = np.array(list(EXTENDED), dtype=np.float64)
-    found = planar_energy_level(moments, weight=weight, distance=distance, angle=angle)
-    for moment, expected, level in zip(EXTENDED, (*tabulated('abo-shanab-2003/6.4/extended_level'), 0.0), found.level):
+    energies = planar_energy_level(moments, weight=weight, distance=distance, angle=angle)
+    for moment, expected, level in zip(
+        EXTENDED, (*tabulated('abo-shanab-2003/6.4/extended_level'), 0.0), energies.level
+    ):
         s.near(
             f'extended energy level of the front edge, M = {moment} N m, J',
             'spec 6.4',
@@ -120,7 +122,7 @@ def _claim_extended(s: StudyRun) -> None:
         levels = planar_energy_level(sweep, weight=weight, distance=distance, angle=angle)
         figure, (axes,) = figures.panels(1, 3.2)
         axes.plot(1e-3 * sweep, 1e-3 * levels.level, color=figures.BLUE)
-        axes.plot(1e-3 * moments, 1e-3 * found.level, 'o', color=figures.ORANGE, markersize=4)
+        axes.plot(1e-3 * moments, 1e-3 * energies.level, 'o', color=figures.ORANGE, markersize=4)
         axes.set(xlabel='moment about the front edge, kN m', ylabel='energy level, kJ')
         return figure
 

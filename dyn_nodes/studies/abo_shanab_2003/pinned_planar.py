@@ -115,8 +115,8 @@ class PinnedPlanarModel(HybridModel):
                     [plant.with_locked(expression)], [plant.x, plant.u, plant.p], [first.x, first.u, first.p]
                 )[0]
 
-            names, own = traced_outputs(plant)
-            rhs[mode], outputs[mode] = here(plant.rhs), here(own)
+            names, plant_outputs = traced_outputs(plant)
+            rhs[mode], outputs[mode] = here(plant.rhs), here(plant_outputs)
             surfaces[mode] = ca.vertcat(here(self._surfaces(plant, mode)), drop[0] - ca.fabs(first.x[2]))
             watched_for, watch = watched(self._wheel_surfaces(plant, mode), plant.actuator_surfaces)
             watches[mode] = here(watch)
@@ -143,7 +143,7 @@ class PinnedPlanarModel(HybridModel):
         """Surfaces of the front wheel; about the middle of the base those of the rear wheel, too."""
         names = (self.front.name,) if mode != MIDDLE else (self.rear.name, self.front.name)
         wheels = {wheel.name: wheel for wheel in plant.wheels}
-        return [own for name in names for own in wheels[name].surfaces(plant.state, plant.symbols)]
+        return [surface for name in names for surface in wheels[name].surfaces(plant.state, plant.symbols)]
 
     def _surfaces(self, plant: PinnedAssembly, mode: str) -> ca.SX:
         upright = plant.upright - np.cos(self.machine.overturn_angle)

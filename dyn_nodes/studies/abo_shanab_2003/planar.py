@@ -193,7 +193,7 @@ def profile(task: str, recovery: bool = True) -> VoltageProfile:
     return load_voltage_profile(find_resource(f'config/tasks/{task}.yaml'), ('boom', 'stick'), recovery)
 
 
-def own_profile(segments: tuple[tuple[float, float, float, float, float], ...]) -> VoltageProfile:
+def segment_profile(segments: tuple[tuple[float, float, float, float, float], ...]) -> VoltageProfile:
     """Return the voltages of a case that brings its own."""
     parts = tuple(
         Segment(f'segment {k + 1}', start, end, ramp, {'boom': boom, 'stick': stick})
@@ -230,7 +230,7 @@ def profile_inputs(task: VoltageProfile) -> Inputs:
 
 def simulate(case: Case) -> Outcome:
     """Run a case."""
-    task = own_profile(case.segments) if case.segments else profile(case.task, case.recovery)
+    task = segment_profile(case.segments) if case.segments else profile(case.task, case.recovery)
     times: Array = np.asarray(np.arange(round(task.duration / SAMPLE) + 1) * SAMPLE, dtype=np.float64)
     boom, stick = case.posture or POSTURES[case.task]
     joints = {'boom_joint': math.radians(boom), 'stick_joint': math.radians(stick)}
@@ -329,12 +329,12 @@ def _outcome(
 ) -> Outcome:
     # the attitude at rest on the springs is not a rotation that the machine makes
     size = np.abs(series['rotation'])
-    place = int(np.argmax(size))
+    index = int(np.argmax(size))
     slide = max(0.0, -float(series['x'].min())) if 'x' in series else 0.0
     friction = math.nan
     if 'speed' in series:
         sliding = np.abs(series['speed']) > SLIDING
         total = np.abs(series['rear_friction'] + series['front_friction'])
         friction = float(total[sliding].mean()) if sliding.any() else math.nan
-    peak, peak_time = (math.inf, end_time) if status == 'overturned' else (float(size[place]), float(time[place]))
+    peak, peak_time = (math.inf, end_time) if status == 'overturned' else (float(size[index]), float(time[index]))
     return Outcome(case, status, peak, peak_time, onset, returned, end_time, slide, friction, time, series, events)

@@ -55,9 +55,9 @@ def front_energy_level(moment_front: Array, slope: float = 0.0) -> Array:
     machine = planar_machine()
     weight = machine.link('base_link').mass * machine.gravity
     ahead = FRONT_ARM - CENTER_BEHIND
-    own = weight * (ahead * math.cos(slope) - CENTER_HEIGHT * math.sin(slope))
+    base_moment = weight * (ahead * math.cos(slope) - CENTER_HEIGHT * math.sin(slope))
     distance, angle = math.hypot(ahead, CENTER_HEIGHT), math.atan2(ahead, CENTER_HEIGHT) - slope
-    level = planar_energy_level(own - moment_front, weight=weight, distance=distance, angle=angle)
+    level = planar_energy_level(base_moment - moment_front, weight=weight, distance=distance, angle=angle)
     return np.asarray(level.level, dtype=np.float64)
 
 
@@ -94,8 +94,8 @@ def _claim_course(s: StudyRun, run: Outcome) -> None:
     onset, impact = run.first('lift_off'), run.first('impact')
     before, after = _rates(run)
     s.near('tipping begins, s', 'p. 53 to 57, Fig. 4.8', 9.0, onset.time, absolute=0.3)
-    begins, peak, highest, lands, (_, slowed), _ = tabulated('abo-shanab-2003/6.6/rigid_course')
-    s.near('tipping begins, s', 'spec 6.6', begins, onset.time, relative=0.01)
+    starts, peak, highest, lands, (_, slowed), _ = tabulated('abo-shanab-2003/6.6/rigid_course')
+    s.near('tipping begins, s', 'spec 6.6', starts, onset.time, relative=0.01)
     s.holds('it tips over the front edge', 'p. 54', onset.after == 'front', expected='front', value=onset.after)
     s.holds(
         'it tips while the arm is being stopped',

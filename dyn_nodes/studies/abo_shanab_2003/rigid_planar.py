@@ -68,17 +68,17 @@ class RigidPlanarModel(RigidGroundModel):
             )
         self.length = float(self.front.position[0] - self.rear.position[0])
         super().__init__(machine, actuation, rest_rate * self.length)
-        self._own_names = self.output_names
+        self._ground_names = self.output_names
         self.output_names = (*self.output_names, 'moment_front', 'moment_rear', 'traction')
 
     def output_vector(self, mode: str, x: Array, u: Array, p: Array) -> Array:
         """Return all outputs at a state, in the order of `output_names`."""
-        own = self.vector_of(mode, x, u, p, len(self._own_names))
+        values = self.vector_of(mode, x, u, p, len(self._ground_names))
         loads, along = (
-            [float(own[self._own_names.index(f'{wheel.name}/{part}')]) for wheel in (self.rear, self.front)]
+            [float(values[self._ground_names.index(f'{wheel.name}/{part}')]) for wheel in (self.rear, self.front)]
             for part in ('normal_force', 'friction_longitudinal')
         )
-        return np.array([*own, self.length * loads[0], -self.length * loads[1], sum(along)])
+        return np.array([*values, self.length * loads[0], -self.length * loads[1], sum(along)])
 
     # --- positions about an edge -------------------------------------------------------------------------------------
 
@@ -95,8 +95,8 @@ class RigidPlanarModel(RigidGroundModel):
         point = self._point(edge)
         x[2] = pitch
         x[:2] = point[[0, 2]] * (1.0, 0.0) - self._turned(point, pitch)
-        own = np.asarray(joints, dtype=np.float64)
-        x[3 : 3 + len(own)] = own
+        angles = np.asarray(joints, dtype=np.float64)
+        x[3 : 3 + len(angles)] = angles
         moving = np.asarray(rates, dtype=np.float64)
         if len(moving):
             x[self.nq : self.nq + self.nv] = np.linalg.solve(self._edge_rates(edge, pitch), moving)

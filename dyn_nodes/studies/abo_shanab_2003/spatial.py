@@ -85,12 +85,12 @@ def e8(s: StudyRun) -> None:
     cases = [SwingCase(*pair, posture) for posture in SWING_POSTURES for pair in zip(SPEEDS, ACCELERATIONS)]
     runs = s.map(swing_case, cases, 'swing speeds')
     first, second = runs[: len(SPEEDS)], runs[len(SPEEDS) :]
-    for posture, own, expected in zip(SWING_POSTURES, (first, second), SWING_PEAKS):
+    for posture, posture_runs, expected in zip(SWING_POSTURES, (first, second), SWING_PEAKS):
         name = f'boom and stick at ({posture[0]:g}, {posture[1]:g}) deg'
-        peaks = [run.peak for run in own]
+        peaks = [run.peak for run in posture_runs]
         s.rising(f'{name}: the faster the swing, the greater the base rotation', 'p. 99 to 102', peaks)
-        s.holds(f'{name}: it overturns at the highest speed', 'Fig. 7.6', own[-1].overturned)
-        for speed, value, run in zip(SPEEDS, expected, own):
+        s.holds(f'{name}: it overturns at the highest speed', 'Fig. 7.6', posture_runs[-1].overturned)
+        for speed, value, run in zip(SPEEDS, expected, posture_runs):
             if np.isinf(value):
                 s.holds(f'{name}: it overturns at {speed:g} rad/s', 'section 6.8', run.overturned)
             else:
@@ -300,11 +300,11 @@ def e14(s: StudyRun) -> None:
     s.holds('stick, then boom overturns', 'p. 106, 107', runs[2].overturned)
     expected = (1.85, np.inf, np.inf, 1.56, 3.85, np.inf, 1.45, 1.38, np.inf)
     for (order, boom, stick, total), value, run in zip(cases, expected, runs):
-        what = f'{order} to ({boom:g}, {stick:g}) deg in {total:g} s'
+        label = f'{order} to ({boom:g}, {stick:g}) deg in {total:g} s'
         if np.isinf(value):
-            s.holds(f'{what}: overturns', 'section 6.8', run.overturned)
+            s.holds(f'{label}: overturns', 'section 6.8', run.overturned)
         else:
-            s.near(f'{what}: peak, deg', 'section 6.8', value, run.peak, relative=0.03)
+            s.near(f'{label}: peak, deg', 'section 6.8', value, run.peak, relative=0.03)
     named = {order: run for (order, *_), run in zip(cases[:3], runs)}
     s.figure(
         'fig_7_12',

@@ -81,8 +81,8 @@ class SpatialRun:
         return float(np.interp(time, self.times, self.pitch))
 
     def _first(self, condition: NDArray[np.bool_]) -> float:
-        places = np.flatnonzero(condition)
-        return float(self.times[places[0]]) if len(places) else float('nan')
+        indices = np.flatnonzero(condition)
+        return float(self.times[indices[0]]) if len(indices) else float('nan')
 
 
 @lru_cache(maxsize=1)
@@ -120,9 +120,9 @@ def _fast_valves(actuator: Actuator) -> Actuator:
     flows = {'boom': 6e-3, 'stick': 5e-3}
     if actuator.name not in flows:
         return actuator
-    own = hydraulic(actuator)
-    valve = replace(own.valve, inlet_gain=2e-2, outlet_gain=1.2e-2)
-    return symbolic(own, valve=valve, supply=replace(own.supply, flow=flows[own.name]))
+    drive = hydraulic(actuator)
+    valve = replace(drive.valve, inlet_gain=2e-2, outlet_gain=1.2e-2)
+    return symbolic(drive, valve=valve, supply=replace(drive.supply, flow=flows[drive.name]))
 
 
 def voltage_inputs(schedules: Sequence[Schedule]) -> Inputs:
@@ -188,7 +188,7 @@ def led_run(
     p = plant.parameters({'payload_mass': payload})
     x = initial_state(plant, p, posture)
     steps, stride = round(duration / STEP), round(SPACING / STEP)
-    places = [plant.index('state', item.joint) for item in led]
+    indices = [plant.index('state', item.joint) for item in led]
     ports = [plant.index('input', f'{item.actuator}/voltage') for item in led]
     grid = np.arange(steps) * STEP
     references = [np.interp(grid, item.times, item.angles) for item in led]
@@ -196,8 +196,8 @@ def led_run(
     knots, u, nothing = np.zeros(1), np.zeros((1, len(plant.input_names))), np.zeros((1, len(x)))
     states, inputs, overturned = [x.copy()], [u[0].copy()], False
     for step in range(steps):
-        for item, place, port, reference in zip(led, places, ports, references):
-            u[0, port] = item.law.voltage(reference[step], x[place])
+        for item, index, port, reference in zip(led, indices, ports, references):
+            u[0, port] = item.law.voltage(reference[step], x[index])
         status, _ = run_rk4(plant.codes, x, 0.0, STEP, 1, knots, u, p, limit, 0, nothing)
         if (step + 1) % stride == 0 or status != status_codes.DONE:
             states.append(x.copy())

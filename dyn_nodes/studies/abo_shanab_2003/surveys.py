@@ -122,8 +122,8 @@ def _kept(run: Mapper, count: int, seed: int) -> tuple[list[Case], Array]:
     """Draw manoeuvres; return those that rock and return, and their peaks without skidding."""
     cases = random_manoeuvres(count, seed)
     results = run(planar_numbers, cases, 'manoeuvres')
-    kept = [case for case, found in zip(cases, results) if found.kept]
-    return kept, np.array([found.peak for found in results if found.kept])
+    kept = [case for case, result in zip(cases, results) if result.kept]
+    return kept, np.array([result.peak for result in results if result.kept])
 
 
 def contact_survey(run: Mapper, count: int, seed: int = 2003) -> Survey:
@@ -274,14 +274,14 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument('count', type=count(1), help='manoeuvres to draw; about half of them are kept')
     arguments = parser.parse_args(words)
     with Workers() as workers:
-        found = SURVEYS[arguments.survey](workers.map, arguments.count)
-    print(f'{found.kept} of {found.drawn} manoeuvres rock by 2.5 to 20 degrees and return')
-    for share in found.shares.values():
+        survey = SURVEYS[arguments.survey](workers.map, arguments.count)
+    print(f'{survey.kept} of {survey.drawn} manoeuvres rock by 2.5 to 20 degrees and return')
+    for share in survey.shares.values():
         print(
             f'{share.trend}: {share.holding} of {share.count}, {100 * share.value:.1f} % '
             f'(specification {100 * share.expected:.1f} % of {share.expected_count}; chance {share.chance():.2g})'
         )
-    for change, median in found.medians.items():
+    for change, median in survey.medians.items():
         print(f'median change of the peak at {change}: {100 * median:+.1f} %')
 
 

@@ -50,8 +50,8 @@ def reduced_car(ground: Mapping[str, Ground] | None = None, drop: float = 0.0, l
     tree = TreeBuilder()
     body = tree.add_free('body', mass=SPRUNG, inertia=np.diag([PITCH_INERTIA, ROLL_INERTIA, YAW_INERTIA]))
     for name, (side, end) in CORNERS.items():
-        place = (0.5 * TRACK * side, 0.5 * WHEELBASE * end, RADIUS - COM_HEIGHT)
-        hub = tree.add_joint(f'{name}_suspension', body, 'prismatic', Z, p=place)
+        mount = (0.5 * TRACK * side, 0.5 * WHEELBASE * end, RADIUS - COM_HEIGHT)
+        hub = tree.add_joint(f'{name}_suspension', body, 'prismatic', Z, p=mount)
         wheel = tree.add_joint(
             f'{name}_spin', hub, 'revolute', X, mass=UNSPRUNG, inertia=np.diag([AXIAL, DIAMETRAL, DIAMETRAL])
         )
@@ -121,8 +121,8 @@ def ride(wheels: tuple[str, ...], times: Array) -> dict[str, Array]:
         tyre = TYRE * (h * struck - x[3:]) + TYRE_DAMPING * (climb * struck - v[3:])
         return np.concatenate([v, lever.T @ strut / mass, (tyre - strut) / UNSPRUNG])
 
-    found = solve_ivp(rate, (0.0, times[-1]), np.zeros(14), t_eval=times, rtol=1e-11, atol=1e-13, max_step=2e-3)
-    return {'heave': found.y[0], 'pitch': found.y[1], 'roll': found.y[2]}
+    solution = solve_ivp(rate, (0.0, times[-1]), np.zeros(14), t_eval=times, rtol=1e-11, atol=1e-13, max_step=2e-3)
+    return {'heave': solution.y[0], 'pitch': solution.y[1], 'roll': solution.y[2]}
 
 
 def trapezoid(inner: float, width: float = 1.4, arm: float = 0.15, wheelbase: float = WHEELBASE) -> float:

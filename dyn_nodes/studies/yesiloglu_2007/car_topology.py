@@ -24,7 +24,7 @@ from dyn_nodes.multibody.tree import JointKind
 
 Z = (0.0, 0.0, 1.0)
 BODIES = ('c', 'd', 'e', 'f')
-PLACES = {
+POINTS = {
     'c': np.array([-0.75, 1.3, 0.3]),
     'd': np.array([0.75, 1.3, 0.3]),
     'e': np.array([0.0, 0.0, 0.55]),
@@ -113,14 +113,14 @@ def arms(perturbation: float = 0.05, seed: int = 1) -> tuple[Arm, ...]:
     result = []
     for name, base, start, tip, end in ARMS:
         kind = name.split('_')[0]
-        begin = PLACES[start] * ON_GROUND if base == 'ground' else PLACES[start]
+        first = POINTS[start] * ON_GROUND if base == 'ground' else POINTS[start]
         joints = []
         for position, (joint, letter) in enumerate(zip(JOINTS[kind], AXES[kind])):
             axis = np.eye(3)['xyz'.index(letter)] + perturbation * random.uniform(-1, 1, 3)
             # three joints at the base, three at the tip, as hinges of two balls or sliders between them
-            point = begin if position < 3 else PLACES[end]
+            point = first if position < 3 else POINTS[end]
             joints.append(Joint(joint, axis / np.linalg.norm(axis), point))
-        result.append(Arm(name, base, tip, begin, PLACES[end], tuple(joints)))
+        result.append(Arm(name, base, tip, first, POINTS[end], tuple(joints)))
     return tuple(result)
 
 
@@ -146,12 +146,12 @@ class CarOperators:
         for k, arm in enumerate(parts):
             rows = slice(6 * k, 6 * k + 6)
             at = 6 * BODIES.index(arm.tip)
-            self.A_tc[rows, at : at + 6] = shift(arm.end - PLACES[arm.tip])
+            self.A_tc[rows, at : at + 6] = shift(arm.end - POINTS[arm.tip])
             if arm.base == 'ground':
                 self.A_bs0[6 * k + 5, k] = 1.0
             else:
                 at = 6 * BODIES.index(arm.base)
-                self.A_0bc[rows, at : at + 6] = shift(arm.start - PLACES[arm.base])
+                self.A_0bc[rows, at : at + 6] = shift(arm.start - POINTS[arm.base])
 
     @cached_property
     def inverse(self) -> Array:
@@ -211,7 +211,7 @@ def graph(parts: tuple[Arm, ...], mass: float = 1.0) -> ConstraintBlocks:
             grounds.append(f'ground_{len(grounds) + 1}')
             carrier, origin = tree.add_joint(grounds[-1], -1, 'prismatic', Z), np.zeros(3)
         else:
-            carrier, origin = index[arm.base], PLACES[arm.base]
+            carrier, origin = index[arm.base], POINTS[arm.base]
         for k, joint in enumerate(arm.joints):
             kind: JointKind = 'revolute' if joint.kind == 'R' else 'prismatic'
             carrier = tree.add_joint(
@@ -220,7 +220,7 @@ def graph(parts: tuple[Arm, ...], mass: float = 1.0) -> ConstraintBlocks:
             )  # fmt: skip
             origin = joint.point
         tree.add_frame(f'{arm.name}_tip', carrier, p=arm.end - origin)
-        tree.add_frame(f'{arm.name}_end', index[arm.tip], p=arm.end - PLACES[arm.tip])
+        tree.add_frame(f'{arm.name}_end', index[arm.tip], p=arm.end - POINTS[arm.tip])
         loops.append(arm.name)
     built = tree.build()
     closures = [Loop.frame(name, built.frame(f'{name}_tip'), built.frame(f'{name}_end')) for name in loops]
@@ -232,5 +232,5 @@ def start(system: ConstraintBlocks) -> Array:
     q = system.tree.neutral
     for name in BODIES:
         body = system.tree.bodies[system.tree.body(name)]
-        q[body.q : body.q + 3] = PLACES[name]
+        q[body.q : body.q + 3] = POINTS[name]
     return q

@@ -73,9 +73,9 @@ def hold_pseudo_joints(
         ValueError: a pseudo joint that moves.
         KeyError: an unknown joint.
     """
-    places = [system.tree.velocity_index(name) for name in pseudo]
+    indices = [system.tree.velocity_index(name) for name in pseudo]
     velocity = np.asarray(v, dtype=np.float64)
-    if np.any(velocity[places] != 0):
+    if np.any(velocity[indices] != 0):
         raise ValueError('expected pseudo joints at rest')
     blocks = system.at(q, velocity, p)
     load = np.asarray(tau, dtype=np.float64) - blocks.h
@@ -83,19 +83,21 @@ def hold_pseudo_joints(
     N = subspaces.motions
     response = N @ np.linalg.solve(motion_mass(system, blocks.M, N), N.T)
     particular = subspaces.pseudo_inverse @ blocks.gamma
-    d4 = response[np.ix_(places, places)]
-    own = load.copy()
-    own[places] = 0.0
-    moved = particular + response @ (own - blocks.M @ particular)
+    d4 = response[np.ix_(indices, indices)]
+    active = load.copy()
+    active[indices] = 0.0
+    moved = particular + response @ (active - blocks.M @ particular)
     scale = np.abs(np.diag(response)).max()
-    rank = int(np.count_nonzero(np.linalg.svd(d4, compute_uv=False) > RANK_TOLERANCE * scale)) if places else 0
-    held = -np.linalg.pinv(d4, rcond=RANK_TOLERANCE, hermitian=True) @ moved[places] if rank else np.zeros(len(places))
-    total = own.copy()
-    total[places] = held
+    rank = int(np.count_nonzero(np.linalg.svd(d4, compute_uv=False) > RANK_TOLERANCE * scale)) if indices else 0
+    held = (
+        -np.linalg.pinv(d4, rcond=RANK_TOLERANCE, hermitian=True) @ moved[indices] if rank else np.zeros(len(indices))
+    )
+    total = active.copy()
+    total[indices] = held
     acceleration = particular + response @ (total - blocks.M @ particular)
-    efforts = held + blocks.h[places]
+    efforts = held + blocks.h[indices]
     multipliers = subspaces.pseudo_inverse.T @ (blocks.M @ acceleration - total)
-    case: Case = 'regular' if rank == len(places) else 'indeterminate reactions'
+    case: Case = 'regular' if rank == len(indices) else 'indeterminate reactions'
     if subspaces.rank < system.m:
         case = 'dependent rows remain'
     named = {name: float(effort) for name, effort in zip(pseudo, efforts)}
@@ -125,7 +127,7 @@ def subspace_dynamics(
     v: ArrayLike,
     tau: ArrayLike,
     arms: Mapping[str, Sequence[str]],
-    refuse: bool = True,
+    strict: bool = True,
     tolerance: float = 1e-8,
 ) -> SubspaceSolution:
     """Return the source's reduction to the directions in which each arm's tip can move (eqs 4.32 to 4.35).
@@ -139,7 +141,7 @@ def subspace_dynamics(
         v: (nv,) velocities.
         tau: (nv,) generalized forces of actuators.
         arms: names of an arm's velocities, by the constraint at its tip.
-        refuse: raise an error where the form is wrong.
+        strict: raise an error if the form is wrong.
         tolerance: of the residual, relative to 1 plus the greatest acceleration.
 
     Raises:
@@ -170,7 +172,7 @@ def subspace_dynamics(
     missed = blocks.J @ a - blocks.gamma
     residual = float(np.abs(missed - R.T @ (R @ missed)).max(initial=0.0))
     valid = residual <= tolerance * (1 + np.abs(a).max())
-    if refuse and not valid:
+    if strict and not valid:
         worst = system.row_names[int(np.argmax(np.abs(missed - R.T @ (R @ missed))))]
         raise MethodError(
             f'subspace form: the load would leave the arms along directions in which they can not move, '

@@ -75,11 +75,11 @@ class Creep(ForceElement):
         forward = forward / ca.sqrt(dot(forward, forward))
         side = cross(forward, up)
         arm = state.frame_pose(self.point).p - state.frame_pose(self.centre).p
-        place = state.tree.bodies[state.tree.body(self.spin)].v
+        index = state.tree.bodies[state.tree.body(self.spin)].v
         rolling = cross(axle, arm)
         jacobian = ca.densify(state.jacobian(self.point)[3:6, :])
-        velocity = state.frame_velocity(self.point).v + rolling * state.v[place]
-        jacobian[:, place] = jacobian[:, place] + rolling
+        velocity = state.frame_velocity(self.point).v + rolling * state.v[index]
+        jacobian[:, index] = jacobian[:, index] + rolling
         slip = ca.vertcat(dot(forward, velocity), dot(side, velocity))
         rows = ca.vertcat(ca.mtimes(forward.T, jacobian), ca.mtimes(side.T, jacobian))
         return slip, rows, dot(forward, state.frame_velocity(self.centre).v)
@@ -152,8 +152,8 @@ def driven_car() -> DrivenCar:
     wheel_inertia = np.diag([car.AXIAL, car.DIAMETRAL, car.DIAMETRAL])
     for name, (side, end) in car.CORNERS.items():
         pin = 0.5 * PIN_DISTANCE * side
-        place = (pin, 0.5 * car.WHEELBASE * end, car.RADIUS - car.COM_HEIGHT)
-        carrier = tree.add_joint(f'{name}_suspension', body, 'prismatic', Z, p=place)
+        mount = (pin, 0.5 * car.WHEELBASE * end, car.RADIUS - car.COM_HEIGHT)
+        carrier = tree.add_joint(f'{name}_suspension', body, 'prismatic', Z, p=mount)
         if name in FRONT:
             carrier = tree.add_joint(f'{name}_steer', carrier, 'revolute', Z)
             # the arm points at the middle of the rear axle

@@ -51,7 +51,7 @@ def drive(
         drop: body and wheels begin this far below and at their equilibrium, m.
         step: s; creep is stiff, the more the slower the car.
     """
-    model, own = system()
+    model, vehicle = system()
     q, v = model.q.copy(), np.zeros(model.tree.nv)
     q[2] -= drop
     for name in car.CORNERS:
@@ -59,8 +59,8 @@ def drive(
         v[model.tree.velocity_index(f'{name}_spin')] = -speed / car.RADIUS
     for name in ('body_vy', 'tie_rod_vy'):
         v[model.tree.velocity_index(name)] = speed
-    return own.run(
-        own.state(q, v, numbers),
+    return vehicle.run(
+        vehicle.state(q, v, numbers),
         np.linspace(0.0, seconds, round(seconds / 5e-3) + 1),
         inputs,
         numbers,
@@ -79,9 +79,9 @@ def attitude(run: Run) -> tuple[Array, Array]:
     return np.arctan2(-R[:, 0, 1], R[:, 1, 1]), np.arcsin(R[:, 2, 0])
 
 
-def worst(found: Array, expected: Array) -> float:
+def worst(values: Array, expected: Array) -> float:
     """Return the greatest deviation over the greatest value expected."""
-    return float(np.abs(found - expected).max() / np.abs(expected).max())
+    return float(np.abs(values - expected).max() / np.abs(expected).max())
 
 
 @study('yesiloglu-2007/car-driven', 'Passenger car in motion: bump, steady turns, lane change, braking (section 5.4)')
@@ -105,13 +105,15 @@ def _counts(s: StudyRun) -> None:
     model, _ = system()
     free = ConstraintBlocks(model.tree, [*model.balls, *model.grounds], model.forces, DOWN)
     report = analyse(free, model.q, actuated=[*DRIVES, driven_car.STEERED[0]])
-    found = [report.velocities, report.rank, report.mobility]
-    s.holds('velocities, rank, independent motions', 'p. 70', found == [34, 10, 24], expected=[34, 10, 24], value=found)
+    counts = [report.velocities, report.rank, report.mobility]
+    s.holds(
+        'velocities, rank, independent motions', 'p. 70', counts == [34, 10, 24], expected=[34, 10, 24], value=counts
+    )
 
 
-def _balanced(s: StudyRun, what: str, run: Run) -> None:
-    s.holds(f'{what}: the run reaches its end', 'own', run.status == 'done', expected='done', value=run.status)
-    s.near(f'{what}: energy less work, J', 'A-13', 0.0, float(np.abs(run.energy_balance).max()), absolute=BALANCE)
+def _balanced(s: StudyRun, label: str, run: Run) -> None:
+    s.holds(f'{label}: the run reaches its end', 'own', run.status == 'done', expected='done', value=run.status)
+    s.near(f'{label}: energy less work, J', 'A-13', 0.0, float(np.abs(run.energy_balance).max()), absolute=BALANCE)
 
 
 def _heave(s: StudyRun) -> None:
@@ -129,12 +131,12 @@ def _bump(s: StudyRun) -> None:
     numbers = {f'{name}_ground/start': start for name, start in starts.items()}
     numbers |= {f'{name}_ground/height': car.BUMP_HEIGHT for name in car.CORNERS}
     run = drive(car.WHEELBASE / delay, 1.4, numbers)
-    linear = {what: np.zeros(len(run.times)) for what in ('heave', 'pitch')}
+    linear = {quantity: np.zeros(len(run.times)) for quantity in ('heave', 'pitch')}
     for wheels, start in ((driven_car.FRONT, at), (REAR, at + delay)):
         behind = run.times >= start - 1e-12
         part = car.ride(wheels, run.times[behind] - start)
-        for what in linear:
-            linear[what][behind] += part[what]
+        for quantity in linear:
+            linear[quantity][behind] += part[quantity]
     heave, pitch = run.q[:, 2] - car.COM_HEIGHT, 2 * np.arcsin(run.q[:, 3])
     _balanced(s, 'bump', run)
     error = float(np.abs(heave - linear['heave']).max())
@@ -209,10 +211,10 @@ def _lane_change(s: StudyRun) -> None:
 
 def _observed(s: StudyRun, run: Run) -> None:
     """The forces of every body and joint balance, in the midst of the lane change."""
-    _, own = system()
+    _, vehicle = system()
     k = slice(200, 900, 100)
     zeros = np.zeros_like(run.v[k])
-    forces = ForceObserver(own.blocks).forces(
+    forces = ForceObserver(vehicle.blocks).forces(
         run.q[k], run.v[k], run.a[k], run.multipliers[k], zeros, run.p, run.times[k]
     )
     s.near('Newton-Euler residual of every body and joint, N or N m', 'C19', 0.0, forces.residual, absolute=1e-6)
@@ -239,10 +241,10 @@ def _braking(s: StudyRun) -> None:
 
 def _contacts(run: Run) -> tuple[Array, float]:
     """Return (4,) how far the points of contact are ahead of the centre of mass, and its height, m, at the end."""
-    model, own = system()
-    state = own.blocks.state
+    model, vehicle = system()
+    state = vehicle.blocks.state
     points = [state.frame_pose(model.tree.frame(f'{name}_upright')).p[1] for name in car.CORNERS]
     center = state.center_of_mass
-    place = ca.Function('contacts', [own.blocks.q], [ca.vertcat(*points) - center[1], center[2]])
-    ahead, height = place(run.q[-1])
+    contacts = ca.Function('contacts', [vehicle.blocks.q], [ca.vertcat(*points) - center[1], center[2]])
+    ahead, height = contacts(run.q[-1])
     return np.array(ahead).ravel(), float(height)

@@ -77,25 +77,27 @@ def flexible_dynamics(
     position, velocity = np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64)
     blocks = system.at(position, velocity)
     bodies = [system.tree.bodies[system.tree.body(spring.joint)] for spring in springs]
-    places = np.array([body.v for body in bodies], dtype=np.intp)
-    stiffness, damping = (np.diag([getattr(spring, what) for spring in springs]) for what in ('stiffness', 'damping'))
+    indices = np.array([body.v for body in bodies], dtype=np.intp)
+    stiffness, damping = (
+        np.diag([getattr(spring, attribute) for spring in springs]) for attribute in ('stiffness', 'damping')
+    )
     stretch = np.array([position[body.q] - spring.rest for body, spring in zip(bodies, springs)])
     k, n = len(springs), system.tree.nv
-    rest = np.setdiff1d(np.arange(n), places)
+    rest = np.setdiff1d(np.arange(n), indices)
     # forces less those of the springs, which the first-order form has for itself
     load = np.asarray(tau, dtype=np.float64) - blocks.h
-    load[places] += stiffness @ stretch + damping @ velocity[places]
-    M1, M2 = blocks.M[np.ix_(rest, rest)], blocks.M[np.ix_(rest, places)]
+    load[indices] += stiffness @ stretch + damping @ velocity[indices]
+    M1, M2 = blocks.M[np.ix_(rest, rest)], blocks.M[np.ix_(rest, indices)]
     through = np.linalg.solve(M1, np.column_stack([M2, load[rest]]))
-    M_star = blocks.M[np.ix_(places, places)] - M2.T @ through[:, :k]
-    force = load[places] - M2.T @ through[:, k]
+    M_star = blocks.M[np.ix_(indices, indices)] - M2.T @ through[:, :k]
+    force = load[indices] - M2.T @ through[:, k]
     inverse = np.linalg.inv(M_star)
     decay = np.block([[np.zeros((k, k)), -np.eye(k)], [inverse @ stiffness, inverse @ damping]])
-    rate = np.concatenate([np.zeros(k), inverse @ force]) - decay @ np.concatenate([stretch, velocity[places]])
+    rate = np.concatenate([np.zeros(k), inverse @ force]) - decay @ np.concatenate([stretch, velocity[indices]])
     growth, order = exponential(-decay * step)
     free = np.empty(n)
-    free[places] = (growth @ rate)[k:]
-    free[rest] = through[:, k] - through[:, :k] @ free[places]
+    free[indices] = (growth @ rate)[k:]
+    free[rest] = through[:, k] - through[:, :k] @ free[indices]
     spread = np.linalg.solve(blocks.M, blocks.J.T)
     multipliers = np.linalg.solve(blocks.J @ spread, blocks.gamma - blocks.J @ free)
     acceleration = np.asarray(free + spread @ multipliers)

@@ -48,13 +48,13 @@ def four_bar(s: StudyRun) -> None:
         where = 'plane' if planar else 'space'
         solution = constrained_dynamics(system, model.q, model.v, drive(model, models.CRANK_TORQUE), method='saddle')
         report = analyse(system, model.q, actuated=model.actuated)
-        found = [report.rows, report.rank, report.mobility]
+        counts = [report.rows, report.rank, report.mobility]
         s.holds(
             f'{where}: rows, rank, mobility',
             'spec 6.6',
-            found == [rows, rank, 1],
+            counts == [rows, rank, 1],
             expected=[rows, rank, 1],
-            value=found,
+            value=counts,
         )
         s.near(f'{where}: acceleration, rad/s2', 'spec 6.6', exact, float(solution.acceleration[0]), relative=1e-11)
         force = solution.force('grasp_1')[1 if planar else 3]
@@ -75,10 +75,10 @@ def _pseudo_joints(s: StudyRun) -> None:
     for (names, rows, rank), printed in zip(cases, tabulated('yesiloglu-2007/6.6/pseudo_masses')):
         model = models.four_bar(planar=False, pseudo=names, pseudo_mass=0.05)
         held = hold_pseudo_joints(model.blocks(), model.q, model.v, drive(model, models.CRANK_TORQUE), names)
-        found = [held.rows_rank, held.rank]
+        ranks = [held.rows_rank, held.rank]
         label = f'{len(names)} pseudo joints out of the plane'
         s.holds(
-            f'{label}: rank of [J A], of d4', 'rank theorem', found == [rows, rank], expected=[rows, rank], value=found
+            f'{label}: rank of [J A], of d4', 'rank theorem', ranks == [rows, rank], expected=[rows, rank], value=ranks
         )
         s.near(f'{label}: acceleration, rad/s2', 'spec 6.6', printed, float(held.acceleration[0]), absolute=5e-6)
 
@@ -165,8 +165,8 @@ def slider_crank(s: StudyRun) -> None:
     push = models.SLIDER_MASSES[2] * solution.acceleration[2]
     s.near('force of the rod on the piston, N', 'Newton', float(push), float(solution.force('pin')[0]), relative=1e-12)
     report = analyse(blocks, model.q, actuated=model.actuated)
-    found = [report.mobility, report.underactuation]
-    s.holds('mobility, degree of underactuation', 'C1', found == [1, 0], expected=[1, 0], value=found)
+    counts = [report.mobility, report.underactuation]
+    s.holds('mobility, degree of underactuation', 'C1', counts == [1, 0], expected=[1, 0], value=counts)
     system = System.of_blocks(model.name, blocks, model.actuated)
     times = np.linspace(0.0, 1.0, 401)
     run = system.run(
@@ -200,15 +200,15 @@ def deficient_arm(s: StudyRun) -> None:
     right = constrained_dynamics(blocks, model.q, model.v, tau)
     expected, wrongly = tabulated('yesiloglu-2007/6.7/acceleration'), tabulated('yesiloglu-2007/6.7/reduction')[0]
     s.near('acceleration, full closure, rad/s2', 'spec 6.7', expected, float(right.acceleration[0]), absolute=1e-9)
-    wrong = subspace_dynamics(blocks, model.q, model.v, tau, {'grasp': ['hinge']}, refuse=False)
+    wrong = subspace_dynamics(blocks, model.q, model.v, tau, {'grasp': ['hinge']}, strict=False)
     s.near('acceleration, subspace form (wrong)', 'spec 6.7', wrongly, float(wrong.acceleration[0]), absolute=1e-9)
     s.holds('its residual check fails', 'F24', not wrong.valid, expected=False, value=wrong.valid)
-    refused = ''
+    message = ''
     try:
         subspace_dynamics(blocks, model.q, model.v, tau, {'grasp': ['hinge']})
     except MethodError as error:
-        refused = str(error)
-    s.holds('it is refused unless asked for', 'F24', 'can not move' in refused, expected=True)
+        message = str(error)
+    s.holds('it is refused unless asked for', 'F24', 'can not move' in message, expected=True)
     system = System.of_blocks(model.name, blocks, model.actuated)
     times = np.linspace(0.0, 2.0, 201)
     run = system.run(

@@ -97,16 +97,16 @@ def planar_arms() -> Model:
     base = builder.add_planar('base', 50.0, inertia=np.diag([0.0, 0.0, 10.0]))
     positions: dict[str, float] = {}
     for arm, foot in ((1, -0.5), (2, 0.5)):
-        carrier, place, before = base, np.array([foot, 0.3, 0.0]), 0.0
+        carrier, offset, before = base, np.array([foot, 0.3, 0.0]), 0.0
         for joint, (length, mass, degrees) in enumerate(zip(PLANAR_LENGTHS, PLANAR_MASSES, PLANAR_ANGLES[arm]), 1):
             name = f'arm_{arm}_joint_{joint}'
             com = (0.5 * length, 0.0, 0.0)
             carrier = builder.add_joint(
-                name, carrier, 'revolute', Z, p=place, mass=mass, com=com, inertia=rod(mass, length)
+                name, carrier, 'revolute', Z, p=offset, mass=mass, com=com, inertia=rod(mass, length)
             )
             positions[name] = np.radians(degrees) - before
-            before, place = np.radians(degrees), np.array([length, 0.0, 0.0])
-        builder.add_frame(f'tip_{arm}', carrier, p=place)
+            before, offset = np.radians(degrees), np.array([length, 0.0, 0.0])
+        builder.add_frame(f'tip_{arm}', carrier, p=offset)
     load = builder.add_planar('load', 10.0, inertia=np.diag([0.0, 0.0, 0.5]))
     builder.add_frame('grasp_1', load, p=(-0.2, 0.0, 0.0))
     builder.add_frame('grasp_2', load, turn_z(np.pi), (0.2, 0.0, 0.0))
@@ -223,20 +223,20 @@ def four_bar(planar: bool = True, pseudo: Sequence[str] = (), pseudo_mass: float
                 com=(half, 0.0, 0.0),
                 inertia=rod(CRANK_MASS, BAR_CRANK),
             )
-        place = np.array([reach, 0.0, 0.0])
+        offset = np.array([reach, 0.0, 0.0])
         for suffix, kind, axis in OUT_OF_PLANE:
             if f'arm_{arm}_{suffix}' in pseudo:
                 inertia = np.diag([1e-3, 1e-3, 0.0])
                 carrier = builder.add_joint(
-                    f'arm_{arm}_{suffix}', carrier, kind, axis, p=place, mass=pseudo_mass, inertia=inertia
+                    f'arm_{arm}_{suffix}', carrier, kind, axis, p=offset, mass=pseudo_mass, inertia=inertia
                 )
-                place = np.zeros(3)
+                offset = np.zeros(3)
         carrier = builder.add_joint(
             f'coupler_{arm}',
             carrier,
             'revolute',
             Z,
-            p=place,
+            p=offset,
             mass=COUPLER_MASS / 3,
             com=(0.5 * third, 0.0, 0.0),
             inertia=rod(COUPLER_MASS / 3, third),

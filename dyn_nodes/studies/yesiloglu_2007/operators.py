@@ -139,12 +139,12 @@ class Operators:
         """
         self.links, self.tips = tuple(links), tuple(tips)
         self.n, self.nv = len(self.links), sum(link.velocities for link in self.links)
-        places = sum(link.positions for link in self.links)
+        count = sum(link.positions for link in self.links)
         self.v = np.asarray(v, dtype=float)
         q = np.asarray(q, dtype=float)
-        if q.shape != (places,) or self.v.shape != (self.nv,):
-            found = f'{q.shape} and {self.v.shape}'
-            raise ValueError(f'expected {places} positions and {self.nv} velocities, found arrays of shape {found}')
+        if q.shape != (count,) or self.v.shape != (self.nv,):
+            shapes = f'{q.shape} and {self.v.shape}'
+            raise ValueError(f'expected {count} positions and {self.nv} velocities, found arrays of shape {shapes}')
         self.rotations, self.origins, self.arms = np.zeros((self.n, 3, 3)), np.zeros((self.n, 3)), np.zeros((self.n, 3))
         self.velocities = np.zeros((self.n, 6))
         self.joint_map = np.zeros((6 * self.n, self.nv))
@@ -155,10 +155,10 @@ class Operators:
             if not -1 <= link.parent < k or (link.free and link.parent >= 0):
                 raise ValueError(f'{link.name}: expected a parent before it, and none of a free link')
             self.columns.append(slice(at_v, at_v + link.velocities))
-            self._place(k, link, q[at_q : at_q + link.positions])
+            self._pose_link(k, link, q[at_q : at_q + link.positions])
             at_q, at_v = at_q + link.positions, at_v + link.velocities
 
-    def _place(self, k: int, link: Link, q: Array) -> None:
+    def _pose_link(self, k: int, link: Link, q: Array) -> None:
         rows = slice(6 * k, 6 * k + 6)
         rates = self.v[self.columns[k]]
         if link.free:
@@ -266,11 +266,11 @@ class Operators:
     @cached_property
     def jacobian_rate_times_velocity(self) -> Array:
         """(6 p,) dJ/dt times the velocities = Phi_t Phi a + a_t (2.43); nothing is differentiated, no gravity."""
-        own = []
+        tip_bias = []
         for i, tip in enumerate(self.tips):
             omega = self.velocities[tip.link, :3]
-            own.append(np.concatenate([np.zeros(3), np.cross(omega, np.cross(omega, self.tip_arm(i)))]))
-        return self.tip_map @ self.propagation @ self.bias_acceleration + np.concatenate([np.zeros(0), *own])
+            tip_bias.append(np.concatenate([np.zeros(3), np.cross(omega, np.cross(omega, self.tip_arm(i)))]))
+        return self.tip_map @ self.propagation @ self.bias_acceleration + np.concatenate([np.zeros(0), *tip_bias])
 
     @cached_property
     def mass_matrix(self) -> Array:
@@ -288,10 +288,10 @@ class Operators:
         """Articulated inertia (6 n, 6 n), block diagonal, from the tips inward (3.1); the base block as in C8."""
         result = self.spatial_inertia.copy()
         for k in reversed(range(self.n)):
-            parent, own = self.links[k].parent, self._block(k)
+            parent, block = self.links[k].parent, self._block(k)
             if parent >= 0:
-                carried = self._passed(k, result[own, own]) @ shift(self.arms[k])
-                block = carried.T @ result[own, own] @ carried
+                carried = self._passed(k, result[block, block]) @ shift(self.arms[k])
+                block = carried.T @ result[block, block] @ carried
                 result[self._block(parent), self._block(parent)] += 0.5 * (block + block.T)
         return result
 

@@ -95,8 +95,8 @@ def planar_dynamics(
     start = 3
     for k, arm in enumerate(arms):
         n = len(arm.links)
-        own = slice(start, start + n)
-        offsets, coms, rates = _geometry(arm, q, v, own)
+        columns = slice(start, start + n)
+        offsets, coms, rates = _geometry(arm, q, v, columns)
         phi, sigma_b = np.eye(3 * n), np.zeros((3 * n, 3))
         sigma_b[0:3] = shift(offsets[0])
         for row in range(1, n):
@@ -113,7 +113,7 @@ def planar_dynamics(
             b[3 * row + 1 : 3 * row + 3] = -link.mass * rates[row] ** 2 * com
             carried = rates[row]
         full = np.zeros((3 * n, count))
-        full[:, :3], full[:, own] = phi @ sigma_b, phi @ H
+        full[:, :3], full[:, columns] = phi @ sigma_b, phi @ H
         M += full.T @ masses @ full
         C += full.T @ (masses @ phi @ a + b)
         sigma_t = np.zeros((3, 3 * n))
@@ -122,21 +122,21 @@ def planar_dynamics(
         J[tip] = sigma_t @ full
         J_rate[tip] = sigma_t @ phi @ a + np.append(0.0, -(rates[-1] ** 2) * offsets[n])
         tips[k] = q[1:3] + np.sum(offsets, axis=0)
-        place = q[1:3].copy()
+        origin = q[1:3].copy()
         for row, (link, com) in enumerate(zip(arm.links, coms)):
-            place = place + offsets[row]
-            own_velocity = full[3 * row : 3 * row + 3] @ v
-            momentum += shift(-place).T @ (link_inertia(link.mass, link.inertia, com) @ own_velocity)
+            origin = origin + offsets[row]
+            link_velocity = full[3 * row : 3 * row + 3] @ v
+            momentum += shift(-origin).T @ (link_inertia(link.mass, link.inertia, com) @ link_velocity)
         start += n
     return PlanarDynamics(M, C, J, J_rate, tips, momentum)
 
 
-def _geometry(arm: PlanarArm, q: Array, v: Array, own: slice) -> tuple[Array, list[Array], Array]:
+def _geometry(arm: PlanarArm, q: Array, v: Array, columns: slice) -> tuple[Array, list[Array], Array]:
     """Vectors from joint to joint (from the platform's origin first, to the tip last), centres of mass, rates."""
-    angles = q[0] + np.cumsum(q[own])
+    angles = q[0] + np.cumsum(q[columns])
     c, s = np.cos(q[0]), np.sin(q[0])
     foot = np.array([[c, -s], [s, c]]) @ np.asarray(arm.foot, dtype=np.float64)
     along = np.column_stack([np.cos(angles), np.sin(angles)])
     lengths = np.array([link.length for link in arm.links])
     coms = [link.com * direction for link, direction in zip(arm.links, along)]
-    return np.vstack([foot, lengths[:, None] * along]), coms, v[0] + np.cumsum(v[own])
+    return np.vstack([foot, lengths[:, None] * along]), coms, v[0] + np.cumsum(v[columns])

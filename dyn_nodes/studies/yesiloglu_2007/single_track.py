@@ -54,8 +54,8 @@ def bicycle(steer: Steer, speed: float, times: Array) -> dict[str, Array]:
         force = -CREEP * ((drift + AXLES * turn) / speed - [steer(t), 0.0])
         return np.array([force.sum() / MASS - speed * turn, AXLES @ force / YAW_INERTIA, turn, drift + speed * heading])
 
-    found = _solved(rate, 4, times)
-    return {'yaw rate': found[1], 'path': found[3]}
+    states = _solved(rate, 4, times)
+    return {'yaw rate': states[1], 'path': states[3]}
 
 
 def with_roll(steer: Steer, speed: float, times: Array) -> dict[str, Array]:
@@ -93,8 +93,8 @@ def with_roll(steer: Steer, speed: float, times: Array) -> dict[str, Array]:
         a = np.linalg.solve(inertia, forces)
         return np.concatenate([a[:2], [roll_rate, a[2]], offset_rate, a[3:], [turn, drift + speed * heading]])
 
-    found = _solved(rate, 10, times)
-    return {'yaw rate': found[1], 'path': found[9] + car.COM_HEIGHT * found[2], 'roll': found[2]}
+    states = _solved(rate, 10, times)
+    return {'yaw rate': states[1], 'path': states[9] + car.COM_HEIGHT * states[2], 'roll': states[2]}
 
 
 def _solved(rate: Callable[[float, Array], Array], size: int, times: Array) -> Array:

@@ -51,8 +51,8 @@ def spatial_arms(s: StudyRun) -> None:
     joints = float(np.abs(reference.acceleration[6:18] - tabulated('yesiloglu-2007/6.4/accelerations')[1]).max())
     s.near('joint accelerations, worst, rad/s2', SPEC, 0.0, joints, absolute=1e-9)
     report = analyse(blocks, model.q, actuated=model.actuated)
-    found = [report.rank, report.mobility, report.underactuation]
-    s.holds('rank, mobility, degree of underactuation', 'C1', found == [12, 12, 6], expected=[12, 12, 6], value=found)
+    counts = [report.rank, report.mobility, report.underactuation]
+    s.holds('rank, mobility, degree of underactuation', 'C1', counts == [12, 12, 6], expected=[12, 12, 6], value=counts)
     system = System.of_blocks(model.name, blocks, model.actuated)
     times = np.linspace(0.0, 1.0, 101)
     free = system.run(system.state(model.q, v), times, settings=Settings(step=5e-3, stabilization=None))

@@ -88,8 +88,8 @@ def cart(form: Form = 'arm', helper: float = 0.0) -> Model:
     tree = TreeBuilder()
     rod = tree.add_free('rod', mass=10.0, inertia=np.diag([0.4, 0.5, 0.5]))
     for name, side in (('left', -1), ('right', 1)):
-        place = (side * CART_HALF_TRACK, 0.0, 0.0)
-        wheel = tree.add_joint(f'{name}_drive', rod, 'revolute', X, p=place, mass=2.0, inertia=axial(0.04, 0.02))
+        mount = (side * CART_HALF_TRACK, 0.0, 0.0)
+        wheel = tree.add_joint(f'{name}_drive', rod, 'revolute', X, p=mount, mass=2.0, inertia=axial(0.04, 0.02))
         _roll(tree, name, wheel, CART_RADIUS, form, helper)
     built = tree.build()
     q, v = built.neutral, np.zeros(built.nv)
