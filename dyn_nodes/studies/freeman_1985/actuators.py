@@ -106,12 +106,12 @@ def actuators(s: StudyRun) -> None:
 
 def _nominal_drive(nominal: NominalVoltage) -> drawing.Figure:
     times = np.linspace(0.0, DURATION, 51)
-    own = [nominal.at(*nominal_path(t)) for t in times]
+    states = [nominal.at(*nominal_path(t)) for t in times]
     lines = {
         label: {f'joint {k + 1}': values[:, k] for k in range(6)}
         for label, values in (
-            ('voltage, V', np.array([each.voltage for each in own])),
-            ('current, A', np.array([each.current for each in own])),
+            ('voltage, V', np.array([each.voltage for each in states])),
+            ('current, A', np.array([each.current for each in states])),
         )
     }
     return drawing.histories(times, lines, columns=2, height=2.6)
@@ -121,11 +121,11 @@ def _claims_of_power(s: StudyRun, plant: Assembly, nominal: NominalVoltage) -> N
     """Power of the sources at the start of the path: heat, friction, and what bodies, rotors and windings take up."""
     q, v, a, jerk = nominal_path(0.0)
     start = nominal.at(q, v, a, jerk)
-    own = plant.actuators
-    powers = [own.supplied_power(plant.state, plant.symbols), own.dissipated_power(plant.state, plant.symbols)]
-    found = ca.Function('powers', [plant.x, plant.u, plant.p], [ca.vertcat(*powers)])
+    drives = plant.actuators
+    powers = [drives.supplied_power(plant.state, plant.symbols), drives.dissipated_power(plant.state, plant.symbols)]
+    evaluate = ca.Function('powers', [plant.x, plant.u, plant.p], [ca.vertcat(*powers)])
     x = np.concatenate([q, v, start.current])
-    supplied, lost = np.array(found(x, start.voltage, plant.default_parameters())).ravel()
+    supplied, lost = np.array(evaluate(x, start.voltage, plant.default_parameters())).ravel()
     law = nominal.law
     windings = float(law.inductance * start.current @ start.current_rate)
     s.near('electric power less heat, friction and that of the windings is the power on the joints, W',

@@ -79,12 +79,12 @@ class CompiledCoefficients:
         if positions.ndim != 2 or positions.shape[1] != n:
             raise ValueError(f'expected q of shape (N, {n}), found {positions.shape}')
         N = len(positions)
-        found = out or self._empty(N)
-        if not all(part is None or part.flags.c_contiguous for part in found):
+        frames = out or self._empty(N)
+        if not all(part is None or part.flags.c_contiguous for part in frames):
             raise ValueError('out: expected contiguous arrays')
-        parts = [part.reshape(N, -1) for part in found if part is not None]
+        parts = [part.reshape(N, -1) for part in frames if part is not None]
         self.module.coefficients_batch(positions, *parts)
-        return found
+        return frames
 
     def _empty(self, N: int) -> FrameBatch:
         n = self.tree.nv

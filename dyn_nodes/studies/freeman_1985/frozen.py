@@ -49,11 +49,11 @@ def frozen_matrices(s: StudyRun) -> None:
     closed = _closed_loop_error(arm, gain, end)
     s.holds('arm A6 under this LQR: error of the frozen model in position after 0.1 s, of the deviation at the start',
             'p. 78, 79', closed < 1e-3, expected='below 0.001', value=closed)  # fmt: skip
-    found = _swing_modes()
-    hertz = [mode.frequency for mode in found]
+    modes = _swing_modes()
+    hertz = [mode.frequency for mode in modes]
     s.holds('log-loader: frequency of the swing on its oil over a reach, greatest over least', 'p. 78, 79',
             max(hertz) > 1.5 * min(hertz), expected='above 1.5', value=max(hertz) / min(hertz))  # fmt: skip
-    speed = _pole_speed(found)
+    speed = _pole_speed(modes)
     s.holds(f'log-loader: change of that pole within its time constant, reach in {REACH_TIME:g} s', 'p. 78, 79',
             speed < 0.1, expected='below 0.1', value=speed)  # fmt: skip
     s.note(
@@ -61,7 +61,7 @@ def frozen_matrices(s: StudyRun) -> None:
         f'A6: rates to {100 * errors[1]:.0f} % after 0.1 s), not over the whole task. Between postures of a reach the '
         'log-loader needs other matrices, which change slowly against its own motions: gains by posture will do. The '
         'swing on its oil, from tucked to far: '
-        + ', '.join(f'{mode.frequency:.2f} Hz ({mode.damping_ratio:.3f})' for mode in found)
+        + ', '.join(f'{mode.frequency:.2f} Hz ({mode.damping_ratio:.3f})' for mode in modes)
         + '.'
     )
     s.figure('frozen', 'Arm A6: rates of joint 5 by the model along the path and by the frozen one', lambda: _draw(arm))
@@ -69,8 +69,8 @@ def frozen_matrices(s: StudyRun) -> None:
 
 def _gain(arm: MotorArm) -> Array:
     """LQR of spec 7.4, made at the start of the path."""
-    own, weight = arm.at(0.0), np.diag(np.r_[np.full(6, 1e6), np.full(6, 1e3), np.zeros(6)])
-    return linear_quadratic_gain(own.F, own.inputs, weight, np.eye(6))
+    linear, weight = arm.at(0.0), np.diag(np.r_[np.full(6, 1e6), np.full(6, 1e3), np.zeros(6)])
+    return linear_quadratic_gain(linear.F, linear.inputs, weight, np.eye(6))
 
 
 def _closed_loop_error(arm: MotorArm, gain: Array, end: float) -> float:
@@ -90,14 +90,14 @@ def _swing_modes() -> list[Mode]:
     """The oscillation in which the swing of the log-loader takes part most, in postures of the reach, valves closed."""
     machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
     system = System(machine)
-    p, linearizer, found = system.parameters({'payload_mass': PAYLOAD}), Linearizer(system), []
+    p, linearizer, modes = system.parameters({'payload_mass': PAYLOAD}), Linearizer(system), []
     for boom, stick in np.linspace(*REACH, POSTURES):
         x = initial_state(system, p, {'boom_joint': float(boom), 'stick_joint': float(stick)})
         model = linearizer.at(x, None, p)
-        place = model.state_names.index('swing_joint_rate')
+        index = model.state_names.index('swing_joint_rate')
         oscillations = [mode for mode in model.modes() if mode.oscillates]
-        found.append(max(oscillations, key=lambda mode: float(mode.participation[place])))
-    return found
+        modes.append(max(oscillations, key=lambda mode: float(mode.participation[index])))
+    return modes
 
 
 def _pole_speed(modes: list[Mode]) -> float:

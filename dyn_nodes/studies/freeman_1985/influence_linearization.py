@@ -62,8 +62,8 @@ def effort_slopes(
     if position.order < 3:
         raise ValueError(f'expected coefficients of third order, found {position.order}; ask for order=3')
     rates, accelerations, g = np.asarray(v, float), np.asarray(a, float), np.asarray(gravity, float)
-    own = serial_model(position)
-    by_position = np.zeros_like(own.inertia)
+    model = serial_model(position)
+    by_position = np.zeros_like(model.inertia)
     for k, body in enumerate(position.model.tree.bodies):
         if body.massless:
             continue
@@ -76,8 +76,8 @@ def effort_slopes(
         by_position += _rotation(rotation, R @ body.inertia @ R.T, rates, accelerations)
     for where, load in loads:
         by_position -= _held(load, where)
-    by_velocity = np.einsum('m,kmn->kn', rates, own.power + transposed(own.power))
-    return EffortSlopes(own.inertia, by_velocity, by_position)
+    by_velocity = np.einsum('m,kmn->kn', rates, model.power + transposed(model.power))
+    return EffortSlopes(model.inertia, by_velocity, by_position)
 
 
 def _single(batch: object) -> tuple[Array, Array, Array]:

@@ -55,9 +55,9 @@ def falling_arm() -> CompiledModule:
 
 def rates(_: float, x: Array) -> Array:
     """Return dx/dt."""
-    found = np.empty(6)
-    falling_arm().rhs(np.ascontiguousarray(x), NOTHING, NOTHING, found)
-    return found
+    derivative = np.empty(6)
+    falling_arm().rhs(np.ascontiguousarray(x), NOTHING, NOTHING, derivative)
+    return derivative
 
 
 @cache
@@ -123,12 +123,12 @@ def adams(s: StudyRun) -> None:
     for expected, fall in zip((1.3e-4, 8.2e-6, 5.0e-7), runs['RK4']):
         s.near(f'RK4, {fall.evaluations} evaluations: error', 'spec 7.5', expected, fall.error,
                absolute=0.05 * 10 ** np.floor(np.log10(expected)))  # fmt: skip
-    for tolerance, own, other in zip(TOLERANCES, runs['Adams'], runs['VODE (Adams)']):
-        s.holds(f'tolerance {tolerance:g}: Adams is as accurate as VODE', 'X21', own.error <= other.error,
-                expected=f'at most {other.error:.2g}', value=own.error)  # fmt: skip
+    for tolerance, adams_run, other in zip(TOLERANCES, runs['Adams'], runs['VODE (Adams)']):
+        s.holds(f'tolerance {tolerance:g}: Adams is as accurate as VODE', 'X21', adams_run.error <= other.error,
+                expected=f'at most {other.error:.2g}', value=adams_run.error)  # fmt: skip
         s.holds(f'tolerance {tolerance:g}: with 5 % more evaluations at most', 'X21',
-                own.evaluations <= 1.05 * other.evaluations, expected=f'at most {1.05 * other.evaluations:.0f}',
-                value=own.evaluations)  # fmt: skip
+                adams_run.evaluations <= 1.05 * other.evaluations, expected=f'at most {1.05 * other.evaluations:.0f}',
+                value=adams_run.evaluations)  # fmt: skip
     at = {name: evaluations_at(falls) for name, falls in runs.items()}
     for name in ('Dormand-Prince', 'RK4'):
         s.holds(f'fewer evaluations than {name} at an error of {EQUAL_ERROR:g}', 'p. 63', at['Adams'] < at[name],

@@ -166,15 +166,15 @@ class _PlanarLeg:
         """Joint positions at a pose x, y, angle of the platform."""
         c, s = np.cos(pose[2]), np.sin(pose[2])
         goal = np.array(pose[:2]) + np.array([[c, -s], [s, c]]) @ self.vertex
-        start, angle, found = self.base.astype(float), 0.0, []
+        start, angle, turns = self.base.astype(float), 0.0, []
         for turn, length in zip(self.before, self.links):
             angle += turn
             start = start + length * np.array([np.cos(angle), np.sin(angle)])
-            found.append(turn)
+            turns.append(turn)
         last = self.links[len(self.before) :]
         one, two = elbow(start, goal, last[0], last[1], self.sign)
         rest = np.array([one - angle, two - one, pose[2] + self.direction - two])
-        return [*found, *(np.remainder(rest + np.pi, 2 * np.pi) - np.pi)]
+        return [*turns, *(np.remainder(rest + np.pi, 2 * np.pi) - np.pi)]
 
 
 def _planar(
@@ -214,8 +214,8 @@ def three_leg(platform: LinkMass | None = None) -> Mechanism:
     legs = [
         _PlanarLeg(bases[r], vertices[r], (1.5, 1.5), {1: LinkMass(0.0, inertia=(0.0, 0.0, r + 1.0))}) for r in range(3)
     ]
-    own = _planar('three-leg', legs, (0.0, 0.0, 0.0), platform, [f'leg_{r}_1' for r in (1, 2, 3)])
-    return replace(own, length='in')
+    device = _planar('three-leg', legs, (0.0, 0.0, 0.0), platform, [f'leg_{r}_1' for r in (1, 2, 3)])
+    return replace(device, length='in')
 
 
 def redundant_device() -> Mechanism:
@@ -269,7 +269,7 @@ def hybrid_device() -> Mechanism:
         lengths = (1.2, 1.3, -vertex[0], 0.5, 0.4, 0.0)
         offsets = (0.0, 0.0, 0.0, vertex[1], 0.0, 0.1)
         twists = (0.0, 0.0, QUARTER, QUARTER, QUARTER, 0.0)
-        chain = SerialChain('R' * 6, lengths, twists, offsets, (), masses, place=(*base, 0.0))
+        chain = SerialChain('R' * 6, lengths, twists, offsets, (), masses, base=(*base, 0.0))
         end = builder.add_frame(f'tool_{r + 1}', chain.add_to(builder, f'leg_{r + 1}_')[-1], p=(0.05, 0.02, 0.15))
         parts.append(Leg(tuple(f'leg_{r + 1}_{name}' for name in chain.names), end))
         goal = np.array(pose[:2]) + np.array([[c, -s], [s, c]]) @ vertex
@@ -319,11 +319,11 @@ def stewart(parallel_axes: bool = False) -> Mechanism:
     here = TreeCoefficients(builder.build()).at(np.array(q), 2)
     parts = []
     for r, (body, vertex) in enumerate(ends):
-        own = here.pose(Frame(body, np.eye(3), np.zeros(3)))[0].T @ R
-        end = builder.add_frame(f'platform_{r + 1}', body, own, own @ -vertex)
+        rotation = here.pose(Frame(body, np.eye(3), np.zeros(3)))[0].T @ R
+        end = builder.add_frame(f'platform_{r + 1}', body, rotation, rotation @ -vertex)
         parts.append(Leg(tuple(f'leg_{r + 1}_{k}' for k in range(1, 7)), end))
-    first, place = parts[0].end, parts[0].end.p
-    builder.add_mass(first.body, 5.0, (0.0, 0.0, 0.0), STEWART_INERTIA, first.R, place)
+    first, point = parts[0].end, parts[0].end.p
+    builder.add_mass(first.body, 5.0, (0.0, 0.0, 0.0), STEWART_INERTIA, first.R, point)
     legs = tuple(parts)
     return Mechanism('Stewart platform', builder.build(), np.array(q), _closed(legs), legs[0].end, legs, SPACE,
                      tuple(f'leg_{r}_3' for r in range(1, 7)))  # fmt: skip
@@ -343,10 +343,12 @@ MECHANISMS: dict[str, Callable[[], Mechanism]] = {
 """Mechanisms with loops by name."""
 
 
-def random_state(own: Mechanism, system: ConstraintBlocks, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+def random_state(
+    mechanism: Mechanism, system: ConstraintBlocks, rng: np.random.Generator
+) -> tuple[Array, Array, Array]:
     """Return q near the reference position with all loops closed, v that meets them, and efforts of all joints."""
-    guess = own.q + rng.uniform(-0.15, 0.15, own.q.shape)
+    guess = mechanism.q + rng.uniform(-0.15, 0.15, mechanism.q.shape)
     q = assemble(system, guess)
     N = Subspaces(system.at(q).J).motions
     v = N @ rng.normal(size=N.shape[1])
-    return q, v, rng.normal(size=own.q.shape)
+    return q, v, rng.normal(size=mechanism.q.shape)

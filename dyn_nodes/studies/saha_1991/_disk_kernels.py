@@ -97,8 +97,8 @@ def following_rate(code, numbers, state, rate):
     Q = np.empty((3, 3))
     rotation(code[1], state, Q)
     w = state[:3]
-    place = 7 if code[1] == QUATERNION else 12
-    tangent = Q[2, 2] / Q[2, 1] if code[2] == GEOMETRY else np.tan(state[place])
+    at = 7 if code[1] == QUATERNION else 12
+    tangent = Q[2, 2] / Q[2, 1] if code[2] == GEOMETRY else np.tan(state[at])
     sigma = np.array([w[0], w[1], w[1] * tangent])
     unit = m * r * r / 4
     momentum = np.array([unit * w[0], unit * w[1], 2 * unit * w[2]])
@@ -114,7 +114,7 @@ def following_rate(code, numbers, state, rate):
     rate[0], rate[1], rate[2] = right[0] / (5 * unit), right[1] / unit, right[2] / (6 * unit)
     attitude_rate(code[1], True, state, Q, sigma, rate)
     if code[2] == INTEGRATED:
-        rate[place] = -w[0]
+        rate[at] = -w[0]
     n = state.shape[0]
     for i in range(2):
         rate[n - 2 + i] = r * (-Q[i, 0] * w[2] + Q[i, 2] * w[0])
@@ -140,7 +140,7 @@ def fixed_rate(code, numbers, state, rate):
     Q = np.empty((3, 3))
     rotation(code[1], state, Q)
     w = state[:3]
-    place = 7 if code[1] == QUATERNION else 12
+    at = 7 if code[1] == QUATERNION else 12
     if code[2] == GEOMETRY:
         # k x v and its length (eq. B.11, B.12)
         a, b = -Q[1, 2], Q[0, 2]
@@ -149,7 +149,7 @@ def fixed_rate(code, numbers, state, rate):
         # k . (v x (k x v)) over its length is c over that of v, which is not 1 within a step
         tangent = Q[2, 2] * np.sqrt(c * c + Q[2, 2] * Q[2, 2]) / c
     else:
-        sp, cp, tangent = np.sin(state[place + 1]), np.cos(state[place + 1]), np.tan(state[place])
+        sp, cp, tangent = np.sin(state[at + 1]), np.cos(state[at + 1]), np.tan(state[at])
     f2 = np.array([sp, cp, 0.0])
     spin = w[2] - tangent * (sp * w[0] + cp * w[1])
     unit = m * r * r / 4
@@ -164,7 +164,7 @@ def fixed_rate(code, numbers, state, rate):
         rate[i] = x[i]
     attitude_rate(code[1], True, state, Q, w, rate)
     if code[2] == INTEGRATED:
-        rate[place], rate[place + 1] = -(cp * w[0] - sp * w[1]), spin
+        rate[at], rate[at + 1] = -(cp * w[0] - sp * w[1]), spin
     velocity = cross3(w, f2)
     n = state.shape[0]
     for i in range(2):

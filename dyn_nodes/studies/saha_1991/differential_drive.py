@@ -190,7 +190,7 @@ class CasterVehicle:
         from scipy.interpolate import CubicSpline
 
         drives = CubicSpline(motion.times, self.axle.rates(motion.yaw_rate, motion.speed))
-        found = solve_ivp(
+        solution = solve_ivp(
             lambda t, fork: [self.dependent(float(fork[0]))[1] @ drives(t)],
             (motion.times[0], motion.times[-1]),
             [start],
@@ -199,4 +199,4 @@ class CasterVehicle:
             rtol=tolerance,
             atol=tolerance,
         )
-        return np.asarray(found.y[0], dtype=np.float64)
+        return np.asarray(solution.y[0], dtype=np.float64)

@@ -29,10 +29,10 @@ def disk(s: StudyRun) -> None:
         degrees, energy = printed[name]
         s.near(f'E32 tilt of circle {name}, deg', 'table 6.1', degrees, float(np.degrees(start[0])), absolute=1e-6)
         if energy is not None:
-            found = float(DISK.run('F1', start, STEP, 0).energy[0])
-            s.near(f'E33 energy of circle {name}, J', 'captions 6.1 to 6.4', energy, found, absolute=5e-8)
-        found = float(DISK.growth_rates(*rates).real.max())
-        s.near(f'E40 growth on circle {name}, 1/s', 'spec 6.7', growth[name], found, absolute=0.01)
+            computed = float(DISK.run('F1', start, STEP, 0).energy[0])
+            s.near(f'E33 energy of circle {name}, J', 'captions 6.1 to 6.4', energy, computed, absolute=5e-8)
+        computed = float(DISK.growth_rates(*rates).real.max())
+        s.near(f'E40 growth on circle {name}, 1/s', 'spec 6.7', growth[name], computed, absolute=0.01)
     unstable = {name: _run(name, 'A') for name in SCHEMES}
     stable = {name: _run(name, 'D') for name in SCHEMES}
     _exactness(s, unstable, stable)
@@ -78,9 +78,9 @@ def _costs() -> dict[str, float]:
     best = dict.fromkeys(SCHEMES, np.inf)
     for _ in range(20):
         for name in SCHEMES:
-            begin = time.perf_counter()
+            start_time = time.perf_counter()
             DISK.run(name, start, STEP, 100)  # type: ignore[arg-type]
-            best[name] = min(best[name], (time.perf_counter() - begin) / 100)
+            best[name] = min(best[name], (time.perf_counter() - start_time) / 100)
     return {name: float(value) for name, value in best.items()}
 
 
@@ -91,8 +91,8 @@ def _figures(s: StudyRun, unstable: dict[str, DiskRun], stable: dict[str, DiskRu
             figure, (axes,) = drawing.panels(1, 4.0)
             for k, (name, run) in enumerate(runs.items()):
                 error = np.maximum(np.abs(run.energy - run.energy[0])[1:], 1e-19)
-                look = {'color': LINES[k % len(LINES)], 'linestyle': '-' if k < len(LINES) else '--'}
-                axes.semilogy(run.times[1:], error, label=name, linewidth=1.1, **look)
+                line = {'color': LINES[k % len(LINES)], 'linestyle': '-' if k < len(LINES) else '--'}
+                axes.semilogy(run.times[1:], error, label=name, linewidth=1.1, **line)
             axes.set(xlabel='time, s', ylabel='energy error, J', ylim=(1e-19, 1e-1))
             axes.legend(ncol=4, loc='upper left')
             return figure

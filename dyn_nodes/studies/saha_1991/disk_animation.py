@@ -32,8 +32,8 @@ def animations(schemes: Sequence[str] = DEFAULT_SCHEMES) -> dict[str, Animation]
     """
     unknown = [name for name in schemes if name not in SCHEMES]
     if unknown or not 1 <= len(schemes) <= len(COLOURS):
-        found = ', '.join(unknown or schemes) or 'none'
-        raise ValueError(f'expected 1 to {len(COLOURS)} schemes among {", ".join(SCHEMES)}; found {found}')
+        names = ', '.join(unknown or schemes) or 'none'
+        raise ValueError(f'expected 1 to {len(COLOURS)} schemes among {", ".join(SCHEMES)}; found {names}')
     made = {'general motion': _animation('A general motion', GENERAL, schemes, 'From a tilt of 20 degrees.')}
     for circle, rates in CIRCLES.items():
         title = f'Circle {circle}: heading {rates[0]:g} rad/s, spin {rates[1]:g} rad/s'

@@ -50,13 +50,13 @@ def disk_schemes(s: StudyRun) -> None:
 def _errors(start: Array) -> dict[str, Array]:
     """Return the error (steps,) of every scheme: the greater of attitude, rad, and place over the radius, after 1 s."""
     exact = _end('F1', start, FINE)
-    found: dict[str, Array] = {}
+    errors: dict[str, Array] = {}
     for name in SCHEMES:
         ends = [_end(name, start, step) for step in STEPS]
-        found[name] = np.array(
+        errors[name] = np.array(
             [max(np.abs(F - exact[0]).max(), np.abs(c - exact[1]).max() / DISK.radius) for F, c in ends]
         )
-    return found
+    return errors
 
 
 def _end(scheme: str, start: Array, step: float) -> tuple[Array, Array]:
@@ -82,9 +82,9 @@ def _costs() -> dict[str, Array]:
     for _ in range(ROUNDS):
         for name in SCHEMES:
             for k, step in enumerate(STEPS):
-                begin = time.perf_counter()
+                start_time = time.perf_counter()
                 DISK.run(name, GENERAL, step, round(DURATION / step))  # type: ignore[arg-type]
-                best[name][k] = min(best[name][k], 1e6 * (time.perf_counter() - begin))
+                best[name][k] = min(best[name][k], 1e6 * (time.perf_counter() - start_time))
     return best
 
 
@@ -105,11 +105,11 @@ def _said(costs: dict[str, Array], table: dict[str, float]) -> str:
 
 def _draw(costs: dict[str, Array], errors: dict[str, dict[str, Array]]) -> drawing.Figure:
     figure, axes = drawing.panels(1, 4.6, 2, share=False)
-    for panel, (title, found) in zip(axes, errors.items()):
+    for panel, (title, error_by_scheme) in zip(axes, errors.items()):
         for name, (frame, kind, _) in SCHEMES.items():
-            look = {'color': COLOURS[kind], 'marker': MARKS[frame], 'linestyle': ('-', '--', ':')[frame]}
-            error = np.maximum(found[name], 1e-15)
-            panel.loglog(costs[name], error, markersize=4, linewidth=1.1, **look)
+            line_style = {'color': COLOURS[kind], 'marker': MARKS[frame], 'linestyle': ('-', '--', ':')[frame]}
+            error = np.maximum(error_by_scheme[name], 1e-15)
+            panel.loglog(costs[name], error, markersize=4, linewidth=1.1, **line_style)
             panel.annotate(
                 {'F1': 'F1, D1', 'D1': ''}.get(name, name),
                 (costs[name][0], error[0]), xytext=(-3, 3), textcoords='offset points', fontsize=7,

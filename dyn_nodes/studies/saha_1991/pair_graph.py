@@ -95,20 +95,20 @@ class PairGraph:
         self._add_wheel(name, 'roller', wheel, axle, radius, roller)
 
     def _add_wheel(self, name: str, kind: PairKind, wheel: str, axle: ArrayLike, radius: float, roller: float) -> None:
-        self._known(name, wheel)
+        self._check_body(name, wheel)
         centre = self.bodies[wheel].centre
         self._add(Pair(name, kind, GROUND, wheel, centre, np.asarray(axle, float), radius, roller))
 
-    def _known(self, name: str, body: str) -> None:
+    def _check_body(self, name: str, body: str) -> None:
         if body != GROUND and body not in self.bodies:
             raise ValueError(f'{name}: unknown body {body!r}; known: {", ".join((GROUND, *self.bodies))}')
 
     def _add(self, pair: Pair) -> None:
         for body in (pair.first, pair.second):
-            self._known(pair.name, body)
+            self._check_body(pair.name, body)
         if pair.first == pair.second:
             raise ValueError(f'{pair.name}: expected two bodies, found {pair.first} twice')
-        if any(pair.name == known.name for known in self.pairs):
+        if any(pair.name == other.name for other in self.pairs):
             raise ValueError(f'{pair.name}: there is a pair of this name already')
         if abs(float(np.linalg.norm(pair.axis)) - 1) > 1e-9:
             raise ValueError(f'{pair.name}: expected a unit axis, found {pair.axis.tolist()}')

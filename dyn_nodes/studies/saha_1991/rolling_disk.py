@@ -91,10 +91,10 @@ class RollingDisk:
         omega = np.array([-theta_rate, phi_rate * np.cos(theta), psi_rate + phi_rate * np.sin(theta)])
         spin = spin_matrix(psi)
         Q = F if frame == 0 else F @ spin.T
-        own = (omega, spin @ omega, F @ omega)[frame]
+        rates = (omega, spin @ omega, F @ omega)[frame]
         attitude = attitude_quaternion(theta, phi, psi if frame else 0.0) if kind == QUATERNION else Q.ravel()
         angles = [] if source == GEOMETRY else ([theta] if frame == 0 else [theta, psi])
-        return np.concatenate([own, attitude, angles, [x, y]])
+        return np.concatenate([rates, attitude, angles, [x, y]])
 
     def run(self, scheme: Scheme, euler: ArrayLike, step: float, steps: int) -> DiskRun:
         """Integrate from an Euler state (8,) by Verner's sixth-order formula, one step per output (spec 2.27)."""

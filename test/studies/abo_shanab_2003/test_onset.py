@@ -20,11 +20,11 @@ from dyn_nodes.studies.abo_shanab_2003.planar import (
     S1,
     Case,
     hybrid_model,
-    own_profile,
     planar_machine,
     profile,
     profile_inputs,
     random_manoeuvres,
+    segment_profile,
 )
 from dyn_nodes.studies.abo_shanab_2003.rigid_planar import FRONT, REAR, STANDING, RigidPlanarModel
 
@@ -53,7 +53,7 @@ def carried_out(name):
     case, payload, slope, _ = MANOEUVRES[name]
     model = hybrid_model('rigid', 'literal')
     p = model.parameters({'payload_mass': payload}, slope=slope)
-    task = own_profile(case.segments) if case.segments else profile(case.task, case.recovery)
+    task = segment_profile(case.segments) if case.segments else profile(case.task, case.recovery)
     boom, stick = case.posture or {S1: (10.0, -55.0)}.get(case.task, (55.0, -105.0))
     x0 = model.initial_state(p, {'boom_joint': math.radians(boom), 'stick_joint': math.radians(stick)})
     times = np.arange(round(task.duration / STEP) + 1) * STEP
