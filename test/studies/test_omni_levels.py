@@ -43,8 +43,8 @@ PEAKS = [
 def test_peak_torques_on_path_3_are_those_of_the_table(count, driven, limited, row):
     v = vehicle(count, driven)
     limit = limits(count=len(v.L_driven), **limited)
-    found, integral = peaks(v, limit)
-    assert found == pytest.approx(tabulated('saha-1991/6.6/peaks')[row], abs=1.5e-6)
+    highest, integral = peaks(v, limit)
+    assert highest == pytest.approx(tabulated('saha-1991/6.6/peaks')[row], abs=1.5e-6)
     assert integral == pytest.approx(tabulated('saha-1991/6.6/effort')[row], abs=2e-6)
 
 
@@ -89,9 +89,9 @@ def test_straight_paths_have_the_rates_and_torques_of_the_table(count, direction
 
 def test_limits_that_can_not_be_kept_are_reported_with_the_times():
     v = vehicle(4)
-    with pytest.raises(NoTorquesError, match='There is no solution at 211 of 301 samples') as refused:
+    with pytest.raises(NoTorquesError, match='There is no solution at 211 of 301 samples') as raised:
         drive_torques(v, PATH_3(np.linspace(0.0, 60.0, 301)), TorqueDistribution(v.L_driven, -0.01, 0.01))
-    assert len(refused.value.times) == 211
+    assert len(raised.value.times) == 211
 
 
 def test_the_torques_drive_the_vehicle_along_the_planned_path():

@@ -49,7 +49,7 @@ def test_events_are_located_far_below_the_step(model):
     assert coarse == pytest.approx(fine, abs=2e-6)
 
 
-def test_samples_stand_on_their_grid_whatever_happens_between(model):
+def test_samples_lie_on_their_grid_whatever_happens_between(model):
     dense, sparse = run_with(model, 1e-3), run_with(model, 1e-3, spacing=0.1)
     np.testing.assert_array_equal(dense.states[::10], sparse.states)
     np.testing.assert_array_equal(dense.modes[::10], sparse.modes)

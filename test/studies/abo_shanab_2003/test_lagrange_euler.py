@@ -189,7 +189,7 @@ def test_a_wrong_choice_is_named(call, message):
         call()
 
 
-def test_a_body_on_a_fixed_row_is_refused():
+def test_a_body_on_a_fixed_row_is_rejected():
     with pytest.raises(KeyError, match="no variable row '1a'"):
         chain_of((Row('1', variable='d'), Row('1a')), {'1a': Body(1.0)}, np.zeros(3))
 

@@ -48,21 +48,21 @@ def test_watching_changes_nothing(watched):
     np.testing.assert_array_equal(watched.states, compliant(5e-4, watch=False).states)
 
 
-def test_what_happens_is_named(watched):
-    told = [(event.kind, dict(event.details)) for event in watched.events]
-    assert [kind for kind, _ in told] == ['relief_open', 'relief_closed', 'lift_off']
-    for _, details in told[:2]:
+def test_events_name_actuator_joint_and_relief(watched):
+    events = [(event.kind, dict(event.details)) for event in watched.events]
+    assert [kind for kind, _ in events] == ['relief_open', 'relief_closed', 'lift_off']
+    for _, details in events[:2]:
         assert {key: details[key] for key in ('actuator', 'joint', 'relief')} == {
             'actuator': 'stick',
             'joint': 'stick_joint',
             'relief': 'pump',
         }
         assert details['pressure'] == pytest.approx(32.0e6 * (1.0 - 1e-4), rel=1e-9)
-    assert told[2][1]['wheel'] == 'rear'
-    assert told[2][1]['height_rate'] > 0.0
+    assert events[2][1]['wheel'] == 'rear'
+    assert events[2][1]['height_rate'] > 0.0
 
 
-def test_instants_are_known_far_better_than_the_step(watched):
+def test_instants_are_far_more_accurate_than_the_step(watched):
     """At 0.5 ms as at 0.05 ms: within a microsecond, a five-hundredth of the step."""
     fine = compliant(5e-5)
     assert [event.kind for event in fine.events] == [event.kind for event in watched.events]
@@ -75,9 +75,9 @@ def test_a_wheel_lifts_between_the_steps_between_which_its_load_ends(watched):
     system = watched.system
     lift = next(event for event in watched.events if event.kind == 'lift_off')
     start = round(lift.time, 2) - 0.02
-    place = int(np.argmin(np.abs(watched.times - start)))
-    times = watched.times[place] + np.arange(401) * 1e-4
-    again = system.run(watched.states[place], times, watched.inputs, watched.parameters, Settings(step=1e-4))
+    start_index = int(np.argmin(np.abs(watched.times - start)))
+    times = watched.times[start_index] + np.arange(401) * 1e-4
+    again = system.run(watched.states[start_index], times, watched.inputs, watched.parameters, Settings(step=1e-4))
     load = again.output('rear/normal_force')
     last = int(np.flatnonzero(load > 0.0)[-1])
     assert times[last] < lift.time <= times[last + 1]
@@ -85,7 +85,7 @@ def test_a_wheel_lifts_between_the_steps_between_which_its_load_ends(watched):
     assert times[last] - load[last] / slope == pytest.approx(lift.time, abs=2e-6)
 
 
-def test_a_fall_touches_down_when_galileo_says():
+def test_a_fall_touches_down_at_the_time_of_free_fall():
     """The 3-D machine as one body, 7 cm above the end of its springs, and one wheel's ground 2 cm higher."""
     loader = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
     stiff = tuple(replace(joint, type='fixed') for joint in loader.joints)
@@ -134,16 +134,16 @@ def squeezed():
     return machine, system
 
 
-def test_a_line_relief_opens_when_the_trapped_oil_says(squeezed):
+def test_a_line_relief_opens_at_the_pressure_of_the_trapped_oil(squeezed):
     machine, system = squeezed
     speed = np.array([0.2, 0.0])
     expected = overpressure_time(machine, 0.3, 0.2, system.oil[2])
-    told, time, position = [], 0.0, np.array([0.3, -1.0])
+    events, time, position = [], 0.0, np.array([0.3, -1.0])
     while time < expected + 0.01:
         system.advance(1e-3, position, speed, np.zeros(2), np.zeros(2))
-        told += [event.shifted(time) for event in system.events]
+        events += [event.shifted(time) for event in system.events]
         time, position = time + 1e-3, position + 1e-3 * speed
-    (event,) = told
+    (event,) = events
     assert (event.kind, event.details['actuator'], event.details['relief']) == ('relief_open', 'boom', 'rod line')
     assert event.details['joint'] == 'boom_joint'
     assert event.time == pytest.approx(expected, abs=1e-8)
@@ -151,7 +151,7 @@ def test_a_line_relief_opens_when_the_trapped_oil_says(squeezed):
 
 
 @pytest.mark.parametrize('way', ['predict', 'follow'])
-def test_an_exchange_tells_an_event_once_and_at_its_time(squeezed, way):
+def test_an_exchange_reports_an_event_once_and_at_its_time(squeezed, way):
     """Both ways: the time counts from the sample; what `follow` only tries ahead is not told."""
     machine, system = squeezed
     exchange = ActuatorExchange(system, 1e-3)
@@ -159,15 +159,15 @@ def test_an_exchange_tells_an_event_once_and_at_its_time(squeezed, way):
     exchange.start(start, np.zeros(2))
     speed, volts = np.array([0.2, 0.0]), np.zeros(2)
     expected = overpressure_time(machine, 0.3, 0.2, system.oil[2])
-    told = []
+    events = []
     for k in range(round(expected / 1e-3) + 20):
         position = start + 1e-3 * k * speed
         if way == 'predict':
             exchange.predict(position, speed, volts)
         else:
             exchange.follow(1e-3 if k else 0.0, position, speed, volts)
-        told += [event.shifted(1e-3 * k) for event in exchange.events]
-    (event,) = told
+        events += [event.shifted(1e-3 * k) for event in exchange.events]
+    (event,) = events
     assert event.kind == 'relief_open'
     # the first interval has no speed before it, whose oil is therefore moved by a straight line
     assert event.time == pytest.approx(expected, abs=1e-6)
@@ -203,9 +203,9 @@ def test_every_hybrid_model_lets_the_payload_go_at_a_time_and_at_a_tilt(contact)
             assert drop.time == pytest.approx(9.123456789, abs=1e-12)
         else:
             assert abs(drop.details['pitch']) == pytest.approx(math.radians(2.0), abs=1e-12)
-        place = model.index('parameter', 'payload_mass')
+        payload_index = model.index('parameter', 'payload_mass')
         after = run.parameter_index[np.searchsorted(run.times, drop.time)]
-        assert (run.parameter_sets[0][place], run.parameter_sets[after][place]) == (5000.0, 0.0)
+        assert (run.parameter_sets[0][payload_index], run.parameter_sets[after][payload_index]) == (5000.0, 0.0)
 
 
 def test_watching_wants_the_fixed_step():

@@ -62,12 +62,12 @@ def carried_out(name):
     return model, p, run, lifted[0] if lifted else None
 
 
-def at_rest(model, run, place, u, p):
+def at_rest(model, run, k, u, p):
     """Margins of the arm at a sample, the base taken at rest on both edges."""
-    x = run.states[place].copy()
+    x = run.states[k].copy()
     x[:3] = 0.0
     x[model.nv : model.nv + 3] = 0.0
-    return observer().observe(model.output_vector(STANDING, x, u[place], p), p[:3]).margins
+    return observer().observe(model.output_vector(STANDING, x, u[k], p), p[:3]).margins
 
 
 @pytest.mark.parametrize('measure', OF_LOADS)
@@ -80,10 +80,10 @@ def test_the_sign_of_the_margin_is_the_onset(name, measure):
     first_after = len(run.times) if onset is None else int(np.searchsorted(run.times, onset.time, side='right'))
     # every step of the last tenth of a second, and a coarse comb over all that went before
     standing = np.unique(np.r_[np.arange(0, first_after, 250), np.arange(max(0, first_after - 100), first_after)])
-    for place in standing:
-        margin = at_rest(model, run, place, u, p)[measure]
-        assert margin.valid, (measure, run.times[place])
-        assert margin.value > 0.0, (measure, run.times[place])
+    for k in standing:
+        margin = at_rest(model, run, k, u, p)[measure]
+        assert margin.valid, (measure, run.times[k])
+        assert margin.value > 0.0, (measure, run.times[k])
     if onset is None:
         return
     assert run.times[first_after] - onset.time <= STEP * (1 + 1e-9)
@@ -150,9 +150,9 @@ def test_the_sign_of_a_measure_of_posture_is_whether_the_machine_rests(measure, 
         assert margin(slope).value > 0.0
         assert margin(slope).valid
     for slope in (high + 1e-6, 1.1 * high):
-        found = margin(slope)
+        beyond = margin(slope)
         # the energy level is void where the centre of mass is beyond the edge: 0, not valid
-        assert found.value < 0.0 or (measure == 'energy' and (found.value, found.valid) == (0.0, False))
+        assert beyond.value < 0.0 or (measure == 'energy' and (beyond.value, beyond.valid) == (0.0, False))
 
 
 @pytest.mark.parametrize('beyond', [1e-4, -1e-4])
@@ -175,8 +175,8 @@ def test_a_machine_put_beyond_its_margin_tips_in_the_first_step(beyond):
         return watching.observe(y, p[:3]).margins, holding[3:], p
 
     limit = brentq(lambda slope: margins(slope)[0]['static'].value, 0.0, math.radians(40.0), xtol=1e-12)
-    found, holding, p = margins(limit + beyond)
-    assert np.sign(found['net_moment'].value) == np.sign(found['static'].value) == -np.sign(beyond)
+    results, holding, p = margins(limit + beyond)
+    assert np.sign(results['net_moment'].value) == np.sign(results['static'].value) == -np.sign(beyond)
     efforts = Inputs.constant({'boom_joint/effort': holding[0], 'stick_joint/effort': holding[1]})
     run = model.run(state(), STANDING, np.arange(11) * STEP, efforts, p, step=STEP)
     onset = [event.time for event in run.events if event.kind == 'lift_off']

@@ -175,8 +175,8 @@ def test_initial_pressures_hold_the_load(model):
     p = model.parameters({'payload_mass': 5000.0})
     x = model.initial_state(p)
     names = ('boom/head_pressure', 'boom/rod_pressure', 'stick/head_pressure', 'stick/rod_pressure')
-    found = [x[model.index('state', name)] / 1e6 for name in names]
-    np.testing.assert_allclose(found, (17.558, 1.0, 1.0, 24.680), atol=1e-3)
+    pressures = [x[model.index('state', name)] / 1e6 for name in names]
+    np.testing.assert_allclose(pressures, (17.558, 1.0, 1.0, 24.680), atol=1e-3)
     y = model.outputs(STANDING, x, np.zeros(2), p)
     assert y['boom_joint_acceleration'] == pytest.approx(0.0, abs=1e-9)
     assert y['stick_joint_acceleration'] == pytest.approx(0.0, abs=1e-9)
@@ -239,9 +239,9 @@ def test_history_of_the_pick_and_place(lift_and_carry, time, rotation, boom, sti
 @pytest.mark.pins('abo-shanab-2003/6.6/rigid_levels')
 def test_energy_level_and_moment_of_the_front_edge(lift_and_carry, time, level, moment):
     front = lift_and_carry.series['moment_front']
-    place = round(time * 100)
-    assert front[place] == pytest.approx(moment, rel=0.005)
-    assert front_energy_level(front)[place] == pytest.approx(level, rel=0.01)
+    k = round(time * 100)
+    assert front[k] == pytest.approx(moment, rel=0.005)
+    assert front_energy_level(front)[k] == pytest.approx(level, rel=0.01)
 
 
 @pytest.mark.pins('abo-shanab-2003/6.6/rigid_steps')

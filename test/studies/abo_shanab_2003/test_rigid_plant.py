@@ -111,8 +111,8 @@ def test_pose_and_twist_of_the_base_go_on_where_the_edge_changes(lifted):
     slopes = (poses[2:] - poses[:-2])[:, [0, 2, 3]] / (2.0 * PERIOD)
     quiet = np.ones(len(slopes), bool)
     for event in events:
-        place = int(event.time / PERIOD)
-        quiet[max(0, place - 3) : place + 3] = False
+        k = int(event.time / PERIOD)
+        quiet[max(0, k - 3) : k + 3] = False
     np.testing.assert_allclose(velocity[1:-1][quiet], slopes[quiet], atol=1e-4)
 
 
@@ -187,7 +187,7 @@ def test_the_compliant_planar_machine_has_two_edges_too():
     assert balance.margins['net_moment'].edges[1] == pytest.approx(5.0 * 35_134.5, rel=1e-3)
 
 
-def test_conservative_margin_is_refused_by_name():
+def test_conservative_margin_is_rejected_by_name():
     with pytest.raises(KeyError, match="'conservative' needs 5 feet, a planar machine has two edges"):
         Plant(planar_machine(), 'hydraulic', PERIOD, 5e-4, ('conservative',))
 
@@ -215,9 +215,9 @@ def test_joint_reactions_of_every_phase_are_those_of_newton_euler(mode, slope):
     expected = chain_reactions(
         mode, np.r_[0, 0, nose_up, joints], np.r_[0, 0, rate, speeds], np.r_[0, 0, accelerations], payload, slope
     )
-    found = JointReaction(model, ('boom_joint', 'stick_joint')).at(x, u, p, mode)
+    rows = JointReaction(model, ('boom_joint', 'stick_joint')).at(x, u, p, mode)
     turned = nose_up
-    for joint, angle, row, (forward, up, moment) in zip(('boom_joint', 'stick_joint'), joints, found, expected):
+    for joint, angle, row, (forward, up, moment) in zip(('boom_joint', 'stick_joint'), joints, rows, expected):
         turned += angle  # nose up positive, of the child link
         c, s = math.cos(turned), math.sin(turned)
         np.testing.assert_allclose(row[[0, 2]], (c * forward + s * up, c * up - s * forward), rtol=1e-9)
@@ -242,7 +242,7 @@ def test_reactions_of_a_run_follow_its_phases(lifted):
     np.testing.assert_allclose(plant.joint_reactions()[0], last[0], rtol=1e-12)
 
 
-def test_the_payload_goes_at_a_time_at_a_tilt_and_on_request():
+def test_the_payload_drops_at_a_time_at_a_tilt_and_on_request():
     plant = slope_plant()
     plant.drop_time = 2.00037
     events = play(plant, 2.1)
@@ -262,7 +262,7 @@ def test_the_payload_goes_at_a_time_at_a_tilt_and_on_request():
 
 
 @pytest.mark.parametrize('kind', ['drop_time', 'drop_tilt'])
-def test_the_compliant_machine_lets_go_where_it_is_told(kind):
+def test_the_compliant_machine_drops_its_payload_as_configured(kind):
     plant = Plant(planar_machine(), 'hydraulic', PERIOD, 5e-4, ())
     setattr(plant, kind, {'drop_time': 1.23456789, 'drop_tilt': 2e-3}[kind])
     tilt = plant.output('tilt')
@@ -315,7 +315,7 @@ def test_hung_from_the_ceiling_it_falls_off():
     assert fallen == pytest.approx(0.5 * 9.81 * 0.1**2, rel=1e-6)
 
 
-def test_what_the_model_does_not_cover_leaves_the_plant_as_it_was(monkeypatch):
+def test_a_failed_transition_leaves_the_plant_unchanged(monkeypatch):
     plant = Plant(planar_machine(), 'effort', PERIOD, 5e-4, (), contact_model='rigid')
 
     def jammed(*_arguments):

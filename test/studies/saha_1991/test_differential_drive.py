@@ -81,8 +81,8 @@ def test_the_caster_vehicle_on_the_circle_has_the_torques_of_the_table():
         k = time * 100
         rates = CASTER.axle.rates(motion.yaw_rate[k], motion.speed[k])
         growth = CASTER.axle.rates(motion.yaw_acceleration[k], motion.acceleration[k])
-        found = np.concatenate([rates, growth, CASTER.torques(fork, rates, growth)])
-        assert found == pytest.approx(expected, abs=1e-7)
+        computed = np.concatenate([rates, growth, CASTER.torques(fork, rates, growth)])
+        assert computed == pytest.approx(expected, abs=1e-7)
     # the fork settles at that angle: 99 % of it after 4.46 s
     angles = CASTER.fork_angles(motion)
     assert TIMES[np.argmax(angles > 0.99 * fork)] == pytest.approx(4.46, abs=0.02)
@@ -98,8 +98,8 @@ def test_the_caster_vehicle_on_lines_and_curve_has_the_torques_of_the_table():
         k = time * 100
         rates = CASTER.axle.rates(motion.yaw_rate[k], motion.speed[k])
         growth = CASTER.axle.rates(motion.yaw_acceleration[k], motion.acceleration[k])
-        found = np.concatenate([rates, growth, [fork[k]], CASTER.torques(fork[k], rates, growth)])
-        assert found == pytest.approx(expected, abs=1e-7)
+        computed = np.concatenate([rates, growth, [fork[k]], CASTER.torques(fork[k], rates, growth)])
+        assert computed == pytest.approx(expected, abs=1e-7)
 
 
 def test_the_torques_do_the_work_of_the_kinetic_energy():

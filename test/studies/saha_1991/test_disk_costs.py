@@ -103,7 +103,7 @@ def plain():
 
 @pytest.fixture(scope='module')
 def costs(plain):
-    disk, found = RollingDisk(), {}
+    disk, counts = RollingDisk(), {}
     numbers = np.array([Counted(disk.radius), Counted(disk.mass), Counted(disk.gravity)], dtype=object)
     for name, code in SCHEMES.items():
         start = disk.start(name, np.array(STATE))
@@ -111,11 +111,11 @@ def costs(plain):
         rate = np.empty(len(state), dtype=object)
         Counted.counts = Counter()
         plain['disk_rate'](code, numbers, state, rate)
-        found[name] = Counted.counts
+        counts[name] = Counted.counts
         expected = np.empty(len(state))
         _disk_kernels.disk_rate(np.array(code), disk._numbers, start, expected)
         assert np.array([float(x) for x in rate]) == pytest.approx(expected, rel=1e-12, abs=1e-12), name
-    return found
+    return counts
 
 
 def arithmetic(count):
@@ -128,7 +128,7 @@ def weighed(count):
 
 
 @pytest.mark.pins('saha-1991/6.9/cost')
-def test_schemes_have_as_many_equations_as_the_table_says():
+def test_schemes_have_as_many_equations_as_tabulated():
     disk = RollingDisk()
     assert {name: len(disk.start(name, np.array(STATE))) for name in SCHEMES} == EQUATIONS
 

@@ -34,14 +34,14 @@ def normal_forces(joints, **motion):
 
 @pytest.mark.pins('tanner-1998/3.1/S12', 'tanner-1998/3.1/S15')
 def test_normal_forces_at_rest_are_unique_and_carry_the_weight():
-    found = reactions(load_in_a_circle(S0), ranges=True)
-    assert found.split[:, 2] == pytest.approx(tabulated('tanner-1998/6.4/static')[0], abs=1e-6)
-    assert found.split[:, :2] == pytest.approx(0.0, abs=1e-9)
-    assert found.split[:, 2].sum() == pytest.approx(tabulated('tanner-1998/6.4/static')[1])
-    assert found.least[:, 2] == pytest.approx(found.greatest[:, 2], abs=1e-6)
-    zmp = found.split[:, 2] @ WHEELS[:, :2] / tabulated('tanner-1998/6.4/static')[1]
+    reaction = reactions(load_in_a_circle(S0), ranges=True)
+    assert reaction.split[:, 2] == pytest.approx(tabulated('tanner-1998/6.4/static')[0], abs=1e-6)
+    assert reaction.split[:, :2] == pytest.approx(0.0, abs=1e-9)
+    assert reaction.split[:, 2].sum() == pytest.approx(tabulated('tanner-1998/6.4/static')[1])
+    assert reaction.least[:, 2] == pytest.approx(reaction.greatest[:, 2], abs=1e-6)
+    zmp = reaction.split[:, 2] @ WHEELS[:, :2] / tabulated('tanner-1998/6.4/static')[1]
     assert zmp == pytest.approx(tabulated('tanner-1998/6.4/static')[2], abs=1e-8)
-    assert found.freedom == 1
+    assert reaction.freedom == 1
 
 
 def edge_distances(point):
@@ -102,19 +102,19 @@ def in_motion():
     return here, tau, Team(BAR).ground_load(robot, here.speed_rates(tau), np.zeros(3))
 
 
-def test_what_the_ground_has_to_balance_at_the_reference_state(in_motion):
+def test_the_load_on_the_ground_at_the_reference_state(in_motion):
     load = in_motion[2]
     expected = tabulated('tanner-1998/6.4/wrench')[0]
     assert -load == pytest.approx(expected, abs=1e-7)
     wheels = {'friction': (FRICTION, FRICTION, 0.0), 'traction': S0_TRACTION}
-    found = admissible_reactions(WHEELS, np.zeros(3), load[:3], load[3:], **wheels)
-    assert found.mismatch < 1e-10 * 763.7
-    assert found.split[:, 2].sum() == pytest.approx(tabulated('tanner-1998/6.4/wrench')[1][0], abs=1e-6)
-    assert found.split[:2, 1].sum() == pytest.approx(tabulated('tanner-1998/6.4/wrench')[1][1], abs=1e-6)
-    assert found.freedom == 1
-    open_ = (found.greatest - found.least) / np.linalg.norm(found.greatest - found.least)
+    reaction = admissible_reactions(WHEELS, np.zeros(3), load[:3], load[3:], **wheels)
+    assert reaction.mismatch < 1e-10 * 763.7
+    assert reaction.split[:, 2].sum() == pytest.approx(tabulated('tanner-1998/6.4/wrench')[1][0], abs=1e-6)
+    assert reaction.split[:2, 1].sum() == pytest.approx(tabulated('tanner-1998/6.4/wrench')[1][1], abs=1e-6)
+    assert reaction.freedom == 1
+    open_ = (reaction.greatest - reaction.least) / np.linalg.norm(reaction.greatest - reaction.least)
     assert open_.ravel() == pytest.approx(np.array([0, 1, 0, 0, 1, 0, 0, 0, 0]) / np.sqrt(2.0), abs=1e-8)
-    opposite = found.least[1] + found.greatest[0] - found.split[0] - found.split[1]
+    opposite = reaction.least[1] + reaction.greatest[0] - reaction.split[0] - reaction.split[1]
     assert opposite[1] == pytest.approx(0.0, abs=1e-6), 'what one wheel takes more the other takes less'
 
 
@@ -163,17 +163,17 @@ def test_normal_forces_with_the_arm_straight():
     ('joints', 'limit'), [(LEFT, tabulated('tanner-1998/6.6/payload')[0]), (FRONT, 45.3), (BACK, 21.3)]
 )
 def test_the_payload_that_lifts_a_wheel_is_the_payload_limit(joints, limit):
-    found = brentq(lambda load: float(reactions(load_in_a_circle(joints, payload=load)).margin), 0.0, 100.0)
-    assert found == pytest.approx(limit, rel=1e-4)
+    lifting_load = brentq(lambda load: float(reactions(load_in_a_circle(joints, payload=load)).margin), 0.0, 100.0)
+    assert lifting_load == pytest.approx(limit, rel=1e-4)
 
 
 def test_reactions_in_a_circle_with_the_arm_to_the_left():
     load = load_in_a_circle(LEFT, 1.0, 0.8)
-    found = reactions(load)
-    assert found.split[:, 2] == pytest.approx(tabulated('tanner-1998/6.6/circle')[0], abs=1e-6)
+    reaction = reactions(load)
+    assert reaction.split[:, 2] == pytest.approx(tabulated('tanner-1998/6.6/circle')[0], abs=1e-6)
     assert -load[[0, 1, 5]] == pytest.approx(tabulated('tanner-1998/6.6/circle')[1], abs=1e-6)
-    assert found.split[:2, 0] == pytest.approx(tabulated('tanner-1998/6.6/circle')[2], abs=1e-6)
-    chords = lateral_chord(found.split[:2, 2], found.split[:2, 0], FRICTION)
+    assert reaction.split[:2, 0] == pytest.approx(tabulated('tanner-1998/6.6/circle')[2], abs=1e-6)
+    chords = lateral_chord(reaction.split[:2, 2], reaction.split[:2, 0], FRICTION)
     assert chords == pytest.approx(tabulated('tanner-1998/6.6/circle')[3], abs=1e-5)
 
 
@@ -201,12 +201,12 @@ def test_in_a_circle_wheels_slide_before_one_lifts(rate, speed, lift, reactions_
     lifted = brentq(lambda v: normal_forces(LEFT, speed=v, rate=rate)[:2].min(), 0.5 * lift, 1.5 * lift)
     assert lifted == pytest.approx(lift, rel=1e-5)
     assert margin(speed * (1.0 - 1e-6)) > 0.0 > margin(speed * (1.0 + 1e-6))
-    found = reactions(load_in_a_circle(LEFT, speed, rate))
-    assert found.split[:, 2] == pytest.approx(normal, abs=1e-3)
-    assert found.split[:, 1].sum() == pytest.approx(lateral, abs=1e-3)
-    pull = np.abs(found.split[1, 0]) / (FRICTION * found.split[1, 2])
+    reaction = reactions(load_in_a_circle(LEFT, speed, rate))
+    assert reaction.split[:, 2] == pytest.approx(normal, abs=1e-3)
+    assert reaction.split[:, 1].sum() == pytest.approx(lateral, abs=1e-3)
+    pull = np.abs(reaction.split[1, 0]) / (FRICTION * reaction.split[1, 2])
     if chords is not None:
-        reach = lateral_chord(found.split[:2, 2], found.split[:2, 0], FRICTION)
+        reach = lateral_chord(reaction.split[:2, 2], reaction.split[:2, 0], FRICTION)
         assert reach == pytest.approx(chords, abs=1e-3)
         assert reach.sum() == pytest.approx(abs(lateral), rel=1e-5)
         assert pull < 1.0
@@ -216,8 +216,8 @@ def test_in_a_circle_wheels_slide_before_one_lifts(rate, speed, lift, reactions_
 
 @pytest.mark.pins('tanner-1998/3.1/S14')
 def test_beyond_that_speed_the_balance_holds_and_no_reactions_are_admissible():
-    found = reactions(load_in_a_circle(LEFT, 7.3, 0.5))
-    assert found.mismatch < 1e-9
-    assert not found.possible
-    chords = lateral_chord(found.split[:2, 2], found.split[:2, 0], FRICTION)
-    assert not necessary_lateral_check(chords, float(found.split[:2, 1].sum()))
+    reaction = reactions(load_in_a_circle(LEFT, 7.3, 0.5))
+    assert reaction.mismatch < 1e-9
+    assert not reaction.possible
+    chords = lateral_chord(reaction.split[:2, 2], reaction.split[:2, 0], FRICTION)
+    assert not necessary_lateral_check(chords, float(reaction.split[:2, 1].sum()))

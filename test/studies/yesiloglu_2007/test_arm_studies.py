@@ -39,7 +39,7 @@ def test_another_machine_fails_its_claims(monkeypatch):
     assert len(failed(result)) > 5
 
 
-def test_the_closed_equation_of_the_slider_crank_is_its_own_derivative():
+def test_the_closed_equation_of_the_slider_crank_has_its_derivative():
     """dI and dU by hand against central differences of I, and the work of the weights."""
     angle, h = 0.9, 1e-6
     inertia, slope, _ = mechanisms.slider_terms(angle)

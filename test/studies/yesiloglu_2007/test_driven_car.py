@@ -19,8 +19,8 @@ def test_every_claim_of_the_driven_car_holds():
 
 
 def test_at_rest_the_car_stands_in_equilibrium_on_its_static_loads():
-    model, own = driven_cars.system()
-    solution = constrained_dynamics(own.blocks, model.q, np.zeros(model.tree.nv), np.zeros(model.tree.nv))
+    model, vehicle = driven_cars.system()
+    solution = constrained_dynamics(vehicle.blocks, model.q, np.zeros(model.tree.nv), np.zeros(model.tree.nv))
     assert np.abs(solution.acceleration).max() < 1e-11
     for name in car.CORNERS:
         expected = driven_car.static_loads(name)[1] + driven_car.TREAD * car.GRAVITY
@@ -57,11 +57,11 @@ def test_softer_tyres_in_front_make_the_linear_car_understeer():
 
 def test_the_trapezoid_of_the_car_is_that_of_the_plane():
     """Steered slowly to 10 degrees inside, the outer wheel takes the angle of the closed form."""
-    model, own = driven_cars.system()
+    model, vehicle = driven_cars.system()
     inner = np.radians(10.0)
     mean = 0.5 * (inner + car.trapezoid(inner))
     numbers = {'steering/angle': mean, 'steering/start': -2.0, 'steering/period': 1.0}
-    q = assemble(own.blocks, model.q, {f'{key}': value for key, value in numbers.items()})
+    q = assemble(vehicle.blocks, model.q, {f'{key}': value for key, value in numbers.items()})
     names = model.tree.position_names
     left, right = (q[names.index(name)] for name in driven_car.STEERED)
     # level suspensions: the least motion that closes the rod moves them by less than a hair

@@ -38,19 +38,19 @@ def test_the_planar_operators_are_the_spatial_engine():
     system = model.blocks()
     rng = np.random.default_rng(3)
     q, v = rng.uniform(-2, 2, model.tree.nq), rng.normal(size=model.tree.nv)
-    found = planar_dynamics(PLATFORM, ARMS, q[ORDER], v[ORDER])
+    dynamics = planar_dynamics(PLATFORM, ARMS, q[ORDER], v[ORDER])
     blocks = system.at(q, v)
-    assert pytest.approx(blocks.M[np.ix_(ORDER, ORDER)], abs=1e-13) == found.M
+    assert pytest.approx(blocks.M[np.ix_(ORDER, ORDER)], abs=1e-13) == dynamics.M
     springs = np.zeros(model.tree.nv)
     for spring in model.forces:
         at = model.tree.velocity_index(spring.joint)
         springs[at] = spring.stiffness * (q[at] - spring.rest) + spring.damping * v[at]
-    assert pytest.approx((blocks.h - springs)[ORDER], abs=1e-12) == found.C
-    assert pytest.approx(-blocks.J[:, ORDER], abs=1e-13) == found.J
+    assert pytest.approx((blocks.h - springs)[ORDER], abs=1e-12) == dynamics.C
+    assert pytest.approx(-blocks.J[:, ORDER], abs=1e-13) == dynamics.J
     # the rows are load less tip: what the load adds to gamma is its own centripetal acceleration
     turn = np.array([np.cos(q[11]), np.sin(q[11])])
-    own = np.concatenate([np.append(0.0, -(v[11] ** 2) * grasp * turn) for grasp in GRASPS])
-    assert found.J_rate == pytest.approx(blocks.gamma + own, abs=1e-12)
+    centripetal = np.concatenate([np.append(0.0, -(v[11] ** 2) * grasp * turn) for grasp in GRASPS])
+    assert dynamics.J_rate == pytest.approx(blocks.gamma + centripetal, abs=1e-12)
 
 
 @pytest.fixture
