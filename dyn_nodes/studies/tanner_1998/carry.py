@@ -1,4 +1,4 @@
-"""E10: runs of two RM-1 with a bar, and the controller with which they carry it (tanner-1998, 6.8)."""
+"""E10: runs of two RM-1 robots with a bar, and their carrying controller (tanner-1998, 6.8)."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from dyn_nodes.studies.tanner_1998.team_runs import Moving, TeamState, moving, r
 from dyn_nodes.studies.tanner_1998.vehicle import ARM, RADIUS, rm_1
 
 MOTIONS = ((0.3, 0.2, (0.1, 0.2, -0.1)), (-0.3, 0.1, (-0.2, 0.1, 0.15)))
-"""Speed of the axle, m/s, rate of turning and rates of the arm, rad/s, of each robot at the start of the free runs."""
+"""Initial axle speed, m/s, turning rate and arm rates, rad/s, of each robot in the free runs."""
 STIFFNESS, DAMPING = np.array([60.0, 80.0, 40.0]), np.array([12.0, 16.0, 8.0])
-"""Gains of the joints, N m/rad and N m s/rad."""
+"""Joint gains, N m/rad and N m s/rad."""
 SPEED_GAIN, TURN_GAIN = 200.0, 40.0
-"""Drive force per speed error, N s/m; yaw moment per rate of turning, N m s."""
+"""Drive force per speed error, N s/m; yaw moment per turning rate, N m s."""
 CRUISE = (0.5, -0.5)
 """Speeds of the vehicles after a ramp of 1 s, m/s."""
 
 
 def carrying(t: float, k: int, state: Array, robot: Moving) -> Array:
-    """Return the efforts of robot k: joints held where they start, wheels along a ramp of the speed.
+    """Return the efforts of robot k: joints hold their start positions, wheels follow a speed ramp.
 
-    The joints take over the weights of the arm and of half of the bar.
+    The joints compensate the weights of the arm and of half of the bar.
     """
     tree = rm_1().blocks.tree
     indices = [tree.velocity_index(name) for name in ARM]
@@ -39,12 +39,12 @@ def carrying(t: float, k: int, state: Array, robot: Moving) -> Array:
 
 
 def length(states: Array) -> float:
-    """Return the distance of the hands of two robots (2, 11), m."""
+    """Return the distance between the hands of two robots with states (2, 11), m."""
     return float(np.linalg.norm(moving(states[1]).point - moving(states[0]).point))
 
 
 def idle(t: float, k: int, state: Array, robot: Moving) -> Array:
-    """Return no efforts."""
+    """Return zero efforts (nv,)."""
     return np.zeros(rm_1().blocks.tree.nv)
 
 

@@ -1,4 +1,4 @@
-"""RM-1 robots that carry a bar or a triangle along a path, slowly enough for their wheels to hold (C20 to C23)."""
+"""RM-1 robots that carry a bar or a triangle along a path within the friction of their wheels (C20 to C23)."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from dyn_nodes.teams.deformable.lattice import Lattice
 
 ACTUATED = ('left', 'right', *ARM)
 MOST = np.array([12.0, 12.0, 40.0, 60.0, 30.0])
-"""Greatest efforts of wheels and joints, N m."""
+"""Effort limits of wheels and joints, N m."""
 GRIP = np.array([1.0, 1.0, 0.0])
-"""Of the wheels; the caster takes no horizontal force."""
+"""Factor of the friction coefficient of each wheel; the caster carries no horizontal force."""
 PERIOD = 0.01
 GAINS = Gains()
 ABILITY = Ability(MOST, np.full(len(MOST), np.inf), FRICTION * GRIP)
 HEADING = 2.0
-"""Direction in which a team starts beside its path, rad."""
+"""Direction of the initial offset of a team from its path, rad."""
 HAND_HEIGHT = float(tabulated('tanner-1998/6.2/energy')[1][2]) + HEIGHT
 
 
 EFFORTS_ALONE = Reserve(friction=20.0, lift=-1e4)
-"""No limit by the wheels: only efforts bound the speed."""
+"""Reserve without wheel limits: only efforts bound the speed."""
 
 
 @cache
 def holding_rm_1(arm: float = 1.0) -> HoldingRobot:
-    """Return RM-1 with its hand, and the mount of its arm as carrier; `arm`: factor of the arm's masses."""
+    """Return RM-1 with its hand and its arm mount as carrier; `arm`: factor of the arm masses."""
     robot = rm_1(arm)
     carrier = Frame(robot.blocks.tree.body('roll'), np.eye(3), MOUNT)
     posture = robot.position((0.0, 0.0, 0.0, *POSTURE))
@@ -50,12 +50,12 @@ def holding_rm_1(arm: float = 1.0) -> HoldingRobot:
 
 
 def team_around(load: Lattice, squeeze: float = 0.0) -> Formation:
-    """Return RM-1 robots around an object, each in the posture of the source with its arm towards the node."""
+    """Return RM-1 robots around an object, each in the posture of the source with its arm pointing at its node."""
     return Formation.around([holding_rm_1()] * len(load.nodes), load, REACH - MOUNT[0], HAND_HEIGHT, squeeze)
 
 
 def starts(formation: Formation, path: Path, parameter: float) -> list[Array]:
-    """Return positions (nq,) of the robots at the beginning of a path, each heading the way its carrier leaves."""
+    """Return the positions (nq,) of the robots at the start of a path; each heads along its carrier's velocity."""
     hands, carriers = formation.spread(path([parameter]))
     positions = []
     for hand, carrier, rate in zip(hands.position[0], carriers.position[0], carriers.rate[0]):
@@ -67,21 +67,21 @@ def starts(formation: Formation, path: Path, parameter: float) -> list[Array]:
 
 
 def abilities(formation: Formation) -> list[Ability]:
-    """Return what the robots of a team can give on the ground of the source."""
+    """Return the effort and friction limits of a team's robots on the source's ground."""
     return [ABILITY] * len(formation.robots)
 
 
 @dataclass(frozen=True)
 class Reality:
-    """How the team is other than its controller takes it to be.
+    """Deviations of the simulated team from its controller's model.
 
     Attributes:
         load: factor of the object's mass, stiffness and damping.
         arm: factor of the arms' masses.
         friction: coefficient of the ground.
-        offset: of the whole team from the beginning of its path, m.
+        offset: of the whole team from the start of its path, m.
         delay: of the measured states, in periods.
-        holding: forces at which the hands slip off, N; empty: never.
+        holding: forces at which the hands slip off, N; empty: no slip.
     """
 
     load: float = 1.0
@@ -99,9 +99,9 @@ class Carried(NamedTuple):
         trace: the run.
         deviation: (t, m) of the hands from their references, m.
         reactions: of every robot at the samples.
-        lasted: until the first sample at which the ground cannot give the reactions, s; the end where there is none.
+        lasted: time of the first sample without admissible reactions, s; otherwise the end time.
         kept: the same for the split of least norm.
-        why: which wheel, and whether it slips or lifts, at the end of `lasted`; ''.
+        why: wheel that slips or lifts at the end of `kept`; '' if none does.
     """
 
     trace: TeamTrace
@@ -113,7 +113,7 @@ class Carried(NamedTuple):
 
     @property
     def robust(self) -> bool:
-        """The split of least norm is admissible at all samples."""
+        """True if the split of least norm is admissible at all samples."""
         return all(bool(reaction.robust.all()) for reaction in self.reactions)
 
     @property
@@ -123,12 +123,12 @@ class Carried(NamedTuple):
 
     @property
     def use(self) -> float:
-        """Greatest part of the friction that the split of least norm needs."""
+        """Greatest friction utilization of the split of least norm."""
         return float(max(reaction.friction_use.max() for reaction in self.reactions))
 
 
 def heavier(load: Lattice, factor: float) -> Lattice:
-    """Return an object with masses, stiffness and damping times a factor."""
+    """Return an object with its masses, stiffness and damping multiplied by a factor."""
     return load._replace(
         stiffness=factor * load.stiffness, damping=factor * load.damping, rod_mass=factor * load.rod_mass,
         node_mass=factor * load.node_mass,
@@ -167,7 +167,7 @@ def _shifted(q: Array, by: Array) -> Array:
 
 
 def judged(plan: Plan, profile: Profile, trace: TeamTrace, reality: Reality = Reality()) -> Carried:
-    """Return the ground reactions along a run, and how far the hands are from their references."""
+    """Return the ground reactions along a run and the deviations of the hands from their references."""
     times = np.array([instant.time for instant in trace.instants])
     wanted = np.array([plan.at(*profile.at(float(t))).hands.position for t in times])
     robots = plan.formation.robots

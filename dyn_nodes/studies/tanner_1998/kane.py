@@ -1,4 +1,4 @@
-"""E2 to E5, S3 to S6, S10: Kane's equations of RM-1 beside the other formulations, and at the reference state."""
+"""E2 to E5, S3 to S6, S10: Kane's equations of RM-1 against other formulations, and at the reference state."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Agreement(NamedTuple):
         engine: from the constraint engine.
         speeds: in speeds of the axle or of pivoting from those in the source's speeds.
         wrench: between arm and vehicle, rows of the extra speeds from Newton and Euler.
-        idle: generalized forces of what does not contribute, over the forces.
+        idle: generalized forces of noncontributing forces, over the forces.
     """
 
     multipliers: float
@@ -90,7 +90,7 @@ def random_state(robot: Robot, kane: KanesEquations, rng: np.random.Generator) -
 
 
 def compare(name: str, states: int | None = None) -> Agreement:
-    """Return how Kane's equations of a robot agree with the others."""
+    """Return the differences between Kane's equations of a robot and the other formulations."""
     robot = ROBOTS[name]()
     blocks, rng = robot.blocks, np.random.default_rng(1)
     kane, noc = kanes_equations(blocks, SPEEDS), natural_orthogonal_complement(blocks, SPEEDS)
@@ -114,10 +114,10 @@ def compare(name: str, states: int | None = None) -> Agreement:
 
 
 def idle_forces(robot: Robot, here: KaneEquations, tau: Array) -> float:
-    """Return the greatest generalized force of what does not contribute, N, over the greatest of these forces.
+    """Return the greatest generalized force of noncontributing forces, N, over the greatest of these forces.
 
-    Ground reactions, weight of the vehicle, forces between its body and a wheel; and, as the wrench between arm and
-    vehicle does not enter their sum, what is left over of the vehicle alone with this wrench on it.
+    These are ground reactions, weight of the vehicle and forces between its body and a wheel. The wrench between arm
+    and vehicle does not enter their sum; the residual of the vehicle alone under this wrench is therefore included.
     """
     reactions, tree = here.multipliers(tau), robot.blocks.tree
     ground = here.W.T @ here.numbers.J.T @ reactions
@@ -147,7 +147,7 @@ def _apart(measured: Array, expected: Array) -> float:
 
 @study('tanner-1998/e2', 'Kane beside Lagrange, natural complement and constraint engine, 200 states (E2, S3, S4, S10)')
 def e2(s: StudyRun) -> None:
-    """Check that accelerations agree, that idle forces are idle, and both ways to the wrench at the mount."""
+    """Check that accelerations agree, that idle forces do no work, and both methods for the wrench at the mount."""
     for name, agreement in zip(ROBOTS, s.map(compare, tuple(ROBOTS), 'robots')):
         for method in ('multipliers', 'complement', 'engine', 'speeds'):
             said = f'{name}: accelerations differ from {LABELS[method]}, relative'
@@ -182,7 +182,7 @@ def e3(s: StudyRun) -> None:
 
 @study('tanner-1998/e4', 'Runs of RM-1, free and driven: end states, energy, Kane beside multipliers (E4, S1)')
 def e4(s: StudyRun) -> None:
-    """Check that a reduced run keeps energy and rolling, and that it is the unreduced one."""
+    """Check that a reduced run conserves energy and rolling and equals the unreduced run."""
     results = dict(zip(RUNS, s.map(run, RUNS, 'runs')))
     for name, (end, apart) in results.items():
         s.near(f'{name}: energy gained less work, J', 'E4', 0.0, end.gain - end.work, absolute=1e-7)
@@ -194,7 +194,7 @@ RUNS = ('free', 'driven', 'swinging', 'steered')
 
 
 def run(name: str) -> tuple[RunEnd, float]:
-    """Return the end of a run of half a second, and how far it is from that with multipliers."""
+    """Return the end of a run of half a second and its difference from the run with multipliers."""
     robot = steered_robot() if name == 'steered' else rm_1()
     u = axle_speeds(float(S0[2]), S0_SPEED, S0_TURN, S0_RATES)
     torques = {

@@ -1,11 +1,11 @@
-"""Kane's equations of any traced system, in independent speeds of the user or found at every state (tanner-1998, 2).
+"""Kane's equations of any traced system, in independent speeds, specified or chosen at every state (tanner-1998, 2).
 
     kane = kanes_equations(blocks, independent=('x', 'y', 'shoulder'))   # or speeds=link_speeds(...), or neither
     here = kane.at(q, v)
     here.accelerations(tau), here.mount_wrench(mount, tau)
 
-Partial velocities of the bodies come from a recursion in numbers and share nothing with the traced kinematics, mass
-matrix and bias of the other formulations; rows of constraints and efforts of elements are those of the system.
+The partial velocities of the bodies are computed by a numerical recursion that shares nothing with the traced
+kinematics, mass matrix and bias of the other formulations. Constraint rows and element efforts are the system's.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class KanesEquations:
     """The formulation for one traced system.
 
     Args:
-        system: a tree with what holds and pushes it.
-        independent: names of velocities to take as independent speeds; empty: chosen at every state by pivoting.
-        prefer: names of velocities to choose before others where they can be independent, such as the actuated ones.
-        speeds: of the user, u = Y v + Z; None: velocities.
+        system: a tree with its constraints and force elements.
+        independent: names of velocities used as independent speeds; empty: chosen at every state by pivoting.
+        prefer: names of velocities chosen first where they can be independent, such as the actuated ones.
+        speeds: u = Y v + Z; None: velocities.
 
     Raises:
         KeyError: a velocity that the tree does not have.
@@ -72,7 +72,7 @@ class KanesEquations:
         drift = ca.jtimes(u, system.q, state.position_rate) + ca.jacobian(u, parameters.time)
         payload = ca.SX(state.payload_mass)
         outputs = [rows.jacobian, rows.gamma, rows.sigma, system.applied, parameters.gravity, Y, Z, drift, payload]
-        # one vector: to take numbers out of CasADi costs much for every matrix, little for its length
+        # one vector: reading numbers from CasADi has a high cost per matrix and a low cost per entry
         whole = ca.vertcat(*(ca.vec(ca.densify(part)) for part in outputs))
         return ca.Function('traced', [system.q, system.v, parameters.vector], [whole])
 
@@ -108,7 +108,7 @@ class KanesEquations:
 
         Args:
             q: (nq,) positions that meet the constraints.
-            v: (nv,) velocities; those that follow from the independent speeds are taken.
+            v: (nv,) velocities; the dependent ones are recomputed from the independent speeds.
             p: parameters, see `ConstraintBlocks.numbers`.
 
         Raises:
@@ -137,7 +137,7 @@ class KanesEquations:
         )  # fmt: skip
 
     def _mapped(self, here: TracedNumbers, still: list[Placement]) -> tuple[Array, Array, tuple[str, ...], VelocityMap]:
-        """Y (n, nv), Z (n,) and names of the speeds, and the velocities by them."""
+        """Return Y (n, nv), Z (n,) and names of the speeds, and the velocities as functions of them."""
         tree = self.system.tree
         M = np.diag(tree.armatures + sum(map(_along_each, parts_of(tree, still, here.payload)), np.zeros(tree.nv)))
         if self.speeds is not None:
@@ -165,7 +165,7 @@ def kanes_equations(
 
 
 def _along_each(part: Part) -> Array:
-    """(nv,) inertia of a part along each velocity alone."""
+    """Return the inertia (nv,) of a part along each single velocity."""
     translation = part.mass * (part.moving**2).sum(axis=0)
     return np.asarray(translation + np.einsum('ij,ik,kj->j', part.turning, part.inertia, part.turning))
 

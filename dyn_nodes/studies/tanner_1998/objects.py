@@ -39,7 +39,7 @@ def plate() -> tuple[FiniteElements, list[Grasp]]:
     'tanner-1998/e9', 'A bar and a plate of finite elements: invariants, stiffness, rods in their place (E9, S7, S8)'
 )
 def e9(s: StudyRun) -> None:
-    """Check the bodies' invariants and what they are between their grasps."""
+    """Check the invariants of the bodies and their stiffness between the grasps."""
     bar = assemble(box_mesh((0.6, 0.2, 0.1), (6, 2, 2)), SOFT, incompatible=False)
     s.near('mass of the bar, kg', '6.7', 1.2, bar.total_mass, relative=1e-12)
     for axis, expected, value in zip('xyz', (0.005, 0.037, 0.040), bar.inertia.diagonal()):
@@ -66,7 +66,7 @@ def e9(s: StudyRun) -> None:
 
 
 def check_team(s: StudyRun, team: Team, cases: tuple, expected: Array, section: str) -> None:
-    """Check accelerations of the grasps, the witness and both momenta of a team."""
+    """Check grasp accelerations of a team against the saddle-point solution, and both momentum balances."""
     start = facing(team.load, [motion for motion, _, _ in cases])
     members = team.members(start, [rm_1().efforts(joints, drives) for _, joints, drives in cases])
     held, other = team.solve(members), team.solve(members, at_once=True)
@@ -82,11 +82,11 @@ def check_team(s: StudyRun, team: Team, cases: tuple, expected: Array, section: 
 
 @study('tanner-1998/e10', 'Two RM-1 with a bar: accelerations, augmented object beside saddle point, momenta (E10, S9)')
 def e10(s: StudyRun) -> None:
-    """Check the instant of the specification."""
+    """Check the specified instant."""
     check_team(s, Team(BAR), TWO, tabulated('tanner-1998/6.8/instant')[1], '6.8')
 
 
 @study('tanner-1998/e11', 'Three RM-1 with a triangle: accelerations, augmented object beside saddle point (E11, S9)')
 def e11(s: StudyRun) -> None:
-    """Check the instant of the specification."""
+    """Check the specified instant."""
     check_team(s, Team(TRIANGLE), THREE, tabulated('tanner-1998/6.9/instant')[0], '6.9')

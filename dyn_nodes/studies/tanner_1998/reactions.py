@@ -1,4 +1,4 @@
-"""Studies of the ground reactions of RM-1: what is unique, tipping, the friction cone, circles (E6 to E8, E12)."""
+"""Studies of the ground reactions of RM-1: uniqueness, tipping, friction cone, circles (E6 to E8, E12)."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ FOUR = np.array([(0.35, 0.30), (0.35, -0.30), (-0.35, 0.30), (-0.35, -0.30)])
 MASS, RADIUS = 60.0, 0.1
 WHEEL_NAMES = ('left', 'right', 'castor')
 RATES = (0.5, 1.0, -0.5, -1.0)
-"""Rates of turning of the circles, rad/s."""
+"""Turning rates of the circles, rad/s."""
 RANDOM = 500
 
 
 @study('tanner-1998/e6', 'RM-1: which ground reactions are unique, and how far the others are open')
 def unique_reactions(s: StudyRun) -> None:
-    """At rest and at S0/T0: normal forces, least norm, chords, admissible lateral forces, open directions."""
+    """Check normal forces, least norm, chords, lateral forces and open directions at rest and at S0/T0."""
     rest = reactions(load_in_a_circle(S0_JOINTS), ranges=True)
     for name, force, expected in zip(WHEEL_NAMES, rest.split[:, 2], tabulated('tanner-1998/6.4/static')[0]):
         s.near(f'at rest: normal force of the {name} wheel, N', '6.4', expected, float(force), absolute=1e-6)
@@ -83,7 +83,7 @@ def _at_s0(ranges: bool = False):  # type: ignore[no-untyped-def]
 
 
 def _open_directions(wheels: int) -> tuple[int, int]:
-    """Return the open directions of wheels at random places, all forces unknown; tractions known."""
+    """Return the open directions of wheels at random positions with all forces unknown, and with measured tractions."""
     rng = np.random.default_rng(wheels)
     points = np.column_stack([rng.normal(size=(wheels, 2)), np.full(wheels, -HEIGHT)])
     load = np.array((0.0, 0.0, -600.0))
@@ -114,7 +114,7 @@ def _draw_s0() -> drawing.Figure:
 
 @study('tanner-1998/e7', 'Where a vehicle tips: accelerations, arm and payload, against closed forms and the ZMP')
 def tipping(s: StudyRun) -> None:
-    """Critical accelerations of a rigid vehicle, payloads of RM-1, and the ZMP test on random loads."""
+    """Check critical accelerations of a rigid vehicle, payloads of RM-1, and the ZMP test on random loads."""
     cases = (
         ('four wheels, ahead', FOUR, (1, 0), 0.35), ('four wheels, sideways', FOUR, (0, 1), 0.30),
         ('three wheels, braking', WHEELS[:, :2], (-1, 0), 0.35),
@@ -134,7 +134,7 @@ def tipping(s: StudyRun) -> None:
     agree, feasible = _zmp_agreement()
     s.holds(f'{RANDOM} random loads: reactions without friction limits exist where the ZMP is inside', 'C21, 6.6',
             agree == RANDOM, expected=RANDOM, value=agree)  # fmt: skip
-    s.note(f'{feasible} of the {RANDOM} random loads can be carried; the specification has 243 of its own 500.')
+    s.note(f'{feasible} of the {RANDOM} random loads can be carried; in the specification 243 of 500 others.')
     s.figure('payload', 'RM-1 at rest: normal forces over the payload, arm to the left', _draw_payload)
 
 
@@ -149,7 +149,7 @@ def _payload_limit(joints: tuple[float, float, float]) -> float:
 
 
 def _zmp_agreement() -> tuple[int, int]:
-    """Return on how many random loads both tests agree, and how many loads can be carried."""
+    """Return the number of random loads on which both tests agree, and the number that can be carried."""
     rng = np.random.default_rng(21)
     force = rng.normal(size=(RANDOM, 3)) * (300.0, 300.0, 100.0) + (0.0, 0.0, -700.0)
     moment = rng.normal(size=(RANDOM, 3)) * (40.0, 40.0, 10.0)
@@ -178,7 +178,7 @@ def _draw_payload() -> drawing.Figure:
 
 @study('tanner-1998/e8', 'The friction cone and the printed forms of it')
 def friction_cone(s: StudyRun) -> None:
-    """Bounds of true and printed cones, convexity of the cone and of the admissible set."""
+    """Check bounds of true and printed cones, and convexity of the cone and of the admissible set."""
     frictions, printed, _ = tabulated('tanner-1998/6.6/friction')
     for friction, four, seven in zip(frictions[:3], printed[:4], printed[4:]):
         bound = brentq(lambda x, mu=friction: float(cone_function((x, 0.0, 1.0), mu)), 0.0, 2.0)
@@ -201,11 +201,11 @@ def friction_cone(s: StudyRun) -> None:
 
 
 def _convexity_defect() -> float:
-    """Return how far reactions halfway between admissible ones of RM-1 at S0 are outside, N; 0 where none are."""
+    """Return the greatest violation of the cones by midpoints of admissible reactions of RM-1 at S0, N."""
     reaction = _at_s0(ranges=True)
     line = reaction.greatest - reaction.least
     points = reaction.least + np.linspace(0.0, 1.0, 21)[:, None, None] * np.sign(line) * np.abs(line)
-    points[:, 1, 1] = reaction.split[:, 1].sum() - points[:, 0, 1]  # what one wheel takes the other need not
+    points[:, 1, 1] = reaction.split[:, 1].sum() - points[:, 0, 1]  # constant sum of both forces
     halves = 0.5 * (points[:, None] + points[None])
     return float(max(0.0, cone_function(halves[..., :2, :], FRICTION).max()))
 
@@ -214,7 +214,7 @@ def _greatest_yaw() -> float:
     points = WHEELS + np.array((0.0, 0.0, HEIGHT))
 
     def margin(moment: float) -> float:
-        # one newton of each wheel stands for 100 N of chord
+        # one newton per wheel represents 100 N of chord
         load = (0.0, 0.0, -3.0)
         center = points.mean(axis=0)
         return float(
@@ -241,7 +241,7 @@ def _draw_cones() -> drawing.Figure:
 
 @study('tanner-1998/e12', 'RM-1 in a circle, arm to the left: it slides before a wheel lifts')
 def circles(s: StudyRun) -> None:
-    """Speeds at which contact becomes inadmissible, by which mechanism, and beyond them (S14)."""
+    """Check the speeds at which contact becomes inadmissible, the mechanism, and higher speeds (S14)."""
     for rate, slides, lifts in zip(RATES, *tabulated('tanner-1998/6.6/E12')):
         sliding = brentq(_margin_at(rate), 0.5 * slides, 1.5 * slides, rtol=1e-10)
         lift = brentq(_lightest(rate), 0.5 * lifts, 1.5 * lifts, rtol=1e-10)

@@ -1,4 +1,4 @@
-"""Runs of RM-1: Kane's equations in the independent speeds, and all coordinates with multipliers as witness (E4)."""
+"""Runs of RM-1 by Kane's equations in independent speeds, and by all coordinates with multipliers as a check (E4)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class RunEnd(NamedTuple):
 
 
 def by_kane(robot: Robot, q: Array, u: Array, torques: Torques, seconds: float, tolerance: float = 1e-10) -> RunEnd:
-    """Run from x, y, yaw, arm (6,) and independent speeds (5,) under efforts (nv,) over the time."""
+    """Run from x, y, yaw, arm (6,) and independent speeds (5,) under efforts (nv,) as a function of time."""
     kane = kanes_equations(robot.blocks, SPEEDS)
     yaw = robot.blocks.tree.velocity_index('yaw')
 
@@ -52,7 +52,7 @@ def by_kane(robot: Robot, q: Array, u: Array, torques: Torques, seconds: float, 
 def by_multipliers(
     robot: Robot, q: Array, u: Array, torques: Torques, seconds: float, tolerance: float = 1e-10
 ) -> RunEnd:
-    """Return the same from all coordinates at once: mass matrix and bias of the constraint engine, with multipliers."""
+    """Return the same by the mass matrix and bias of the constraint engine with multipliers."""
     blocks = robot.blocks
     nv = blocks.tree.nv
     start = kanes_equations(blocks, SPEEDS).at(robot.position(q), robot.velocity(u))
@@ -82,7 +82,7 @@ def _run_end(robot: Robot, before: tuple[Array, Array], after: tuple[Array, Arra
 
 
 def swinging(robot: Robot) -> Torques:
-    """Return torques that vary over the time on all joints and wheels, N m."""
+    """Return time-dependent torques on all joints and wheels, N m."""
 
     def torques(t: float) -> Array:
         joints = (0.5 * np.sin(3.0 * t), 18.0 + 2.0 * np.cos(2.0 * t), 4.0 + np.sin(5.0 * t))

@@ -1,8 +1,8 @@
-"""A team in motion: robots and the object that they hold as one model, hands that slip off, controllers that sample.
+"""A moving team: robots and held object as one model, slipping hands, sampled controllers.
 
-The state is that of the robots and of the object's nodes; a node that is held moves with its hand. A hand slips off at
-the instant at which the force of its grasp exceeds the holding force. No impulse acts then, so momentum is kept: the
-node goes on with the velocity of the hand, and its own mass.
+The state contains the robots and the nodes of the object; a held node moves with its hand. A hand slips off when its
+grasp force exceeds the holding force. No impulse acts, so momentum is conserved: the released node keeps the velocity
+of the hand.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Hold(NamedTuple):
 
     Attributes:
         name: of the grasp.
-        force: at which the hand slips off, N; infinite: never.
+        force: at which the hand slips off, N; infinite: no slip.
     """
 
     name: str
@@ -167,7 +167,7 @@ class TeamRun:
 
         Args:
             state: at time 0.
-            controller: called at the beginning of every period; its efforts are held over it.
+            controller: called at the start of every period; its efforts are held during the period.
             period: s.
             count: of the periods.
             substeps: of the integration in a period.
@@ -187,7 +187,7 @@ class TeamRun:
     def _across(
         self, state: TeamState, efforts: Sequence[Array], time: float, span: float, trace: TeamTrace
     ) -> TeamState:
-        """Return the state after a step in which hands may slip off, one after the other."""
+        """Return the state after a step in which one hand after the other may slip off."""
         while True:
             after = self.step(state, efforts, span)
             if not self._slipping(after, efforts):
@@ -206,7 +206,7 @@ class TeamRun:
             state = state._replace(held=tuple(holds and k != slipped for k, holds in enumerate(state.held)))
 
     def _slipping(self, state: TeamState, efforts: Sequence[Array]) -> list[tuple[int, float]]:
-        """Return the hands with more than their holding force, N."""
+        """Return the hands whose force exceeds their holding force, and these forces, N."""
         if not any(np.isfinite(hold.force) and holds for hold, holds in zip(self.holds, state.held)):
             return []
         pulls = np.linalg.norm(self.rates(state, efforts)[3], axis=1)

@@ -1,4 +1,4 @@
-"""Teams that carry: figures of eight within the friction of all wheels, what they bear, and a hand that slips off."""
+"""Carrying teams: figures of eight within the friction of all wheels, robustness, and a hand that slips off."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ OTHERS = {
     'all at once': Reality(load=1.2, arm=1.2, friction=0.56, offset=0.02, delay=2),
 }
 HOLDING = 8.0
-"""Of the second hand of the bar where it is to slip off: less than what braking pulls, N."""
+"""Holding force of the second hand of the bar in the slip study, below the braking force, N."""
 SECONDS = 3.0
-"""Time of a run with another reality: a start, and the first bend of the path."""
+"""Duration of a run with another reality, s: the start and the first bend of the path."""
 
 
 class Case(NamedTuple):
-    """A run: object, whether the wheels limit the speed, reality by name, greatest time, s."""
+    """A run: object, whether the wheels limit the speed, name of the reality, greatest duration, s."""
 
     load: str
     limited: bool = True
@@ -74,7 +74,7 @@ def carried(case: Case) -> Carried:
 
 
 def check_eight(s: StudyRun, load: str) -> None:
-    """Check a whole figure of eight within the limits, and its beginning without those of the wheels."""
+    """Check a whole figure of eight within the limits, and its first part without the wheel limits."""
     slow, fast = (profile_of(load, limited) for limited in (True, False))
     whole, beginning = s.map(carried, [Case(load), Case(load, limited=False, seconds=SECONDS)], 'eight')
     s.holds('no wheel slips or lifts: the split of least norm is admissible all along', 'C20, C22', whole.robust,
@@ -104,7 +104,7 @@ def carry_triangle(s: StudyRun) -> None:
 
 @study('tanner-1998/carry-others', 'Teams whose loads, arms, ground, starts and delays are not those of the plan')
 def carry_others(s: StudyRun) -> None:
-    """Check the reserve of the plan: deviations and margins of every case are noted."""
+    """Check the reserve of the plan and record deviations and margins of every case."""
     cases = [Case(load, True, reality, SECONDS) for load in OBJECTS for reality in OTHERS]
     verdicts = s.map(carried, cases, 'realities')
     for case, verdict in zip(cases, verdicts):
@@ -122,7 +122,7 @@ def carry_others(s: StudyRun) -> None:
 
 @study('tanner-1998/slip', 'A hand slips off the bar where its force exceeds the holding force; the team goes on')
 def slip(s: StudyRun) -> None:
-    """Check the instant of the slip, and both robots after it."""
+    """Check the instant of the slip and both robots after it."""
     plan, profile = planned_team('bar'), profile_of('bar', True)
     trace = run_team(plan, profile, Reality(holding=(np.inf, HOLDING)), seconds=1.5)
     first = trace.slips[0]

@@ -1,4 +1,4 @@
-"""E1, S1 and S2: no skid, no slip, generalized forces of one wheel, and how many directions wheels hold."""
+"""E1, S1 and S2: no skid, no slip, generalized forces of one wheel, and rank of the lateral rows of several wheels."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def ackermann(radius: float = 2.0, left: float | None = None, right: float | Non
 
     Args:
         radius: distance of the point from the middle of the vehicle's rear axle, m.
-        left: angle of the left front wheel, rad; None: as the turn asks for.
-        right: of the right one.
+        left: angle of the left front wheel, rad; None: angle of the turn.
+        right: angle of the right front wheel, rad; None: angle of the turn.
     """
     angles = [float(np.arctan2(0.6, radius - y)) for y in (0.3, -0.3)]
     front = [nominal if specified is None else specified for nominal, specified in zip(angles, (left, right))]
@@ -37,7 +37,7 @@ def ackermann(radius: float = 2.0, left: float | None = None, right: float | Non
 
 @study('tanner-1998/e1', 'One wheel: skid, slip, generalized forces, power (E1, S1, S2)')
 def e1(s: StudyRun) -> None:
-    """Check the corrected relations of a wheel, and that the printed ones are wrong."""
+    """Check the corrected relations of a wheel, and that the printed relations are wrong."""
     turn = E1.turning(*E1_SPEEDS)
     u = (*E1_SPEEDS, turn)
     s.near('rate of turning without skid, rad/s', '6.1', tabulated('tanner-1998/6.1/turning'), turn, absolute=DIGITS)
