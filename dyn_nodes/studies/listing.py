@@ -1,4 +1,4 @@
-"""Names and titles of the studies, read from the text of their modules; nothing is imported."""
+"""Names and titles of the studies, parsed from the source text of their modules without importing them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ DECORATOR = 'study'
 def listed_studies() -> dict[str, str]:
     """Return the title of every study by its name, in natural order.
 
-    The same as `framework.load_studies` has: a module registers its studies by a decorator whose two arguments are
-    literal texts.
+    The result equals `framework.load_studies`: a module registers its studies by a decorator with two literal strings.
     """
     titles: dict[str, str] = {}
     for path in sorted(Path(__file__).parent.glob('*/*.py')):
@@ -25,7 +24,7 @@ def listed_studies() -> dict[str, str]:
 
 
 def natural(name: str) -> list[Any]:
-    """Return the key by which names are sorted: numbers in them by their value."""
+    """Return a sort key of a name that compares the numbers in it by value."""
     return [int(part) if part.isdigit() else part for part in re.split(r'(\d+)', name)]
 
 

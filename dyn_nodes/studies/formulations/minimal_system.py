@@ -1,12 +1,12 @@
-"""Constrained systems in minimal form, compiled: the fast way where the choice of independent motions holds.
+"""Compiled constrained systems in minimal form: fast while the choice of independent motions is sound.
 
     system = MinimalSystem('platform', blocks, [q], actuated=('left_drive', 'right_drive'))
     a = system.accelerations(q, v, u)
     legs = MinimalSystem('platform', blocks, [q], independent=('leg_1', 'leg_2', 'leg_3'))
     forces = legs.inverse_dynamics(q, rates, accelerations)
 
-`System.of_blocks` decides the rank anew in every stage and gives the multipliers; this one has the elimination
-unrolled and only watches that it stays sound. `simulation.minimal_run` runs it.
+`System.of_blocks` determines the rank in every stage and computes the multipliers; this class unrolls the elimination
+and only checks that it stays sound. `minimal_run` simulates it.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class MinimalSystem:
         name: for messages and for the cache.
         blocks: the traced system.
         positions: (nq,) each, for which the choice of independent motions is made.
-        actuated: velocities with an input each, of the same name, N or N m.
-        independent: velocities that are to determine all others, such as those of the legs of a parallel machine;
-            empty: chosen by pivoting.
+        actuated: velocities with an input of the same name each, N or N m.
+        independent: velocities that determine all others, such as the leg velocities of a parallel machine; empty:
+            chosen by pivoting.
 
     Raises:
-        MethodError: no choice serves all positions, or the independent velocities do not determine the motion.
+        MethodError: no choice is valid at all positions, or the independent velocities do not determine the motion.
         KeyError: a velocity that the tree does not have.
         ValueError: an element with states, such as dry friction.
     """
@@ -77,7 +77,7 @@ class MinimalSystem:
         rate = ca.vertcat(blocks.state.position_rate, a, 1)
         symbols = [blocks.q, blocks.v, blocks.parameters.vector]
         expressions = [x[:nq], x[nq : nq + nv], ca.vertcat(x[nq + nv], p[1:])]
-        # the time is the last state: a motion of the ground may depend on it
+        # time is the last state: a motion of the ground may depend on it
         rate, sound = ca.substitute([rate, sound], symbols, expressions)
         defaults = ca.DM(blocks.parameters.values())
         functions = {
@@ -97,7 +97,7 @@ class MinimalSystem:
     def inverse_module(self) -> CompiledModule:
         """Machine code `inverse(q, rates, accelerations, p, efforts)` of the inverse dynamics.
 
-        Raises MethodError where a constraint moves by itself.
+        Raises MethodError if a constraint is a function of time.
         """
         blocks, n = self.blocks, len(self._order)
         for k, name in enumerate(blocks.row_names):
@@ -142,8 +142,8 @@ class MinimalSystem:
 
         Args:
             q: (nq,) positions that meet the constraints.
-            rates: of the independent velocities; all others follow.
-            accelerations: of these.
+            rates: of the independent velocities; all others are computed.
+            accelerations: of the independent velocities.
             p: parameters; None: the defaults.
 
         Raises:
@@ -160,7 +160,7 @@ class MinimalSystem:
         return efforts
 
     def soundness(self, q: ArrayLike, v: ArrayLike) -> float:
-        """Return the soundness of the elimination at a state; below zero it does not hold."""
+        """Return the soundness of the elimination at a state; it is invalid below zero."""
         value = np.empty(1)
         self.module.guard(self.state(q, v), value)
         return float(value[0])

@@ -1,7 +1,7 @@
 """Gibbs-Appell: the energy of acceleration, differentiated by the independent accelerations (saha-1991, 2.28).
 
 S = sum m |ac|^2 / 2 + alpha . I alpha / 2 + alpha . (omega x I omega) of all bodies. Velocities and accelerations are
-derivatives by time of mass centres and rotation matrices; no Jacobian or bias of the recursions is used.
+time derivatives of mass centres and rotation matrices; no Jacobian or bias of the recursions is used.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class AccelerationEnergy:
 
 
 def gibbs_appell(system: ConstraintBlocks) -> Witness:
-    """dS/du = efforts along the independent rates."""
+    """Return Gibbs-Appell equations: dS/du = efforts along the independent rates."""
     traced = AccelerationEnergy(system)
     p = system.parameters.values()
 

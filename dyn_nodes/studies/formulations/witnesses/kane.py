@@ -74,7 +74,7 @@ class PartialVelocities:
 
 
 def kane(system: ConstraintBlocks) -> Witness:
-    """Active and inertia forces along the independent rates add up to zero."""
+    """Return Kane's equations: active and inertia forces along the independent rates sum to zero."""
     traced = PartialVelocities(system)
     p = system.parameters.values()
 
