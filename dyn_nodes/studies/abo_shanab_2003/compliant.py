@@ -25,7 +25,7 @@ MANOEUVRES = 100
 
 @study('abo-shanab-2003/e5', 'Compliant against rigid contact: stiffness and damping')
 def e5(s: StudyRun) -> None:
-    """Profile P1 on compliant contact without skidding, and its sweeps."""
+    """Check profile P1 on compliant contact without skidding, and its sweeps."""
     soft = [Case(contact='no_skid', stiffness=k) for k in STIFFNESSES]
     damped = [Case(contact='no_skid', damping=c) for c in DAMPINGS]
     stiff = [Case(contact='no_skid', stiffness=k, damping=c, step=1e-4) for k, c, _ in NEARLY_RIGID]
@@ -40,7 +40,7 @@ def e5(s: StudyRun) -> None:
 
 
 def _claim_unselected(s: StudyRun) -> None:
-    """The source's trends in manoeuvres that were not chosen for them (spec 6.11)."""
+    """Check the source's trends in random manoeuvres (spec 6.11)."""
     survey = contact_survey(s.map, MANOEUVRES)
     kept = survey.returning
     s.holds(

@@ -1,4 +1,4 @@
-"""Studies E6 and E7: wheels that slide, by Karnopp's and the LuGre model (chapter 6 of the source)."""
+"""Studies E6 and E7: sliding wheels with Karnopp's and the LuGre model (chapter 6 of the source)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ TASK_NAMES = {P1: 'P1', P2: 'P2'}
 
 @study('abo-shanab-2003/e6', 'Friction of the wheels: Karnopp, LuGre and no skidding')
 def e6(s: StudyRun) -> None:
-    """Profiles P1 and P2 with mu 0.05 / 0.03."""
+    """Check profiles P1 and P2 with mu 0.05 / 0.03."""
     keys = list(TABLE)
     cases = [Case(task, 'friction', arm=arm, friction=model) for task, arm, model in keys]  # type: ignore[arg-type]
     smooth = [Case(task, 'no_skid') for task in (P1, P2)]
@@ -70,7 +70,7 @@ def e6(s: StudyRun) -> None:
 
 
 def _claim_unselected(s: StudyRun) -> None:
-    """Way, friction and rotation in manoeuvres that were not chosen for them (spec 6.11)."""
+    """Check sliding distance, friction and rotation in random manoeuvres (spec 6.11)."""
     survey = friction_survey(s.map, MANOEUVRES)
     for name in ('slide', 'friction', 'lugre', 'karnopp'):
         share = survey.shares[name]
@@ -83,8 +83,8 @@ def _claim_unselected(s: StudyRun) -> None:
         )
     share = survey.shares['models']
     s.note(
-        f'{share.trend} in {share.holding} of {share.count} random manoeuvres, in half of those of the specification: '
-        'no claim of the source, and a matter of how the manoeuvres are drawn.'
+        f"{share.trend} in {share.holding} of {share.count} random manoeuvres, in half of the specification's: "
+        'not a claim of the source, and dependent on how the manoeuvres are drawn.'
     )
 
 
@@ -167,7 +167,7 @@ def _draw_e6(s: StudyRun, runs: Sequence[Outcome], no_skid: Outcome) -> None:
 
 @study('abo-shanab-2003/e7', 'Level of friction: less of it, less rotation, down to a limit')
 def e7(s: StudyRun) -> None:
-    """Profile P2 with friction coefficients from 0.9 to 0.005, mu_c = 0.6 mu_s."""
+    """Check profile P2 with friction coefficients from 0.9 to 0.005, mu_c = 0.6 mu_s."""
     keys = list(LEVEL_PEAKS)
     cases = [
         Case(P2, 'friction', friction=model, arm=arm, static=level)  # type: ignore[arg-type]
@@ -190,7 +190,7 @@ def e7(s: StudyRun) -> None:
 
 
 def _claim_not_general(s: StudyRun) -> None:
-    """The source's claim is one of its manoeuvre: how often it holds in others (spec 6.11)."""
+    """Check how often the source's claim holds in random manoeuvres (spec 6.11)."""
     survey = friction_level_survey(s.map, LEVEL_MANOEUVRES)
     for name in ('smaller', 'larger'):
         share = survey.shares[name]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FRONT_ARM, CENTER_BEHIND, CENTER_HEIGHT = 1.0, -2.0, 0.9
-"""The front edge ahead of the boom foot, the base's centre of mass behind it and above the ground, m."""
+"""Distances of the front edge ahead of the boom foot, and of the base's mass centre from it and above the ground, m."""
 LEVELS = {
     0: 81_567,
     6: 38_196,
@@ -63,7 +63,7 @@ def front_energy_level(moment_front: Array, slope: float = 0.0) -> Array:
 
 @study('abo-shanab-2003/e3', 'Rigid, level ground: 5000 kg picked, carried out and pulled back')
 def e3(s: StudyRun) -> None:
-    """Profile P1 on rigid contact."""
+    """Check profile P1 on rigid contact."""
     run, axis = s.map(simulate, [Case(), Case(inertia='axis')])
     level = front_energy_level(run.series['moment_front'])
     _claim_course(s, run)
@@ -85,7 +85,7 @@ def e3(s: StudyRun) -> None:
 
 
 def _rates(run: Outcome) -> tuple[float, float]:
-    """Base rate before and after the first impact, nose up positive, rad/s."""
+    """Return the base rates before and after the first impact, nose up positive, rad/s."""
     details = run.first('impact').details
     return -details['velocity_before'][2], -details['velocity_after'][2]
 
@@ -112,7 +112,7 @@ def _claim_course(s: StudyRun, run: Outcome) -> None:
     s.near('base rate after it, rad/s', 'spec 6.6', slowed, after, relative=0.01)
     later = np.abs(run.series['rotation'][run.time > impact.time])
     s.holds(
-        'one rocking: what follows is below 0.05 deg',
+        'one rocking: later rotation is below 0.05 deg',
         'Fig. 4.8',
         later.max() < 0.05,
         expected='< 0.05',
@@ -178,7 +178,7 @@ def _draw_e3(s: StudyRun, run: Outcome, level: Array) -> None:
 
 @study('abo-shanab-2003/e4', 'Rigid, slope of 20 degrees: 4000 kg lifted, dropped while tipping')
 def e4(s: StudyRun) -> None:
-    """Profile S1 on a slope, front downhill, with and without letting the load go."""
+    """Check profile S1 on a slope, front downhill, with and without dropping the load."""
     common = {'task': S1, 'payload': 4000.0, 'slope': 20.0}
     run, kept = s.map(simulate, [Case(**common, drop_tilt=15.0), Case(**common)])  # type: ignore[arg-type]
     onset, drop, impact = (run.first(kind) for kind in ('lift_off', 'payload_drop', 'impact'))

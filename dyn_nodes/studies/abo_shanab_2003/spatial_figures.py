@@ -1,4 +1,4 @@
-"""Drawings of runs of the 3-D machine, in the style of the planar ones (`figures`)."""
+"""Figures of runs of the 3-D machine, in the style of the planar figures (`figures`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dyn_nodes.studies.abo_shanab_2003.spatial_runs import SpatialRun
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-HIGHEST = 10.0  # degrees; tilts of a machine that overturns are cut here, or above those of the others
+HIGHEST = 10.0  # degrees; least upper limit of the tilt axis if a machine overturns
 LABELS = {
     'tilt': 'rotation of the base, °',
     'swing_joint': 'swing angle, °',
@@ -29,7 +29,7 @@ def values_of(run: SpatialRun, quantity: str) -> np.ndarray:
 
 
 def histories(runs: Runs, quantities: Sequence[str] = ('tilt',), columns: int = 4, start: float = 0.0) -> Figure:
-    """Return one panel a quantity with its history in several runs, from `start` on, s."""
+    """Return one panel per quantity with its history in several runs, from `start` on, s."""
     figure, axes = figures.panels(len(quantities), 3.6 if len(quantities) == 1 else 1.2 + 1.7 * len(quantities))
     colours = figures.shades(len(runs))
     for panel, quantity in zip(axes, quantities):
@@ -52,7 +52,7 @@ def _limit_tilt(panel: Any, runs: Any) -> None:
 
 
 def motion(run: SpatialRun, spans: Mapping[str, tuple[float, float]]) -> Figure:
-    """Return boom, stick and tilt of one run; `spans` are shaded and named: commands of the valves, s."""
+    """Return boom, stick and tilt of one run; `spans`: shaded and labelled time spans of the valve commands, s."""
     figure, axes = figures.panels(3, 5.6)
     for panel, quantity, colour in zip(
         axes, ('boom_joint', 'stick_joint', 'tilt'), (figures.BLUE, figures.ORANGE, figures.GREEN)

@@ -24,7 +24,7 @@ def simulate(seconds: float, step: float = 2e-3, name: str = 'car', **options: o
 
 
 def at(run: Run, time: float) -> int:
-    """Return the sample nearest to a time, s."""
+    """Return the index of the sample nearest to a time, s."""
     return int(np.argmin(np.abs(run.times - time)))
 
 
@@ -77,7 +77,7 @@ def _ride(s: StudyRun) -> None:
     drop = simulate(1.0, drop=0.03)
     exact = np.array([expm(car.quarter_car() * t) @ [-0.03, 0, 0, 0] for t in drop.times])
     load = car.STATIC_LOAD - exact[:, 1] * car.TYRE - exact[:, 3] * car.TYRE_DAMPING
-    # the specification's load at 0.1 s is that of steps of 2 ms; converged it is 3559.6748 N
+    # the specified load at 0.1 s is computed with steps of 2 ms; the converged load is 3559.6748 N
     worst = float(np.abs(drop.force('front_left_ground')[:, 5] - load).max())
     s.near('D-4 wheel load against the quarter car, N', 'D-4', 0.0, worst, absolute=5e-3)
     exact = exact[:, 0]

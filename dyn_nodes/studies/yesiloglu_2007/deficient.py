@@ -1,8 +1,8 @@
 """Kinematically deficient arms (yesiloglu-2007, C11 and C12): pseudo joints, and the subspace form with its check.
 
-Neither is needed for the motion: `constrained_dynamics` keeps all closure equations and takes deficient arms as they
-are. Pseudo joints give the internal forces along chosen directions; the subspace form is the source's, right only
-where its check says so.
+Neither is needed for the motion: `constrained_dynamics` keeps all closure equations and accepts deficient arms. Pseudo
+joints give the internal forces along chosen directions; the subspace form of the source is right only if its check
+passes.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ Case = Literal['regular', 'indeterminate reactions', 'dependent rows remain']
 
 @dataclass(frozen=True, eq=False)
 class PseudoJoints:
-    """Motion with pseudo joints kept at rest, and what keeps them there.
+    """Motion with pseudo joints held at rest, and the forces that hold them.
 
     Attributes:
         acceleration: (nv,) zero for the pseudo joints.
         efforts: by pseudo joint, the internal force or moment along its axis, N or N m.
-        multipliers: (m,) of the system with the pseudo joints; of least norm where they are not unique.
+        multipliers: (m,) of the system with the pseudo joints; of least norm if they are not unique.
         d4: (k, k) response of the pseudo joints to their own efforts (eq. 4.37).
         rank: of d4.
         rows_rank: of the rows with the pseudo joints free.
-        case: `regular`: both have full rank. `indeterminate reactions`: d4 has not, because the mechanism without
-            pseudo joints has dependent rows; efforts are those of least norm. `dependent rows remain`: not even with
-            the pseudo joints are the rows independent.
+        case: `regular`: both have full rank. `indeterminate reactions`: d4 is rank deficient, because the mechanism
+            without pseudo joints has dependent rows; the efforts have least norm. `dependent rows remain`: the rows are
+            dependent even with the pseudo joints.
     """
 
     acceleration: Array
@@ -58,8 +58,8 @@ def hold_pseudo_joints(
 ) -> PseudoJoints:
     """Return the motion with the pseudo joints at rest (yesiloglu-2007, eqs 4.37 and 4.38).
 
-    With D = N (N^T M N)^-1 N^T the response of the system to forces, d4 is its block of the pseudo joints. d4 is
-    regular if and only if the rows without the pseudo joints are independent (the rank theorem of the specification).
+    With the response D = N (N^T M N)^-1 N^T of the system to forces, d4 is the block of the pseudo joints. It is
+    regular if and only if the rows without the pseudo joints are independent (rank theorem of the specification).
 
     Args:
         system: of the tree with the pseudo joints as ordinary joints.
@@ -106,13 +106,13 @@ def hold_pseudo_joints(
 
 @dataclass(frozen=True, eq=False)
 class SubspaceSolution:
-    """What the subspace form gives.
+    """Solution of the subspace form.
 
     Attributes:
         acceleration: (nv,).
-        multipliers: (m,) without parts outside of the arms' subspaces.
-        residual: greatest acceleration by which the closure is missed outside of the subspaces, m/s2 or rad/s2.
-        valid: the residual is round-off: the form is right here.
+        multipliers: (m,) without components outside the subspaces of the arms.
+        residual: greatest closure error outside the subspaces, m/s2 or rad/s2.
+        valid: True if the residual is round-off, so that the form is right here.
     """
 
     acceleration: Array
@@ -132,8 +132,8 @@ def subspace_dynamics(
 ) -> SubspaceSolution:
     """Return the source's reduction to the directions in which each arm's tip can move (eqs 4.32 to 4.35).
 
-    It drops the closure, and the reaction, along all other directions. That is wrong unless the load stays within them
-    by itself; the residual is the check (fault F24).
+    It drops closure and reaction along all other directions. That is wrong unless the load satisfies the closure there;
+    the residual checks this (fault F24).
 
     Args:
         system: of the tree and its constraints; regular mass matrix.

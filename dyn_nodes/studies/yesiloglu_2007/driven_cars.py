@@ -22,7 +22,7 @@ DOWN = (0.0, 0.0, -car.GRAVITY)
 DRIVES = tuple(f'{name}_spin' for name in car.CORNERS)
 REAR = ('rear_left', 'rear_right')
 BALANCE = 1e-5
-"""J, of kinetic energies of 40 to 600 kJ."""
+"""Tolerance of the energy balance at kinetic energies of 40 to 600 kJ, J."""
 
 
 @lru_cache(maxsize=1)
@@ -46,10 +46,10 @@ def drive(
     Args:
         speed: at the start, m/s.
         seconds: to run.
-        numbers: of steering and ground by name, such as `steering/sway`.
+        numbers: parameters of steering and ground by name, such as `steering/sway`.
         inputs: torques of the wheels.
-        drop: body and wheels begin this far below and at their equilibrium, m.
-        step: s; creep is stiff, the more the slower the car.
+        drop: initial height of the body below its equilibrium, with the wheels at theirs, m.
+        step: s; creep is stiffer at lower speed.
     """
     model, vehicle = system()
     q, v = model.q.copy(), np.zeros(model.tree.nv)
@@ -69,18 +69,18 @@ def drive(
 
 
 def steering_angle(run: Run) -> Array:
-    """Return (t,) the mean of both front wheels, rad, to the left."""
+    """Return the mean steering angle (t,) of both front wheels, rad, left positive."""
     return np.mean([run.position(name) for name in driven_car.STEERED], axis=0)
 
 
 def attitude(run: Run) -> tuple[Array, Array]:
-    """Return (t,) heading and roll of the body, rad, both to the left."""
+    """Return heading and roll (t,) of the body, rad, both left positive."""
     R = Rotation.from_quat(run.q[:, 3:7]).as_matrix()
     return np.arctan2(-R[:, 0, 1], R[:, 1, 1]), np.arcsin(R[:, 2, 0])
 
 
 def worst(values: Array, expected: Array) -> float:
-    """Return the greatest deviation over the greatest value expected."""
+    """Return the greatest deviation over the greatest expected value."""
     return float(np.abs(values - expected).max() / np.abs(expected).max())
 
 
@@ -125,7 +125,7 @@ def _heave(s: StudyRun) -> None:
 
 
 def _bump(s: StudyRun) -> None:
-    """Both axles pass the same bump, one after the other: 13 m/s, so that the rear one follows 0.2 s later."""
+    """Check a bump that both axles pass one after the other, at 13 m/s: the rear axle follows 0.2 s later."""
     at, delay = 0.2, 0.2
     starts = {name: at if name in driven_car.FRONT else at + delay for name in car.CORNERS}
     numbers = {f'{name}_ground/start': start for name, start in starts.items()}
@@ -164,7 +164,7 @@ def _bump(s: StudyRun) -> None:
 
 
 def _turns(s: StudyRun) -> None:
-    """Small steps of the steering, held until the turn is steady."""
+    """Check small steps of the steering, held until the turn is steady."""
     rows = []
     for speed in (15.0, 20.0, 30.0):
         numbers = {'steering/angle': 0.005, 'steering/start': 0.2, 'steering/period': 0.5}
@@ -210,7 +210,7 @@ def _lane_change(s: StudyRun) -> None:
 
 
 def _observed(s: StudyRun, run: Run) -> None:
-    """The forces of every body and joint balance, in the midst of the lane change."""
+    """Check the force balance of every body and joint during the lane change."""
     _, vehicle = system()
     k = slice(200, 900, 100)
     zeros = np.zeros_like(run.v[k])
@@ -221,7 +221,7 @@ def _observed(s: StudyRun, run: Run) -> None:
 
 
 def _braking(s: StudyRun) -> None:
-    """A torque against all wheels: what the front ones carry more, by the moments about the ground."""
+    """Check a braking torque on all wheels and the load transfer to the front by the moments about the ground."""
     torque = 150.0
     brakes = Inputs([0.0, 0.2, 0.7], {name: [0.0, 0.0, torque] for name in DRIVES})
     run = drive(25.0, 4.0, {}, brakes)
@@ -240,7 +240,7 @@ def _braking(s: StudyRun) -> None:
 
 
 def _contacts(run: Run) -> tuple[Array, float]:
-    """Return (4,) how far the points of contact are ahead of the centre of mass, and its height, m, at the end."""
+    """Return the distances (4,) of the contact points ahead of the centre of mass, and its height, at the end, m."""
     model, vehicle = system()
     state = vehicle.blocks.state
     points = [state.frame_pose(model.tree.frame(f'{name}_upright')).p[1] for name in car.CORNERS]

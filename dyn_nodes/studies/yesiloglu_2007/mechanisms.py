@@ -24,7 +24,7 @@ OUT_OF_PLANE = tuple(f'arm_{arm}_{suffix}' for arm in (1, 2) for suffix, _, _ in
 
 
 def parallelogram_acceleration(angle: float, coupler: float = models.COUPLER_MASS) -> float:
-    """Return the cranks' acceleration, rad/s2, in closed form: the coupler only translates, both cranks turn alike."""
+    """Return the crank acceleration in closed form, rad/s2: the coupler translates, both cranks turn equally."""
     L, crank = models.BAR_CRANK, models.CRANK_MASS
     moment = models.CRANK_TORQUE - (crank + coupler) * G * L * np.cos(angle)
     return float(moment / (2 / 3 * crank * L**2 + coupler * L**2))
@@ -87,7 +87,7 @@ def _four_bar_run(s: StudyRun) -> None:
     def rate(_: float, x: Array) -> list[float]:
         return [float(x[1]), parallelogram_acceleration(float(x[0]))]
 
-    # where the parallelogram lies flat it could fold over: rows depend there, and the run ends before
+    # a flat parallelogram could fold over and has dependent rows; the run ends before
     start = [models.CRANK_ANGLE, models.CRANK_RATE]
     times = np.linspace(0.0, 2.0, 201)
     witness = solve_ivp(rate, (0.0, 2.0), start, 'DOP853', times, rtol=1e-12, atol=1e-12).y
@@ -124,7 +124,7 @@ def _motion(run: Run, crank: str, loops: tuple[str, ...]) -> Figure:
 def slider_terms(angle: float) -> tuple[float, float, float]:
     """Return I, dI/dangle and dU/dangle of the slider-crank as a system of one freedom: T = I rate^2 / 2.
 
-    I by the velocities of the three bodies, its derivative and that of the weights by hand.
+    I follows from the velocities of the three bodies; its derivative and the derivative of U are derived by hand.
     """
     r, length = models.SLIDER_CRANK, models.SLIDER_ROD
     crank, rod, piston = models.SLIDER_MASSES
@@ -191,7 +191,7 @@ def slider_crank(s: StudyRun) -> None:
 
 @study('yesiloglu-2007/deficient-arm', 'One link that holds a load in space: the subspace form fails its check')
 def deficient_arm(s: StudyRun) -> None:
-    """Check section 6.7: the full closure is right, the source's reduction is not, and is refused."""
+    """Check section 6.7: the full closure is right, and the source's reduction is wrong and rejected."""
     model = models.deficient_arm()
     blocks = model.blocks()
     tau = drive(model, models.LINK_TORQUE)
@@ -208,7 +208,7 @@ def deficient_arm(s: StudyRun) -> None:
         subspace_dynamics(blocks, model.q, model.v, tau, {'grasp': ['hinge']})
     except MethodError as error:
         message = str(error)
-    s.holds('it is refused unless asked for', 'F24', 'can not move' in message, expected=True)
+    s.holds('it is rejected unless requested', 'F24', 'can not move' in message, expected=True)
     system = System.of_blocks(model.name, blocks, model.actuated)
     times = np.linspace(0.0, 2.0, 201)
     run = system.run(
@@ -220,7 +220,7 @@ def deficient_arm(s: StudyRun) -> None:
     s.near('energy less work over 2 s, J', 'C19', 0.0, float(np.abs(run.energy_balance).max()), absolute=1e-6)
     s.figure(
         'motion',
-        'Hinge, and what the link does to the load',
+        'Hinge, and wrench of the link on the load',
         lambda: drawing.histories(
             run.times,
             {

@@ -35,7 +35,7 @@ ORDER = [2, 0, 1, *range(3, 11)]
 
 
 def ramp() -> Inputs:
-    """Return the motors' torques: a ramp of 5 s, then nothing."""
+    """Return the motor torques: a ramp of 5 s, then zero."""
     end = models.RAMP_END
     return Inputs([0.0, end, end], {name: [0.0, last, 0.0] for name, last in models.PLANAR_RAMP.items()})
 
@@ -76,7 +76,7 @@ def planar_arms(s: StudyRun) -> None:
     _exponential(s, model, run)
     s.note(
         'The source prints no parameter and no number of this experiment; set P-A of its specification stands in. '
-        'The legend of Fig. A.2 says x, y, z and means joints 1, 2, 3.'
+        'The legend of Fig. A.2 prints x, y, z for joints 1, 2, 3.'
     )
     _figures(s, run, condition)
 

@@ -24,7 +24,7 @@ SPEC = 'spec 6.4'
 
 
 def motion(model: models.Model, system: ConstraintBlocks) -> Array:
-    """Return the velocities of the experiment: base and load given, joints by closure."""
+    """Return the velocities of the experiment: specified for base and load, joints by closure."""
     names = model.tree.velocity_names
     R = Rotation.from_quat(model.q[3:7]).as_matrix()
     wanted = np.zeros(model.tree.nv)

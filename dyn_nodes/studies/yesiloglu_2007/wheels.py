@@ -26,7 +26,7 @@ def simulate(
     samples: int = 201,
     blocks: ConstraintBlocks | None = None,
 ) -> Run:
-    """Run a model under constant torques: drives forward positive, N m; `blocks`: its own, where traced already."""
+    """Run a model under constant torques, drives forward positive, N m; `blocks`: its traced system, if available."""
     system = System.of_blocks(model.name, blocks or model.blocks(), tuple(torques))
     tau = wheeled.forward(model, dict(torques))
     inputs = Inputs.constant({name: float(tau[model.tree.velocity_index(name)]) for name in torques})
@@ -40,7 +40,7 @@ def simulate(
 
 @study('yesiloglu-2007/rolling-disc', 'A leaning disc that rolls: the source form against the disc on the ground (E-7)')
 def rolling_disc(s: StudyRun) -> None:
-    """Check the rows of section 6.8 and that both forms of the wheel agree on the way."""
+    """Check the rows of section 6.8 and that both forms of the wheel agree along the run."""
     model = wheeled.disc(0.2, 0.1, 0.7, 8.0)
     run = simulate(model, {}, 2.0, 5e-4)
     short = wheeled.disc(0.2, 0.1, 0.7, 8.0, form='contact')
@@ -180,7 +180,7 @@ def _platform_figure(s: StudyRun, name: str, run: Run) -> None:
     names = [corner.replace('_', ' ') for corner in corners]
 
     def lines(labels: Sequence[str], values: Iterable[Array]) -> dict[str, Array]:
-        # what is round-off is drawn as zero
+        # round-off is drawn as zero
         return {label: np.round(value, 9) for label, value in zip(labels, values)}
 
     channels = {

@@ -75,7 +75,7 @@ def poses(parent: Any, kind: Any, at_q: Any, at_v: Any, constants: Any, q: Any, 
 
 @kernel
 def upsilon(parent: Any, kind: Any, work: Any) -> None:
-    """Write the inverse inertia of each link at its origin (C9), after `forward_dynamics`: blocks vv, vw, ww per row."""
+    """Write the inverse inertia of each link at its origin (C9), after `forward_dynamics`: blocks vv, vw, ww."""
     for k in range(parent.shape[0]):
         p = parent[k]
         if kind[k] == FREE:
