@@ -1,4 +1,4 @@
-"""D-c motors of arm A6: nominal currents and voltages, and the arm that follows them (experiment X5 of the spec)."""
+"""D-c motors of arm A6: nominal currents and voltages, and the driven arm (experiment X5 of the spec)."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ STEP = 1e-3
 
 
 def nominal_path(t: float) -> tuple[Array, Array, Array, Array]:
-    """Return positions and their first three derivatives (6,) of the path of spec 7.4."""
+    """Return the positions and their first three derivatives (6,) of the path of spec 7.4."""
     q = A6_Q + A6_V * t + A6_A * t**2 / 2 + A6_JERK * t**3 / 6
     return q, A6_V + A6_A * t + A6_JERK * t**2 / 2, A6_A + A6_JERK * t, A6_JERK
 
 
 def motor_arm() -> Machine:
-    """Return arm A6 with its motors, as its machine file has it."""
+    """Return arm A6 with its motors, from its machine file."""
     return load_machine(find_resource('urdf/arm_a6.urdf'), find_resource('config/arm_a6.yaml'))
 
 
@@ -41,7 +41,7 @@ class ToolLoad(ForceElement):
     """A constant load in world axes at a frame of a tree, as an element of its system.
 
     Args:
-        link: whose frame it acts at.
+        link: link at whose frame the load acts.
         load: force and moment.
     """
 
@@ -118,7 +118,7 @@ def _nominal_drive(nominal: NominalVoltage) -> drawing.Figure:
 
 
 def _claims_of_power(s: StudyRun, plant: Assembly, nominal: NominalVoltage) -> None:
-    """Power of the sources at the start of the path: heat, friction, and what bodies, rotors and windings take up."""
+    """Check the power balance at the start of the path: sources, heat, friction, bodies, rotors and windings."""
     q, v, a, jerk = nominal_path(0.0)
     start = nominal.at(q, v, a, jerk)
     drives = plant.actuators

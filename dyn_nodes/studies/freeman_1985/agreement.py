@@ -1,4 +1,4 @@
-"""Transfer of coordinates beside the constraint engine and the natural complement, on the mechanisms of the source."""
+"""Comparison of coordinate transfer, constraint engine and natural complement on the mechanisms of the source."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def compare(name: str) -> Agreement:
 
 
 def _by_legs(mechanism: Mechanism, q: Array, v: Array, tau: Array, expected: Array) -> tuple[Array, Array]:
-    """Accelerations of the joints by the source's own route, and those expected, in the same order."""
+    """Return the joint accelerations by the source's method, and the expected ones in the same order."""
     position, names = mechanism.coefficients.at(q, order=2), mechanism.tree.velocity_names
     machine = ParallelMachine(position, mechanism.legs, mechanism.directions, GRAVITY)
     platform = position.frame(mechanism.end).rows(mechanism.directions)
@@ -99,8 +99,8 @@ def formulations(s: StudyRun) -> None:
         if agreement.legs is not None:
             s.near(f'{name}: legs added at the platform, accelerations differ, relative', 'eq. 4-48', 0.0,
                    agreement.legs, absolute=AGREE)  # fmt: skip
-    said = ', '.join(f'{name} {agreement.condition:.3g}' for name, agreement in results.items())
-    s.note(f'Greatest condition number of the transfers, {STATES} states each: {said}.')
+    listed = ', '.join(f'{name} {agreement.condition:.3g}' for name, agreement in results.items())
+    s.note(f'Greatest condition number of the transfers, {STATES} states each: {listed}.')
     s.figure('agreement', f'Greatest relative difference in {STATES} states', lambda: _picture(results))
 
 

@@ -1,8 +1,8 @@
 """Serial chains by the source's parameters (section 2.3 of its spec, pp. 24 to 30), as branches of a tree.
 
-Joint j turns about or slides along s^j, the z axis of frame (j); frame (j) is fixed in link jk, its x axis along the
-common perpendicular a^jk of length a_jk; the twist alpha_jk turns s^j to s^k about a^jk. This is the placement of the
-modified Denavit-Hartenberg frames.
+Joint j turns about or slides along s^j, the z axis of frame (j); frame (j) is fixed in link jk with its x axis along
+the common perpendicular a^jk of length a_jk; the twist alpha_jk turns s^j to s^k about a^jk. These are modified
+Denavit-Hartenberg frames.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ class SerialChain:
         kinds: such as `RRPRRR`.
         lengths: (M,) a_12, a_23, ...: of the link after each joint.
         twists: (M,) alpha_12, alpha_23, ..., rad.
-        offsets: (M,) s_jj; of a P joint the slide at position 0.
-        angles: (M,) added to the joint's angle; of a P joint its fixed angle theta_jj, rad.
+        offsets: (M,) s_jj; for a P joint the slide at position 0.
+        angles: (M,) added to the joint angle; for a P joint its fixed angle theta_jj, rad.
         masses: of links by their number, from 1.
         turn: (3, 3) T^0, axes of the base; its third column is s^1.
-        place: (3,) origin of the base.
+        base: (3,) origin of the base.
     """
 
     kinds: str
@@ -107,7 +107,7 @@ def planar_chain(
     masses: Mapping[int, LinkMass] | None = None,
     base: ArrayLike = (0.0, 0.0, 0.0),
 ) -> SerialChain:
-    """Return a chain of revolutes about Z in the plane z = 0; a link's x axis runs along it."""
+    """Return a chain of revolutes about Z in the plane z = 0; the x axis of a link is along the link."""
     n = len(lengths)
     return SerialChain('R' * n, lengths, (0.0,) * n, (0.0,) * n, (), masses or {}, base=base)
 

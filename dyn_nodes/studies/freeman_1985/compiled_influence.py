@@ -16,7 +16,7 @@ from dyn_nodes.multibody.tree import Frame, Tree
 from dyn_nodes.studies.freeman_1985.traced_influence import traced_coefficients
 
 MOST_JOINTS = 10
-"""Of a tree; the length of the code grows with their third power."""
+"""Greatest number of joints of a tree; the code size grows with its third power."""
 
 
 class FrameBatch(NamedTuple):
@@ -34,7 +34,7 @@ class FrameBatch(NamedTuple):
 
 
 class CompiledCoefficients:
-    """G, H and D of a frame, the same as `TreeCoefficients` gives.
+    """G, H and D of a frame, equal to those of `TreeCoefficients`.
 
     Args:
         tree: of revolute and prismatic joints, at most `MOST_JOINTS`.
@@ -69,7 +69,7 @@ class CompiledCoefficients:
 
         Args:
             q: positions.
-            out: of an earlier call with as many states, to be overwritten and returned.
+            out: result of an earlier call with N states, which is overwritten and returned.
 
         Raises:
             ValueError: arrays of another shape.
@@ -93,5 +93,5 @@ class CompiledCoefficients:
 
 
 def _flat(planes: list[ca.SX]) -> ca.SX:
-    """Return matrices one after the other as a dense vector, rows first."""
+    """Return concatenated matrices as a dense vector in row order."""
     return ca.densify(ca.vertcat(*(ca.vec(plane.T) for plane in planes)))

@@ -1,4 +1,4 @@
-"""What several studies of this source check: inertia-power arrays against slopes of the inertia; and pictures."""
+"""Shared checks of inertia-power arrays against slopes of the inertia, and shared figures."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from dyn_nodes.multibody.influence.algebra import transposed
 from dyn_nodes.studies.freeman_1985.machines import Mechanism
 
 Model = Callable[[Array], tuple[TransferredModel, Coefficients]]
-"""From joint positions: a model in some joints, and all joints of the tree by them, in any order."""
+"""Function from joint positions to a model in some joints and to all joints of the tree by them, in any order."""
 
 
 def christoffel_defect(
     mechanism: Mechanism, model: Model, names: Sequence[str], step: float = 1e-5
 ) -> tuple[float, float]:
-    """Return how far the symmetric part of P* is from the Christoffel symbols of I*, and the greatest |P*|.
+    """Return the greatest difference between the symmetric part of P* and the Christoffel symbols of I*, and max |P*|.
 
     Args:
         mechanism: of the machine.
         model: in joints `names`, as a function of the positions of the tree.
-        names: of the joints that are its coordinates: true coordinates.
+        names: joints that are its coordinates: true coordinates.
         step: of the central differences along the closed loops.
     """
     here, joints = model(mechanism.q)
@@ -46,7 +46,7 @@ def christoffel_defect(
 
 
 def sketch(mechanism: Mechanism) -> drawing.Figure:
-    """Return a picture of the joints and links of a mechanism from above, and from the side where it is spatial."""
+    """Return a figure of the joints and links of a mechanism from above and, if it is spatial, from the side."""
     R, origins, _ = (part[0] for part in mechanism.position.places)
     views = [('x', 'y', 0, 1)] if np.ptp(origins[:, 2]) < 1e-9 else [('x', 'y', 0, 1), ('x', 'z', 0, 2)]
     figure, panels = drawing.panels(1, 3.2, len(views), share=False)
@@ -68,7 +68,7 @@ def sketch(mechanism: Mechanism) -> drawing.Figure:
 
 
 def spots(results: Mapping[str, Mapping[str, float | None]], bound: float, label: str) -> drawing.Figure:
-    """Return small numbers on a logarithmic scale: a line of each row, a mark of each kind, and the bound of all."""
+    """Return a figure of small numbers on a logarithmic scale: one line per row, one marker per kind, one bound."""
     figure, (axes,) = drawing.panels(1, 1.2 + 0.24 * len(results))
     kinds = list(dict.fromkeys(kind for row in results.values() for kind in row))
     for kind, mark in zip(kinds, 'os^xDv'):

@@ -1,4 +1,4 @@
-"""Arm A6 with d-c motors along its path: linear models, and the nonlinear machine that they stand for (spec 7.4)."""
+"""Arm A6 with d-c motors along its path: linear models and the nonlinear machine (spec 7.4)."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from dyn_nodes.studies.freeman_1985.influence_linearization import (
 from dyn_nodes.studies.freeman_1985.traced_influence import traced_coefficients
 
 HORIZON = 0.6
-"""Of the path, s."""
+"""Duration of the path, s."""
 DEGREE = 20
-"""Of the polynomials that stand for the nominal motion over the horizon: exact to round-off."""
+"""Degree of the polynomials of the nominal motion over the horizon; exact to round-off."""
 
 
 class Nominal(NamedTuple):
@@ -119,7 +119,7 @@ class MotorArm:
 
     @cached_property
     def _curves(self) -> tuple[Array, Array]:
-        """Chebyshev coefficients of voltages and currents, and of F, over the horizon."""
+        """Chebyshev coefficients of voltages and currents and of F over the horizon."""
         x = chebyshev.chebpts1(DEGREE + 1)
         states = [self.at(0.5 * HORIZON * (1 + node)) for node in x]
         motion = np.array([np.r_[each.voltages, each.currents] for each in states])
@@ -127,7 +127,7 @@ class MotorArm:
         return chebyshev.chebfit(x, motion, DEGREE), chebyshev.chebfit(x, matrices, DEGREE)
 
     def voltages_and_currents(self, t: float) -> tuple[Array, Array]:
-        """Return both of the nominal motion, (6,) each."""
+        """Return voltages and currents of the nominal motion, (6,) each."""
         values = np.asarray(chebyshev.chebval(2 * t / HORIZON - 1, self._curves[0]))
         return values[:6], values[6:]
 
@@ -142,7 +142,7 @@ class MotorArm:
 
     @cached_property
     def _dynamics(self) -> ca.Function:
-        """Mass matrix, and all efforts but those of the motors, of the traced tree instead of the closed form."""
+        """Mass matrix, and all efforts except the motor efforts, of the traced tree instead of the closed form."""
         tree = self.model.tree
         q, v = ca.SX.sym('q', 6), ca.SX.sym('v', 6)
         state = TreeState(tree, q, v)

@@ -79,7 +79,7 @@ def _traced_slopes(kinds: str) -> dict[str, Array]:
 
 @study('freeman-1985/state-space', 'Arm A6 with motors as a state space, against the nonlinear machine (X6)')
 def state_space(s: StudyRun) -> None:
-    """Check F against the nonlinear model, and how small deviations go on."""
+    """Check F and the propagation of small deviations against the nonlinear model."""
     arm = MotorArm()
     linear = arm.at(0.0)
     exact = _numerical_jacobian(arm, linear.state, linear.voltages)

@@ -17,7 +17,7 @@ from dyn_nodes.studies.freeman_1985.machines import Mechanism, bricard, five_bar
 from dyn_nodes.studies.reference import tabulated
 
 RATES, ACCELERATIONS = (2.0, 3.0), (1.0, 0.5)
-"""Of crank and end of the five-bar (p. 159), rad/s and rad/s2."""
+"""Rates and accelerations of crank and end of the five-bar (p. 159), rad/s and rad/s2."""
 LINK_ANGLES = np.radians([70.0, 35.0, -65.0, -90.0])
 LENGTHS = np.array([12.0, 24.0, 24.0, 12.0])
 COUPLER = 2 / 386.4
@@ -40,7 +40,7 @@ def dyad() -> tuple[Array, Array]:
     """Return torques of both cranks and the force at H of the five-bar, by loop rates and Newton-Euler (App. C)."""
     e = np.column_stack([np.cos(LINK_ANGLES), np.sin(LINK_ANGLES)])
     n = np.column_stack([-e[:, 1], e[:, 0]])
-    # closure: l1 e1 + l2 e2 + l3 e3 + l4 e4 = const; cranks 1 and 4 are given
+    # closure: l1 e1 + l2 e2 + l3 e3 + l4 e4 = const; cranks 1 and 4 are specified
     M = np.column_stack([LENGTHS[1] * n[1], LENGTHS[2] * n[2]])
     w = np.array([RATES[0], 0.0, 0.0, RATES[1]])
     w[1:3] = np.linalg.solve(M, -(LENGTHS[0] * w[0] * n[0] + LENGTHS[3] * w[3] * n[3]))
@@ -49,13 +49,13 @@ def dyad() -> tuple[Array, Array]:
     a[1:3] = np.linalg.solve(M, centripetal - LENGTHS[0] * a[0] * n[0] - LENGTHS[3] * a[3] * n[3])
     at_a = LENGTHS[0] * (a[0] * n[0] - w[0] ** 2 * e[0])
     centre = at_a + 12 * (a[1] * n[1] - w[1] ** 2 * e[1])
-    # the massless link 3 pulls along itself: moment about A of the coupler gives how much
+    # the massless link 3 carries an axial force, by the moment about A of the coupler
     moment = 12 * COUPLER * a[1] + 12 * COUPLER * (e[1, 0] * centre[1] - e[1, 1] * centre[0])
     pull = moment / (24 * (e[1, 0] * e[2, 1] - e[1, 1] * e[2, 0]))
     from_rod = pull * e[2]
     from_crank = COUPLER * centre - from_rod
     first = LENGTHS[0] * (e[0, 0] * from_crank[1] - e[0, 1] * from_crank[0])
-    # crank 4 turns about H: the rod's end B lies at -12 e4 from H
+    # crank 4 turns about H: the rod end B is at -12 e4 from H
     last = -LENGTHS[3] * (e[3, 0] * from_rod[1] - e[3, 1] * from_rod[0])
     return np.array([first, last]), from_rod
 
@@ -77,7 +77,7 @@ OPEN_CHAIN = {
 
 
 def _claims_of_motion(s: StudyRun, mechanism: Mechanism, loop: ClosedLoop) -> None:
-    """Table C-1, as corrected."""
+    """Check table C-1 as corrected."""
     here = mechanism.coefficients.at(mechanism.q, 3)
     turn = here.rotation(Frame(1, np.eye(3), np.zeros(3))).rows(['rz'])
     A, B = (
@@ -92,7 +92,7 @@ def _claims_of_motion(s: StudyRun, mechanism: Mechanism, loop: ClosedLoop) -> No
 
 
 def _claims_of_open_chain(s: StudyRun, mechanism: Mechanism) -> None:
-    """Table C-2."""
+    """Check table C-2."""
     end, opened = mechanism.position.frame(mechanism.end).rows(PLANE), serial_model(mechanism.position)
     for (quantity, table), coefficients in zip(OPEN_CHAIN.items(), (end.G, end.H[0], end.H[1])):
         off = float(np.abs(coefficients - np.array(table)).max())
@@ -148,7 +148,7 @@ def planar_five_bar(s: StudyRun) -> None:
 
 @study('freeman-1985/slider-crank', 'Spatial slider-crank with an idle spin of its coupler (X16)')
 def spatial_slider_crank(s: StudyRun) -> None:
-    """Check the slide against its closed form, that the spin does not matter, and the model."""
+    """Check the slide against its closed form, its independence of the spin, and the model."""
     mechanism = slider_crank()
     loop = closed(mechanism, SPACE, 'joint_5', ('z',), mechanism.q)
     y = loop.inputs(['joint_1', 'joint_5'])
@@ -178,7 +178,7 @@ def _third(slide: Coefficients) -> float:
 
 
 def _slide(mechanism: Mechanism) -> Array:
-    """First to third derivative of Z = sqrt(9 - (X - cos t)^2 - (Y - sin t)^2), exactly."""
+    """Return the exact first to third derivative of Z = sqrt(9 - (X - cos t)^2 - (Y - sin t)^2)."""
     X, Y, _ = mechanism.position.pose(mechanism.end)[1]
     t = ca.SX.sym('t')
     slopes = [ca.sqrt(9 - (X - ca.cos(t)) ** 2 - (Y - ca.sin(t)) ** 2)]

@@ -1,7 +1,7 @@
 """The mechanisms of the source and of sections 7.6 to 7.14 of its spec: trees, legs, and the loops that close them.
 
-The same tree serves the transfer of coordinates, leg by leg, and the constraint engine. Dimensions and masses that the
-source has in its figures only are those of the spec.
+Transfer of coordinates, leg by leg, and the constraint engine use the same tree. Dimensions and masses that the source
+shows only in figures are taken from the spec.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Mechanism:
 
 
 def _closed(legs: Sequence[Leg], keep: Sequence[str] = ('rx', 'ry', 'rz', 'x', 'y', 'z')) -> tuple[Constraint, ...]:
-    """Return loops that hold the end of every leg to that of the first."""
+    """Return loops that connect the end of every leg to the end of the first leg."""
     return tuple(Loop(f'loop_{r + 2}', leg.end, legs[0].end, tuple(keep)) for r, leg in enumerate(legs[1:]))
 
 
@@ -112,7 +112,7 @@ def slider_crank() -> Mechanism:
 
 
 def end_turned(tree: Tree, end: Frame, R: Array) -> Frame:
-    """Return a frame at the same point whose axes are those of the world where the frame has rotation R."""
+    """Return a frame at the same point with world axes when the original frame has rotation R."""
     return Frame(end.body, end.R @ R.T, end.p)
 
 
@@ -131,7 +131,7 @@ def bricard() -> Mechanism:
 
 
 def elbow(start: Array, goal: Array, first: float, second: float, sign: float = 1.0) -> tuple[float, float]:
-    """Return the angles of two links in the plane that lead from start to goal, the first `sign` beside the chord.
+    """Return the angles of two planar links from start to goal; `sign`: side of the chord of the first link.
 
     Raises:
         ValueError: the links do not reach.
@@ -148,7 +148,7 @@ def elbow(start: Array, goal: Array, first: float, second: float, sign: float = 
 
 @dataclass(frozen=True, eq=False)
 class _PlanarLeg:
-    """Base point and vertex of the platform (2,), the latter in its axes; links; angles of joints before the elbow."""
+    """Base point (2,), vertex (2,) in platform axes, links, and angles of the joints before the elbow."""
 
     base: Array
     vertex: Array
@@ -163,7 +163,7 @@ class _PlanarLeg:
         return float(np.arctan2(-self.vertex[1], -self.vertex[0])) if self.vertex.any() else 0.0
 
     def positions(self, pose: Sequence[float]) -> list[float]:
-        """Joint positions at a pose x, y, angle of the platform."""
+        """Return the joint positions at a pose x, y, angle of the platform."""
         c, s = np.cos(pose[2]), np.sin(pose[2])
         goal = np.array(pose[:2]) + np.array([[c, -s], [s, c]]) @ self.vertex
         start, angle, turns = self.base.astype(float), 0.0, []
@@ -186,7 +186,7 @@ def _planar(
     kept: int = 0,
     gravity: tuple[float, float, float] = (0.0, 0.0, 0.0),
 ) -> Mechanism:
-    """Return a planar parallel machine; the platform's mass, given at its centre, belongs to the first leg."""
+    """Return a planar parallel machine; the mass of the platform, at its centre, belongs to the first leg."""
     builder, parts, q = TreeBuilder(), [], []
     for r, leg in enumerate(legs):
         prefix, reach = f'leg_{r + 1}_', float(np.hypot(*leg.vertex))
@@ -209,7 +209,7 @@ def _around(radius: float, angles: ArrayLike) -> Array:
 
 
 def three_leg(platform: LinkMass | None = None) -> Mechanism:
-    """Return the planar three-leg device of Example E, its exact closed geometry (inch, lbf, s)."""
+    """Return the planar three-leg device of Example E with exact closed geometry (inch, lbf, s)."""
     bases, vertices = _around(np.sqrt(6) + 0.5, TRIANGLE), _around(1.0, TRIANGLE)
     legs = [
         _PlanarLeg(bases[r], vertices[r], (1.5, 1.5), {1: LinkMass(0.0, inertia=(0.0, 0.0, r + 1.0))}) for r in range(3)
@@ -295,7 +295,7 @@ def stewart(parallel_axes: bool = False) -> Mechanism:
     """Return the generalized Stewart platform of Fig. 4-2, six legs RRPRRR (spec 7.10).
 
     Args:
-        parallel_axes: all base axes parallel, with which the base joints do not determine the motion.
+        parallel_axes: make all base axes parallel, so that the base joints do not determine the motion.
     """
     p, turn = STEWART_POSE
     R = Rotation.from_rotvec(turn).as_matrix()

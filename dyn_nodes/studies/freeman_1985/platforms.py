@@ -47,7 +47,7 @@ def _consistent(s: StudyRun, mechanism: Mechanism, names: Sequence[str], toleran
 
 @study('freeman-1985/three-leg', 'Planar three-leg device whose base links alone have inertia (X14)')
 def three_leg_device(s: StudyRun) -> None:
-    """Check that the model by the base joints is what it must be: constant."""
+    """Check that the model by the base joints is constant."""
     mechanism = three_leg()
     machine = mechanism.parallel()
     final = machine.actuated(mechanism.actuated)
@@ -71,7 +71,7 @@ def three_leg_device(s: StudyRun) -> None:
 
 @study('freeman-1985/stewart', 'Generalized Stewart platform by its legs and by its base joints (X17)')
 def stewart_platform(s: StudyRun) -> None:
-    """Check the closed form of the legs, both sets of inputs, and the refusal of a singular one."""
+    """Check the closed form of the legs, both sets of inputs, and the rejection of a singular set."""
     mechanism = stewart()
     inputs = mechanism.parallel().inputs(mechanism.actuated)
     worst = 0.0
@@ -98,14 +98,14 @@ def stewart_platform(s: StudyRun) -> None:
         coordinate = ''
     except SingularTransferError as reason:
         coordinate = reason.coordinate
-    s.holds('base joints with parallel axes are refused by the name of one', 'spec 7.10', coordinate in base,
+    s.holds('base joints with parallel axes are rejected by the name of one', 'spec 7.10', coordinate in base,
             expected='one of the base joints', value=coordinate)  # fmt: skip
     s.figure('mechanism', 'Six legs between base and platform', lambda: sketch(mechanism))
 
 
 @study('freeman-1985/hybrid', 'Three planar legs that carry a serial part (X18)')
 def hybrid(s: StudyRun) -> None:
-    """Check that the serial part comes out the same from every branch, and the model."""
+    """Check that every branch gives the same serial part, and the model."""
     mechanism = hybrid_device()
     machine = mechanism.parallel()
     serial = [machine.joints.rows(leg.joints[3:]) for leg in mechanism.legs]
@@ -125,7 +125,7 @@ def hybrid(s: StudyRun) -> None:
 
 @study('freeman-1985/redundant', 'Planar device with three redundant inputs: motion of least energy (X19)')
 def redundant(s: StudyRun) -> None:
-    """Check the right inverse, the partial transfer, and what its accelerations leave out."""
+    """Check the right inverse, the partial transfer, and the terms that its accelerations omit."""
     mechanism = redundant_device()
     machine = mechanism.parallel()
     platform = machine.platform(mechanism.actuated)
@@ -155,8 +155,8 @@ def redundant(s: StudyRun) -> None:
     s.near('its share in the task', 'spec 5, 22', 0.0, float(np.abs(task.G @ difference).max()), absolute=1e-10)
     _consistent(s, mechanism, mechanism.actuated, 1e-5, 'six inputs')
     s.note(
-        'The accelerations (4-71) of the source meet those of the task but are not the derivative of the rates '
-        '(4-68): they differ along the null space, which `inverse_rate` adds.'
+        'The accelerations (4-71) of the source produce the task accelerations but are not the derivative of the rates '
+        '(4-68): they differ by a null-space term, which `inverse_rate` adds.'
     )
     s.figure('mechanism', 'Three legs of four joints', lambda: sketch(mechanism))
 

@@ -28,7 +28,7 @@ STEP = 1e-5
 
 
 def _position(kinds: str) -> tuple[TreePosition, Coefficients]:
-    """Arm at the reference position, and its hand."""
+    """Return the arm at the reference position, and its hand."""
     tree = arm_a6(kinds)
     here = TreeCoefficients(tree).at(A6_Q)
     return here, here.frame(tree.frame('tool'))
@@ -63,7 +63,7 @@ def coefficients(s: StudyRun) -> None:
 
 
 def _differences(kinds: str) -> dict[str, Array]:
-    """G, H, D by central differences of pose, G and H."""
+    """Return G, H, D by central differences of pose, G and H."""
     tree = arm_a6(kinds)
     model, tool = TreeCoefficients(tree), tree.frame('tool')
     slopes: dict[str, list[Array]] = {'G': [], 'H': [], 'D': []}
@@ -163,7 +163,7 @@ def _tool_on_the_path(model: TreeCoefficients) -> drawing.Figure:
 
 
 def _third_derivative(tool: Frame, model: TreeCoefficients) -> Array:
-    """Third derivative of the tool point along the path, by differences of fourth order."""
+    """Return the third derivative of the tool point along the path by differences of fourth order."""
     h = 1e-2
     weights = {-3: 1, -2: -8, -1: 13, 1: -13, 2: 8, 3: -1}
     parts = [weight * model.at(_path(k * h)).pose(tool)[1] for k, weight in weights.items()]

@@ -1,4 +1,4 @@
-"""The same nests as CasADi expressions, for small machines whose coefficients go into a compiled kernel."""
+"""Influence coefficients as CasADi expressions, for small machines with compiled kernels."""
 
 from __future__ import annotations
 

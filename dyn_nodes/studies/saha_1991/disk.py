@@ -21,7 +21,7 @@ STEP, STEPS = 0.007, 500
 
 @study('saha-1991/disk', 'Rolling disk: steady circles, twelve schemes, energy audit, cost (E32 to E40)')
 def disk(s: StudyRun) -> None:
-    """Check steady states, energies, onsets and which schemes are exact."""
+    """Check steady states, energies, onsets, and the exactness of the schemes."""
     printed = {'A': (0.217633, 0.0098254), 'B': (1.004186, None), 'C': (6.099778, None), 'D': (23.465159, 0.0105278)}
     growth = dict(zip(CIRCLES, tabulated('saha-1991/6.7/growth')[0]))
     for name, rates in CIRCLES.items():
@@ -39,9 +39,9 @@ def disk(s: StudyRun) -> None:
     costs = _costs()
     s.holds('E39 F1 is the cheapest scheme', 'p. 149', min(costs, key=costs.__getitem__) in ('F1', 'D1'),
             expected='F1 or D1', value=min(costs, key=costs.__getitem__))  # fmt: skip
-    said = ', '.join(f'{name} {value / costs["F1"]:.2f}' for name, value in costs.items())
-    s.note(f'Time of a step relative to F1, compiled, in this run: {said}.')
-    s.note('Circles A to C are unstable: when a scheme leaves them shows the size of its own error.')
+    listed = ', '.join(f'{name} {value / costs["F1"]:.2f}' for name, value in costs.items())
+    s.note(f'Time of a step relative to F1, compiled, in this run: {listed}.')
+    s.note('Circles A to C are unstable: the time at which a scheme leaves them shows the size of its error.')
     _figures(s, unstable, stable)
 
 
@@ -73,7 +73,7 @@ def _exactness(s: StudyRun, unstable: dict[str, DiskRun], stable: dict[str, Disk
 
 
 def _costs() -> dict[str, float]:
-    """Seconds of a step, the best of several runs taken in turns."""
+    """Return the time of a step, s: the best of several alternating runs."""
     start = DISK.steady_state(*CIRCLES['D'])
     best = dict.fromkeys(SCHEMES, np.inf)
     for _ in range(20):
@@ -102,7 +102,7 @@ def _figures(s: StudyRun, unstable: dict[str, DiskRun], stable: dict[str, DiskRu
             for panel, (name, run) in zip(axes, runs.items()):
                 panel.plot(1e3 * run.position[:, 0], 1e3 * run.position[:, 1], linewidth=1.0)
                 panel.set_aspect('equal')
-                # some schemes break down after the fall: what they give then is far outside
+                # some schemes fail after the fall; their results are then far outside
                 panel.set(xlim=(-55.0, 60.0), ylim=(-30.0, 85.0))
                 panel.set_title(name)
             for panel in axes[8:]:

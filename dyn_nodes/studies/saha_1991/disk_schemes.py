@@ -1,7 +1,7 @@
-"""Which representation to use: accuracy of the rolling disk's twelve schemes against what they cost, measured.
+"""Choice of representation: measured accuracy of the rolling disk's twelve schemes against their cost.
 
-Takes the place of the source's chart of processor times (fig. 6.5), whose values are not in the text. Cost and error
-belong together: a scheme that is twice as dear may still be the cheaper one for a wanted accuracy.
+It replaces the source's chart of processor times (fig. 6.5), whose values are not in the text. Cost and error must be
+compared together: a scheme with twice the cost per step may still be cheaper for a required accuracy.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dyn_nodes.studies.saha_1991.disk_motion import disk_motion
 from dyn_nodes.studies.saha_1991.rolling_disk import SCHEMES
 
 REFERENCE = tabulated('saha-1991/6.7/general')[1][[0, 6, 7]]
-"""Tilt, rad, and place of the centre, m, after 1 s (specification, 6.7)."""
+"""Tilt, rad, and position of the centre, m, after 1 s (specification, 6.7)."""
 STEPS = (0.02, 0.01, 0.005, 0.0025, 0.00125)
 DURATION, FINE = 1.0, 1.25e-4  # s
 WANTED = 1e-6  # m and rad
@@ -48,7 +48,7 @@ def disk_schemes(s: StudyRun) -> None:
 
 
 def _errors(start: Array) -> dict[str, Array]:
-    """Return the error (steps,) of every scheme: the greater of attitude, rad, and place over the radius, after 1 s."""
+    """Return the error (steps,) of every scheme after 1 s: the greater of attitude, rad, and position over radius."""
     exact = _end('F1', start, FINE)
     errors: dict[str, Array] = {}
     for name in SCHEMES:
@@ -77,7 +77,7 @@ def _convergence(s: StudyRun, errors: dict[str, Array]) -> None:
 
 
 def _costs() -> dict[str, Array]:
-    """Return the time of computing a second of motion (steps,), us: the best of several, taken in turns."""
+    """Return the computing time of one simulated second (steps,), us: the best of several alternating runs."""
     best = {name: np.full(len(STEPS), np.inf) for name in SCHEMES}
     for _ in range(ROUNDS):
         for name in SCHEMES:
@@ -89,7 +89,7 @@ def _costs() -> dict[str, Array]:
 
 
 def _time_for(costs: Array, errors: Array) -> float:
-    """Return the time, us, at which the error is as wanted: along the line through the logarithms of the two."""
+    """Return the time at the wanted error, us, by interpolation of the logarithms."""
     order = np.argsort(errors)
     return float(np.exp(np.interp(np.log(WANTED), np.log(errors[order]), np.log(costs[order]))))
 

@@ -1,4 +1,4 @@
-"""Chapters 2 and 3: every formulation on every vehicle, what each costs, and where one does not apply."""
+"""Chapters 2 and 3: every formulation on every vehicle, their cost, and vehicles to which they do not apply."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NOT_APPLICABLE: dict[str, tuple[str, ...]] = {
     'disk': ('chaplygin', 'hamilton'),
 }
 """Formulations that do not apply: `operator` needs independent rows; the disk's potential contains the height of its
-centre, which follows from its tilt."""
+centre, a function of its tilt."""
 
 HOLONOMIC = {
     **dict.fromkeys(SPATIAL, 4),
@@ -48,13 +48,13 @@ MOBILITY = {**dict.fromkeys(SPATIAL, 3), 'driven axle': 2, 'caster vehicle': 2}
 
 @dataclass(frozen=True)
 class Comparison:
-    """What came of one vehicle.
+    """Results of one vehicle.
 
     Attributes:
         velocities, rows, mobility: nv, m, n.
         accelerations, forces: greatest relative difference from the reference, by formulation.
         seconds: processor time of a call, median, by formulation.
-        refused: reasons, by formulation.
+        rejected: reasons, by formulation.
         passed_over: states in which a formulation that applies elsewhere did not, by formulation.
         orthogonality: greatest |A T| over |A| |T|.
         kinds: numbers of holonomic and of nonholonomic constraints.
@@ -73,7 +73,7 @@ class Comparison:
 
 
 def compare(name: str) -> Comparison:
-    """Return what all formulations say of one vehicle in random states."""
+    """Return the comparison of all formulations on one vehicle in random states."""
     vehicle = SPATIAL[name]()
     states = list(random_states(vehicle, STATES, 1))
     formulations, rejected = applicable(vehicle.blocks, *states[0])
@@ -116,7 +116,7 @@ def compare(name: str) -> Comparison:
 
 
 def _answers(witness: Witness, states: list[State]) -> tuple[list[Answer | None], float]:
-    """Answers, None where the formulation does not apply, and the median processor time of a call."""
+    """Return the answers, None if the formulation does not apply, and the median processor time of a call."""
     answers: list[Answer | None] = []
     times = []
     gc.disable()  # a collection walks all traced expressions: not part of a call
@@ -181,17 +181,17 @@ def _notes(s: StudyRun, results: dict[str, Comparison]) -> None:
     ]
     if skipped:
         s.note(
-            f'Passed over: {", ".join(skipped)}. Their independent rates must be those of yaw and fork, which say '
-            'nothing of the speed where the caster trails or leads.'
+            f'Passed over: {", ".join(skipped)}. Their independent rates must be yaw and fork rate, which do not '
+            'determine the speed if the caster trails or leads.'
         )
     relative = {which: _relative(results, which) for which in WITNESSES}
-    said = ', '.join(f'{which} {value:.2g}' for which, value in relative.items() if np.isfinite(value))
-    s.note(f'Processor time of a call relative to svd, median over the vehicles, from Python, in this run: {said}.')
+    listed = ', '.join(f'{which} {value:.2g}' for which, value in relative.items() if np.isfinite(value))
+    s.note(f'Processor time of a call relative to svd, median over the vehicles, from Python, in this run: {listed}.')
     s.note(
-        'The source argues that the natural complement is cheaper because it needs no decomposition of A. What it '
-        'saves is a decomposition of the small J, not the sums over all bodies: called from Python it costs more than '
-        'svd or qr of J. Its own gain is that the elimination can be unrolled (`constraints.minimal_system`), that no '
-        'derivative of an energy is taken, and that joint and contact wrenches follow from it.'
+        'The source argues that the natural complement is cheaper because it needs no decomposition of A. It saves a '
+        'decomposition of the small J, but not the sums over all bodies: called from Python it costs more than svd or '
+        'qr of J. Its advantages are that the elimination can be unrolled (`minimal_system`), that no derivative of an '
+        'energy is needed, and that it gives joint and contact wrenches.'
     )
 
 
@@ -225,7 +225,7 @@ def _figures(s: StudyRun, results: dict[str, Comparison]) -> None:
 
 
 def _dots(results: dict[str, dict[str, float]], names: list[str], label: str) -> tuple[drawing.Figure, Any]:
-    """One line a formulation, one colour a vehicle."""
+    """Return a figure with one line per formulation and one colour per vehicle."""
     figure, (axes,) = drawing.panels(1, 4.6)
     for k, (name, values) in enumerate(results.items()):
         shown = {which: value for which, value in values.items() if value > 0}

@@ -35,7 +35,7 @@ def vehicle(count: int, driven: Collection[int] | None = None) -> OmniVehicle:
 
     Args:
         count: of wheels.
-        driven: numbers of the driven wheels, from 1; all of them where None.
+        driven: numbers of the driven wheels, from 1; None: all.
     """
     machine = _table(TABLES[count])
     return machine.vehicle if driven is None else machine.with_drives([f'wheel_{k}' for k in driven]).vehicle
@@ -60,7 +60,7 @@ SPATIAL: dict[str, Callable[[], WheeledVehicle]] = {
 
 
 def random_states(wheeled: WheeledVehicle, count: int, seed: int) -> Iterator[State]:
-    """Return `count` times q, v that meets the constraints, and efforts on all joints of the size of its weights."""
+    """Yield `count` states q, v that meet the constraints, with joint efforts of the size of the weights."""
     rng = np.random.default_rng(seed)
     system = wheeled.blocks
     for _ in range(count):

@@ -1,6 +1,6 @@
-"""Round trips: planned motion, inverse dynamics of the engine's machine, simulation under those torques (E4, E11).
+"""Round trips: planned motion, inverse dynamics of the engine's machine, simulation under these torques (E4, E11).
 
-The source uses them to audit its own equations. Here they audit the engine: trees with rolling contacts in space.
+The source checks its equations by them. Here they check the engine: trees with rolling contacts in space.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from dyn_nodes.studies.saha_1991.wheeled_vehicles import axle_vehicle, caster_ve
 
 TIMES = np.linspace(0.0, 60.0, 6001)
 AHEAD, RADIUS = CasterVehicle().ahead, 5.0
-"""Mass centre of the caster vehicle ahead of its axle, and of the circle, m."""
+"""Distance of the caster vehicle's mass centre ahead of its axle, and radius of the circle, m."""
 STEADY_FORK = float(tabulated('saha-1991/6.3/fork')[0])
 """Fork angle on the circle, rad (specification, 6.3)."""
 
 
 class Missed(NamedTuple):
-    """How far a simulation is from its plan, greatest: rates, rad/s; yaw, rad; place, m; joint angles, rad."""
+    """Greatest deviations of a simulation from its plan: rates, rad/s; yaw, rad; position, m; joint angles, rad."""
 
     rate: float
     yaw: float
@@ -56,7 +56,7 @@ def axle_on_lines(times: ArrayLike = TIMES) -> PlanarMotion:
 
 
 def centre_on_lines(times: ArrayLike = TIMES) -> PlanarMotion:
-    """Return the mass centre on lines and curve; the heading follows as the axle can't slip (spec G7, option)."""
+    """Return the mass centre on lines and curve; the heading follows from the axle without slip (spec G7, option)."""
     path = LinesAndCurve(tangent=True)
 
     def turn(now: float, yaw: Array) -> list[float]:
@@ -74,7 +74,7 @@ def centre_on_lines(times: ArrayLike = TIMES) -> PlanarMotion:
 
 
 def comes_back(vehicle: TracedVehicle, course: Plan, stride: int, tolerance: float) -> Missed:
-    """Simulate by the torques of a plan, in steps of `stride` samples or less, and compare with it."""
+    """Return the deviations of a simulation under the torques of a plan, in steps of `stride` samples or less."""
     times = course.times[::stride]
     names = vehicle.wheeled.blocks.tree.position_names
     joints = tuple(name for name in ('left', 'right', 'fork') if name in names)
@@ -89,7 +89,7 @@ def comes_back(vehicle: TracedVehicle, course: Plan, stride: int, tolerance: flo
 
 @study('saha-1991/round-trips', 'Axle and caster vehicle driven by their own torques come back (E4, E11)')
 def round_trips(s: StudyRun) -> None:
-    """Check the consistency of the plans, the work of the torques, and the way back."""
+    """Check the consistency of the plans, the work of the torques, and the simulated motion."""
     axle = TracedVehicle(axle_vehicle(), ('left', 'right'))
     caster = TracedVehicle(caster_vehicle(), ('left', 'right'))
     circle = plan(axle, circle_path(RADIUS)(TIMES))

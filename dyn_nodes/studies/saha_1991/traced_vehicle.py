@@ -1,7 +1,7 @@
-"""Vehicles of the engine in minimal coordinates: inverse and forward dynamics along a plan, nothing compiled.
+"""Vehicles of the engine in minimal coordinates: inverse and forward dynamics along a plan, without compilation.
 
-Rows, mass matrix and bias are those of `ConstraintBlocks`: bodies, joints and rolling contacts in space. No closed form
-of the source is used. CasADi's interpreter evaluates them in some ten microseconds.
+Rows, mass matrix and bias are from `ConstraintBlocks`: bodies, joints and rolling contacts in space. No closed form of
+the source is used. CasADi's interpreter evaluates them in some ten microseconds.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ BASE = ('x', 'y', 'yaw')
 
 
 class TracedVehicle:
-    """I a = efforts - bias in chosen independent rates, of a vehicle on a chain of joints (rates are velocities).
+    """I a = efforts - bias of a vehicle on a chain of joints, in selected independent rates.
 
     Args:
-        own: the vehicle.
+        wheeled: the vehicle.
         independent: names of the independent rates.
 
     Attributes:
         names: velocities of the tree.
-        free: places of the independent ones.
+        free: indices of the independent ones.
 
     Raises:
         MethodError: the rates are not independent at rest.
@@ -66,7 +66,7 @@ class TracedVehicle:
         self._slope = ca.Function('slope', [q, rates], [ca.densify(slope)])
 
     def complement(self, q: ArrayLike) -> Array:
-        """Return N (nv, n): all rates per independent one."""
+        """Return N (nv, n): all rates per independent rate."""
         return np.array(self._complement(_numbers(q)))
 
     def inertia(self, q: ArrayLike) -> Array:
@@ -74,7 +74,7 @@ class TracedVehicle:
         return np.array(self._parts(_numbers(q), np.zeros(len(self.free)))[1])
 
     def efforts(self, q: ArrayLike, rates: ArrayLike, accelerations: ArrayLike) -> Array:
-        """Return the efforts (n,) along the independent rates that give these accelerations."""
+        """Return the efforts (n,) along the independent rates for these accelerations."""
         _, inertia, load, _, _ = (np.array(part) for part in self._parts(_numbers(q), _numbers(rates)))
         return np.asarray(inertia @ _numbers(accelerations) + load.ravel())
 
@@ -88,7 +88,7 @@ class TracedVehicle:
         return np.array(self._slope(_numbers(q), _numbers(rates)))
 
     def along(self, q: Array, velocity: Array, acceleration: Array) -> tuple[Array, Array, Array, Array, float]:
-        """Return v and a (k, nv), efforts (k, n) and energy (k,) of a motion of the base, and what it misses.
+        """Return v and a (k, nv), efforts (k, n), energy (k,) and greatest constraint violation of a base motion.
 
         Args:
             q: (k, nq) positions.
@@ -118,13 +118,13 @@ def _numbers(values: ArrayLike) -> Array:
 
 @dataclass(frozen=True)
 class Plan:
-    """A vehicle along a planned motion of its base; all by time.
+    """A vehicle along a planned motion of its base, sampled at k times.
 
     Attributes:
-        free: places of the independent rates.
+        free: indices of the independent rates.
         times: (k,) s.  q: (k, nq).  v, a: (k, nv).  efforts: (k, n) along the independent rates.
         energy: (k,) kinetic, J.
-        missed: what the motion lacks of one that the constraints allow, greatest, in m and rad, per s or s2.
+        missed: greatest violation of the constraints by the motion, m and rad per s or s2.
     """
 
     free: list[int]
@@ -158,7 +158,7 @@ def plan(vehicle: TracedVehicle, motion: PlanarMotion, start: dict[str, float] |
     Args:
         vehicle: traced.
         motion: of the base, densely sampled; cubic splines between the samples.
-        start: positions other than zero at the start, by name.
+        start: nonzero initial positions, by name.
     """
     names = vehicle.wheeled.blocks.tree.position_names
     indices = [names.index(name) for name in BASE]
@@ -195,11 +195,11 @@ def driven(
 
     Args:
         vehicle: traced.
-        course: the plan at whose first sample the simulation begins.
-        torques: of the motors at the times of the plan, in the order of `own.actuated`; cubic splines between them.
+        course: the plan; the simulation starts at its first sample.
+        torques: of the motors at the times of the plan, in the order of `actuated`; cubic splines between them.
         kept: names of the positions that are integrated; no force depends on the others.
         times: (k,) s.
-        tolerance: relative, of an explicit 5(4) pair; the absolute one is a thousandth of it.
+        tolerance: relative, of an explicit 5(4) pair; the absolute tolerance is a thousandth of it.
         max_step: s.
     """
     names, by_time = vehicle.wheeled.blocks.tree.position_names, CubicSpline(course.times, torques)

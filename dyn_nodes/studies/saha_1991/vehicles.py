@@ -111,7 +111,7 @@ def caster(s: StudyRun) -> None:
 
 @study('saha-1991/omni', 'Omnidirectional vehicles: paths, torques with and without limits (E13 to E25)')
 def omni(s: StudyRun) -> None:
-    """Check peak torques of nine cases, orderings, limits, and the way back by simulation."""
+    """Check peak torques of nine cases, orderings, limits, and a simulation of the plan."""
     motion = PATH_3(TIMES)
     peaks: dict[str, Array] = {}
     drawn: dict[str, Array] = {}

@@ -1,8 +1,8 @@
 """The vehicles of saha-1991 as trees with rolling contacts, in space, with weight and ground reactions.
 
-`multibody.differential_drive`, `multibody.omni_vehicle` and `multibody.rolling_disk` have their closed forms in the
-plane; here nothing is assumed but bodies, joints and wheels that roll, so that every formulation applies. x of a
-vehicle points along its axle, y ahead, z up; positive rates of the driven axle go backwards, as in the source.
+`differential_drive`, `multibody.omni_vehicle` and `rolling_disk` contain their planar closed forms; here only bodies,
+joints and rolling wheels are assumed, so that every formulation applies. x of a vehicle points along its axle, y ahead,
+z up; positive rates of the driven axle drive backwards, as in the source.
 
 The base is a chain of joints `x y z yaw pitch roll` without mass, whose rates are the velocities, or one free body.
 """
@@ -38,12 +38,12 @@ class WheeledVehicle:
     Attributes:
         name: for messages and tables.
         blocks: tree, contacts and gravity.
-        actuated: velocities with a motor each.
-        independent: a choice of independent rates that is good everywhere.
+        actuated: velocities with one motor each.
+        independent: independent rates that are valid at all positions.
         rest: (nq,) a position that meets the constraints.
-        free: names of positions that may have any value; those named in `ranges` between these limits.
-        ranges: by name, rad.
-        follow: from these values to those of the positions that follow from them.
+        free: names of positions with arbitrary values, or values within `ranges`.
+        ranges: limits by name, rad.
+        follow: function from these values to the values of dependent positions.
     """
 
     name: str
@@ -56,7 +56,7 @@ class WheeledVehicle:
     follow: Callable[[dict[str, float]], dict[str, float]]
 
     def position(self, values: dict[str, float]) -> Array:
-        """Return the position (nq,) with these values by name, the others at rest or as they follow."""
+        """Return the position (nq,) with these values by name; the others are at rest or dependent."""
         q, names = self.rest.copy(), self.blocks.tree.position_names
         for name, value in {**values, **self.follow(values)}.items():
             q[names.index(name)] = value
@@ -195,8 +195,8 @@ def rolling_disk(disk: RollingDisk | None = None, by_contact: bool = False) -> W
 
     Args:
         disk: the disk.
-        by_contact: positions x, y are those of the point of contact, so that the disk can't leave the floor, and there
-            is no height z; else they and z are those of the centre.
+        by_contact: x, y are the position of the contact point, so that the disk cannot leave the ground, and z does not
+            exist; otherwise x, y, z are the position of the centre.
     """
     disk = disk or RollingDisk()
     tree = TreeBuilder()
