@@ -1,4 +1,4 @@
-"""Accuracy of the rolling disk's schemes against their cost: the study's own claims, and its chart."""
+"""Accuracy of the rolling disk's schemes against their cost: claims and chart of the study."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The promise of the stability monitor: its margins on noisy measurements of the simulated machine."""
+"""Accuracy of the stability monitor: its margins from noisy measurements of the simulated machine."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_margins_stay_within_the_promised_bounds(run, request):
 
 
 def test_the_runs_have_their_documented_properties(work, tipping, machine):
-    """The cycle stays on all wheels and uses them; the task lifts two of them and sets them down hard."""
+    """The cycle keeps all wheels on the ground at small margins; the task lifts two wheels and sets them down hard."""
     assert work.truth['load_share'].min() > 0.02
     assert work.truth['load_share'].min() < 0.06
     assert 0.15 < work.truth['zmp'].min() < 0.25
@@ -58,14 +58,14 @@ def test_the_runs_have_their_documented_properties(work, tipping, machine):
 
 
 def test_without_an_imu_the_bounds_hold_while_no_wheel_lifts(work):
-    """The rocking is predicted from the joints, and 5 % are taken off for what may be missed."""
+    """The rocking is predicted from the joints, with a deduction of 5 % for its error."""
     for item in deviations(work, *replay(work, use_imu=False)):
         assert item.passed, item
 
 
 @pytest.mark.slow
 def test_without_an_imu_margins_are_never_too_large_while_wheels_lift_and_come_down(tipping):
-    """For what the truth is then nobody knows: too small they may be."""
+    """The base motion is not measured then; margins may be too small, but not too large."""
     items = deviations(tipping, *replay(tipping, use_imu=False))
     assert max(item.over for item in items if item.measure in CHECKED) <= 5.0
     assert max(item.under for item in items if item.measure in CHECKED) > 50.0
@@ -84,7 +84,7 @@ def test_measurements_are_reproducible_and_have_the_errors_they_claim(machine, w
     assert np.linalg.norm(first) == pytest.approx(9.81, rel=1e-6)
 
 
-def test_the_bag_holds_the_measurements(tmp_path, work):
+def test_the_bag_contains_the_measurements(tmp_path, work):
     write_bag(tmp_path / 'bag', work)
     data = read_bag(tmp_path / 'bag', namespace='')
     assert data.counts['/joint_states'] == data.counts['/imu'] == len(work.time)

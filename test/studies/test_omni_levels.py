@@ -16,7 +16,7 @@ PATH_3 = LinesAndCurve()
 
 
 def limits(**by_wheel) -> np.ndarray:
-    """Limits of the drives by number: `limits(count=4, w4=0.01)`."""
+    """Return the limits of the drives by number: `limits(count=4, w4=0.01)`."""
     limit = np.full(by_wheel.pop('count'), np.inf)
     for name, value in by_wheel.items():
         limit[int(name[1:]) - 1] = value
@@ -24,7 +24,7 @@ def limits(**by_wheel) -> np.ndarray:
 
 
 def peaks(v: OmniVehicle, limit=np.inf) -> tuple[np.ndarray, float]:
-    """Greatest torque of each drive on path 3, and the integral of their squares."""
+    """Return the greatest torque of each drive on path 3, and the integral of their squares."""
     motion = PATH_3(np.linspace(0.0, 60.0, 3001))
     torques = drive_torques(v, motion, TorqueDistribution(v.L_driven, -limit, limit))
     return np.abs(torques).max(axis=0), float(np.trapezoid((torques**2).sum(axis=1), motion.times))
@@ -36,7 +36,7 @@ PEAKS = [
     (6, None, {}, 7),
     (6, None, {'w2': 0.01, 'w6': 0.025}, 8),
 ]
-"""Number of wheels, driven and limited ones, row of the table."""
+"""Number of wheels, driven wheels, limited wheels, row of the table."""
 
 
 @pytest.mark.parametrize(('count', 'driven', 'limited', 'row'), PEAKS)

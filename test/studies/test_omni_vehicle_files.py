@@ -1,4 +1,4 @@
-"""Vehicles on omnidirectional wheels and their paths from files: the source's, and every fault named with its line."""
+"""Vehicles on omnidirectional wheels and their paths from files: the source's vehicles, and errors with their lines."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_both_ways_of_specifying_a_position_are_equivalent(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('old', 'new', 'said'),
+    ('old', 'new', 'message'),
     [
         (
             'hub: 0.0}',
@@ -86,13 +86,13 @@ def test_both_ways_of_specifying_a_position_are_equivalent(tmp_path):
         ('  front: {', '  front: 3 #{', ":6: wheels.front: expected a mapping, found '3'"),
     ],
 )
-def test_every_fault_of_a_vehicle_is_named_with_its_line(tmp_path, old, new, said):
+def test_every_fault_of_a_vehicle_is_named_with_its_line(tmp_path, old, new, message):
     text = SOUND.replace(old, new)
     if 'direction: 0.0' in text:  # all three axes of rollers through one point
         text = text.replace('deg(-120)', 'deg(0)')
     with pytest.raises(MachineError) as raised:
         load_omni_machine(written(tmp_path, text))
-    assert said in str(raised.value)
+    assert message in str(raised.value)
 
 
 def test_drives_and_limits_can_be_changed(tmp_path):
@@ -118,7 +118,7 @@ def test_limits_that_are_too_low_are_named_by_time_and_by_how_much():
     assert len(error.times) == 211
     assert len(error.intervals) == 4
     assert error.intervals[0] == pytest.approx((3.4, 11.6))
-    # with limits that much higher the worst sample is just possible, with a little less it is not
+    # with limits higher by this factor the worst sample is just feasible, with slightly less it is not
     factor = 1.0 / error.fractions.min()
     drive_torques(
         machine.vehicle, motion, TorqueDistribution(machine.vehicle.L_driven, -0.01001 * factor, 0.01001 * factor)
@@ -167,7 +167,7 @@ def test_waypoints_come_from_csv_and_yaml(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('name', 'text', 'said'),
+    ('name', 'text', 'message'),
     [
         (
             'p.csv',
@@ -186,13 +186,13 @@ def test_waypoints_come_from_csv_and_yaml(tmp_path):
         ('p.yaml', 'waypoints:\n  - {time: 0, x: 0}\n', ':2: waypoints[0].y: expected a value (m)'),
     ],
 )
-def test_every_fault_of_a_path_is_named_with_its_line(tmp_path, name, text, said):
+def test_every_fault_of_a_path_is_named_with_its_line(tmp_path, name, text, message):
     file = tmp_path / name
     if text is not None:
         file.write_text(text)
     with pytest.raises(MachineError) as raised:
         load_waypoints(file)
-    assert said in str(raised.value)
+    assert message in str(raised.value)
 
 
 def test_a_csv_file_with_line_ends_of_any_system_is_read(tmp_path):

@@ -1,4 +1,4 @@
-"""`dyn-nodes monitor payload`: its cases, its bounds, and what it refuses."""
+"""`dyn-nodes monitor payload`: its cases, bounds and rejected arguments."""
 
 from __future__ import annotations
 

@@ -143,8 +143,8 @@ def formulations(s: StudyRun) -> None:
     results = dict(zip(SPATIAL, s.map(compare, SPATIAL, 'vehicles')))
     for name, comparison in results.items():
         worst = max(comparison.accelerations, key=comparison.accelerations.__getitem__)
-        said = f'{name}: accelerations of {len(comparison.accelerations)} formulations differ by, relative'
-        s.near(said, 'spec 2.4, 2.5', 0.0, comparison.accelerations[worst], absolute=AGREE)
+        label = f'{name}: accelerations of {len(comparison.accelerations)} formulations differ by, relative'
+        s.near(label, 'spec 2.4, 2.5', 0.0, comparison.accelerations[worst], absolute=AGREE)
         off = max(comparison.forces.values())
         s.near(f'{name}: forces that are determined differ by, relative', 'spec 2.12', 0.0, off, absolute=AGREE)
         s.near(f'{name}: A T, relative', 'eq. 3.21', 0.0, comparison.orthogonality, absolute=1e-13)

@@ -19,8 +19,8 @@ class RollerWheel:
 
     Two rows. `roller`: the velocity of the hub's lowest point along the axis of the roller on the ground is zero; this
     axis is rotated about the vertical by the angle `roller` from the hub's axle; nonholonomic. `normal`: the wheel
-    stays on the plane z = 0. The rollers are part of the hub (as in the source, 4.4.2). The multipliers are the forces of the
-    ground on the wheel, N, along these directions.
+    stays on the plane z = 0. The rollers are part of the hub (as in the source, 4.4.2). The multipliers are the forces
+    of the ground on the wheel, N, along these directions.
 
     Parameters: `<name>/radius`, m; `<name>/roller`, rad.
 

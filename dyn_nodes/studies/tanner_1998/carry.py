@@ -60,10 +60,10 @@ def e10_runs(s: StudyRun) -> None:
     _, _, loss, reach, *_ = tabulated('tanner-1998/6.8/free')
     lengths, losses = (damped[0], reach), (damped[1], loss)
     for k, (t, now) in enumerate(zip(SECONDS, run(team, facing(BAR, MOTIONS), idle, SECONDS))):
-        said = f'free, {t:g} s'
-        s.near(f'{said}: length of the bar, m', '6.8', lengths[k], length(now.robots), absolute=1e-6)
-        s.near(f'{said}: loss of its damping, J', '6.8', losses[k], now.lost, absolute=1e-6)
-        _balances(s, said, team, now)
+        label = f'free, {t:g} s'
+        s.near(f'{label}: length of the bar, m', '6.8', lengths[k], length(now.robots), absolute=1e-6)
+        s.near(f'{label}: loss of its damping, J', '6.8', losses[k], now.lost, absolute=1e-6)
+        _balances(s, label, team, now)
     start = facing(BAR, [(0.0, 0.0, (0.0, 0.0, 0.0))] * 2)
     carried = tabulated('tanner-1998/6.8/carry')
     for t, positions, now in zip(INSTANTS, carried, run(team, start, carrying, INSTANTS, 1e-8)):
@@ -74,9 +74,9 @@ def e10_runs(s: StudyRun) -> None:
         _balances(s, f'carried, {t:g} s', team, now)
 
 
-def _balances(s: StudyRun, said: str, team: Team, now: TeamState) -> None:
+def _balances(s: StudyRun, label: str, team: Team, now: TeamState) -> None:
     gained = now.energy[1] - now.energy[0] - now.work + now.lost
-    s.near(f'{said}: energy gained less work and plus losses, J', 'C23', 0.0, gained, absolute=1e-8)
+    s.near(f'{label}: energy gained less work and plus losses, J', 'C23', 0.0, gained, absolute=1e-8)
     left = team.balance(team.members(now.robots, now.efforts), now.held)
     worst = float(np.abs([left.force, left.moment]).max())
-    s.near(f'{said}: momenta that are left, N and N m', 'C23', 0.0, worst, absolute=1e-8)
+    s.near(f'{label}: momenta that are left, N and N m', 'C23', 0.0, worst, absolute=1e-8)

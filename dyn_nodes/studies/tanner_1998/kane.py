@@ -150,9 +150,9 @@ def e2(s: StudyRun) -> None:
     """Check that accelerations agree, that idle forces do no work, and both methods for the wrench at the mount."""
     for name, agreement in zip(ROBOTS, s.map(compare, tuple(ROBOTS), 'robots')):
         for method in ('multipliers', 'complement', 'engine', 'speeds'):
-            said = f'{name}: accelerations differ from {LABELS[method]}, relative'
+            label = f'{name}: accelerations differ from {LABELS[method]}, relative'
             s.near(
-                said, 'E2, S10', 0.0, getattr(agreement, method), absolute=ROUND_OFF if method == 'speeds' else AGREE
+                label, 'E2, S10', 0.0, getattr(agreement, method), absolute=ROUND_OFF if method == 'speeds' else AGREE
             )
         s.near(f'{name}: wrench at the mount, extra speeds from Newton and Euler, relative', 'S4', 0.0,
                agreement.wrench, absolute=ROUND_OFF)  # fmt: skip
@@ -231,10 +231,10 @@ def e5(s: StudyRun) -> None:
     driven = (left + right) / (RADIUS * mass) + AXLE * S0_TURN**2
     turned = (half * (right - left) / RADIUS - mass * AXLE * S0_TURN * S0_SPEED) / about
     rates = tabulated('tanner-1998/6.2/vehicle')
-    for said, source, expected, value in (
+    for label, source, expected, value in (
         ('rate of speed, m/s2', '6.2', rates[0], ahead),
         ('rate of turning, rad/s2', '6.2', rates[1], turning),
         ('rate of speed in closed form, m/s2', 'E5', driven, ahead),
         ('rate of turning in closed form, rad/s2', 'E5', turned, turning),
     ):
-        s.near(said, source, expected, value, absolute=1e-9)
+        s.near(label, source, expected, value, absolute=1e-9)

@@ -51,8 +51,8 @@ def unique_reactions(s: StudyRun) -> None:
     moving = _at_s0(ranges=True)
     least = tabulated('tanner-1998/6.4/S0')
     for name, lateral, expected in zip(WHEEL_NAMES, moving.split[:2, 1], least):
-        said = f'S0: lateral force of the {name} wheel, least norm, N'
-        s.near(said, '6.4', expected[1], float(lateral), absolute=1e-6)
+        label = f'S0: lateral force of the {name} wheel, least norm, N'
+        s.near(label, '6.4', expected[1], float(lateral), absolute=1e-6)
     chords = lateral_chord(moving.split[:2, 2], S0_TRACTION[:2], FRICTION)
     ends, torques = tabulated('tanner-1998/6.4/chords')
     for name, chord, expected in zip(WHEEL_NAMES, chords, ends):
@@ -64,8 +64,8 @@ def unique_reactions(s: StudyRun) -> None:
             value=int(moving.freedom))  # fmt: skip
     greatest = greatest_drive_torque(rest.split[:2, 2], RADIUS, FRICTION)
     for name, torque, expected in zip(WHEEL_NAMES, greatest, torques):
-        said = f'at rest: greatest drive torque of the {name} wheel, N m'
-        s.near(said, '6.4', expected, float(torque), absolute=1e-6)
+        label = f'at rest: greatest drive torque of the {name} wheel, N m'
+        s.near(label, '6.4', expected, float(torque), absolute=1e-6)
     counts = [_open_directions(wheels) for wheels in (3, 4, 6)]
     s.holds('open directions of 3, 4, 6 wheels; with known tractions', 'S11',
             counts == [(3, 1), (6, 3), (12, 7)], expected=[[3, 1], [6, 3], [12, 7]],

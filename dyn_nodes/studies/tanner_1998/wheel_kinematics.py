@@ -64,5 +64,5 @@ def _nonholonomic(s: StudyRun) -> None:
     for slope in (0.0, STEERING_RATIO, -1.0):
         wheel = Wheel(X, Y, RADIUS, slope * HEADING + STEERING_OFFSET, slope, HEADING)
         determinant = bracket_determinant(X, Y, lambda heading: slope * heading + STEERING_OFFSET, HEADING)  # noqa: B023
-        said = f"det [g1, g2, [g1, g2]] for phi' = {slope:g}, 1/m2"
-        s.near(said, 'S2', (1.0 + slope) / wheel.D**2, determinant, relative=1e-9, absolute=1e-12)
+        label = f"det [g1, g2, [g1, g2]] for phi' = {slope:g}, 1/m2"
+        s.near(label, 'S2', (1.0 + slope) / wheel.D**2, determinant, relative=1e-9, absolute=1e-12)

@@ -144,7 +144,7 @@ def test_stiffness_with_axis_inertia(stiffness, peak):
 )
 @pytest.mark.pins('abo-shanab-2003/6.6/modes')
 def test_modes_with_the_arm_locked(model, payload, posture, modes):
-    """Linearized about the level base at its height of rest, gravity's part in the stiffness included."""
+    """Linearized about the level base at its rest height, including the stiffness of gravity."""
     machine = model.machine
     p = model.parameters({'payload_mass': payload})
     x = model.initial_state(p, dict(zip(('boom_joint', 'stick_joint'), np.radians(posture))))

@@ -1,4 +1,4 @@
-"""The wrong model that the specification warns of (2.20, 6.6): springs that pull too. The product has none."""
+"""A wrong model of the specification (2.20, 6.6) that is not in the product: springs that also pull."""
 
 from __future__ import annotations
 

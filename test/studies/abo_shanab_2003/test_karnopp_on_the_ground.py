@@ -1,4 +1,4 @@
-"""Karnopp friction on the ground line (spec 6.7): which reading gives the specification's row."""
+"""Karnopp friction on the ground line (spec 6.7): the reading that reproduces the specification's row."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def result(reading: Reading, task: str, monkeypatch) -> list[float]:
 @pytest.mark.pins('abo-shanab-2003/6.7/table_ground_karnopp')
 @pytest.mark.parametrize('task', TABLE)
 def test_the_row_comes_from_a_foot_at_the_edge_whose_damper_alone_sees_the_ground(task, monkeypatch):
-    """Its flag is judged by the speed of the edge, its force by that of the ground: within 1 % (the row's is 5 %)."""
+    """The flag uses the speed of the edge, the force the speed of the ground: within 1 % (the row allows 5 %)."""
     assert result(Reading('edge', 'ground', 'edge'), task, monkeypatch) == pytest.approx(TABLE[task], rel=0.01)
 
 

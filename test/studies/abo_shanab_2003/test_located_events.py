@@ -1,4 +1,4 @@
-"""Lift-off, touch-down and reliefs are found within the step, in the plane, in space and in the oil alone."""
+"""Lift-off, touch-down and reliefs are located within the step, in the plane, in space and in the oil alone."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_instants_are_far_more_accurate_than_the_step(watched):
 
 
 def test_a_wheel_lifts_between_the_steps_between_which_its_load_ends(watched):
-    """Witness: the load itself at every step of 0.1 ms, and a straight line through the last ones above zero."""
+    """Check by the load at every step of 0.1 ms, and a straight line through the last positive loads."""
     system = watched.system
     lift = next(event for event in watched.events if event.kind == 'lift_off')
     start = round(lift.time, 2) - 0.02
@@ -104,7 +104,7 @@ def test_a_fall_touches_down_at_the_time_of_free_fall():
     touch = first['front_left']
     assert touch.time == pytest.approx(early, abs=1e-12)
     assert touch.details['height_rate'] == pytest.approx(-9.81 * early, rel=1e-9)
-    # the others touch later than by themselves where the first one holds the body up, sooner across it
+    # the others touch later near the first one, which supports the body, and sooner across it
     assert set(first) == {wheel.name for wheel in body.wheels}
     assert first['rear_right'].time < fall + 5e-3
     lifts = [event for event in run.events if event.kind == 'lift_off']
@@ -127,7 +127,7 @@ def overpressure_time(machine, q0, speed, pressure):
 
 @pytest.fixture
 def squeezed():
-    """The planar machine's oil, its boom pushed up with shut valves: the rod side is squeezed."""
+    """The planar machine's oil with the boom forced up and closed valves: the rod side is compressed."""
     machine = planar_machine()
     system = ActuatorSystem(machine, 5e-4)
     system.start(np.array([0.3, -1.0]), np.zeros(2))
@@ -152,7 +152,7 @@ def test_a_line_relief_opens_at_the_pressure_of_the_trapped_oil(squeezed):
 
 @pytest.mark.parametrize('way', ['predict', 'follow'])
 def test_an_exchange_reports_an_event_once_and_at_its_time(squeezed, way):
-    """Both ways: the time counts from the sample; what `follow` only tries ahead is not told."""
+    """Both methods: the time counts from the sample; `follow` reports no events of its trial steps."""
     machine, system = squeezed
     exchange = ActuatorExchange(system, 1e-3)
     start = np.array([0.3, -1.0])
@@ -169,7 +169,7 @@ def test_an_exchange_reports_an_event_once_and_at_its_time(squeezed, way):
         events += [event.shifted(1e-3 * k) for event in exchange.events]
     (event,) = events
     assert event.kind == 'relief_open'
-    # the first interval has no speed before it, whose oil is therefore moved by a straight line
+    # the first interval has no previous speed; its oil is moved along a straight line
     assert event.time == pytest.approx(expected, abs=1e-6)
 
 
@@ -190,7 +190,7 @@ def test_reliefs_of_the_hybrid_models_are_observed_and_change_nothing():
 
 
 @pytest.mark.parametrize('contact', ['rigid', 'no_skid', pytest.param('middle_held', marks=pytest.mark.slow)])
-def test_every_hybrid_model_lets_the_payload_go_at_a_time_and_at_a_tilt(contact):
+def test_every_hybrid_model_drops_the_payload_at_a_time_and_at_a_tilt(contact):
     model = hybrid_model(contact, 'literal')
     times = np.arange(1101) * 0.01
     inputs = profile_inputs(profile(P1))
@@ -208,7 +208,7 @@ def test_every_hybrid_model_lets_the_payload_go_at_a_time_and_at_a_tilt(contact)
         assert (run.parameter_sets[0][payload_index], run.parameter_sets[after][payload_index]) == (5000.0, 0.0)
 
 
-def test_watching_wants_the_fixed_step():
+def test_watching_requires_the_fixed_step():
     system = friction_system('lugre', 'edge', 'literal')
     p = system.parameters()
     with pytest.raises(ValueError, match='expected method rk4 or rk3 to watch for events, found dopri5'):

@@ -1,4 +1,4 @@
-"""Tests have the reference numbers of the sources that they read or pin, each to its printed digits."""
+"""Tests contain the reference numbers of the sources that they read or pin, each to its printed digits."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ READING = re.compile(r"\b(tabulated|matches)\(\s*'([^']+)'")
 
 
 def numbers_in(parts):
-    """Return the sizes of the numbers that stand in pieces of a program, in its texts too: a row may have signs."""
+    """Return the absolute values of the numbers in parts of a program, including its strings."""
     sizes = set()
     for node in (node for part in parts for node in ast.walk(part)):
         if isinstance(node, ast.Constant) and isinstance(node.value, int | float | complex):
@@ -48,7 +48,7 @@ def numbers_in(parts):
 
 @cache
 def with_numbers(path):
-    """Return the text of a module, with the numbers of the rows that it reads in the place of their keys."""
+    """Return the text of a module with the keys of the rows that it reads replaced by their numbers."""
     return READING.sub(lambda call: f'{call[1]}({row(call[2])[1]!r}', path.read_text())
 
 
@@ -60,9 +60,9 @@ def numbers_of_studies(folder):
 
 @cache
 def numbers_of(location):
-    """Return the numbers of a test, `<path>: <name>`, and of what stands beside the tests in its file.
+    """Return the numbers of a test, `<path>: <name>`, and of all code outside of tests in its file.
 
-    Where the file runs studies, whose claims hold the numbers, those of the modules of its source's studies too.
+    If the file runs studies, whose claims contain the numbers, the modules of its source's studies are included.
     """
     path, name = location.removesuffix(' (slow)').split(': ')
     text = with_numbers(DOCS.parent / path)
@@ -75,7 +75,7 @@ def numbers_of(location):
 
 
 def half_of_last_digit(number):
-    """Return half a unit of the last digit of a number as it is printed; 0 with two digits or less."""
+    """Return half a unit of the last digit of a printed number; 0 for two digits or less."""
     digits, _, power = number.partition('e')
     if len(digits.replace('.', '').lstrip('0')) < 3:
         return 0.0
@@ -83,7 +83,7 @@ def half_of_last_digit(number):
 
 
 def absent(key, values):
-    """Return the numbers of a row, as they are printed, that no test of the row has to these digits."""
+    """Return the printed numbers of a row that no test of the row contains to these digits."""
     sizes = sorted(set().union(*(numbers_of(location) for location in generator().pins()[key])))
     scales = (1.0, 1e2, 1e3, 1e6, 1e-2, 1e-3, 1e-6)  # of percent, kN, mm, MPa
     error = {number: np.abs(np.outer(scales, sizes) - float(number)).min() for number in NUMBER.findall(values)}
@@ -96,16 +96,16 @@ ROUND_OFF = {
     'tanner-1998/6.2/wrench-agreement', 'yesiloglu-2007/6.4/operator_recursion', 'yesiloglu-2007/6.4/unforced_run',
     'yesiloglu-2007/6.11/identities',
 }  # fmt: skip
-"""Rows with sizes of round-off in the specification, below 1e-7: the tests have limits."""
+"""Rows of round-off errors in the specification, below 1e-7, for which the tests have limits."""
 NOT_COMPARED = {
     'abo-shanab-2003/6.6/rigid_steps': ['4'],  # digits
     'abo-shanab-2003/6.8/swing_order': ['6.28'],  # 2 pi
     'saha-1991/6.6/infeasible': ['301'],  # all instants of the run
     'yesiloglu-2007/6.1/mass_matrix': ['3.1267154172'],  # printed, and wrong
-    'yesiloglu-2007/6.11/topology': ['29', '25'],  # on axes that the source does not give
+    'yesiloglu-2007/6.11/topology': ['29', '25'],  # for axes that the source does not specify
     'yesiloglu-2007/6.11/identities': ['4.83', '12.0'],  # printed, and wrong
 }
-"""Numbers of rows that are no numbers of a test, with the reason."""
+"""Numbers of rows that no test contains, with the reason."""
 
 
 @pytest.mark.parametrize('source', generator().SOURCES)
@@ -163,14 +163,14 @@ def test_a_row_that_is_not_in_the_table_is_named():
 # -- once ---
 
 LONG = 5
-"""Significant digits from which on a number stands in the table only."""
+"""Number of significant digits from which a number may only be in the table."""
 STUDIES = DOCS.parent / 'dyn_nodes' / 'studies'
 PARTLY = ('abo-shanab-2003', 'yesiloglu-2007', 'saha-1991')
-"""Sources of which tests still have numbers of rows beside the table: rows that are shortened by dots, mostly."""
+"""Sources whose tests still contain numbers of rows outside of the table, mostly of rows shortened by dots."""
 
 
 def long_decimals(text):
-    """Return the decimals of a text that have many digits, as they are written."""
+    """Return the decimal numbers with many digits in a text, as written."""
     return {number for number in NUMBER.findall(text) if '.' in number and len(significant(number)) >= LONG}
 
 
@@ -190,7 +190,7 @@ def test_a_long_number_of_the_table_stands_neither_in_studies_nor_in_tests(sourc
 
 
 SAME_PARTS = 2e-6
-"""Part of a number within which a test may keep to it, whatever its digits."""
+"""Relative tolerance that is always accepted in a test."""
 PERCENT = 'of 1 to 5 % by the specification: start, course and valves are not printed whole'
 LOOSER = {
     'abo-shanab-2003/6.10/locked_boom': 'of 0.05 %: a stiffness of oil at a posture that is given to a degree',
@@ -204,11 +204,11 @@ LOOSER = {
     'yesiloglu-2007/6.5/printed_signs': 'of three digits, with signs that are printed wrong',
     'yesiloglu-2007/6.5/work': 'the worst condition over the samples of a run',
 }
-"""Rows of which a test keeps less than the printed digits, with the reason; the first pattern that fits."""
+"""Patterns of rows that a test checks to fewer than the printed digits, with the reason; the first match counts."""
 
 
 def tolerance_of(call, number):
-    """Return how far a value may be from a number by a call of pytest.approx or assert_allclose."""
+    """Return the absolute tolerance of a call of pytest.approx or assert_allclose for a number."""
     keywords = {
         word.arg: ast.literal_eval(word.value) for word in call.keywords if isinstance(word.value, ast.Constant)
     }
@@ -220,7 +220,7 @@ def tolerance_of(call, number):
 
 @cache
 def looser_numbers(text, name):
-    """Return the numbers that a test compares with less than a unit of their last digit, as they are written."""
+    """Return the numbers, as written, that a test compares less accurately than one unit of their last digit."""
     looser = set()
     tests = (part for part in ast.parse(text).body if isinstance(part, ast.FunctionDef) and part.name == name)
     for call in (node for test in tests for node in ast.walk(test) if isinstance(node, ast.Call)):

@@ -1,4 +1,4 @@
-"""The rigid planar machine advanced step by step: pose, loads, margins, joint reactions, what happens to it."""
+"""The rigid planar machine advanced step by step: pose, loads, margins, joint reactions, events."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def slope_plant(**options) -> Plant:
 
 
 def play(plant, until, task=S1, each=None):
-    """Play a task's voltages, held over each period; return the events."""
+    """Apply a task's voltages, held over each period; return the events."""
     voltages, events = profile(task), []
     while plant.time < until - 1e-9 and not plant.overturned:
         boom, stick = voltages.evaluate(np.array([plant.time]), ('boom', 'stick'))[0]
@@ -49,7 +49,7 @@ def play(plant, until, task=S1, each=None):
 
 @pytest.fixture(scope='module')
 def lifted():
-    """Seven seconds of the slope case: what happened, and the base's pose and twist all along."""
+    """Return events, poses, twists and modes of seven seconds of the slope case."""
     plant = slope_plant()
     plant.drop_tilt = math.radians(15.0)
     poses, twists, modes, states = [], [], [], []
@@ -65,7 +65,7 @@ def lifted():
 
 
 def test_the_plant_runs_as_the_model_does():
-    """Under a constant voltage the plant's periods and one run of the model are the same integration."""
+    """Under a constant voltage the periods of the plant and one run of the model integrate equally."""
     plant = slope_plant()
     plant.drop_tilt = math.radians(0.2)
     plant.set_inputs({'boom/voltage': 5.0})
@@ -129,7 +129,7 @@ def test_the_ground_carries_the_machine_in_every_phase(lifted):
         if lifted_wheel:
             assert y[f'{lifted_wheel}/normal_force'] == 0.0
             assert y[f'{lifted_wheel}/height'] >= 0.0
-        # moments about the point on the ground below the middle, of weight, inertia and ground
+        # moments of weight, inertia and ground about the ground point below the middle
         arm = np.array([y[f'{wheel}/point_x'] - y['center_of_mass_x'] for wheel in ('rear', 'front')])
         loads = np.array([y['rear/normal_force'], y['front/normal_force']])
         about_com = -float(loads @ arm) + y['center_of_mass_z'] * y['load_force_x']
@@ -147,7 +147,7 @@ def test_margins_of_the_two_edges_by_hand():
     down = np.array([math.sin(SLOPE), -math.cos(SLOPE)])  # gravity in the frame of the ground
     edges = {'rear': np.array([-2.5, 0.0]), 'front': np.array([2.5, 0.0])}
     for k, (name, point) in enumerate(edges.items()):
-        side = 1.0 if name == 'front' else -1.0  # the machine lies behind its front, ahead of its rear edge
+        side = 1.0 if name == 'front' else -1.0  # the machine is behind its front edge and ahead of its rear edge
         arm = point - com
         moment = weight * side * (arm[0] * -down[1] + arm[1] * down[0])
         level = np.array([-down[1], down[0]])  # horizontal, forward
@@ -193,7 +193,7 @@ def test_conservative_margin_is_rejected_by_name():
 
 
 def chain_reactions(mode, q, qd, qdd, payload, slope):
-    """Force and moment of the parent on boom and stick by Newton-Euler on the source's chain, ground axes, about +y."""
+    """Return forces and moments on boom and stick by Newton-Euler on the source's chain, ground axes, about +y."""
     chain = planar_rigid_machine('front' if mode == FRONT else 'rear', payload=payload, slope=slope)
     loads = newton_euler(chain, q, qd, qdd)
     # its frame 0 has x up, z forward, y to the right
@@ -232,11 +232,11 @@ def test_joint_reactions_of_every_phase_are_those_of_newton_euler(mode, slope):
 
 
 def test_reactions_of_a_run_follow_its_phases(lifted):
-    """Of the plant, and of the same states one by one: what the boom foot carries in each phase."""
+    """The reactions at the boom foot in each phase, of the plant and of the same states one by one."""
     plant, _, _, _, modes, states = lifted
     reaction = JointReaction(plant.system, ('boom_joint',))
     before = reaction.at(*[states[0][k] for k in (0, 2, 1)], modes[0])[0]
-    # at rest: boom, stick and load hang on the foot, on the slope
+    # at rest: the foot carries boom, stick and load on the slope
     assert np.linalg.norm(before[:3]) == pytest.approx((1830 + 688 + 4000) * 9.81, rel=1e-3)
     last = reaction.at(plant.x, plant.u, plant.p, plant.ground.mode)
     np.testing.assert_allclose(plant.joint_reactions()[0], last[0], rtol=1e-12)

@@ -1,4 +1,4 @@
-"""Counting trends over manoeuvres that were not chosen for them (spec 6.11)."""
+"""Counting trends over random manoeuvres (spec 6.11)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_share_that_is_the_same_is_alike_and_one_far_off_is_not():
 
 
 def test_the_chance_is_that_of_the_hypergeometric_distribution():
-    """1 of 10 against 5 of 10: the sum of all tables as rare, from binomial coefficients by hand."""
+    """1 of 10 against 5 of 10: the sum of all tables of at most this probability, from binomial coefficients."""
     share = Share('x', 1, 10, 0.5, 10)
     assert share.chance('less') == pytest.approx((10 * 252 + 210) / 38760)
     assert share.chance() == pytest.approx(2 * (10 * 252 + 210) / 38760)
@@ -43,7 +43,7 @@ def test_nothing_is_alike_without_manoeuvres():
 
 
 def made(peaks):
-    """Return a mapper whose first call is the draw and whose second gives the peaks (variants, manoeuvres)."""
+    """Return a mapper whose first call draws manoeuvres and whose second returns peaks (variants, manoeuvres)."""
 
     def run(function, cases, label):
         if label == 'manoeuvres':

@@ -1,4 +1,4 @@
-"""What the specification's swing table rests on (6.8): the pieces of its reference, and its reliefs."""
+"""Assumptions of the specification's swing table (6.8): the pieces of its reference, and its reliefs."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_both_reliefs_are_one_while_no_line_passes_their_pressure():
 
 
 def test_each_line_is_relieved_at_its_pressure():
-    """Both lines far above 22 MPa: the product's cross-over stays shut, the reference's reliefs pass what differs."""
+    """Both lines far above 22 MPa: the cross-over relief stays closed, the line reliefs pass the difference."""
     rates = []
     for variant in ('fast_swing', 'fast_swing_crossover'):
         plant = system(variant)

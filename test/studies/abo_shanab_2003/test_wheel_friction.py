@@ -1,4 +1,4 @@
-"""Wheels that slide: spec sections 2.21, 2.23 and 6.7."""
+"""Sliding wheels: spec sections 2.21, 2.23 and 6.7."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ numbers = st.floats(-1.0, 1.0)
 
 
 @given(slip=numbers, deflection=st.floats(-0.01, 0.01), stick=st.sampled_from([0.0, 1.0]), normal=st.floats(0, 2e5))
-def test_karnopp_friction_obeys_its_law(slip, deflection, stick, normal):
+def test_karnopp_friction_follows_its_law(slip, deflection, stick, normal):
     friction = karnopp(G7, slip, deflection, stick, normal)
     standing = G7.stiffness * deflection + G7.damping * slip
     foot = slip - float(friction.deflection_rate)
@@ -85,7 +85,7 @@ def test_lugre_friction_with_the_printed_arms():
 
 @pytest.mark.pins('abo-shanab-2003/6.11/friction_survey')
 def test_the_level_of_friction_in_the_first_random_manoeuvres():
-    """On the machine of the test above: of two that rock and return the peak falls in one and rises in the other."""
+    """With the machine of the test above, the peak falls in one of two returning manoeuvres and rises in the other."""
     survey = friction_level_survey(lambda function, cases, label: [function(case) for case in cases], 6)
     assert survey.kept == 2
     assert [survey.shares[name].holding for name in ('smaller', 'larger', 'minimum', 'maximum')] == [1, 1, 0, 1]
@@ -166,7 +166,7 @@ def test_friction_holds_the_machine_on_a_slope_or_reports_that_it_slides(model):
         initial_state(system, system.parameters({'payload_mass': 0.0}, slope=(0.0, math.radians(3.5))))
 
 
-def test_karnopp_wants_a_fixed_step():
+def test_karnopp_requires_a_fixed_step():
     system = friction_system('karnopp', 'edge', 'literal')
     x0 = initial_state(system)
     with pytest.raises(ValueError, match='expected method rk4 or rk3 with discrete states, found dopri5'):
@@ -175,7 +175,7 @@ def test_karnopp_wants_a_fixed_step():
 
 @pytest.mark.parametrize('model', ['lugre', pytest.param('karnopp', marks=pytest.mark.slow)])
 def test_friction_at_the_attachment_generates_no_power(model):
-    """Energy of a run: what the actuators give is what is stored and lost, to the integrator's error."""
+    """Energy of a run: supplied work equals stored and dissipated energy, to the integrator's error."""
     system = System(friction_system(model, 'edge', 'literal').machine, audit=True)
     knots = [0, 0.5, 0.8, 2.0, 2.3, 3.0]
     inputs = Inputs(knots, {'boom/voltage': [0, 0, -5.5, -5.5, 0, 0], 'stick/voltage': [0, 0, -6, -6, 0, 0]})

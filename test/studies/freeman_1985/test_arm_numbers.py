@@ -29,7 +29,7 @@ def a3():
     return tree, TreeCoefficients(tree).at(A3_Q)
 
 
-def test_arm_a6_stands_where_it_should():
+def test_pose_of_arm_a6():
     tree, here = a6()
     wrist, tool = tree.frame('joint_6'), tree.frame('tool')
     matches('freeman-1985/7.1/R6', here.pose(wrist)[1], DIGITS)
@@ -192,7 +192,7 @@ def test_the_wrist_partitioned_arm_falls_for_a_second():
 
 
 def test_integrators_of_the_fall():
-    """The Adams rows are those of VODE, the reference code; ours needs no more and is more accurate."""
+    """The Adams rows are from VODE, the reference code; our method needs no more evaluations and is more accurate."""
     fixed = [integration.fixed(steps) for steps in integration.STEPS]
     assert [fall.evaluations for fall in fixed] == [800, 1600, 3200]
     matches('freeman-1985/7.5/rk4_errors', [fall.error * 1e7 for fall in fixed], [50, 0.5, 0.05])

@@ -1,4 +1,4 @@
-"""The studies of freeman-1985 hold all their claims; with a wrong number they do not."""
+"""All claims of the studies of freeman-1985 hold, and fail with a wrong number."""
 
 from __future__ import annotations
 

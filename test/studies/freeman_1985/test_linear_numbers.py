@@ -89,5 +89,5 @@ def test_poles_of_arm_a6_can_be_placed(here):
     wanted = np.r_[-20.0 - 2 * k, -40.0 - 2 * k, -400.0 - 10 * k]
     K = placed_gain(here.F, here.inputs, wanted)
     real_parts = np.sort(np.linalg.eigvals(here.F - here.inputs @ K).real)
-    # the printed formula, written out
+    # the printed formula in explicit form
     matches('freeman-1985/7.4/placed', real_parts[::-1], 1e-6)

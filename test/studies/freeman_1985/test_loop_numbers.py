@@ -62,7 +62,7 @@ def test_slider_crank_by_crank_and_spin():
 
 
 def closed_form_of_the_slide(mechanism):
-    """Derivatives of Z = sqrt(9 - (X - cos t)^2 - (Y - sin t)^2) to third order, by automatic differentiation."""
+    """Return the derivatives of sqrt(9 - (X - cos t)^2 - (Y - sin t)^2) to third order by automatic differentiation."""
     X, Y, _ = mechanism.position.pose(mechanism.end)[1]
     t = ca.SX.sym('t')
     Z = ca.sqrt(9 - (X - ca.cos(t)) ** 2 - (Y - ca.sin(t)) ** 2)
@@ -162,7 +162,7 @@ def test_motion_of_the_five_bar():
 
 
 def test_a_force_on_the_coupler_loads_the_crank_through_the_loop():
-    """(4-29): the load on the crank changes although its kinematics do not, by both routes."""
+    """(4-29): the load on the crank changes although its kinematics do not, by both methods."""
     mechanism, opened, _, loop = bar()
     centre = (
         mechanism.coefficients.at(mechanism.q, 3).point(Frame(1, np.eye(3), np.array([12.0, 0, 0]))).rows(['x', 'y'])
@@ -265,7 +265,7 @@ def test_table_c_2_the_open_chain():
 
 
 def of_table_c_3(numbers):
-    """Tolerance: 0.1 % of every number, or 0.01 where that is more."""
+    """Return the tolerance: 0.1 % of every number, at least 0.01."""
     return np.maximum(0.01, 1e-3 * np.abs(numbers))
 
 

@@ -1,4 +1,4 @@
-"""The mechanisms of the studies are those of the machine files: the same accelerations for the same efforts."""
+"""The mechanisms of the studies and of the machine files have the same accelerations for the same efforts."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ INCH_POUND = 0.0254 * 4.4482216152605
 
 @dataclass(frozen=True)
 class Pair:
-    """A machine file and its mechanism; joints of both by their names, coordinates first, drives first among these.
+    """A machine file and its mechanism; joint names of both, coordinates first, among these drives first.
 
     Attributes:
         study: name of the mechanism.
-        joints: of the file, by those of the mechanism: as many as it has freedoms.
+        joints: of the file by joint of the mechanism, one per freedom.
         others: further driven joints.
         down: direction of the file's gravity in the axes of the mechanism.
         effort: unit of the mechanism's efforts, N m.
@@ -58,7 +58,7 @@ PAIRS = {
     ),
     'walker': Pair('walker', legs([2]), tuple(legs([3]).items()), VERTICAL),
     'hybrid_device': Pair('hybrid device', legs([1]) | {f'leg_1_{k}': f'wrist_joint_{k - 3}' for k in (4, 5, 6)}),
-    # its links are rods without thickness in the study, 0.8 mm thick in the file
+    # its links are rods of zero thickness in the study and 0.8 mm thick in the file
     'bricard': Pair('Bricard', {'joint_6': 'joint_6'}, tolerance=1e-6),
     'spatial_slider_crank': Pair('slider-crank', {'joint_1': 'joint_1', 'joint_5': 'joint_5'}),
     'stewart_platform': Pair('Stewart platform', {f'leg_{r}_3': f'leg_{r}_length_joint' for r in range(1, 7)}),
@@ -66,7 +66,7 @@ PAIRS = {
 
 
 def accelerations(blocks, q, coordinates, rates, efforts):
-    """Of the coordinates at a position, from their rates and efforts by joint name."""
+    """Return the accelerations of the coordinates at a position, from their rates and efforts by joint name."""
     N = Subspaces(blocks.at(q).J).motions
     indices = [blocks.tree.velocity_index(name) for name in coordinates]
     v, tau = N @ np.linalg.solve(N[indices], rates), np.zeros(blocks.tree.nv)

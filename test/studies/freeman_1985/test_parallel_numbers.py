@@ -72,7 +72,7 @@ VECTORS = {
     2: [(-2.55, 1.475), (-1.14, 1.975), (-0.866, 0.5)],
     3: [(0.0, -2.95), (-1.14, -1.975), (0.0, -1.0)],
 }
-"""From the joints of each leg to the platform's centre, as the source rounded them."""
+"""Vectors from the joints of each leg to the platform's centre, as rounded in the source."""
 TABLE = 0.003
 
 

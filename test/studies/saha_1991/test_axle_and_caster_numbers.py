@@ -53,7 +53,7 @@ def angles(vehicle, states, *names):
 
 
 def peak(values):
-    """Greatest size of each column on the grid of 0.01 s, and its time."""
+    """Return the greatest magnitude of each column on the grid of 0.01 s, and its time."""
     sizes = np.abs(values)
     return sizes.max(axis=0), TIMES[sizes.argmax(axis=0)]
 
@@ -121,7 +121,7 @@ def test_the_caster_vehicle_has_the_inertia_of_the_specification(caster):
 
 
 def test_the_caster_vehicle_has_the_convective_torques_of_the_specification(caster):
-    """Of C only its product with the rates is unique."""
+    """Only the product of C with the rates is unique."""
     rates = np.array([-3.0, -4.5])
     (near, far), turned = tabulated('saha-1991/6.3/convective')
     rows = {0.0: [[near, far], [-far, -near]], 0.7: turned.reshape(2, 2)}
@@ -156,7 +156,7 @@ def test_the_caster_vehicle_on_the_circle_has_the_torques_of_the_table(circle):
 
 @pytest.mark.pins('saha-1991/6.3/fork')
 def test_the_fork_turns_to_the_angle_of_the_curvature_and_stays_there(caster, circle):
-    """From straight ahead it is at 99 % after 4.46 s (E7); where it starts at that angle it keeps it."""
+    """From straight ahead it reaches 99 % after 4.46 s (E7); from this angle it does not move."""
     assert np.ptp(angles(caster, circle.q, 'fork')) < 1e-9
     assert angles(caster, circle.q, 'fork')[0] == pytest.approx(np.radians(3.18258), abs=1e-7)
     short = plan(caster, centre_on_circle(TIMES[:2001]))
@@ -214,7 +214,7 @@ def test_the_caster_vehicle_on_lines_and_curve_has_the_peaks_and_ends_of_the_spe
 def test_the_caster_vehicle_driven_by_its_planned_torques_follows_lines_and_curve(
     caster, lines, tolerance, rate, angle, position
 ):
-    """Round trip (E11). At 1e-3 steps of 0.3 s go across the ends of the curve: the bounds of the experiment."""
+    """Round trip (E11). At 1e-3, steps of 0.3 s cross the ends of the curve: the bounds of the experiment."""
     missed = comes_back(caster, lines, 30, tolerance)
     assert missed.rate <= rate
     assert missed.yaw <= angle

@@ -15,14 +15,14 @@ TIMES = np.linspace(0.0, 60.0, 6001)
 
 
 def on_circle(speed_radius: float) -> AxleMotion:
-    """The circle's sweep as yaw, with the speed of a point at that distance from the centre."""
+    """Return the motion on the circle, with the speed of a point at a distance from the centre."""
     motion = circle_path()(TIMES)
     yaw, growth = motion.velocity[:, 0], motion.acceleration[:, 0]
     return AxleMotion(TIMES, yaw, speed_radius * yaw, growth, speed_radius * growth)
 
 
 def along_lines() -> AxleMotion:
-    """Axle midpoint on the lines and the curve."""
+    """Return the motion with the axle midpoint on the lines and the curve."""
     motion = LinesAndCurve(tangent=True)(TIMES)
     twist, rate = motion.twist, motion.twist_rate
     return AxleMotion(TIMES, twist[:, 0], twist[:, 2], rate[:, 0], rate[:, 2])

@@ -168,7 +168,7 @@ BY_TRUNCATION = {
     'D4': (2.422, 2.100, 1.876),
     'I1': (2.289, 2.142, 1.967),
 }
-"""Onsets on circles A, B, C, s, of the schemes whose truncation error is the seed."""
+"""Onsets on circles A, B, C, s, of the schemes whose truncation error causes the departure."""
 
 
 @pytest.mark.pins('saha-1991/6.8/onset_a', 'saha-1991/6.8/onset_b', 'saha-1991/6.8/onset_c')
@@ -177,7 +177,7 @@ def test_the_unstable_circles_are_left_when_the_truncation_error_has_grown():
         assert [onset(run(scheme, circle)) for circle in 'ABC'] == pytest.approx(times, abs=0.02), scheme
     for scheme, times in {'D5': (2.338, 2.121), 'I2': (2.373, 2.177)}.items():
         assert [onset(run(scheme, circle)) for circle in 'BC'] == pytest.approx(times, abs=0.02), scheme
-    # round-off is the seed of the others: only the order is sure
+    # round-off causes the departure of the others: only the order is reproducible
     for scheme in ('F1', 'D1', 'F4', 'F5', 'D5', 'I2'):
         assert onset(run(scheme, 'A')) > 2.6
     for scheme in ('F1', 'D1', 'F4', 'F5'):
@@ -240,7 +240,7 @@ def test_energy_errors_on_circle_d_in_the_following_frame_are_those_of_the_table
     ],
 )
 def test_energy_errors_on_circle_d_in_the_other_frames_have_the_size_of_the_table(scheme, early, late):
-    """Their digits, and the sign of D5 (printed: minus), are of one way to write equal equations (see below)."""
+    """Their digits, and the sign of D5 (printed: minus), depend on how equal equations are written (see below)."""
     errors = gained(run(scheme, 'D'), AT_2_653), gained(run(scheme, 'D'), AT_3_5)
     for value, expected in zip(errors, (early, late)):
         assert 0.5 < value / expected < 2.0
@@ -258,8 +258,8 @@ def test_attitudes_on_circle_d_drift_from_unit_length_as_specified():
 
 
 def readings(state):
-    """Energies of an inertial state by equal formulas: the axis of the disk or the unit vector to its centre, both
-    exact for an orthogonal matrix only."""
+    """Yield energies of an inertial state by equal formulas: by the axis of the disk or the unit vector to its centre,
+    which are equal only for an orthogonal matrix."""
     Q, w = state[3:12].reshape(3, 3), state[:3]
     unit, weight = DISK.mass * DISK.radius**2 / 4, DISK.mass * DISK.gravity * DISK.radius
     v = Q[:, 2]
@@ -273,7 +273,7 @@ def readings(state):
 
 
 def test_the_energy_of_a_drifting_attitude_depends_on_the_formula_by_as_much_as_it_changes():
-    """I2, whose motion agrees with the specification: equal formulas give 0 to -6e-12 J, the printed one among them."""
+    """For I2, whose motion is as specified, equal formulas give 0 to -6e-12 J, which includes the printed value."""
     states = run('I2', 'D').states
     changes = np.array(list(readings(states[AT_2_653]))) - list(readings(states[0]))
     assert changes.min() < -5.76e-12 < changes.max()
@@ -290,7 +290,7 @@ def test_the_stable_circle_is_kept_for_70_s():
     assert away['F4'] <= 2.1e-12
     assert away['I2'] == pytest.approx(3.2e-7, abs=5e-9)
     assert away['F2'] == pytest.approx(3.0e-3, abs=5e-5)
-    # one way to write equal equations, as for the energies
+    # depends on how equal equations are written, as for the energies
     assert away['D5'] == pytest.approx(1.9e-8, rel=0.2)
     assert away['D2'] == pytest.approx(1.8e-6, rel=0.1)
     heading, spin = CIRCLES['D']

@@ -1,4 +1,4 @@
-"""Omnidirectional vehicles of saha-1991 as machines of the engine: the numbers of 6.4 to 6.6, path 3 there and back."""
+"""Omnidirectional vehicles of saha-1991 as machines of the engine: numbers of 6.4 to 6.6, round trip of path 3."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def exact_four() -> OmniVehicle:
 
 @dataclass(frozen=True)
 class Machine:
-    """A vehicle of the engine, with what it does in the axes of its platform, order [yaw, x, y]."""
+    """A vehicle of the engine, with its quantities in platform axes, order [yaw, x, y]."""
 
     traced: TracedVehicle
     wheels: list[int]
@@ -66,7 +66,7 @@ def on_path_3(count) -> Plan:
 
 
 def in_platform(course: Plan, vectors):
-    """Of x, y and yaw in the fixed frame: [yaw, x, y] in the axes of the platform."""
+    """Return [yaw, x, y] in platform axes from x, y and yaw in the fixed frame."""
     yaw = course.q[:, 3]
     x, y, turn = vectors.T
     c, s = np.cos(yaw), np.sin(yaw)
@@ -74,7 +74,7 @@ def in_platform(course: Plan, vectors):
 
 
 def torques(count, course: Plan, driven_wheels=None, limited=None):
-    """Torques (k, driven) of the wheels with these numbers, with limits by number, from the engine's efforts."""
+    """Return the torques (k, driven) of numbered wheels, with limits by number, from the engine's efforts."""
     numbers = list(driven_wheels or range(1, len(machine(count).wheels) + 1))
     limit = np.array([(limited or {}).get(k, np.inf) for k in numbers])
     share = TorqueDistribution(machine(count).L[[k - 1 for k in numbers]], -limit, limit)
@@ -148,7 +148,7 @@ STRAIGHT = [
 
 
 def roller_rates(count, course: Plan):
-    """Rates (k, wheels) of the rollers on the floor: the hub's lowest point moves as they roll, at right angles."""
+    """Return the rates (k, wheels) of the rollers on the ground from the motion across their axes."""
     traced, plane = machine(count).traced, vehicle(count)
     rates = []
     for wheel, index in zip(plane.wheels, machine(count).wheels):
@@ -198,7 +198,7 @@ def test_three_wheels_have_the_rates_and_the_wrench_of_the_specification_at_25_s
 
 @dataclass(frozen=True)
 class Case:
-    """A row of the table of torques; `by` its time, N m; what it prints with less digits has less."""
+    """A row of the table of torques; `by`: torques by time, N m; `digits`: tolerance of the printed digits."""
 
     count: int
     driven: tuple[int, ...] | None

@@ -1,4 +1,4 @@
-"""The rolling disk in twelve schemes against an outside model; its reference numbers are in test/studies/saha_1991."""
+"""The rolling disk in twelve schemes against an independent model."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_the_equations_of_motion_are_those_of_lagrange_with_multipliers():
         assert (ahead - back) / 2e-6 == pytest.approx(lagrange_accelerations(theta, phi, dt, dp, ds), abs=1e-5)
 
 
-def test_a_scheme_that_breaks_down_ends_with_unknown_numbers_and_no_exception():
+def test_a_scheme_that_fails_ends_with_nan_and_no_exception():
     run = DISK.run('I1', DISK.steady_state(1.0, -0.5), 0.007, 3000)
     assert np.isfinite(run.tilt[:300]).all()
 

@@ -1,4 +1,4 @@
-"""Teams of RM-1 along a figure of eight: their wheels hold within the limits of the speed, and slip without."""
+"""Teams of RM-1 along a figure of eight: no wheel slips within the speed limits, and wheels slip without them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_efforts_and_reactions_stay_within_the_limits_along_the_whole_profile(pl
 
 
 def test_limits_are_those_of_the_inverse_dynamics_at_any_speed(plan):
-    """Forces of wheels are linear in acceleration and square of the speed: the limits hold where the forces do."""
+    """Wheel forces are linear in acceleration and squared speed: the limits hold if the forces are admissible."""
     bounds, reserve = limits(plan, abilities(plan.formation), Reserve()), Reserve()
     random, index = np.random.default_rng(2), 11
     for _ in range(12):

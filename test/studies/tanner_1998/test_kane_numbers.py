@@ -193,7 +193,7 @@ def test_a_reduced_run_is_the_unreduced_one():
 
 @pytest.mark.pins('tanner-1998/6.2/reduced')
 def test_a_reduced_run_of_two_seconds_is_the_unreduced_one():
-    """Reduced by the engine's own elimination, which is Kane's to round-off."""
+    """Reduced by the engine's elimination, which equals Kane's to round-off."""
     robot = rm_1()
     torques = swinging(robot)
     indices = [robot.blocks.tree.velocity_index(name) for name in ('x', 'y', 'yaw', *ARM)]

@@ -65,7 +65,7 @@ def test_distances_of_the_zero_moment_point_from_the_sides():
 
 
 def test_normal_forces_are_wrong_without_the_torque_of_the_arm_on_the_vehicle():
-    """The printed moment balance leaves it out: the arm then hangs at the mount."""
+    """The printed moment balance omits it, as if the arm hung at the mount."""
     weight = bodies(S0).mass[1:].sum() * GRAVITY
     load = np.concatenate([60.0 * GRAVITY + weight, np.cross(MOUNT, weight)])
     assert reactions(load).split[:, 2] == pytest.approx(tabulated('tanner-1998/6.5/mount'), abs=1e-6)
@@ -88,7 +88,7 @@ def test_the_centripetal_balance_is_that_of_newton():
     difference = 60.0 * AXLE * omega * (speed * rates[turn] - omega * gained)
     assert difference == pytest.approx(tabulated('tanner-1998/6.4/centripetal')[2], abs=1e-7)
     assert 60.0 * (acceleration @ e - e @ e) == pytest.approx(difference, abs=1e-9)
-    # the ground's force of 6.4, in axes of the vehicle, and that of the arm give this acceleration
+    # the forces of ground (6.4, in vehicle axes) and arm cause this acceleration
     turned = np.array([[np.cos(yaw), -np.sin(yaw)], [np.sin(yaw), np.cos(yaw)]])
     pushed = turned @ -S0_LOAD[:2] + here.mount_wrench(robot.mount, tau).force[:2]
     assert pushed @ e == pytest.approx(tabulated('tanner-1998/6.4/centripetal')[0], abs=1e-6)
@@ -96,7 +96,7 @@ def test_the_centripetal_balance_is_that_of_newton():
 
 @pytest.fixture(scope='module')
 def in_motion():
-    """RM-1 at S0 under T0: its equations, efforts, and what the ground has to balance."""
+    """RM-1 at S0 under T0: its equations, efforts and load on the ground."""
     here, tau = reference(rm_1())
     robot = Member(here, tau, None, np.zeros(3), np.zeros(3))
     return here, tau, Team(BAR).ground_load(robot, here.speed_rates(tau), np.zeros(3))
@@ -115,12 +115,12 @@ def test_the_load_on_the_ground_at_the_reference_state(in_motion):
     open_ = (reaction.greatest - reaction.least) / np.linalg.norm(reaction.greatest - reaction.least)
     assert open_.ravel() == pytest.approx(np.array([0, 1, 0, 0, 1, 0, 0, 0, 0]) / np.sqrt(2.0), abs=1e-8)
     opposite = reaction.least[1] + reaction.greatest[0] - reaction.split[0] - reaction.split[1]
-    assert opposite[1] == pytest.approx(0.0, abs=1e-6), 'what one wheel takes more the other takes less'
+    assert opposite[1] == pytest.approx(0.0, abs=1e-6), 'the sum of both lateral forces is constant'
 
 
 @pytest.mark.pins('tanner-1998/6.4/momentum')
 def test_momenta_of_the_whole_vehicle_change_by_ground_reactions_and_weight(in_motion):
-    """The reactions are the engine's multipliers, which know nothing of momenta."""
+    """The reactions are the engine's multipliers, which are independent of momenta."""
     here, tau, load = in_motion
     tree = rm_1().blocks.tree
     ground = here.numbers.J.T @ here.multipliers(tau)
@@ -134,11 +134,11 @@ def test_momenta_of_the_whole_vehicle_change_by_ground_reactions_and_weight(in_m
     other, tau = reference(heavier)
     moved = Member(other, tau, None, np.zeros(3), np.zeros(3))
     changed = Team(BAR).ground_load(moved, other.speed_rates(tau), np.zeros(3))
-    assert np.abs(changed - load).max() > 0.1, 'another arm is seen'
+    assert np.abs(changed - load).max() > 0.1, 'another arm changes the load'
 
 
 def test_the_left_side_of_the_centripetal_balance(in_motion):
-    """Corrected it is m a.e; as printed, with the inertia force in R, it is zero in every motion."""
+    """The corrected side is m a.e; the printed side, with the inertia force in R, is zero in every motion."""
     here, tau, load = in_motion
     turned = here.places[rm_1().blocks.tree.body('roll')].R
     e = 0.8 * np.array([-here.u[1], here.u[0], 0.0])
@@ -191,7 +191,7 @@ REACTIONS = [
     [*zip((0.5, 1.0, -0.5, -1.0), *tabulated('tanner-1998/6.6/E12'), REACTIONS)],
 )
 def test_in_a_circle_wheels_slide_before_one_lifts(rate, speed, lift, reactions_there):
-    """Chords are exhausted, or the right wheel slips by its traction; reactions at the border are the printed ones."""
+    """Chords are exhausted, or the right wheel slips by its traction; reactions at the limit are as printed."""
     normal, lateral, chords = reactions_there
 
     def margin(v, friction=FRICTION):

@@ -1,4 +1,4 @@
-"""Studies of tanner-1998: claims of those of ground reactions hold, their figures are drawn; wrong parameters fail."""
+"""Studies of tanner-1998: claims on ground reactions hold, figures are drawn, and wrong parameters fail."""
 
 from __future__ import annotations
 

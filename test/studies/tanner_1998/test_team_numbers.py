@@ -96,7 +96,9 @@ def test_momentum_of_the_whole_team_changes_by_ground_reactions_and_weight(pair,
         assert np.abs(left.force).max() < 1e-8
         assert np.abs(left.moment).max() < 1e-8
         other = held._replace(force=held.force + 1.0)
-        assert np.abs(team.balance(members, other).force).max() > 0.1, 'a pull that the object does not feel is seen'
+        assert np.abs(team.balance(members, other).force).max() > 0.1, (
+            'a force that does not act on the object is detected'
+        )
 
 
 def test_ground_reactions_of_both_robots(pair):

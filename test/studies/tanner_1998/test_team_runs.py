@@ -18,7 +18,7 @@ from dyn_nodes.studies.tanner_1998.vehicle import RADIUS, rm_1
 PAIR = Team(BAR)
 START = facing(BAR, MOTIONS)
 HEIGHTS = 9.81 * 0.3 * (2 * 75.5 + 1.2)
-"""The source's heights are those above the vehicles' mass centres, J."""
+"""Potential energy of the source's heights, which are above the vehicles' mass centres, J."""
 
 
 def test_a_robot_of_a_run_is_the_one_of_kane_s_equations():

@@ -1,4 +1,4 @@
-"""The full car in motion: counts, equilibrium, and what the linear models of it say; the whole study is slow."""
+"""The full car in motion: counts, equilibrium, and comparison with its linear models; the whole study is slow."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_small_step_of_the_steering_turns_the_car_as_the_linear_model_with_rol
 
 
 def test_softer_tyres_in_front_make_the_linear_car_understeer():
-    """By half a degree per g; at walking speed it turns as its wheels point."""
+    """By half a degree per g; at walking speed it follows the direction of its wheels."""
     assert np.degrees(single_track.UNDERSTEER * 9.81) == pytest.approx(0.54, abs=0.01)
     assert single_track.yaw_gain(20.0) < 20.0 / car.WHEELBASE
     assert single_track.yaw_gain(0.1) == pytest.approx(0.1 / car.WHEELBASE, rel=1e-5)
@@ -64,6 +64,6 @@ def test_the_trapezoid_of_the_car_is_that_of_the_plane():
     q = assemble(vehicle.blocks, model.q, {f'{key}': value for key, value in numbers.items()})
     names = model.tree.position_names
     left, right = (q[names.index(name)] for name in driven_car.STEERED)
-    # level suspensions: the least motion that closes the rod moves them by less than a hair
+    # level suspensions: the least motion that closes the rod moves them negligibly
     assert left == pytest.approx(inner, abs=1e-4)
     assert right == pytest.approx(car.trapezoid(inner), abs=1e-4)

@@ -1,4 +1,4 @@
-"""Planar spatial algebra against the spatial engine; the printed signs of the planar inertia (F35) and what they do."""
+"""Planar spatial algebra against the spatial engine; the printed signs of the planar inertia (F35) and their effect."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_planar_operators_are_the_spatial_engine():
         springs[at] = spring.stiffness * (q[at] - spring.rest) + spring.damping * v[at]
     assert pytest.approx((blocks.h - springs)[ORDER], abs=1e-12) == dynamics.C
     assert pytest.approx(-blocks.J[:, ORDER], abs=1e-13) == dynamics.J
-    # the rows are load less tip: what the load adds to gamma is its own centripetal acceleration
+    # the rows are load less tip: the load adds its centripetal acceleration to gamma
     turn = np.array([np.cos(q[11]), np.sin(q[11])])
     centripetal = np.concatenate([np.append(0.0, -(v[11] ** 2) * grasp * turn) for grasp in GRASPS])
     assert dynamics.J_rate == pytest.approx(blocks.gamma + centripetal, abs=1e-12)
@@ -55,7 +55,7 @@ def test_the_planar_operators_are_the_spatial_engine():
 
 @pytest.fixture
 def printed(monkeypatch):
-    """The planar inertia matrix with the signs of p. 58, in the dynamics only."""
+    """Return the planar inertia matrix with the signs of p. 58, used in the dynamics only."""
 
     def reversed_signs(mass, inertia, com):
         return link_inertia(mass, inertia, -np.asarray(com))
@@ -103,7 +103,7 @@ def run(times, step=0.02):
 
 
 def linear_momentum(x):
-    """Of everything, as the inertia matrices in use have it; its greatest component, kg m/s."""
+    """Return the greatest component of the total momentum by the inertia matrices in use, kg m/s."""
     terms = planar.planar_dynamics(PLATFORM, ARMS, x[:9], x[9:18])
     return np.abs((terms.M @ x[9:18])[1:3] + 10.0 * x[22:24]).max()
 
