@@ -90,7 +90,7 @@ def _claim_unselected(s: StudyRun) -> None:
 
 def _claim_numbers(s: StudyRun, name: str, expected: tuple[float, float, float], run: Outcome) -> None:
     s.near(f'{name}: greatest rotation, deg', 'spec 6.7', expected[0], run.peak, relative=0.05)
-    s.near(f'{name}: way backwards, m', 'spec 6.7', expected[1], run.slide, relative=0.05)
+    s.near(f'{name}: backward displacement, m', 'spec 6.7', expected[1], run.slide, relative=0.05)
     s.near(f'{name}: mean friction while sliding, N', 'spec 6.7', expected[2], run.friction, relative=0.05)
 
 
@@ -165,7 +165,7 @@ def _draw_e6(s: StudyRun, runs: Sequence[Outcome], no_skid: Outcome) -> None:
     )
 
 
-@study('abo-shanab-2003/e7', 'Level of friction: less of it, less rotation, down to a limit')
+@study('abo-shanab-2003/e7', 'Level of friction: lower friction reduces rotation down to a limit')
 def e7(s: StudyRun) -> None:
     """Check profile P2 with friction coefficients from 0.9 to 0.005, mu_c = 0.6 mu_s."""
     keys = list(LEVEL_PEAKS)
@@ -183,7 +183,7 @@ def e7(s: StudyRun) -> None:
         _claim_minimum(s, name, model, [run.peak for run in runs])
         if arm == 'edge':
             slides = [run.slide for level, run in zip(LEVELS, runs) if 0.02 <= level <= 0.1]
-            s.rising(f'{name}: mu_s 0.1 to 0.02, the farther it slides, m', 'p. 82, Figs 6.12, 6.13', slides)
+            s.rising(f'{name}: mu_s 0.1 to 0.02, increasing displacement, m', 'p. 82, Figs 6.12, 6.13', slides)
             _claim_skid_at_stop(s, name, runs[LEVELS.index(0.03)], runs[0])
     _claim_not_general(s)
     _draw_e7(s, sweeps)

@@ -151,7 +151,7 @@ def _claim_onset(s: StudyRun, run: Outcome) -> None:
         'section 4.3',
         bool(((level > 0.0) == (front > 0.0))[standing].all()),
     )
-    s.holds('and so has the ZMP degree', 'spec 2.9', bool(((degree > 0.0) == (front[standing] > 0.0)).all()))
+    s.holds('the ZMP degree has the same sign', 'spec 2.9', bool(((degree > 0.0) == (front[standing] > 0.0)).all()))
     before = (run.time < onset.time) & (run.time >= onset.time - 0.01)
     s.holds(
         'the sample before the onset is positive, none later until touch-down stands',

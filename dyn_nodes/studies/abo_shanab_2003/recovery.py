@@ -105,9 +105,9 @@ def recovery(s: StudyRun) -> None:
             s.near(f'{delay:g} s after lift-off: peak, deg', where, expected, run.peak, relative=0.005)
     s.holds('up to 0.8 s after lift-off it recovers', where, all(np.isfinite(peaks[: DELAYS.index(0.8) + 1])))
     s.holds('from 1 s after lift-off it overturns', where, not any(np.isfinite(peaks[DELAYS.index(1.0) :])))
-    s.rising('beyond 0.1 s, the later the farther', where, peaks[1 : DELAYS.index(0.8) + 1])
+    s.rising('beyond 0.1 s, a later reaction gives a greater peak', where, peaks[1 : DELAYS.index(0.8) + 1])
     s.holds(
-        'to brake the reach at once tips it farther than to let it end',
+        'braking the reach at once tips it farther than completing the reach',
         where,
         peaks[0] > peaks[1],
         expected='0 s above 0.1 s',
@@ -117,7 +117,7 @@ def recovery(s: StudyRun) -> None:
     for limit, run in zip(LIMITS, early):
         s.holds(f'0.3 s after the zero moment point degree is below {limit:g} it recovers', where, not run.overturned)
     s.holds(
-        'a margin of 0.1 is passed no sooner than the wheel lifts, and keeps the rotation no smaller',
+        'a margin of 0.1 is not reached before the wheel lifts, and does not reduce the rotation',
         where,
         abs(causes().margins[0.1] - lifted) < 0.1 and early[LIMITS.index(0.1)].peak > peaks[1],
         expected=f'above {peaks[1]:.2f} deg',

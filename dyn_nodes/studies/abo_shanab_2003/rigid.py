@@ -93,9 +93,9 @@ def _rates(run: Outcome) -> tuple[float, float]:
 def _claim_course(s: StudyRun, run: Outcome) -> None:
     onset, impact = run.first('lift_off'), run.first('impact')
     before, after = _rates(run)
-    s.near('tipping begins, s', 'p. 53 to 57, Fig. 4.8', 9.0, onset.time, absolute=0.3)
+    s.near('onset of tipping, s', 'p. 53 to 57, Fig. 4.8', 9.0, onset.time, absolute=0.3)
     starts, peak, highest, lands, (_, slowed), _ = tabulated('abo-shanab-2003/6.6/rigid_course')
-    s.near('tipping begins, s', 'spec 6.6', starts, onset.time, relative=0.01)
+    s.near('onset of tipping, s', 'spec 6.6', starts, onset.time, relative=0.01)
     s.holds('it tips over the front edge', 'p. 54', onset.after == 'front', expected='front', value=onset.after)
     s.holds(
         'it tips while the arm is being stopped',
@@ -105,7 +105,7 @@ def _claim_course(s: StudyRun, run: Outcome) -> None:
         value=onset.time,
     )
     s.near('greatest rotation, deg', 'spec 6.6', -peak, run.peak, relative=0.01)
-    s.near('time of it, s', 'spec 6.6', highest, run.peak_time, relative=0.01)
+    s.near('time of the greatest rotation, s', 'spec 6.6', highest, run.peak_time, relative=0.01)
     s.near('the rear edge is back on the ground, s', 'p. 55, Fig. 4.8', 14.5, impact.time, absolute=0.3)
     s.near('the rear edge is back on the ground, s', 'spec 6.6', lands, impact.time, relative=0.01)
     s.near('base rate before the impact, rad/s', 'spec 6.6', 0.201, before, relative=0.01)
@@ -118,7 +118,7 @@ def _claim_course(s: StudyRun, run: Outcome) -> None:
         expected='< 0.05',
         value=float(later.max()),
     )
-    s.holds('it ends standing on both edges', 'p. 55', run.returned)
+    s.holds('it returns to both edges', 'p. 55', run.returned)
     energies = [(e.details['energy_before'], e.details['energy_after']) for e in run.events if e.kind == 'impact']
     s.holds('no impact adds kinetic energy', 'spec 2.18', all(b >= a for b, a in energies))
 
@@ -186,11 +186,11 @@ def e4(s: StudyRun) -> None:
     s.holds(
         'it tips over the front (downhill) edge', 'p. 58', onset.after == 'front', expected='front', value=onset.after
     )
-    s.near('tipping begins soon after the lift, s', 'spec E4', 1.372, onset.time, relative=0.02)
+    s.near('onset of tipping soon after the lift, s', 'spec E4', 1.372, onset.time, relative=0.02)
     s.near('the load is dropped at 15 deg, s', 'spec E4', 5.230, drop.time, relative=0.02)
     s.near('rotation at the drop, deg', 'p. 58', -15.0, -math.degrees(drop.details['pitch']), absolute=1e-6)
     s.near('greatest rotation after the drop, deg', 'spec E4', 18.02, run.peak, relative=0.02)
-    s.near('time of it, s', 'spec E4', 5.66, run.peak_time, relative=0.02)
+    s.near('time of the greatest rotation, s', 'spec E4', 5.66, run.peak_time, relative=0.02)
     s.near('the rear edge hits the ground, s', 'spec E4', 6.707, impact.time, relative=0.02)
     s.near('base rate before the impact, rad/s', 'spec E4', 0.642, before, relative=0.02)
     s.near('base rate after it, rad/s', 'spec E4', 0.098, after, relative=0.02)

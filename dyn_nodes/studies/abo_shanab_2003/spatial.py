@@ -226,7 +226,7 @@ def e12(s: StudyRun) -> None:
         'stiffness matters more than damping',
         'p. 105',
         base - four_k > base - four_c,
-        expected='effect of k x 4 above that of c x 4',
+        expected='effect of k x 4 above effect of c x 4',
         value=[base - four_k, base - four_c],
     )
     named = {f'{1e-3 * damping:g} kN s/m': run for damping, run in zip(DAMPINGS, runs)}

@@ -94,9 +94,9 @@ def actuators(s: StudyRun) -> None:
     )  # fmt: skip
     end, (q, v, *_) = run.y[:, -1], nominal_path(DURATION)
     positions, velocities, currents = (end[k : k + 6] for k in (0, 6, 12))
-    s.near('joints leave the path within 0.5 s by, rad', 'X5, spec 7.4', 0.0, float(np.abs(positions - q).max()),
+    s.near('joints differ from the path after 0.5 s by, rad', 'X5, spec 7.4', 0.0, float(np.abs(positions - q).max()),
            absolute=1e-6)  # fmt: skip
-    s.near('joint rates leave those of the path by, rad/s', 'X5, spec 7.4', 0.0, float(np.abs(velocities - v).max()),
+    s.near('joint rates differ from the path by, rad/s', 'X5, spec 7.4', 0.0, float(np.abs(velocities - v).max()),
            absolute=1e-6)  # fmt: skip
     off = float(np.abs(currents - nominal.at(*nominal_path(DURATION)).current).max())
     s.near('currents differ from the nominal ones after 0.5 s by, A', 'eq. 2-238', 0.0, off, absolute=1e-5)
@@ -128,5 +128,5 @@ def _claims_of_power(s: StudyRun, plant: Assembly, nominal: NominalVoltage) -> N
     supplied, lost = np.array(evaluate(x, start.voltage, plant.default_parameters())).ravel()
     law = nominal.law
     windings = float(law.inductance * start.current @ start.current_rate)
-    s.near('electric power less heat, friction and that of the windings is the power on the joints, W',
+    s.near('electric power less heat, friction and winding power is the power on the joints, W',
            'eq. 2-228', float(start.effort @ v), supplied - lost - windings, relative=1e-12)  # fmt: skip

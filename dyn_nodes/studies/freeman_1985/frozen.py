@@ -43,7 +43,7 @@ def frozen_matrices(s: StudyRun) -> None:
     inputs = arm.at(0.0).inputs
     slowest = [np.linalg.eigvals(arm.F(t) - inputs @ gain).real.max() for t in np.linspace(0, 0.5, 6)]
     change = float(np.ptp(slowest) / abs(slowest[0]))
-    s.holds('arm A6, LQR made at t = 0: its slowest pole moves by less than 5 % in 0.5 s', 'p. 78, 79', change < 0.05,
+    s.holds('arm A6, LQR for t = 0: its slowest pole moves by less than 5 % in 0.5 s', 'p. 78, 79', change < 0.05,
             expected='below 0.05', value=change)  # fmt: skip
     end = 0.1
     closed = _closed_loop_error(arm, gain, end)

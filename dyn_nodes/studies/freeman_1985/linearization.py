@@ -31,7 +31,7 @@ STEP = 1e-5
 ALTERNATING = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
 
 
-@study('freeman-1985/linearization', 'Slopes of the efforts of serial arms against differences and traced ones (X4)')
+@study('freeman-1985/linearization', 'Slopes of the efforts of serial arms against differences and traced slopes (X4)')
 def linearization(s: StudyRun) -> None:
     """Check (2-225) with tool load and gravity."""
     differences: dict[str, dict[str, float | None]] = {}
@@ -46,9 +46,9 @@ def linearization(s: StudyRun) -> None:
         for name, other in _traced_slopes(kinds).items():
             off = float(np.abs(getattr(closed, name) - other).max())
             differences[kinds][f'{name.replace("_", " ")}, traced'] = off
-            s.near(f'{kinds}: slopes {name} differ from those of traced Newton-Euler', 'eq. 2-225', 0.0, off,
+            s.near(f'{kinds}: slopes {name} differ from traced Newton-Euler', 'eq. 2-225', 0.0, off,
                    absolute=1e-11)  # fmt: skip
-    s.figure('differences', 'Slopes of the efforts against central differences and traced ones',
+    s.figure('differences', 'Slopes of the efforts against central differences and traced slopes',
              lambda: spots(differences, 1e-7, 'greatest difference, N m and s'))  # fmt: skip
 
 
@@ -146,7 +146,7 @@ def transferred_state_space(s: StudyRun) -> None:
            absolute=1e-8)  # fmt: skip
     moved, poles = np.linalg.eigvals(W @ F @ np.linalg.inv(W)), np.linalg.eigvals(F)
     apart = max(float(np.abs(moved - pole).min()) for pole in poles)
-    s.near('poles of the frozen similarity differ from those of F, 1/s', 'X9', 0.0, apart, absolute=1e-5)
+    s.near('poles of the frozen similarity differ from the poles of F, 1/s', 'X9', 0.0, apart, absolute=1e-5)
     s.figure('defects', 'Differences from the exact similarity transformation: corrected, and as printed',
              lambda: _defects(corrected - exact, printed - exact))  # fmt: skip
 

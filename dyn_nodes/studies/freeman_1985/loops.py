@@ -120,18 +120,16 @@ def planar_five_bar(s: StudyRun) -> None:
     torques, force = dyad()
     driving, bearing = loop.model.effort(RATES, ACCELERATIONS), loop.bearing_load(RATES, ACCELERATIONS)
     for quantity, expected, value in zip(('crank 1', 'crank 4'), torques, driving):
-        s.near(f'X12 torque of {quantity} equals that of the dyad, in lbf', 'App. C', expected, value, absolute=1e-12)
+        s.near(f'X12 torque of {quantity} equals the dyad torque, in lbf', 'App. C', expected, value, absolute=1e-12)
     for axis, expected, value in zip('xy', force, bearing):
-        s.near(
-            f'X12 bearing force {axis} at H equals that of the dyad, lbf', 'eq. 4-31', expected, value, absolute=1e-12
-        )
+        s.near(f'X12 bearing force {axis} at H equals the dyad force, lbf', 'eq. 4-31', expected, value, absolute=1e-12)
     rank = int(np.linalg.matrix_rank(loop.opened.inertia))
     s.holds('X12 rank of I*: one body moves it', 'spec 3.2', rank == 2, expected=2, value=rank)
     opened = serial_model(mechanism.position)
     second = loop.model.by(loop.inputs(['joint_1', 'joint_2']))
     for quantity, array, exact in (('I*', second.inertia, opened.inertia[:2, :2]),
                                   ('P*', second.power, opened.power[:2, :2, :2])):  # fmt: skip
-        s.near(f'X13 {quantity} by joints 1 and 2 differs from that of the open chain', 'eq. 4-39 to 4-41', 0.0,
+        s.near(f'X13 {quantity} by joints 1 and 2 differs from the open chain', 'eq. 4-39 to 4-41', 0.0,
                float(np.abs(array - exact).max()), absolute=1e-10)  # fmt: skip
     names = ('joint_2', 'joint_3')
 

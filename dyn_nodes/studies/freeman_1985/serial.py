@@ -128,10 +128,10 @@ def hand_coordinates(s: StudyRun) -> None:
     off = hand.G.T @ there.effort(rates, accelerations) - model.effort(A6_V, A6_A)
     s.near('G^T T_q - T_phi', 'eq. 3-29', 0.0, float(np.abs(off).max()), absolute=1e-10)
     off = joints.acceleration(rates, accelerations) - A6_A
-    s.near('joint accelerations from those of the hand, difference', 'eq. 3-19', 0.0, float(np.abs(off).max()),
+    s.near('joint accelerations from hand accelerations, difference', 'eq. 3-19', 0.0, float(np.abs(off).max()),
            absolute=1e-10)  # fmt: skip
     off = joints.jerk(rates, accelerations, hand.jerk(A6_V, A6_A, A6_JERK)) - A6_JERK
-    s.near('joint jerk from that of the hand, difference', 'eq. 3-46, 3-47', 0.0, float(np.abs(off).max()),
+    s.near('joint jerk from hand jerk, difference', 'eq. 3-46, 3-47', 0.0, float(np.abs(off).max()),
            absolute=1e-10)  # fmt: skip
     tree = here.model.tree
     slope = _third_derivative(tree.frame('tool'), here.model)

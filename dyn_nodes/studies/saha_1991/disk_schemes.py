@@ -44,7 +44,7 @@ def disk_schemes(s: StudyRun) -> None:
     s.holds(f'Euler angles are the cheapest way to {WANTED:g} on a general motion', 'p. 155', best in ('F1', 'D1'),
             expected='F1 or D1', value=best)  # fmt: skip
     s.note(_said(costs, table))
-    s.figure('cost', 'Error after 1 s over time of computing; a point a step', lambda: _draw(costs, errors))
+    s.figure('cost', 'Error after 1 s over computing time; one point per step', lambda: _draw(costs, errors))
 
 
 def _errors(start: Array) -> dict[str, Array]:
@@ -70,7 +70,7 @@ def _convergence(s: StudyRun, errors: dict[str, Array]) -> None:
     for name in SCHEMES:
         run = DISK.run(name, GENERAL, 1e-3, 1000)  # type: ignore[arg-type]
         away = np.abs([run.tilt[-1], *run.position[-1]] - REFERENCE).max()
-        s.near(f'{name} at 1 ms: tilt and place after 1 s', 'spec 6.7', 0.0, float(away), absolute=1e-9)
+        s.near(f'{name} at 1 ms: tilt and position after 1 s', 'spec 6.7', 0.0, float(away), absolute=1e-9)
     for name in ('F1', 'F2', 'F4', 'D4', 'I2'):
         order = float(np.log2(errors[name][1] / errors[name][2]))
         s.near(f'order of {name} between 10 and 5 ms', 'spec 6.8', 6.2, order, absolute=1.2)

@@ -151,7 +151,7 @@ def formulations(s: StudyRun) -> None:
         rejected = sorted(comparison.rejected)
         s.holds(f'{name}: formulations that do not apply', 'derived', rejected == sorted(NOT_APPLICABLE[name]),
                 expected=sorted(NOT_APPLICABLE[name]), value=rejected)  # fmt: skip
-        s.holds(f'{name}: equations that are left of {comparison.velocities + comparison.rows}', 'p. 47',
+        s.holds(f'{name}: remaining equations of {comparison.velocities + comparison.rows}', 'p. 47',
                 comparison.mobility == MOBILITY[name], expected=MOBILITY[name], value=comparison.mobility)  # fmt: skip
     _kinds(s, results)
     loops = len(system_loops(caster_vehicle(base='free').blocks))

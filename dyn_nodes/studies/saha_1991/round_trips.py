@@ -87,7 +87,7 @@ def comes_back(vehicle: TracedVehicle, course: Plan, stride: int, tolerance: flo
     return Missed(rate, float(missed[0]), float(missed[1:3].max()), float(missed[3:5].max()))
 
 
-@study('saha-1991/round-trips', 'Axle and caster vehicle driven by their own torques come back (E4, E11)')
+@study('saha-1991/round-trips', 'Round trips of axle and caster vehicle under their planned torques (E4, E11)')
 def round_trips(s: StudyRun) -> None:
     """Check the consistency of the plans, the work of the torques, and the simulated motion."""
     axle = TracedVehicle(axle_vehicle(), ('left', 'right'))
@@ -111,5 +111,5 @@ def _claim(
     work = course.work(30.0) - float(course.energy[3000])
     s.near(f'{name}: work less kinetic energy at 30 s, J', 'spec 6.2, 6.3', 0.0, work, absolute=1e-6)
     missed = comes_back(vehicle, course, stride, tolerance)
-    for quantity, unit, value, bound in zip(('rates', 'yaw', 'place'), ('rad/s', 'rad', 'm'), missed, most):
+    for quantity, unit, value, bound in zip(('rates', 'yaw', 'position'), ('rad/s', 'rad', 'm'), missed, most):
         s.near(f'{name}: {quantity} of the simulation, {unit}', 'spec 3.1, 6.2, 6.3', 0.0, value, absolute=bound)

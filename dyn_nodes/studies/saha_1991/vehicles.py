@@ -151,11 +151,11 @@ def omni(s: StudyRun) -> None:
 
 def _orderings(s: StudyRun, peaks: dict[str, Array], drawn: dict[str, Array]) -> None:
     all4, three4 = peaks['4 wheels, all driven'], peaks['4 wheels, 1-3 driven']
-    s.holds('E17 four drives need less than three', 'p. 111', bool(np.all(all4[:3] < three4)))
+    s.holds('E17 four drives need smaller torques than three', 'p. 111', bool(np.all(all4[:3] < three4)))
     all6, three = peaks['6 wheels, all driven'], peaks['3 wheels, all driven']
-    s.holds('E21 six drives need less than three wheels', 'p. 114', bool(np.all(all6[:3] < three)))
+    s.holds('E21 six drives need smaller torques than three wheels', 'p. 114', bool(np.all(all6[:3] < three)))
     carried = peaks['6 wheels, 1-3 driven']
-    s.holds('E19 three more wheels to carry need more', 'p. 113', bool(np.all(carried > three)))
+    s.holds('E19 three more wheels need greater torques', 'p. 113', bool(np.all(carried > three)))
     limited = np.abs(drawn['4 wheels, wheel 4 limited'])
     first, last = TIMES < 15.0, TIMES > 45.0
     pairs = [limited[first][:, [2, 0]] - limited[first][:, [3, 1]], limited[last][:, [0, 1]] - limited[last][:, [3, 2]]]
@@ -164,7 +164,7 @@ def _orderings(s: StudyRun, peaks: dict[str, Array], drawn: dict[str, Array]) ->
     four = vehicle(4)
     feathered = drive_torques(four, PATH_3(TIMES[::100]), _limited(four.L_driven, {3: 0.0}))
     same = float(np.abs(feathered[:, :3] - drawn['4 wheels, 1-3 driven'][::100]).max())
-    s.near('E25 a feathered motor as if not there, N m', 'p. 113', 0.0, same, absolute=1e-12)
+    s.near('E25 a feathered motor equals no motor, N m', 'p. 113', 0.0, same, absolute=1e-12)
 
 
 @study('saha-1991/isotropy', 'Isotropic layouts of omnidirectional wheels (E26 to E31)')

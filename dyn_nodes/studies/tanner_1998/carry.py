@@ -69,14 +69,18 @@ def e10_runs(s: StudyRun) -> None:
     for t, positions, now in zip(INSTANTS, carried, run(team, start, carrying, INSTANTS, 1e-8)):
         for k, position in enumerate(positions):
             s.near(
-                f'carried, {t:g} s: place of robot {k + 1}, m', '6.8', position, float(now.robots[k, 0]), absolute=1e-6
+                f'carried, {t:g} s: position of robot {k + 1}, m',
+                '6.8',
+                position,
+                float(now.robots[k, 0]),
+                absolute=1e-6,
             )
         _balances(s, f'carried, {t:g} s', team, now)
 
 
 def _balances(s: StudyRun, label: str, team: Team, now: TeamState) -> None:
     gained = now.energy[1] - now.energy[0] - now.work + now.lost
-    s.near(f'{label}: energy gained less work and plus losses, J', 'C23', 0.0, gained, absolute=1e-8)
+    s.near(f'{label}: energy gain less work plus losses, J', 'C23', 0.0, gained, absolute=1e-8)
     left = team.balance(team.members(now.robots, now.efforts), now.held)
     worst = float(np.abs([left.force, left.moment]).max())
-    s.near(f'{label}: momenta that are left, N and N m', 'C23', 0.0, worst, absolute=1e-8)
+    s.near(f'{label}: residuals of the momenta, N and N m', 'C23', 0.0, worst, absolute=1e-8)

@@ -145,7 +145,9 @@ def _apart(measured: Array, expected: Array) -> float:
     return float(np.abs(measured - expected).max() / np.abs(expected).max())
 
 
-@study('tanner-1998/e2', 'Kane beside Lagrange, natural complement and constraint engine, 200 states (E2, S3, S4, S10)')
+@study(
+    'tanner-1998/e2', 'Kane against Lagrange, natural complement and constraint engine, 200 states (E2, S3, S4, S10)'
+)
 def e2(s: StudyRun) -> None:
     """Check that accelerations agree, that idle forces do no work, and both methods for the wrench at the mount."""
     for name, agreement in zip(ROBOTS, s.map(compare, tuple(ROBOTS), 'robots')):
@@ -156,7 +158,7 @@ def e2(s: StudyRun) -> None:
             )
         s.near(f'{name}: wrench at the mount, extra speeds from Newton and Euler, relative', 'S4', 0.0,
                agreement.wrench, absolute=ROUND_OFF)  # fmt: skip
-        s.near(f'{name}: generalized forces of what does not contribute, relative', 'S3', 0.0, agreement.idle,
+        s.near(f'{name}: generalized forces of noncontributing forces, relative', 'S3', 0.0, agreement.idle,
                absolute=AGREE)  # fmt: skip
 
 
@@ -180,14 +182,14 @@ def e3(s: StudyRun) -> None:
     s.near('kinetic energy, J', '6.2', tabulated('tanner-1998/6.2/energy')[0][0], here.kinetic_energy, relative=1e-9)
 
 
-@study('tanner-1998/e4', 'Runs of RM-1, free and driven: end states, energy, Kane beside multipliers (E4, S1)')
+@study('tanner-1998/e4', 'Runs of RM-1, free and driven: end states, energy, Kane against multipliers (E4, S1)')
 def e4(s: StudyRun) -> None:
     """Check that a reduced run conserves energy and rolling and equals the unreduced run."""
     results = dict(zip(RUNS, s.map(run, RUNS, 'runs')))
     for name, (end, apart) in results.items():
         s.near(f'{name}: energy gained less work, J', 'E4', 0.0, end.gain - end.work, absolute=1e-7)
         s.near(f'{name}: lateral velocity of the wheels at the end, m/s', 'S1', 0.0, end.lateral, absolute=1e-10)
-        s.near(f'{name}: positions differ from those of the multipliers, m or rad', '6.2', 0.0, apart, absolute=1e-6)
+        s.near(f'{name}: positions differ from the run with multipliers, m or rad', '6.2', 0.0, apart, absolute=1e-6)
 
 
 RUNS = ('free', 'driven', 'swinging', 'steered')

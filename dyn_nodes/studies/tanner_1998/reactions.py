@@ -40,7 +40,7 @@ RATES = (0.5, 1.0, -0.5, -1.0)
 RANDOM = 500
 
 
-@study('tanner-1998/e6', 'RM-1: which ground reactions are unique, and how far the others are open')
+@study('tanner-1998/e6', 'RM-1: unique ground reactions, and ranges of the others')
 def unique_reactions(s: StudyRun) -> None:
     """Check normal forces, least norm, chords, lateral forces and open directions at rest and at S0/T0."""
     rest = reactions(load_in_a_circle(S0_JOINTS), ranges=True)
@@ -67,7 +67,7 @@ def unique_reactions(s: StudyRun) -> None:
         label = f'at rest: greatest drive torque of the {name} wheel, N m'
         s.near(label, '6.4', expected, float(torque), absolute=1e-6)
     counts = [_open_directions(wheels) for wheels in (3, 4, 6)]
-    s.holds('open directions of 3, 4, 6 wheels; with known tractions', 'S11',
+    s.holds('open directions of 3, 4, 6 wheels; with measured tractions', 'S11',
             counts == [(3, 1), (6, 3), (12, 7)], expected=[[3, 1], [6, 3], [12, 7]],
             value=[list(count) for count in counts])  # fmt: skip
     s.figure(
@@ -112,7 +112,7 @@ def _draw_s0() -> drawing.Figure:
     return figure
 
 
-@study('tanner-1998/e7', 'Where a vehicle tips: accelerations, arm and payload, against closed forms and the ZMP')
+@study('tanner-1998/e7', 'Tipping limits: accelerations, arm and payload, against closed forms and the ZMP')
 def tipping(s: StudyRun) -> None:
     """Check critical accelerations of a rigid vehicle, payloads of RM-1, and the ZMP test on random loads."""
     cases = (
@@ -176,7 +176,7 @@ def _draw_payload() -> drawing.Figure:
     return figure
 
 
-@study('tanner-1998/e8', 'The friction cone and the printed forms of it')
+@study('tanner-1998/e8', 'The friction cone and its printed forms')
 def friction_cone(s: StudyRun) -> None:
     """Check bounds of true and printed cones, and convexity of the cone and of the admissible set."""
     frictions, printed, _ = tabulated('tanner-1998/6.6/friction')
@@ -190,7 +190,7 @@ def friction_cone(s: StudyRun) -> None:
     s.near('eigenvalues of the Hessian at (3, 4): the greatest', '5.8, S13', 0.2, float(eigenvalues[-1]),
            absolute=1e-15)  # fmt: skip
     s.near('and the greatest of the others', '5.8, S13', 0.0, float(np.abs(eigenvalues[:-1]).max()), absolute=1e-15)
-    s.near('halfway between pairs of admissible reactions: how far outside of the cones, N', 'S13', 0.0,
+    s.near('midpoints of pairs of admissible reactions: violation of the cones, N', 'S13', 0.0,
            _convexity_defect(), absolute=1e-9)  # fmt: skip
     chords = np.full(3, 100.0)
     attainable = _greatest_yaw()

@@ -102,7 +102,7 @@ def carry_triangle(s: StudyRun) -> None:
     check_eight(s, 'triangle')
 
 
-@study('tanner-1998/carry-others', 'Teams whose loads, arms, ground, starts and delays are not those of the plan')
+@study('tanner-1998/carry-others', 'Teams whose loads, arms, ground, starts and delays differ from the plan')
 def carry_others(s: StudyRun) -> None:
     """Check the reserve of the plan and record deviations and margins of every case."""
     cases = [Case(load, True, reality, SECONDS) for load in OBJECTS for reality in OTHERS]
@@ -120,18 +120,18 @@ def carry_others(s: StudyRun) -> None:
     s.holds('greatest deviation of a hand below 60 mm', 'control', worst < 0.06, expected='0.06', value=worst)
 
 
-@study('tanner-1998/slip', 'A hand slips off the bar where its force exceeds the holding force; the team goes on')
+@study('tanner-1998/slip', 'A hand slips off the bar when its force exceeds the holding force; the team continues')
 def slip(s: StudyRun) -> None:
     """Check the instant of the slip and both robots after it."""
     plan, profile = planned_team('bar'), profile_of('bar', True)
     trace = run_team(plan, profile, Reality(holding=(np.inf, HOLDING)), seconds=1.5)
     first = trace.slips[0]
     s.near('force at the instant of the slip, N', 'grasp', HOLDING, first.force, relative=0.05)
-    s.holds('the team has gone from driving to braking then', 'grasp', 0.6 < first.time < 0.9, value=first.time)
+    s.holds('the slip is between driving and braking', 'grasp', 0.6 < first.time < 0.9, value=first.time)
     verdict = judged(plan, profile, trace)
     after = [k for k, instant in enumerate(trace.instants) if instant.time > first.time]
     loose = int(first.name[-1])
-    s.holds('it holds nothing any longer', 'grasp', all(not trace.instants[k].forces[loose].any() for k in after))
+    s.holds('the free hand exerts no force', 'grasp', all(not trace.instants[k].forces[loose].any() for k in after))
     s.holds('no wheel of the team slips or lifts', 'C20', verdict.robust, value=verdict.why or True)
     s.near(
         'deviation of the free hand at the end, m', 'control', 0.0, float(verdict.deviation[-1, loose]), absolute=0.01

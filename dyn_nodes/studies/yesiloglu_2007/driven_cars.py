@@ -188,7 +188,7 @@ def _lane_change(s: StudyRun) -> None:
     plain = single_track.bicycle(steer, speed, run.times)
     full = single_track.with_roll(steer, speed, run.times)
     _balanced(s, 'lane change', run)
-    s.near('lane change: end beside the old lane, m', 'bicycle model', float(plain['path'][-1]), float(path[-1]),
+    s.near('lane change: lateral offset at its end, m', 'bicycle model', float(plain['path'][-1]), float(path[-1]),
            relative=5e-3)  # fmt: skip
     s.near('lane change: heading at its end, rad', 'own', 0.0, float(heading[-1]), absolute=1e-3)
     s.near(

@@ -53,7 +53,7 @@ def rolling_disc(s: StudyRun) -> None:
         s.near(f'lean at {time:g} s, rad', 'spec 6.8', lean, float(-run.position('wheel_lean')[k]), absolute=2e-8)
         s.near(f'yaw at {time:g} s, rad', 'spec 6.8', yaw, float(-run.position('wheel_pivot')[k]), absolute=2e-8)
         s.near(f'leg rate at {time:g} s, rad/s', 'spec 6.8', rate, float(run.velocity('wheel_leg')[k]), absolute=2e-8)
-    s.near('energy kept, J', 'spec 6.8', 0.0, float(np.abs(run.energy_balance).max()), absolute=2e-8)
+    s.near('energy drift, J', 'spec 6.8', 0.0, float(np.abs(run.energy_balance).max()), absolute=2e-8)
     s.near(
         'position, source form against disc on the ground, m',
         'derived',
@@ -145,7 +145,7 @@ def platform(s: StudyRun) -> None:
     _platform_figure(s, 'driving', run)
     free = simulate(wheeled.platform('contact'), drive, 0.2, 1e-2, 21)
     stopped = free.status in ('rank changed', 'contradictory constraints')
-    s.holds('C-3 driving with free legs is ended where the rank jumps', 'C-3', stopped, value=free.status)
+    s.holds('C-3 driving with free legs ends at the rank change', 'C-3', stopped, value=free.status)
     crab = simulate(wheeled.platform('contact'), {f'{corner}_steer': 0.8 for corner in corners}, 0.5, 5e-3)
     angle = tabulated('yesiloglu-2007/6.10/crab')[2][0]
     s.near('C-4 crab: angle after 0.5 s, rad', 'spec 6.10', angle, float(crab.q[-1, 7]), absolute=1e-9)
