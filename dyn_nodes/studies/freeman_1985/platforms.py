@@ -187,6 +187,5 @@ def over_actuated(s: StudyRun) -> None:
         s.near(f'{name}: G^T T_q - T_u with weights', 'spec 2.26', 0.0, off, absolute=1e-10)
         off = float(np.abs(weighted.internal.T @ (W * weighted.effort(v, a))).max())
         s.near(f'{name}: weighted loads along the internal ones', 'spec 2.26', 0.0, off, absolute=1e-10)
-        s.figure(
-            name.replace(' ', '_').replace('-', '_'), name.capitalize(), lambda mechanism=mechanism: sketch(mechanism)
-        )  # type: ignore[misc]
+        slug = name.replace(' ', '_').replace('-', '_')
+        s.figure(slug, name.capitalize(), lambda mechanism=mechanism: sketch(mechanism))  # type: ignore[misc]
