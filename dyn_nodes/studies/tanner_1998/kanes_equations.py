@@ -127,12 +127,12 @@ class KanesEquations:
         here = self._numbers(position, velocity, numbers)
         bias = mapping.bias(here.drift if self.speeds else np.zeros(len(u)), here.gamma)
         reject_contradiction(here.J, bias, here.gamma, self.system.row_names)
-        placed = placements(tree, still, velocity)
-        parts = parts_of(tree, placed, here.payload)
+        body_placements = placements(tree, still, velocity)
+        parts = parts_of(tree, body_placements, here.payload)
         M, C, G = _assembled(parts, mapping.W, bias, here.gravity, tree.armatures)
         refuse_massless(M, mapping.W, self.system.tree.velocity_names)
         return KaneEquations(
-            self, position, velocity, numbers, names, u, mapping.W, bias, tuple(placed), tuple(parts),
+            self, position, velocity, numbers, names, u, mapping.W, bias, tuple(body_placements), tuple(parts),
             M, C, G, mapping.W.T @ here.applied, here,
         )  # fmt: skip
 
