@@ -337,7 +337,7 @@ def test_the_subspace_form_is_wrong_here_and_says_so():
     system, tau = model.blocks(), [1.0] + [0.0] * 6
     with pytest.raises(MethodError, match='along directions in which they can not move'):
         subspace_dynamics(system, model.q, model.v, tau, {'grasp': ['hinge']})
-    wrong = subspace_dynamics(system, model.q, model.v, tau, {'grasp': ['hinge']}, refuse=False)
+    wrong = subspace_dynamics(system, model.q, model.v, tau, {'grasp': ['hinge']}, strict=False)
     assert not wrong.valid
     assert wrong.residual > 1
     assert wrong.acceleration[0] == pytest.approx(tabulated('yesiloglu-2007/6.7/reduction')[0], abs=1e-9)

@@ -9,7 +9,7 @@ from scipy.linalg import block_diag
 from dyn_nodes.constraints import analyse, constrained_dynamics
 from dyn_nodes.studies.yesiloglu_2007.car_topology import (
     BODIES,
-    PLACES,
+    POINTS,
     CarOperators,
     arms,
     cross_matrix,
@@ -147,7 +147,7 @@ def test_the_sources_equations_with_the_corrected_sign_are_those_of_the_constrai
 
 
 def test_bodies_and_shifts_are_consistent():
-    arm = PLACES['e'] - PLACES['c']
+    arm = POINTS['e'] - POINTS['c']
     assert shift(arm)[3:, :3] == pytest.approx(-cross_matrix(arm))
     assert shift(arm) @ shift(-arm) == pytest.approx(np.eye(6))
     assert BODIES == ('c', 'd', 'e', 'f')
