@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 from dyn_nodes.model.bodies import Joint
 from dyn_nodes.model.magnitudes.limits import limits_of
 from dyn_nodes.model.magnitudes.relation import Quantity, Relation
-from dyn_nodes.model.places import Places
 from dyn_nodes.model.problems import Report
 from dyn_nodes.model.schema import text
+from dyn_nodes.model.source_map import SourceMap
 
 
 class Drive(NamedTuple):
@@ -77,5 +77,5 @@ class ActuatorRecord:
         """Yield the relations of its numbers to each other and to its joint."""
         yield from ()
 
-    def check(self, joint: Joint, places: Places, report: Report) -> None:
+    def check(self, joint: Joint, source_map: SourceMap, report: Report) -> None:
         """Report what does not fit its joint, or its other numbers."""

@@ -92,8 +92,8 @@ class Parts(NamedTuple):
         """Report a joint that does not exist or does not move."""
         movable = {key: joint for key, joint in self.joints.items() if joint.movable and key not in self.locked}
         if name not in movable:
-            found = f'{name!r}, which is fixed' if name in self.joints else did_you_mean(name, movable)
-            report.add(line, where, 'a movable joint of the URDF', found)
+            actual = f'{name!r}, which is fixed' if name in self.joints else did_you_mean(name, movable)
+            report.add(line, where, 'a movable joint of the URDF', actual)
 
 
 class JointSum(NamedTuple):

@@ -6,9 +6,9 @@ from typing import Annotated, ClassVar, NamedTuple
 
 from dyn_nodes.model.bodies import Array, Joint, Link
 from dyn_nodes.model.magnitudes.relation import Relation
-from dyn_nodes.model.places import Places
 from dyn_nodes.model.problems import Report, did_you_mean
 from dyn_nodes.model.schema import text
+from dyn_nodes.model.source_map import SourceMap
 
 
 class Support(NamedTuple):
@@ -57,8 +57,10 @@ class ContactRecord:
         """Yield the relations of the numbers of its kind to each other and to the size of the machine, m."""
         yield from ()
 
-    def check(self, links: Mapping[str, Link], joints: Mapping[str, Joint], places: Places, report: Report) -> None:
+    def check(
+        self, links: Mapping[str, Link], joints: Mapping[str, Joint], source_map: SourceMap, report: Report
+    ) -> None:
         """Report a link that does not exist, and what a kind adds to this."""
         if self.link not in links:
             where = f'contacts.{self.name}.link'
-            report.add(places.line(where), where, 'a link of the URDF', did_you_mean(self.link, links))
+            report.add(source_map.line(where), where, 'a link of the URDF', did_you_mean(self.link, links))

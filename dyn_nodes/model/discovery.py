@@ -18,19 +18,19 @@ def kinds_of(package: ModuleType, base: type[Kind]) -> dict[str, type[Kind]]:
     Raises:
         ValueError: two classes of one kind.
     """
-    found: dict[str, type[Kind]] = {}
+    kinds: dict[str, type[Kind]] = {}
     for module in sorted(iter_modules(package.__path__), key=lambda module: module.name):
-        own = import_module(f'{package.__name__}.{module.name}')
-        for value in vars(own).values():
-            if not isinstance(value, type) or not issubclass(value, base) or value.__module__ != own.__name__:
+        imported = import_module(f'{package.__name__}.{module.name}')
+        for value in vars(imported).values():
+            if not isinstance(value, type) or not issubclass(value, base) or value.__module__ != imported.__name__:
                 continue
             kind = vars(value).get('kind')
             if kind is None:
                 continue
-            if kind in found:
+            if kind in kinds:
                 raise ValueError(f'{package.__name__}: two classes of kind {kind!r}')
-            found[kind] = value
-    return found
+            kinds[kind] = value
+    return kinds
 
 
 def records_of(package: ModuleType, acting: str, base: type[Kind]) -> dict[str, type[Kind]]:

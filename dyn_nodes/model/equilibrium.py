@@ -85,8 +85,10 @@ def standing_guesses(
     for roll, pitch, joints in _inclinations(machine, positions, yielding):
         upwards = (rotation_about(Y, pitch) @ rotation_about(X, roll))[2]
         poses = link_poses(machine.links, machine.joints, {**positions, **joints})
-        places = [poses[own.link][:3, :3] @ own.position + poses[own.link][:3, 3] for own in machine.supports]
-        touching = np.array([own.free_length for own in machine.supports]) - np.array(places) @ upwards
+        attachments = [
+            poses[support.link][:3, :3] @ support.position + poses[support.link][:3, 3] for support in machine.supports
+        ]
+        touching = np.array([support.free_length for support in machine.supports]) - np.array(attachments) @ upwards
         yield Posture(_height_under(load, stiffness, touching), roll, pitch, joints)
 
 
@@ -96,7 +98,7 @@ def _inclinations(
     """Yield roll, pitch and positions of the joints that give way."""
     yield 0.0, 0.0, {}
     limits = {name: (machine.joint(name).lower, machine.joint(name).upper) for name in yielding}
-    bounded = {name: own for name, own in limits.items() if np.isfinite(own).all()}
+    bounded = {name: bounds for name, bounds in limits.items() if np.isfinite(bounds).all()}
     for joints in (
         dict.fromkeys(bounded, 0.0),
         {name: lower for name, (lower, _) in bounded.items()},
@@ -128,9 +130,11 @@ def stance_at(machine: Machine, positions: Mapping[str, float], height: float, r
     """Return how a machine stands on a plane in a posture; arguments as for `stands`."""
     poses = link_poses(machine.links, machine.joints, positions)
     rotation, lift = rotation_about(Y, pitch) @ rotation_about(X, roll), np.array([0.0, 0.0, height])
-    attachments = [poses[own.link][:3, :3] @ own.position + poses[own.link][:3, 3] for own in machine.supports]
+    attachments = [
+        poses[support.link][:3, :3] @ support.position + poses[support.link][:3, 3] for support in machine.supports
+    ]
     points = np.array(attachments) @ rotation.T + lift
-    stiffness, free_length = np.array([(own.stiffness, own.free_length) for own in machine.supports]).T
+    stiffness, free_length = np.array([(support.stiffness, support.free_length) for support in machine.supports]).T
     center = rotation @ center_of_mass(machine.links, poses, machine.payload)[1] + lift
     gravity = gravity_in_ground(machine)
     loads = stiffness * np.maximum(0.0, free_length - points[:, 2])
@@ -144,8 +148,14 @@ def carrying(
     """Return the supports that carry load on a plane; arguments as for `stands`."""
     upwards = (rotation_about(Y, pitch) @ rotation_about(X, roll))[2]
     poses = link_poses(machine.links, machine.joints, positions)
-    places = [poses[own.link][:3, :3] @ own.position + poses[own.link][:3, 3] for own in machine.supports]
-    return [own for own, place in zip(machine.supports, places) if height + float(upwards @ place) < own.free_length]
+    attachments = [
+        poses[support.link][:3, :3] @ support.position + poses[support.link][:3, 3] for support in machine.supports
+    ]
+    return [
+        support
+        for support, attachment in zip(machine.supports, attachments)
+        if height + float(upwards @ attachment) < support.free_length
+    ]
 
 
 def stands(machine: Machine, positions: Mapping[str, float], height: float, roll: float, pitch: float) -> bool:

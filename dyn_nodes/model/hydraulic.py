@@ -8,10 +8,10 @@ from dyn_nodes.model.actuator import ActuatorRecord, Drive
 from dyn_nodes.model.bodies import Joint
 from dyn_nodes.model.limits import LEAST_BULK_MODULUS, unit_remark
 from dyn_nodes.model.magnitudes.relation import Quantity, Relation, relation
-from dyn_nodes.model.places import Places
 from dyn_nodes.model.problems import Report, did_you_mean
 from dyn_nodes.model.problems import number as shown
 from dyn_nodes.model.schema import collection, number
+from dyn_nodes.model.source_map import SourceMap
 
 
 def modulus_remark(value: float, unit: str) -> str | None:
@@ -119,17 +119,17 @@ class HydraulicRecord(ActuatorRecord):
 
     def source(self, drive: Drive) -> tuple[Quantity, Quantity]:
         """Return flow, m3/s, and relief pressure, Pa, of the pump that feeds it."""
-        own = f'actuators.{self.name}.supply'
-        flow = drive.flow or Quantity(f'{own}.flow', self.supply.flow, 'm3/s')
-        return flow, drive.relief or Quantity(f'{own}.relief_pressure', self.supply.relief_pressure, 'Pa')
+        where = f'actuators.{self.name}.supply'
+        flow = drive.flow or Quantity(f'{where}.flow', self.supply.flow, 'm3/s')
+        return flow, drive.relief or Quantity(f'{where}.relief_pressure', self.supply.relief_pressure, 'Pa')
 
     def _supply_relations(self, flow: Quantity, relief: Quantity) -> Iterator[Relation]:
-        supply, own = self.supply, f'actuators.{self.name}.supply'
+        supply, where = self.supply, f'actuators.{self.name}.supply'
 
         def pressure(key: str) -> Quantity:
-            return Quantity(f'{own}.{key}', getattr(supply, key), 'Pa')
+            return Quantity(f'{where}.{key}', getattr(supply, key), 'Pa')
 
-        coefficient = Quantity(f'{own}.orifice_coefficient', supply.orifice_coefficient, 'm^(3/2)/kg^(1/2)')
+        coefficient = Quantity(f'{where}.orifice_coefficient', supply.orifice_coefficient, 'm^(3/2)/kg^(1/2)')
         line, tank = pressure('line_relief_pressure'), pressure('tank_pressure')
         yield from relation('a relief pressure', 'Pa', 2e6, 1e8, (relief, 1.0))
         yield from relation('a relief pressure of the lines', 'Pa', 2e6, 1e8, (line, 1.0))
@@ -140,7 +140,7 @@ class HydraulicRecord(ActuatorRecord):
         yield from relation('a coefficient of an orifice', 'm^(3/2)/kg^(1/2)', 0.01, 0.08, (coefficient, 1.0))
         yield from relation('a smoothing over the relief', '', 1e-7, 0.02, (pressure('smoothing'), 1.0), (relief, -1.0))
         for key in ('line_relief_area', 'makeup_area'):
-            area = Quantity(f'{own}.{key}', getattr(supply, key), 'm2')
+            area = Quantity(f'{where}.{key}', getattr(supply, key), 'm2')
             yield from relation(
                 'a flow at the relief pressure over that of the pump',
                 '',
@@ -166,10 +166,10 @@ class HydraulicRecord(ActuatorRecord):
             yield from relation('a pressure over the relief of the lines', '', 1e-3, 2.0, (idle, 1.0), (line, -1.0))
 
     def _valve_relations(self, flow: Quantity, relief: Quantity) -> Iterator[Relation]:
-        valve, own = self.valve, f'actuators.{self.name}.valve'
+        valve, where = self.valve, f'actuators.{self.name}.valve'
 
         def value(key: str, unit: str = 'm') -> Quantity:
-            return Quantity(f'{own}.{key}', getattr(valve, key), unit)
+            return Quantity(f'{where}.{key}', getattr(valve, key), unit)
 
         coefficient = Quantity(
             f'actuators.{self.name}.supply.orifice_coefficient', self.supply.orifice_coefficient, 'm^(3/2)/kg^(1/2)'
@@ -217,30 +217,30 @@ class HydraulicRecord(ActuatorRecord):
         yield from relation('a time constant of the spool', 's', 2e-4, 3.0, (value('time_constant', 's'), 1.0))
         yield from relation('a dead time', 's', 1e-5, 3.0, (value('dead_time', 's'), 1.0))
 
-    def check(self, joint: Joint, places: Places, report: Report) -> None:
+    def check(self, joint: Joint, source_map: SourceMap, report: Report) -> None:
         """Report a spool that opens nothing, and reliefs below the tank pressure."""
         valve, supply, where = self.valve, self.supply, f'actuators.{self.name}.valve.dead_zone'
         travel = min(valve.spool_limit, valve.gain * valve.voltage_limit)
         if travel <= valve.dead_zone:
             expected = f'a dead zone below the travel of the spool, {shown(travel)} m'
-            report.add(places.line(where), places.written(where), expected, shown(valve.dead_zone))
+            report.add(source_map.line(where), source_map.written(where), expected, shown(valve.dead_zone))
         reliefs = {'relief_pressure': supply.relief_pressure, 'line_relief_pressure': supply.line_relief_pressure}
         for key, pressure in reliefs.items():
             where = f'actuators.{self.name}.supply.{key}'
             if pressure <= supply.tank_pressure:
                 expected = f'more than the tank pressure, {shown(supply.tank_pressure)} Pa'
-                report.add(places.line(where), places.written(where), expected, shown(pressure))
+                report.add(source_map.line(where), source_map.written(where), expected, shown(pressure))
 
 
 def check_pumps(
-    pumps: Sequence[SharedPump], actuators: Sequence[ActuatorRecord], places: Places, report: Report
+    pumps: Sequence[SharedPump], actuators: Sequence[ActuatorRecord], source_map: SourceMap, report: Report
 ) -> None:
     """Report pumps that feed nothing, what takes no oil, or what another one feeds."""
     takes_oil = {actuator.name: isinstance(actuator, HydraulicRecord) for actuator in actuators}
     fed: dict[str, str] = {}
     for pump in pumps:
         where = f'pumps.{pump.name}.actuators'
-        line = places.line(where)
+        line = source_map.line(where)
         if not pump.actuators:
             report.add(line, where, 'at least one actuator', 'an empty list')
         for name in pump.actuators:
@@ -249,6 +249,6 @@ def check_pumps(
             elif not takes_oil[name]:
                 report.add(line, where, 'hydraulic actuators', f'{name!r}, which takes no oil')
             elif name in fed:
-                found = f'{name!r} twice' if fed[name] == pump.name else f'{name!r}, which pump {fed[name]!r} feeds'
-                report.add(line, where, 'every actuator at one pump', found)
+                actual = f'{name!r} twice' if fed[name] == pump.name else f'{name!r}, which pump {fed[name]!r} feeds'
+                report.add(line, where, 'every actuator at one pump', actual)
             fed[name] = pump.name

@@ -115,8 +115,8 @@ def _check_composite(
     report: Report,
 ) -> None:
     """Check the body that a fixed joint makes, where the fixed link alone has an impossible inertia."""
-    own = by_name[joint.child].inertia
-    if np.linalg.eigvalsh(own)[0] >= -_rounding(float(np.max(np.abs(own)))):
+    tensor = by_name[joint.child].inertia
+    if np.linalg.eigvalsh(tensor)[0] >= -_rounding(float(np.max(np.abs(tensor)))):
         return
     bodies = rigid[joint.parent]
     masses = np.array([link.mass for link in bodies])

@@ -72,7 +72,7 @@ def unit_remark(value: float, unit: str) -> str | None:
         return length_remark(value)
     if unit == 'Pa' and pressure_remark(value):
         return pressure_remark(value)
-    largest, looks_like = LARGEST_BY_UNIT.get(unit, (1.0e15, 'a mistake'))
+    largest, likely_unit = LARGEST_BY_UNIT.get(unit, (1.0e15, 'a mistake'))
     if abs(value) <= largest:
         return None
-    return f'{value:.6g} {unit}, which looks like {looks_like}'
+    return f'{value:.6g} {unit}, which looks like {likely_unit}'

@@ -23,8 +23,8 @@ def check_linkage(linkage: PinTriangle, joint: Joint, where: str, line: int, rep
     extended = linkage.retracted_length + linkage.stroke
     if extended < shortest or linkage.retracted_length > longest:
         expected = f'a cylinder that closes the triangle of a and b: {number(shortest)} to {number(longest)} m'
-        found = f'{number(linkage.retracted_length)} to {number(extended)} m'
-        report.add(line, where, expected, found)
+        actual = f'{number(linkage.retracted_length)} to {number(extended)} m'
+        report.add(line, where, expected, actual)
         return
     if _check_lever_arm(linkage, joint, where, line, report):
         _check_stroke(linkage, joint, where, line, report)
@@ -62,8 +62,8 @@ def _check_lever_arm(linkage: PinTriangle, joint: Joint, where: str, line: int, 
         return False
     if math.sin(0.5 * (ends[0] + ends[1])) < 0:
         expected = f'direction {number(linkage.direction)}: extension that moves {joint.name} this way'
-        found = 'pins whose extension moves it the other way (is the sign of angle or direction wrong?)'
-        report.add(line, where, expected, found)
+        actual = 'pins whose extension moves it the other way (is the sign of angle or direction wrong?)'
+        report.add(line, where, expected, actual)
         return False
     return True
 

@@ -82,7 +82,7 @@ def load_machine_report(
     if parsed is not None and not (report.failed and settings.locked):
         parsed = lock_joints(parsed, locked_positions(settings, parsed))
         if not massless_joints:
-            ends = {end.link for own in settings.constraints for end in own.ends}
+            ends = {end.link for constraint in settings.constraints for end in constraint.ends}
             check_moved_inertia(parsed.links, parsed.joints, parsed.outline.joints, report, ends)
     if not report.failed and parsed is not None and text is not None:
         sources = (str(urdf), *([] if config is None else [str(config)]))
@@ -115,8 +115,8 @@ def _without_placeholders(parsed: Urdf, settings: Config, report: Report) -> Urd
     for k, joint in enumerate(joints):
         zero = [name for name in ('effort', 'velocity') if getattr(joint, f'{name}_limit') == 0.0]
         if joint.name in keys and zero:
-            where, found = keys[joint.name], f'{" and ".join(zero)} 0, taken for no limit'
-            report.warn(settings.line(where), where, 'limits of a driven joint in the URDF', found)
+            where, actual = keys[joint.name], f'{" and ".join(zero)} 0, taken for no limit'
+            report.warn(settings.line(where), where, 'limits of a driven joint in the URDF', actual)
             joints[k] = replace(
                 joint,
                 effort_limit=joint.effort_limit or math.inf,

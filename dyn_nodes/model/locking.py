@@ -61,14 +61,14 @@ def check_locked(config: Config, urdf: Urdf, report: Report) -> None:
     for k, name in enumerate(config.locked):
         line = config.line(f'locked.{name}')
         if name not in movable:
-            found = f'{name!r}, which is fixed' if name in urdf.outline.joints else did_you_mean(name, movable)
-            report.add(line, 'locked', 'movable joints of the URDF', found)
+            actual = f'{name!r}, which is fixed' if name in urdf.outline.joints else did_you_mean(name, movable)
+            report.add(line, 'locked', 'movable joints of the URDF', actual)
         elif name in config.locked[:k]:
             report.add(line, 'locked', 'every joint once', f'{name!r} twice')
     for lock in locks_of(config):
         if lock.joint in driven and lock.joint in movable:
-            found = f'{lock.joint!r}, which actuator {driven[lock.joint]!r} moves'
-            report.add(lock.line, lock.where, 'joints without actuator', found)
+            actual = f'{lock.joint!r}, which actuator {driven[lock.joint]!r} moves'
+            report.add(lock.line, lock.where, 'joints without actuator', actual)
 
 
 def gather_locks(config: Config, report: Report) -> Config:
@@ -86,8 +86,8 @@ def gather_locks(config: Config, report: Report) -> Config:
     held = {lock.joint for lock in locks}
     for lock in locks:
         if lock.where != 'locked':
-            found = f'{lock.joint!r} locked in another way, which does the same'
-            report.warn(lock.line, lock.where, 'locked joints in the list `locked`', found)
+            actual = f'{lock.joint!r} locked in another way, which does the same'
+            report.warn(lock.line, lock.where, 'locked joints in the list `locked`', actual)
     positions = {lock.joint: lock.position for lock in locks if lock.position is not None}
     initial = replace(config.initial, joint_positions={**config.initial.joint_positions, **positions})
     constraints = _beside_locked(config, {name: initial.joint_positions.get(name, 0.0) for name in held}, report)
@@ -125,8 +125,8 @@ def warn_of_idle_friction(config: Config, urdf: Urdf, report: Report) -> None:
         if joint.friction > 0.0 and joint.name in held:
             where, line = held[joint.name]
             where = f'locked.{joint.name}' if where == 'locked' else where
-            found = f'friction of {joint.friction:g} in the URDF, which has no effect in a joint that is held'
-            report.warn(line, where, 'a joint without friction', found)
+            actual = f'friction of {joint.friction:g} in the URDF, which has no effect in a joint that is held'
+            report.warn(line, where, 'a joint without friction', actual)
 
 
 def locked_positions(config: Config, urdf: Urdf) -> dict[str, float]:

@@ -144,8 +144,8 @@ class InitialState:
     @property
     def moves(self) -> bool:
         """True where a velocity is given that is not zero."""
-        given = [*self.joint_velocities.values(), *(self.base_twist.linear or ()), *(self.base_twist.angular or ())]
-        return any(value != 0.0 for value in given)
+        values = [*self.joint_velocities.values(), *(self.base_twist.linear or ()), *(self.base_twist.angular or ())]
+        return any(value != 0.0 for value in values)
 
 
 class Slope(NamedTuple):
@@ -223,7 +223,7 @@ class MachineFile:
     @property
     def supports(self) -> tuple[Support, ...]:
         """The springs on which the machine stands: wheels and feet first, then the ground points of contacts."""
-        return tuple(support for own in self.ground_contacts for support in own.supports)
+        return tuple(support for contact in self.ground_contacts for support in contact.supports)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -250,7 +250,7 @@ class Machine(MachineFile):
 
     def armature(self, joint: str) -> float:
         """Return the reflected inertia of the rotors that drive a joint, kg m2 or kg."""
-        return float(sum(own.reflected_inertia for own in self.actuators if own.joint == joint))
+        return float(sum(actuator.reflected_inertia for actuator in self.actuators if actuator.joint == joint))
 
     def pump_of(self, actuator: str) -> SharedPump | None:
         """Return the shared pump that feeds an actuator; None where it has its own."""
@@ -317,5 +317,5 @@ def _named(items, name: str, kind: str):  # type: ignore[no-untyped-def]
     for item in items:
         if item.name == name:
             return item
-    known = [item.name for item in items]
-    raise KeyError(f'unknown {kind} {name!r}; known: {", ".join(known) or "none"}{near(name, known)}')
+    names = [item.name for item in items]
+    raise KeyError(f'unknown {kind} {name!r}; known: {", ".join(names) or "none"}{near(name, names)}')

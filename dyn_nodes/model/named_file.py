@@ -16,23 +16,23 @@ Make = Callable[[SchemaReader, str, Entry], Part | None]
 
 
 def load_file(
-    path: str | Path, make: Callable[[Entry, Report], Whole | None], refused: type[MachineError] = MachineError
+    path: str | Path, make: Callable[[Entry, Report], Whole | None], error_type: type[MachineError] = MachineError
 ) -> Whole:
     """Return what a file describes.
 
     Args:
         path: of the YAML file.
         make: makes it of the file's top; what it reports as wrong, or None, refuses the file.
-        refused: the error to raise.
+        error_type: the error to raise.
 
     Raises:
-        MachineError: `refused`, with file, line, key, what was expected and what was found, for every fault.
+        MachineError: `error_type`, with file, line, key, what was expected and what was found, for every fault.
     """
     report = Report(str(path))
     root = read_yaml(Path(path), report)
     made = make(root, report) if root is not None else None
     if report.failed or made is None:
-        raise refused(report.sorted_problems(), report.sorted_warnings())
+        raise error_type(report.sorted_problems(), report.sorted_warnings())
     return made
 
 

@@ -127,8 +127,8 @@ def inertia_along(
         return float(sum(mass for mass, *_ in bodies))
     axis, origin = poses[joint.child][:3, :3] @ joint.axis, poses[joint.child][:3, 3]
     masses, coms, inertias, frames = (np.array(part) for part in zip(*bodies))
-    places = np.einsum('kij,kj->ki', frames[:, :3, :3], coms) + frames[:, :3, 3]
-    arms = np.cross(axis, places - origin)
+    centres = np.einsum('kij,kj->ki', frames[:, :3, :3], coms) + frames[:, :3, 3]
+    arms = np.cross(axis, centres - origin)
     turned = axis @ frames[:, :3, :3]
     return float(masses @ np.einsum('ki,ki->k', arms, arms) + np.einsum('ki,kij,kj->', turned, inertias, turned))
 
@@ -148,14 +148,14 @@ def yielding_joints(machine: Machine, positions: Mapping[str, float]) -> list[st
         return []
     sprung = {entry.joint for entry in machine.joint_classes if entry.kind == 'flexible' and entry.stiffness > 0.0}
     poses = link_poses(machine.links, machine.joints, positions)
-    found = []
+    yielding = []
     for joint in idle:
         moved = moved_links(machine, joint)
-        supports = [own for own in machine.supports if own.link in moved]
-        points = [poses[own.link][:3, :3] @ own.position + poses[own.link][:3, 3] for own in supports]
+        supports = [support for support in machine.supports if support.link in moved]
+        points = [poses[support.link][:3, :3] @ support.position + poses[support.link][:3, 3] for support in supports]
         if joint.name in sprung or (_raises(joint, poses, points) if points else joint.friction == 0.0):
-            found.append(joint.name)
-    return found
+            yielding.append(joint.name)
+    return yielding
 
 
 def moved_links(machine: Machine, joint: Joint) -> set[str]:

@@ -31,8 +31,8 @@ class Problem:
     found: str
 
     def __str__(self) -> str:
-        place = f'{self.file}:{self.line}' if self.line else self.file
-        return f'{place}: {self.where}: expected {self.expected}, found {self.found}'
+        location = f'{self.file}:{self.line}' if self.line else self.file
+        return f'{location}: {self.where}: expected {self.expected}, found {self.found}'
 
 
 class MachineError(UserError, ValueError):
@@ -65,13 +65,13 @@ class Report:
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
 
-    def add(self, line: int | None, where: str, expected: str, found: object) -> None:
+    def add(self, line: int | None, where: str, expected: str, actual: object) -> None:
         """Record a fault."""
-        self.problems.append(Problem(self.file, line or 0, _one_line(where), expected, _one_line(found)))
+        self.problems.append(Problem(self.file, line or 0, _one_line(where), expected, _one_line(actual)))
 
-    def warn(self, line: int | None, where: str, expected: str, found: object) -> None:
+    def warn(self, line: int | None, where: str, expected: str, actual: object) -> None:
         """Record something suspicious that is legal."""
-        self.warnings.append(Problem(self.file, line or 0, _one_line(where), expected, _one_line(found)))
+        self.warnings.append(Problem(self.file, line or 0, _one_line(where), expected, _one_line(actual)))
 
     def for_file(self, file: str) -> Report:
         """Return a report of another file that shares this one's lists."""
@@ -91,9 +91,9 @@ class Report:
         return _in_order(self.warnings)
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, candidates: Iterable[str]) -> str:
     """Return `'word' (did you mean 'x'?)`, or `'word' (known: ...)` where nothing is near."""
-    names = list(known)
+    names = list(candidates)
     near = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
     if near:
         return f'{shorten(word)!r} (did you mean {near[0]!r}?)'
@@ -116,8 +116,8 @@ def number(value: float) -> str:
     return f'{value:.6g}'
 
 
-def _one_line(found: object) -> str:
-    return ''.join(c if c.isprintable() else c.encode('unicode_escape').decode() for c in ' '.join(str(found).split()))
+def _one_line(value: object) -> str:
+    return ''.join(c if c.isprintable() else c.encode('unicode_escape').decode() for c in ' '.join(str(value).split()))
 
 
 def _in_order(entries: list[Problem]) -> tuple[Problem, ...]:

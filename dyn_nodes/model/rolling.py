@@ -46,10 +46,10 @@ def check_rolling(name: str, wheel: Any, joints: Mapping[str, Any], config: Any,
         report.add(config.line(where), config.written(where), 'ground for a wheel that rolls', wheel.friction_point)
     joint = next((joint for joint in joints.values() if joint.child == wheel.link), None)
     if joint is None or joint.type not in ('continuous', 'revolute'):
-        found = f'link {wheel.link!r}, which none moves'
+        actual = f'link {wheel.link!r}, which none moves'
         if joint is not None:
-            found = f'link {wheel.link!r}, which the {joint.type} joint {joint.name!r} moves'
-        report.add(config.line(f'wheels.{name}.link'), written, 'a link that a continuous joint turns', found)
+            actual = f'link {wheel.link!r}, which the {joint.type} joint {joint.name!r} moves'
+        report.add(config.line(f'wheels.{name}.link'), written, 'a link that a continuous joint turns', actual)
         return
     axle = np.asarray(wheel.rolling.axis)
     if np.linalg.norm(np.cross(joint.axis, axle)) > PARALLEL or not axle.any():

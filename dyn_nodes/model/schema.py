@@ -166,13 +166,13 @@ def keys_of(record: type) -> tuple[Key, ...]:
     Raises TypeError where the module of the record does not evaluate its annotations.
     """
     defaults = _defaults(record)
-    found: list[Key] = []
+    keys: list[Key] = []
     for field, annotation in _annotations(record).items():
         if isinstance(annotation, str) and 'Annotated[' in annotation:
             raise TypeError(f'{record.__name__}.{field}: expected an evaluated annotation, found {annotation}')
-        own = (entry for entry in getattr(annotation, '__metadata__', ()) if isinstance(entry, Key))
-        found += [_completed(key, field, defaults.get(field, REQUIRED)) for key in own]
-    return tuple(found)
+        declared = (entry for entry in getattr(annotation, '__metadata__', ()) if isinstance(entry, Key))
+        keys += [_completed(key, field, defaults.get(field, REQUIRED)) for key in declared]
+    return tuple(keys)
 
 
 def _annotations(record: type) -> dict[str, Any]:
@@ -184,10 +184,10 @@ def _annotations(record: type) -> dict[str, Any]:
 def _defaults(record: type) -> dict[str, Any]:
     if not dataclasses.is_dataclass(record):
         return dict(record._field_defaults)  # type: ignore[attr-defined]
-    found = {field.name: field.default for field in dataclasses.fields(record)}
+    defaults = {field.name: field.default for field in dataclasses.fields(record)}
     made = {f.name: f.default_factory for f in dataclasses.fields(record)}
-    found = {name: value for name, value in found.items() if value is not dataclasses.MISSING}
-    return found | {name: make() for name, make in made.items() if make is not dataclasses.MISSING}  # type: ignore[misc]
+    defaults = {name: value for name, value in defaults.items() if value is not dataclasses.MISSING}
+    return defaults | {name: make() for name, make in made.items() if make is not dataclasses.MISSING}  # type: ignore[misc]
 
 
 def _completed(key: Key, field: str, default: Any) -> Key:
@@ -244,14 +244,14 @@ def _keys_of_records(key: Key) -> list[Key]:
     """Return the keys of a mapping; what belongs to some of several records says so."""
     having: dict[str, list[str]] = {}
     for name, record in key.records:
-        for own in keys_of(record):
-            having.setdefault(own.name, []).append(name)
+        for inner in keys_of(record):
+            having.setdefault(inner.name, []).append(name)
     result: dict[str, Key] = {}
     for name, record in key.records:
-        for own in keys_of(record):
-            shared = len(having[own.name]) == len(key.records)
-            meaning = own.meaning if shared else f'{own.meaning}; of {name} only'
-            result.setdefault(own.name, own._replace(meaning=meaning))
+        for inner in keys_of(record):
+            shared = len(having[inner.name]) == len(key.records)
+            meaning = inner.meaning if shared else f'{inner.meaning}; of {name} only'
+            result.setdefault(inner.name, inner._replace(meaning=meaning))
     return list(result.values())
 
 
@@ -279,7 +279,7 @@ def build(record: type, values: Mapping[str, Any], tolerant: bool = False, **oth
 
 
 def _build_table(key: Key, values: Mapping[str, Any], tolerant: bool) -> Any:
-    if not tolerant and any(own.name not in values for own in key.table):
+    if not tolerant and any(inner.name not in values for inner in key.table):
         return REQUIRED
     record = key.record or dict(key.records)[values[key.chooser]]
     made = build(record, values, tolerant)

@@ -35,20 +35,20 @@ OF_KINDS: dict[str, Callable[[], Mapping[str, tuple[Key, ...]]]] = {
 class Section:
     """A table of the document: places in the file that have the same keys."""
 
-    places: list[str]
+    titles: list[str]
     keys: tuple[Key, ...]
 
 
 def sections() -> list[Section]:
     """Return the tables of the document: the file, then every mapping in it, those with the same keys as one."""
-    found: list[Section] = []
-    for place, keys in (('The file', machine_keys()), *_below('', machine_keys())):
-        same = next((section for section in found if section.keys == keys), None)
+    tables: list[Section] = []
+    for title, keys in (('The file', machine_keys()), *_below('', machine_keys())):
+        same = next((section for section in tables if section.keys == keys), None)
         if same is None:
-            found.append(Section([place], keys))
-        elif place not in same.places:
-            same.places.append(place)
-    return found
+            tables.append(Section([title], keys))
+        elif title not in same.titles:
+            same.titles.append(title)
+    return tables
 
 
 def _below(path: str, keys: tuple[Key, ...]) -> Iterator[tuple[str, tuple[Key, ...]]]:
@@ -56,9 +56,9 @@ def _below(path: str, keys: tuple[Key, ...]) -> Iterator[tuple[str, tuple[Key, .
     for key in keys:
         at = f'{path}{key.name}'
         if key.name in OF_KINDS and not path:
-            for kind, own in OF_KINDS[key.name]().items():
-                yield f'`{at}.<name>`{kind}', own
-                yield from _below(f'{at}.<name>.', own)
+            for kind, kind_keys in OF_KINDS[key.name]().items():
+                yield f'`{at}.<name>`{kind}', kind_keys
+                yield from _below(f'{at}.<name>.', kind_keys)
         elif key.table:
             at += '.<name>' if key.kind == 'named' else ''
             yield f'`{at}`', key.table
@@ -68,7 +68,7 @@ def _below(path: str, keys: tuple[Key, ...]) -> Iterator[tuple[str, tuple[Key, .
 
 def key_tables() -> str:
     """Return every key of a machine YAML as Markdown tables."""
-    return '\n'.join(_table(' and '.join(section.places), section.keys) for section in sections())
+    return '\n'.join(_table(' and '.join(section.titles), section.keys) for section in sections())
 
 
 def _table(title: str, keys: tuple[Key, ...]) -> str:

@@ -49,13 +49,13 @@ class SchemaReader:
 
     Attributes:
         assumed: dotted key -> reason of every value that is marked as assumed.
-        places: dotted key, as if nothing came from `defaults` -> the entry that holds the value.
+        entries: dotted key, as if nothing came from `defaults` -> the entry that holds the value.
     """
 
     def __init__(self, report: Report) -> None:
         self.report = report
         self.assumed: dict[str, str] = {}
-        self.places: dict[str, Entry] = {}
+        self.entries: dict[str, Entry] = {}
 
     def table(self, entry: Entry, keys: Sequence[Key], partial: bool = False, where: str | None = None) -> Values:
         """Return the values of a mapping by key. A value with a fault is absent from the result.
@@ -70,21 +70,21 @@ class SchemaReader:
             self.report.add(entry.line, entry.path, 'a mapping', entry.describe())
             return {}
         where = entry.path if where is None else where
-        self.places[where] = entry
-        known = {key.name: key for key in keys}
+        self.entries[where] = entry
+        by_name = {key.name: key for key in keys}
         values: Values = {}
-        unknown = [(name, child) for name, child in entry.mapping.items() if name not in known]
+        unknown = [(name, child) for name, child in entry.mapping.items() if name not in by_name]
         for name, child in unknown[:MOST_SHOWN]:
-            self.report.add(child.line, child.path, 'a key of this mapping', did_you_mean(name, known))
+            self.report.add(child.line, child.path, 'a key of this mapping', did_you_mean(name, by_name))
         if len(unknown) > MOST_SHOWN:
             counted = f'{len(unknown)} unknown ones, of which {MOST_SHOWN} are listed'
             self.report.add(unknown[MOST_SHOWN][1].line, where or 'document', 'keys of this mapping', counted)
         for key in keys:
-            found = entry.mapping.get(key.name)
-            if found is None:
+            value = entry.mapping.get(key.name)
+            if value is None:
                 self._absent(key, entry, values, partial, f'{where}.{key.name}' if where else key.name)
             else:
-                self._present(key, found, values, partial, f'{where}.{key.name}' if where else key.name)
+                self._present(key, value, values, partial, f'{where}.{key.name}' if where else key.name)
         return values
 
     def _absent(self, key: Key, entry: Entry, values: Values, partial: bool, where: str) -> None:
@@ -97,7 +97,7 @@ class SchemaReader:
             values[key.name] = key.default
 
     def _present(self, key: Key, entry: Entry, values: Values, partial: bool, where: str) -> None:
-        self.places[where] = entry
+        self.entries[where] = entry
         if entry.kind == 'null' and key.default is not REQUIRED:
             values[key.name] = key.default
             return
@@ -129,8 +129,8 @@ class SchemaReader:
                 self.report.add(child.line, child.path, 'value and assumed', did_you_mean(name, ('value', 'assumed')))
         reason = entry.mapping.get('assumed')
         if reason is None or reason.kind not in ('text', 'quoted') or not reason.text.strip():
-            found = 'nothing' if reason is None else reason.describe()
-            self.report.add(entry.line, f'{entry.path}.assumed', 'the reason for the value, as text', found)
+            actual = 'nothing' if reason is None else reason.describe()
+            self.report.add(entry.line, f'{entry.path}.assumed', 'the reason for the value, as text', actual)
         else:
             self.assumed[entry.path] = reason.text.strip()
         inner = entry.mapping['value']
@@ -192,8 +192,8 @@ class SchemaReader:
             self.report.add(entry.line, entry.path, 'a list of numbers', entry.describe())
             return ()
         plain = [self._unmarked(item) for item in entry.items]
-        found = [self.number(item, unit) for item in plain if item is not None]
-        numbers = tuple(value for value in found if value is not None)
+        parsed = [self.number(item, unit) for item in plain if item is not None]
+        numbers = tuple(value for value in parsed if value is not None)
         return numbers if len(numbers) == len(entry.items) else ()
 
     def _vector(self, entry: Entry, unit: str, axes: str = 'xyz') -> tuple[float, ...] | None:
@@ -220,7 +220,7 @@ class SchemaReader:
             value = self.number(plain) if plain is not None else None
             if value is not None:
                 positions[name] = value
-                self.places[f'{where}.{name}'] = child
+                self.entries[f'{where}.{name}'] = child
         return positions
 
     def _names(self, entry: Entry, where: str) -> tuple[str, ...]:
@@ -234,7 +234,7 @@ class SchemaReader:
                 self.report.add(item.line, item.path, 'a name', item.describe())
                 continue
             names.append(item.text)
-            self.places[f'{where}.{item.text}'] = item
+            self.entries[f'{where}.{item.text}'] = item
         return tuple(names)
 
     def named(self, entry: Entry | None) -> Mapping[str, Entry]:

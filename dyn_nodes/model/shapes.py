@@ -33,7 +33,7 @@ class Shapes:
         root = etree.fromstring(urdf.encode('utf-8'))
         self._links = {(link.get('name') or '').strip(): link for link in root.findall('link')}
         self._directories = directories
-        self._known: dict[str, tuple[Array, Array]] = {}
+        self._cached_points: dict[str, tuple[Array, Array]] = {}
         self._meshes: dict[str, Array] = {}
         self.faults: dict[tuple[str, str], tuple[str, str]] = {}
 
@@ -42,9 +42,9 @@ class Shapes:
         """The faults as lines."""
         return [
             f'link {link}: mesh not found: {name}'
-            if (expected, found) == NOT_FOUND
-            else f'link {link}: {Path(name).name}: expected {expected}, found {found}'
-            for (link, name), (expected, found) in self.faults.items()
+            if (expected, actual) == NOT_FOUND
+            else f'link {link}: {Path(name).name}: expected {expected}, found {actual}'
+            for (link, name), (expected, actual) in self.faults.items()
         ]
 
     def read_meshes(self) -> None:
@@ -59,31 +59,31 @@ class Shapes:
 
         The convex hull of the balls is that of the shapes: the radii are those of spheres, 0 elsewhere.
         """
-        if link not in self._known:
+        if link not in self._cached_points:
             element = self._links[link]
-            found = [self._points(shape, link) for shape in element.findall('collision')]
-            found = [pair for pair in found if len(pair[0])]
-            if not found:
-                found = [self._points(shape, link) for shape in element.findall('visual')]
+            parts = [self._points(shape, link) for shape in element.findall('collision')]
+            parts = [pair for pair in parts if len(pair[0])]
+            if not parts:
+                parts = [self._points(shape, link) for shape in element.findall('visual')]
             none = (np.zeros((0, 3)), np.zeros(0))
-            points, radii = zip(*found) if found else ((none[0],), (none[1],))
-            self._known[link] = (np.concatenate(points), np.concatenate(radii))
-        return self._known[link]
+            points, radii = zip(*parts) if parts else ((none[0],), (none[1],))
+            self._cached_points[link] = (np.concatenate(points), np.concatenate(radii))
+        return self._cached_points[link]
 
     def drawn(self, link: str) -> Array:
         """Return points (n, 3), m, of the visual shapes of a link that are no meshes, in its frame; balls as points."""
         visuals = self._links[link].findall('visual')
-        found = [self._points(own, link)[0] for own in visuals if own.find('geometry/mesh') is None]
-        return np.concatenate([np.zeros((0, 3)), *found])
+        parts = [self._points(visual, link)[0] for visual in visuals if visual.find('geometry/mesh') is None]
+        return np.concatenate([np.zeros((0, 3)), *parts])
 
     def _points(self, element: Any, link: str) -> tuple[Array, Array]:
-        points, radii = self._own_points(element.find('geometry'), link)
+        points, radii = self._geometry_points(element.find('geometry'), link)
         origin = element.find('origin')
         if origin is not None and len(points):
             points = points @ matrix_of_rpy(_numbers(origin.get('rpy'))).T + _numbers(origin.get('xyz'))
         return points, radii
 
-    def _own_points(self, geometry: Any, link: str) -> tuple[Array, Array]:
+    def _geometry_points(self, geometry: Any, link: str) -> tuple[Array, Array]:
         for shape in geometry if geometry is not None else ():
             if shape.tag == 'box':
                 return BOX * _numbers(shape.get('size')), np.zeros(8)
@@ -113,8 +113,8 @@ def _vertices(name: str, directories: Sequence[str | Path]) -> Array:
     path = find_mesh(name, directories)
     if path is None:
         raise MeshError(*NOT_FOUND)
-    found = [np.asarray(getattr(part, 'vertices', []), np.float64).reshape(-1, 3) for part in mesh_parts(path)]
-    return np.concatenate(found)
+    vertices = [np.asarray(getattr(part, 'vertices', []), np.float64).reshape(-1, 3) for part in mesh_parts(path)]
+    return np.concatenate(vertices)
 
 
 def _cylinder(radius: float, length: float) -> tuple[Array, Array]:

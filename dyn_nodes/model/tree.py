@@ -19,8 +19,8 @@ def order_tree(outline: Outline, report: Report) -> tuple[list[str], list[str]] 
         parent, child = outline.parent.get(joint), outline.child.get(joint)
         for end, link in (('parent', parent), ('child', child)):
             if link is not None and link not in outline.links:
-                found = did_you_mean(link, outline.links)
-                report.add(line, f'joint {joint}, {end}', 'a link of this URDF', found)
+                actual = did_you_mean(link, outline.links)
+                report.add(line, f'joint {joint}, {end}', 'a link of this URDF', actual)
         if parent is None or child is None:
             continue
         if parent == child:

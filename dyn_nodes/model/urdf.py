@@ -17,7 +17,7 @@ from dyn_nodes.model.machine import Array, Joint, Link, frozen_array
 from dyn_nodes.model.problems import Report
 from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.model.tree import order_tree
-from dyn_nodes.model.urdf_checks import NONE_GIVEN, Outline, check_elements, leave_out_free_root
+from dyn_nodes.model.urdf_checks import UNSPECIFIED_LIMIT, Outline, check_elements, leave_out_free_root
 from dyn_nodes.model.xml_source import Element, parse_xml
 
 
@@ -106,7 +106,7 @@ def _number(element: Element | None, key: str, default: float) -> float:
 
 def _greatest(limit: Element | None, key: str) -> float:
     value = _number(limit, key, math.inf)
-    return math.inf if value == NONE_GIVEN else value
+    return math.inf if value == UNSPECIFIED_LIMIT else value
 
 
 def _symmetric(matrix: Array) -> Array:

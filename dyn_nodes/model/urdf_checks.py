@@ -29,7 +29,7 @@ UNSUPPORTED = {
 LINK_CHILDREN = ('inertial', 'visual', 'collision')
 JOINT_CHILDREN = ('parent', 'child', 'origin', 'axis', 'limit', 'dynamics', 'mimic', 'calibration', 'safety_controller')
 FAR = 100.0  # m; a centre of mass further from its link frame is doubtful
-NONE_GIVEN = -1.0  # as a limit of effort or velocity
+UNSPECIFIED_LIMIT = -1.0  # as a limit of effort or velocity
 SURELY_UNLIMITED = 1e5  # m; a prismatic limit beyond is nothing in millimetres
 OFFSET_TOLERANCE = 1e-3  # of the length of an axis; less is rounding in the file
 
@@ -149,8 +149,8 @@ def _check_inertial(element: Element, where: str, report: Report, rides_on_anoth
         if mass is not None and mass < 0:
             report.add(mass_element.sourceline, f'{where}, mass', 'a mass >= 0 kg', f'{mass:.6g}')
         if mass is not None and mass > LARGEST_MASS:
-            found = f'{mass:.6g} kg, which looks like grams'
-            report.add(mass_element.sourceline, f'{where}, mass', f'at most {LARGEST_MASS:.0e} kg', found)
+            actual = f'{mass:.6g} kg, which looks like grams'
+            report.add(mass_element.sourceline, f'{where}, mass', f'at most {LARGEST_MASS:.0e} kg', actual)
     inertia_element = element.find('inertia')
     if inertia_element is None:
         report.add(element.sourceline, f'{where}, inertial', 'an <inertia>', 'none')
@@ -186,8 +186,8 @@ def _check_geometry(element: Element, where: str, report: Report) -> None:
         if shape.get('scale') is not None:
             read_vector(shape, 'scale', 3, f'{where}, mesh', report, required=True)
     else:
-        found = did_you_mean(str(shape.tag), ('box', 'cylinder', 'sphere', 'mesh'))
-        report.warn(shape.sourceline, where, 'a box, cylinder, sphere or mesh', found)
+        actual = did_you_mean(str(shape.tag), ('box', 'cylinder', 'sphere', 'mesh'))
+        report.warn(shape.sourceline, where, 'a box, cylinder, sphere or mesh', actual)
     if any(size < 0 for size in sizes):
         report.add(shape.sourceline, f'{where}, {shape.tag}', 'sizes >= 0 m', shorten(_attributes(shape)))
 
@@ -239,8 +239,8 @@ def _check_axis(element: Element, where: str, report: Report) -> None:
     if length == 0:
         report.add(axis.sourceline, f'{where}, axis', 'a unit vector', 'a zero vector')
     elif abs(length - 1.0) > OFFSET_TOLERANCE:
-        found = f'{axis.get("xyz")} of length {length:.6g}, which is normalized'
-        report.warn(axis.sourceline, f'{where}, axis', 'a unit vector', found)
+        actual = f'{axis.get("xyz")} of length {length:.6g}, which is normalized'
+        report.warn(axis.sourceline, f'{where}, axis', 'a unit vector', actual)
 
 
 def _check_limit(element: Element, kind: str, where: str, report: Report) -> None:
@@ -258,7 +258,7 @@ def _check_limit(element: Element, kind: str, where: str, report: Report) -> Non
         _check_range(limit, lower, upper, kind, where, report)
     for key in ('effort', 'velocity'):
         value = read_number(limit, key, where, report)
-        if value == NONE_GIVEN or limit.get(key) is None:
+        if value == UNSPECIFIED_LIMIT or limit.get(key) is None:
             report.warn(limit.sourceline, where, f'a limit of {key}', 'none')
         elif value is not None and value < 0:
             report.add(limit.sourceline, where, f'{key} >= 0, or -1 for none', f'{value:.6g}')
@@ -273,12 +273,12 @@ def _check_range(
     limit: Element, lower: float | None, upper: float | None, kind: str, where: str, report: Report
 ) -> None:
     for key, value in (('lower', lower), ('upper', upper)):
-        found = limit_remark(value, kind == 'revolute') if value is not None else None
-        if found:
-            report.add(limit.sourceline, where, f'{key} in rad', found)
+        actual = limit_remark(value, kind == 'revolute') if value is not None else None
+        if actual:
+            report.add(limit.sourceline, where, f'{key} in rad', actual)
         elif value is not None and kind == 'prismatic' and UNLIMITED_LENGTH < abs(value) < SURELY_UNLIMITED:
-            found = f'{value:.6g} m, which is taken for no limit (in millimetres it would be {value / 1000:.4g} m)'
-            report.warn(limit.sourceline, where, f'{key} in m', found)
+            actual = f'{value:.6g} m, which is taken for no limit (in millimetres it would be {value / 1000:.4g} m)'
+            report.warn(limit.sourceline, where, f'{key} in m', actual)
     if lower is None and upper is None and limit.get('lower') is None and limit.get('upper') is None:
         report.warn(limit.sourceline, where, 'lower and upper', 'neither, so both are 0')
     elif (lower or 0.0) > (upper or 0.0):
@@ -297,9 +297,9 @@ def _check_dynamics(element: Element, where: str, report: Report) -> None:
 
 def _check_idle_dynamics(element: Element, where: str, report: Report) -> None:
     dynamics = element.find('dynamics')
-    given = [] if dynamics is None else [key for key in ('damping', 'friction') if _moves(dynamics.get(key))]
-    if dynamics is not None and given:
-        report.warn(dynamics.sourceline, f'{where}, dynamics', 'a joint that moves', f'{given[0]} of a fixed joint')
+    nonzero = [] if dynamics is None else [key for key in ('damping', 'friction') if _moves(dynamics.get(key))]
+    if dynamics is not None and nonzero:
+        report.warn(dynamics.sourceline, f'{where}, dynamics', 'a joint that moves', f'{nonzero[0]} of a fixed joint')
 
 
 def _moves(text: str | None) -> bool:
@@ -332,13 +332,13 @@ def check_origin(element: Element, where: str, report: Report) -> tuple[float, .
     xyz = read_vector(origin, 'xyz', 3, f'{where}, origin', report)
     rpy = read_vector(origin, 'rpy', 3, f'{where}, origin', report)
     for axis, value in zip('xyz', xyz or ()):
-        found = length_remark(value)
-        if found:
-            report.add(origin.sourceline, f'{where}, origin', f'{axis} in m', found)
+        actual = length_remark(value)
+        if actual:
+            report.add(origin.sourceline, f'{where}, origin', f'{axis} in m', actual)
     for axis, value in zip(('roll', 'pitch', 'yaw'), rpy or ()):
-        found = angle_remark(value)
-        if found:
-            report.add(origin.sourceline, f'{where}, origin', f'{axis} in rad', found)
+        actual = angle_remark(value)
+        if actual:
+            report.add(origin.sourceline, f'{where}, origin', f'{axis} in rad', actual)
     return xyz
 
 
@@ -388,7 +388,7 @@ def _name_of(element: Element, kind: str, lines: dict[str, int], outline: Outlin
 
 
 def _check_children(
-    element: Element, where: str, known: tuple[str, ...], once: tuple[str, ...], report: Report
+    element: Element, where: str, allowed: tuple[str, ...], once: tuple[str, ...], report: Report
 ) -> None:
     seen: set[str] = set()
     for child in element:
@@ -397,8 +397,8 @@ def _check_children(
             continue
         if tag in once and tag in seen:
             report.add(child.sourceline, where, f'one <{tag}>', 'a second one')
-        elif tag not in known and 'did you mean' in did_you_mean(tag, known):
-            report.warn(child.sourceline, where, 'an element that URDF knows', did_you_mean(tag, known))
+        elif tag not in allowed and 'did you mean' in did_you_mean(tag, allowed):
+            report.warn(child.sourceline, where, 'an element that URDF knows', did_you_mean(tag, allowed))
         seen.add(tag)
 
 

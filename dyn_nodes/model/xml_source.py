@@ -53,9 +53,9 @@ def parse_xml(text: str, report: Report) -> Element | None:
     """
     outside_comments = _COMMENT.sub(lambda match: '\n' * match.group().count('\n'), text)
     for mark in ('<!DOCTYPE', '<!ENTITY'):
-        place = outside_comments.find(mark)
-        if place >= 0:
-            line = outside_comments.count('\n', 0, place) + 1
+        position = outside_comments.find(mark)
+        if position >= 0:
+            line = outside_comments.count('\n', 0, position) + 1
             report.add(line, 'document', 'no DTD and no entity declarations (they are refused)', mark)
             return None
     declared = _DECLARED_ENCODING.match(text)
@@ -88,7 +88,7 @@ def _parsed(text: str, report: Report) -> Element | None:
 
 def _leave_out_undeclared(root: Element, report: Report) -> None:
     """Remove elements and attributes whose prefix no xmlns declares: they extend URDF, which has no prefixes."""
-    found: dict[str, list[int]] = {}
+    undeclared: dict[str, list[int]] = {}
     for element in list(root.iter(etree.Element)):
         tag, parent = str(element.tag), element.getparent()
         names = [str(key) for key in element.attrib if _has_prefix(str(key))]
@@ -99,8 +99,8 @@ def _leave_out_undeclared(root: Element, report: Report) -> None:
             if parent is not None:
                 parent.remove(element)
         for name in names:
-            found.setdefault(name.split(':')[0], []).append(int(element.sourceline or 0))
-    for prefix, lines in found.items():
+            undeclared.setdefault(name.split(':')[0], []).append(int(element.sourceline or 0))
+    for prefix, lines in undeclared.items():
         more = '' if len(lines) == 1 else f', {len(lines)} times'
         report.warn(lines[0], 'document', 'a prefix that an xmlns declares', f'{shorten(prefix)}:{more}, left out')
 
@@ -154,7 +154,7 @@ class UrdfLines:
         """Return the lines of the elements of a tag (`link`, `joint`) by name."""
         if self._root is None:
             return {}
-        return {(own.get('name') or '').strip(): int(own.sourceline or 0) for own in self._root.iter(tag)}
+        return {(element.get('name') or '').strip(): int(element.sourceline or 0) for element in self._root.iter(tag)}
 
     def of(self, where: str) -> int:
         """Return the line of a place such as `link base_link, mass` or `joint boom_joint, limit effort`; 0: none."""
@@ -165,6 +165,6 @@ class UrdfLines:
                 continue
             word = part.partition(' ')[0]
             inner = (element.find(path) for path in self._PARTS.get(word, (word,)))
-            found = next((own for own in inner if own is not None), element)
-            return int(found.sourceline or 0)
+            target = next((candidate for candidate in inner if candidate is not None), element)
+            return int(target.sourceline or 0)
         return 0

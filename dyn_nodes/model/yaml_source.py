@@ -13,7 +13,9 @@ from dyn_nodes.model.problems import PRINTABLE, Report, is_printable, shorten
 from dyn_nodes.model.xml_source import read_text
 
 _PREFIX = 'tag:yaml.org,2002:'
-_KNOWN_TAGS = {_PREFIX + word for word in ('null', 'bool', 'int', 'float', 'str', 'timestamp', 'seq', 'map', 'value')}
+_SUPPORTED_TAGS = {
+    _PREFIX + word for word in ('null', 'bool', 'int', 'float', 'str', 'timestamp', 'seq', 'map', 'value')
+}
 _MERGE = _PREFIX + 'merge'
 _LAYOUT = str.maketrans('\n\t', '  ')
 
@@ -102,7 +104,7 @@ class _Converter:
         self.entries += 1
         if self.entries > MOST_ENTRIES or depth > DEEPEST:
             raise _TooLargeError
-        if node.tag not in _KNOWN_TAGS:
+        if node.tag not in _SUPPORTED_TAGS:
             self.report.add(node.start_mark.line + 1, path or 'document', 'a value without a tag', f'tag {node.tag!r}')
         if isinstance(node, yaml.MappingNode):
             return Entry('map', self._map(node, path, depth), line, path)

@@ -37,16 +37,18 @@ def kind_of_keys(names: Iterable[str], kind: str) -> str:
         names: keys of an actuator in a machine YAML.
         kind: its `type`.
     """
-    given = set(names)
-    foreign = {own: len(given - {key.name for key in actuator_keys(own)}) for own in actuator_kinds()}
-    nearest = min(foreign, key=lambda own: foreign[own])
+    present = set(names)
+    foreign = {
+        candidate: len(present - {key.name for key in actuator_keys(candidate)}) for candidate in actuator_kinds()
+    }
+    nearest = min(foreign, key=lambda candidate: foreign[candidate])
     return nearest if foreign[kind] > max(1, 2 * foreign[nearest]) else kind
 
 
 def shared_keys() -> tuple[Key, ...]:
     """Return the keys of `defaults` for actuators: tables that kinds share, then the kinds."""
-    tables = {own.name: own for kind in actuator_kinds() for own in actuator_keys(kind) if own.shared}
-    below = [own._replace(default=None, meaning=f'under the {name} of every actuator') for name, own in tables.items()]
+    tables = {key.name: key for kind in actuator_kinds() for key in actuator_keys(kind) if key.shared}
+    below = [key._replace(default=None, meaning=f'under the {name} of every actuator') for name, key in tables.items()]
     kinds = [
         Key(kind, 'table', f'under every actuator of type {kind}', default=None, table=actuator_keys(kind))
         for kind in actuator_kinds()
@@ -56,12 +58,12 @@ def shared_keys() -> tuple[Key, ...]:
 
 def oil_actuators(actuators: Iterable[ActuatorRecord]) -> list[HydraulicRecord]:
     """Return the actuators behind valves."""
-    return [own for own in actuators if isinstance(own, HydraulicRecord)]
+    return [actuator for actuator in actuators if isinstance(actuator, HydraulicRecord)]
 
 
 def electric_motors(actuators: Iterable[ActuatorRecord]) -> list[ElectricRecord]:
     """Return the electric motors."""
-    return [own for own in actuators if isinstance(own, ElectricRecord)]
+    return [actuator for actuator in actuators if isinstance(actuator, ElectricRecord)]
 
 
 def hydraulic(actuator: ActuatorRecord) -> HydraulicRecord:

@@ -9,10 +9,10 @@ from dyn_nodes.model.actuator import Drive
 from dyn_nodes.model.bodies import Joint
 from dyn_nodes.model.electric import ElectricRecord
 from dyn_nodes.model.magnitudes.relation import Quantity, Relation, relation
-from dyn_nodes.model.places import Places
 from dyn_nodes.model.problems import Report
 from dyn_nodes.model.problems import number as shown
 from dyn_nodes.model.schema import number
+from dyn_nodes.model.source_map import SourceMap
 
 LEAST_SHARE_OF_SPEED = 10.0
 """How much faster than its motor the limit of a joint may be before `check` doubts the gear."""
@@ -91,8 +91,8 @@ class DcMotorActuator(ElectricRecord):
         if self.screw_lead is not None:
             gear += ((value('screw_lead', 'm'), -1.0),)
         factor = 1.0 if self.screw_lead is None else 2.0 * math.pi
-        back = tuple((own, -power) for own, power in gear)
-        twice = tuple((own, 2.0 * power) for own, power in gear)
+        back = tuple((quantity, -power) for quantity, power in gear)
+        twice = tuple((quantity, 2.0 * power) for quantity, power in gear)
         yield from relation(
             'a speed without load over the limit of its joint',
             '',
@@ -155,11 +155,11 @@ class DcMotorActuator(ElectricRecord):
             factor=factor**2 / drive.inertia,
         )
 
-    def check(self, joint: Joint, places: Places, report: Report) -> None:
+    def check(self, joint: Joint, source_map: SourceMap, report: Report) -> None:
         """Report a screw on a joint that turns, and a rate that the voltage of the source cannot reach: wrong units."""
         if self.screw_lead is not None and joint.type != 'prismatic':
             where = f'actuators.{self.name}.screw_lead'
-            report.add(places.line(where), where, 'a prismatic joint for a screw', f'a {joint.type} joint')
+            report.add(source_map.line(where), where, 'a prismatic joint for a screw', f'a {joint.type} joint')
             return
         if not math.isfinite(joint.velocity_limit) or joint.velocity_limit <= 0.0:
             return
@@ -168,4 +168,4 @@ class DcMotorActuator(ElectricRecord):
             key, value = ('gear_ratio', self.gear_ratio) if self.screw_lead is None else ('screw_lead', self.screw_lead)
             where = f'actuators.{self.name}.{key}'
             expected = f'a gear with which {shown(self.voltage_limit)} V reach a speed near the limit of {joint.name}'
-            report.warn(places.line(where), where, expected, f'{shown(value)}: {shown(fastest)} at most')
+            report.warn(source_map.line(where), where, expected, f'{shown(value)}: {shown(fastest)} at most')

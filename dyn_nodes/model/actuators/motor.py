@@ -9,9 +9,9 @@ from dyn_nodes.model.actuator import Drive
 from dyn_nodes.model.bodies import Joint
 from dyn_nodes.model.hydraulic import HydraulicRecord, Supply, Valve
 from dyn_nodes.model.magnitudes.relation import Quantity, Relation, relation
-from dyn_nodes.model.places import Places
 from dyn_nodes.model.problems import Report
 from dyn_nodes.model.schema import number, table
+from dyn_nodes.model.source_map import SourceMap
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,12 @@ class MotorActuator(HydraulicRecord):
     def relations(self, drive: Drive) -> Iterator[Relation]:
         """Yield the relations of its displacement and volumes to pump and joint."""
         yield from super().relations(drive)
-        own = f'actuators.{self.name}'
+        where = f'actuators.{self.name}'
         flow, relief = self.source(drive)
-        displacement = Quantity(f'{own}.displacement', self.displacement, 'm3/rad')
-        line = Quantity(f'{own}.supply.line_relief_pressure', self.supply.line_relief_pressure, 'Pa')
-        volume = Quantity(f'{own}.line_volume', self.line_volume, 'm3')
-        viscous = Quantity(f'{own}.viscous', self.viscous, 'N m s/rad')
+        displacement = Quantity(f'{where}.displacement', self.displacement, 'm3/rad')
+        line = Quantity(f'{where}.supply.line_relief_pressure', self.supply.line_relief_pressure, 'Pa')
+        volume = Quantity(f'{where}.line_volume', self.line_volume, 'm3')
+        viscous = Quantity(f'{where}.viscous', self.viscous, 'N m s/rad')
         yield from relation('a speed', 'rad/s', 0.01, 300.0, (flow, 1.0), (displacement, -1.0))
         yield from relation(
             'a speed of its joint over the limit',
@@ -82,9 +82,9 @@ class MotorActuator(HydraulicRecord):
             (relief, -1.0),
         )
 
-    def check(self, joint: Joint, places: Places, report: Report) -> None:
+    def check(self, joint: Joint, source_map: SourceMap, report: Report) -> None:
         """Report a joint that does not turn."""
-        super().check(joint, places, report)
+        super().check(joint, source_map, report)
         if joint.type == 'prismatic':
             where = f'actuators.{self.name}.joint'
-            report.add(places.line(where), where, 'a revolute or continuous joint for a motor', 'a prismatic joint')
+            report.add(source_map.line(where), where, 'a revolute or continuous joint for a motor', 'a prismatic joint')

@@ -10,10 +10,10 @@ from dyn_nodes.model.bodies import Array, Joint, Link
 from dyn_nodes.model.contact import ContactRecord, Support
 from dyn_nodes.model.friction.lugre import LuGre
 from dyn_nodes.model.magnitudes.relation import Quantity, Relation, relation
-from dyn_nodes.model.places import Places
 from dyn_nodes.model.problems import Report, did_you_mean, number
 from dyn_nodes.model.schema import frozen_vector, table, text, vector
 from dyn_nodes.model.schema import number as quantity
+from dyn_nodes.model.source_map import SourceMap
 
 LEAST_ROLLERS = 2
 MOST_ROLLERS = 40
@@ -76,13 +76,13 @@ class Track(ContactRecord):
                 self.name,
                 f'contacts.{self.name}',
                 self.link,
-                self.position + np.array([place, 0.0, 0.0]),
+                self.position + np.array([offset, 0.0, 0.0]),
                 self.stiffness * share,
                 self.damping * share,
                 self.free_length,
                 k in (0, self.count - 1),
             )
-            for k, place in enumerate(self.places)
+            for k, offset in enumerate(self.places)
         )
 
     def relations(self, extent: float) -> Iterator[Relation]:
@@ -93,22 +93,24 @@ class Track(ContactRecord):
         yield from relation('a length over the size of the machine', '', 0.02, 1.5, (length, 1.0), factor=1.0 / extent)
         yield from relation('a radius over the length of its track', '', 0.02, 0.5, (radius, 1.0), (length, -1.0))
 
-    def check(self, links: Mapping[str, Link], joints: Mapping[str, Joint], places: Places, report: Report) -> None:
+    def check(
+        self, links: Mapping[str, Link], joints: Mapping[str, Joint], source_map: SourceMap, report: Report
+    ) -> None:
         """Report a number of rollers that is none, a sprocket that does not turn the belt, and wrong friction."""
-        super().check(links, joints, places, report)
-        own = f'contacts.{self.name}'
+        super().check(links, joints, source_map, report)
+        prefix = f'contacts.{self.name}'
         if self.rollers != self.count or not LEAST_ROLLERS <= self.rollers <= MOST_ROLLERS:
-            where, expected = f'{own}.rollers', f'a whole number from {LEAST_ROLLERS} to {MOST_ROLLERS}'
-            report.add(places.line(where), where, expected, number(self.rollers))
+            where, expected = f'{prefix}.rollers', f'a whole number from {LEAST_ROLLERS} to {MOST_ROLLERS}'
+            report.add(source_map.line(where), where, expected, number(self.rollers))
         if self.friction.kinetic > self.friction.static:
-            where = f'{own}.friction.kinetic'
+            where = f'{prefix}.friction.kinetic'
             expected = f'kinetic friction at most the static {number(self.friction.static)}'
-            report.add(places.line(where), where, expected, number(self.friction.kinetic))
-        self._check_sprocket(joints, places, report)
+            report.add(source_map.line(where), where, expected, number(self.friction.kinetic))
+        self._check_sprocket(joints, source_map, report)
 
-    def _check_sprocket(self, joints: Mapping[str, Joint], places: Places, report: Report) -> None:
+    def _check_sprocket(self, joints: Mapping[str, Joint], source_map: SourceMap, report: Report) -> None:
         where = f'contacts.{self.name}.sprocket'
-        line, joint = places.line(where), joints.get(self.sprocket)
+        line, joint = source_map.line(where), joints.get(self.sprocket)
         if joint is None:
             report.add(line, where, 'a joint of the URDF', did_you_mean(self.sprocket, joints))
         elif joint.type not in ('continuous', 'revolute'):
@@ -116,8 +118,8 @@ class Track(ContactRecord):
         elif joint.parent != self.link:
             report.add(line, where, f'a joint on link {self.link}', f'{joint.name!r} on {joint.parent}')
         elif abs(forward(joint)) < 1.0 - PARALLEL:
-            found = f'{joint.name!r} along [{", ".join(f"{part:g}" for part in _axis(joint))}]'
-            report.add(line, where, 'an axis along y of the link', found)
+            actual = f'{joint.name!r} along [{", ".join(f"{part:g}" for part in _axis(joint))}]'
+            report.add(line, where, 'an axis along y of the link', actual)
 
 
 def _axis(joint: Joint) -> Array:

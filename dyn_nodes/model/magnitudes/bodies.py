@@ -102,14 +102,14 @@ def _link(link: Link, geometry: Geometry, largest: float, moved: Collection[str]
 def _lengths(geometry: Geometry) -> Iterator[Relation]:
     lengths = geometry.lengths
     order = sorted(lengths.values(), reverse=True)
-    for place, length in lengths.items() if len(order) > 1 else ():
+    for where, length in lengths.items() if len(order) > 1 else ():
         others = order[1] if length == order[0] else order[0]
         yield from relation(
             'a length over the greatest of the others',
             '',
             0.0,
             30.0,
-            (Quantity(place, length, 'm'), 1.0),
+            (Quantity(where, length, 'm'), 1.0),
             factor=1.0 / others,
         )
     for link in geometry.machine.links:
@@ -138,20 +138,23 @@ def _lengths(geometry: Geometry) -> Iterator[Relation]:
 
 def joints(geometry: Geometry) -> Iterator[Relation]:
     """Yield the relations of the limits of all movable joints."""
-    turning = [own for own in geometry.machine.movable_joints if own.type != 'prismatic']
+    turning = [joint for joint in geometry.machine.movable_joints if joint.type != 'prismatic']
     wheels = {wheel.link for wheel in geometry.machine.wheels}
     for joint in geometry.machine.movable_joints:
         yield from _joint(joint, geometry)
-    for group in ([own for own in turning if own.child not in wheels], [own for own in turning if own.child in wheels]):
-        yield from _beside_others([limits_of(own)[0] for own in group])
+    for group in (
+        [joint for joint in turning if joint.child not in wheels],
+        [joint for joint in turning if joint.child in wheels],
+    ):
+        yield from _beside_others([limits_of(joint)[0] for joint in group])
 
 
 def _beside_others(velocities: list[Quantity]) -> Iterator[Relation]:
     """Yield the relations of velocity limits to their median."""
-    known = [own for own in velocities if math.isfinite(own.value) and own.value > 0.0]
-    median = statistics.median(own.value for own in known) if len(known) >= LEAST_GROUP else 0.0
-    for own in known if median else ():
-        yield from relation('a speed over the median of such joints', '', 0.01, 5.0, (own, 1.0), factor=1.0 / median)
+    finite = [limit for limit in velocities if math.isfinite(limit.value) and limit.value > 0.0]
+    median = statistics.median(limit.value for limit in finite) if len(finite) >= LEAST_GROUP else 0.0
+    for limit in finite if median else ():
+        yield from relation('a speed over the median of such joints', '', 0.01, 5.0, (limit, 1.0), factor=1.0 / median)
 
 
 def _joint(joint: Joint, geometry: Geometry) -> Iterator[Relation]:
@@ -186,13 +189,13 @@ def _joint(joint: Joint, geometry: Geometry) -> Iterator[Relation]:
     yield from relation('a time to its greatest speed', 's', 0.0, 15.0, (velocity, 1.0), (effort, -1.0), factor=inertia)
     reach = 1.0 if slides else max(_reach(joint, geometry), 1e-3)
     turns = joint.type == 'revolute'
-    for own, fall, turn in ((velocity, 13.0, 40.0), (usual, 6.0, 18.0)):
+    for rate, fall, turn in ((velocity, 13.0, 40.0), (usual, 6.0, 18.0)):
         yield from relation(
             'a speed over that of a fall by the size of the machine',
             '',
             1e-5,
             fall if turns else 13.0,
-            (own, 1.0),
+            (rate, 1.0),
             factor=reach / math.sqrt(gravity * extent),
         )
         if not slides:
@@ -201,12 +204,12 @@ def _joint(joint: Joint, geometry: Geometry) -> Iterator[Relation]:
                 '',
                 1e-4,
                 turn if turns else 150.0,
-                (own, 1.0),
+                (rate, 1.0),
                 factor=math.sqrt(extent / gravity),
             )
-    what = 'the weight of the machine' if slides else 'weight times size of the machine'
+    reference = 'the weight of the machine' if slides else 'weight times size of the machine'
     yield from relation(
-        f'an effort over {what}',
+        f'an effort over {reference}',
         '',
         0.0,
         20.0 if turns else 50.0,

@@ -68,12 +68,14 @@ class Geometry:
     @cached_property
     def lengths(self) -> dict[str, float]:
         """Lengths of the URDF by place: shapes, joints, and centres of mass where a link has no shape."""
-        found = {f'link {link.name}, geometry': self.size(link.name) for link in self.machine.links}
+        lengths = {f'link {link.name}, geometry': self.size(link.name) for link in self.machine.links}
         for link in self.machine.links:
-            if not found[f'link {link.name}, geometry'] and link.mass > 0.0:
-                found[f'link {link.name}, inertial'] = float(np.linalg.norm(link.com))
-        found |= {f'joint {own.name}, origin': float(np.linalg.norm(own.origin[:3, 3])) for own in self.machine.joints}
-        return {place: length for place, length in found.items() if length > 0.0}
+            if not lengths[f'link {link.name}, geometry'] and link.mass > 0.0:
+                lengths[f'link {link.name}, inertial'] = float(np.linalg.norm(link.com))
+        lengths |= {
+            f'joint {joint.name}, origin': float(np.linalg.norm(joint.origin[:3, 3])) for joint in self.machine.joints
+        }
+        return {where: length for where, length in lengths.items() if length > 0.0}
 
     @cached_property
     def extent(self) -> float:
@@ -104,9 +106,9 @@ def greatest_extent(machine: Machine, shapes: Shapes, poses: dict[str, Array]) -
     for link in machine.links:
         pose = poses[link.name]
         points, radii = shapes.points(link.name)
-        own = np.concatenate([points, np.zeros((1, 3)), link.com[None] if link.mass > 0.0 else np.zeros((0, 3))])
-        placed = own @ pose[:3, :3].T + pose[:3, 3]
-        reach = np.concatenate([radii, np.zeros(len(own) - len(radii))])[:, None]
+        local = np.concatenate([points, np.zeros((1, 3)), link.com[None] if link.mass > 0.0 else np.zeros((0, 3))])
+        placed = local @ pose[:3, :3].T + pose[:3, 3]
+        reach = np.concatenate([radii, np.zeros(len(local) - len(radii))])[:, None]
         parts += [placed - reach, placed + reach]
     return float(np.ptp(np.concatenate(parts), axis=0).max())
 

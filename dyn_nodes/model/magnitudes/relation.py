@@ -89,8 +89,8 @@ class Doubt(NamedTuple):
     @property
     def found(self) -> str:
         """The number, the value of the relation and the suspected unit, as a message has them."""
-        own, unit = self.quantity, self.relation.unit
-        text = f'{number(own.value)}{own.unit and " "}{own.unit}'
+        quantity, unit = self.quantity, self.relation.unit
+        text = f'{number(quantity.value)}{quantity.unit and " "}{quantity.unit}'
         text += f', which gives {_short(self.relation.value)}{unit and " "}{unit}'
         return f'{text}; perhaps {" or ".join(self.units)}' if self.units else text
 
@@ -155,22 +155,30 @@ def doubts(relations: Sequence[Relation], entry: Callable[[str], str]) -> Iterat
         if not candidates:
             yield from (Doubt(one.terms[0][0], one, ()) for one, _ in open_ones)
             return
-        best = max(candidates, key=lambda own: own.score)
+        best = max(candidates, key=lambda candidate: candidate.score)
         key, same = entry(best.quantity.where), {id(one) for one in best.explained}
-        units = [own.unit for own in candidates if entry(own.quantity.where) == key and own.score == best.score]
-        rest = (own for own in candidates if {id(one) for one in own.explained} == same)
-        others = {entry(own.quantity.where): own.unit for own in rest if entry(own.quantity.where) != key}
+        units = [
+            candidate.unit
+            for candidate in candidates
+            if entry(candidate.quantity.where) == key and candidate.score == best.score
+        ]
+        rest = (candidate for candidate in candidates if {id(one) for one in candidate.explained} == same)
+        others = {
+            entry(candidate.quantity.where): candidate.unit
+            for candidate in rest
+            if entry(candidate.quantity.where) != key
+        }
         units += [f'{where} {unit}' for where, unit in list(others.items())[:MOST_OTHERS]]
         yield Doubt(best.quantity, best.explained[0], tuple(dict.fromkeys(units)))
         open_ones = [one for one in open_ones if one[0] not in best.explained]
 
 
 def _exponents(relation: Relation, entry: Callable[[str], str]) -> dict[str, float]:
-    found: dict[str, float] = {}
+    exponents: dict[str, float] = {}
     for quantity, power in relation.terms:
         key = entry(quantity.where)
-        found[key] = found.get(key, 0.0) + power
-    return found
+        exponents[key] = exponents.get(key, 0.0) + power
+    return exponents
 
 
 Table = Sequence[tuple[Relation, dict[str, float]]]
@@ -187,7 +195,7 @@ class _Candidate(NamedTuple):
 
 def _candidates(open_ones: Table, tables: Table, entry: Callable[[str], str]) -> list[_Candidate]:
     """Return the quantities with the units that bring back more relations than they move out."""
-    found = []
+    candidates = []
     outside = {id(one) for one, _ in open_ones}
     for quantity in _quantities(open_ones):
         key = entry(quantity.where)
@@ -197,15 +205,15 @@ def _candidates(open_ones: Table, tables: Table, entry: Callable[[str], str]) ->
             fixed = [one for one, back in holds if back and id(one) in outside]
             worse = sum(not back for _, back in holds)
             if len(fixed) > worse:
-                ordered = sorted(fixed, key=lambda one: _place(one, key, entry))
-                score = (len(fixed) - worse, -_place(ordered[0], key, entry))
-                found.append(_Candidate(quantity, name, ordered, score))
-    return found
+                ordered = sorted(fixed, key=lambda one: _term_index(one, key, entry))
+                score = (len(fixed) - worse, -_term_index(ordered[0], key, entry))
+                candidates.append(_Candidate(quantity, name, ordered, score))
+    return candidates
 
 
-def _place(relation: Relation, key: str, entry: Callable[[str], str]) -> int:
+def _term_index(relation: Relation, key: str, entry: Callable[[str], str]) -> int:
     """Return the place of a quantity among the terms of a relation: the first is the one that it is about."""
-    return next(k for k, (own, _) in enumerate(relation.terms) if entry(own.where) == key)
+    return next(k for k, (quantity, _) in enumerate(relation.terms) if entry(quantity.where) == key)
 
 
 def _quantities(open_ones: Table) -> Iterable[Quantity]:

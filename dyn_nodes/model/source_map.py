@@ -9,7 +9,7 @@ from dyn_nodes.model.yaml_source import Entry
 
 
 @dataclass(frozen=True)
-class Places:
+class SourceMap:
     """Lines of the values of a machine YAML.
 
     Attributes:
