@@ -1,4 +1,4 @@
-"""Conditions that a result takes from the machine file because none was given, to be named with the result."""
+"""Conditions that a result takes from the machine file because none was specified; they are listed with the result."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from dyn_nodes.model.posture import initial_positions
 
 
 class Assumption(NamedTuple):
-    """A condition that no option and no topic gives.
+    """A condition that no option and no topic specifies.
 
     Attributes:
         quantity: `payload`, `slope`, `friction` or `posture`.
-        value: assumed value in `unit`; of a posture the positions by joint, rad or m.
-        source: where the value comes from, and what is missing.
+        value: assumed value in `unit`; for a posture the positions by joint, rad or m.
+        source: origin of the value, and the missing option or topic.
     """
 
     quantity: str
@@ -39,7 +39,7 @@ def payload_of(machine: Machine, missing: str) -> tuple[Assumption, ...]:
 
     Args:
         machine: the machine.
-        missing: option or topic that would give it.
+        missing: option or topic that would specify it.
     """
     if machine.payload is None:
         return ()
@@ -47,13 +47,13 @@ def payload_of(machine: Machine, missing: str) -> tuple[Assumption, ...]:
 
 
 def slope_of(machine: Machine, missing: str) -> tuple[Assumption, ...]:
-    """Return the slope of the machine file, roll and pitch, as an assumption; `missing` would give it."""
+    """Return the slope of the machine file, roll and pitch, as an assumption; `missing` would specify it."""
     source = f'roll and pitch, slope of the machine file; no {missing}'
     return (Assumption('slope', [float(angle) for angle in machine.slope], 'rad', source),)
 
 
 def friction_of(machine: Machine, missing: str) -> tuple[Assumption, ...]:
-    """Return the static coefficients of the wheels as an assumption, least and greatest; `missing` would give them."""
+    """Return the least and greatest static friction coefficient of the wheels as an assumption (see `payload_of`)."""
     models: list[Any] = [getattr(contact, 'friction', None) for contact in machine.ground_contacts]
     coefficients = [float(model.static) for model in models if model is not None]
     if not coefficients:
@@ -63,7 +63,7 @@ def friction_of(machine: Machine, missing: str) -> tuple[Assumption, ...]:
 
 
 def posture_of(machine: Machine, missing: str, specified: Collection[str] = ()) -> tuple[Assumption, ...]:
-    """Return the initial positions of the joints that are not given as an assumption; `missing` would give them."""
+    """Return the initial positions of the unspecified joints as an assumption; `missing` would specify them."""
     positions = {name: value for name, value in initial_positions(machine).items() if name not in specified}
     if not positions:
         return ()

@@ -1,4 +1,4 @@
-"""Machine YAML -> the parts of a Machine that a URDF can't say."""
+"""Reader of the machine YAML: the parts of a Machine that a URDF cannot describe."""
 
 from __future__ import annotations
 
@@ -28,34 +28,34 @@ T = TypeVar('T')
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Config(MachineFile):
-    """A machine YAML that was read; without a file, its defaults.
+    """Values of a machine YAML; without a file, the defaults.
 
     Attributes:
         assumed: dotted keys whose values are marked as assumed, with the reason.
-        source_map: where the values stand.
+        source_map: lines of the values in the file.
     """
 
     assumed: dict[str, str] = field(default_factory=dict)
     source_map: SourceMap = field(default_factory=SourceMap)
 
     def line(self, key: str) -> int:
-        """Return the line of a dotted key, or of the nearest mapping around it that stands in the file."""
+        """Return the line of a dotted key, or of the nearest enclosing mapping in the file."""
         return self.source_map.line(key)
 
     def written(self, key: str) -> str:
-        """Return the dotted key under which the file holds a value: the same, or one below `defaults`."""
+        """Return the dotted key of a value in the file: the same key, or one below `defaults`."""
         return self.source_map.written(key)
 
 
 def machine_keys() -> tuple[Key, ...]:
-    """Return the keys of the file."""
+    """Return the keys of a machine YAML."""
     below = (Key('wheel', 'table', 'under every wheel', default=None, table=keys_of(Wheel)), *actuators.shared_keys())
     shared = Key('defaults', 'partial', 'values that wheels and actuators share', default=None, table=below)
     return (*keys_of(MachineFile), shared)
 
 
 def read_config(root: Entry, root_link: str, report: Report) -> Config:
-    """Return a machine YAML, its base on the root link. Parts with faults are left out; the report has the faults."""
+    """Return the values of a machine YAML, with the base on the root link. Faulty parts are omitted and reported."""
     reader = SchemaReader(report)
     values = reader.table(root, machine_keys())
     defaults = root.mapping.get('defaults')
@@ -90,7 +90,7 @@ def _line_of_velocities(source_map: SourceMap) -> int:
 
 
 def on_root(base: Base, root_link: str) -> Base:
-    """Return the base with its link, that of the URDF where the YAML names none."""
+    """Return the base with its link; without one, the root link of the URDF."""
     return base if base.link else replace(base, link=root_link)
 
 
@@ -120,7 +120,9 @@ def _actuator(reader: SchemaReader, name: str, entry: Entry, shared: Mapping[str
     meant = actuators.kind_of_keys(entry.mapping, kind)
     if meant != kind:
         type_entry = entry.mapping['type']
-        reader.report.add(type_entry.line, type_entry.path, f'{meant!r}, as the keys of this actuator are', repr(kind))
+        reader.report.add(
+            type_entry.line, type_entry.path, f'{meant!r}, to which the keys of this actuator belong', repr(kind)
+        )
         return None
     record, keys = actuators.actuator_kinds()[kind], actuators.actuator_keys(kind)
     parts = {key.name: Entry('map', {}, entry.line, f'{entry.path}.{key.name}') for key in keys if key.shared}
@@ -151,7 +153,7 @@ def _contact(reader: SchemaReader, name: str, entry: Entry) -> ContactRecord | N
 
 
 def _kind(entry: Entry, kinds: Collection[str], report: Report) -> str | None:
-    """Return the `type` of an entry; None, with a problem in the report, where it is none of the kinds."""
+    """Return the `type` of an entry; report a problem and return None if it is not one of the kinds."""
     if entry.kind != 'map':
         report.add(entry.line, entry.path, 'a mapping', entry.describe())
         return None
@@ -165,7 +167,7 @@ def _kind(entry: Entry, kinds: Collection[str], report: Report) -> str | None:
 
 
 def _over(reader: SchemaReader, entry: Entry, keys: tuple[Key, ...], *below: Entry | None) -> dict[str, Any]:
-    """Return the values of a mapping laid over its defaults."""
+    """Return the values of a mapping over its defaults."""
     if entry.kind != 'map':
         reader.report.add(entry.line, entry.path, 'a mapping', entry.describe())
         return {}

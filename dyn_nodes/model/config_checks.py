@@ -1,4 +1,4 @@
-"""Do the YAML and the URDF of a machine fit each other?"""
+"""Checks of the machine YAML against the URDF."""
 
 from __future__ import annotations
 
@@ -71,7 +71,9 @@ def _check_terrain(config: Config, report: Report) -> None:
     braked = [wheel.name for wheel in config.wheels if wheel.rolling is None]
     if config.terrain and (braked or not config.supports):
         actual = f'{braked[0]!r}, which has none' if braked else 'no wheels'
-        report.add(config.line('terrain'), 'terrain', 'wheels with `rolling`: braked ones stand on a plane', actual)
+        report.add(
+            config.line('terrain'), 'terrain', 'wheels with `rolling`, because braked wheels need a plane', actual
+        )
 
 
 def _check_names_of_contacts(config: Config, report: Report) -> None:
@@ -182,7 +184,7 @@ def _check_actuator(
 
 
 def _check_moved_joints(config: Config, movers: Mapping[str, str], report: Report) -> None:
-    """Report joints with an actuator whose class, or whose prescribed motion, lets nothing drive them.
+    """Report joints with an actuator whose class or prescribed motion excludes a drive.
 
     Args:
         config: of the machine; locked joints have another check.
@@ -210,7 +212,7 @@ def _check_support(config: Config, urdf: Urdf, report: Report) -> None:
     if not wheels and (config.gravity == 0 or rolling):
         return
     if not wheels:
-        report.warn(config.line('base.attachment'), 'wheels', f'at least {least}', 'none: nothing holds the machine up')
+        report.warn(config.line('base.attachment'), 'wheels', f'at least {least}', 'none: the machine has no support')
         return
     standing = [(mount.link, mount.position) for mount in wheels] + [(mount.link, mount.position) for mount in rolling]
     if len(standing) < least:
@@ -236,5 +238,5 @@ def _check_posture(config: Config, points: np.ndarray, center: np.ndarray, weigh
         report.warn(config.line(above[0]), f'{above[0]}.position', expected, 'one above it')
     carried = sum(support.stiffness * support.free_length for support in config.supports)
     if carried < weight:
-        expected = f'wheels that carry the weight, {number(weight)} N, before their struts are used up'
+        expected = f'wheels that carry the weight, {number(weight)} N, before their struts are fully compressed'
         report.warn(config.line('wheels'), 'wheels', expected, f'{number(carried)} N (stiffness times free length)')

@@ -1,4 +1,4 @@
-"""Machine YAML -> constraints, loads and classes of joints; and do they fit the URDF and each other?"""
+"""Readers of constraints, loads and joint classes of the machine YAML, and their checks against URDF and each other."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dyn_nodes.model.yaml_source import Entry
 
 
 def read_constraint(reader: SchemaReader, name: str, entry: Entry) -> ConstraintRecord | None:
-    """Return a sound constraint; None where it has faults, which are reported."""
+    """Return a valid constraint; report faults and return None otherwise."""
     values = reader.table(entry, constraint_keys())
     kind = values.get('kind')
     if kind is None or not _fits_kind(constraint_keys(), kind, entry, reader.report):
@@ -45,7 +45,7 @@ def _is_present(key: str, entry: Entry) -> bool:
 
 
 def _fits_kind(keys: Sequence[Key], kind: str, entry: Entry, report: Report) -> bool:
-    """Report keys that this kind of a mapping needs, and those that it may not have."""
+    """Report missing and forbidden keys of a kind; return True if there are none."""
     limited, sound = [key for key in keys if key.needed or key.allowed], True
     fitting = {'kind', *(key.name for key in limited if kind in (*key.needed, *key.allowed))}
     for key in limited:
@@ -61,7 +61,7 @@ def _fits_kind(keys: Sequence[Key], kind: str, entry: Entry, report: Report) -> 
 
 
 def _sound_profile(entry: Entry | None, profile: Profile | None, report: Report) -> bool:
-    """Report what makes no motion of a profile; True where there is none."""
+    """Report invalid values of a profile; return True if there are none."""
     if entry is None or profile is None:
         return True
     if not _fits_kind(keys_of(Profile), profile.kind, entry, report):
@@ -75,7 +75,7 @@ def _sound_profile(entry: Entry | None, profile: Profile | None, report: Report)
         return False
     if len(times) < 2 or any(after <= before for before, after in pairwise(times)):
         actual = ', '.join(number(time) for time in times)
-        report.add(entry.mapping['times'].line, f'{entry.path}.times', 'at least two times that rise', actual)
+        report.add(entry.mapping['times'].line, f'{entry.path}.times', 'at least two rising times', actual)
         return False
     if len(heights) != len(times):
         actual = f'{len(heights)} values for {len(times)} times'
@@ -85,7 +85,7 @@ def _sound_profile(entry: Entry | None, profile: Profile | None, report: Report)
 
 
 def read_load(reader: SchemaReader, name: str, entry: Entry) -> Load | None:
-    """Return a sound load; None where it has faults, which are reported."""
+    """Return a valid load; report faults and return None otherwise."""
     result = build(Load, reader.table(entry, keys_of(Load)), name=name, line=entry.line)
     if result is None:
         return None
@@ -99,7 +99,7 @@ def read_load(reader: SchemaReader, name: str, entry: Entry) -> Load | None:
 
 
 def read_joint_class(reader: SchemaReader, name: str, entry: Entry) -> JointClass | None:
-    """Return a sound entry of `joints`; None where it has faults, which are reported."""
+    """Return a valid entry of `joints`; report faults and return None otherwise."""
     result = build(JointClass, reader.table(entry, keys_of(JointClass)), joint=name, line=entry.line)
     if result is None:
         return None
@@ -120,7 +120,7 @@ def check_constraints(
     locked: tuple[str, ...],
     report: Report,
 ) -> None:
-    """Check names and contradictions; whether loops close is a matter of `dyn_nodes.simulation.constrained_machine`."""
+    """Check names and contradictions; `dyn_nodes.simulation.constrained_machine` checks whether loops close."""
     parts = Parts((*links, *(load.name for load in loads), WORLD), joints, locked)
     for load in loads:
         if load.name in links or load.name in joints or load.name == WORLD:
@@ -136,7 +136,7 @@ def check_constraints(
 
 
 def _check_locks(constraints: tuple[ConstraintRecord, ...], classes: tuple[JointClass, ...], report: Report) -> None:
-    """Two locks or prescribed motions of one joint, or one of a joint of class locked or pseudo, are refused."""
+    """Report several locks or prescribed motions of one joint; the classes locked and pseudo are locks, too."""
     held: dict[str, str] = {}
     for entry in classes:
         if entry.held:

@@ -1,4 +1,4 @@
-"""Kinds that are found by the files of a package: a file there is a kind, and no list names it."""
+"""Discovery of kinds by the files of a package: each file contains one kind; there is no list."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Kind = TypeVar('Kind')
 
 
 def kinds_of(package: ModuleType, base: type[Kind]) -> dict[str, type[Kind]]:
-    """Return the classes of a package that extend `base` and have a `kind`, by that name, in the order of their files.
+    """Return the classes of a package that extend `base` and have a `kind`, by kind, in the order of their files.
 
     Raises:
         ValueError: two classes of one kind.
@@ -34,9 +34,9 @@ def kinds_of(package: ModuleType, base: type[Kind]) -> dict[str, type[Kind]]:
 
 
 def records_of(package: ModuleType, acting: str, base: type[Kind]) -> dict[str, type[Kind]]:
-    """Return the records of a package, and those that stand beside their elements in the files of another one.
+    """Return the records of a package, and the records in the files of their elements in another package.
 
-    The other package needs CasADi. It is imported only where it has a file that the first one does not have.
+    The other package needs CasADi. It is imported only if it has a file that the first one does not have.
 
     Args:
         package: of records.

@@ -1,4 +1,4 @@
-"""Hands of a machine: points with which it holds something. Data only."""
+"""Hands of a machine: points at which it holds objects. Data only."""
 
 import re
 from collections.abc import Mapping
@@ -14,9 +14,9 @@ from dyn_nodes.model.source_map import SourceMap
 
 @dataclass(frozen=True, eq=False)
 class Hand:
-    """A point of a link with which a machine holds something.
+    """A point of a link at which a machine holds an object.
 
-    What is held acts on the machine there: a wrench in the axes of the world is an input of the running machine.
+    The object exerts a wrench there, in the axes of the world: an input of the running machine.
     """
 
     name: str
@@ -25,7 +25,7 @@ class Hand:
 
 
 def check_hands(hands: tuple[Hand, ...], links: Mapping[str, object], source_map: SourceMap, report: Report) -> None:
-    """Report hands on links that the URDF does not have, and names that make no topic."""
+    """Report hands on links that the URDF does not have, and names that cannot be part of a topic."""
     for hand in hands:
         where = f'grasps.{hand.name}'
         if hand.link not in links:

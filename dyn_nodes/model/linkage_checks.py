@@ -1,4 +1,4 @@
-"""Can a cylinder reach the whole range of its joint?"""
+"""Checks of linkages: can a cylinder reach the whole range of its joint?"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def check_linkage(linkage: PinTriangle, joint: Joint, where: str, line: int, rep
     """Check that the pins allow every position of the joint.
 
     The pins and the joint axis form a triangle that the cylinder closes. Over the whole range of the joint its
-    length must stay within the stroke and its lever arm dX/dq must keep the sign that `direction` gives.
+    length must stay within the stroke and its lever arm dX/dq must keep the sign of `direction`.
     """
     if not _check_direction(linkage, where, line, report):
         return

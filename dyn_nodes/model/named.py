@@ -1,4 +1,4 @@
-"""Machines of the package by their names, and the files behind a name or a path."""
+"""Machines of the package by name, and the files of a machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ YAML_ENDINGS = ('.yaml', '.yml')
 def known_machines() -> dict[str, tuple[Path, Path]]:
     """Return URDF and YAML of every machine of the package, by name.
 
-    Each has a machine YAML; a URDF of its name, or, with a launch file, that of the machine whose name it begins with.
+    Each has a machine YAML and a URDF of this name; a variant with a launch file uses the URDF of its base machine.
     """
     share = share_directory()
     urdfs = {path.stem: path for path in (share / 'urdf').glob('*.urdf')}
@@ -31,7 +31,7 @@ def known_machines() -> dict[str, tuple[Path, Path]]:
 
 
 def is_name(text: str | Path, endings: tuple[str, ...] = ENDINGS) -> bool:
-    """Return whether a text is a name: no path, no ending of a file, and no file of this directory."""
+    """Return whether a text is a name: no path, no file extension, and no file of this directory."""
     return isinstance(text, str) and '/' not in text and not text.endswith(endings) and not Path(text).is_file()
 
 
@@ -40,11 +40,11 @@ def machine_files(machine: str | Path, config: str | Path | None = None) -> tupl
 
     Args:
         machine: name of a machine of the package, or path of a URDF or xacro file.
-        config: path of the machine YAML, or name of one of the package; None or '': the named machine's own, or for a
-            path None.
+        config: path of the machine YAML, or name of one of the package; None or '': the YAML of the named machine; none
+            for a path.
 
     Raises:
-        ValueError: an unknown name; the message has the nearest one.
+        ValueError: an unknown name; the message suggests the nearest one.
     """
     named_config: Path | None = None
     urdf = Path(machine)

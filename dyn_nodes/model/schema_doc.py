@@ -1,4 +1,4 @@
-"""Write the key tables of docs/machine_yaml.md: `python -m dyn_nodes.model.schema_doc`."""
+"""Key tables of docs/machine_yaml.md, printed by `python -m dyn_nodes.model.schema_doc`."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ OF_KINDS: dict[str, Callable[[], Mapping[str, tuple[Key, ...]]]] = {
     'contacts': lambda: {f' of type `{kind}`': contact_keys(kind) for kind in CONTACTS},
     'constraints': lambda: {'': constraint_keys()},
 }
-"""Keys whose entries are of kinds: the keys of the kinds that have a table in the document."""
+"""Keys of named entries of several kinds: keys by kind, each with a table in the document."""
 
 
 @dataclass
 class Section:
-    """A table of the document: places in the file that have the same keys."""
+    """A table of the document: titles of mappings with the same keys."""
 
     titles: list[str]
     keys: tuple[Key, ...]
 
 
 def sections() -> list[Section]:
-    """Return the tables of the document: the file, then every mapping in it, those with the same keys as one."""
+    """Return the tables of the document: the file, then its mappings; mappings with the same keys share a table."""
     tables: list[Section] = []
     for title, keys in (('The file', machine_keys()), *_below('', machine_keys())):
         same = next((section for section in tables if section.keys == keys), None)
@@ -52,7 +52,7 @@ def sections() -> list[Section]:
 
 
 def _below(path: str, keys: tuple[Key, ...]) -> Iterator[tuple[str, tuple[Key, ...]]]:
-    """Yield the mappings below keys: their place, as written in the document, and their keys."""
+    """Yield title and keys of the mappings below keys."""
     for key in keys:
         at = f'{path}{key.name}'
         if key.name in OF_KINDS and not path:

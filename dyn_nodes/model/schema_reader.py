@@ -1,4 +1,4 @@
-"""Read YAML entries by the schema: unknown, missing, wrong and doubtful values become problems with a line."""
+"""Reader of YAML entries by the schema; unknown keys and missing or invalid values are reported with lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Values = dict[str, Any]
 SPECIAL = {'.inf': 'inf', '+.inf': 'inf', '-.inf': '-inf', '.nan': 'nan'}  # YAML's spelling
 DEGREES = re.compile(r'deg\((.+)\)')
 MOST_SHOWN = 50
-"""Unknown keys of one mapping that get a line each."""
+"""Greatest number of reported unknown keys of one mapping."""
 
 
 def is_marked(entry: Entry) -> bool:
@@ -25,7 +25,7 @@ def is_marked(entry: Entry) -> bool:
 
 
 def overlay(*layers: Entry | None) -> Entry | None:
-    """Lay mappings over one another, key by key, the last on top; None where there is none."""
+    """Merge mappings key by key, later ones over earlier ones; None without mappings."""
     present = [layer for layer in layers if layer is not None]
     if not present:
         return None
@@ -45,11 +45,11 @@ def overlay(*layers: Entry | None) -> Entry | None:
 
 
 class SchemaReader:
-    """Reads mappings by their keys.
+    """Reader of mappings by their keys.
 
     Attributes:
         assumed: dotted key -> reason of every value that is marked as assumed.
-        entries: dotted key, as if nothing came from `defaults` -> the entry that holds the value.
+        entries: entry by dotted key of its value; keys are those of the element, also for `defaults`.
     """
 
     def __init__(self, report: Report) -> None:
@@ -62,9 +62,9 @@ class SchemaReader:
 
         Args:
             entry: a mapping.
-            keys: what it may hold.
-            partial: absent keys are no fault (`defaults`), and nothing stands in for them.
-            where: dotted key of the mapping, where not that of the entry (which may come from `defaults`).
+            keys: of the mapping.
+            partial: absent keys are no faults (`defaults`) and get no default.
+            where: dotted key of the mapping; None: key of the entry (which may come from `defaults`).
         """
         if entry.kind != 'map':
             self.report.add(entry.line, entry.path, 'a mapping', entry.describe())
@@ -77,7 +77,7 @@ class SchemaReader:
         for name, child in unknown[:MOST_SHOWN]:
             self.report.add(child.line, child.path, 'a key of this mapping', did_you_mean(name, by_name))
         if len(unknown) > MOST_SHOWN:
-            counted = f'{len(unknown)} unknown ones, of which {MOST_SHOWN} are listed'
+            counted = f'{len(unknown)} unknown keys, {MOST_SHOWN} of them listed'
             self.report.add(unknown[MOST_SHOWN][1].line, where or 'document', 'keys of this mapping', counted)
         for key in keys:
             value = entry.mapping.get(key.name)
@@ -159,9 +159,9 @@ class SchemaReader:
         return entry.text
 
     def number(self, entry: Entry, unit: str = '', sign: str = 'any', remark_on: Remark = unit_remark) -> float | None:
-        """Return a finite number of the wanted sign and of a size that fits its unit, None after a fault.
+        """Return a finite number of valid sign and plausible size; report a fault and return None otherwise.
 
-        An angle may be written in degrees, as in parameter files of ROS: `deg(45)`.
+        An angle may be in degrees, as in parameter files of ROS: `deg(45)`.
         """
         expected = f'a number{f" in {unit}" if unit else ""}'
         degrees = DEGREES.fullmatch(entry.text) if unit == 'rad' else None
@@ -210,7 +210,7 @@ class SchemaReader:
         return tuple(numbers) if len(numbers) == len(axes) else None
 
     def _positions(self, entry: Entry, where: str) -> dict[str, float]:
-        """Return joint name -> position, or another number."""
+        """Return the numbers of a mapping by joint name."""
         if entry.kind != 'map':
             self.report.add(entry.line, entry.path, 'a mapping of joint names to numbers', entry.describe())
             return {}
@@ -238,7 +238,7 @@ class SchemaReader:
         return tuple(names)
 
     def named(self, entry: Entry | None) -> Mapping[str, Entry]:
-        """Return name -> mapping of a `named` key."""
+        """Return the mappings of a `named` key by name."""
         if entry is None or entry.kind == 'null':
             return {}
         if entry.kind != 'map':

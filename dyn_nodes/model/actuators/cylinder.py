@@ -1,4 +1,4 @@
-"""Hydraulic cylinder: its numbers, keys and checks."""
+"""Record of a hydraulic cylinder: keys, relations and checks."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -21,11 +21,11 @@ from dyn_nodes.model.source_map import SourceMap
 class CylinderActuator(HydraulicRecord):
     """One or more equal cylinders in parallel, moved by an open-centre valve.
 
-    The areas are totals, the volumes those at X = 0. Without initial pressures the cylinder starts in static
-    equilibrium, the unloaded side at `idle_pressure` (spec G5).
+    Areas are totals; volumes are at X = 0. Without initial pressures the cylinder starts in static equilibrium, the
+    unloaded side at `idle_pressure` (spec G5).
 
     Attributes:
-        lines: names of the pressures of its two lines.
+        lines: names of the pressures of the two lines.
     """
 
     kind: ClassVar[str] = 'cylinder'
@@ -54,19 +54,19 @@ class CylinderActuator(HydraulicRecord):
 
     @property
     def areas(self) -> tuple[float, float]:
-        """Oil that each line takes up per travel of the piston, m2."""
+        """Oil volume of each line per travel of the piston, m2."""
         return self.head_area, self.rod_area
 
     @classmethod
     def contradiction(cls, values: Mapping[str, Any]) -> tuple[str, str] | None:
-        """A cylinder has either pins or its own prismatic joint."""
+        """Return the texts unless the cylinder has either pins or a prismatic joint."""
         specified = [key for key in ('linkage', 'rod') if values.get(key) is not None]
         if len(specified) == 1:
             return None
         return '`linkage` (on a revolute joint) or `rod` (on a prismatic joint)', 'both' if specified else 'nothing'
 
     def relations(self, drive: Drive) -> Iterator[Relation]:
-        """Yield the relations of its areas, volumes and pins to pump, stroke and joint."""
+        """Yield the relations of areas, volumes and pins to pump, stroke and joint."""
         yield from super().relations(drive)
         where = f'actuators.{self.name}'
         flow, relief = self.source(drive)
@@ -133,7 +133,7 @@ class CylinderActuator(HydraulicRecord):
                 )
 
     def check(self, joint: Joint, source_map: SourceMap, report: Report) -> None:
-        """Report a joint without limits, areas and volumes that contradict each other, a stroke that is too short."""
+        """Report a joint without limits, contradicting areas and volumes, and a stroke that is too short."""
         super().check(joint, source_map, report)
         where = f'actuators.{self.name}'
         line = source_map.line(f'{where}.joint')
@@ -160,12 +160,12 @@ class CylinderActuator(HydraulicRecord):
             check_linkage(self.linkage, joint, where, source_map.line(where), report)
 
     def _check_effort(self, joint: Joint, source_map: SourceMap, report: Report) -> None:
-        """Warn of a rod whose joint takes less than the cylinder pushes: such an effort is rejected while it runs."""
+        """Warn if the effort limit of the joint is below the force of the cylinder: a run rejects such an effort."""
         push = self.supply.line_relief_pressure * self.head_area
         if 0.0 < joint.effort_limit < push:
             where = f'actuators.{self.name}.joint'
-            expected = f'a joint that takes what the cylinder pushes at its line relief, {shown(push)} N'
-            actual = f'an effort limit of {shown(joint.effort_limit)} N'
+            expected = f'an effort limit of at least the force at the line relief, {shown(push)} N'
+            actual = f'{shown(joint.effort_limit)} N'
             report.warn(source_map.line(where), where, expected, actual)
 
     def _check_oil(self, source_map: SourceMap, report: Report) -> None:

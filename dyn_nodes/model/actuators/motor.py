@@ -1,4 +1,4 @@
-"""Hydraulic rotary motor: its numbers, keys and checks."""
+"""Record of a hydraulic rotary motor: keys, relations and checks."""
 
 import math
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ class MotorActuator(HydraulicRecord):
     """Hydraulic rotary motor with gear (abo-shanab-2003, eq. 2.16; spec 2.12 and G6). The displacement is n D_m.
 
     Attributes:
-        lines: names of the pressures of its two lines.
+        lines: names of the pressures of the two lines.
     """
 
     kind: ClassVar[str] = 'motor'
@@ -37,11 +37,11 @@ class MotorActuator(HydraulicRecord):
 
     @property
     def areas(self) -> tuple[float, float]:
-        """Oil that each line takes up per angle of the joint, m3/rad."""
+        """Oil volume of each line per angle of the joint, m3/rad."""
         return self.displacement, self.displacement
 
     def relations(self, drive: Drive) -> Iterator[Relation]:
-        """Yield the relations of its displacement and volumes to pump and joint."""
+        """Yield the relations of displacement and volumes to pump and joint."""
         yield from super().relations(drive)
         where = f'actuators.{self.name}'
         flow, relief = self.source(drive)
@@ -69,7 +69,13 @@ class MotorActuator(HydraulicRecord):
             (line, 1.0),
         )
         yield from relation(
-            'a volume over that of a turn', '', 1e-3, 20.0, (volume, 1.0), (displacement, -1.0), factor=0.5 / math.pi
+            'a volume over the volume of a turn',
+            '',
+            1e-3,
+            20.0,
+            (volume, 1.0),
+            (displacement, -1.0),
+            factor=0.5 / math.pi,
         )
         yield from relation(
             'a friction at its speed over its torque',
@@ -83,7 +89,7 @@ class MotorActuator(HydraulicRecord):
         )
 
     def check(self, joint: Joint, source_map: SourceMap, report: Report) -> None:
-        """Report a joint that does not turn."""
+        """Report a prismatic joint."""
         super().check(joint, source_map, report)
         if joint.type == 'prismatic':
             where = f'actuators.{self.name}.joint'

@@ -1,4 +1,4 @@
-"""Crawler track: its numbers, keys and checks."""
+"""Record of a crawler track: keys, relations and checks."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ PARALLEL = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Track(ContactRecord):
-    """A crawler track along the x axis of its link: a row of road rollers on springs over a belt that grips the ground.
+    """A crawler track along the x axis of its link: a row of road rollers on springs over a belt on the ground.
 
-    Every roller carries one pitch of the belt, length / (rollers - 1). Its topic is `ground_reactions/<name>`.
+    Each roller carries one pitch of the belt, length / (rollers - 1). The topic is `ground_reactions/<name>`.
     """
 
     kind: ClassVar[str] = 'track'
@@ -62,13 +62,13 @@ class Track(ContactRecord):
 
     @property
     def places(self) -> tuple[float, ...]:
-        """Place of every roller along x from the middle, m: the rearmost one first."""
+        """Offset of every roller along x from the middle, m, the rearmost one first."""
         middle = 0.5 * (self.count - 1)
         return tuple((k - middle) * self.pitch for k in range(self.count))
 
     @property
     def supports(self) -> tuple[Support, ...]:
-        """One spring a roller, the rearmost one first; the ends are corners of the support polygon."""
+        """One spring per roller, the rearmost one first; the ends are corners of the support polygon."""
         share = 1.0 / self.count
         return tuple(
             Support(
@@ -86,7 +86,7 @@ class Track(ContactRecord):
         )
 
     def relations(self, extent: float) -> Iterator[Relation]:
-        """Yield the relations of its lengths to the size of the machine, m."""
+        """Yield the relations of the lengths to the size of the machine, m."""
         where = f'contacts.{self.name}'
         length, radius = (Quantity(f'{where}.length', self.length, 'm'),
                           Quantity(f'{where}.sprocket_radius', self.sprocket_radius, 'm (radius)'))  # fmt: skip
@@ -96,7 +96,7 @@ class Track(ContactRecord):
     def check(
         self, links: Mapping[str, Link], joints: Mapping[str, Joint], source_map: SourceMap, report: Report
     ) -> None:
-        """Report a number of rollers that is none, a sprocket that does not turn the belt, and wrong friction."""
+        """Report an invalid number of rollers, a sprocket that cannot drive the belt, and invalid friction."""
         super().check(links, joints, source_map, report)
         prefix = f'contacts.{self.name}'
         if self.rollers != self.count or not LEAST_ROLLERS <= self.rollers <= MOST_ROLLERS:
@@ -123,11 +123,11 @@ class Track(ContactRecord):
 
 
 def _axis(joint: Joint) -> Array:
-    """Axis of a joint in the frame of its parent."""
+    """Return the axis (3,) of a joint in the frame of its parent."""
     axis: Array = joint.origin[:3, :3] @ joint.axis
     return axis
 
 
 def forward(joint: Joint) -> float:
-    """Return 1 where the positive direction of a sprocket drives its track to +x of the link, -1 where to -x."""
+    """Return 1 if the positive direction of a sprocket drives its track to +x of the link, -1 if to -x."""
     return float(_axis(joint)[1])

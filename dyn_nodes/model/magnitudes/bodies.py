@@ -1,4 +1,4 @@
-"""Masses, inertias, lengths and limits of a URDF against each other."""
+"""Relations between masses, inertias, lengths and limits of a URDF."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from dyn_nodes.model.magnitudes.relation import Quantity, Relation, relation
 from dyn_nodes.model.posture import moved_inertia, moved_mass
 
 LEAST_GROUP = 3
-"""Joints of which one is compared with the median."""
+"""Least number of joints for a comparison with their median."""
 STANDARD_GRAVITY = 9.81
-"""m/s2; of a machine that is modelled without gravity."""
+"""Gravity, m/s2, for machines that are modelled without gravity."""
 LEAST_SHARE = 0.005
-"""Of the machine's mass: the density of lighter links is not judged, which are often drawn as anything."""
+"""Least share of the machine's mass for a check of density: shapes of lighter links are often not realistic."""
 NEGLIGIBLE_SHARE = 1e-5
-"""Of the machine's mass: a lighter link is a frame with placeholders."""
+"""Share of the machine's mass below which a link is a frame with placeholder values."""
 
 
 def links(geometry: Geometry) -> Iterator[Relation]:
@@ -40,12 +40,12 @@ def _largest(link: Link) -> float:
 
 
 def _gyration_range(share: float, of_inertia: float, moves: bool) -> tuple[float, float]:
-    """Return the range of the radius of gyration over the reach: light links are often placeholders.
+    """Return the range of the radius of gyration over the reach; wide for light links, which are often placeholders.
 
     Args:
         share: of the machine's mass.
         of_inertia: inertia over the largest one of the machine.
-        moves: a joint moves the link.
+        moves: whether a joint moves the link.
     """
     if max(share, of_inertia) <= LEAST_SHARE:
         return 0.0, 9.0 if moves else 12.0 if share > NEGLIGIBLE_SHARE else math.inf
@@ -115,7 +115,7 @@ def _lengths(geometry: Geometry) -> Iterator[Relation]:
     for link in geometry.machine.links:
         drawn, size = geometry.drawn_size(link.name), geometry.size(link.name)
         yield from relation(
-            'a size over that of its collision shapes',
+            'a size over the size of its collision shapes',
             '',
             0.0,
             6.0,
@@ -174,11 +174,11 @@ def _joint(joint: Joint, geometry: Geometry) -> Iterator[Relation]:
         )
     elif joint.type == 'revolute' and machine.idle_joints.get(joint.name) == 'free':
         limit = Quantity(f'joint {joint.name}, limit', max(-joint.lower, joint.upper), 'rad')
-        yield from relation('a turn of a joint that nothing drives', 'rad', 0.0, 1.01 * math.pi, (limit, 1.0))
+        yield from relation('a turn of a joint without drive', 'rad', 0.0, 1.01 * math.pi, (limit, 1.0))
     way = travel if slides else min(travel, 2.0 * math.pi)
     mass, inertia = moved_mass(machine, joint), moved_inertia(machine, joint, geometry.poses)
     yield from relation(
-        'a way to its greatest speed over its range',
+        'a distance to its greatest speed over its range',
         '',
         0.0,
         30.0,
@@ -191,7 +191,7 @@ def _joint(joint: Joint, geometry: Geometry) -> Iterator[Relation]:
     turns = joint.type == 'revolute'
     for rate, fall, turn in ((velocity, 13.0, 40.0), (usual, 6.0, 18.0)):
         yield from relation(
-            'a speed over that of a fall by the size of the machine',
+            'a speed over the speed of a fall by the size of the machine',
             '',
             1e-5,
             fall if turns else 13.0,
@@ -242,7 +242,7 @@ def _joint(joint: Joint, geometry: Geometry) -> Iterator[Relation]:
 
 
 def _reach(joint: Joint, geometry: Geometry) -> float:
-    """Return the greatest distance of the axis from what the link of a joint carries next, m."""
+    """Return the greatest distance of the axis from the shapes and the joints of the moved link, m."""
     child = joint.child
     centre, axis = np.zeros(3), joint.axis
     arms = geometry.joints_on(child)

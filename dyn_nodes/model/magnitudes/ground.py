@@ -1,4 +1,4 @@
-"""Wheels, tracks, friction and terrain against the loads that they carry and the size of the machine."""
+"""Relations of wheels, tracks, friction and terrain to their loads and to the size of the machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def contacts(geometry: Geometry, loads: Mapping[str, float]) -> Iterator[Relatio
 
     Args:
         geometry: of the machine.
-        loads: normal force of each wheel and contact at rest, N; empty where the machine does not rest.
+        loads: normal force of each wheel and contact at rest, N; empty if the machine does not rest.
     """
     machine = geometry.machine
     for wheel in machine.wheels:
@@ -107,7 +107,7 @@ def _rolling(wheel: Wheel, geometry: Geometry) -> Iterator[Relation]:
 
 
 def _drive(link: str, radius: float, load: float, geometry: Geometry) -> Iterator[Relation]:
-    """Yield the relation of the torque that turns a wheel to the load that it carries."""
+    """Yield the relation of the torque of a wheel to its load."""
     joint = next(joint for joint in geometry.machine.joints if joint.child == link)
     _, effort = limits_of(joint)
     yield from relation(
@@ -125,4 +125,4 @@ def _radius(
 ) -> Iterator[Relation]:
     drawn = geometry.across(link, axis, centre)
     if drawn > 0.0:
-        yield from relation('a radius over that of its shape', '', 0.6, 1.6, (radius, 1.0), factor=1.0 / drawn)
+        yield from relation('a radius over the radius of its shape', '', 0.6, 1.6, (radius, 1.0), factor=1.0 / drawn)

@@ -1,4 +1,4 @@
-"""All relations of a machine's numbers, and warnings of those that are probably in another unit."""
+"""Warnings of numbers of a machine that are probably in another unit."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ LEAST_OF_A_CUBE = 0.01
 
 
 def magnitude_warnings(machine: Machine, shapes: Shapes, loads: Mapping[str, float]) -> tuple[Problem, ...]:
-    """Return a warning for every number that does not fit the others, with the unit that it is probably in.
+    """Return a warning for every number that contradicts the others, with its probable unit.
 
     Args:
         machine: without faults.
         shapes: of its links.
-        loads: normal force of each wheel and contact at rest, N; empty where the machine does not rest.
+        loads: normal force of each wheel and contact at rest, N; empty if the machine does not rest.
     """
     geometry = Geometry(machine, shapes)
     relations = list(machine_relations(geometry, loads))
@@ -54,7 +54,7 @@ def magnitude_warnings(machine: Machine, shapes: Shapes, loads: Mapping[str, flo
 
 
 def machine_relations(geometry: Geometry, loads: Mapping[str, float]) -> Iterator[Relation]:
-    """Yield the relations of a machine's numbers; arguments as those of `magnitude_warnings`."""
+    """Yield the relations of a machine's numbers; arguments as for `magnitude_warnings`."""
     yield from bodies.links(geometry)
     yield from bodies.joints(geometry)
     yield from ground.contacts(geometry, loads)
@@ -84,7 +84,7 @@ def _cube(geometry: Geometry) -> Iterator[Problem]:
 
 
 def _source_map(config: str | None) -> SourceMap:
-    """Return where the values of a machine YAML stand."""
+    """Return the lines of the values of a machine YAML."""
     if config is None:
         return SourceMap()
     aside = Report(config)

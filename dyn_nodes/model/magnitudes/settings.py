@@ -1,4 +1,4 @@
-"""Payload, gravity, start, springs, loads and motions of a machine YAML against the size of the machine."""
+"""Relations of payload, gravity, start, springs, loads and motions of a machine YAML to the size of the machine."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from dyn_nodes.model.posture import moved_inertia, moved_links
 
 
 def settings(geometry: Geometry, loads: Mapping[str, float]) -> Iterator[Relation]:
-    """Yield the relations of all that is neither a contact nor an actuator.
+    """Yield the relations of all keys except contacts and actuators.
 
     Args:
         geometry: of the machine.
-        loads: normal force of each wheel and contact at rest, N; empty where the machine does not rest.
+        loads: normal force of each wheel and contact at rest, N; empty if the machine does not rest.
     """
     machine = geometry.machine
     yield from relation('a gravity', 'm/s2', 1.5, 26.0, (Quantity('gravity', machine.gravity, 'm/s2'), 1.0))
@@ -94,7 +94,7 @@ def _spring(entry: JointClass, geometry: Geometry, loads: Mapping[str, float]) -
         factor=1.0 / (2.0 * math.pi * math.sqrt(inertia)),
     )
     yield from relation(
-        'a damping ratio with what it moves',
+        'a damping ratio with the moved inertia',
         '',
         1e-3,
         50.0,
@@ -131,7 +131,7 @@ def _load(load: Load, geometry: Geometry) -> Iterator[Relation]:
             (mass, -0.5),
             factor=1.0 / reach,
         )
-    yield from relation('a mass over that of the machine', '', 1e-3, 100.0, (mass, 1.0), factor=1.0 / geometry.mass)
+    yield from relation('a mass over the mass of the machine', '', 1e-3, 100.0, (mass, 1.0), factor=1.0 / geometry.mass)
     yield from _near(
         'a distance from its frame', Quantity(f'{key}.com', float(np.linalg.norm(load.com)), 'm'), geometry
     )
