@@ -4,8 +4,8 @@
     class Payload:
         mass: Annotated[float, number('at the start', 'kg', 'non-negative')]
 
-`keys_of(Payload)` returns the keys. Reader, messages, record and docs/machine_yaml.md follow from them. The default of
-a field is the default of its key; a field without a declaration is not a key.
+`keys_of(Payload)` are its keys. The reader with its errors, the record and docs/machine_yaml.md follow from them. The
+default of a field is that of its key; a field without a declaration is no key.
 
 Modules with such records must evaluate their annotations: no `from __future__ import annotations`.
 """

@@ -1,4 +1,4 @@
-"""Key tables of docs/machine_yaml.md, printed by `python -m dyn_nodes.model.schema_doc`."""
+"""Write the key tables of docs/machine_yaml.md: `python -m dyn_nodes.model.schema_doc`."""
 
 from __future__ import annotations
 

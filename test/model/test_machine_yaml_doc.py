@@ -1,4 +1,4 @@
-"""docs/machine_yaml.md contains the key tables of the schema."""
+"""docs/machine_yaml.md says what the schema says."""
 
 from pathlib import Path
 
