@@ -163,10 +163,10 @@ class WinchRecord(ActuatorRecord):
     def source_limit(self):
         return self.battery
 
-    def check(self, joint, places, report):
+    def check(self, joint, source_map, report):
         if joint.type == 'prismatic':
             where = f'actuators.{self.name}.joint'
-            report.add(places.line(where), where, 'a joint that turns for a winch', f'a {joint.type} joint')
+            report.add(source_map.line(where), where, 'a joint that turns for a winch', f'a {joint.type} joint')
 
 
 class Winch(ActuatorElement):

@@ -218,7 +218,7 @@ BROKEN = {
     ),
     'times that do not rise': (
         [('joints:', moved('kind: points, times: [0, 1, 1], values: [0, 1, 2]'))],
-        'constraints.b.profile.times: expected at least two times that rise, found 0, 1, 1',
+        'constraints.b.profile.times: expected at least two rising times, found 0, 1, 1',
         8,
     ),
     'values that are too few': (

@@ -1,4 +1,4 @@
-"""Where the values of a machine YAML stand."""
+"""Lines of the values of a machine YAML."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from dyn_nodes.model.yaml_source import Entry
 
 
 @dataclass(frozen=True)
-class Places:
+class SourceMap:
     """Lines of the values of a machine YAML.
 
     Attributes:
-        entries: dotted key, as if nothing came from `defaults` -> the entry of the file that holds the value.
+        entries: entry of the file by dotted key of the value; keys are those of the element, also for `defaults`.
     """
 
     entries: Mapping[str, Entry] = field(default_factory=dict)
 
     def line(self, key: str) -> int:
-        """Return the line of a dotted key, or of the nearest mapping around it that stands in the file."""
+        """Return the line of a dotted key, or of the nearest enclosing mapping in the file."""
         while key and key not in self.entries:
             key = key.rpartition('.')[0]
         return self.entries[key].line if key in self.entries else 0
 
     def written(self, key: str) -> str:
-        """Return the dotted key under which the file holds a value: the same, or one below `defaults`."""
+        """Return the dotted key of a value in the file: the same key, or one below `defaults`."""
         return self.entries[key].path if key in self.entries else key
