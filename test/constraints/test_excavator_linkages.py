@@ -8,7 +8,7 @@ from functools import cache
 import casadi as ca
 import numpy as np
 import pytest
-from test_loops_against_pinocchio import Witness
+from test_loops_against_pinocchio import PinocchioLoops
 
 from dyn_nodes.common.share import find_resource
 from dyn_nodes.constraints import assemble, constrained_dynamics, projected_velocity
@@ -118,7 +118,7 @@ def test_accelerations_agree_with_pinocchio(start, seed):
     v = projected_velocity(blocks, q, rng.normal(size=tree.nv), held=held)
     tau = 1e4 * rng.normal(size=tree.nv)
     gravity = [blocks.parameters.defaults[f'gravity_{axis}'] for axis in 'xyz']
-    expected = Witness(tree, blocks.constraints, gravity).accelerations(q, v, tau)
+    expected = PinocchioLoops(tree, blocks.constraints, gravity).accelerations(q, v, tau)
     accelerations = constrained_dynamics(blocks, q, v, tau).acceleration
     assert np.abs(accelerations - expected).max() < 1e-10 * np.abs(accelerations).max()
 
@@ -146,7 +146,7 @@ def test_accelerations_on_tracks_agree_with_pinocchio(seed):
     assert len(tracks) == 2
     assert pushed[5] > 0.5 * machine.total_mass * machine.gravity
     gravity = [blocks.parameters.defaults[f'gravity_{axis}'] for axis in 'xyz']
-    expected = Witness(tree, blocks.constraints, gravity).accelerations(q, v, tau + pushed)
+    expected = PinocchioLoops(tree, blocks.constraints, gravity).accelerations(q, v, tau + pushed)
     accelerations = constrained_dynamics(blocks, q, v, tau, numbers, method='saddle').acceleration
     assert np.abs(accelerations - expected).max() < 1e-8 * np.abs(accelerations).max()
 
