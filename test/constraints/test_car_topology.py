@@ -45,7 +45,7 @@ def test_with_51_joints_21_are_independent_and_aligned_axes_idle():
     rest = np.delete(operators.annihilator @ operators.L_t @ operators.J, [5, 11, 17], axis=1)
     assert 51 - np.linalg.matrix_rank(rest, tol=1e-9) == 21
     aligned = CarOperators(arms(perturbation=0.0))
-    # the rod between two balls spins by itself; how many more idle motions there are rests on axes that the source
+    # the rod between two balls spins freely; the number of further idle motions depends on axes that the source
     # does not specify: the specification's interpretation has 25 independent joints, this one 26
     tie = next(arm for arm in aligned.arms if arm.name == 'tie_rod')
     assert np.linalg.matrix_rank(tie.jacobian, tol=1e-9) == 5

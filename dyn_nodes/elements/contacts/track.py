@@ -75,8 +75,8 @@ class RollerContact(NamedTuple):
 class CrawlerTrack(ContactElement):
     """A crawler track on the ground.
 
-    The belt has no mass; the links have. Friction along the track acts on the belt: on the link at the ground,
-    and on the sprocket with the lever of its radius.
+    The belt is massless; its mass is in the links. Friction along the track acts on the belt: on the link at the
+    ground, and on the sprocket with the lever of its radius.
 
     Args:
         record: parameters.

@@ -28,7 +28,7 @@ def joint_motion(state: TreeState, joint: str) -> JointMotion:
 
     Raises:
         KeyError: no such joint.
-        ValueError: the name is that of a free body, which has no single position.
+        ValueError: the name belongs to a free body, which has no single position.
     """
     body = state.tree.bodies[state.tree.body(joint)]
     if body.kind == 'free':
