@@ -130,22 +130,22 @@ class Assembly:
 
     def _name_everything(self) -> None:
         self.states, self.inputs, self.parameters = Names(), Names(), Names()
-        self.q_place = self.states.add(*self.tree.position_names)
-        self.v_place = self.states.add(*(f'{name}_rate' for name in self.tree.velocity_names))
-        self.element_states = tuple(own for element in self.elements for own in element.states)
-        self.element_place = self.states.add(*(own.name for own in self.element_states))
-        self.book_place = self.states.add(*(BOOKS if self.books else ()))
-        self.audit_place = self.states.add(*(AUDIT_STATES if self.audit else ()))
-        self.command_place = self.inputs.add(*(command.name for command in self.actuators.inputs))
-        moved = {own.joint for own in self.actuators.actuators}
+        self.q_slice = self.states.add(*self.tree.position_names)
+        self.v_slice = self.states.add(*(f'{name}_rate' for name in self.tree.velocity_names))
+        self.element_states = tuple(state for element in self.elements for state in element.states)
+        self.element_slice = self.states.add(*(state.name for state in self.element_states))
+        self.book_slice = self.states.add(*(BOOKS if self.books else ()))
+        self.audit_slice = self.states.add(*(AUDIT_STATES if self.audit else ()))
+        self.command_slice = self.inputs.add(*(command.name for command in self.actuators.inputs))
+        moved = {actuator.joint for actuator in self.actuators.actuators}
         self.efforts = {
             joint.name: self.inputs.add(f'{joint.name}/effort')
             for joint in self.machine.actuated_joints
             if joint.name not in moved
         }
         self.parameters.add(*COMMON_PARAMETERS)
-        own = {name: value for element in self.elements for name, value in element.parameters.items()}
-        self.element_parameters = {name: value for name, value in own.items() if name not in COMMON_PARAMETERS}
+        values = {name: value for element in self.elements for name, value in element.parameters.items()}
+        self.element_parameters = {name: value for name, value in values.items() if name not in COMMON_PARAMETERS}
         self.parameters.add(*self.element_parameters)
 
     def default_parameters(self) -> np.ndarray:
@@ -167,7 +167,7 @@ class Assembly:
     @cached_property
     def state(self) -> TreeState:
         """Kinematics of the tree."""
-        return TreeState(self.tree, self.x[self.q_place], self.x[self.v_place], self.parameter('payload_mass'))
+        return TreeState(self.tree, self.x[self.q_slice], self.x[self.v_slice], self.parameter('payload_mass'))
 
     @property
     def contacts(self) -> dict[str, WheelContact]:
@@ -183,7 +183,7 @@ class Assembly:
     def ground_points(self) -> tuple[GroundPoint, ...]:
         """Points where the machine stands on the ground."""
         standing = self.contacts_on_ground
-        return tuple(point for own in standing for point in own.ground_points(self.state, self.symbols))
+        return tuple(point for contact in standing for point in contact.ground_points(self.state, self.symbols))
 
     @cached_property
     def ground_wrench(self) -> tuple[Expression, Expression]:
@@ -194,8 +194,8 @@ class Assembly:
     def drive_forces(self) -> Expression:
         """(nv,) efforts of drives and of the springs of flexible joints."""
         tau = ca.SX.zeros(self.tree.nv)
-        for name, place in self.efforts.items():
-            tau[self.tree.velocity_index(name)] = self.u[place]
+        for name, index in self.efforts.items():
+            tau[self.tree.velocity_index(name)] = self.u[index]
         for element in self.elements:
             if element.drives:
                 tau = tau + element.generalized_force(self.state, self.symbols)
@@ -220,10 +220,10 @@ class Assembly:
     @cached_property
     def symbols(self) -> dict[str, Expression]:
         """Symbols of the states, commands and parameters of elements and actuators, by name."""
-        known = {name: self.parameter(name) for name in (*COMMON_PARAMETERS, *self.element_parameters)}
-        place, commands = self.element_place, self.command_place
-        known |= {self.states.names[k]: self.x[k] for k in range(place.start, place.stop)}
-        return known | {self.inputs.names[k]: self.u[k] for k in range(commands.start, commands.stop)}
+        symbols = {name: self.parameter(name) for name in (*COMMON_PARAMETERS, *self.element_parameters)}
+        states, commands = self.element_slice, self.command_slice
+        symbols |= {self.states.names[k]: self.x[k] for k in range(states.start, states.stop)}
+        return symbols | {self.inputs.names[k]: self.u[k] for k in range(commands.start, commands.stop)}
 
     @cached_property
     def surfaces(self) -> tuple[Surface, ...]:
@@ -272,8 +272,8 @@ class Assembly:
     @cached_property
     def friction_use(self) -> dict[str, Expression]:
         """Friction over the greatest static friction, by deflection, for a machine at rest."""
-        own = (element.friction_use(self.state, self.symbols) for element in self.elements)
-        return {name: share for shares in own for name, share in shares.items()}
+        shares_of_elements = (element.friction_use(self.state, self.symbols) for element in self.elements)
+        return {name: share for shares in shares_of_elements for name, share in shares.items()}
 
     @cached_property
     def powers(self) -> tuple[Expression, ...]:
@@ -287,18 +287,20 @@ class Assembly:
     @cached_property
     def supplied_power(self) -> Expression:
         """Power of the efforts that are inputs, and power that flows into the elements from their sources, W."""
-        driven = (self.u[own] * self.state.v[self.tree.velocity_index(name)] for name, own in self.efforts.items())
-        return sum((own.supplied_power(self.state, self.symbols) for own in self.elements), sum(driven, ca.SX(0)))
+        driven = (self.u[index] * self.state.v[self.tree.velocity_index(name)] for name, index in self.efforts.items())
+        return sum(
+            (element.supplied_power(self.state, self.symbols) for element in self.elements), sum(driven, ca.SX(0))
+        )
 
     @cached_property
     def dissipated_power(self) -> Expression:
         """Power that the elements turn into heat, W."""
-        return sum((own.dissipated_power(self.state, self.symbols) for own in self.elements), ca.SX(0))
+        return sum((element.dissipated_power(self.state, self.symbols) for element in self.elements), ca.SX(0))
 
     @cached_property
     def inspected(self) -> Expression:
         """(4,) kinetic and potential energy, J, weight, N, and no gap (`guards.checks.INSPECTED`)."""
-        stored = (own.potential_energy(self.state, self.symbols) for own in self.elements)
+        stored = (element.potential_energy(self.state, self.symbols) for element in self.elements)
         potential = sum(stored, self.state.potential_energy(self.gravity))
         weight = self.state.mass * ca.fmax(ca.norm_2(self.gravity), LEAST_GRAVITY)
         return ca.densify(ca.vertcat(self.state.kinetic_energy, potential, weight, 0.0))
@@ -351,4 +353,4 @@ def rest_deflections(machine: Machine) -> list[str]:
 
 def has_discrete_states(machine: Machine) -> bool:
     """Return whether some states of a machine change between steps alone."""
-    return any(state.discrete for own in contact_elements(machine) for state in own.states)
+    return any(state.discrete for contact in contact_elements(machine) for state in contact.states)

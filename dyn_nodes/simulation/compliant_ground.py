@@ -146,7 +146,7 @@ class CompliantGround:
             x[self.system.time_place] = start
         for since, until, knots, table in stretches(period.knots, period.table, start, end):
             count = max(1, math.ceil((until - since) / step - 1e-9))
-            status, _, found = run_rk4_watched(
+            status, _, event_count = run_rk4_watched(
                 self.codes,
                 x,
                 since,
@@ -159,9 +159,9 @@ class CompliantGround:
                 0,
                 self._trace,
                 positive,
-                self._watcher.found,
+                self._watcher.table,
             )
-            events += self._watcher.events(found)
+            events += self._watcher.events(event_count)
             if status != integrators.DONE:
                 break
         return status

@@ -65,13 +65,13 @@ class ConstrainedDynamics(ConstraintKernels):
         unilateral: Sequence[str] = (),
         machine: Machine | None = None,
         actuation: Actuation = 'effort',
-        stands: bool = False,
+        can_overturn: bool = False,
     ) -> None:
         common = upright = None
         if machine is not None:
             common = {name: float(name not in ABSENT) for name in COMMON_PARAMETERS}
             base = blocks.tree.frame(machine.base.link)
-            upright = blocks.state.frame_pose(base).R[2, 2] if stands else None
+            upright = blocks.state.frame_pose(base).R[2, 2] if can_overturn else None
         super().__init__(name, blocks, actuated, unilateral, common, upright)
         self.machine, self.actuation = machine, actuation
         self.stance, self.delays = None, None
@@ -164,7 +164,7 @@ class ConstrainedDynamics(ConstraintKernels):
     def efforts(self, u: Array) -> Array:
         """Return the efforts (nv,) along the velocities of the actuated joints under inputs."""
         tau = np.zeros(self.nv)
-        tau[self.driven_places] = u[: len(self.actuated)]
+        tau[self.driven_indices] = u[: len(self.actuated)]
         return tau
 
     @cached_property
@@ -198,7 +198,7 @@ class ConstrainedDynamics(ConstraintKernels):
 
     def conditions(self, states: Array, u: Array, p: Array) -> Array:
         """Return the condition number (t,) of the independent rows at states (t, n) under inputs (t, k)."""
-        return np.array([Subspaces(self.blocks_at(x, own, p).J).condition for x, own in zip(states, u)])
+        return np.array([Subspaces(self.blocks_at(x, inputs, p).J).condition for x, inputs in zip(states, u)])
 
     def solver_from(self, x: Array, u: Array, p: Array, settings: Settings) -> Solver:
         """Return how the constraints are solved in runs from a state."""
@@ -222,4 +222,4 @@ class ConstrainedDynamics(ConstraintKernels):
     @property
     def scales(self) -> dict[str, float]:
         """Usual sizes of states by name, where they are not 1."""
-        return {own.name: own.scale for own in self.blocks.element_states} | dict.fromkeys(BOOKS, WORK_SCALE)
+        return {state.name: state.scale for state in self.blocks.element_states} | dict.fromkeys(BOOKS, WORK_SCALE)

@@ -19,7 +19,7 @@ from dyn_nodes.simulation.events import watched
 from dyn_nodes.simulation.guards.checks import BOOKS, LEAST_GRAVITY
 from dyn_nodes.simulation.names import index_of
 
-OWN_STATES = ('time', *BOOKS)
+RUN_STATES = ('time', *BOOKS)
 
 
 class ConstraintKernels:
@@ -61,7 +61,7 @@ class ConstraintKernels:
             names = (*common, *(name for name in names if name not in taken))
         self.parameter_names = names
         rates = (f'{name}_rate' for name in tree.velocity_names)
-        self.state_names = (*tree.position_names, *rates, *blocks.parameters.states, *OWN_STATES)
+        self.state_names = (*tree.position_names, *rates, *blocks.parameters.states, *RUN_STATES)
 
     @property
     def nq(self) -> int:
@@ -74,7 +74,7 @@ class ConstraintKernels:
         return self.blocks.tree.nv
 
     @property
-    def driven_places(self) -> NDArray[np.int64]:
+    def driven_indices(self) -> NDArray[np.int64]:
         """Places of the actuated velocities, whose inputs come first."""
         return self._drives[: len(self.actuated)]
 
@@ -90,39 +90,39 @@ class ConstraintKernels:
         return self.element_slice.stop
 
     @cached_property
-    def element_places(self) -> NDArray[np.intp]:
+    def element_indices(self) -> NDArray[np.intp]:
         """Places of the elements' states among the parameters of the blocks."""
         return self.blocks.parameters.state_places
 
     @cached_property
-    def _known(self) -> tuple[list[int], list[int]]:
+    def _shared(self) -> tuple[list[int], list[int]]:
         """Places of those parameters of the blocks that the system has too: in the blocks, and here."""
-        own = {name: k for k, name in enumerate(self.parameter_names)}
-        pairs = [(k, own[name]) for k, name in enumerate(self.blocks.parameters.names) if name in own]
+        index = {name: k for k, name in enumerate(self.parameter_names)}
+        pairs = [(k, index[name]) for k, name in enumerate(self.blocks.parameters.names) if name in index]
         return [k for k, _ in pairs], [k for _, k in pairs]
 
     def state(self, q: ArrayLike, v: ArrayLike, p: Array) -> Array:
         """Return a state from positions and velocities; states of elements are those of their start, or among p."""
-        theirs, ours = self._known
+        theirs, ours = self._shared
         numbers = self.blocks.parameters.values()
         numbers[theirs] = p[ours]
-        parts = np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64), numbers[self.element_places]
+        parts = np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64), numbers[self.element_indices]
         return np.concatenate([*parts, [numbers[0], 0.0, 0.0]])
 
     @property
     def defaults(self) -> Array:
         """(n,) default parameters: those of the blocks."""
-        theirs, ours = self._known
+        theirs, ours = self._shared
         p = np.array([(self._common or {}).get(name, 0.0) for name in self.parameter_names])
         p[ours] = self.blocks.parameters.values()[theirs]
         return p
 
     def numbers(self, p: Array, x: Array) -> Array:
         """Return the parameters of the blocks, time and states of elements included; their inputs are zero."""
-        theirs, ours = self._known
+        theirs, ours = self._shared
         numbers = np.zeros(len(self.blocks.parameters.names))
         numbers[theirs] = p[ours]
-        numbers[0], numbers[self.element_places] = x[self.time_place], x[self.element_slice]
+        numbers[0], numbers[self.element_indices] = x[self.time_place], x[self.element_slice]
         return numbers
 
     @cached_property
@@ -134,15 +134,15 @@ class ConstraintKernels:
         """Return an expression of the blocks, and of further symbols, in x, u and p."""
         blocks, (x, u, p) = self.blocks, self._symbols
         nq, nv = blocks.tree.nq, blocks.tree.nv
-        names, (theirs, ours) = list(blocks.parameters.names), self._known
+        names, (theirs, ours) = list(blocks.parameters.names), self._shared
         numbers = ca.SX(len(names), 1)
         numbers[theirs] = p[ours]
         numbers[0] = x[self.time_place]
-        numbers[self.element_places.tolist()] = x[self.element_slice]
+        numbers[self.element_indices.tolist()] = x[self.element_slice]
         for k, command in enumerate(blocks.inputs):
             numbers[names.index(command)] = u[len(self.actuated) + k]
-        given = [blocks.q, blocks.v, blocks.parameters.vector, *further]
-        traced = ca.Function('traced', given, [ca.densify(expression)])
+        symbols = [blocks.q, blocks.v, blocks.parameters.vector, *further]
+        traced = ca.Function('traced', symbols, [ca.densify(expression)])
         return traced(x[:nq], x[nq : nq + nv], numbers, *further)
 
     def _function(self, name: str, expression: Expression, of_state_alone: bool = False) -> ca.Function:
@@ -171,8 +171,8 @@ class ConstraintKernels:
         functions['inspect'] = ca.Function('inspect', [x, p], [self._traced(self._inspected)])
         if self.upright is not None:
             functions['guard'] = self._function('guard', self.upright, of_state_alone=True)
-        rates, place = self._traced(blocks.element_rates), self.element_slice
-        stiff, stiff_places = stiff_kernel(self._symbols, rates, blocks.element_states, place.start)
+        rates, states = self._traced(blocks.element_rates), self.element_slice
+        stiff, stiff_indices = stiff_kernel(self._symbols, rates, blocks.element_states, states.start)
         functions |= stiff
         watches, watch = watched(blocks.surfaces)
         if watches:
@@ -182,7 +182,7 @@ class ConstraintKernels:
         return build_module(
             f'{self.name}: constrained',
             [Tape.from_function(function).digest for function in functions.values()],
-            lambda: (functions, {'watches': watches, 'stiff': stiff_places}),
+            lambda: (functions, {'watches': watches, 'stiff': stiff_indices}),
         )
 
     @cached_property
@@ -208,7 +208,7 @@ class ConstraintKernels:
         parts = [efforts, gaps, blocks.state.position_rate, blocks.element_rates]
         parts += [ca.SX(blocks.dissipated_power), ca.SX(blocks.supplied_power), rows.sigma]
         values = self._traced(ca.vertcat(*parts), held)
-        driven = self.driven_places.tolist()
+        driven = self.driven_indices.tolist()
         values[driven] += u[: len(driven)]
         by_state = ca.densify(ca.vec(ca.densify(ca.jacobian(values, ca.vertcat(x, u)))))
         function = ca.Function('changes', [x, u, p, held], [by_state])
@@ -250,5 +250,5 @@ class ConstraintKernels:
     @property
     def _sizes(self) -> tuple[int, int, int, int, int]:
         """Numbers of positions, velocities, rows, states of elements, and of what the kernel of the blocks writes."""
-        nq, nv, m, own = self.blocks.tree.nq, self.blocks.tree.nv, self.blocks.m, len(self.blocks.parameters.states)
-        return nq, nv, m, own, nq + nv * nv + nv + m * nv + 3 * m + 2 + own
+        nq, nv, m, states = self.blocks.tree.nq, self.blocks.tree.nv, self.blocks.m, len(self.blocks.parameters.states)
+        return nq, nv, m, states, nq + nv * nv + nv + m * nv + 3 * m + 2 + states

@@ -41,7 +41,7 @@ from dyn_nodes.multibody.base_motion import base_coordinates, base_pose, given_v
 from dyn_nodes.simulation.assembly import Actuation
 from dyn_nodes.simulation.machine_rows import machine_dynamics
 from dyn_nodes.simulation.system import System
-from dyn_nodes.simulation.wheel_sets import refuse_wheels_that_hold
+from dyn_nodes.simulation.wheel_sets import reject_wheels_that_hold
 from dyn_nodes.stability.constrained_rest import ConstrainedStatics
 
 NEAR = 0.01
@@ -85,9 +85,9 @@ class ConstrainedMachine:
 
         Raises as `at_rest` does.
         """
-        found = self.at_rest()
-        self.system.blocks.parameters.start(found.states)
-        return found.q
+        rest = self.at_rest()
+        self.system.blocks.parameters.start(rest.states)
+        return rest.q
 
     @cached_property
     def v(self) -> Array:
@@ -118,27 +118,27 @@ class ConstrainedMachine:
             ValueError: a cylinder at its dead centre.
         """
         blocks = self.system.constraints.blocks
-        numbers, starts = blocks.numbers(p).copy(), [own.start for own in blocks.element_states]
+        numbers, starts = blocks.numbers(p).copy(), [state.start for state in blocks.element_states]
         numbers[blocks.parameters.state_places] = starts
         key = numbers.tobytes()
         if key not in self._rests:
             self._rests.clear()
-            self._rests[key] = self._found(numbers)
+            self._rests[key] = self._rest(numbers)
         return self._rests[key]
 
-    def _found(self, numbers: Array) -> AtRest:
+    def _rest(self, numbers: Array) -> AtRest:
         blocks, driven = self.system.constraints.blocks, [joint.name for joint in self.machine.actuated_joints]
-        q, places = self.assembled, {name: k for k, name in enumerate(blocks.parameters.names)}
-        states = {own.name: own.start for own in blocks.element_states}
+        q, indices = self.assembled, {name: k for k, name in enumerate(blocks.parameters.names)}
+        states = {state.name: state.start for state in blocks.element_states}
         if self.statics is not None:
             q, deflections = self.statics.settle(q, numbers)
             states |= deflections
-            numbers[[places[name] for name in deflections]] = list(deflections.values())
+            numbers[[indices[name] for name in deflections]] = list(deflections.values())
         at = blocks.at(q, None, numbers)
         motions = Subspaces(at.J).motions
-        own = [blocks.tree.velocity_index(name) for name in driven]
-        found = np.linalg.lstsq(motions[own].T, motions.T @ at.h, rcond=1e-9)[0]
-        efforts = dict(zip(driven, (float(effort) for effort in found)))
+        driven_indices = [blocks.tree.velocity_index(name) for name in driven]
+        solution = np.linalg.lstsq(motions[driven_indices].T, motions.T @ at.h, rcond=1e-9)[0]
+        efforts = dict(zip(driven, (float(effort) for effort in solution)))
         if self.system.actuation == 'hydraulic':
             states |= states_at_rest(self.machine, dict(zip(blocks.tree.position_names, q)), efforts)
         return AtRest(q, states, efforts)
@@ -150,16 +150,16 @@ class ConstrainedMachine:
         """
         constraints = self.system.constraints
         still = self.system.state(self.assembled, np.zeros(self.system.nv))
-        found = self.at_rest(constraints.numbers(p, still))
-        return self._state(found), found.efforts
+        rest = self.at_rest(constraints.numbers(p, still))
+        return self._state(rest), rest.efforts
 
     def _velocity(self, q: Array) -> Array:
         with _as_problems(self.machine):
             return starting_velocity(self.machine, self.system.blocks, q)
 
-    def _state(self, found: AtRest) -> Array:
-        x = self.system.state(found.q, self._velocity(found.q))
-        for name, value in found.states.items():
+    def _state(self, rest: AtRest) -> Array:
+        x = self.system.state(rest.q, self._velocity(rest.q))
+        for name, value in rest.states.items():
             x[self.system.index('state', name)] = value
         return x
 
@@ -191,15 +191,15 @@ def constrained_machine(
     if system is None:
         system = System.of(machine_dynamics(machine, actuation))  # of a tree, too: it has no rows then
     blocks = system.constraints.blocks
-    _refuse_reactions(machine, blocks.tree)
+    _reject_reactions(machine, blocks.tree)
     driven = tuple(joint.name for joint in machine.actuated_joints)
     q = _assembled(machine, blocks, list(joints or ()))
     settles = machine.supports and machine.initial.settle and machine.base.attachment != 'fixed'
     with _as_problems(machine):
         still = np.zeros(blocks.tree.nv)
         constrained_dynamics(blocks, q, starting_velocity(machine, blocks, q), still, method='saddle')
-    _refuse_dependent_drives(machine, blocks, q, driven)
-    refuse_wheels_that_hold(machine, blocks, q)
+    _reject_dependent_drives(machine, blocks, q, driven)
+    reject_wheels_that_hold(machine, blocks, q)
     return ConstrainedMachine(machine, system, q, ConstrainedStatics(machine, blocks) if settles else None)
 
 
@@ -212,24 +212,24 @@ def _as_problems(machine: Machine) -> Iterator[None]:
         raise MachineError([_problem(machine, '', 'constraints that allow a defined motion', str(error))]) from error
 
 
-def _refuse_reactions(machine: Machine, tree: Tree) -> None:
+def _reject_reactions(machine: Machine, tree: Tree) -> None:
     """Refuse reactions at fixed joints that are not those of an arm alone.
 
     A link that is fixed to what carries the joint is one body with it: what holds such a link acts on both.
     """
-    holding = [(own.link, f'contact {own.name!r}') for own in machine.ground_contacts]
+    holding = [(contact.link, f'contact {contact.name!r}') for contact in machine.ground_contacts]
     for entry in machine.constraints:
         holding += [(end.link, f'constraint {entry.name!r}') for end in entry.ends]
     for name in (name for name in machine.reactions if not machine.joint(name).movable):
         within = fixed_beyond(machine, tree, name)
-        held = [said for link, said in holding if link in within]
+        held = [holder for link, holder in holding if link in within]
         if held:
             expected = 'fixed joints beyond which nothing holds a link that does not move'
             found = f'{name!r}, beyond which {held[0]} does'
             raise MachineError([Problem(machine.sources[-1], 0, 'reactions', expected, found)])
 
 
-def _refuse_dependent_drives(machine: Machine, blocks: ConstraintBlocks, q: Array, driven: tuple[str, ...]) -> None:
+def _reject_dependent_drives(machine: Machine, blocks: ConstraintBlocks, q: Array, driven: tuple[str, ...]) -> None:
     """Refuse a machine with a fixed base and as many drives as freedoms, that do not determine its motion anywhere."""
     dependent = dependent_drives(blocks, q, driven) if machine.base.attachment == 'fixed' else ()
     if dependent:
@@ -248,15 +248,15 @@ def starting_velocity(machine: Machine, blocks: ConstraintBlocks, q: Array) -> A
     Raises MachineError where the constraints do not allow the velocities of the file.
     """
     _, turn = base_pose(machine.base.attachment, q)
-    given = given_velocities(machine, matrix_of_quaternion(turn))
+    specified = given_velocities(machine, matrix_of_quaternion(turn))
     wanted = np.zeros(blocks.tree.nv)
-    places = [blocks.tree.velocity_index(name) for name in given]
-    wanted[places] = list(given.values())
+    indices = [blocks.tree.velocity_index(name) for name in specified]
+    wanted[indices] = list(specified.values())
     try:
-        near = _nearest(blocks, q, wanted, places)
+        near = _nearest(blocks, q, wanted, indices)
         if np.abs(near - wanted).max() <= NEAR * np.abs(wanted).max(initial=0.0):
             wanted = near
-        return projected_velocity(blocks, q, wanted, held=list(given))
+        return projected_velocity(blocks, q, wanted, held=list(specified))
     except ContradictoryConstraintsError as error:
         if not machine.initial.moves:
             raise
@@ -264,14 +264,14 @@ def starting_velocity(machine: Machine, blocks: ConstraintBlocks, q: Array) -> A
         raise MachineError([Problem(machine.sources[-1], line, 'initial', expected, str(error))]) from error
 
 
-def _nearest(blocks: ConstraintBlocks, q: Array, wanted: Array, places: list[int]) -> Array:
+def _nearest(blocks: ConstraintBlocks, q: Array, wanted: Array, indices: list[int]) -> Array:
     """Return wanted velocities (nv,) with those at some places moved, least, to where the constraints allow them."""
     at = blocks.at(q, wanted)
     spaces = Subspaces(at.J)
     N, particular = spaces.motions, spaces.pseudo_inverse @ at.sigma
-    motion = np.linalg.lstsq(N[places], (wanted - particular)[places], rcond=1e-9)[0]
+    motion = np.linalg.lstsq(N[indices], (wanted - particular)[indices], rcond=1e-9)[0]
     result = wanted.copy()
-    result[places] = (particular + N @ motion)[places]
+    result[indices] = (particular + N @ motion)[indices]
     return np.asarray(result)
 
 
@@ -295,12 +295,12 @@ def initial_guess(machine: Machine, tree: Tree) -> Array:
 
 def _assembled(machine: Machine, blocks: ConstraintBlocks, chosen: list[str]) -> Array:
     guess = initial_guess(machine, blocks.tree)
-    given = [name for name in machine.initial.joint_positions if name in blocks.tree.velocity_names]
+    specified = [name for name in machine.initial.joint_positions if name in blocks.tree.velocity_names]
     base = _base_velocities(blocks.tree)
     turning = base[:3] if machine.base.attachment == 'free' else base  # a wheel near the ground is put down on it
     limits = {joint.name: (joint.lower, joint.upper) for joint in machine.movable_joints}
     failure: AssemblyError | BeyondLimitsError
-    for held in ([*given, *base], [*given, *turning], given, [*chosen, *base], chosen):
+    for held in ([*specified, *base], [*specified, *turning], specified, [*chosen, *base], chosen):
         try:
             return assemble_within(blocks, guess, limits, held=held)
         except (AssemblyError, BeyondLimitsError) as error:

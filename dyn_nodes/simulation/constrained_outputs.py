@@ -60,8 +60,8 @@ class ConstrainedOutputs:
         self._add_balance()
         self._add_health()
         for element in blocks.forces:
-            own = element.outputs(blocks.state, blocks.parameters)
-            self._add(list(own), *own.values())
+            outputs = element.outputs(blocks.state, blocks.parameters)
+            self._add(list(outputs), *outputs.values())
 
     def _add(self, names: Sequence[str], *expressions: Expression) -> None:
         self.names.extend(names)
@@ -82,8 +82,8 @@ class ConstrainedOutputs:
     def traced(self, names: Sequence[str], a: Expression, multipliers: Expression, tau: Expression) -> Expression:
         """Return some outputs as expressions of the blocks and of accelerations, multipliers, generalized efforts."""
         chosen = ca.vertcat(*self._values)[[self.names.index(name) for name in names]]
-        own = ca.vertcat(self._a, self._multipliers, self._tau)
-        return ca.substitute(ca.densify(chosen), own, ca.densify(ca.vertcat(a, multipliers, tau)))
+        symbols = ca.vertcat(self._a, self._multipliers, self._tau)
+        return ca.substitute(ca.densify(chosen), symbols, ca.densify(ca.vertcat(a, multipliers, tau)))
 
     def evaluate(self, q: Array, v: Array, a: Array, multipliers: Array, tau: Array, p: Array) -> Array:
         """Return the outputs at a state.
@@ -195,10 +195,10 @@ class ConstrainedOutputs:
         for point, _, _, push in self._wheels.values():
             force = force + push
             moment = moment + cross(point - blocks.state.center_of_mass, push)
-        found = balance_outputs(blocks.state, force, moment)
-        found |= {'kinetic_energy': blocks.state.kinetic_energy, 'potential_energy': blocks.potential_energy}
-        found |= attitude_outputs(self._base_rotation)
-        self._add(list(found), *found.values())
+        outputs = balance_outputs(blocks.state, force, moment)
+        outputs |= {'kinetic_energy': blocks.state.kinetic_energy, 'potential_energy': blocks.potential_energy}
+        outputs |= attitude_outputs(self._base_rotation)
+        self._add(list(outputs), *outputs.values())
 
     def _add_health(self) -> None:
         rows = self.blocks.rows

@@ -12,7 +12,7 @@ from dyn_nodes.compile.integrators import codes_of
 from dyn_nodes.compile.integrators.codes import JACOBIAN, RHS
 from dyn_nodes.constraints import _rates
 
-Places = NDArray[np.int64]
+Indices = NDArray[np.int64]
 
 
 class Solver:
@@ -39,7 +39,7 @@ class Solver:
         self,
         module: CompiledModule,
         sizes: tuple[int, int, int, int, int],
-        marks: tuple[Places, NDArray[np.bool_], NDArray[np.bool_]],
+        marks: tuple[Indices, NDArray[np.bool_], NDArray[np.bool_]],
         moving: bool,
         rows: tuple[str, ...],
         rank: int,
@@ -53,12 +53,12 @@ class Solver:
         self._layout = np.concatenate([head, [moving or marks[2].any()], *marks]).astype(np.int64)
         self._whole = np.concatenate([head, [True], *marks]).astype(np.int64)  # asks for multipliers in any case
         self._settings = np.array(settings, dtype=np.float64)
-        own = self._layout, self._settings
+        constants = self._layout, self._settings
         self.codes = codes_of(module)
-        self._bound = [BoundCode(_rates.rate_code(), own, 4)]
+        self._bound = [BoundCode(_rates.rate_code(), constants, 4)]
         self.codes[RHS] = self._bound[0].address
         if implicit is not None:
-            self._bound.append(BoundCode(_rates.jacobian_code(), own, 4))
+            self._bound.append(BoundCode(_rates.jacobian_code(), constants, 4))
             self.codes[JACOBIAN] = self._bound[1].address
 
     def rates(self, x: Array, u: Array, p: Array) -> Array:
@@ -102,10 +102,10 @@ class Solver:
         Args:
             status: of a run, at most STOPPED.
         """
-        number, found = _rates.reason_of(status)
+        number, detail = _rates.reason_of(status)
         if number == _rates.FAULT:
             raise RuntimeError('the rates of a system with constraints: an index beyond its array')
         if number == _rates.RANK_CHANGED:
-            text = f'the rank of the constraints went from {self.rank} to {found}'
+            text = f'the rank of the constraints went from {self.rank} to {detail}'
             return _rates.REASONS[number], f'{text}: motion beyond this point is not continued'
-        return _rates.REASONS[number], f'{self._rows[found]} would pull' if number == _rates.LIFTED else ''
+        return _rates.REASONS[number], f'{self._rows[detail]} would pull' if number == _rates.LIFTED else ''

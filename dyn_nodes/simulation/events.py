@@ -21,7 +21,7 @@ from dyn_nodes.multibody.spatial import Expression
 
 BEYOND = 1.001
 """Share of a speed limit from which on a speed is beyond it."""
-FOUND_COLUMNS = 4
+EVENT_COLUMNS = 4
 """Of a row of the table that a run fills: number of the watch, time, 1.0 for rising or 0.0 for falling, value."""
 
 
@@ -76,7 +76,7 @@ class Watcher:
     def __init__(self, meta: Sequence[Any], capacity: int) -> None:
         self.watches = [Watch(rise, fall, quantity, subject) for rise, fall, quantity, subject in meta]
         self.positive: Flags = np.ones(len(self.watches), np.bool_)
-        self.found: Array = np.zeros((capacity, FOUND_COLUMNS))
+        self.table: Array = np.zeros((capacity, EVENT_COLUMNS))
         self.lost = 0
 
     @classmethod
@@ -86,10 +86,10 @@ class Watcher:
         if watcher.watches:
             values = np.empty(2 * len(watcher.watches))
             module.watch(x, u, p, values)
-            watcher.begin(values)
+            watcher.take_signs(values)
         return watcher
 
-    def begin(self, values: Array) -> None:
+    def take_signs(self, values: Array) -> None:
         """Take the signs from the values (2 n,) of the watch kernel at the state from which a run starts."""
         self.positive[:] = values[: len(self.watches)] > 0.0
 
@@ -97,9 +97,9 @@ class Watcher:
         """Return the events of a stretch, of which the driver counted so many, in the order of time."""
         if not count:
             return []
-        self.lost += max(0, count - len(self.found))
+        self.lost += max(0, count - len(self.table))
         events = []
-        for row in self.found[:count]:
+        for row in self.table[:count]:
             watch = self.watches[int(row[0])]
             kind = watch.rise if row[2] > 0.0 else watch.fall
             if kind:

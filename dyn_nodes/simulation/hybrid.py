@@ -183,10 +183,10 @@ class HybridModel(NamedVectors, ABC):
     def drop_payload(self, mode: str, t: float, x: Array, p: Array) -> Step:
         """Let the payload go: its mass leaves the equations, the state stays (spec 2.25)."""
         dropped = p.copy()
-        place = self.index('parameter', 'payload_mass')
-        dropped[place] = 0.0
+        index = self.index('parameter', 'payload_mass')
+        dropped[index] = 0.0
         dropped[[self.index('parameter', name) for name in DROP_PARAMETERS]] = NEVER
-        details = {'mass': float(p[place]), 'mass_after': 0.0}
+        details = {'mass': float(p[index]), 'mass_after': 0.0}
         if 'base_pitch' in self.state_names:
             details['pitch'] = float(x[self.index('state', 'base_pitch')])
         return Step(mode, x, dropped, (Event(t, 'payload_drop', mode, mode, details),))
@@ -204,7 +204,7 @@ class HybridModel(NamedVectors, ABC):
             ValueError: vectors of another length; a step that does not divide the spacing.
             HybridError: the model does not cover what happens, or events never end.
         """
-        p = self.given_parameters(p)
+        p = self.parameter_vector(p)
         times = np.ascontiguousarray(times, dtype=np.float64)
         x = np.array(x0, dtype=np.float64)
         self.check(x, np.empty(len(self.input_names)), p)
@@ -278,7 +278,7 @@ class Stepper:
         """Take the state, and the inputs u, as that from which changes count."""
         values = np.empty(2 * len(self.watcher.watches))
         self.model.watch(self.mode)(self.x, u, self.sets[-1], values)
-        self.watcher.begin(values)
+        self.watcher.take_signs(values)
 
     def advance(
         self, start: float, step: float, steps: int, knots: Array, table: Array, trace: Trace | None = None
@@ -316,7 +316,7 @@ class Stepper:
                 trace.sets,
                 len(self.sets) - 1,
                 self.watcher.positive,
-                self.watcher.found,
+                self.watcher.table,
             )
             self.observed += self.watcher.events(count, self.mode, self.mode)
             if code == loops.DIVERGED:

@@ -43,13 +43,13 @@ def statics_functions(machine: Machine) -> tuple[dict[str, ca.Function], dict[st
     plant = Assembly(machine, 'effort')
     q, deflections = ca.SX.sym('q', plant.tree.nq), rest_deflections(machine)
     bristles, nv = ca.SX.sym('bristles', len(deflections)), plant.tree.nv
-    of_elements = ca.SX([own.start for own in plant.element_states])
-    for k, own in enumerate(plant.element_states):
-        if own.balances:
-            of_elements[k] = bristles[deflections.index(own.name)]
+    of_elements = ca.SX([state.start for state in plant.element_states])
+    for k, state in enumerate(plant.element_states):
+        if state.balances:
+            of_elements[k] = bristles[deflections.index(state.name)]
     state = ca.densify(ca.vertcat(q, ca.SX(nv, 1), of_elements))
     shares = ca.densify(ca.vertcat(*plant.friction_use.values(), ca.SX(0, 1)))
-    lead = ca.jacobian(plant.state.position_rate, plant.x[plant.v_place])
+    lead = ca.jacobian(plant.state.position_rate, plant.x[plant.v_slice])
     holding, used, lead = ca.substitute([plant.static_forces, shares, lead], [plant.x], [state])
     passive = set(plant.passive)
     free = [k for k, name in enumerate(plant.tree.velocity_names) if k < plant.tree.base_dofs or name in passive]
@@ -60,7 +60,7 @@ def statics_functions(machine: Machine) -> tuple[dict[str, ca.Function], dict[st
     meta = {'nv': nv, 'free': free, 'positions': list(plant.tree.position_names)}
     meta |= {'velocities': list(plant.tree.velocity_names)}
     meta |= {'deflections': deflections, 'used': list(plant.friction_use)}
-    return {'statics': ca.Function('statics', [q, bristles, plant.p], [ca.densify(own) for own in outputs])}, meta
+    return {'statics': ca.Function('statics', [q, bristles, plant.p], [ca.densify(output) for output in outputs])}, meta
 
 
 class Rest(NamedTuple):
@@ -135,12 +135,12 @@ def state_of_rest(system: System, rest: Rest, moves: bool = False) -> Array:
     x[: len(plant_q)] = plant_q
     x[len(plant_q) : len(plant_q) + len(q_joints)] = q_joints
     bristles = iter(rest.bristles)
-    for own in resting_states(machine):
-        x[system.index('state', own.name)] = next(bristles) if own.balances else own.start
+    for state in resting_states(machine):
+        x[system.index('state', state.name)] = next(bristles) if state.balances else state.start
     hold_joints(system, x, q_joints, rest.holding)
     if moves:
-        given = given_velocities(machine, matrix_of_rpy(rest.pose[3:]), system.base)
-        for name, value in given.items():
+        velocities = given_velocities(machine, matrix_of_rpy(rest.pose[3:]), system.base)
+        for name, value in velocities.items():
             x[system.index('state', f'{name}_rate')] = value
     return x
 

@@ -30,7 +30,7 @@ def machine_dynamics(machine: Machine, actuation: Actuation) -> ConstrainedDynam
     pushed = (*_watched(machine), *held_wrenches(machine))
     elements = (*contact_elements(machine), *joint_elements(machine), inside, *pushed)
     blocks = ConstraintBlocks(tree, constraints, elements, gravity, payload)
-    moved = {own.joint for own in inside.actuators}
+    moved = {actuator.joint for actuator in inside.actuators}
     actuated = tuple(joint.name for joint in machine.actuated_joints if joint.name not in moved)
     pressing = [f'{wheel.name}/normal' for wheel in machine.rigid_wheels]
     return ConstrainedDynamics(machine.name, blocks, actuated, pressing, machine, actuation, bool(_watched(machine)))
@@ -43,7 +43,7 @@ def machine_constraints(machine: Machine, tree: Tree) -> tuple[Constraint, ...]:
 
 def _watched(machine: Machine) -> tuple[ForceElement, ...]:
     """Return what watches the tilt of a machine on wheels."""
-    stands = machine.supports or machine.rigid_wheels
+    on_wheels = machine.supports or machine.rigid_wheels
     if any(wheel.first.link == machine.base.link for wheel in machine.rigid_wheels):
         return ()  # a base that is a wheel turns over as it rolls
-    return (Overturning(machine.base.link, machine.overturn_angle),) if stands else ()
+    return (Overturning(machine.base.link, machine.overturn_angle),) if on_wheels else ()

@@ -49,7 +49,7 @@ class MarchingSystem(Protocol):
     def check(self, x: Array, u: Array, p: Array) -> None:
         """Demand vectors of this system."""
 
-    def given_parameters(self, p: ArrayLike | Mapping[str, float] | None) -> Array:
+    def parameter_vector(self, p: ArrayLike | Mapping[str, float] | None) -> Array:
         """Return parameters (n,): as given, or the defaults, changed by name."""
 
     def rhs(self, x: Array, u: Array, p: Array) -> Array:
@@ -74,7 +74,7 @@ def run_system(
     settings: Settings | None,
 ) -> Run:
     """Simulate from x0 at times[0] through `times`. Arguments and errors are those of `System.run`."""
-    settings, p = settings or Settings(), system.given_parameters(p)
+    settings, p = settings or Settings(), system.parameter_vector(p)
     stops = checked_times(system, times, settings)
     x = np.array(x0, dtype=np.float64)
     system.check(x, np.empty(len(system.input_names)), p)
@@ -92,9 +92,9 @@ def run_system(
     watcher = system.watcher(x, table[0], p, MOST_EVENTS) if settings.watch else None
     march = March(system, codes_for(solver.codes, settings), p, settings, watcher)
     kept, status = 1, integrators.DONE
-    for since, until, own_knots, own_table in _stretches(knots, table, stops, settings):
+    for since, until, part_knots, part_table in _stretches(knots, table, stops, settings):
         ends = np.array([*stops[(stops > since) & (stops < until)], until])
-        states, status = march.through(x, since, ends, own_knots, own_table)
+        states, status = march.through(x, since, ends, part_knots, part_table)
         sampled = states[np.isin(ends[: len(states)], stops)]
         trace[kept : kept + len(sampled)] = sampled
         kept += len(sampled)
@@ -170,9 +170,9 @@ def is_smooth(knots: Array, stops: Array, step: float | None) -> bool:
     near = knots[(knots >= stops[0]) & (knots <= stops[-1])]
     if len(stops) < 2 or not np.all(np.diff(near) > 0):
         return False
-    places = np.concatenate([stops, near]) - stops[0]
+    offsets = np.concatenate([stops, near]) - stops[0]
     return step is None or bool(
-        np.abs(places / step - np.round(places / step)).max() <= ON_GRID * max(1.0, float(places.max()) / step)
+        np.abs(offsets / step - np.round(offsets / step)).max() <= ON_GRID * max(1.0, float(offsets.max()) / step)
     )
 
 
@@ -207,7 +207,7 @@ class March:
     def __init__(
         self, system: MarchingSystem, codes: NDArray[np.int64], p: Array, settings: Settings, watcher: Watcher | None
     ) -> None:
-        self._codes, self._p, self._place, self._settings = codes, p, system.time_place, settings
+        self._codes, self._p, self._time_index, self._settings = codes, p, system.time_place, settings
         self._tolerance = np.array([settings.atol * system.scales.get(name, 1.0) for name in system.state_names])
         self._limit, self._watcher = system.guard_limit(settings), watcher
         self.events: list[Event] = []
@@ -221,13 +221,13 @@ class March:
         trace = np.full((len(times), len(x)), np.nan)
         advance = self._fixed if self._settings.method in FIXED else self._adaptive
         reached, status = advance(x, times, knots, table, trace)
-        if self._place is not None and status != integrators.DIVERGED:
-            self.time = float(x[self._place])
+        if self._time_index is not None and status != integrators.DIVERGED:
+            self.time = float(x[self._time_index])
         return trace[1:reached], status
 
     def _set_time(self, x: Array, time: float) -> None:
-        if self._place is not None:
-            x[self._place] = time
+        if self._time_index is not None:
+            x[self._time_index] = time
 
     def _fixed(self, x: Array, times: Array, knots: Array, table: Array, trace: Array) -> tuple[int, int]:
         step, spacing = self._settings.step, np.diff(times)
@@ -255,8 +255,8 @@ class March:
         if self._watcher is None:
             status, taken = run_rk4(*arguments)
         else:
-            status, taken, found = run_rk4_watched(*arguments, self._watcher.positive, self._watcher.found)
-            self.events += self._watcher.events(found)
+            status, taken, event_count = run_rk4_watched(*arguments, self._watcher.positive, self._watcher.table)
+            self.events += self._watcher.events(event_count)
         self.time = float(since + taken * h)
         return status, taken
 

@@ -40,17 +40,17 @@ class NamedVectors:
     output_names: tuple[str, ...]
 
     @cached_property
-    def _found(self) -> dict[str, dict[str, int]]:
+    def _indices(self) -> dict[str, dict[str, int]]:
         return {}
 
     def index(self, kind: Kind, name: str) -> int:
         """Return the place of a name. Raises UnknownNameError."""
-        if kind not in self._found:  # names of outputs may have to be traced
-            self._found[kind] = {own: k for k, own in enumerate(getattr(self, f'{kind}_names'))}
+        if kind not in self._indices:  # names of outputs may have to be traced
+            self._indices[kind] = {name: k for k, name in enumerate(getattr(self, f'{kind}_names'))}
         try:
-            return self._found[kind][name]
+            return self._indices[kind][name]
         except KeyError:
-            raise UnknownNameError(kind, name, tuple(self._found[kind])) from None
+            raise UnknownNameError(kind, name, tuple(self._indices[kind])) from None
 
     def parameters(
         self, values: Mapping[str, float] | None = None, slope: float | tuple[float, float] | None = None
@@ -68,7 +68,7 @@ class NamedVectors:
             p[self.index('parameter', name)] = value
         return p
 
-    def given_parameters(self, p: ArrayLike | Mapping[str, float] | None) -> Array:
+    def parameter_vector(self, p: ArrayLike | Mapping[str, float] | None) -> Array:
         """Return parameters (n,): as given, or the defaults, changed by name. Raises UnknownNameError."""
         return self.parameters(p) if p is None or isinstance(p, Mapping) else np.array(p, dtype=np.float64)
 

@@ -33,12 +33,12 @@ def traced_outputs(plant: Assembly) -> tuple[list[str], Expression]:
         add([position_output(joint)], joint_motion(plant.state, joint).position)
     add([f'{name}_acceleration' for name in plant.tree.velocity_names], plant.accelerations)
     for element in plant.elements:
-        own = element.outputs(plant.state, plant.symbols)
-        add(list(own), *own.values())
-    found = balance_outputs(plant.state, *plant.ground_wrench)
-    found |= dict(zip(('kinetic_energy', 'potential_energy', 'suspension_energy'), plant.stored_energies))
-    found |= attitude_outputs(plant.base_rotation)
-    add(list(found), *found.values())
+        outputs = element.outputs(plant.state, plant.symbols)
+        add(list(outputs), *outputs.values())
+    outputs = balance_outputs(plant.state, *plant.ground_wrench)
+    outputs |= dict(zip(('kinetic_energy', 'potential_energy', 'suspension_energy'), plant.stored_energies))
+    outputs |= attitude_outputs(plant.base_rotation)
+    add(list(outputs), *outputs.values())
     return names, ca.densify(ca.vertcat(*values))
 
 

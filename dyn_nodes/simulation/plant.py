@@ -93,7 +93,7 @@ class Plant:
         self.machine, self.period = machine, exchange_period
         self.joints = tuple(joint.name for joint in machine.movable_joints)
         self.actuated = tuple(joint.name for joint in machine.actuated_joints)
-        self._stand(actuation, contact_model)
+        self._put_on_ground(actuation, contact_model)
         self.system: Any = self.ground.system
         self.guard = RunningGuard(self.system)
         self.observer = balance_observer(self.system, measures)
@@ -108,9 +108,9 @@ class Plant:
         self._held_payload: float | None = None  # what was dropped on the way
         self.drop_time: float | None = None
         self.drop_tilt: float | None = None
-        self._joint_q = self._places('state', '')
-        self._joint_v = self._places('state', '_rate')
-        self._joint_a = self._places('output', '_acceleration')
+        self._joint_q = self._indices('state', '')
+        self._joint_v = self._indices('state', '_rate')
+        self._joint_a = self._indices('output', '_acceleration')
         self._knots = np.zeros(1)
         self.run_out = WheelRunOut(machine, exchange_period)
         self.servo = PlantServo(self)
@@ -122,7 +122,7 @@ class Plant:
         self.reset()
         self._refine()
 
-    def _stand(self, actuation: Actuation, contact_model: str) -> None:
+    def _put_on_ground(self, actuation: Actuation, contact_model: str) -> None:
         """Put the machine on its ground; rigid ground and constraints take long to import."""
         check_contact_model(self.machine, contact_model)
         self.constraints: PlantConstraints | None = None
@@ -168,10 +168,10 @@ class Plant:
         self._events.clear()
         if self.system.actuation == 'effort':
             self.set_efforts(efforts)
-        self.guard.begin(self.x, self.p)
+        self.guard.open(self.x, self.p)
         self.ground.begin(self.x, self.u, self.p, self._guarded, self.period / self.substeps)
         if self.constraints is not None:
-            self.constraints.begin()
+            self.constraints.reset()
             if self.system.actuation == 'effort' and not (self.machine.supports or self.machine.initial.moves):
                 self.set_efforts(self.holding_efforts())  # a servo would brake a machine that is to move
 
@@ -212,9 +212,9 @@ class Plant:
 
     @cached_property
     def _joint_efforts(self) -> NDArray[np.intp]:
-        return self._places('output', '/drive_effort')
+        return self._indices('output', '/drive_effort')
 
-    def _places(self, kind: Kind, suffix: str) -> NDArray[np.intp]:
+    def _indices(self, kind: Kind, suffix: str) -> NDArray[np.intp]:
         """Return the places (n,) of what the names of the joints with a suffix stand for."""
         return np.array([self.system.index(kind, f'{name}{suffix}') for name in self.joints], dtype=np.intp)
 
@@ -418,6 +418,6 @@ def check_contact_model(machine: Machine, contact_model: str) -> None:
     elif machine.grasps and not machine.needs_constraints:
         contacts = 'hands that hold something'
     elif machine.contacts and not machine.needs_constraints:
-        contacts = ', '.join(own.name for own in machine.contacts)
+        contacts = ', '.join(contact.name for contact in machine.contacts)
     if contact_model != 'compliant' and contacts:
         raise ContactModelError(f'{machine.name}: expected compliant for {contacts}, {found}')

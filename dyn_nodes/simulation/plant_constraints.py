@@ -82,12 +82,12 @@ class PlantConstraints:
     def __init__(self, plant: RunningPlant, ground: ConstrainedGround) -> None:
         self.plant, self.ground, self.system = plant, ground, ground.system
         self.loops = plant.machine.loops
-        self.wheels = tuple(own.name for own in plant.machine.rigid_wheels)
+        self.wheels = tuple(wheel.name for wheel in plant.machine.rigid_wheels)
         tree = self.system.blocks.tree
         self.servo = ConstrainedServo(plant.machine, [tree.velocity_index(name) for name in plant.actuated])
         self._drifted = False
 
-    def begin(self) -> None:
+    def reset(self) -> None:
         """Report a drift anew."""
         self._drifted = False
 
@@ -97,8 +97,8 @@ class PlantConstraints:
         Raises PlantStoppedError where they have drifted apart by more than BROKEN.
         """
         if drift > BROKEN:
-            place = f'{self.plant.machine.name}: at t = {self.plant.time:.4f} s'
-            raise PlantStoppedError('constraint_drift', f'{place}: {_drifted_apart(drift)}')
+            where = f'{self.plant.machine.name}: at t = {self.plant.time:.4f} s'
+            raise PlantStoppedError('constraint_drift', f'{where}: {_drifted_apart(drift)}')
         if drift > GREATEST_GAP and not self._drifted:
             self._drifted = True
             details = {'drift': drift, 'text': _drifted_apart(drift)}

@@ -73,7 +73,7 @@ class JointReaction:
         self._kernel = build_module(
             f'{system.machine.name}: reaction', key, lambda: ({'reaction': self._trace()}, {})
         ).reaction
-        self._places = np.array(
+        self._acceleration_indices = np.array(
             [k for k, name in enumerate(system.output_names) if name.endswith('_acceleration')], dtype=np.intp
         )
 
@@ -100,7 +100,7 @@ class JointReaction:
         Raises:
             ValueError: a vector of another length.
         """
-        sizes = (len(self.system.state_names), len(self._places), len(self.system.parameter_names))
+        sizes = (len(self.system.state_names), len(self._acceleration_indices), len(self.system.parameter_names))
         for name, vector, size in zip(('state', 'acceleration', 'parameter'), (x, acceleration, p), sizes):
             if np.shape(vector) != (size,):
                 raise ValueError(
@@ -112,11 +112,11 @@ class JointReaction:
 
     def of_outputs(self, x: Array, y: Array, p: Array) -> Array:
         """Return the same from the outputs y of the system at x, which hold the accelerations."""
-        return self.evaluate(x, y[self._places], p)
+        return self.evaluate(x, y[self._acceleration_indices], p)
 
     def of_run(self, run: Run | HybridRun) -> Array:
         """Return the same (t, joints, directions) at every instant of a run of the system."""
-        y = np.column_stack([run.output(self.system.output_names[place]) for place in self._places])
+        y = np.column_stack([run.output(self.system.output_names[index]) for index in self._acceleration_indices])
         return np.array([self.evaluate(x, a, run.parameters_at(k)) for k, (x, a) in enumerate(zip(run.states, y))])
 
     def at(self, x: Array, u: Array, p: Array, mode: str | None = None) -> Array:
@@ -143,10 +143,10 @@ def traced_reaction(
     return virtual_joint_forces(extended.state, full, extended.gravity, names, extended.external_forces)
 
 
-def _with_zeros(names: Sequence[str], known: Sequence[str], values: Expression) -> Expression:
+def _with_zeros(names: Sequence[str], known_names: Sequence[str], values: Expression) -> Expression:
     """Values by name, zero for names that are not known."""
-    places = {name: k for k, name in enumerate(known)}
-    return ca.vertcat(*(values[places[name]] if name in places else ca.SX(0) for name in names))
+    indices = {name: k for k, name in enumerate(known_names)}
+    return ca.vertcat(*(values[indices[name]] if name in indices else ca.SX(0) for name in names))
 
 
 _system = lru_cache(maxsize=16)(System)
@@ -187,8 +187,8 @@ def joint_reaction(
     system: Any = _system(machine) if isinstance(machine, Machine) else machine
     p = system.parameters() if parameters is None else parameters
     if not isinstance(inputs, np.ndarray):
-        given, inputs = inputs or {}, np.zeros(len(system.input_names))
-        for name, value in given.items():
+        values_by_name, inputs = inputs or {}, np.zeros(len(system.input_names))
+        for name, value in values_by_name.items():
             inputs[system.index('input', name)] = value
     values = _reaction(system, joint, side).at(np.asarray(state, dtype=np.float64), inputs, p, mode)[0]
     return Wrench(values[:3], values[3:])

@@ -95,7 +95,7 @@ class RigidContact:
         if disc is not None:
             return disc.on_ground(state, ca.SX(self.wheel.free_length))
         axes = ground_axes(UP, state.frame_pose(state.tree.frame(self.base)).R[:, 0])
-        ahead, left = (ca.SX(ca.vertcat(*own)) for own in axes[1:])
+        ahead, left = (ca.SX(ca.vertcat(*axis)) for axis in axes[1:])
         return state.frame_pose(self.frame(state)).p, ahead, left
 
     def force(self, state: TreeState, multipliers: Expression) -> Expression:
@@ -112,23 +112,23 @@ def rigid_contacts(machine: Machine) -> tuple[RigidContact, ...]:
     Raises:
         ContactModelError: the machine has none, is fixed, or has something that rigid ground does not carry.
     """
-    refused = [f'{own.kind} {own.name}' for own in machine.contacts]
+    rejected = [f'{contact.kind} {contact.name}' for contact in machine.contacts]
     for wheel in machine.wheels:
         if wheel.rolling is not None and wheel.rolling.roller_angle is not None:
-            refused.append(f'{wheel.name} with rollers')
+            rejected.append(f'{wheel.name} with rollers')
     if machine.terrain:
-        refused.append('terrain that rises')
+        rejected.append('terrain that rises')
     if machine.needs_constraints:
-        refused.append('constraints')
+        rejected.append('constraints')
     if gives_way(machine):
-        refused.append('wheels on joints that give way')
+        rejected.append('wheels on joints that give way')
     if machine.base.attachment == 'fixed':
-        refused.append('a fixed base')
+        rejected.append('a fixed base')
     if not machine.wheels:
-        refused.append('no wheels')
-    if refused:
+        rejected.append('no wheels')
+    if rejected:
         raise ContactModelError(
-            f'{machine.name}: expected wheels and feet on a plane for rigid ground, found {", ".join(refused)}'
+            f'{machine.name}: expected wheels and feet on a plane for rigid ground, found {", ".join(rejected)}'
         )
     return tuple(RigidContact(wheel, machine.base.link) for wheel in machine.wheels)
 
@@ -150,14 +150,14 @@ class RigidAssembly(Assembly):
 
     def _name_everything(self) -> None:
         super()._name_everything()
-        heights = {own.height: 0.0 for own in self.ground}
+        heights = {contact.height: 0.0 for contact in self.ground}
         self.element_parameters |= heights
         self.parameters.add(*heights)
 
     @cached_property
     def rows(self) -> Rows:
         """Those of all contacts."""
-        return Rows.stacked([own.rows(self.state, self.symbols) for own in self.ground], self.tree.nv)
+        return Rows.stacked([contact.rows(self.state, self.symbols) for contact in self.ground], self.tree.nv)
 
     @cached_property
     def tilt(self) -> Expression:
@@ -189,10 +189,10 @@ class RigidAssembly(Assembly):
     def ground_wrench(self) -> tuple[Expression, Expression]:
         """Force of the ground on the machine (3,), N, and its moment about the centre of mass (3,), N m."""
         force, moment = ca.SX(3, 1), ca.SX(3, 1)
-        for k, own in enumerate(self.ground):
-            push = own.force(self.state, self.pushes(k))
+        for k, contact in enumerate(self.ground):
+            push = contact.force(self.state, self.pushes(k))
             force = force + push
-            moment = moment + cross(own.on_ground(self.state)[0] - self.state.center_of_mass, push)
+            moment = moment + cross(contact.on_ground(self.state)[0] - self.state.center_of_mass, push)
         return force, moment
 
     @cached_property
@@ -200,16 +200,16 @@ class RigidAssembly(Assembly):
         """Outputs of the contacts, under the names of those of wheels on springs."""
         result: dict[str, Expression] = {}
         state, slips = self.state, ca.mtimes(self.rows.jacobian, self.state.v)
-        for k, own in enumerate(self.ground):
-            point, *axes = own.on_ground(state)
-            push, slip = (own.force(state, part) for part in (self.pushes(k), slips[ROWS * k : ROWS * (k + 1)]))
+        for k, contact in enumerate(self.ground):
+            point, *axes = contact.on_ground(state)
+            push, slip = (contact.force(state, part) for part in (self.pushes(k), slips[ROWS * k : ROWS * (k + 1)]))
             values: dict[str, Any] = {'height': self.rows.residual[ROWS * k + 2], 'normal_force': push[2]}
             values |= {f'friction_{name}': ca.dot(axis, push) for name, axis in zip(DIRECTIONS, axes)}
             values |= {f'slip_{name}': ca.dot(axis, slip) for name, axis in zip(DIRECTIONS, axes)}
-            below = ca.vertcat(point[0], point[1], self.parameter(own.height))
+            below = ca.vertcat(point[0], point[1], self.parameter(contact.height))
             values |= {f'point_{axis}': below[i] for i, axis in enumerate(XYZ)}
-            result |= {f'{own.name}/{quantity}': ca.SX(value) for quantity, value in values.items()}
-            result |= dict(zip(axis_names(own.name), ca.vertsplit(ca.vertcat(axes[0], ca.SX(np.array(UP))))))
+            result |= {f'{contact.name}/{quantity}': ca.SX(value) for quantity, value in values.items()}
+            result |= dict(zip(axis_names(contact.name), ca.vertsplit(ca.vertcat(axes[0], ca.SX(np.array(UP))))))
         return result
 
 

@@ -72,7 +72,7 @@ class RigidGroundModel(HybridModel):
 
     def __init__(self, machine: Machine, actuation: Actuation = 'hydraulic', rest_speed: float = REST_SPEED) -> None:
         self.machine, self.actuation, self.rest_speed = machine, actuation, rest_speed
-        self.contacts = tuple(own.name for own in rigid_contacts(machine))
+        self.contacts = tuple(contact.name for contact in rigid_contacts(machine))
         if len(self.contacts) > MOST_CONTACTS:
             raise ContactModelError(
                 f'{machine.name}: expected at most {MOST_CONTACTS} wheels and feet for rigid ground, '
@@ -82,8 +82,8 @@ class RigidGroundModel(HybridModel):
             f'{machine.name}: rigid_ground_{actuation}', [machine_fingerprint(machine), actuation], self._functions
         )
         self.modes = tuple(self._mode_name(bits) for bits in range(2 ** len(self.contacts)))
-        self._places = row_places(len(self.contacts))
-        self._known: dict[str, ClosedContacts] = {}
+        self._rows = row_places(len(self.contacts))
+        self._closed: dict[str, ClosedContacts] = {}
         self.codes = np.zeros((3, len(self.modes)), dtype=np.int64)
         self.codes[0], self.codes[2] = self.module.code('blocks'), self.module.code('watch')
         self.take(self.module.meta)
@@ -99,11 +99,11 @@ class RigidGroundModel(HybridModel):
         plant = self.assembly()
         p = ca.vertcat(plant.p, ca.SX.sym('own', len(DROP_PARAMETERS) + 1))
         state = [plant.x, plant.u, p]
-        names, own = traced_outputs(plant)
-        outputs = ca.densify(ca.vertcat(own, *plant.ground_outputs.values()))
+        names, values = traced_outputs(plant)
+        outputs = ca.densify(ca.vertcat(values, *plant.ground_outputs.values()))
         watches, watch = watched(plant.surfaces)
         x = ca.SX(plant.x)
-        x[plant.v_place] = 0.0
+        x[plant.v_slice] = 0.0
         holding = ca.densify(ca.substitute([plant.static_forces], [plant.x], [x])[0])
         functions = {
             'blocks': ca.Function('blocks', state, [plant.blocks]),
@@ -118,7 +118,7 @@ class RigidGroundModel(HybridModel):
             'outputs': [*names, *plant.ground_outputs],
             'watches': watches,
             'defaults': [*plant.default_parameters().tolist(), *(NEVER for _ in DROP_PARAMETERS), 0.0],
-            'held': [0.0 if own.rolls and row < 2 else 1.0 for own in plant.ground for row in range(ROWS)],
+            'held': [0.0 if contact.rolls and row < 2 else 1.0 for contact in plant.ground for row in range(ROWS)],
             'size': plant.blocks.numel(),
             'nq': plant.tree.nq,
             'nv': plant.tree.nv,
@@ -156,13 +156,13 @@ class RigidGroundModel(HybridModel):
         nq, nv, m = self.nq, self.nv, ROWS * len(self.contacts)
         parts = np.split(blocks, np.cumsum([nq, nv * nv, nv, m * nv, m, m]))
         _, M, load, J, gamma, errors = parts[:6]
-        return ContactProblem(M.reshape(nv, nv), load, J.reshape(m, nv), gamma, self._places), errors
+        return ContactProblem(M.reshape(nv, nv), load, J.reshape(m, nv), gamma, self._rows), errors
 
     def ground(self, mode: str, x: Array, u: Array, p: Array) -> Ground:
         """Return the rows, facets and surfaces of a mode that begins, or goes on, at a state."""
         problem, errors = self.problem(x, u, p)
         state = problem.closed(self.closed_in(mode))
-        self._known[mode] = state
+        self._closed[mode] = state
         tilt = float(p[self.index('parameter', 'drop_tilt')])
         kernel = self._kernel(state, np.array([*STABILIZATION, SLACK, tilt, *self._friction(mode, p)]), errors)
         surfaces = [f'leave {face}' for face in range(len(state.facets))]
@@ -172,15 +172,17 @@ class RigidGroundModel(HybridModel):
     def _friction(self, mode: str, p: Array) -> tuple[float, float]:
         """Return the least friction coefficient of the closed feet, 0 where it is not watched, and the side of it."""
         closed = [self.machine.wheels[k] for k in self.closed_in(mode)]
-        known = [wheel.friction.static for wheel in closed if wheel.friction is not None and wheel.rolling is None]
-        if not self.watches_friction or not closed or len(known) < len(closed):
+        coefficients = [
+            wheel.friction.static for wheel in closed if wheel.friction is not None and wheel.rolling is None
+        ]
+        if not self.watches_friction or not closed or len(coefficients) < len(closed):
             return 0.0, 1.0
         side = 1.0 - 2.0 * float(p[self.index('parameter', SLIPS)])
-        return min(known) * float(p[self.index('parameter', FRICTION_SCALE)]), side
+        return min(coefficients) * float(p[self.index('parameter', FRICTION_SCALE)]), side
 
     def _kernel(self, state: ClosedContacts, how: Array, errors: Array | None = None) -> tuple[Any, ...]:
         """Return a mode as `integrators.contact_rows` takes it; errors (m,) of the rows there, m."""
-        normals = np.array([places[-1] for places in self._places], dtype=np.int64)
+        normals = np.array([rows[-1] for rows in self._rows], dtype=np.int64)
         anchors = np.zeros(ROWS * len(self.contacts)) if errors is None else errors.copy()
         anchors[normals] = 0.0
         closed = list(state.contacts)
@@ -193,15 +195,15 @@ class RigidGroundModel(HybridModel):
         """Return accelerations (nv,) and the multipliers of all rows (m,), shared without a pull, at a state."""
         blocks = self.blocks(x, u, p)
         problem, _ = self._split(blocks)
-        known = self._known.get(mode)
-        if known is not None:
-            a, multipliers = np.empty(self.nv), np.empty(len(known.rows))
-            row_motion(self._kernel(known, UNSTABILIZED), blocks, np.ascontiguousarray(x), a, multipliers)
-            shared = known.share @ multipliers
-            missed = problem.J.T @ shared - problem.J[known.rows].T @ multipliers
+        cached = self._closed.get(mode)
+        if cached is not None:
+            a, multipliers = np.empty(self.nv), np.empty(len(cached.rows))
+            row_motion(self._kernel(cached, UNSTABILIZED), blocks, np.ascontiguousarray(x), a, multipliers)
+            shared = cached.share @ multipliers
+            missed = problem.J.T @ shared - problem.J[cached.rows].T @ multipliers
             if np.abs(missed).max() <= SAME * max(1.0, float(np.abs(shared).max())):
-                return a, problem.shared(known, multipliers) if shared[ROWS - 1 :: ROWS].min() < 0.0 else shared
-        state = self._known[mode] = problem.closed(self.closed_in(mode))
+                return a, problem.shared(cached, multipliers) if shared[ROWS - 1 :: ROWS].min() < 0.0 else shared
+        state = self._closed[mode] = problem.closed(self.closed_in(mode))
         a, multipliers = problem.accelerations(state)
         return a, problem.shared(state, multipliers)
 
@@ -212,8 +214,8 @@ class RigidGroundModel(HybridModel):
     def vector_of(self, mode: str, x: Array, u: Array, p: Array, size: int) -> Array:
         """Return the outputs of the kernel, of which there are `size`."""
         y = np.empty(size)
-        given = (np.ascontiguousarray(v, dtype=np.float64) for v in (x, u, p, *self.solve(mode, x, u, p)))
-        self.module.outputs(*given, y)
+        arguments = (np.ascontiguousarray(v, dtype=np.float64) for v in (x, u, p, *self.solve(mode, x, u, p)))
+        self.module.outputs(*arguments, y)
         return y
 
     def watch(self, mode: str) -> Any:
@@ -257,9 +259,9 @@ class RigidGroundModel(HybridModel):
 
     def _slip(self, mode: str, t: float, x: Array, u: Array, p: Array) -> Step:
         """Report that holding needs more friction than there is, or no longer does."""
-        after, place = p.copy(), self.index('parameter', SLIPS)
-        after[place] = 1.0 - p[place]
-        kind = 'contact_slips' if after[place] else 'contact_sticks'
+        after, index = p.copy(), self.index('parameter', SLIPS)
+        after[index] = 1.0 - p[index]
+        kind = 'contact_slips' if after[index] else 'contact_sticks'
         closed = [self.contacts[k] for k in self.closed_in(mode)]
         forces = self.solve(mode, x, u, p)[1].reshape(-1, ROWS).sum(axis=0)
         needed = float(np.hypot(*forces[:2]) / forces[2])
@@ -296,7 +298,7 @@ class RigidGroundModel(HybridModel):
         gaps = errors[ROWS - 1 :: ROWS]
         struck = [k for k, gap in enumerate(gaps) if k not in closed and gap <= TOUCHING]
         before = v.copy()
-        speed = max(-float(problem.J[self._places[k][-1]] @ v) for k in struck)
+        speed = max(-float(problem.J[self._rows[k][-1]] @ v) for k in struck)
         hit = self._impact(problem, closed, struck, v, t)
         self._put_on_ground(x, hit.kept, u, p)
         x[self.nq : self.nq + self.nv] = hit.hit.velocity

@@ -36,7 +36,7 @@ class RigidGround:
     """
 
     def __init__(self, machine: Machine, actuation: Actuation) -> None:
-        _refuse_reactions_of_legs(machine)
+        _reject_reactions_of_legs(machine)
         self.machine, self.system = machine, RigidGroundModel(machine, actuation)
         self.mode = self.system.first_mode
 
@@ -112,7 +112,7 @@ class RigidGround:
         return p
 
 
-def _refuse_reactions_of_legs(machine: Machine) -> None:
+def _reject_reactions_of_legs(machine: Machine) -> None:
     """Reactions follow from accelerations alone, so the ground must not push beyond their joint."""
     carrying = carrying_links(machine)
     legs = [name for name in machine.reactions if machine.joint(name).child in carrying]

@@ -80,7 +80,7 @@ class RigidRest:
 
     def _put_on(self, feet: Sequence[int], x: Array) -> bool:
         """Put the base of x, in place, on some feet; return whether the others are not in the ground there."""
-        machine, own = self.model.machine, list(feet)
+        machine, touching = self.model.machine, list(feet)
         pose = machine.initial.pose
         pose[3:5] = 0.0
         free = [2, 4] if machine.base.attachment == 'planar' else [2, 3, 4]
@@ -91,16 +91,16 @@ class RigidRest:
             return self._gaps(x)
 
         for _ in range(ITERATIONS):
-            error = gaps(pose)[own]
+            error = gaps(pose)[touching]
             if np.abs(error).max() < 1e-13:
                 break
             steps = INCREMENT * np.eye(len(pose))[free]
-            slopes = [(gaps(pose + step)[own] - gaps(pose - step)[own]) / (2 * INCREMENT) for step in steps]
+            slopes = [(gaps(pose + step)[touching] - gaps(pose - step)[touching]) / (2 * INCREMENT) for step in steps]
             pose[free] -= np.linalg.lstsq(np.column_stack(slopes), error, rcond=1e-9)[0]
             if not np.isfinite(pose).all() or np.abs(pose[3:5]).max() > 0.5 * np.pi:
                 return False
-        found = gaps(pose)
-        return bool(found.min() >= -TOUCHING and np.abs(found[own]).max() <= TOUCHING)
+        residual = gaps(pose)
+        return bool(residual.min() >= -TOUCHING and np.abs(residual[touching]).max() <= TOUCHING)
 
     def _carried(self, x: Array) -> bool:
         """Return whether the ground holds the base by pushing."""

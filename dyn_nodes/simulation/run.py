@@ -158,8 +158,8 @@ class Run:
         if self.solver is None:
             a = [self.output(f'{name}_acceleration') for name in self._velocity_names]
             return np.column_stack([np.empty((len(self.times), 0)), *a]), np.zeros((len(self.times), 0))
-        found: tuple[Array, Array] = self.solver.solutions(self.states, self.u, self.parameters)
-        return found
+        solution: tuple[Array, Array] = self.solver.solutions(self.states, self.u, self.parameters)
+        return solution
 
     @property
     def a(self) -> Array:
@@ -222,5 +222,5 @@ class Run:
         there in proportion, and so does the share of the integrator's drift in them: look at this before believing a
         peak.
         """
-        found: Array = self.constrained.conditions(self.states, self.u, self.parameters)
-        return found
+        condition: Array = self.constrained.conditions(self.states, self.u, self.parameters)
+        return condition

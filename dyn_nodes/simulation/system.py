@@ -116,8 +116,8 @@ class System(NamedVectors):
     @property
     def scales(self) -> Mapping[str, float]:
         """Usual sizes of states by name, where they are not 1."""
-        known: Mapping[str, float] = self.dynamics.scales
-        return known
+        scales: Mapping[str, float] = self.dynamics.scales
+        return scales
 
     @property
     def module(self) -> CompiledModule:
@@ -149,7 +149,7 @@ class System(NamedVectors):
                 f'{self.name}: expected {self.nq} positions and {self.nv} velocities, '
                 f'found shapes {shapes[0]} and {shapes[1]}'
             )
-        return np.asarray(self.dynamics.state(q, v, self.given_parameters(p)))
+        return np.asarray(self.dynamics.state(q, v, self.parameter_vector(p)))
 
     def rhs(self, x: Array, u: Array, p: Array) -> Array:
         """Return dx/dt (n,), without stabilization of constraints; NaN where there is none."""
@@ -166,8 +166,8 @@ class System(NamedVectors):
     def jacobians(self, x: Array, u: Array, p: Array) -> tuple[Array, Array]:
         """Return the exact partial derivatives of dx/dt by x (n, n) and by u (n, m)."""
         self.check(x, u, p)
-        found: tuple[Array, Array] = self.dynamics.jacobians(x, u, p)
-        return found
+        jacobians: tuple[Array, Array] = self.dynamics.jacobians(x, u, p)
+        return jacobians
 
     def guard_limit(self, settings: Settings) -> float:
         """Return the least cosine of the tilt in a run."""

@@ -91,14 +91,14 @@ class TreeDynamics:
         }
         if self.switches:
             functions['switch'] = ca.Function('switch', variables, [plant.switched])
-        own, place = plant.element_states, plant.element_place
-        stiff, stiff_places = stiff_kernel((plant.x, plant.u, plant.p), plant.rhs[place], own, place.start)
+        states, elements = plant.element_states, plant.element_slice
+        stiff, stiff_indices = stiff_kernel((plant.x, plant.u, plant.p), plant.rhs[elements], states, elements.start)
         functions |= stiff
         watches, watch = watched(plant.surfaces)
         functions['watch'] = ca.Function('watch', variables, [watch])
         meta = {
             'watches': watches,
-            'stiff': stiff_places,
+            'stiff': stiff_indices,
             'states': plant.states.names,
             'inputs': plant.inputs.names,
             'parameters': plant.parameters.names,
@@ -107,8 +107,8 @@ class TreeDynamics:
             'nv': plant.tree.nv,
             'free': plant.tree.free,
             'defaults': plant.default_parameters().tolist(),
-            'scales': {own.name: own.scale for own in plant.element_states}
-            | dict.fromkeys([*BOOKS, *plant.states.names[plant.audit_place]], WORK_SCALE),
+            'scales': {state.name: state.scale for state in plant.element_states}
+            | dict.fromkeys([*BOOKS, *plant.states.names[plant.audit_slice]], WORK_SCALE),
         }
         return functions, meta
 
@@ -153,8 +153,8 @@ class TreeDynamics:
         """Return a state from positions and velocities; states of elements are those of their start."""
         x = np.zeros(len(self.state_names))
         x[: self.nq], x[self.nq : self.nq + self.nv] = q, v
-        for own in resting_states(self.machine):
-            x[self.state_names.index(own.name)] = own.start
+        for state in resting_states(self.machine):
+            x[self.state_names.index(state.name)] = state.start
         return x
 
     def guarded(self, x: Array) -> tuple[str, str]:

@@ -15,14 +15,14 @@ def rolling_rank(machine: Machine, blocks: ConstraintBlocks, q: Array) -> int | 
     return wheel_rank(blocks, q, blocks.tree.frame(machine.base.link), names) if names else None
 
 
-def refuse_wheels_that_hold(machine: Machine, blocks: ConstraintBlocks, q: Array) -> None:
+def reject_wheels_that_hold(machine: Machine, blocks: ConstraintBlocks, q: Array) -> None:
     """Raise MachineError, with the name and line of the first wheel too many, where the vehicle cannot move."""
     names, vehicle = _wheels(machine), machine.base.link
     if len(names) < 3 or wheel_rank(blocks, q, blocks.tree.frame(vehicle), names) < 3:
         return
     ranks = [wheel_rank(blocks, q, blocks.tree.frame(vehicle), names[: k + 1]) for k in range(len(names))]
     first = ranks.index(3)
-    line = next(own.line for own in machine.constraints if own.name == names[first])
+    line = next(entry.line for entry in machine.constraints if entry.name == names[first])
     expected = 'wheels whose axles meet in a point or are parallel, so that the vehicle can move'
     found = f'an axle that meets those of {", ".join(names[:first])} in different points: rank 3 of the lateral rows'
     raise MachineError([Problem(machine.sources[-1], line, f'constraints.{names[first]}', expected, found)])
@@ -31,4 +31,4 @@ def refuse_wheels_that_hold(machine: Machine, blocks: ConstraintBlocks, q: Array
 def _wheels(machine: Machine) -> list[str]:
     if machine.base.attachment != 'free':
         return []
-    return [own.name for own in machine.rigid_wheels if own.first.link != machine.base.link]
+    return [wheel.name for wheel in machine.rigid_wheels if wheel.first.link != machine.base.link]

@@ -321,10 +321,10 @@ def test_a_vacuous_constraint_changes_nothing_of_a_track(machine):
         a, rhs = (np.array(part).ravel() for part in tree(x, 0.0, plan.default_parameters()))
         values = dict(zip(plan.states.names, x))
         numbers = blocks.numbers({name: values[name] for name in blocks.parameters.states})
-        q, v = x[plan.q_place], x[plan.v_place]
+        q, v = x[plan.q_slice], x[plan.v_slice]
         found = constrained_dynamics(blocks, q, v, np.zeros(plan.tree.nv), numbers, method='saddle')
         assert np.abs(found.acceleration - a).max() <= 1e-12 * np.abs(a).max()
-        assert np.array(changes(q, v, numbers)).ravel() == pytest.approx(rhs[plan.element_place], rel=1e-12, abs=1e-15)
+        assert np.array(changes(q, v, numbers)).ravel() == pytest.approx(rhs[plan.element_slice], rel=1e-12, abs=1e-15)
 
 
 def test_a_track_that_loses_the_ground_reports_it_once(rest):

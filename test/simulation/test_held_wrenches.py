@@ -130,7 +130,7 @@ def test_a_weight_on_the_hand_of_an_arm_takes_the_efforts_of_a_payload_there():
     plant = Assembly(machine, 'effort')
     efforts = ca.Function('efforts', [plant.x, plant.p], [plant.static_forces])
     names, x = plant.parameters.names, np.zeros(len(plant.states.names))
-    x[plant.q_place] = 0.4
+    x[plant.q_slice] = 0.4
     p = plant.default_parameters()
     p[names.index('payload_mass')] = 5.0
     expected = np.array(efforts(x, p)).ravel()

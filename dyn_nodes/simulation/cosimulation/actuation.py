@@ -54,7 +54,7 @@ class ActuatorSystem:
         self.joints = tuple(actuator.joint for actuator in self.actuators)
         self.state_names = tuple(state.name for actuator in self.actuators for state in actuator.states)
         self._inputs = [command.name for actuator in self.actuators for command in actuator.inputs]
-        self._own = {name: value for actuator in self.actuators for name, value in actuator.parameters.items()}
+        self._constants = {name: value for actuator in self.actuators for name, value in actuator.parameters.items()}
         self.module = build_module(
             f'{machine.name}: actuators',
             [machine_fingerprint(machine)],
@@ -62,7 +62,7 @@ class ActuatorSystem:
         )
         self._codes = codes_of(self.module)
         self.output_names: tuple[str, ...] = tuple(self.module.meta['outputs'])
-        self.parameters = np.concatenate([list(self._own.values()), np.zeros(len(self.names) ** 2)])
+        self.parameters = np.concatenate([list(self._constants.values()), np.zeros(len(self.names) ** 2)])
         self.oil = np.zeros(len(self.state_names))
         self._knots = np.zeros(1)
         self._commanded = np.zeros(len(self._inputs) + len(self.names))
@@ -78,19 +78,19 @@ class ActuatorSystem:
         # x: states, then position, rate and impulse of each joint; u: commands, accelerations; p: own, mobility
         count, size = len(self.names), len(self.state_names)
         x, u = ca.SX.sym('x', size + 3 * count), ca.SX.sym('u', len(self._inputs) + count)
-        p = ca.SX.sym('p', len(self._own) + count**2)
-        named = ((self.state_names, x), (self._inputs, u), (self._own, p))
+        p = ca.SX.sym('p', len(self._constants) + count**2)
+        named = ((self.state_names, x), (self._inputs, u), (self._constants, p))
         symbols = {name: vector[k] for names, vector in named for k, name in enumerate(names)}
         motions = {joint: (x[size + 3 * k], x[size + 3 * k + 1]) for k, joint in enumerate(self.joints)}
         every = actuator_terms(self.machine, self.actuators, motions, symbols)
         efforts = ca.vertcat(*(terms.effort for terms in every.values()))
-        accelerations = u[len(self._inputs) :] + ca.reshape(p[len(self._own) :], count, count) @ efforts
+        accelerations = u[len(self._inputs) :] + ca.reshape(p[len(self._constants) :], count, count) @ efforts
         rates = [rate for terms in every.values() for rate in terms.rates]
         for k, joint in enumerate(self.joints):
             rates += [motions[joint][1], accelerations[k], efforts[k]]
         outputs = {name: value for terms in every.values() for name, value in terms.outputs.items()}
         states = [state for actuator in self.actuators for state in actuator.states]
-        stiff, stiff_places = stiff_kernel((x, u, p), ca.vertcat(*rates)[:size], states, 0)
+        stiff, stiff_indices = stiff_kernel((x, u, p), ca.vertcat(*rates)[:size], states, 0)
         watches, watch = watched(surface for terms in every.values() for surface in terms.surfaces)
         functions = {
             'watch': ca.Function('watch', [x, u, p], [watch]),
@@ -99,7 +99,7 @@ class ActuatorSystem:
             'guard': ca.Function('guard', [x], [ca.SX(1.0)]),
             **stiff,
         }
-        return functions, {'outputs': list(outputs), 'watches': watches, 'stiff': stiff_places}
+        return functions, {'outputs': list(outputs), 'watches': watches, 'stiff': stiff_indices}
 
     def start(self, positions: Array, efforts: Array) -> None:
         """Trap oil that holds the given efforts (n,) at the given joint positions (n,); spools at neutral."""
@@ -112,7 +112,7 @@ class ActuatorSystem:
         values = np.empty(2 * len(self._watcher.watches))
         still = np.zeros(len(self.names))
         self.module.watch(self._state(positions, still), self._commanded, self.parameters, values)
-        self._watcher.begin(values)
+        self._watcher.take_signs(values)
         self.events = []
 
     def advance(
@@ -131,7 +131,7 @@ class ActuatorSystem:
 
         Raises DivergedError and keeps the state before it.
         """
-        self.parameters[len(self._own) :] = 0.0 if mobility is None else mobility.ravel()
+        self.parameters[len(self._constants) :] = 0.0 if mobility is None else mobility.ravel()
         self._commanded[: len(volts)] = volts
         x = self._state(positions, velocities)
         knots, table = self._knots, np.concatenate([volts, accelerations]).reshape(1, -1)
@@ -143,13 +143,13 @@ class ActuatorSystem:
         steps = max(1, int(np.ceil(interval / self.step - 1e-9)))
         watcher = self._watcher
         arguments = (x, 0.0, interval / steps, steps, knots, table, self.parameters, -1.0, 0, self._trace)
-        status, _, found = run_rk4_watched(self._codes, *arguments, watcher.positive, watcher.found)
+        status, _, event_count = run_rk4_watched(self._codes, *arguments, watcher.positive, watcher.table)
         if status != DONE:
             self.restore(before)
             raise DivergedError(f'{self.machine.name}: the hydraulics diverged at joint positions {positions}')
         self.oil = x[: len(self.oil)].copy()
         self._time += interval
-        self.events = watcher.events(found)
+        self.events = watcher.events(event_count)
         return x[len(self.oil) + 2 :: 3] / interval
 
     def _state(self, positions: Array, velocities: Array) -> Array:
@@ -172,8 +172,8 @@ class ActuatorSystem:
 
     def set_parameter(self, name: str, value: float) -> None:
         """Set a parameter of the actuators by name; one that none of them has changes nothing."""
-        if name in self._own:
-            self.parameters[list(self._own).index(name)] = value
+        if name in self._constants:
+            self.parameters[list(self._constants).index(name)] = value
 
     def efforts(self, positions: Array, velocities: Array) -> Array:
         """Return the efforts (n,) at this instant."""

@@ -100,8 +100,8 @@ class ActuatorExchange:
         self.events = []
         try:
             if interval > 0.0 and self._velocity is not None:
-                begin = positions - 0.5 * interval * (self._velocity + velocities)
-                system.advance(interval, begin, self._velocity, acceleration, volts[0])
+                earlier = positions - 0.5 * interval * (self._velocity + velocities)
+                system.advance(interval, earlier, self._velocity, acceleration, volts[0])
                 self.events = [event.shifted(-interval) for event in system.events]
             now = system.snapshot()
             if mobility is not None:

@@ -68,7 +68,7 @@ class Grip(NamedTuple):
         """(3k,) coordinates of its nodes."""
         return np.concatenate([np.arange(3 * node, 3 * node + 3) for node in self.nodes])
 
-    def places(self, hand: HeldHand) -> Array:
+    def positions(self, hand: HeldHand) -> Array:
         """Return where the hand has its nodes (k, 3), m."""
         return np.asarray(hand.position + self.arms @ hand.rotation.T)
 

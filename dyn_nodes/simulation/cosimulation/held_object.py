@@ -78,7 +78,7 @@ class HeldObject:
     def follow(self, hands: Sequence[HeldHand]) -> None:
         """Put every node that is held where its hand is."""
         for k in self._held():
-            self.position[list(self.grips[k].nodes)] = self.grips[k].places(hands[k])
+            self.position[list(self.grips[k].nodes)] = self.grips[k].positions(hands[k])
 
     def advance(self, hands: Sequence[HeldHand], period: float) -> Array:
         """Go through a period; return the wrenches (m, 6) of the object on the hands, force then torque, N and N m.
@@ -97,20 +97,20 @@ class HeldObject:
         while True:
             held = {k: (self.grips[k], hands[k]) for k in self._held()}
             state = BodyState(self.position, self._velocity, self.amplitudes, self._momentum)
-            found = HeldPeriod(self.body, state, held, self.gravity, period).solve()
-            slipping = [k for k, own in found.wrenches.items() if self._slips(self.grips[k], own)]
+            motion = HeldPeriod(self.body, state, held, self.gravity, period).solve()
+            slipping = [k for k, wrench in motion.wrenches.items() if self._slips(self.grips[k], wrench)]
             if not slipping:
                 break
             self.released.update(slipping)
-        middle = 0.5 * (found.start + found.velocity)
+        middle = 0.5 * (motion.start + motion.velocity)
         size = self.position.size
         self.position = self.position + period * middle[:size].reshape(-1, 3)
         self.amplitudes = self.amplitudes + period * middle[size:]
-        self._take_velocity(found.velocity)
-        self._momentum = self.body.mass(self.position) @ found.velocity
+        self._take_velocity(motion.velocity)
+        self._momentum = self.body.mass(self.position) @ motion.velocity
         result = np.zeros((len(self.grips), 6))
-        for k, own in found.wrenches.items():
-            result[k, : len(own)] = -own
+        for k, wrench in motion.wrenches.items():
+            result[k, : len(wrench)] = -wrench
         return result
 
     @property

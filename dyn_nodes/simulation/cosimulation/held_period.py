@@ -71,7 +71,7 @@ class HeldPeriod:
         rows = [grip.rows for grip, _ in held.values()]
         self.free = np.setdiff1d(np.arange(len(state.momentum)), np.concatenate(rows) if rows else [])
         ends = np.cumsum([0, *(grip.size for grip, _ in held.values())])
-        self.own = {k: slice(int(start), int(end)) for k, start, end in zip(held, ends, ends[1:])}
+        self.slices = {k: slice(int(start), int(end)) for k, start, end in zip(held, ends, ends[1:])}
         self.count = int(ends[-1])
         self.start = state.velocity.copy()
         for k, (grip, hand) in held.items():
@@ -88,7 +88,7 @@ class HeldPeriod:
             if not np.isfinite(velocity).all():
                 raise HeldObjectError('the object has no motion through this period: its numbers run away')
             if np.abs(velocity - before).max(initial=0.0) <= CLOSE * max(1.0, np.abs(velocity).max(initial=0.0)):
-                wrenches = {k: unknown[own] for k, own in self.own.items()}
+                wrenches = {k: unknown[part] for k, part in self.slices.items()}
                 return HeldMotion(self.start, velocity, wrenches)
         text = f'expected a motion through {self.period:g} s after {MOST_ITERATIONS} iterations, found none'
         raise HeldObjectError(text)
@@ -99,7 +99,7 @@ class HeldPeriod:
         velocity[self.free] = unknown[self.count :]
         for k, (grip, hand) in self.held.items():
             first = grip.velocities(hand)
-            answer = hand.acceleration[: grip.size] - hand.mobility[: grip.size, : grip.size] @ unknown[self.own[k]]
+            answer = hand.acceleration[: grip.size] - hand.mobility[: grip.size, : grip.size] @ unknown[self.slices[k]]
             motion = first + self.period * answer
             arms[k] = self.arms[k]
             if grip.size > 3:
@@ -121,10 +121,10 @@ class HeldPeriod:
         moved[self.free, np.arange(self.count, width)] = 1.0
         project = moved.copy()
         for k, (grip, hand) in self.held.items():
-            own = self.own[k]
+            columns = self.slices[k]
             here = halfway[list(grip.nodes)]
-            project[grip.rows, own] = grip.slopes(here - here.mean(axis=0))
-            moved[grip.rows, own] = -period * grip.slopes(arms[k]) @ hand.mobility[: grip.size, : grip.size]
+            project[grip.rows, columns] = grip.slopes(here - here.mean(axis=0))
+            moved[grip.rows, columns] = -period * grip.slopes(arms[k]) @ hand.mobility[: grip.size, : grip.size]
         residual = project.T @ rest
         residual[: self.count] -= unknown[: self.count]
         matrix = project.T @ by_velocity @ moved

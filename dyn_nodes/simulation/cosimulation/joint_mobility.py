@@ -34,14 +34,14 @@ class JointMobility:
         tree = build_tree(machine)
         movable = [joint.name for joint in machine.movable_joints]
         self.payload = machine.payload.mass if machine.payload else 0.0
-        self._places = np.array([tree.nv - len(movable) + movable.index(name) for name in joints], dtype=np.intp)
+        self._indices = np.array([tree.nv - len(movable) + movable.index(name) for name in joints], dtype=np.intp)
         self._nv, self._q = tree.nv, np.zeros(tree.nq)
         self._first = tree.nq - len(movable)
         if tree.free:
             self._q[6] = 1.0
         self._M = np.empty(tree.nv**2)
         self._columns = np.zeros((tree.nv, len(joints)))
-        self._columns[self._places, np.arange(len(joints))] = 1.0
+        self._columns[self._indices, np.arange(len(joints))] = 1.0
         self._payload = np.empty(1)
         self.module = build_module(
             f'{machine.name}: mass', [machine_fingerprint(machine)], lambda: (_functions(tree), {})
@@ -52,7 +52,7 @@ class JointMobility:
         self._q[self._first :] = positions
         self._payload[0] = self.payload
         self.module.mass_matrix(self._q, self._payload, self._M)
-        return np.asarray(np.linalg.solve(self._M.reshape(self._nv, self._nv), self._columns)[self._places])
+        return np.asarray(np.linalg.solve(self._M.reshape(self._nv, self._nv), self._columns)[self._indices])
 
 
 class ConstrainedMobility:
@@ -78,7 +78,7 @@ class ConstrainedMobility:
         tree = start.system.blocks.tree
         self._q, self._still = start.q.copy(), np.zeros(tree.nv)
         self._movable = [tree.position_names.index(joint.name) for joint in machine.movable_joints]
-        self._places = [tree.velocity_index(name) for name in joints]
+        self._indices = [tree.velocity_index(name) for name in joints]
         self.payload = machine.payload.mass if machine.payload else 0.0
 
     def at(self, positions: Array) -> Array:
@@ -88,8 +88,8 @@ class ConstrainedMobility:
         p = system.parameters({'payload_mass': self.payload})
         at = system.constraints.blocks_at(system.state(self._q, self._still), np.zeros(len(system.input_names)), p)
         motions = self._subspaces(at.J).motions
-        own = motions[self._places]
-        return np.asarray(own @ np.linalg.solve(motions.T @ at.M @ motions, own.T))
+        rows = motions[self._indices]
+        return np.asarray(rows @ np.linalg.solve(motions.T @ at.M @ motions, rows.T))
 
 
 def mobility_of(machine: Machine, joints: Sequence[str]) -> JointMobility | ConstrainedMobility | None:

@@ -87,10 +87,10 @@ class MovingLattice:
         outer = along[:, :, None] * along[:, None, :]
         tension = lattice.stiffness * (length - lattice.lengths)
         across = (tension / length)[:, None, None] * (np.eye(3) - outer)
-        own = 0.25 * period * (lattice.stiffness[:, None, None] * outer + across)
-        own = own + 0.5 * lattice.damping[:, None, None] * outer
+        blocks = 0.25 * period * (lattice.stiffness[:, None, None] * outer + across)
+        blocks = blocks + 0.5 * lattice.damping[:, None, None] * outer
         result = np.zeros((count, 3, count, 3))
-        for block, i, j in zip(own, first, second):
+        for block, i, j in zip(blocks, first, second):
             result[i, :, i] += block
             result[j, :, j] += block
             result[i, :, j] -= block
@@ -132,11 +132,11 @@ class MovingCondensed:
     def slopes(self, position: Array, period: float) -> Array:
         """Return (r, r) stiffness and damping in the axes of the body, turned into the world."""
         reduced, R = self.body.reduced, self.body.axes(position).R
-        own = 0.25 * period * reduced.stiffness + 0.5 * reduced.damping
+        slopes = 0.25 * period * reduced.stiffness + 0.5 * reduced.damping
         size = position.size
-        turn = np.eye(len(own))
+        turn = np.eye(len(slopes))
         turn[:size, :size] = np.kron(np.eye(len(position)), R)
-        return turn @ own @ turn.T
+        return turn @ slopes @ turn.T
 
 
 def moving_body(body: Lattice | Condensed) -> MovingBody:

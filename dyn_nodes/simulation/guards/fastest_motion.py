@@ -124,10 +124,10 @@ class Linearization:
                 return Division(count, self.fastest(step / count) if count > 1 else FastestMotion(0.0, ''))
             count *= more
             if count > most:
-                found = self.fastest(step)
+                motion = self.fastest(step)
                 raise TooFastError(
-                    f'{owner}: {found.state} moves with a rate of {found.rate:.3g} 1/s, for which steps of '
-                    f'{STABLE / found.rate:.2g} s would be needed: expected more inertia, or less stiffness and damping'
+                    f'{owner}: {motion.state} moves with a rate of {motion.rate:.3g} 1/s, for which steps of '
+                    f'{STABLE / motion.rate:.2g} s would be needed: expected more inertia, or less stiffness and damping'
                 )
 
     def _parts(self, step: float, damped: bool) -> int:
@@ -147,8 +147,8 @@ class Linearization:
         stiff = list(self.stiff)
         if step > 0.0 and stiff:
             matrix = matrix.copy()
-            own = np.abs(matrix[np.ix_(stiff, stiff)]).sum(axis=1)
-            matrix[stiff] /= (1.0 + step * own)[:, None]
+            rates = np.abs(matrix[np.ix_(stiff, stiff)]).sum(axis=1)
+            matrix[stiff] /= (1.0 + step * rates)[:, None]
         return matrix
 
 

@@ -35,7 +35,7 @@ class End(Protocol):
         """Parameters (k,)."""
 
 
-Ended = TypeVar('Ended', bound=End)
+EndType = TypeVar('Ended', bound=End)
 
 
 class RunningGuard:
@@ -62,7 +62,7 @@ class RunningGuard:
             kept = self._x, self._p, self._row, self._account
             books.keep_account(self._code, call, x, p, self._first, *kept)
 
-    def begin(self, x: Array, p: Array) -> None:
+    def open(self, x: Array, p: Array) -> None:
         """Open the account at a state (n,) with parameters (k,)."""
         self._account[:] = 0.0
         self._enter(books.OPEN, x, p)
@@ -77,11 +77,11 @@ class RunningGuard:
 
     def through(
         self,
-        attempt: Callable[[int], Ended],
+        attempt: Callable[[int], EndType],
         go_back: Callable[[], None] | None,
         diverged: type[Exception],
         stopped: type[Exception],
-    ) -> Ended:
+    ) -> EndType:
         """Go through a period by the fewest steps with which it meets the guard, and enter its end into the account.
 
         Where no number of steps does, as the error has another cause or began earlier, those count that come within

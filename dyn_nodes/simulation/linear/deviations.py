@@ -65,9 +65,9 @@ class Deviations:
         other = np.asarray(x, float)
         change = other - self.x
         for at in self.quaternions:
-            own, there = self.x[at : at + 4], other[at : at + 4]
-            turn = (Rotation.from_quat(own).inv() * Rotation.from_quat(there)).as_rotvec()
-            change[at : at + 4] = 0.5 * spread(own) @ turn
+            nominal, there = self.x[at : at + 4], other[at : at + 4]
+            turn = (Rotation.from_quat(nominal).inv() * Rotation.from_quat(there)).as_rotvec()
+            change[at : at + 4] = 0.5 * spread(nominal) @ turn
         return np.asarray(self.out_of @ change)
 
     def reduced(self, A: Array, B: Array) -> tuple[Array, Array]:
@@ -106,18 +106,18 @@ class Coordinates:
         self.names = self._minimal_names()
         nq, nv = tree.nq, tree.nv
         self.rate_names = self.state_names[nq : nq + nv]
-        self.own = [k for k in range(nq + nv, len(self.state_names)) if self.state_names[k] not in dropped]
+        self.further = [k for k in range(nq + nv, len(self.state_names)) if self.state_names[k] not in dropped]
         self.preferred = np.array([name in preferred for name in self.names], dtype=bool)
 
     def _minimal_names(self) -> tuple[str, ...]:
         names: list[str] = []
         for body in self.tree.bodies:
-            own = self.tree.position_names[body.q : body.q + (7 if body.kind == 'free' else 1)]
+            names_of_body = self.tree.position_names[body.q : body.q + (7 if body.kind == 'free' else 1)]
             if body.kind == 'free':
-                prefix = own[3].removesuffix('qx')
-                names += [*own[:3], *(f'{prefix}r{axis}' for axis in 'xyz')]
+                prefix = names_of_body[3].removesuffix('qx')
+                names += [*names_of_body[:3], *(f'{prefix}r{axis}' for axis in 'xyz')]
             else:
-                names += own
+                names += names_of_body
         return tuple(names)
 
     def _maps(self, q: Array, quaternion_rates: Array | None = None) -> tuple[Array, Array, Array]:
@@ -130,9 +130,9 @@ class Coordinates:
                 into[body.q, row] = back[row, body.q] = velocity[body.v, row] = 1.0
                 row += 1
                 continue
-            place, turn = slice(body.q, body.q + 3), slice(body.q + 3, body.q + 7)
+            translation, turn = slice(body.q, body.q + 3), slice(body.q + 3, body.q + 7)
             Q = spread(q[turn])
-            into[place, row : row + 3] = back[row : row + 3, place] = np.eye(3)
+            into[translation, row : row + 3] = back[row : row + 3, translation] = np.eye(3)
             into[turn, row + 3 : row + 6], back[row + 3 : row + 6, turn] = 0.5 * Q, 2.0 * Q.T / (q[turn] @ q[turn])
             R = Rotation.from_quat(q[turn]).as_matrix()
             velocity[body.v : body.v + 3, row + 3 : row + 6] = np.eye(3)
@@ -177,17 +177,17 @@ class Coordinates:
         into, back, velocity = self._maps(q)
         N, M, K, chosen = self._constrained(q, v, velocity, into, numbers, choice)
         positions, velocities = chosen.positions, chosen.velocities
-        n_q, n_v, n_own = len(positions), len(velocities), len(self.own)
-        T, L = np.zeros((len(x), n_q + n_v + n_own)), np.zeros((n_q + n_v + n_own, len(x)))
+        n_q, n_v, n_further = len(positions), len(velocities), len(self.further)
+        T, L = np.zeros((len(x), n_q + n_v + n_further)), np.zeros((n_q + n_v + n_further, len(x)))
         T[:nq, :n_q] = into @ N
         T[nq : nq + nv, :n_q], T[nq : nq + nv, n_q : n_q + n_v] = K, M
         L[:n_q, :nq] = back[positions]
         L[n_q + np.arange(n_v), nq + velocities] = 1.0
-        T[self.own, n_q + n_v + np.arange(n_own)] = L[n_q + n_v + np.arange(n_own), self.own] = 1.0
+        T[self.further, n_q + n_v + np.arange(n_further)] = L[n_q + n_v + np.arange(n_further), self.further] = 1.0
         turning = np.zeros((len(L), len(L)))
         turning[:n_q, :n_q] = (self._turning(q, rate) @ N)[positions]
         names = [self.names[k] for k in positions] + [self.rate_names[k] for k in velocities]
-        names += [self.state_names[k] for k in self.own]
+        names += [self.state_names[k] for k in self.further]
         return Deviations(tuple(names), x.copy(), L, T, turning, chosen, self.quaternions)
 
     def _constrained(
@@ -219,8 +219,8 @@ class Coordinates:
         return N, M, K, choice
 
     def _preferred_velocities(self, velocity: Array) -> NDArray[np.bool_]:
-        found: NDArray[np.bool_] = np.asarray(np.abs(velocity[:, self.preferred]).sum(axis=1) > 0.5)
-        return found
+        preferred: NDArray[np.bool_] = np.asarray(np.abs(velocity[:, self.preferred]).sum(axis=1) > 0.5)
+        return preferred
 
     def _same_velocities(self, positions: NDArray[np.intp]) -> NDArray[np.intp] | None:
         """Return the velocities of independent positions, or None where one is that of a free body."""
@@ -257,9 +257,11 @@ def by_independent(J: Array, chosen: NDArray[np.intp], names: Sequence[str]) -> 
     rest = np.setdiff1d(np.arange(n), chosen)
     if not rest.size:
         return N
-    found, _, rank, _ = np.linalg.lstsq(J[:, rest], J[:, chosen], rcond=RANK_TOLERANCE)
-    if rank < len(rest) or np.abs(J[:, rest] @ found - J[:, chosen]).max(initial=0.0) > 1e-6 * np.abs(J).max():
-        said = ', '.join(names[k] for k in chosen) or 'no coordinates'
-        raise ValueError(f'{said}: expected coordinates that determine the motion, found a position where they do not')
-    N[rest] = -found
+    solution, _, rank, _ = np.linalg.lstsq(J[:, rest], J[:, chosen], rcond=RANK_TOLERANCE)
+    if rank < len(rest) or np.abs(J[:, rest] @ solution - J[:, chosen]).max(initial=0.0) > 1e-6 * np.abs(J).max():
+        chosen_names = ', '.join(names[k] for k in chosen) or 'no coordinates'
+        raise ValueError(
+            f'{chosen_names}: expected coordinates that determine the motion, found a position where they do not'
+        )
+    N[rest] = -solution
     return N

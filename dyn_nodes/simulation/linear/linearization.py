@@ -24,7 +24,7 @@ from dyn_nodes.simulation.linear.deviations import Choice, Coordinates, Deviatio
 from dyn_nodes.simulation.linear.model import LinearModel, OperatingPoint
 from dyn_nodes.simulation.linear.output_slopes import OutputSlopes, constrained_outputs, tree_outputs
 
-OWN_STATES = ('time', 'work', 'heat')
+RUN_STATES = ('time', 'work', 'heat')
 """States of a system with constraints that are no deviations of its motion."""
 
 
@@ -49,27 +49,29 @@ class Linearizer:
         self.blocks = system.blocks
         self.tree: Tree = self.blocks.tree if self.blocks is not None else build_tree(system.machine, system.base)
         self.outputs = tuple(self._driven if outputs is None else outputs)
-        known = {*system.state_names, *system.output_names}
+        valid = {*system.state_names, *system.output_names}
         for name in self.outputs:
-            if name not in known:
-                raise KeyError(f'unknown output {name!r}; known: {", ".join(sorted(known))}{near(name, sorted(known))}')
+            if name not in valid:
+                raise KeyError(f'unknown output {name!r}; known: {", ".join(sorted(valid))}{near(name, sorted(valid))}')
 
     @property
     def _driven(self) -> tuple[str, ...]:
         """Positions that inputs act on: those of driven joints, else of all joints."""
         joints = [body.name for body in self.tree.bodies if body.kind != 'free']
         named = {name.split('/')[0] for name in self.system.input_names}
-        named |= {own.joint for own in getattr(self.system.machine, 'actuators', ()) if own.name in named}
+        named |= {
+            actuator.joint for actuator in getattr(self.system.machine, 'actuators', ()) if actuator.name in named
+        }
         return tuple(name for name in joints if name in named) or tuple(joints)
 
     @cached_property
     def _dropped(self) -> tuple[str, ...]:
         if self.blocks is not None:
             states = self.blocks.element_states
-            return (*OWN_STATES, *(own.name for own in states if own.discrete))
+            return (*RUN_STATES, *(state.name for state in states if state.discrete))
         plant = self.system.dynamics.assembly()
-        books = (*plant.states.names[plant.book_place], *plant.states.names[plant.audit_place])
-        return (*books, *(own.name for own in plant.element_states if own.discrete))
+        books = (*plant.states.names[plant.book_slice], *plant.states.names[plant.audit_slice])
+        return (*books, *(state.name for state in plant.element_states if state.discrete))
 
     @cached_property
     def coordinates(self) -> Coordinates:
@@ -116,14 +118,14 @@ class Linearizer:
         """
         state, inputs, values = self._vectors(x, u, p)
         rate = self._rate(state, inputs, values)
-        own = self._deviations(state, inputs, values, rate, choice)
+        deviations = self._deviations(state, inputs, values, rate, choice)
         by_state, by_input = self.system.jacobians(state, inputs, values)
-        A, B = own.reduced(by_state, by_input)
+        A, B = deviations.reduced(by_state, by_input)
         C, D = self._outputs(state, inputs, values)
-        scales = np.array([self._scales.get(name, 1.0) for name in own.names])
+        scales = np.array([self._scales.get(name, 1.0) for name in deviations.names])
         point = OperatingPoint(state, inputs, values, rate, time)
         names = tuple(self.system.input_names)
-        return LinearModel(A, B, C @ own.into, D, own.names, names, self.outputs, scales, point)
+        return LinearModel(A, B, C @ deviations.into, D, deviations.names, names, self.outputs, scales, point)
 
     def along(self, run: Any, times: ArrayLike | None = None) -> list[LinearModel]:
         """Return the linear models at the samples of a run nearest to some times, s, all in the same coordinates.
@@ -132,14 +134,14 @@ class Linearizer:
             ValueError: a sample where the coordinates of the first one do not determine the motion.
         """
         wanted = run.times if times is None else np.atleast_1d(np.asarray(times, float))
-        places = [int(np.argmin(np.abs(run.times - time))) for time in wanted]
-        inputs = run.inputs.at(run.times[places], self.system.input_names)
+        samples = [int(np.argmin(np.abs(run.times - time))) for time in wanted]
+        inputs = run.inputs.at(run.times[samples], self.system.input_names)
         choice: Choice | None = None
         models = []
-        for place, u in zip(places, inputs):
+        for sample, u in zip(samples, inputs):
             if choice is None:
-                choice = self.deviations(run.states[place], u, run.parameters).choice
-            models.append(self.at(run.states[place], u, run.parameters, float(run.times[place]), choice))
+                choice = self.deviations(run.states[sample], u, run.parameters).choice
+            models.append(self.at(run.states[sample], u, run.parameters, float(run.times[sample]), choice))
         return models
 
     def _vectors(self, x: ArrayLike, u: ArrayLike | None, p: Array | None) -> tuple[Array, Array, Array]:

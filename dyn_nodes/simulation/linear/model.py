@@ -99,9 +99,9 @@ class LinearModel:
     def picked(self, inputs: Sequence[str] | None = None, outputs: Sequence[str] | None = None) -> LinearModel:
         """Return the model with some inputs and outputs. Raises KeyError that lists the known ones."""
         chosen = self.input_names if inputs is None else tuple(inputs)
-        columns = [_place(name, self.input_names, 'input') for name in chosen]
+        columns = [_index(name, self.input_names, 'input') for name in chosen]
         wanted = self.output_names if outputs is None else tuple(outputs)
-        rows = [_place(name, self.output_names, 'output') for name in wanted]
+        rows = [_index(name, self.output_names, 'output') for name in wanted]
         return replace(
             self,
             B=self.B[:, columns],
@@ -122,20 +122,20 @@ class LinearModel:
         Raises:
             KeyError: an unknown name.
         """
-        column = _place(input_name, self.input_names, 'input')
-        row = _place(output_name, self.output_names, 'output')
-        own = self.scaled
-        return bode(own.A, own.B[:, column], own.C[row], float(own.D[row, column]), self.poles, hertz)
+        column = _index(input_name, self.input_names, 'input')
+        row = _index(output_name, self.output_names, 'output')
+        scaled = self.scaled
+        return bode(scaled.A, scaled.B[:, column], scaled.C[row], float(scaled.D[row, column]), self.poles, hertz)
 
     def controllability(self, inputs: Sequence[str] | None = None) -> Reachability:
         """Return what some inputs, or all, can move."""
-        own = self.picked(inputs=inputs).scaled
-        return reachability(own.A, own.B, self.state_names)
+        picked = self.picked(inputs=inputs).scaled
+        return reachability(picked.A, picked.B, self.state_names)
 
     def observability(self, outputs: Sequence[str] | None = None) -> Reachability:
         """Return what some outputs, or all, can see: the controllability of the dual system."""
-        own = self.picked(outputs=outputs).scaled
-        return reachability(own.A.T, own.C.T, self.state_names)
+        picked = self.picked(outputs=outputs).scaled
+        return reachability(picked.A.T, picked.C.T, self.state_names)
 
     def discretized(self, period: float) -> tuple[Array, Array]:
         """Return A_d (n, n) and B_d (n, m) of samples every `period` s, inputs held between them.
@@ -147,9 +147,9 @@ class LinearModel:
 
         if not period > 0:
             raise ValueError(f'expected a period above zero, found {period:g} s')
-        n, m, own = len(self.A), self.B.shape[1], self.scaled
+        n, m, scaled = len(self.A), self.B.shape[1], self.scaled
         block = np.zeros((n + m, n + m))
-        block[:n, :n], block[:n, n:] = own.A * period, own.B * period
+        block[:n, :n], block[:n, n:] = scaled.A * period, scaled.B * period
         whole = expm(block)
         s = self.scales
         return whole[:n, :n] / s * s[:, None], whole[:n, n:] * s[:, None]
@@ -171,26 +171,26 @@ class LinearModel:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the model as lists and numbers, for JSON."""
-        found: dict[str, Any] = {name: getattr(self, name).tolist() for name in 'ABCD'}
-        found |= {name: list(getattr(self, name)) for name in ('state_names', 'input_names', 'output_names')}
-        found['poles'] = [[float(pole.real), float(pole.imag)] for pole in self.poles]
-        found['modes'] = [mode.as_dict() for mode in self.modes()]
+        result: dict[str, Any] = {name: getattr(self, name).tolist() for name in 'ABCD'}
+        result |= {name: list(getattr(self, name)) for name in ('state_names', 'input_names', 'output_names')}
+        result['poles'] = [[float(pole.real), float(pole.imag)] for pole in self.poles]
+        result['modes'] = [mode.as_dict() for mode in self.modes()]
         if self.point is not None:
-            found['time'] = self.point.time
-        return found
+            result['time'] = self.point.time
+        return result
 
     def arrays(self) -> dict[str, Any]:
         """Return the model as arrays, for a .npz file."""
-        found: dict[str, Any] = {name: getattr(self, name) for name in 'ABCD'}
-        found |= {name: np.array(getattr(self, name)) for name in ('state_names', 'input_names', 'output_names')}
-        found |= {'poles': self.poles, 'scales': self.scales}
+        result: dict[str, Any] = {name: getattr(self, name) for name in 'ABCD'}
+        result |= {name: np.array(getattr(self, name)) for name in ('state_names', 'input_names', 'output_names')}
+        result |= {'poles': self.poles, 'scales': self.scales}
         if self.point is not None:
-            found |= {name: getattr(self.point, name) for name in ('x', 'u', 'p', 'rate', 'time')}
-        return found
+            result |= {name: getattr(self.point, name) for name in ('x', 'u', 'p', 'rate', 'time')}
+        return result
 
 
-def _place(name: str, names: Sequence[str], what: str) -> int:
+def _index(name: str, names: Sequence[str], kind: str) -> int:
     try:
         return list(names).index(name)
     except ValueError:
-        raise KeyError(f'unknown {what} {name!r}; known: {", ".join(names)}{near(name, names)}') from None
+        raise KeyError(f'unknown {kind} {name!r}; known: {", ".join(names)}{near(name, names)}') from None

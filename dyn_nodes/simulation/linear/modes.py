@@ -78,7 +78,8 @@ class Mode:
             'time_constant_s': decay if np.isfinite(decay) else None,
             'participation': dict(zip(self.state_names, self.participation.tolist())),
             'shape': {
-                name: [abs(own), float(np.angle(own))] for name, own in zip(self.state_names, self.shape.tolist())
+                name: [abs(amplitude), float(np.angle(amplitude))]
+                for name, amplitude in zip(self.state_names, self.shape.tolist())
             },
         }
 
@@ -91,7 +92,7 @@ def modes(A: Array, names: Sequence[str]) -> list[Mode]:
         return []
     values, left, right = eig(A, left=True, right=True)
     still = np.abs(values) <= origin_of(A)
-    found = [_at_origin(A, int(still.sum()), names)] if still.any() else []
+    result = [_at_origin(A, int(still.sum()), names)] if still.any() else []
     for k in np.lexsort((values.real, np.abs(values))):
         pole = complex(values[k])
         if still[k] or pole.imag < -REAL * abs(pole):
@@ -99,9 +100,11 @@ def modes(A: Array, names: Sequence[str]) -> list[Mode]:
         share = np.abs(left[:, k].conj() * right[:, k])
         shape = right[:, k] / right[np.argmax(np.abs(right[:, k])), k]
         real = abs(pole.imag) <= REAL * abs(pole)
-        own = complex(pole.real) if real else pole
-        found.append(Mode(own, shape.astype(np.complex128), share / share.sum(), tuple(names), 1 if real else 2))
-    return found
+        eigenvalue = complex(pole.real) if real else pole
+        result.append(
+            Mode(eigenvalue, shape.astype(np.complex128), share / share.sum(), tuple(names), 1 if real else 2)
+        )
+    return result
 
 
 def origin_of(A: Array) -> float:
@@ -114,9 +117,9 @@ def _at_origin(A: Array, count: int, names: Sequence[str]) -> Mode:
     from scipy.linalg import schur, solve_sylvester
 
     limit = origin_of(A)
-    T, Q, found = schur(A.astype(np.complex128), 'complex', sort=lambda value: bool(abs(value) <= limit))
-    rest = solve_sylvester(T[:found, :found], -T[found:, found:], T[:found, found:])
-    share = np.abs(np.einsum('ki,ki->k', Q[:, :found] @ np.hstack([np.eye(found), rest]), Q.conj()))
+    T, Q, size = schur(A.astype(np.complex128), 'complex', sort=lambda value: bool(abs(value) <= limit))
+    rest = solve_sylvester(T[:size, :size], -T[size:, size:], T[:size, size:])
+    share = np.abs(np.einsum('ki,ki->k', Q[:, :size] @ np.hstack([np.eye(size), rest]), Q.conj()))
     share = share / max(float(share.sum()), np.finfo(float).tiny)
     shape = (share / max(float(share.max()), np.finfo(float).tiny)).astype(np.complex128)
     return Mode(0j, shape, share, tuple(names), count)

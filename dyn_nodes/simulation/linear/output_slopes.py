@@ -23,8 +23,8 @@ def tree_outputs(system: Any, names: Sequence[str]) -> OutputSlopes:
     if not names:
         return _nothing
     plant = system.dynamics.assembly()
-    known, values = traced_outputs(plant)
-    chosen = values[[known.index(name) for name in names]]
+    all_names, values = traced_outputs(plant)
+    chosen = values[[all_names.index(name) for name in names]]
     slopes = [ca.densify(ca.jacobian(chosen, by)) for by in (plant.x, plant.u)]
     traced = ca.Function('output_slopes', [plant.x, plant.u, plant.p], slopes)
 
@@ -57,13 +57,13 @@ class _ConstrainedSlopes:
         x, u, p = system._symbols
         a, multipliers = ca.SX.sym('a', nv), ca.SX.sym('multipliers', blocks.m)
         tau = ca.SX(nv, 1)
-        places = system.driven_places.tolist()
-        tau[places] = u[: len(places)]
+        driven = system.driven_indices.tolist()
+        tau[driven] = u[: len(driven)]
         chosen = system.traced_outputs(names, a, multipliers, tau)
         values = system._traced(chosen, a, multipliers, u)
         efforts, gaps = blocks.residuals(a, multipliers)
         rest = system._traced(ca.vertcat(efforts, gaps), a, multipliers)
-        rest[places] += u[: len(places)]
+        rest[driven] += u[: len(driven)]
         held = ca.vertcat(a, multipliers)
         slopes = [ca.densify(ca.jacobian(part, by)) for part in (values, rest) for by in (x, u, held)]
         self._traced = ca.Function('output_slopes', [x, u, p, held], slopes)
