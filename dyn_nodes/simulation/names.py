@@ -21,8 +21,8 @@ Kind = Literal['state', 'input', 'parameter', 'output']
 class UnknownNameError(UserError, KeyError):
     """A state, input, parameter or output name that a system does not have."""
 
-    def __init__(self, kind: str, name: str, known: tuple[str, ...]) -> None:
-        super().__init__(f'unknown {kind} {name!r}; known: {", ".join(known)}{near(name, known)}')
+    def __init__(self, kind: str, name: str, names: tuple[str, ...]) -> None:
+        super().__init__(f'unknown {kind} {name!r}; known: {", ".join(names)}{near(name, names)}')
 
     def __str__(self) -> str:
         return str(self.args[0])

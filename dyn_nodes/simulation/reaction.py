@@ -143,9 +143,9 @@ def traced_reaction(
     return virtual_joint_forces(extended.state, full, extended.gravity, names, extended.external_forces)
 
 
-def _with_zeros(names: Sequence[str], known_names: Sequence[str], values: Expression) -> Expression:
+def _with_zeros(names: Sequence[str], source_names: Sequence[str], values: Expression) -> Expression:
     """Values by name, zero for names that are not known."""
-    indices = {name: k for k, name in enumerate(known_names)}
+    indices = {name: k for k, name in enumerate(source_names)}
     return ca.vertcat(*(values[indices[name]] if name in indices else ca.SX(0) for name in names))
 
 

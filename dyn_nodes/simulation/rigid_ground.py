@@ -182,7 +182,7 @@ class RigidGroundModel(HybridModel):
 
     def _kernel(self, state: ClosedContacts, how: Array, errors: Array | None = None) -> tuple[Any, ...]:
         """Return a mode as `integrators.contact_rows` takes it; errors (m,) of the rows there, m."""
-        normals = np.array([rows[-1] for rows in self._rows], dtype=np.int64)
+        normals = np.array([contact[-1] for contact in self._rows], dtype=np.int64)
         anchors = np.zeros(ROWS * len(self.contacts)) if errors is None else errors.copy()
         anchors[normals] = 0.0
         closed = list(state.contacts)

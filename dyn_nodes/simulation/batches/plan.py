@@ -66,10 +66,8 @@ def course_of(knots: Array, table: Array, stops: Array, step: float) -> Course:
         (starts_here | ~regular)[pair] & (cuts[:-1] == edges[pair]),
         cuts[:-1],
         cuts[1:],
-        np.column_stack(
-            [np.empty((len(pair), 0)), *(limit_of(knots, column, cuts[:-1], 'right') for column in table.T)]
-        ),
-        np.column_stack([np.empty((len(pair), 0)), *(limit_of(knots, column, cuts[1:], 'left') for column in table.T)]),
+        np.column_stack([np.empty((len(pair), 0)), *(limit_of(knots, u, cuts[:-1], 'right') for u in table.T)]),
+        np.column_stack([np.empty((len(pair), 0)), *(limit_of(knots, u, cuts[1:], 'left') for u in table.T)]),
     )
 
 

@@ -187,11 +187,10 @@ def _marched(
     plan, limit = plan_of(courses, of_run), system.guard_limit(settings)
     share = lanes * min(BLOCK, max(1, -(-count // (lanes * threads))))
 
-    def task(first_run: int) -> Callable[[], None]:
-        end = min(first_run + share, count)
-        return lambda: run_lanes(wide, single, lanes, plan, made, parameters, limit, first_run, end)
+    def task(start: int) -> Callable[[], None]:
+        return lambda: run_lanes(wide, single, lanes, plan, made, parameters, limit, start, min(start + share, count))
 
-    _shared_out(threads, [task(first_run) for first_run in range(0, count, share)])
+    _shared_out(threads, [task(start) for start in range(0, count, share)])
     return [_run(system, k, stops, inputs[k], parameters[k], fits[k], made, watchers) for k in range(count)]
 
 

@@ -124,10 +124,11 @@ class Linearization:
                 return Division(count, self.fastest(step / count) if count > 1 else FastestMotion(0.0, ''))
             count *= more
             if count > most:
-                motion = self.fastest(step)
+                fastest = self.fastest(step)
                 raise TooFastError(
-                    f'{owner}: {motion.state} moves with a rate of {motion.rate:.3g} 1/s, for which steps of '
-                    f'{STABLE / motion.rate:.2g} s would be needed: expected more inertia, or less stiffness and damping'
+                    f'{owner}: {fastest.state} moves with a rate of {fastest.rate:.3g} 1/s, for which steps of '
+                    f'{STABLE / fastest.rate:.2g} s would be needed: expected more inertia, or less stiffness and '
+                    'damping'
                 )
 
     def _parts(self, step: float, damped: bool) -> int:

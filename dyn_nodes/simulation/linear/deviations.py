@@ -259,9 +259,9 @@ def by_independent(J: Array, chosen: NDArray[np.intp], names: Sequence[str]) -> 
         return N
     solution, _, rank, _ = np.linalg.lstsq(J[:, rest], J[:, chosen], rcond=RANK_TOLERANCE)
     if rank < len(rest) or np.abs(J[:, rest] @ solution - J[:, chosen]).max(initial=0.0) > 1e-6 * np.abs(J).max():
-        chosen_names = ', '.join(names[k] for k in chosen) or 'no coordinates'
+        listed = ', '.join(names[k] for k in chosen) or 'no coordinates'
         raise ValueError(
-            f'{chosen_names}: expected coordinates that determine the motion, found a position where they do not'
+            f'{listed}: expected coordinates that determine the motion, found a position where they do not'
         )
     N[rest] = -solution
     return N
