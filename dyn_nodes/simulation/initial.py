@@ -43,10 +43,10 @@ def statics_functions(machine: Machine) -> tuple[dict[str, ca.Function], dict[st
     plant = Assembly(machine, 'effort')
     q, deflections = ca.SX.sym('q', plant.tree.nq), rest_deflections(machine)
     bristles, nv = ca.SX.sym('bristles', len(deflections)), plant.tree.nv
-    of_elements = ca.SX([state.start for state in plant.element_states])
-    for k, state in enumerate(plant.element_states):
-        if state.balances:
-            of_elements[k] = bristles[deflections.index(state.name)]
+    of_elements = ca.SX([element_state.start for element_state in plant.element_states])
+    for k, element_state in enumerate(plant.element_states):
+        if element_state.balances:
+            of_elements[k] = bristles[deflections.index(element_state.name)]
     state = ca.densify(ca.vertcat(q, ca.SX(nv, 1), of_elements))
     shares = ca.densify(ca.vertcat(*plant.friction_use.values(), ca.SX(0, 1)))
     lead = ca.jacobian(plant.state.position_rate, plant.x[plant.v_slice])

@@ -46,7 +46,7 @@ class NamedVectors:
     def index(self, kind: Kind, name: str) -> int:
         """Return the place of a name. Raises UnknownNameError."""
         if kind not in self._indices:  # names of outputs may have to be traced
-            self._indices[kind] = {name: k for k, name in enumerate(getattr(self, f'{kind}_names'))}
+            self._indices[kind] = {entry: k for k, entry in enumerate(getattr(self, f'{kind}_names'))}
         try:
             return self._indices[kind][name]
         except KeyError:

@@ -92,18 +92,18 @@ def test_a_divergence_leaves_the_oil_as_it_was(machine: Machine, follow: bool) -
     assert np.array_equal(exchange.system.oil, before)
 
 
-@pytest.mark.parametrize('known', [0.6, 1.0, 1.5, None])
+@pytest.mark.parametrize('inertia_factor', [0.6, 1.0, 1.5, None])
 def test_a_light_link_whose_frequency_is_near_that_of_the_samples_comes_to_rest(
-    machine: Machine, known: float | None
+    machine: Machine, inertia_factor: float | None
 ) -> None:
-    """A boom of a fortieth of its inertia on its oil, pushed, every 10 ms; known as `known` times its inertia.
+    """A boom of a fortieth of its inertia on its oil, pushed, every 10 ms; `inertia_factor`: used over actual inertia.
 
     Without a mobility (None) the exchange drives it apart.
     """
     period, mobility = 1e-2, 2e-3
     exchange = ActuatorExchange(ActuatorSystem(machine, 2.5e-4), period)
     exchange.start(POSTURE, EFFORTS)
-    W = None if known is None else np.diag([mobility / known, 0.0, 0.0])
+    W = None if inertia_factor is None else np.diag([mobility / inertia_factor, 0.0, 0.0])
     q, v = POSTURE.copy(), np.array([1e-3, 0.0, 0.0])
 
     def move(steps: int) -> float:
@@ -115,7 +115,7 @@ def test_a_light_link_whose_frequency_is_near_that_of_the_samples_comes_to_rest(
             fastest = max(fastest, abs(v[0]))
         return fastest
 
-    if known is None:
+    if inertia_factor is None:
         with pytest.raises(DivergedError):
             move(300)
     else:

@@ -71,8 +71,8 @@ def whole(load: Lattice, end: float) -> np.ndarray:
         return np.concatenate([v.ravel(), np.linalg.solve(matrix, force).ravel()])
 
     start = np.concatenate([robots.position.ravel(), robots.velocity.ravel()])
-    found = solve_ivp(rates, (0.0, end), start, 'DOP853', rtol=1e-11, atol=1e-12)
-    return found.y[:6, -1].reshape(2, 3)
+    solution = solve_ivp(rates, (0.0, end), start, 'DOP853', rtol=1e-11, atol=1e-12)
+    return solution.y[:6, -1].reshape(2, 3)
 
 
 def test_the_error_of_the_split_falls_with_the_period():
@@ -90,9 +90,9 @@ def test_what_the_hands_lose_the_object_gets():
     masses = np.array(MASSES)
     began = (masses[:, None] * Robots(load).velocity).sum(axis=0) + load.lumped_mass @ Robots(load).velocity
     weight = load.lumped_mass.sum() * GRAVITY * 0.1
-    own = (load.mass @ item.velocity).sum(axis=0)
-    found = (masses[:, None] * robots.velocity).sum(axis=0) + own
-    np.testing.assert_allclose(found, began + robots.impulse + weight, atol=1e-9)
+    object_momentum = (load.mass @ item.velocity).sum(axis=0)
+    final = (masses[:, None] * robots.velocity).sum(axis=0) + object_momentum
+    np.testing.assert_allclose(final, began + robots.impulse + weight, atol=1e-9)
 
 
 @pytest.mark.parametrize('stiffness', [1e7, 1e11])

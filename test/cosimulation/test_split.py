@@ -33,8 +33,8 @@ def split_run(system, effort_system, inputs, period, values=None, end=END, assum
     q, v = ([effort_system.index('state', joint + suffix) for joint in actuators.joints] for suffix in ('', '_rate'))
     efforts_in = [effort_system.index('input', f'{joint}/effort') for joint in actuators.joints]
     x = initial_state(effort_system, p)
-    own = system.parameters(values)
-    rest = system.outputs(initial_state(system, own), np.zeros(len(actuators.names)), own)
+    p = system.parameters(values)
+    rest = system.outputs(initial_state(system, p), np.zeros(len(actuators.names)), p)
     exchange.start(x[q], np.array([rest[system.index('output', f'{name}/effort')] for name in actuators.names]))
     count, every, substeps = round(end / period), round(HOLD / period), max(1, round(period / 5e-4))
     middles = np.arange(round(end / HOLD)) * HOLD + HOLD / 2

@@ -33,16 +33,16 @@ def split(team: Team, period: float) -> tuple[dict[str, np.ndarray], dict[str, f
         efforts |= {f'{name}/{joint}': float(plant.u[k]) for k, joint in enumerate(plant.actuated)}
     held, grasps = team.objects['bar'], team.grasps_on('bar')
     body = held.item.lattice if held.model == 'lattice' else held.item.reduced
-    bar = HeldObject(body, next(iter(plants.values())).p[:3], grips=[Grip(own.nodes, own.arms) for own in grasps])
+    bar = HeldObject(body, next(iter(plants.values())).p[:3], grips=[Grip(grasp.nodes, grasp.arms) for grasp in grasps])
 
     def hands() -> list[HeldHand]:
-        found = []
+        held = []
         for grasp in grasps:
-            own = plants[grasp.robot].hands
-            state = own.state(grasp.hand)
-            mobility = own.mobility(grasp.hand, 6 if grasp.kind == 'fixed' else 3)
-            found.append(HeldHand(state.position, state.velocity, *mobility, state.rotation, state.angular_velocity))
-        return found
+            hand_set = plants[grasp.robot].hands
+            state = hand_set.state(grasp.hand)
+            mobility = hand_set.mobility(grasp.hand, 6 if grasp.kind == 'fixed' else 3)
+            held.append(HeldHand(state.position, state.velocity, *mobility, state.rotation, state.angular_velocity))
+        return held
 
     bar.begin(hands())
     for _ in range(round(END / period)):
@@ -95,8 +95,8 @@ if __name__ == '__main__':
     periods = (0.001, 0.002, 0.005)
     with tempfile.TemporaryDirectory() as folder:
         for name in ('team_bar', in_fixed_grasps(Path(folder))):
-            found, moved = errors(periods, load_team(name))
+            deviations, moved = errors(periods, load_team(name))
             kinds = 'ball' if name == 'team_bar' else 'fixed'
             print(f'{kinds} grasps: hands moved by {1e3 * moved:.1f} mm in {END} s')
-            for period, error in zip(periods, found):
+            for period, error in zip(periods, deviations):
                 print(f'exchange {1e3 * period:g} ms: {1e6 * error:.2f} um')

@@ -25,9 +25,9 @@ def built(name, states, rates_of):
     """Return the module of a system whose states all belong to elements."""
     x, u, p = ca.SX.sym('x', len(states)), ca.SX.sym('u', 1), ca.SX.sym('p', 1)
     rates = ca.densify(ca.vertcat(*rates_of(x, u, p)))
-    stiff, places = stiff_kernel((x, u, p), rates, states, 0)
+    stiff, indices = stiff_kernel((x, u, p), rates, states, 0)
     functions = {'rhs': ca.Function('rhs', [x, u, p], [rates]), 'watch': ca.Function('watch', [x, u, p], [x[:2]])}
-    return build_module(name, [name], lambda: ({**functions, **stiff}, {'stiff': places}))
+    return build_module(name, [name], lambda: ({**functions, **stiff}, {'stiff': indices}))
 
 
 @pytest.fixture(scope='module')
@@ -132,9 +132,9 @@ def test_a_check_valve_that_opens_within_a_step_catches_the_line(drained, count)
 
 
 def test_a_watched_run_takes_the_same_steps(drained):
-    x, found = np.array([0.0, 2.0, 3.0]), np.zeros((4, 4))
+    x, table = np.array([0.0, 2.0, 3.0]), np.zeros((4, 4))
     arguments = (0.0, 0.1, 40, KNOTS, TABLE, np.array([1.0]), -2.0, 0, np.empty((0, 3)))
-    status, _, count = run_rk4_watched(codes_of(drained), x, *arguments, np.array([False]), found)
+    status, _, count = run_rk4_watched(codes_of(drained), x, *arguments, np.array([False]), table)
     assert status == integrators.DONE
     np.testing.assert_array_equal(x, end_of(drained, [0.0, 2.0, 3.0], 40, 1.0)[1])
     assert count == 1, 'the position becomes positive'
@@ -146,12 +146,12 @@ def test_correction_solves_the_coupled_states_with_the_exact_slope():
     rate = ca.vertcat(-(x[1] ** 3) + p * (x[3] - x[1]), u - 5.0 * x[2], 2.0 * p * (x[1] - x[3]))
     kernel = newton_correction((x, u, p), rate, (1, 2, 3), (1.0, 2.0, 3.0))
     state, base, reach = np.array([9.0, 0.5, -1.0, 2.0]), np.array([0.1, 0.2, 0.3]), 0.7
-    found = np.array(kernel(state, np.array([4.0, *base, reach]), 8.0)).ravel()
+    correction = np.array(kernel(state, np.array([4.0, *base, reach]), 8.0)).ravel()
     values = np.array(ca.Function('f', [x, u, p], [rate])(state, 4.0, 8.0)).ravel()
     slope = np.array(ca.Function('J', [x, u, p], [ca.jacobian(rate, x[1:])])(state, 4.0, 8.0))
     residual = state[1:] - base - reach * values
-    np.testing.assert_allclose(found[3:6], residual, rtol=1e-14)
-    np.testing.assert_allclose(found[:3], np.linalg.solve(np.eye(3) - reach * slope, -residual), rtol=1e-12)
-    np.testing.assert_array_equal(found[6:9], [1.0, 2.0, 3.0])
-    assert found[9] == pytest.approx(np.abs(slope).sum(axis=0).max())
+    np.testing.assert_allclose(correction[3:6], residual, rtol=1e-14)
+    np.testing.assert_allclose(correction[:3], np.linalg.solve(np.eye(3) - reach * slope, -residual), rtol=1e-12)
+    np.testing.assert_array_equal(correction[6:9], [1.0, 2.0, 3.0])
+    assert correction[9] == pytest.approx(np.abs(slope).sum(axis=0).max())
     assert stiff_kernel((x, u, p), rate, BODY, 0) == ({}, [])

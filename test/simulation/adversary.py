@@ -54,7 +54,7 @@ class Play:
         faults: what must not be, in words.
     """
 
-    ended: str = ''
+    end: str = ''
     time: float = 0.0
     drift: float = 0.0
     imbalance: float = 0.0
@@ -66,7 +66,7 @@ class Play:
 def inputs(plant: Plant, rng: np.random.Generator) -> dict[str, float]:
     """Return random commands: volts up to 1.5 times what a valve takes, or efforts; some of them zero."""
     chosen = {}
-    limits = {f'{own.name}/voltage': 1.5 * own.command_limit for own in plant.machine.actuators}
+    limits = {f'{actuator.name}/voltage': 1.5 * actuator.command_limit for actuator in plant.machine.actuators}
     for name in plant.system.input_names:
         joint = name.removesuffix('/effort')
         effort = next((size for end, size in EFFORTS.items() if joint.endswith(end)), 0.0)
@@ -91,8 +91,8 @@ def uncertain(plant: Plant, rng: np.random.Generator) -> None:
 def in_bristles(machine: Machine) -> float:
     """Return the most energy, J, that bristles of tyres and tracks hold under twice the weight; it counts as heat."""
     weight = machine.gravity * machine.total_mass
-    frictions = [own.friction for own in (*machine.wheels, *machine.contacts)]
-    return max((own.static**2 * weight / own.bristle_stiffness for own in frictions if own is not None), default=0.0)
+    laws = [element.friction for element in (*machine.wheels, *machine.contacts)]
+    return max((law.static**2 * weight / law.bristle_stiffness for law in laws if law is not None), default=0.0)
 
 
 def energy(plant: Plant) -> tuple[float, float, float]:
@@ -103,7 +103,7 @@ def energy(plant: Plant) -> tuple[float, float, float]:
 
 def play(name: str, seed: int, duration: float, longest: float = 0.5) -> Play:
     """Run a machine under commands that are switched at random; return what was found."""
-    rng, plant, found = np.random.default_rng(seed), plant_of(name), Play()
+    rng, plant, result = np.random.default_rng(seed), plant_of(name), Play()
     uncertain(plant, rng)
     start, before = energy(plant), energy(plant)
     switch = 0.0
@@ -115,39 +115,39 @@ def play(name: str, seed: int, duration: float, longest: float = 0.5) -> Play:
         try:
             plant.advance()
         except PlantStoppedError as stopped:
-            found.ended = stopped.kind
+            result.end = stopped.kind
             break
-        _note_events(plant, began, found)
+        _note_events(plant, began, result)
         now = energy(plant)
-        found.exchanged += abs(now[1] - before[1]) + abs(now[2] - before[2])
-        if now[2] < start[2] - in_bristles(plant.machine) - 1e-9 * found.exchanged:
-            found.faults.append(f'{plant.time:.3f} s: heat of {now[2] - start[2]:.3g} J')
+        result.exchanged += abs(now[1] - before[1]) + abs(now[2] - before[2])
+        if now[2] < start[2] - in_bristles(plant.machine) - 1e-9 * result.exchanged:
+            result.faults.append(f'{plant.time:.3f} s: heat of {now[2] - start[2]:.3g} J')
         error = abs(now[0] + now[2] - now[1] - start[0] - start[2] + start[1])
-        found.imbalance = max(found.imbalance, error / max(found.exchanged, 1.0))
+        result.imbalance = max(result.imbalance, error / max(result.exchanged, 1.0))
         before = now
-        found.drift = max(found.drift, plant.output('constraint_drift'))
+        result.drift = max(result.drift, plant.output('constraint_drift'))
         if not (np.isfinite(plant.x).all() and np.isfinite(plant.outputs()).all()):
-            found.faults.append(f'{plant.time:.3f} s: numbers that are not finite')
+            result.faults.append(f'{plant.time:.3f} s: numbers that are not finite')
             break
-    found.time = plant.time
-    _check_order(found)
-    return found
+    result.time = plant.time
+    _check_order(result)
+    return result
 
 
-def _note_events(plant: Plant, began: float, found: Play) -> None:
+def _note_events(plant: Plant, began: float, result: Play) -> None:
     for event in plant.take_events():
         subject = ' '.join(value for value in event.details.values() if isinstance(value, str))
-        found.events.append((event.time, event.kind, subject))
+        result.events.append((event.time, event.kind, subject))
         if not began - 1e-9 <= event.time <= plant.time + 1e-9:
-            found.faults.append(f'{event.kind} at {event.time:.4f} s, between {began:.3f} and {plant.time:.3f} s')
+            result.faults.append(f'{event.kind} at {event.time:.4f} s, between {began:.3f} and {plant.time:.3f} s')
 
 
-def _check_order(found: Play) -> None:
+def _check_order(result: Play) -> None:
     """Opposite events of one element alternate, the first of the pair first: everything starts on the ground, shut."""
     last: dict[tuple[str, str], str] = defaultdict(str)
-    for time, kind, element in found.events:
+    for time, kind, element in result.events:
         for first, second in OPPOSITE.items():
             if kind in (first, second):
                 if kind == last[first, element] or (kind == second and not last[first, element]):
-                    found.faults.append(f'{time:.4f} s: {kind} of {element} after {last[first, element] or "nothing"}')
+                    result.faults.append(f'{time:.4f} s: {kind} of {element} after {last[first, element] or "nothing"}')
                 last[first, element] = kind

@@ -28,8 +28,8 @@ CORNERS = np.array([(0.6, 0.4, -0.3), (0.6, -0.4, -0.3), (-0.6, 0.4, -0.3), (-0.
 """Where the wheels of the box are attached, m."""
 MASS, INERTIA, STIFFNESS, FREE_LENGTH = 500.0, np.diag([40.0, 70.0, 90.0]), 1e5, 0.25
 LINKAGES = {
-    own.name: own
-    for own in (
+    case.name: case
+    for case in (
         jansen_leg(),
         four_bar('crank_rocker', 0.2, 0.6, 0.5, 0.55, 0.7),
         four_bar('parallelogram', 0.5, 0.9, 0.5, 0.9, 1.0472),
@@ -200,5 +200,5 @@ def box_energies(run: Run, scale: float) -> tuple[Array, Array]:
     angular, linear = x[:, 7:10], x[:, 10:13]
     kinetic = 0.5 * MASS * (linear**2).sum(axis=1) + 0.5 * np.einsum('ti,ij,tj->t', angular, INERTIA, angular)
     heights = np.array([x[:, 2] + turn.apply(corner)[:, 2] for corner in CORNERS])
-    pressed = np.maximum(FREE_LENGTH - heights, 0.0)
-    return kinetic, MASS * GRAVITY * x[:, 2] + 0.5 * scale * STIFFNESS * (pressed**2).sum(axis=0)
+    deflections = np.maximum(FREE_LENGTH - heights, 0.0)
+    return kinetic, MASS * GRAVITY * x[:, 2] + 0.5 * scale * STIFFNESS * (deflections**2).sum(axis=0)

@@ -21,19 +21,19 @@ ENDS = {'', 'rank_changed', 'motion_without_mass', 'contradictory_constraints'}
 """Kinds of events that may end a run: the model does not say how the motion goes on."""
 
 
-def check(name, found):
-    assert found.faults == []
-    assert found.ended in ENDS
-    assert found.drift < DRIFT
-    assert found.imbalance < IMBALANCE[name]
+def check(name, result):
+    assert result.faults == []
+    assert result.end in ENDS
+    assert result.drift < DRIFT
+    assert result.imbalance < IMBALANCE[name]
 
 
 @settings(max_examples=12, phases=[Phase.explicit, Phase.generate])  # shrinking would take minutes
 @given(seed=st.integers(0, 2**32 - 1), longest=st.floats(0.03, 1.0))
 def test_the_car_with_a_trapezoid_survives_whatever_its_wheels_and_gear_do(seed, longest):
-    found = play('car_trapezoid', seed, 1.5, longest)
-    check('car_trapezoid', found)
-    assert found.exchanged > 10.0
+    result = play('car_trapezoid', seed, 1.5, longest)
+    check('car_trapezoid', result)
+    assert result.exchanged > 10.0
 
 
 @pytest.mark.slow

@@ -87,12 +87,12 @@ def state_of(machine, blocks, seed):
         low = min(support.free_length - support.position[2] for support in machine.supports)
         q[tree.position_names.index('base_z')] = low - 0.004
     values = {SCALE: 1.0}
-    for own in blocks.element_states:
-        values[own.name] = own.start if own.discrete else 0.5 * own.scale * float(rng.random())
-        if 'pressure' in own.name:
-            values[own.name] = 8e6 * (0.5 + float(rng.random()))
-        if 'bristle' in own.name or 'deflection' in own.name:
-            values[own.name] *= 0.1
+    for state in blocks.element_states:
+        values[state.name] = state.start if state.discrete else 0.5 * state.scale * float(rng.random())
+        if 'pressure' in state.name:
+            values[state.name] = 8e6 * (0.5 + float(rng.random()))
+        if 'bristle' in state.name or 'deflection' in state.name:
+            values[state.name] *= 0.1
     values |= dict.fromkeys(blocks.inputs, 4.0)
     return q, v, blocks.numbers({name: value for name, value in values.items() if name in blocks.parameters.names})
 
@@ -103,7 +103,7 @@ def turning_plane(blocks):
     The height of a wheel is that above the plane which touches the ground below it; its rate takes that plane at rest.
     """
     power = ca.SX(0)
-    for wheel in (own for own in blocks.forces if isinstance(own, SprungWheel)):
+    for wheel in (element for element in blocks.forces if isinstance(element, SprungWheel)):
         contact, scaled = wheel.contact(blocks.state, blocks.parameters), wheel.scaled(blocks.parameters)
         rate = ca.jtimes(ca.SX(contact.height), blocks.q, blocks.state.position_rate)
         spring = scaled.stiffness * ca.fmax(scaled.free_length - contact.height, 0.0)
@@ -117,9 +117,9 @@ def imbalance(blocks, q, v, numbers, tau):
     energy = blocks.state.kinetic_energy + blocks.potential_energy
     a = ca.SX.sym('a', blocks.tree.nv)
     rate = ca.jtimes(energy, blocks.q, blocks.state.position_rate) + ca.jtimes(energy, blocks.v, a)
-    for k, own in enumerate(blocks.element_states):
-        if not own.discrete:
-            rate = rate + ca.jacobian(energy, p[own.name]) * blocks.element_rates[k]
+    for k, state in enumerate(blocks.element_states):
+        if not state.discrete:
+            rate = rate + ca.jacobian(energy, p[state.name]) * blocks.element_rates[k]
     parts = [rate, blocks.supplied_power, -blocks.dissipated_power, turning_plane(blocks)]
     evaluate = ca.Function('powers', [blocks.q, blocks.v, a, p.vector], parts)
     acceleration = constrained_dynamics(blocks, q, v, tau, numbers, method='saddle').acceleration
@@ -142,13 +142,13 @@ def test_the_energy_of_every_element_balances_in_all_surroundings(tmp_path, kind
 
 @pytest.mark.parametrize('kind', KINDS)
 def test_a_constraint_that_holds_nothing_changes_no_acceleration(tmp_path, kind):
-    machine, found = KINDS[kind](tmp_path), []
+    machine, accelerations = KINDS[kind](tmp_path), []
     for surroundings in ('tree', 'beside a loop'):
         blocks = blocks_of(machine, surroundings)
         q, v, numbers = state_of(machine, blocks, 0)
         tau = 3.0 * np.sin(np.arange(blocks.tree.nv))
-        found.append(constrained_dynamics(blocks, q, v, tau, numbers, method='saddle').acceleration)
-    assert np.abs(found[0] - found[1]).max() <= 1e-12 * np.abs(found[0]).max()
+        accelerations.append(constrained_dynamics(blocks, q, v, tau, numbers, method='saddle').acceleration)
+    assert np.abs(accelerations[0] - accelerations[1]).max() <= 1e-12 * np.abs(accelerations[0]).max()
 
 
 @pytest.mark.parametrize('friction', ['none', 'lugre', 'karnopp'])

@@ -80,16 +80,16 @@ def test_audit_does_not_change_the_motion(audited_task, system):
 
 def sampled(system, task, count=60):
     """States of the run, in every phase of it, with their inputs."""
-    places = np.linspace(0, len(task.times) - 1, count).astype(int)
-    inputs = task.inputs.at(task.times[places], system.input_names)
-    return [(task.states[place], u) for place, u in zip(places, inputs)]
+    samples = np.linspace(0, len(task.times) - 1, count).astype(int)
+    inputs = task.inputs.at(task.times[samples], system.input_names)
+    return [(task.states[sample], u) for sample, u in zip(samples, inputs)]
 
 
 def rates_of(system, names, x, u, p, h=1e-6):
     """Time derivatives of outputs along the motion, by differences along dx/dt."""
     rate = system.rhs(x, u, p)
-    places = [system.index('output', name) for name in names]
-    return (system.outputs(x + h * rate, u, p)[places] - system.outputs(x - h * rate, u, p)[places]) / (2 * h)
+    indices = [system.index('output', name) for name in names]
+    return (system.outputs(x + h * rate, u, p)[indices] - system.outputs(x - h * rate, u, p)[indices]) / (2 * h)
 
 
 def vector(system, y, name):

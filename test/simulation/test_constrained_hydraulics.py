@@ -77,13 +77,13 @@ def test_a_vacuous_constraint_changes_no_rate_of_hydraulic_joints():
     values |= {'swing/pressure_a': 27e6, 'stick/head_pressure': 9e6, 'boom/head_pressure': 18e6, 'boom/voltage': 5.0}
     x, u = ([values.get(name, 0.0) for name in names] for names in (plant.states.names, plant.inputs.names))
     evaluate = ca.Function('rates', [plant.x, plant.u, plant.p], [plant.rhs])
-    found = np.array(evaluate(x, u, plant.default_parameters())).ravel()
+    tree_rates = np.array(evaluate(x, u, plant.default_parameters())).ravel()
     q, v = ([values.get(f'{name}{end}', 0.0) for name in blocks.tree.position_names] for end in ('', '_rate'))
     numbers = blocks.numbers({name: values.get(name, 0.0) for name in (*blocks.parameters.states, *blocks.inputs)})
     accelerations = constrained_dynamics(blocks, q, v, np.zeros(len(v)), numbers, method='saddle').acceleration
-    own = ca.Function('own', [blocks.q, blocks.v, blocks.parameters.vector], [blocks.element_rates])
-    rates = np.concatenate([accelerations, np.array(own(q, v, numbers)).ravel()])
-    assert rates == pytest.approx(found[len(q) :], rel=1e-12, abs=1e-9)
+    element_rates = ca.Function('element_rates', [blocks.q, blocks.v, blocks.parameters.vector], [blocks.element_rates])
+    rates = np.concatenate([accelerations, np.array(element_rates(q, v, numbers)).ravel()])
+    assert rates == pytest.approx(tree_rates[len(q) :], rel=1e-12, abs=1e-9)
     assert np.abs(accelerations[:3]).min() > 0.1
 
 
@@ -132,12 +132,12 @@ def test_a_line_at_tank_pressure_bounds_no_step_beside_constraints():
     start = hydraulic_linkage()
     times, volts = np.linspace(0.0, 0.4, 21), Inputs.constant({'boom/voltage': -9.0, 'swing/voltage': -9.0})
     exact = start.system.run(start.x, times, volts, settings=Settings(step=2e-5, stiff='explicit'))
-    places = [k for k, name in enumerate(start.system.state_names) if 'pressure' in name]
+    pressures = [k for k, name in enumerate(start.system.state_names) if 'pressure' in name]
     tank = linkage().actuator('swing').supply.tank_pressure
-    assert exact.states[:, places].min() == pytest.approx(tank, abs=2e3)
-    found = start.system.run(start.x, times, volts, settings=Settings(step=2e-3))
-    assert found.q == pytest.approx(exact.q, abs=1e-5)  # measured: 1.7e-6
-    assert found.states[:, places] == pytest.approx(exact.states[:, places], abs=1e4)  # measured: 1.5e3 Pa
+    assert exact.states[:, pressures].min() == pytest.approx(tank, abs=2e3)
+    run = start.system.run(start.x, times, volts, settings=Settings(step=2e-3))
+    assert run.q == pytest.approx(exact.q, abs=1e-5)  # measured: 1.7e-6
+    assert run.states[:, pressures] == pytest.approx(exact.states[:, pressures], abs=1e4)  # measured: 1.5e3 Pa
     alone = start.system.run(start.x, times, volts, settings=Settings(step=2e-3, stiff='explicit'))
     assert np.abs(alone.q - exact.q).max() > 1e-4
 
@@ -150,11 +150,11 @@ def test_the_implicit_method_takes_oil_beside_constraints():
     x, u = system.state(exact.q[1], exact.v[1]), np.array([VOLTS[name] for name in system.input_names])
     x[system.constraints.element_slice] = exact.z[1]
     p, sizes = system.parameters(), np.ones(len(x))
-    sizes[system.constraints.element_slice] = [own.scale for own in system.blocks.element_states]
+    sizes[system.constraints.element_slice] = [state.scale for state in system.blocks.element_states]
     solver = system.constraints.solver(system.constraints.blocks_at(x, u, p), implicit=True)
-    found = solver.jacobians(x, u, p)[0] * sizes / sizes[:, None]
+    jacobian = solver.jacobians(x, u, p)[0] * sizes / sizes[:, None]
     expected = differences(lambda at: solver.rates(at, u, p), x, sizes) * sizes / sizes[:, None]
-    assert found == pytest.approx(expected, rel=1e-6, abs=1e-9 * np.abs(expected).max())
+    assert jacobian == pytest.approx(expected, rel=1e-6, abs=1e-9 * np.abs(expected).max())
     run = system.run(
         system.state(start.q, start.v), [0.0, 0.2, 1.0], volts, settings=Settings('rodas3', 1e-4, 1e-5, 1e-5)
     )
@@ -211,7 +211,9 @@ def test_a_relief_that_opens_beside_constraints_is_located():
 def test_a_dead_time_delays_a_valve_beside_constraints():
     """Voltages 3 ms late, one and a half periods: the run is the same, that much later."""
     machine, dead_time = linkage(), 3e-3
-    late = tuple(replace(own, valve=replace(own.valve, dead_time=dead_time)) for own in machine.actuators)
+    late = tuple(
+        replace(cylinder, valve=replace(cylinder.valve, dead_time=dead_time)) for cylinder in machine.actuators
+    )
     delayed = replace(machine, actuators=late)
     plant = Plant(delayed, 'hydraulic', 2e-3, STEP, measures=())
     plant.set_inputs(VOLTS)
@@ -272,10 +274,10 @@ def test_mobility_beside_constraints_is_the_response_of_the_joints_to_their_effo
     blocks = constrained_machine(machine).system.blocks
     joints, moved = ['boom_joint', 'swing_joint'], {'boom_joint': 0.7, 'stick_joint': -1.6}
     q = assemble(blocks, [moved.get(name, 0.0) for name in blocks.tree.position_names], held=['boom_joint'])
-    places = [blocks.tree.velocity_index(name) for name in joints]
-    efforts = np.vstack([np.zeros(len(q)), np.eye(len(q))[places]])
-    found = [constrained_dynamics(blocks, q, np.zeros(len(q)), tau).acceleration[places] for tau in efforts]
-    expected = (np.array(found[1:]) - found[0]).T
+    indices = [blocks.tree.velocity_index(name) for name in joints]
+    efforts = np.vstack([np.zeros(len(q)), np.eye(len(q))[indices]])
+    responses = [constrained_dynamics(blocks, q, np.zeros(len(q)), tau).acceleration[indices] for tau in efforts]
+    expected = (np.array(responses[1:]) - responses[0]).T
     assert mobility_of(machine, joints).at(q) == pytest.approx(expected, rel=1e-6, abs=1e-12)
     assert not np.allclose(JointMobility(machine, joints).at(q), expected, rtol=1e-2)
 

@@ -319,9 +319,9 @@ def test_a_system_is_asked_for_alike_with_constraints_or_without():
 def test_a_joint_of_class_locked_beside_wheels_on_springs_is_a_fixed_one(capsys, tmp_path):
     """The machine is a tree with a joint less, and its plant can be built."""
     config = changed(tmp_path, ROOT / 'config' / 'agv_mecanum_arm.yaml', ('\nwheels:', f'\n{LOCKED_ELBOW}wheels:'))
-    status, said = run_check(capsys, ROOT / 'urdf' / 'agv_mecanum_arm.urdf', config)
+    status, output = run_check(capsys, ROOT / 'urdf' / 'agv_mecanum_arm.urdf', config)
     assert status == 0
-    assert "expected locked joints in the list `locked`, found 'arm_elbow' locked in another way" in said.out
+    assert "expected locked joints in the list `locked`, found 'arm_elbow' locked in another way" in output.out
     machine = load_machine(ROOT / 'urdf' / 'agv_mecanum_arm.urdf', config)
     assert not machine.needs_constraints
     assert not machine.joint('arm_elbow').movable
@@ -330,18 +330,18 @@ def test_a_joint_of_class_locked_beside_wheels_on_springs_is_a_fixed_one(capsys,
 def test_check_assembles_a_held_joint_beside_wheels_on_springs(capsys, tmp_path):
     """One predicate says what has constraints, and `check` assembles what a plant would: on its springs, too."""
     config = changed(tmp_path, ROOT / 'config' / 'agv_mecanum_arm.yaml', ('\nwheels:', f'\n{HELD_ELBOW}wheels:'))
-    status, said = run_check(capsys, ROOT / 'urdf' / 'agv_mecanum_arm.urdf', config)
-    assert status == 0, said.err
+    status, output = run_check(capsys, ROOT / 'urdf' / 'agv_mecanum_arm.urdf', config)
+    assert status == 0, output.err
 
 
 def test_check_refuses_a_machine_that_finds_no_rest_beside_its_constraints(capsys, tmp_path):
     reaching = HELD_ELBOW.replace('pseudo}', 'pseudo, rest: 0.0}')
     pairs = ('\nwheels:', f'\n{reaching}slope: {{pitch: 1.2}}\nwheels:')
     config = changed(tmp_path, ROOT / 'config' / 'agv_mecanum_arm.yaml', pairs)
-    status, said = run_check(capsys, ROOT / 'urdf' / 'agv_mecanum_arm.urdf', config)
+    status, output = run_check(capsys, ROOT / 'urdf' / 'agv_mecanum_arm.urdf', config)
     assert status == 1
-    assert 'initial: expected a posture in which the machine rests' in said.err
-    assert 'Traceback' not in said.err
+    assert 'initial: expected a posture in which the machine rests' in output.err
+    assert 'Traceback' not in output.err
 
 
 if __name__ == '__main__':

@@ -169,7 +169,7 @@ def test_a_cart_on_four_wheels_has_loads_and_margins(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('torques', 'speed', 'turn', 'place', 'traction'),
+    ('torques', 'speed', 'turn', 'final_position', 'traction'),
     [
         ((0.5, 0.5), 0.625, 0.0, (0.625, 0.0), (2.1875, 2.1875)),
         ((-0.5, 0.5), 0.0, 2.777777778, (0.0, 0.0), (-2.083333333, 2.083333333)),
@@ -177,7 +177,7 @@ def test_a_cart_on_four_wheels_has_loads_and_margins(tmp_path):
     ],
     ids=['forward', 'centre', 'off centre'],
 )
-def test_the_two_wheeled_cart_of_the_files_is_that_of_the_specification(torques, speed, turn, place, traction):
+def test_the_two_wheeled_cart_of_the_files_is_that_of_the_specification(torques, speed, turn, final_position, traction):
     """Section 6.9: traction at the start; after 2 s speed, yaw rate and position; here x is ahead."""
     plant = plant_of(of_files('cart'))
     plant.set_efforts(np.array(torques))
@@ -188,7 +188,7 @@ def test_the_two_wheeled_cart_of_the_files_is_that_of_the_specification(torques,
         assert point == pytest.approx([0.0, 0.3 if wheel == 'left' else -0.3, 0.0], abs=1e-12)
     driven(plant, torques, 1000)
     position, _ = plant.base_pose()
-    assert position == pytest.approx([*place, 0.2], abs=1e-8)
+    assert position == pytest.approx([*final_position, 0.2], abs=1e-8)
     linear, angular = plant.base_twist()
     assert np.linalg.norm(linear) == pytest.approx(speed, abs=1e-8)
     assert np.hypot(angular[0], angular[2]) == pytest.approx(turn, abs=1e-8)
@@ -335,15 +335,15 @@ def test_other_positions_at_the_start_are_assembled_too():
 def test_feet_on_springs_share_the_weight_with_wheels_by_constraint(tmp_path):
     """Three feet pressed by half a millimetre: the wheels by constraint carry the rest."""
     spring = 'stiffness: 1e5, damping: 100, free_length: 0.1005'
-    places = enumerate(((1, 0), (-1, 1), (-1, -1)))
-    feet = [f'  foot_{k}: {{link: base, position: [{x}, {y}, -0.1], {spring}}}\n' for k, (x, y) in places]
+    corners = enumerate(((1, 0), (-1, 1), (-1, -1)))
+    feet = [f'  foot_{k}: {{link: base, position: [{x}, {y}, -0.1], {spring}}}\n' for k, (x, y) in corners]
     start = constrained_machine(cart(tmp_path, keys='wheels:\n' + ''.join(feet)))
     blocks = start.system.blocks
     assert start.q[2] == pytest.approx(RADIUS, abs=1e-12)
-    found = constrained_dynamics(blocks, start.q, start.v, np.zeros(blocks.tree.nv), method='reduced')
-    carried = sum(found.multipliers[blocks.row_names.index(f'{name}/normal')] for name in WHEELS)
+    solution = constrained_dynamics(blocks, start.q, start.v, np.zeros(blocks.tree.nv), method='reduced')
+    carried = sum(solution.multipliers[blocks.row_names.index(f'{name}/normal')] for name in WHEELS)
     assert carried == pytest.approx(MASS * GRAVITY - 3 * 50.0, rel=1e-9)
-    assert np.abs(found.acceleration).max() < 1e-9
+    assert np.abs(solution.acceleration).max() < 1e-9
 
 
 def test_a_payload_weighs_and_is_let_go(tmp_path):

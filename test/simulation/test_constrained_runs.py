@@ -143,17 +143,17 @@ def test_flexible_joints_direct_and_exponential(planar, long_runs):
     model, system = planar
     run = long_runs[5e-3]
     k = row_of(run, 10)
-    places = [model.tree.velocity_index(name) for name in models.PLANAR_FLEXIBLE]
+    indices = [model.tree.velocity_index(name) for name in models.PLANAR_FLEXIBLE]
     tau = np.zeros(model.tree.nv)
     direct = flexible_dynamics(system.blocks, model.forces, run.q[k], run.v[k], tau)
     one, both, other = tabulated('yesiloglu-2007/6.5/flexible')[0]
     assert direct.M_star.ravel() == pytest.approx([one, both, both, other], abs=2e-8)
-    inverse = np.linalg.inv(system.blocks.at(run.q[k]).M)[np.ix_(places, places)]
+    inverse = np.linalg.inv(system.blocks.at(run.q[k]).M)[np.ix_(indices, indices)]
     assert inverse @ direct.M_star == pytest.approx(np.eye(2), abs=1e-14)
     roots = sorted(np.linalg.eigvals(direct.decay), key=lambda root: (root.real, root.imag))
     assert [roots[1].real, roots[1].imag] == pytest.approx([0.1683104, 1.8269865], abs=2e-7)
     assert [roots[3].real, roots[3].imag] == pytest.approx([0.8668007, 4.0724281], abs=2e-7)
-    assert direct.free[places] == pytest.approx([-0.42188988, -1.08870494], abs=2e-8)
+    assert direct.free[indices] == pytest.approx([-0.42188988, -1.08870494], abs=2e-8)
     printed = {
         1e-3: (-0.42205624, -1.08787015),
         5e-3: (-0.42272088, -1.08436542),
@@ -162,7 +162,7 @@ def test_flexible_joints_direct_and_exponential(planar, long_runs):
     }
     for step, expected in printed.items():
         later = flexible_dynamics(system.blocks, model.forces, run.q[k], run.v[k], tau, step)
-        assert later.free[places] == pytest.approx(expected, abs=4e-8)
+        assert later.free[indices] == pytest.approx(expected, abs=4e-8)
         blocks = system.blocks.at(run.q[k], run.v[k])
         assert blocks.J @ later.acceleration == pytest.approx(blocks.gamma, abs=1e-12)
     orders = [exponential(-direct.decay * step, 1e-12)[1] for step in (5e-3, 1e-2, 5e-2)]
@@ -199,14 +199,14 @@ def test_spatial_arms_under_torques(spatial):
     model, system, v, tau = spatial
     torques = Inputs.constant(dict(zip(model.actuated, tau[6:18])))
     run = system.run(system.state(model.q, v), np.linspace(0, 1, 21), torques, settings=exactly(step=5e-3))
-    energy, work, joints, place = tabulated('yesiloglu-2007/6.4/forced_run')
+    energy, work, joints, final_position = tabulated('yesiloglu-2007/6.4/forced_run')
     assert run.kinetic[-1] == pytest.approx(energy, abs=2e-7)
     assert run.work[-1] == pytest.approx(work, abs=2e-7)
     assert np.abs(run.energy_balance).max() < 2e-8
     assert np.abs(run.momentum - run.momentum[0]).max() < 4e-8
     assert np.abs(run.residual).max() < 2e-9
     assert run.q[-1][7:19] == pytest.approx(joints, abs=3e-8)
-    assert run.q[-1][19:22] == pytest.approx(place, abs=2e-8)
+    assert run.q[-1][19:22] == pytest.approx(final_position, abs=2e-8)
 
 
 @pytest.fixture(scope='module')
@@ -232,10 +232,10 @@ def test_the_compiled_step_is_the_reference(method):
     """A random system with loops, springs and gravity: accelerations and multipliers of the machine code."""
     blocks, q, v, tau = random_system(1)
     joints = tuple(name for name in blocks.tree.velocity_names if name.startswith('b'))
-    places = [blocks.tree.velocity_index(name) for name in joints]
+    indices = [blocks.tree.velocity_index(name) for name in joints]
     efforts = np.zeros(blocks.tree.nv)
-    efforts[places] = tau[places]
-    inputs = Inputs.constant(dict(zip(joints, tau[places])))
+    efforts[indices] = tau[indices]
+    inputs = Inputs.constant(dict(zip(joints, tau[indices])))
     system = System.of_blocks('random', blocks, joints)
     run = system.run(system.state(q, v), [0.0], inputs, settings=exactly(solve=method))
     reference = constrained_dynamics(blocks, q, v, efforts, method='saddle')

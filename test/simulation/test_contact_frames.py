@@ -116,11 +116,11 @@ def test_a_steered_wheel_by_constraint_has_the_same_axes(tmp_path):
     values = observed.evaluate(
         at.q, at.v, np.zeros(blocks.tree.nv), force, np.zeros(blocks.tree.nv), blocks.numbers(None)
     )
-    found = dict(zip(observed.names, values))
-    assert axes_of(found, 'front_left') == pytest.approx(turned(YAW + STEER), abs=1e-9)
-    assert axes_of(found, 'rear_left') == pytest.approx(turned(YAW), abs=1e-9)
+    outputs = dict(zip(observed.names, values))
+    assert axes_of(outputs, 'front_left') == pytest.approx(turned(YAW + STEER), abs=1e-9)
+    assert axes_of(outputs, 'rear_left') == pytest.approx(turned(YAW), abs=1e-9)
     for wheel in ('front_left', 'rear_left'):
-        parts = [found[f'{wheel}/{part}'] for part in ('friction_longitudinal', 'friction_lateral', 'normal_force')]
+        parts = [outputs[f'{wheel}/{part}'] for part in ('friction_longitudinal', 'friction_lateral', 'normal_force')]
         assert parts == pytest.approx(force[blocks.slices[wheel]], abs=1e-9)
 
 
@@ -162,7 +162,7 @@ def test_a_wheel_on_a_fixed_base_stays_where_it_is_while_joints_move(tmp_path):
     evaluate = ca.Function('outputs', [plant.x, plant.u, plant.p], [values])
     x = np.zeros((2, len(plant.states.names)))
     x[1, plant.states.names.index('arm')], x[1, plant.states.names.index('arm_rate')] = 0.7, 2.0
-    still, moving = (np.array(evaluate(own, 0, plant.default_parameters())).ravel() for own in x)
+    still, moving = (np.array(evaluate(state, 0, plant.default_parameters())).ravel() for state in x)
     feet = [k for k, name in enumerate(names) if name.startswith('foot/')]
     assert feet
     assert moving[feet] == pytest.approx(still[feet], abs=1e-12)

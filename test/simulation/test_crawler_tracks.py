@@ -79,8 +79,8 @@ def test_the_pressure_under_an_eccentric_load_is_a_line(rest):
     rest.reset()
     weight, e = WEIGHT + 300.0 * GRAVITY, rest.output('center_of_mass_x')
     middle = 0.5 * (rest.output('left_track/roller_1/point_x') + rest.output(f'left_track/roller_{ROLLERS}/point_x'))
-    places = (np.arange(ROLLERS) - 0.5 * (ROLLERS - 1)) * PITCH
-    line = weight / (2 * ROLLERS) * (1.0 + (e - middle) * places / np.mean(places**2))
+    offsets = (np.arange(ROLLERS) - 0.5 * (ROLLERS - 1)) * PITCH
+    line = weight / (2 * ROLLERS) * (1.0 + (e - middle) * offsets / np.mean(offsets**2))
     assert loads(rest) == pytest.approx(line, rel=1e-4)
     assert rest.balance().points[0][0] == pytest.approx(e, rel=1e-9)  # centre of pressure below the centre of mass
     assert rest.balance().zmp[0] == pytest.approx(e, rel=1e-9)
@@ -120,22 +120,22 @@ def test_a_slope_steeper_than_its_friction_is_refused(rest):
 
 def steady(plan, track, motion):
     """Shear of a track at a constant motion of its link: deflections that do not change, then the named outputs."""
-    element = next(own for own in plan.contacts_on_ground if own.name == track)
+    element = next(contact for contact in plan.contacts_on_ground if contact.name == track)
     names = [state.name for state in element.states]
-    places = [plan.states.names.index(name) for name in names]
+    indices = [plan.states.names.index(name) for name in names]
     rates = ca.vertcat(*element.rates(plan.state, plan.symbols))
     outputs = element.outputs(plan.state, plan.symbols)
     wanted = [f'{track}/{part}' for part in ('friction_longitudinal', 'friction_lateral', 'moment_normal')]
-    z = ca.vertcat(*(plan.x[place] for place in places))
+    z = ca.vertcat(*(plan.x[index] for index in indices))
     function = ca.Function('f', [plan.x, plan.p], [rates, ca.jacobian(rates, z), *(outputs[name] for name in wanted)])
     x = np.array([{'base_qw': 1.0, 'base_z': FREE - 0.006, **motion}.get(name, 0.0) for name in plan.states.names])
     p = plan.default_parameters()
     for _ in range(2):  # the rates are linear in the deflections at a constant motion
         value, slope, *_ = (np.array(part) for part in function(x, p))
-        x[places] -= np.linalg.solve(slope, value).ravel()
-    value, _, *found = (np.array(part) for part in function(x, p))
+        x[indices] -= np.linalg.solve(slope, value).ravel()
+    value, _, *results = (np.array(part) for part in function(x, p))
     assert np.abs(value).max() < 1e-12
-    return [float(part.item()) for part in found]
+    return [float(part.item()) for part in results]
 
 
 def janosi(slip, modulus, length):
@@ -150,14 +150,14 @@ def test_pull_over_slip_is_the_law_of_janosi_and_hanamoto(tmp_path, ahead):
     speed, errors = 0.5, {}
     for rollers in (20, 40):
         plan = Assembly(carrier(tmp_path, rollers), 'effort')
-        press, contact = 8e5 * 0.006, LENGTH * rollers / (rollers - 1)
-        found = []
+        normal_force, contact = 8e5 * 0.006, LENGTH * rollers / (rollers - 1)
+        errors_of_pull = []
         for slip in (0.01, 0.03, 0.1, 0.3, 0.99):
             motion = {'left_rate': ahead * speed / RADIUS, 'base_vx_rate': ahead * speed * (1.0 - slip)}
             pull, side, _ = steady(plan, 'left_track', motion)
             assert side == pytest.approx(0.0, abs=1e-9)
-            found.append(ahead * pull / (MU * press) - janosi(slip, MU / BRISTLES, contact))
-        errors[rollers] = np.abs(found).max()
+            errors_of_pull.append(ahead * pull / (MU * normal_force) - janosi(slip, MU / BRISTLES, contact))
+        errors[rollers] = np.abs(errors_of_pull).max()
     assert errors[40] < 0.005
     assert errors[20] / errors[40] == pytest.approx(2.0, rel=0.1)
 
@@ -167,8 +167,8 @@ def test_resistance_to_turning_is_a_quarter_of_friction_times_length(machine):
     plan, rate = Assembly(machine, 'effort'), 0.5
     motion = {'base_wz_rate': rate, 'base_vx_rate': 0.5 * GAUGE * rate}  # the middle of the left track does not move
     pull, side, moment = steady(plan, 'left_track', motion)
-    press, contact = 8e5 * 0.006, ROLLERS * PITCH
-    assert moment == pytest.approx(-MU * press * contact / 4.0, rel=1e-6)
+    normal_force, contact = 8e5 * 0.006, ROLLERS * PITCH
+    assert moment == pytest.approx(-MU * normal_force * contact / 4.0, rel=1e-6)
     assert (pull, side) == pytest.approx((0.0, 0.0), abs=1e-6)
 
 
@@ -191,16 +191,16 @@ def reported(balance):
 
 def turn(speeds, contact_weight):
     """Speed, side speed and yaw rate of a steady turn: shear summed over both tracks by hand, inertia left out."""
-    places = (np.arange(ROLLERS) - 0.5 * (ROLLERS - 1)) * PITCH
+    offsets = (np.arange(ROLLERS) - 0.5 * (ROLLERS - 1)) * PITCH
 
     def shear(u, v, rate, y, belt):
-        along, across = u - rate * y - belt, v + rate * places
+        along, across = u - rate * y - belt, v + rate * offsets
         z, total = np.zeros(2), np.zeros(3)
         for k in range(ROLLERS - 1, -1, -1):  # ahead: shoes come down in front
             slip = np.array([along, across[k]])
             z = (slip + belt / PITCH * z) / (np.hypot(*slip) * BRISTLES / MU + belt / PITCH)
             force = -contact_weight * BRISTLES * z
-            total += [force[0], force[1], places[k] * force[1] - y * force[0]]
+            total += [force[0], force[1], offsets[k] * force[1] - y * force[0]]
         return total
 
     def unbalanced(unknown):
@@ -241,10 +241,10 @@ def test_two_track_speeds_turn_it_with_the_radius_that_the_slip_law_gives(rest):
 def test_cmd_vel_drives_it_by_torques_and_its_odometry_knows_the_slip(rest):
     """Twists are met to 5 mm/s and 5 mrad/s; the pose of the belts is 6 cm and 1 degree off, without the law 105."""
     motion = WheelMotion(WheelBase.of(rest.machine), rest.period, DriveLimits(linear_acceleration=0.5))
-    places = [rest.joints.index(name) for name in motion.joints]
+    indices = [rest.joints.index(name) for name in motion.joints]
 
     def joints():
-        return JointValues(rest.positions[places], rest.velocities[places], rest.efforts[places])
+        return JointValues(rest.positions[indices], rest.velocities[indices], rest.efforts[indices])
 
     motion.restart(joints())
     without_slip = 0.0
@@ -281,10 +281,10 @@ def turning_plane(plan, track, flow):
     The height is that above the plane which touches the ground below a roller; its rate takes that plane at rest.
     """
     power = ca.SX(0)
-    for own in track.contacts(plan.state, plan.symbols):
-        rate = ca.jtimes(own.height, plan.x, flow)
-        push = track.stiffness(plan.symbols) * ca.fmax(FREE - own.height, 0.0)
-        power -= push * (rate - own.height_rate)
+    for contact in track.contacts(plan.state, plan.symbols):
+        rate = ca.jtimes(contact.height, plan.x, flow)
+        push = track.stiffness(plan.symbols) * ca.fmax(FREE - contact.height, 0.0)
+        power -= push * (rate - contact.height_rate)
     return power
 
 
@@ -293,16 +293,16 @@ def test_the_power_of_a_track_is_what_its_springs_store_and_what_turns_into_heat
     """force . v = -d(energy)/dt - dissipated power at any state, sprocket included."""
     plan = Assembly(replace(machine, terrain=terrain), 'effort')
     flow = ca.vertcat(plan.state.position_rate, ca.SX(len(plan.states.names) - plan.tree.nq, 1))
-    for own in plan.contacts_on_ground:
-        power = ca.dot(total_force(own, plan.state, plan.symbols), plan.state.v)
-        stored = ca.jtimes(own.potential_energy(plan.state, plan.symbols), plan.x, flow)
-        lost = own.dissipated_power(plan.state, plan.symbols) - turning_plane(plan, own, flow)
-        accounts = sum(own.work_accounts(plan.state, plan.symbols).values())
-        sprocket = ca.dot(own.generalized_force(plan.state, plan.symbols), plan.state.v)
+    for contact in plan.contacts_on_ground:
+        power = ca.dot(total_force(contact, plan.state, plan.symbols), plan.state.v)
+        stored = ca.jtimes(contact.potential_energy(plan.state, plan.symbols), plan.x, flow)
+        lost = contact.dissipated_power(plan.state, plan.symbols) - turning_plane(plan, contact, flow)
+        accounts = sum(contact.work_accounts(plan.state, plan.symbols).values())
+        sprocket = ca.dot(contact.generalized_force(plan.state, plan.symbols), plan.state.v)
         check = ca.Function('check', [plan.x, plan.p], [power, stored, lost, accounts, sprocket])
         for seed in range(3):
-            found = check(moving(plan, seed), plan.default_parameters())
-            power_, stored_, lost_, accounts_, sprocket_ = (float(value) for value in found)
+            powers = check(moving(plan, seed), plan.default_parameters())
+            power_, stored_, lost_, accounts_, sprocket_ = (float(value) for value in powers)
             assert power_ == pytest.approx(accounts_ + sprocket_, rel=1e-10)
             assert power_ + stored_ + lost_ == pytest.approx(0.0, abs=1e-10 * (abs(power_) + abs(stored_)))
 
@@ -322,8 +322,8 @@ def test_a_vacuous_constraint_changes_nothing_of_a_track(machine):
         values = dict(zip(plan.states.names, x))
         numbers = blocks.numbers({name: values[name] for name in blocks.parameters.states})
         q, v = x[plan.q_slice], x[plan.v_slice]
-        found = constrained_dynamics(blocks, q, v, np.zeros(plan.tree.nv), numbers, method='saddle')
-        assert np.abs(found.acceleration - a).max() <= 1e-12 * np.abs(a).max()
+        solution = constrained_dynamics(blocks, q, v, np.zeros(plan.tree.nv), numbers, method='saddle')
+        assert np.abs(solution.acceleration - a).max() <= 1e-12 * np.abs(a).max()
         assert np.array(changes(q, v, numbers)).ravel() == pytest.approx(rhs[plan.element_slice], rel=1e-12, abs=1e-15)
 
 

@@ -70,8 +70,8 @@ def test_efforts_of_followers_balance_their_weight_as_those_of_a_tree_do(tmp_pat
         q[model.joints[model.getJointId(name)].idx_q] = 0.3 * ratio
     gravity = pin.computeGeneralizedGravity(model, data, q)
     for name in ('fold', 'level'):
-        own = gravity[model.joints[model.getJointId(name)].idx_v]
-        assert plant.output(f'{name}/drive_effort') == pytest.approx(own, rel=1e-9)
+        holding = gravity[model.joints[model.getJointId(name)].idx_v]
+        assert plant.output(f'{name}/drive_effort') == pytest.approx(holding, rel=1e-9)
 
 
 def test_every_driven_joint_of_a_coupling_reports_its_own_drive(tmp_path):

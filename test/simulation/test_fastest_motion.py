@@ -33,9 +33,9 @@ def wrist(tmp_path, damping: float) -> Plant:
 
 def test_the_rate_of_a_damped_joint_is_damping_over_inertia(tmp_path):
     plant = wrist(tmp_path, 0.3)
-    found = plant.ground.linearization(plant.x, plant.u, plant.p).fastest()
-    assert found.rate == pytest.approx(0.3 / LIGHT, rel=1e-6)
-    assert found.state == 'wrist_rate'
+    motion = plant.ground.linearization(plant.x, plant.u, plant.p).fastest()
+    assert motion.rate == pytest.approx(0.3 / LIGHT, rel=1e-6)
+    assert motion.state == 'wrist_rate'
     assert (plant.substeps, plant.refined_for) == (10, '')
 
 
@@ -50,8 +50,8 @@ def test_a_stiff_joint_is_integrated_with_steps_that_hold(tmp_path):
 
 
 def test_a_motion_too_fast_for_any_sensible_step_is_refused_by_name(tmp_path):
-    said = re.escape('wrist: wrist_rate moves with a rate of 5e+06 1/s, for which steps of 5e-07 s would be needed')
-    with pytest.raises(ValueError, match=said):
+    message = re.escape('wrist: wrist_rate moves with a rate of 5e+06 1/s, for which steps of 5e-07 s would be needed')
+    with pytest.raises(ValueError, match=message):
         wrist(tmp_path, 500.0)
 
 

@@ -37,12 +37,12 @@ def missed(bench, chosen):
     """Return the cases that are called done although energy or gap is not within the limits, and count statuses."""
     counts, wrong = Counter(), []
     for case in chosen:
-        found = bench.judged(case)
-        counts[found.status] += 1
-        if found.status == 'done' and not found.accurate:
-            wrong.append((case, found))
-        assert (found.status == 'done') == (not found.detail), (case, found)
-        assert found.status != 'overturned', (case, found)
+        run = bench.judged(case)
+        counts[run.status] += 1
+        if run.status == 'done' and not run.accurate:
+            wrong.append((case, run))
+        assert (run.status == 'done') == (not run.detail), (case, run)
+        assert run.status != 'overturned', (case, run)
     return wrong, counts
 
 

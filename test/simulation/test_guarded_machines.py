@@ -17,9 +17,9 @@ FEW = ['cart', 'slider_crank']
 def run_guarded(machines: list[str], seconds: float) -> None:
     environment = {**os.environ, 'DYN_NODES_GUARD': '1', 'PYTHONPATH': str(ROOT)}
     command = [sys.executable, str(Path(__file__).with_name('guarded_zoo.py')), *machines]
-    found = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=seconds, check=False)
-    assert found.returncode == 0, found.stderr[-3000:]
-    assert found.stdout.split() == machines
+    process = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=seconds, check=False)
+    assert process.returncode == 0, process.stderr[-3000:]
+    assert process.stdout.split() == machines
 
 
 @pytest.mark.timeout(600)

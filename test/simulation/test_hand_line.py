@@ -68,7 +68,7 @@ def drive(machine, start, move, payload, after=1.0):
         follower.advance(plant.time, measured, base)
         rates, efforts = plant.velocities[order][hand.places], plant.efforts[order][hand.places]
         volts.append(valves.voltages(plant.time, measured, rates, efforts))
-        plant.set_inputs({f'{own.name}/voltage': value for own, value in zip(valves.actuators, volts[-1])})
+        plant.set_inputs({f'{actuator.name}/voltage': value for actuator, value in zip(valves.actuators, volts[-1])})
         rows.append(hand.pose(measured).within(base).position - origin)
         peak = max(peak, float(plant.x[pressures].max()))
         margin.append(plant.balance().margins['zmp'].value)

@@ -49,12 +49,12 @@ def loaded(blocks: ConstraintBlocks, wrench: np.ndarray = WRENCH) -> np.ndarray:
 def test_a_wrench_on_the_hand_of_a_machine_on_wheels_acts_as_in_kanes_equations(robot):
     """They take the wrench as a load on a frame, not as an element."""
     _, blocks, q, v, tau = robot
-    found = constrained_dynamics(blocks, q, v, tau, loaded(blocks))
+    solution = constrained_dynamics(blocks, q, v, tau, loaded(blocks))
     equations = kanes_equations(blocks).at(q, v)
     expected = equations.accelerations(tau, [AppliedWrench(blocks.tree.frame('hand'), FORCE, TORQUE)])
-    np.testing.assert_allclose(found.acceleration, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+    np.testing.assert_allclose(solution.acceleration, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
     unloaded = constrained_dynamics(blocks, q, v, tau)
-    assert np.abs(found.acceleration - unloaded.acceleration).max() > 1.0
+    assert np.abs(solution.acceleration - unloaded.acceleration).max() > 1.0
 
 
 def test_a_wrench_does_the_virtual_work_of_its_force_and_torque(robot):
@@ -75,7 +75,7 @@ def rates_of(blocks: ConstraintBlocks, q: np.ndarray, v: np.ndarray, tau: np.nda
     return rates
 
 
-class Places:
+class ParameterIndices:
     """Names of a system."""
 
     def __init__(self, blocks: ConstraintBlocks) -> None:
@@ -87,7 +87,7 @@ class Places:
 
 def test_a_hand_answers_forces_as_the_operational_space_of_the_machine_says(robot):
     machine, blocks, q, v, tau = robot
-    motion = HandMotion(machine, machine.grasp('hand'), Places(blocks))
+    motion = HandMotion(machine, machine.grasp('hand'), ParameterIndices(blocks))
     x = np.concatenate([q, v])
     answer = motion.mobility(x, np.zeros(0), loaded(blocks), rates_of(blocks, q, v, tau))
     equations = kanes_equations(blocks).at(q, v)
@@ -100,7 +100,7 @@ def test_a_hand_answers_forces_as_the_operational_space_of_the_machine_says(robo
 def test_a_hand_answers_torques_as_its_equations_say(robot):
     """Angular and linear parts belong together: the mobility is symmetric, of the rank of the machine's five speeds."""
     machine, blocks, q, v, tau = robot
-    motion = HandMotion(machine, machine.grasp('hand'), Places(blocks))
+    motion = HandMotion(machine, machine.grasp('hand'), ParameterIndices(blocks))
     rates, p, x = rates_of(blocks, q, v, tau), loaded(blocks), np.concatenate([q, v])
     answer = motion.mobility(x, np.zeros(0), p, rates, 6)
     force = motion.mobility(x, np.zeros(0), p, rates)
@@ -113,7 +113,7 @@ def test_a_hand_answers_torques_as_its_equations_say(robot):
 
 def test_a_hand_moves_as_its_positions_change(robot):
     machine, blocks, q, v, _ = robot
-    motion, step = HandMotion(machine, machine.grasp('hand'), Places(blocks)), 1e-6
+    motion, step = HandMotion(machine, machine.grasp('hand'), ParameterIndices(blocks)), 1e-6
     now = motion.state(np.concatenate([q, v]))
     rate = np.array(ca.Function('rate', [blocks.q, blocks.v], [blocks.state.position_rate])(q, v)).ravel()
     after, before = (motion.state(np.concatenate([q + sign * step * rate, v])) for sign in (1.0, -1.0))

@@ -55,10 +55,10 @@ def test_no_expression_takes_nothing_from_one_number_as_a_row(tmp_path, monkeypa
 
 
 def test_entries_of_a_column_are_a_column():
-    for rows, places in ((0, []), (1, []), (2, []), (1, [0]), (3, [2, 0]), (1, slice(1, 1)), (3, slice(0, 2))):
+    for rows, indices in ((0, []), (1, []), (2, []), (1, [0]), (3, [2, 0]), (1, slice(1, 1)), (3, slice(0, 2))):
         column = ca.SX.sym('x', rows)
-        count = len(places) if isinstance(places, list) else len(range(rows)[places])
-        assert entries(column, places).shape == (count, 1)
+        count = len(indices) if isinstance(indices, list) else len(range(rows)[indices])
+        assert entries(column, indices).shape == (count, 1)
 
 
 def test_a_box_on_feet_with_one_slider_comes_to_rest(tmp_path):

@@ -58,8 +58,8 @@ def test_a_dead_time_shifts_the_command_of_its_valve_and_no_other(machine, late)
         merged, {'boom/voltage': np.interp(merged, later, volts), 'stick/voltage': np.interp(merged, knots, volts)}
     )
     # a line at tank pressure amplifies round-off in longer steps, which do not follow its make-up check
-    found, expected = run(late, together, step=1e-4), run(machine, by_hand, step=1e-4)
-    np.testing.assert_allclose(found.states, expected.states, rtol=1e-9, atol=1e-9)
+    delayed, expected = run(late, together, step=1e-4), run(machine, by_hand, step=1e-4)
+    np.testing.assert_allclose(delayed.states, expected.states, rtol=1e-9, atol=1e-9)
 
 
 def test_without_dead_time_the_inputs_are_as_given(machine):
@@ -93,8 +93,8 @@ def test_held_commands_arrive_after_their_dead_time(dead_time):
         knots, table = line.table(start, start + period, np.array([command, -command]))
         for t in start + period * np.array([0.1, 0.45, 0.7, 0.95]):
             row = table[np.searchsorted(knots, t, 'right') - 1]
-            given = int(np.floor((t - dead_time) / period + 1e-9))
-            assert row[0] == (commands[given] if given >= 0 else 0.0)
+            sample = int(np.floor((t - dead_time) / period + 1e-9))
+            assert row[0] == (commands[sample] if sample >= 0 else 0.0)
             assert row[1] == -command
         assert len(line.history) <= int(dead_time / period) + 2
 

@@ -99,8 +99,8 @@ def test_the_rates_of_a_chain_of_joints_give_the_twist_of_a_free_base(adrift):
 def test_a_planar_base_moves_in_its_own_axes():
     machine = machine_of('log_loader_planar', '')
     moved = in_motion(machine, base_twist=InitialTwist((1.0, 0.0, 0.0), (0.0, 0.2, 0.0)))
-    found = given_velocities(moved, Rotation.from_euler('y', 0.3).as_matrix())
-    assert found == pytest.approx({'base_x': np.cos(0.3), 'base_z': -np.sin(0.3), 'base_pitch': 0.2})
+    velocities = given_velocities(moved, Rotation.from_euler('y', 0.3).as_matrix())
+    assert velocities == pytest.approx({'base_x': np.cos(0.3), 'base_z': -np.sin(0.3), 'base_pitch': 0.2})
     assert given_velocities(machine, np.eye(3)) == {}
 
 
@@ -108,18 +108,18 @@ def test_joints_of_a_loop_follow_those_whose_velocity_is_given():
     machine = in_motion(machine_of('four_bar', ''), joint_velocities={'crank_joint': 0.8})
     start = constrained_machine(machine)
     names = start.system.blocks.tree.velocity_names
-    found = dict(zip(names, start.v))
+    velocities = dict(zip(names, start.v))
     # a parallelogram: rocker as crank, coupler keeps its direction
-    assert found == pytest.approx({'crank_joint': 0.8, 'coupler_joint': -0.8, 'rocker_joint': 0.8}, abs=1e-9)
+    assert velocities == pytest.approx({'crank_joint': 0.8, 'coupler_joint': -0.8, 'rocker_joint': 0.8}, abs=1e-9)
 
 
 def test_wheels_by_constraint_turn_as_the_base_moves():
     machine = machine_of('agv_caster', 'agv_caster_rigid')
     start = constrained_machine(in_motion(machine, base_twist=InitialTwist((0.3, 0.0, 0.0), (0.0, 0.0, 0.5))))
-    found = dict(zip(start.system.blocks.tree.velocity_names, start.v))
-    assert found['left_drive'] == pytest.approx((0.3 - 0.5 * 0.2) / 0.05, abs=1e-9)
-    assert found['right_drive'] == pytest.approx((0.3 + 0.5 * 0.2) / 0.05, abs=1e-9)
-    assert [found[f'base_{name}'] for name in ('vx', 'vy', 'wz')] == pytest.approx([0.3, 0.0, 0.5], abs=1e-12)
+    velocities = dict(zip(start.system.blocks.tree.velocity_names, start.v))
+    assert velocities['left_drive'] == pytest.approx((0.3 - 0.5 * 0.2) / 0.05, abs=1e-9)
+    assert velocities['right_drive'] == pytest.approx((0.3 + 0.5 * 0.2) / 0.05, abs=1e-9)
+    assert [velocities[f'base_{name}'] for name in ('vx', 'vy', 'wz')] == pytest.approx([0.3, 0.0, 0.5], abs=1e-12)
 
 
 def test_velocities_that_the_constraints_do_not_allow_are_refused_with_their_line(tmp_path):
@@ -130,7 +130,7 @@ def test_velocities_that_the_constraints_do_not_allow_are_refused_with_their_lin
     with pytest.raises(MachineError) as error:
         constrained_machine(machine)
     (line,) = str(error.value).splitlines()
-    number = next(k for k, own in enumerate(config.read_text().splitlines(), 1) if 'base_twist' in own)
+    number = next(k for k, entry in enumerate(config.read_text().splitlines(), 1) if 'base_twist' in entry)
     assert line.startswith(
         f'{config}:{number}: initial: expected velocities that the constraints allow, found no velocity'
     )
@@ -172,9 +172,9 @@ def test_check_shows_what_moves_at_the_start(tmp_path, capsys):
 
 def test_parameters_go_over_the_velocities_of_the_file():
     machine = machine_of('agv_caster', '')
-    found = moving(machine, 'left_drive=8, right_drive=-8', '0.4,0,0,0,0,0.2').initial
-    assert found.joint_velocities == {'left_drive': 8.0, 'right_drive': -8.0}
-    assert found.base_twist == InitialTwist((0.4, 0.0, 0.0), (0.0, 0.0, 0.2))
+    initial = moving(machine, 'left_drive=8, right_drive=-8', '0.4,0,0,0,0,0.2').initial
+    assert initial.joint_velocities == {'left_drive': 8.0, 'right_drive': -8.0}
+    assert initial.base_twist == InitialTwist((0.4, 0.0, 0.0), (0.0, 0.0, 0.2))
     assert moving(machine, '', '').initial == machine.initial
 
 
@@ -201,9 +201,9 @@ def test_a_node_starts_with_its_velocities_and_goes_back_to_them(monkeypatch):
     monkeypatch.setenv('ROS_DOMAIN_ID', str(DOMAIN))
     context = Context()
     init(args=['moving'], context=context)
-    given = {'machine': 'four_bar', 'mode': 'lockstep', 'initial_velocities': 'crank_joint=-0.8'}
+    values = {'machine': 'four_bar', 'mode': 'lockstep', 'initial_velocities': 'crank_joint=-0.8'}
     node = DynamicsNode(
-        context=context, parameter_overrides=[Parameter(name, value=own) for name, own in given.items()]
+        context=context, parameter_overrides=[Parameter(name, value=setting) for name, setting in values.items()]
     )
     try:
         start = node.plant.velocities.copy()

@@ -214,8 +214,8 @@ def usual_sizes(system):
 # not at rest: |v| of friction has a kink there
 @pytest.mark.parametrize('time', [5.5, 6.5, 8.0, 9.0, 11.0])
 def test_exact_jacobian_equals_differences(system, task, time):
-    place, p, sizes = round(time * 1000), task.parameters, usual_sizes(system)
-    x, u = task.states[place], task.inputs.at(task.times[[place]], system.input_names)[0]
+    sample, p, sizes = round(time * 1000), task.parameters, usual_sizes(system)
+    x, u = task.states[sample], task.inputs.at(task.times[[sample]], system.input_names)[0]
     by_x, by_u = system.jacobians(x, u, p)
 
     def columns(function, at, steps):

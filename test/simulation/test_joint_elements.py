@@ -32,8 +32,8 @@ def test_damping_of_the_urdf_acts_beside_constraints(tmp_path):
     """Two geared joints with damping 5 at a rate of 1: both efforts slow both bodies."""
     parts = [Part('left', dynamics='damping="5"'), Part('right', origin='0 1 0', dynamics='damping="5"')]
     keys = NO_WEIGHT + 'constraints:\n  gear: {kind: coupling, coefficients: {left: 1, right: -1}}\n'
-    found = constrained_accelerations(machine_of(tmp_path, parts, keys), [0.1, 0.1], [1.0, 1.0])
-    assert found == pytest.approx([-10.0 / (2 * ABOUT_PIN)] * 2, rel=1e-12)
+    accelerations = constrained_accelerations(machine_of(tmp_path, parts, keys), [0.1, 0.1], [1.0, 1.0])
+    assert accelerations == pytest.approx([-10.0 / (2 * ABOUT_PIN)] * 2, rel=1e-12)
 
 
 def test_a_lock_elsewhere_changes_no_acceleration(tmp_path):
@@ -46,15 +46,15 @@ def test_a_lock_elsewhere_changes_no_acceleration(tmp_path):
     spring = '  lower: {class: flexible, stiffness: 30, damping: 0.4, rest: 0.1}\n'
     plant = Assembly(machine_of(tmp_path, parts, 'joints:\n' + spring), 'effort')
     q, v = [0.3, -0.4, 0.0], [1.5, -0.7, 0.0]
-    own = {'upper/friction_deflection': 1e-4, 'lower/friction_deflection': -2e-5}
-    values = dict(zip(plant.states.names, [*q, *v])) | own
+    deflections = {'upper/friction_deflection': 1e-4, 'lower/friction_deflection': -2e-5}
+    values = dict(zip(plant.states.names, [*q, *v])) | deflections
     p = plant.default_parameters()
     p[plant.parameters.names.index('joint_stop_scale')] = 1.0
     evaluate = ca.Function('accelerations', [plant.x, plant.u, plant.p], [plant.accelerations])
     expected = np.array(evaluate([values[name] for name in plant.states.names], 0, p)).ravel()
     held = machine_of(tmp_path, parts, LOCKED_FLAP + spring)
-    found = constrained_accelerations(held, q, v, own | {'joint_stop_scale': 1.0})
-    assert found == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    accelerations = constrained_accelerations(held, q, v, deflections | {'joint_stop_scale': 1.0})
+    assert accelerations == pytest.approx(expected, rel=1e-12, abs=1e-12)
     assert np.abs(expected[:2]).min() > 1.0
 
 
@@ -158,8 +158,8 @@ def test_friction_takes_what_a_tree_loses(tree):
 @pytest.mark.parametrize('method', ['dopri5', pytest.param('rodas3', marks=pytest.mark.slow)])
 def test_adaptive_integrators_go_through_stick_and_slip(tree, method):
     _, fine, _ = tree.motion(0.4, 3.0, step=1e-4)
-    _, found, _ = tree.motion(0.4, 3.0, method=method, rtol=1e-7, atol=1e-7)
-    assert found == pytest.approx(fine, abs=2e-5)
+    _, path, _ = tree.motion(0.4, 3.0, method=method, rtol=1e-7, atol=1e-7)
+    assert path == pytest.approx(fine, abs=2e-5)
 
 
 def test_slipping_and_sticking_are_events(tree):

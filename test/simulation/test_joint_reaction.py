@@ -126,8 +126,8 @@ def test_the_component_along_the_axis_is_the_effort_of_the_drive(system, machine
         for name, reaction in zip(JOINTS, reactions):
             rate = x[system.index('state', f'{name}_rate')]
             effort = y[system.index('output', f'{name}/drive_effort')] - machine.joint(name).damping * rate
-            found = machine.joint(name).axis @ reaction[3:]
-            assert found == pytest.approx(effort, rel=1e-9, abs=1e-9 * np.abs(reaction).max())
+            component = machine.joint(name).axis @ reaction[3:]
+            assert component == pytest.approx(effort, rel=1e-9, abs=1e-9 * np.abs(reaction).max())
 
 
 def test_the_ground_carries_the_base_and_what_the_swing_bearing_passes_on(system, machine, meter, instants):
@@ -177,9 +177,9 @@ def test_chosen_directions_are_projections(system, meter, instants):
     p = system.parameters()
     links = (*force_along((1.0, 0.0, 1.0)), *torque_about((0.0, 3.0, 4.0)))
     force, torque = np.split(meter.at(x, u, p)[0], 2)
-    found = JointReaction(system, ('swing_joint',), links).at(x, u, p)
+    reactions = JointReaction(system, ('swing_joint',), links).at(x, u, p)
     expected = [[(force[0] + force[2]) / np.sqrt(2), 0.6 * torque[1] + 0.8 * torque[2]]]
-    np.testing.assert_allclose(found, expected, rtol=1e-11)
+    np.testing.assert_allclose(reactions, expected, rtol=1e-11)
 
 
 def test_the_planar_machine_carries_what_hangs_on_the_boom_foot():

@@ -89,13 +89,13 @@ def test_a_dropped_payload_is_back_after_a_reset(machine):
 
 def test_a_stop_under_a_machine_is_as_stiff_as_the_heavier_side_asks_for():
     """The machine comes to rest on it, so the axle alone does not count; a light axle is not made too fast."""
-    own = machine_of_case('pivot_side_1000')
-    axle, poses = own.joint('axle_pivot'), link_poses(own.links, own.joints, initial_positions(own))
-    light, heavy = moved_inertia(own, axle, poses), carrying_inertia(own, axle, poses)
+    pivot = machine_of_case('pivot_side_1000')
+    axle, poses = pivot.joint('axle_pivot'), link_poses(pivot.links, pivot.joints, initial_positions(pivot))
+    light, heavy = moved_inertia(pivot, axle, poses), carrying_inertia(pivot, axle, poses)
     assert heavy > 50.0 * light
-    (stop,) = joint_stops(own)
+    (stop,) = joint_stops(pivot)
     assert stop.stiffness == pytest.approx(heavy * (2 * np.pi * FREQUENCY) ** 2)
-    heavier = replace(own, links=tuple(replace(k, mass=100.0 * k.mass) if k.name == 'load' else k for k in own.links))
+    heavier = replace(pivot, links=tuple(replace(k, mass=100 * k.mass) if k.name == 'load' else k for k in pivot.links))
     (stop,) = joint_stops(heavier)
     assert stop.stiffness == pytest.approx(light * (2 * np.pi * GREATEST_FREQUENCY) ** 2)
     assert stop.damping == pytest.approx(2 * DAMPING_RATIO * np.sqrt(stop.stiffness * light))

@@ -24,10 +24,12 @@ def test_it_rests_on_its_wheels_as_the_plain_log_loader():
     system = System(plain)
     x = initial_state(system)
     assert rest.q[:7] == pytest.approx(x[:7], abs=1e-7)
-    found = {name: value for name, value in rest.states.items() if name.startswith(tuple(w.name for w in plain.wheels))}
-    expected = {name: x[system.index('state', name)] for name in found}
-    assert len(found) == 8
-    assert found == pytest.approx(expected, abs=1e-7)
+    deflections = {
+        name: value for name, value in rest.states.items() if name.startswith(tuple(w.name for w in plain.wheels))
+    }
+    expected = {name: x[system.index('state', name)] for name in deflections}
+    assert len(deflections) == 8
+    assert deflections == pytest.approx(expected, abs=1e-7)
 
 
 @pytest.mark.slow
@@ -43,8 +45,8 @@ def test_with_masses_lumped_alike_it_does_the_demo_as_the_plain_log_loader():
 @pytest.mark.timeout(900)
 def test_with_masses_of_its_own_it_tips_less_far():
     """The measured numbers of `python -m benchmarks.lumping`: lumps cost 6.6 % of the peak."""
-    found = course(log_loader('linkage'))
-    assert (found.lift_off, found.peak, found.touch_down) == pytest.approx((8.344, 7.983, 11.728), rel=1e-3)
+    result = course(log_loader('linkage'))
+    assert (result.lift_off, result.peak, result.touch_down) == pytest.approx((8.344, 7.983, 11.728), rel=1e-3)
 
 
 @pytest.mark.slow

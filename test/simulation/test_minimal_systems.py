@@ -42,8 +42,8 @@ def test_accelerations_are_those_of_the_reference_solver(name):
         for joint, effort in zip(model.actuated, efforts):
             tau[model.tree.velocity_index(joint)] = effort
         expected = constrained_dynamics(blocks, model.q, v, tau, method='saddle').acceleration
-        found = system.accelerations(model.q, v, efforts)
-        assert found == pytest.approx(expected, rel=1e-9, abs=1e-9 * (1 + np.abs(expected).max()))
+        accelerations = system.accelerations(model.q, v, efforts)
+        assert accelerations == pytest.approx(expected, rel=1e-9, abs=1e-9 * (1 + np.abs(expected).max()))
         assert system.soundness(model.q, v) > 0
 
 
@@ -103,41 +103,41 @@ def test_a_system_held_completely_does_not_move():
 @pytest.fixture(scope='module')
 def device():
     """The planar three-leg device, and its inverse dynamics by the base joints."""
-    own = machines.three_leg()
-    names = own.actuated[::-1]
-    return own, MinimalSystem('test_three_leg', own.blocks(), [own.q], independent=names), names
+    leg_machine = machines.three_leg()
+    names = leg_machine.actuated[::-1]
+    return leg_machine, MinimalSystem('test_three_leg', leg_machine.blocks(), [leg_machine.q], independent=names), names
 
 
 def test_inverse_dynamics_in_chosen_joints_is_that_of_the_transfer_of_coordinates(device):
-    own, system, names = device
+    leg_machine, system, names = device
     assert system.independent == names
     rng = np.random.default_rng(5)
     for _ in range(5):
-        q = assemble(system.blocks, own.q + rng.uniform(-0.1, 0.1, own.q.shape))
+        q = assemble(system.blocks, leg_machine.q + rng.uniform(-0.1, 0.1, leg_machine.q.shape))
         rates, accelerations = rng.normal(size=(2, 3))
-        expected = own.parallel(q).actuated(names).effort(rates, accelerations)
-        found = system.inverse_dynamics(q, rates, accelerations)
-        assert found == pytest.approx(expected, rel=1e-10, abs=1e-11)
+        expected = leg_machine.parallel(q).actuated(names).effort(rates, accelerations)
+        efforts = system.inverse_dynamics(q, rates, accelerations)
+        assert efforts == pytest.approx(expected, rel=1e-10, abs=1e-11)
 
 
 def test_efforts_of_the_inverse_dynamics_give_the_accelerations_back(device):
-    own, system, names = device
+    leg_machine, system, names = device
     blocks = system.blocks
     rates, accelerations = np.array([0.5, -0.2, 0.3]), np.array([1.0, 0.4, -0.7])
-    places = [blocks.tree.velocity_index(name) for name in names]
-    N = Subspaces(blocks.at(own.q).J).motions
+    indices = [blocks.tree.velocity_index(name) for name in names]
+    N = Subspaces(blocks.at(leg_machine.q).J).motions
     tau = np.zeros(blocks.tree.nv)
-    tau[places] = system.inverse_dynamics(own.q, rates, accelerations)
-    v = N @ np.linalg.solve(N[places], rates)
-    found = constrained_dynamics(blocks, own.q, v, tau, method='saddle').acceleration
-    assert found[places] == pytest.approx(accelerations, rel=1e-8)
+    tau[indices] = system.inverse_dynamics(leg_machine.q, rates, accelerations)
+    v = N @ np.linalg.solve(N[indices], rates)
+    solved = constrained_dynamics(blocks, leg_machine.q, v, tau, method='saddle').acceleration
+    assert solved[indices] == pytest.approx(accelerations, rel=1e-8)
 
 
 def test_joints_that_do_not_determine_the_motion_and_vectors_of_another_length_are_refused(device):
-    own, system, _ = device
+    leg_machine, system, _ = device
     with pytest.raises(
         MethodError, match=r'two_legs: leg_2_1, leg_1_1 do not determine the motion: \S+ can still move'
     ):
-        MinimalSystem('two_legs', own.blocks(), [own.q], independent=('leg_2_1', 'leg_1_1'))
+        MinimalSystem('two_legs', leg_machine.blocks(), [leg_machine.q], independent=('leg_2_1', 'leg_1_1'))
     with pytest.raises(ValueError, match=r'expected 9 positions, 3 rates and 3 accelerations, found .*\(2,\)'):
-        system.inverse_dynamics(own.q, [0.0, 0.0], [0.0] * 3)
+        system.inverse_dynamics(leg_machine.q, [0.0, 0.0], [0.0] * 3)

@@ -171,8 +171,8 @@ def test_over_a_corner_it_moves_as_mujocos_ball_joint(model):
     data.qvel[:] = start.inv().apply(rate)
     for _ in range(round(end / world.opt.timestep)):
         mujoco.mj_step(world, data)
-    found = Rotation.from_quat(run.states[-1][3:7]).inv() * Rotation.from_quat(np.roll(data.qpos, -1))
-    assert found.magnitude() < 1e-8
+    difference = Rotation.from_quat(run.states[-1][3:7]).inv() * Rotation.from_quat(np.roll(data.qpos, -1))
+    assert difference.magnitude() < 1e-8
     np.testing.assert_allclose(run.states[-1][7:10], data.qvel, atol=1e-7)
 
 

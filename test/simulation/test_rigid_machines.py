@@ -68,7 +68,7 @@ def test_it_tips_where_every_measure_changes_its_sign(loader, roll, pitch, lifte
     for size in sizes:
         loader.set_slope(size * roll, size * pitch)
         loader.set_efforts(loader.holding_efforts())
-        margins = {name: found.value for name, found in loader.balance().margins.items()}
+        margins = {name: margin.value for name, margin in loader.balance().margins.items()}
         loader.advance()
         events = loader.take_events()
         if events:

@@ -44,8 +44,8 @@ def test_caster_vehicle_moves_as_the_one_that_rolls_without_slip(tmp_path):
     """But for 0.1 % of the speeds and 0.3 % of the fork's angle: pitch on its springs moves the caster's trail."""
     machine = caster_vehicle(tmp_path, 500.0, 12.0, 0.5)
     # ours drives ahead where the source's torque is negative
-    found = run(machine, {'left': -LEFT, 'right': -RIGHT}, 2.0)
-    drives = np.array([-found.state('left_rate')[-1], -found.state('right_rate')[-1], found.state('swivel')[-1]])
+    result = run(machine, {'left': -LEFT, 'right': -RIGHT}, 2.0)
+    drives = np.array([-result.state('left_rate')[-1], -result.state('right_rate')[-1], result.state('swivel')[-1]])
     errors = np.abs(drives / caster_reference(2.0) - 1)
     assert errors[:2].max() < 1e-3
     assert errors[2] < 4e-3
@@ -55,7 +55,7 @@ def test_mecanum_vehicle_moves_as_the_rigid_one_in_every_direction(tmp_path):
     machine = mecanum(tmp_path, 1000.0, 10.0)
     names = ('front_left', 'front_right', 'rear_left', 'rear_right')
     x, y = 0.3, 0.25
-    places = {'front_left': (x, y, -1), 'front_right': (x, -y, 1), 'rear_left': (-x, y, 1), 'rear_right': (-x, -y, -1)}
+    corners = {'front_left': (x, y, -1), 'front_right': (x, -y, 1), 'rear_left': (-x, y, 1), 'rear_right': (-x, -y, -1)}
     # the source's hub axis points along our axle; its roller angle is from that axis to the roller
     wheels = [
         OmniWheel(
@@ -69,12 +69,12 @@ def test_mecanum_vehicle_moves_as_the_rigid_one_in_every_direction(tmp_path):
             axial_inertia=0.01,
             diametral_inertia=0.006,
         )
-        for px, py, sign in places.values()
+        for px, py, sign in corners.values()
     ]
     vehicle = OmniVehicle(wheels, 60.0, 4.0)
     for torques in ([2, 2, 2, 2], [-2, 2, 2, -2], [-2, 2, -2, 2], [1, 2, 0.5, -1]):
-        found = run(machine, dict(zip(names, torques)), 1.0)
-        pose = np.array([np.unwrap(found.output('yaw'))[-1], found.state('base_x')[-1], found.state('base_y')[-1]])
+        result = run(machine, dict(zip(names, torques)), 1.0)
+        pose = np.array([np.unwrap(result.output('yaw'))[-1], result.state('base_x')[-1], result.state('base_y')[-1]])
         expected = simulate(vehicle, lambda t, torques=torques: torques, [0.0, 1.0]).pose[-1]
         assert pose == pytest.approx(expected, rel=6e-3, abs=6e-3 * np.abs(expected).max())
 
@@ -114,8 +114,8 @@ def test_a_braked_vehicle_on_a_slope_does_not_creep(tmp_path):
     rest = settle(system, system.parameters())
     efforts = dict(zip(('left', 'right'), rest.holding[system.nv - 4 : system.nv - 2]))
     assert sum(efforts.values()) == pytest.approx(-26.0 * GRAVITY * math.sin(0.1) * 0.05, rel=1e-2)
-    found = run(machine, efforts, 5.0)
-    assert abs(found.state('base_x')[-1] - found.state('base_x')[0]) < 1e-6
+    result = run(machine, efforts, 5.0)
+    assert abs(result.state('base_x')[-1] - result.state('base_x')[0]) < 1e-6
 
 
 def suspended(folder, stiffness):
@@ -191,14 +191,14 @@ def on_terrain(folder, terrain):
 
 def test_a_vehicle_climbs_a_ramp_and_stands_higher_by_its_height(tmp_path):
     machine = on_terrain(tmp_path, (Rise('ramp', 'ramp', 0.6, 0.0, 0.0, 1.0, 0.15),))
-    found = run(machine, {wheel.name: 4.0 for wheel in machine.wheels}, 2.5, audit=True)
-    assert found.state('base_x')[-1] > 2.5
+    result = run(machine, {wheel.name: 4.0 for wheel in machine.wheels}, 2.5, audit=True)
+    assert result.state('base_x')[-1] > 2.5
     # it still accelerates, so it is pitched a little: the middle of the base rises by the height
-    assert found.state('base_z')[-1] - found.state('base_z')[0] == pytest.approx(0.15, abs=1e-3)
-    pitch = found.output('pitch')
+    assert result.state('base_z')[-1] - result.state('base_z')[0] == pytest.approx(0.15, abs=1e-3)
+    pitch = result.output('pitch')
     assert pitch.min() < -0.1  # nose up on the way
-    energy = found.output('kinetic_energy') + found.output('potential_energy')
-    works = sum(found.state(name) for name in ('work_actuators', 'work_suspension', 'work_friction'))
+    energy = result.output('kinetic_energy') + result.output('potential_energy')
+    works = sum(result.state(name) for name in ('work_actuators', 'work_suspension', 'work_friction'))
     gained = 68.0 * GRAVITY * 0.15
     assert np.abs(energy - energy[0] - works).max() < 1e-6 * gained
 
@@ -208,11 +208,11 @@ def test_a_wheel_on_a_bump_carries_more_than_the_others_and_rolls_the_vehicle(tm
     """A bump under the left wheels alone: height of the wheels is that of the ground below them."""
     rise = Rise('bump', 'bump', 0.5, 0.25, 0.0, 0.8, 0.05, 0.1)
     machine = on_terrain(tmp_path, (rise,))
-    found = run(machine, {wheel.name: 2.0 for wheel in machine.wheels}, 2.5)
-    assert found.output('roll').max() > 0.05 / 0.5 * 0.3
-    top = int(np.argmax(found.output('front_left/point_z')))
-    assert found.output('front_left/point_z')[top] == pytest.approx(0.05, rel=2e-2)
-    assert np.abs(found.output('front_right/point_z')).max() < 1e-6
+    result = run(machine, {wheel.name: 2.0 for wheel in machine.wheels}, 2.5)
+    assert result.output('roll').max() > 0.05 / 0.5 * 0.3
+    top = int(np.argmax(result.output('front_left/point_z')))
+    assert result.output('front_left/point_z')[top] == pytest.approx(0.05, rel=2e-2)
+    assert np.abs(result.output('front_right/point_z')).max() < 1e-6
 
 
 def test_wheels_that_are_held_brake_and_stay_where_they_stop(tmp_path):

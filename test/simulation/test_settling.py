@@ -59,14 +59,14 @@ def test_a_vehicle_whose_front_springs_are_shorter_stands_on_all_of_its_wheels(s
     """It would also balance on its rear axle, inclined by 60 degrees."""
     machine = machine_of('agv_mecanum_arm', '')
 
-    def cut(own):
-        return replace(own, free_length=own.free_length - shorter * own.name.startswith('front'))
+    def cut(support):
+        return replace(support, free_length=support.free_length - shorter * support.name.startswith('front'))
 
     machine = replace(machine, wheels=tuple(map(cut, machine.wheels)))
     assert at_rest(machine) is not None
     system = System(machine, 'effort')
-    found = settle(system, system.parameters())
-    assert abs(found.pose[4]) < 0.02
+    settled = settle(system, system.parameters())
+    assert abs(settled.pose[4]) < 0.02
     x = initial_state(system, system.parameters())
     y = dict(zip(system.output_names, system.outputs(x, np.zeros(len(system.input_names)), system.parameters())))
     assert all(y[f'{wheel.name}/normal_force'] > 0.0 for wheel in machine.wheels)
@@ -206,8 +206,8 @@ def test_a_machine_settles_whose_wheels_are_on_a_link_above_the_root(tmp_path):
     body = f'<link name="body"><inertial><origin xyz="0.05 -0.04 0.2"/><mass value="60"/>{inertia}</inertial></link>'
     joint = '<joint name="up" type="fixed"><parent link="root"/><child link="body"/><origin xyz="0 0 0.1"/></joint>'
     (tmp_path / 'cart.urdf').write_text(f'<robot name="cart"><link name="root"/>{body}{joint}</robot>')
-    places = {'a': (0.2, -0.15), 'b': (0.2, 0.15), 'c': (-0.2, -0.15), 'd': (-0.2, 0.15)}
-    wheels = ''.join(f'  {name}: {{link: body, position: [{x}, {y}, 0.0]}}\n' for name, (x, y) in places.items())
+    corners = {'a': (0.2, -0.15), 'b': (0.2, 0.15), 'c': (-0.2, -0.15), 'd': (-0.2, 0.15)}
+    wheels = ''.join(f'  {name}: {{link: body, position: [{x}, {y}, 0.0]}}\n' for name, (x, y) in corners.items())
     (tmp_path / 'cart.yaml').write_text(
         'base: {attachment: free}\n'
         'defaults: {wheel: {stiffness: 3.0e+4, damping: 300.0, free_length: 0.1}}\n'

@@ -178,12 +178,12 @@ def test_run_in_parts_is_the_run_in_one(system):
 
 def test_outputs_over_time_are_those_of_every_state(system):
     result = run(system, P3D, 5.5)
-    place = 540
-    u = result.inputs.at(result.times[[place]], system.input_names)[0]
-    y = system.outputs(result.states[place], u, result.parameters)
-    assert result.output('tilt')[place] == y[system.index('output', 'tilt')]
+    sample = 540
+    u = result.inputs.at(result.times[[sample]], system.input_names)[0]
+    y = system.outputs(result.states[sample], u, result.parameters)
+    assert result.output('tilt')[sample] == y[system.index('output', 'tilt')]
     np.testing.assert_array_equal(
-        result.outputs('center_of_mass')[place],
+        result.outputs('center_of_mass')[sample],
         [y[system.index('output', f'center_of_mass_{axis}')] for axis in 'xyz'],
     )
 

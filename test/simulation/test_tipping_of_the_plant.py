@@ -31,15 +31,15 @@ def crane(tmp_path_factory):
     config = tmp_path_factory.mktemp('crane') / 'crane.yaml'
     config.write_text(text.replace('initial: {', f'locked: [swing, luff, extend]\ninitial: {{{posture}, '))
     machine = load_machine(FILES / 'pivot_crane.urdf', config)
-    return System(replace(machine, wheels=tuple(replace(own, friction=None) for own in machine.wheels)), 'effort')
+    return System(replace(machine, wheels=tuple(replace(wheel, friction=None) for wheel in machine.wheels)), 'effort')
 
 
 @pytest.fixture(scope='module')
 def tipping(crane):
-    found = tipping_load(running_gear(crane.machine), gravity_in_ground(crane.machine))
-    assert found.load == pytest.approx(728.0, rel=1e-3)
-    assert found.fall == pytest.approx(1624.0, rel=1e-3)
-    return found
+    result = tipping_load(running_gear(crane.machine), gravity_in_ground(crane.machine))
+    assert result.load == pytest.approx(728.0, rel=1e-3)
+    assert result.fall == pytest.approx(1624.0, rel=1e-3)
+    return result
 
 
 def run(crane, start, payload):

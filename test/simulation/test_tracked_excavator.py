@@ -62,15 +62,17 @@ def test_the_excavator_rests_on_its_tracks_with_its_loops_closed(machine):
     start = constrained_machine(machine, actuation='hydraulic')
     blocks, rest = start.system.blocks, start.at_rest()
     points = [
-        own.ground_points(blocks.state, blocks.parameters) for own in blocks.forces if isinstance(own, ContactElement)
+        track.ground_points(blocks.state, blocks.parameters)
+        for track in blocks.forces
+        if isinstance(track, ContactElement)
     ]
-    forces = ca.horzcat(*(point.force for own in points for point in own))
+    forces = ca.horzcat(*(point.force for group in points for point in group))
     ground = ca.Function('ground', [blocks.q, blocks.v, blocks.parameters.vector], [forces, blocks.rows.residual])
-    found, gaps = (np.array(part) for part in ground(rest.q, np.zeros(blocks.tree.nv), blocks.numbers(rest.states)))
+    pushes, gaps = (np.array(part) for part in ground(rest.q, np.zeros(blocks.tree.nv), blocks.numbers(rest.states)))
     weight = machine.total_mass * GRAVITY
-    assert found.sum(axis=1) == pytest.approx([0.0, 0.0, weight], abs=1e-8 * weight)
-    assert found.shape == (3, 16)
-    assert (found[2] > 0.0).all()
+    assert pushes.sum(axis=1) == pytest.approx([0.0, 0.0, weight], abs=1e-8 * weight)
+    assert pushes.shape == (3, 16)
+    assert (pushes[2] > 0.0).all()
     assert np.abs(gaps).max() < 1e-10
     assert rest.q[2] == pytest.approx(0.0, abs=1e-3)  # its base link is on the ground
 
@@ -132,10 +134,10 @@ def test_its_valves_follow_cmd_vel_and_its_odometry_knows_the_slip(plant):
     motion = WheelMotion(base, plant.period, DriveLimits(linear_acceleration=0.5, angular_acceleration=0.5))
     valves = DriveValves(machine, base)
     inputs = [plant.system.input_names.index(f'{machine.actuators[k].name}/voltage') for k in valves.places]
-    places = [plant.joints.index(name) for name in motion.joints]
+    indices = [plant.joints.index(name) for name in motion.joints]
 
     def joints():
-        return JointValues(plant.positions[places], plant.velocities[places], plant.efforts[places])
+        return JointValues(plant.positions[indices], plant.velocities[indices], plant.efforts[indices])
 
     motion.restart(joints())
     yaw = belts_yaw = without_slip = 0.0

@@ -91,10 +91,10 @@ def test_a_vacuous_constraint_changes_nothing_of_any_kind_of_wheel(tmp_path, kin
             for names, end in ((plant.tree.position_names, ''), (plant.tree.velocity_names, '_rate'))
         )
         numbers = blocks.numbers({name: x[name] for name in blocks.parameters.states})
-        found = constrained_dynamics(blocks, q, v, np.zeros(plant.tree.nv), numbers, method='saddle')
-        assert np.abs(found.acceleration - a).max() <= 1e-12 * np.abs(a).max()
-        own, flags = (np.array(part).ravel() for part in changes(q, v, numbers))
-        assert own[~discrete] == pytest.approx(rhs[plant.element_slice][~discrete], rel=1e-12, abs=1e-15)
+        solution = constrained_dynamics(blocks, q, v, np.zeros(plant.tree.nv), numbers, method='saddle')
+        assert np.abs(solution.acceleration - a).max() <= 1e-12 * np.abs(a).max()
+        element_rates, flags = (np.array(part).ravel() for part in changes(q, v, numbers))
+        assert element_rates[~discrete] == pytest.approx(rhs[plant.element_slice][~discrete], rel=1e-12, abs=1e-15)
         assert flags == pytest.approx(after[plant.element_slice][discrete], abs=0.0)
 
 
@@ -106,10 +106,10 @@ def test_forces_at_points_are_the_same_by_recursion_and_by_jacobians(tmp_path, k
     free = bias_force(blocks.state, blocks.parameters.gravity)
     variables = [blocks.q, blocks.v, blocks.parameters.vector]
     x = state_of(plant, 4)
-    place = [at(plant.tree.position_names, x), at([f'{n}_rate' for n in plant.tree.velocity_names], x)]
+    positions = [at(plant.tree.position_names, x), at([f'{n}_rate' for n in plant.tree.velocity_names], x)]
     numbers = blocks.numbers({name: x[name] for name in blocks.parameters.states})
     pair = ca.Function('pair', variables, [blocks.bias, free - blocks.applied])
-    recursive, projected = (np.array(part).ravel() for part in pair(*place, numbers))
+    recursive, projected = (np.array(part).ravel() for part in pair(*positions, numbers))
     assert recursive == pytest.approx(projected, rel=1e-11, abs=1e-11 * np.abs(recursive).max())
 
 
@@ -117,7 +117,7 @@ def test_forces_at_points_are_the_same_by_recursion_and_by_jacobians(tmp_path, k
 def test_base_forms_agree_beside_a_constraint(tmp_path, kind):
     """A quaternion and a chain of virtual links: the same accelerations of the joints, and the same a^T M a."""
     machine = KINDS[kind](tmp_path)
-    found = []
+    solutions = []
     for base in ('quaternion', 'virtual_chain'):
         tree = build_tree(machine, base)
         frame = tree.frame(machine.base.link)
@@ -128,11 +128,11 @@ def test_base_forms_agree_beside_a_constraint(tmp_path, kind):
         joints = [tree.velocity_index(joint.name) for joint in machine.movable_joints]
         v = np.zeros(tree.nv)
         v[joints] = 0.1 * np.arange(1, len(joints) + 1)
-        numbers = blocks.numbers({own.name: 1.0 if own.discrete else 1e-5 for own in blocks.element_states})
+        numbers = blocks.numbers({state.name: 1.0 if state.discrete else 1e-5 for state in blocks.element_states})
         a = constrained_dynamics(blocks, q, v, np.zeros(tree.nv), numbers, method='saddle').acceleration
-        found.append((a[joints], float(a @ blocks.at(q, v, numbers).M @ a)))
-    assert found[0][0] == pytest.approx(found[1][0], rel=1e-11, abs=1e-11)
-    assert found[0][1] == pytest.approx(found[1][1], rel=1e-11)
+        solutions.append((a[joints], float(a @ blocks.at(q, v, numbers).M @ a)))
+    assert solutions[0][0] == pytest.approx(solutions[1][0], rel=1e-11, abs=1e-11)
+    assert solutions[0][1] == pytest.approx(solutions[1][1], rel=1e-11)
 
 
 @pytest.fixture(scope='module')
@@ -216,7 +216,7 @@ def test_payload_slope_and_stiffness_are_parameters_of_the_rest(folder):
         return blocks.numbers(values | {'wheel_stiffness_scale': scale})
 
     level, loaded, soft, slope = (
-        start.at_rest(numbers(*given)) for given in ((0.0,), (0.0, 50.0), (0.0, 0.0, 0.5), (0.2,))
+        start.at_rest(numbers(*values)) for values in ((0.0,), (0.0, 50.0), (0.0, 0.0, 0.5), (0.2,))
     )
     sag = 0.3 - level.q[2]
     assert sag == pytest.approx(WEIGHT / (4 * 5e4), rel=2e-2)
@@ -258,8 +258,8 @@ def test_arms_that_hold_a_load_stand_on_feet(name, attachment):
     base, weight = Base(root, attachment), GRAVITY * (machine.total_mass + 50.0 - machine.link(root).mass)
     weight += GRAVITY * sum(load.mass for load in machine.loads)
     standing = replace(machine, links=tuple(links), base=base, wheels=tuple(feet), initial=start, gravity=GRAVITY)
-    found = constrained_machine(standing)
-    blocks, rest = found.system.blocks, found.at_rest()
+    start = constrained_machine(standing)
+    blocks, rest = start.system.blocks, start.at_rest()
     tau = np.zeros(blocks.tree.nv)
     for joint, effort in rest.efforts.items():
         tau[blocks.tree.velocity_index(joint)] = effort
@@ -267,7 +267,7 @@ def test_arms_that_hold_a_load_stand_on_feet(name, attachment):
     motion = constrained_dynamics(blocks, rest.q, np.zeros(blocks.tree.nv), tau, numbers, method='reduced')
     assert np.abs(motion.acceleration).max() < 1e-7
     assert np.abs(blocks.at(rest.q).residual).max() < 1e-10
-    push = sum(own.force[2] for own in blocks.ground_points)
+    push = sum(point.force[2] for point in blocks.ground_points)
     total = ca.Function('total', [blocks.q, blocks.v, blocks.parameters.vector], [push])
     assert float(total(rest.q, np.zeros(blocks.tree.nv), numbers)) == pytest.approx(weight, rel=1e-6)
 

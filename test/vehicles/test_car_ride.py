@@ -20,18 +20,18 @@ def quarter_car(sprung):
     return matrix
 
 
-def place(car, name):
+def index_of_joint(car, name):
     return car.system.index('state', name)
 
 
 def suspensions(car):
-    return [(joint, place(car, joint)) for joint in car.joints if joint.endswith('_suspension')]
+    return [(joint, index_of_joint(car, joint)) for joint in car.joints if joint.endswith('_suspension')]
 
 
 def test_the_spectrum_is_that_of_the_specification():
     expected = [-2.017881925 + 8.481844644j, -24.76783236 + 75.173817846j]
-    found = [value for value in np.linalg.eigvals(quarter_car(300.0)) if value.imag > 0]
-    np.testing.assert_allclose(sorted(found, key=abs), expected, rtol=1e-8)
+    eigenvalues = [value for value in np.linalg.eigvals(quarter_car(300.0)) if value.imag > 0]
+    np.testing.assert_allclose(sorted(eigenvalues, key=abs), expected, rtol=1e-8)
 
 
 def test_heave_is_that_of_the_quarter_car():
@@ -78,16 +78,16 @@ def test_pitch_is_that_of_the_half_car():
         car.x[index] += 1.3 * np.sin(angle) * (1.0 if joint.startswith('front') else -1.0)
     car.forget_command()
     start = np.array([angle, 0.0, 0.0, 0.0])
-    expected, found = [], []
+    expected, measured = [], []
     for time in np.arange(0.02, 1.0001, 0.02):
         run(car, 0.02)
         quaternion = car.base_pose()[1]
-        found.append(2 * np.arcsin(quaternion[1]))
+        measured.append(2 * np.arcsin(quaternion[1]))
         expected.append((expm(half_car() * time) @ start)[0])
-    found, expected = np.array(found), np.array(expected)
-    assert np.abs(found - expected).max() < 1e-4 * angle
+    measured, expected = np.array(measured), np.array(expected)
+    assert np.abs(measured - expected).max() < 1e-4 * angle
     frequency = np.abs(np.linalg.eigvals(half_car()).imag).min() / (2 * np.pi)
-    assert crossing_frequency(found) == pytest.approx(frequency, rel=1e-4)
+    assert crossing_frequency(measured) == pytest.approx(frequency, rel=1e-4)
 
 
 def crossing_frequency(values, step=0.02):

@@ -82,13 +82,13 @@ def start_caster(speed, swivel):
 
 def swivel_history(speed, swivel, duration, gain=1.0):
     """Angle of the caster every millisecond; drives that hold their speed, or none (gain 0)."""
-    machine, place = start_caster(speed, swivel)
+    machine, index = start_caster(speed, swivel)
     angles = [swivel]
     for _ in range(round(duration / machine.period)):
         left, right = (gain * (speed / 0.05 - rate) for rate in machine.velocities[:2])
         drive(machine, {'left_drive': left, 'right_drive': right})
         machine.advance()
-        angles.append(machine.positions[place])
+        angles.append(machine.positions[index])
     return np.array(angles), machine
 
 

@@ -82,14 +82,14 @@ def test_the_machine_file_starts_a_steady_turn():
     assert spin == pytest.approx(6.428860120, abs=1e-9)
     expected = [0.0, spin - 0.7 * np.sin(0.2), -0.7 * np.cos(0.2)]
     assert machine.initial.base_twist.angular == pytest.approx(expected, abs=1e-8)
-    found = run(machine, 2.0)
-    assert np.ptp(found['lean']) < 1e-8
-    assert np.abs(found['yaw_rate'] + 0.7).max() < 1e-8
-    assert np.ptp(found['energy']) < 1e-8
-    assert found['normal'] == pytest.approx(MASS * GRAVITY, rel=1e-9)
-    centre = np.array([found['at_x'].mean(), found['at_y'].mean()])
-    circle = np.column_stack([found['at_x'], found['at_y'], np.ones(len(found['at_x']))])
-    middle = np.linalg.lstsq(circle, found['at_x'] ** 2 + found['at_y'] ** 2, rcond=None)[0]
+    result = run(machine, 2.0)
+    assert np.ptp(result['lean']) < 1e-8
+    assert np.abs(result['yaw_rate'] + 0.7).max() < 1e-8
+    assert np.ptp(result['energy']) < 1e-8
+    assert result['normal'] == pytest.approx(MASS * GRAVITY, rel=1e-9)
+    centre = np.array([result['at_x'].mean(), result['at_y'].mean()])
+    circle = np.column_stack([result['at_x'], result['at_y'], np.ones(len(result['at_x']))])
+    middle = np.linalg.lstsq(circle, result['at_x'] ** 2 + result['at_y'] ** 2, rcond=None)[0]
     radius = np.sqrt(middle[2] + 0.25 * (middle[0] ** 2 + middle[1] ** 2))
     assert radius == pytest.approx(2.755225766, abs=1e-7)
     assert np.linalg.norm(centre) > 0.1
@@ -97,7 +97,7 @@ def test_the_machine_file_starts_a_steady_turn():
 
 def test_it_moves_as_the_disc_of_the_study_does():
     """Section 6.8 (b) of the specification of yesiloglu-2007; its x is our -y, its y our x."""
-    found = run(started(0.2, 0.1, 0.7, 8.0), 2.0)
+    result = run(started(0.2, 0.1, 0.7, 8.0), 2.0)
     rows = (
         (0.5, 0.202793758, -0.442565040, 8.006040186, -0.274490774, 0.654360676, 0.2598327, 1.2195046),
         (1.0, 0.217005690, -0.880672640, 8.042163439, -0.613139199, 0.421186022, 0.9683949, 2.2466729),
@@ -105,10 +105,10 @@ def test_it_moves_as_the_disc_of_the_study_does():
     )
     for time, *expected in rows:
         k = round(time / PERIOD)
-        values = [found[name][k] for name in ('lean', 'yaw', 'spin', 'lean_rate', 'yaw_rate')]
-        assert [*values, -found['at_y'][k], found['at_x'][k]] == pytest.approx(expected, abs=1e-6)
-    assert [-found['left'][0], found['normal'][0]] == pytest.approx([17.82758, 90.99083], abs=5e-4)
-    assert found['energy'][0] - found['energy'] == pytest.approx(np.zeros(len(found['energy'])), abs=1e-6)
+        values = [result[name][k] for name in ('lean', 'yaw', 'spin', 'lean_rate', 'yaw_rate')]
+        assert [*values, -result['at_y'][k], result['at_x'][k]] == pytest.approx(expected, abs=1e-6)
+    assert [-result['left'][0], result['normal'][0]] == pytest.approx([17.82758, 90.99083], abs=5e-4)
+    assert result['energy'][0] - result['energy'] == pytest.approx(np.zeros(len(result['energy'])), abs=1e-6)
 
 
 def test_it_moves_by_the_classical_equations_of_a_disc():
@@ -127,11 +127,11 @@ def test_it_moves_by_the_classical_equations_of_a_disc():
     start = [theta, lean_rate, yaw_rate, -spin + yaw_rate * np.cos(theta)]
     times = np.arange(0, 1.0 + 1e-9, 0.25)
     expected = solve_ivp(rates, (0, 1), start, t_eval=times, rtol=1e-11, atol=1e-12).y
-    found = run(started(lean, lean_rate, yaw_rate, spin), 1.0)
+    result = run(started(lean, lean_rate, yaw_rate, spin), 1.0)
     k = np.round(times / PERIOD).astype(int)
-    assert found['lean'][k] == pytest.approx(expected[0] - np.pi / 2, abs=1e-7)
-    assert found['yaw_rate'][k] == pytest.approx(expected[2], abs=1e-6)
-    assert found['spin'][k] == pytest.approx(-expected[3] + expected[2] * np.cos(expected[0]), abs=1e-6)
+    assert result['lean'][k] == pytest.approx(expected[0] - np.pi / 2, abs=1e-7)
+    assert result['yaw_rate'][k] == pytest.approx(expected[2], abs=1e-6)
+    assert result['spin'][k] == pytest.approx(-expected[3] + expected[2] * np.cos(expected[0]), abs=1e-6)
 
 
 def test_a_disc_that_turns_over_as_it_rolls_has_not_overturned():

@@ -23,8 +23,8 @@ def test_the_launch_file_runs_dynamics_and_controller_of_this_vehicle(name):
     assert set(children) == {'dynamics_node', 'vehicle_controller_node'}
     for child in children.values():
         assert arguments(child)['machine'].strip("'") == name
-    known = {argument.name for argument in declared_arguments(path)}
-    assert {'machine', 'mode', 'record', 'viewer', 'rviz', 'linear_speed'} <= known
+    declared = {argument.name for argument in declared_arguments(path)}
+    assert {'machine', 'mode', 'record', 'viewer', 'rviz', 'linear_speed'} <= declared
 
 
 @pytest.mark.parametrize('name', [*VEHICLES, 'rm_1'])
@@ -35,7 +35,7 @@ def test_a_vehicle_runs_in_one_process_unless_asked_otherwise(name):
 
 def test_what_is_given_to_a_vehicles_file_reaches_the_nodes():
     path = ROOT / 'launch' / 'agv_mecanum_arm.launch.xml'
-    given = {
+    arguments_of_file = {
         'payload': '8.0',
         'linear_acceleration': '6.0',
         'mode': 'lockstep',
@@ -43,7 +43,7 @@ def test_what_is_given_to_a_vehicles_file_reaches_the_nodes():
         'bag': 'x',
         'compose': 'false',
     }
-    children = {child.name: arguments(child) for child in interpret(path, given).children}
+    children = {child.name: arguments(child) for child in interpret(path, arguments_of_file).children}
     assert float(children['dynamics_node']['payload']) == 8.0
     assert float(children['vehicle_controller_node']['payload']) == 8.0
     assert float(children['vehicle_controller_node']['limits.linear_acceleration']) == 6.0
@@ -86,8 +86,8 @@ def test_machines_on_motors_have_their_node_beside_the_dynamics_or_inside(name, 
     assert beside['electric_actuator_node']['command_source'].strip("'") == 'lockstep'
     inside = interpret(path, {'compose': 'false', 'monolithic': 'true'}).children
     assert {child.name for child in inside} == {'dynamics_node', controller}
-    given = {child.name: arguments(child) for child in inside}
-    assert given['dynamics_node']['actuation'].strip("'") == 'monolithic'
+    arguments_of_child = {child.name: arguments(child) for child in inside}
+    assert arguments_of_child['dynamics_node']['actuation'].strip("'") == 'monolithic'
     ideal = {
         child.name: arguments(child) for child in interpret(path, {'compose': 'false', 'motors': 'false'}).children
     }

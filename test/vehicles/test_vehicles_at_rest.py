@@ -68,10 +68,10 @@ MOUNTED = {
 
 @pytest.mark.parametrize('name', MOUNTED)
 def test_the_vehicles_with_arms_are_what_attach_writes(name, tmp_path):
-    platform, arm, place = MOUNTED[name]
+    platform, arm, position = MOUNTED[name]
     urdf, config = tmp_path / f'{name}.urdf', tmp_path / f'{name}.yaml'
     files = [str(ROOT / 'urdf' / f'{part}.urdf') for part in (platform, arm)]
-    options = ['--to', 'base_link', '--xyz', *place.split(), '--prefix', 'arm_', '--name', name, '-o', str(urdf)]
+    options = ['--to', 'base_link', '--xyz', *position.split(), '--prefix', 'arm_', '--name', name, '-o', str(urdf)]
     options += ['--config', str(ROOT / 'config' / f'{platform}.yaml'), '--out-config', str(config)]
     assert main(['attach', *files, *options, '--arm-config', str(ROOT / 'config' / f'{arm}.yaml')]) == 0
     assert urdf.read_text() == (ROOT / 'urdf' / f'{name}.urdf').read_text()
