@@ -1,4 +1,4 @@
-"""Where a run begins: a machine at rest on its wheels, its oil holding the arm."""
+"""Initial states of runs without constraints: a machine at rest on its wheels, the arm held by its oil."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from dyn_nodes.stability.tree_rest import TreeAtRest
 
 @lru_cache(maxsize=64)
 def _statics_module(machine: Machine) -> CompiledModule:
-    """Compiled kernel `statics` of `statics_functions`."""
+    """Return the compiled kernel `statics` of `statics_functions`."""
     key = [machine_fingerprint(machine)]
     return build_module(f'{machine.name}: statics', key, lambda: statics_functions(machine))
 
 
 def statics_functions(machine: Machine) -> tuple[dict[str, ca.Function], dict[str, Any]]:
-    """Function `statics`: positions q and deflections -> forces that hold the machine, and their derivatives.
+    """Return the function `statics` and its metadata: (q, deflections) -> holding forces and their derivatives.
 
-    The derivatives are of the forces along the velocities that nothing drives (`free`), which are zero at rest, by
-    displacements along these velocities and by the deflections; columns one after the other.
+    The derivatives are those of the forces along undriven velocities (`free`), which are zero at rest, with respect to
+    displacements along these velocities and to the deflections; column by column.
     """
     plant = Assembly(machine, 'effort')
     q, deflections = ca.SX.sym('q', plant.tree.nq), rest_deflections(machine)
@@ -69,8 +69,8 @@ class Rest(NamedTuple):
     Attributes:
         pose: (6,) of the base: x, y, z, roll, pitch, yaw.
         bristles: deflections of the friction elements in the order of `rest_deflections`, m or rad.
-        joints: positions of the movable joints, rad or m: flexible ones have given way.
-        holding: (nv,) forces that hold it: of the joints the drive efforts.
+        joints: positions of the movable joints, rad or m; flexible joints are deflected.
+        holding: (nv,) generalized forces that hold the machine; for joints these are the drive efforts.
     """
 
     pose: Array
@@ -117,14 +117,14 @@ def settle(
 
 
 def conditions_of(system: Any, p: Array) -> Conditions:
-    """Return the parameters of a system on which a rest depends."""
+    """Return the parameters of a system on which its equilibrium depends."""
     names = 'payload_mass', STIFFNESS_SCALE, STOP_SCALE
     payload, stiffness, stops = (float(p[system.index('parameter', name)]) for name in names)
     return Conditions(p[:3], payload, stiffness, stops)
 
 
 def state_of_rest(system: System, rest: Rest, moves: bool = False) -> Array:
-    """Return the state (n,) of a machine at rest, or moving as its file says once it has come to rest.
+    """Return the state (n,) of a machine at rest, or with the initial velocities of its file at the rest position.
 
     Raises ValueError for a cylinder at its dead centre.
     """
@@ -146,16 +146,16 @@ def state_of_rest(system: System, rest: Rest, moves: bool = False) -> Array:
 
 
 def hold_joints(system: Any, x: Array, joints: Array, holding: Array) -> None:
-    """Put the actuators of a system or hybrid model into the states that hold its joints.
+    """Set the actuator states of a system or hybrid model to values that hold its joints.
 
     Args:
-        system: the system; where its inputs are efforts nothing is done.
-        x: (n,) state, is changed.
+        system: the system; no change if its inputs are efforts.
+        x: (n,) state, changed in place.
         joints: positions of the movable joints, rad or m.
-        holding: (nv,) forces that hold the machine; those of the joints come last.
+        holding: (nv,) forces that hold the machine, joints last.
 
     Raises:
-        ValueError: an actuator holds nothing there, such as a cylinder at its dead centre.
+        ValueError: an actuator cannot hold its joint there, such as a cylinder at its dead centre.
     """
     if system.actuation != 'hydraulic':
         return

@@ -1,4 +1,4 @@
-"""Sets of wheels by constraint that leave their vehicle no motion in the plane are refused (tanner-1998, C1)."""
+"""Check of wheels by constraint: the vehicle must keep a motion in the plane (tanner-1998, C1)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from dyn_nodes.model.problems import MachineError, Problem
 
 
 def rolling_rank(machine: Machine, blocks: ConstraintBlocks, q: Array) -> int | None:
-    """Return the rank of the wheels' lateral rows; None where no wheel rolls by constraint, or the base is one."""
+    """Return the rank of the wheels' lateral rows; None if no wheel rolls by constraint, or the base is a wheel."""
     names = _wheels(machine)
     return wheel_rank(blocks, q, blocks.tree.frame(machine.base.link), names) if names else None
 
 
 def reject_wheels_that_hold(machine: Machine, blocks: ConstraintBlocks, q: Array) -> None:
-    """Raise MachineError, with the name and line of the first wheel too many, where the vehicle cannot move."""
+    """Raise MachineError with the name and line of the first excess wheel if the vehicle cannot move."""
     names, vehicle = _wheels(machine), machine.base.link
     if len(names) < 3 or wheel_rank(blocks, q, blocks.tree.frame(vehicle), names) < 3:
         return
