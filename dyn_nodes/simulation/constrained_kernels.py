@@ -1,4 +1,4 @@
-"""Kernels of a system with constraints: its blocks, what guards, watches and switches, and what its Jacobian needs."""
+"""Compiled kernels of a system with constraints: blocks, guard, watches, discrete states, Jacobian."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ RUN_STATES = ('time', *BOOKS)
 
 
 class ConstraintKernels:
-    """A tree, constraints and elements as vectors with names, and their machine code.
+    """Named vectors and machine code of a tree with constraints and elements.
 
     Args:
-        name: for people and for the cache.
+        name: for display and for the cache.
         blocks: the traced system.
         actuated: velocities with an input each, of the same name, N or N m.
-        unilateral: names of rows whose multiplier may not become negative, such as a wheel's normal force; a run
-            stops where one would.
-        common: parameters that come first, whether this system has them or not, with the values of those it has not.
-            Time, states and inputs of elements are then no parameters; by default, all parameters of the blocks are.
-        upright: cosine of the tilt that guards runs; None: nothing does.
+        unilateral: names of rows whose multiplier must not become negative, such as a wheel's normal force; a run
+            stops before.
+        common: parameters that come first, with the values of those that the system does not have. Time, states and
+            inputs of elements are then no parameters; None: all parameters of the blocks are parameters.
+        upright: cosine of the tilt, for the guard of runs; None: no guard.
 
     Attributes:
         input_names: of the actuated velocities, then those of the elements' inputs.
@@ -75,34 +75,34 @@ class ConstraintKernels:
 
     @property
     def driven_indices(self) -> NDArray[np.int64]:
-        """Places of the actuated velocities, whose inputs come first."""
+        """Indices of the actuated velocities, whose inputs come first."""
         return self._drives[: len(self.actuated)]
 
     @property
     def element_slice(self) -> slice:
-        """Place of the elements' states in the state."""
+        """Slice of the elements' states in the state."""
         start = self.blocks.tree.nq + self.blocks.tree.nv
         return slice(start, start + len(self.blocks.parameters.states))
 
     @property
     def time_place(self) -> int:
-        """Place of the time in the state."""
+        """Index of the time in the state."""
         return self.element_slice.stop
 
     @cached_property
     def element_indices(self) -> NDArray[np.intp]:
-        """Places of the elements' states among the parameters of the blocks."""
+        """Indices of the elements' states among the parameters of the blocks."""
         return self.blocks.parameters.state_places
 
     @cached_property
     def _shared(self) -> tuple[list[int], list[int]]:
-        """Places of those parameters of the blocks that the system has too: in the blocks, and here."""
+        """Indices of the common parameters of the blocks and the system: in the blocks, and in the system."""
         index = {name: k for k, name in enumerate(self.parameter_names)}
         pairs = [(k, index[name]) for k, name in enumerate(self.blocks.parameters.names) if name in index]
         return [k for k, _ in pairs], [k for _, k in pairs]
 
     def state(self, q: ArrayLike, v: ArrayLike, p: Array) -> Array:
-        """Return a state from positions and velocities; states of elements are those of their start, or among p."""
+        """Return a state from positions and velocities; states of elements are their initial values, or in p."""
         theirs, ours = self._shared
         numbers = self.blocks.parameters.values()
         numbers[theirs] = p[ours]
@@ -111,14 +111,14 @@ class ConstraintKernels:
 
     @property
     def defaults(self) -> Array:
-        """(n,) default parameters: those of the blocks."""
+        """(n,) default parameters, from the blocks."""
         theirs, ours = self._shared
         p = np.array([(self._common or {}).get(name, 0.0) for name in self.parameter_names])
         p[ours] = self.blocks.parameters.values()[theirs]
         return p
 
     def numbers(self, p: Array, x: Array) -> Array:
-        """Return the parameters of the blocks, time and states of elements included; their inputs are zero."""
+        """Return the parameters of the blocks, including time and states of elements; inputs of elements are zero."""
         theirs, ours = self._shared
         numbers = np.zeros(len(self.blocks.parameters.names))
         numbers[theirs] = p[ours]
@@ -131,7 +131,7 @@ class ConstraintKernels:
         return ca.SX.sym('x', sizes[0]), ca.SX.sym('u', sizes[1]), ca.SX.sym('p', sizes[2])
 
     def _traced(self, expression: Expression, *further: Expression) -> Expression:
-        """Return an expression of the blocks, and of further symbols, in x, u and p."""
+        """Return an expression of the blocks and further symbols in terms of x, u and p."""
         blocks, (x, u, p) = self.blocks, self._symbols
         nq, nv = blocks.tree.nq, blocks.tree.nv
         names, (theirs, ours) = list(blocks.parameters.names), self._shared
@@ -152,7 +152,7 @@ class ConstraintKernels:
 
     @cached_property
     def module(self) -> CompiledModule:
-        """Kernels of the blocks, and of what guards, watches and switches."""
+        """Kernels of the blocks, the guard, the watches and the discrete states."""
         blocks, rows = self.blocks, self.blocks.rows
         output = [
             blocks.state.position_rate,
@@ -197,10 +197,10 @@ class ConstraintKernels:
 
     @cached_property
     def implicit(self) -> CompiledModule:
-        """Kernel of what the derivatives of dx/dt are solved from (`constraints._rates.jacobian`)."""
+        """Kernel for the derivatives of dx/dt (`constraints._rates.jacobian`)."""
         blocks, rows, (x, u, p) = self.blocks, self.blocks.rows, self._symbols
         nv, m = blocks.tree.nv, blocks.m
-        # accelerations, multipliers, and Baumgarte's two coefficients, which do not change with the state
+        # accelerations, multipliers and the two Baumgarte coefficients, which are independent of the state
         held = ca.SX.sym('held', nv + m + 2)
         efforts, gaps = blocks.residuals(held[:nv], held[nv : nv + m])
         slip = ca.mtimes(rows.jacobian, blocks.v) - rows.sigma
@@ -217,7 +217,7 @@ class ConstraintKernels:
 
     @property
     def _switch(self) -> ca.Function:
-        """The state with its discrete states as after this instant."""
+        """Function: the state with updated discrete states."""
         x, u, p = self._symbols
         after = ca.SX(x)
         for name, value in self.blocks.switched.items():
@@ -226,11 +226,11 @@ class ConstraintKernels:
 
     @cached_property
     def _moving(self) -> bool:
-        """Whether a constraint moves by itself, so that it does work."""
+        """Whether a constraint has a prescribed motion, so that it does work."""
         return not ca.SX(self.blocks.rows.sigma).is_zero()
 
     def blocks_at(self, x: Array, u: Array, p: Array) -> Blocks:
-        """Return the blocks at a state from the compiled kernel: `ConstraintBlocks.at` for use in a loop.
+        """Return the blocks at a state from the compiled kernel, faster than `ConstraintBlocks.at`.
 
         Args:
             x: (n,) state.
@@ -249,6 +249,6 @@ class ConstraintKernels:
 
     @property
     def _sizes(self) -> tuple[int, int, int, int, int]:
-        """Numbers of positions, velocities, rows, states of elements, and of what the kernel of the blocks writes."""
+        """Numbers of positions, velocities, rows, states of elements, and outputs of the kernel of the blocks."""
         nq, nv, m, states = self.blocks.tree.nq, self.blocks.tree.nv, self.blocks.m, len(self.blocks.parameters.states)
         return nq, nv, m, states, nq + nv * nv + nv + m * nv + 3 * m + 2 + states

@@ -1,17 +1,17 @@
-"""A machine on rigid ground: it stands, tips about edges and corners, comes down, and may leave the ground.
+"""Hybrid model of a machine on rigid ground: it stands, tips about edges and corners, lands, and may leave the ground.
 
     model = RigidGroundModel(machine)
     p = model.parameters({'payload_mass': 4000.0}, slope=math.radians(20))
     run = model.run(model.initial_state(p), model.modes[-1], times, inputs, p)
 
-A mode is the set of contacts that are closed: `standing` where all are, `flight` where none is, else their names joined
-by `+`, such as `front_left+front_right` while the machine tips about its front edge. The equations are traced once; a
-mode only says which rows of them hold (`integrators.contact_rows`). A border is crossed where the ground would have to
-pull (`lift_off`) and where an open contact reaches the ground (`impact`, or `touch_down` where it is slow). Contacts
-stick: friction is what holding needs. Where that is more than the machine's feet have, `contact_slips` is reported (and
-`contact_sticks` where it is enough again): from there on the machine would slide, which this model does not follow.
+A mode is the set of closed contacts: `standing` for all, `flight` for none, else their names joined by `+`, such as
+`front_left+front_right` while the machine tips about its front edge. The equations are traced once; a mode selects the
+active rows (`integrators.contact_rows`). A transition occurs when the ground would have to pull (`lift_off`) and when
+an open contact reaches the ground (`impact`, or `touch_down` at low speed). Contacts stick: the friction force is the
+one needed for sticking. If it exceeds the friction limit of the feet, the event `contact_slips` is reported (and
+`contact_sticks` when it is below the limit again); the model does not include the sliding after it.
 
-States, inputs and parameters are those of a System of the machine without its wheels, with `<wheel>/ground_height`,
+States, inputs and parameters are those of a System of the machine without its wheels, plus `<wheel>/ground_height`,
 `drop_tilt`, `drop_time` and `slips` (1 after `contact_slips`). Outputs are those of a System with its wheels.
 """
 
@@ -45,21 +45,21 @@ from dyn_nodes.simulation.rigid_rest import TOUCHING, RigidRest
 STANDING, FLIGHT, SLIPS = 'standing', 'flight', 'slips'
 MOST_CONTACTS = 10
 STABILIZATION = (1.0, 10.0)
-"""Damping ratio and frequency, 1/s, with which closed contacts return to where they stand (Baumgarte)."""
+"""Damping ratio and frequency, 1/s, of the Baumgarte stabilization of closed contacts."""
 UNSTABILIZED = np.zeros(6)
 SAME = 1e-9
-"""Effort, relative to the greatest force, by which a share of forces may miss them and still count as one."""
+"""Permitted error of distributed contact forces, relative to the greatest force."""
 SLACK = 1e-9
-"""Depth at which an open contact counts as having reached the ground, m: above the round-off of a pose."""
+"""Depth at which an open contact has reached the ground, m: above the round-off of a pose."""
 REST_SPEED = 5e-3
-"""Speed of a contact, m/s, below which it comes to rest on the ground instead of bouncing about."""
+"""Speed of a contact, m/s, below which it comes to rest on the ground without an impact."""
 
 
 class RigidGroundModel(HybridModel):
-    """A machine with wheels and feet on rigid ground.
+    """Model of a machine with wheels and feet on rigid ground.
 
     Args:
-        machine: a tree with a free or planar base.
+        machine: tree with a free or planar base.
         actuation: of the joints.
         rest_speed: m/s; contacts slower than this come to rest on the ground.
 
@@ -92,7 +92,7 @@ class RigidGroundModel(HybridModel):
     # --- tracing -----------------------------------------------------------------------------------------------------
 
     def assembly(self, mode: str = STANDING) -> RigidAssembly:
-        """Return the traced plant, which is that of every mode."""
+        """Return the traced plant, the same for every mode."""
         return RigidAssembly(self.machine, self.actuation)
 
     def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:
@@ -131,19 +131,19 @@ class RigidGroundModel(HybridModel):
         return self.mode_of(k for k in range(len(self.contacts)) if bits >> k & 1)
 
     def mode_of(self, closed: Iterable[int]) -> str:
-        """Return the name of the mode in which contacts, given by their numbers, are closed."""
+        """Return the name of the mode with these closed contacts, given by their numbers."""
         chosen = sorted(closed)
         if len(chosen) == len(self.contacts):
             return STANDING
         return '+'.join(self.contacts[k] for k in chosen) or FLIGHT
 
     def closed_in(self, mode: str) -> tuple[int, ...]:
-        """Return the numbers of the contacts that are closed in a mode."""
+        """Return the numbers of the closed contacts of a mode."""
         bits = self.modes.index(mode)
         return tuple(k for k in range(len(self.contacts)) if bits >> k & 1)
 
     def blocks(self, x: Array, u: Array, p: Array) -> Array:
-        """Return what the kernel of all modes writes at a state."""
+        """Return the output of the kernel `blocks` at a state."""
         result = np.empty(self._size)
         self.module.blocks(*(np.ascontiguousarray(v, dtype=np.float64) for v in (x, u, p)), result)
         return result
@@ -159,7 +159,7 @@ class RigidGroundModel(HybridModel):
         return ContactProblem(M.reshape(nv, nv), load, J.reshape(m, nv), gamma, self._rows), errors
 
     def ground(self, mode: str, x: Array, u: Array, p: Array) -> Ground:
-        """Return the rows, facets and surfaces of a mode that begins, or goes on, at a state."""
+        """Return the active rows and the surfaces of a mode from a state on."""
         problem, errors = self.problem(x, u, p)
         state = problem.closed(self.closed_in(mode))
         self._closed[mode] = state
@@ -170,7 +170,7 @@ class RigidGroundModel(HybridModel):
         return Ground(kernel, (*surfaces, 'overturned', 'drop', SLIPS))
 
     def _friction(self, mode: str, p: Array) -> tuple[float, float]:
-        """Return the least friction coefficient of the closed feet, 0 where it is not watched, and the side of it."""
+        """Return the least friction coefficient of the closed feet, 0 if unlimited, and the side of the limit."""
         closed = [self.machine.wheels[k] for k in self.closed_in(mode)]
         coefficients = [
             wheel.friction.static for wheel in closed if wheel.friction is not None and wheel.rolling is None
@@ -181,7 +181,7 @@ class RigidGroundModel(HybridModel):
         return min(coefficients) * float(p[self.index('parameter', FRICTION_SCALE)]), side
 
     def _kernel(self, state: ClosedContacts, how: Array, errors: Array | None = None) -> tuple[Any, ...]:
-        """Return a mode as `integrators.contact_rows` takes it; errors (m,) of the rows there, m."""
+        """Return the arguments of a mode for `integrators.contact_rows`; errors (m,) of the rows there, m."""
         normals = np.array([contact[-1] for contact in self._rows], dtype=np.int64)
         anchors = np.zeros(ROWS * len(self.contacts)) if errors is None else errors.copy()
         anchors[normals] = 0.0
@@ -192,7 +192,7 @@ class RigidGroundModel(HybridModel):
         return sizes, how, rows, anchors, normals, facets, self._held
 
     def solve(self, mode: str, x: Array, u: Array, p: Array) -> tuple[Array, Array]:
-        """Return accelerations (nv,) and the multipliers of all rows (m,), shared without a pull, at a state."""
+        """Return accelerations (nv,) and multipliers of all rows (m,), distributed without tension, at a state."""
         blocks = self.blocks(x, u, p)
         problem, _ = self._split(blocks)
         cached = self._closed.get(mode)
@@ -212,7 +212,7 @@ class RigidGroundModel(HybridModel):
         return self.vector_of(mode, x, u, p, len(self.output_names))
 
     def vector_of(self, mode: str, x: Array, u: Array, p: Array, size: int) -> Array:
-        """Return the outputs of the kernel, of which there are `size`."""
+        """Return the `size` outputs of the kernel."""
         y = np.empty(size)
         arguments = (np.ascontiguousarray(v, dtype=np.float64) for v in (x, u, p, *self.solve(mode, x, u, p)))
         self.module.outputs(*arguments, y)
@@ -225,16 +225,16 @@ class RigidGroundModel(HybridModel):
     # --- rest --------------------------------------------------------------------------------------------------------
 
     def initial_state(self, p: Array, joints: Mapping[str, float] | None = None) -> Array:
-        """Return the state at rest on the ground, the actuators holding the joints; its mode is `resting_mode`.
+        """Return the state at rest on the ground, with actuators that hold the joints; its mode is `resting_mode`.
 
         Raises:
-            NoEquilibriumError: the machine tips at rest in this posture.
-            ValueError: an actuator can't hold its joint, as a cylinder at a dead centre.
+            NoEquilibriumError: the machine tips in this posture.
+            ValueError: an actuator cannot hold its joint, such as a cylinder at a dead centre.
         """
         return RigidRest(self, p).state(joints)
 
     def resting_mode(self, x: Array, p: Array) -> str:
-        """Return the mode of a state at rest: what touches the ground is closed."""
+        """Return the mode of a state at rest: contacts that touch the ground are closed."""
         return self.mode_of(RigidRest(self, p).touching(x))
 
     def holding_efforts(self, x: Array, p: Array) -> Array:
@@ -244,7 +244,7 @@ class RigidGroundModel(HybridModel):
     # --- borders -----------------------------------------------------------------------------------------------------
 
     def transition(self, mode: str, reached: Sequence[str], t: float, x: Array, u: Array, p: Array) -> Step:
-        """Let contacts come off or strike the ground, the payload go, or end the run."""
+        """Return the transition: lift-off, landing, release of the payload, slip, or end of the run."""
         if 'overturned' in reached:
             tilt = {'tilt': float(self.blocks(x, u, p)[-2])}
             return Step(END, x, p, (Event(t, 'overturned', mode, END, tilt | self._pitch(x)),))
@@ -258,7 +258,7 @@ class RigidGroundModel(HybridModel):
         return self._slip(mode, t, x, u, p)
 
     def _slip(self, mode: str, t: float, x: Array, u: Array, p: Array) -> Step:
-        """Report that holding needs more friction than there is, or no longer does."""
+        """Return the event that sticking needs more friction than available, or no longer does."""
         after, index = p.copy(), self.index('parameter', SLIPS)
         after[index] = 1.0 - p[index]
         kind = 'contact_slips' if after[index] else 'contact_sticks'
@@ -268,7 +268,7 @@ class RigidGroundModel(HybridModel):
         return Step(mode, x, after, (Event(t, kind, mode, mode, {'wheels': closed, 'friction_needed': needed}),))
 
     def _pitch(self, x: Array) -> dict[str, float]:
-        """Pitch and its rate of a planar machine, for its events."""
+        """Return pitch and pitch rate of a planar machine, for its events."""
         if self.machine.base.attachment != 'planar':
             return {}
         return {'pitch': float(x[2]), 'rate': float(x[self.nv + 2])}
@@ -328,7 +328,7 @@ class RigidGroundModel(HybridModel):
             raise HybridError(f'{self.machine.name}: at t = {t:.6f} s: {error}') from None
 
     def _put_on_ground(self, x: Array, contacts: Sequence[int], u: Array, p: Array) -> None:
-        """Move x, in place, by the least change in the metric of the masses that closes the gaps of contacts."""
+        """Change x in place by the least displacement, in the mass metric, that closes the gaps of contacts."""
         problem, errors = self.problem(x, u, p)
         state = problem.closed(contacts)
         error = np.where(np.arange(len(errors)) % ROWS == ROWS - 1, errors, 0.0)[state.rows]

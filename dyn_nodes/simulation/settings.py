@@ -1,4 +1,5 @@
 """Settings of the integration of runs and of the stabilization of constraints."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
