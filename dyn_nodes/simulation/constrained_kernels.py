@@ -36,7 +36,7 @@ class ConstraintKernels:
         upright: cosine of the tilt, for the guard of runs; None: no guard.
 
     Attributes:
-        input_names: of the actuated velocities, then those of the elements' inputs.
+        input_names: of the actuated velocities, then of the elements.
         state_names: positions, velocities (`<name>_rate`), states of elements, time, s, work and heat, J.
     """
 

@@ -1,6 +1,6 @@
 """Outputs of a machine with constraints at one state: efforts, reactions of its constraints, ground, balance, drift.
 
-The names are those of an ordinary machine's outputs (`outputs.traced_outputs`), so that the balance is observed alike.
+The names are the same as without constraints (`outputs.traced_outputs`), so that stability measures work for both.
 A wheel by constraint has a point and a force on the ground; every other constraint between two ends has a wrench.
 """
 

@@ -261,7 +261,7 @@ class Stepper:
         x, mode: current ones.  sets: the parameter vectors used; the last one is the current one.
         time: of the last event, or the end, s.
         events, observed: since the start, or since they were cleared.
-        status: `done` (so far), `diverged`, or what ended the run.
+        status: `done` (so far), `diverged`, or the kind of the event that ended the run.
         reason: of a status other than `done`, or ''.
     """
 

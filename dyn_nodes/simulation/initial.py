@@ -37,7 +37,7 @@ def _statics_module(machine: Machine) -> CompiledModule:
 def statics_functions(machine: Machine) -> tuple[dict[str, ca.Function], dict[str, Any]]:
     """Return the function `statics` and its metadata: (q, deflections) -> holding forces and their derivatives.
 
-    The derivatives are those of the forces along undriven velocities (`free`), which are zero at rest, with respect to
+    It returns the derivatives of the forces along undriven velocities (`free`), which are zero at rest, with respect to
     displacements along these velocities and to the deflections; column by column.
     """
     plant = Assembly(machine, 'effort')

@@ -276,7 +276,7 @@ class Plant:
         self.forget_command()
 
     def set_efforts(self, efforts: Array) -> None:
-        """Set the efforts of a plant without actuators from those of all joints (n,), N m or N."""
+        """Set the efforts of a plant without actuators from the efforts of all joints (n,), N m or N."""
         self.u[:] = efforts[self._driven]
         self.servo.led = None
         self.forget_command()
@@ -370,7 +370,7 @@ class Plant:
 
         Args:
             target: (n,) positions of the joints, rad or m.
-            rates: (n,) velocities of the target; those of wheels that cannot slip are changed in place.
+            rates: (n,) velocities of the target; for wheels that cannot slip they are changed in place.
         """
         self.run_out.lead(self.ticks, self.positions, self.velocities, target, rates)
 

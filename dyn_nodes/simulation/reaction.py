@@ -42,8 +42,8 @@ class JointReaction:
     """Compiled reactions at joints of a system.
 
     The rows (3.14) of the equations with virtual links depend on the drives only through the accelerations and on the
-    ground only through the state, so that they need no further inputs. On rigid ground the accelerations are those of
-    the mode; reaction impulses of impacts are not computed.
+    ground only through the state, so that they need no further inputs. On rigid ground the accelerations depend on the
+    mode; reaction impulses of impacts are not computed.
 
     Args:
         system: of a fixed, planar or free machine, or a machine on rigid ground.

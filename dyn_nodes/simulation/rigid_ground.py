@@ -11,8 +11,9 @@ an open contact reaches the ground (`impact`, or `touch_down` at low speed). Con
 one needed for sticking. If it exceeds the friction limit of the feet, the event `contact_slips` is reported (and
 `contact_sticks` when it is below the limit again); the model does not include the sliding after it.
 
-States, inputs and parameters are those of a System of the machine without its wheels, plus `<wheel>/ground_height`,
-`drop_tilt`, `drop_time` and `slips` (1 after `contact_slips`). Outputs are those of a System with its wheels.
+States, inputs and parameters are the same as in a System of the machine without its wheels, plus
+`<wheel>/ground_height`, `drop_tilt`, `drop_time` and `slips` (1 after `contact_slips`). Outputs are the same as in a
+System with its wheels.
 """
 
 from __future__ import annotations

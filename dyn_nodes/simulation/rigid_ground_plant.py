@@ -96,7 +96,7 @@ class RigidGround:
             raise PlantDivergedError(f'{self.machine.name}: the simulation diverged at t = {period.start:.4f} s')
         overturned = stepper.mode == END
         self.mode = self.mode if overturned else stepper.mode
-        # a copy: the plant changes its parameters in place, and `advance` compares them with those of the stepper
+        # a copy: the plant changes its parameters in place, and `advance` compares them with `stepper.sets`
         return Reached(stepper.x, stepper.sets[-1].copy(), [*stepper.events, *stepper.observed], overturned)
 
     def go_back(self) -> None:

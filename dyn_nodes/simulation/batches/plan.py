@@ -15,7 +15,7 @@ from dyn_nodes.simulation.march import ON_GRID, is_smooth
 
 
 class Course(NamedTuple):
-    """Segments of a run; attributes are those of `integrators.lanes.Plan`."""
+    """Segments of a run; attributes: see `integrators.lanes.Plan`."""
 
     base: Array
     offset: NDArray[np.int64]
@@ -35,7 +35,7 @@ def course_of(knots: Array, table: Array, stops: Array, step: float) -> Course:
     Args:
         knots: (k,) of the inputs, s.
         table: (k, m) inputs there.
-        stops: (t,) rising times of samples, s.
+        stops: (t,) increasing times of samples, s.
         step: greatest step, s.
     """
     inner = np.unique(knots[(knots > stops[0]) & (knots < stops[-1])])
@@ -72,7 +72,7 @@ def course_of(knots: Array, table: Array, stops: Array, step: float) -> Course:
 
 
 def plan_of(courses: Sequence[Course], of_run: NDArray[np.intp]) -> Plan:
-    """Return the plan of runs, each with the number of its course (r,)."""
+    """Return the plan of runs from the number of the course of each run (r,)."""
     ends = np.cumsum([0, *(len(course.steps) for course in courses)])
     joined = [np.ascontiguousarray(np.concatenate(columns)) for columns in zip(*courses)]
     return Plan(np.ascontiguousarray(ends[:-1][of_run]), np.ascontiguousarray(ends[1:][of_run]), *joined)

@@ -1,12 +1,12 @@
-"""Batches of runs of one system: the runs of `System.run`, many of them in one call.
+"""Batches of runs of one system: many runs of `System.run` in one call.
 
-A system that is a tree goes through the vector kernels with rk4 and rk3, a run in each lane, and all cores; the
-interpreter is not in between. `takes_lanes` says which systems and settings do so; others run one after the other, on
-all cores where their kernels let them.
+A tree is simulated with rk4 and rk3 by vector kernels, one run per lane, on all cores and without the interpreter.
+`takes_lanes` returns whether a system and settings qualify; others run one by one, on all cores if their kernels
+release the interpreter.
 
-A run in a lane has the same steps as alone, and the same choices in them, but for rounding: its kernels are fused
-otherwise, and their sine, cosine and exponential differ in the last digit. It does not depend on the runs beside it:
-the same run gives the same bits in any batch of a computer.
+A run in a lane has the same steps and branches as a single run, except for rounding: its kernels are fused differently,
+and their sine, cosine and exponential differ in the last digit. It does not depend on the other runs of the batch: on
+one computer, a run has the same bits in any batch.
 """
 
 from __future__ import annotations
@@ -35,17 +35,16 @@ from dyn_nodes.simulation.march import checked_times, codes_for, fitted, too_fas
 from dyn_nodes.simulation.settings import FIXED
 
 EVENTS = 512
-"""Kept of one run in a lane; one with more is made again alone."""
+"""Greatest number of events of a run in a lane; a run with more is repeated alone."""
 OF_LANES = ('rhs', 'guard', 'watch', 'switch', 'stiff', 'outputs')
 BLOCK = 4
-"""Lanes' runs that a thread takes at once: a lane whose run ends early takes the next one of them."""
+"""Number of runs per lane in a task of a thread: a lane whose run ends early continues with the next run."""
 
 
 def takes_lanes(system: System, settings: Settings) -> bool:
-    """Return whether runs of a system go through the lanes of vectors.
+    """Return whether runs of a system use the vector lanes.
 
-    Constraints need a solve in every step and modes a search, so their systems do not; nor do steps that follow the
-    error.
+    Systems with constraints, which need a solve in every step, systems with modes and adaptive steps do not.
     """
     return system.constraints is None and system.time_place is None and settings.method in FIXED
 
@@ -59,20 +58,20 @@ def run_batch(
     settings: Settings | None = None,
     threads: int = 0,
 ) -> list[Run]:
-    """Simulate many runs from their states at times[0] through `times`, each as `System.run` does.
+    """Simulate many runs from their states at times[0] through `times`, like `System.run`.
 
     Args:
         system: of all of them.
         x0: (r, n) states, or (n,) for all.
-        times: (t,) rising sample times, s.
+        times: (t,) increasing sample times, s.
         inputs: of all runs, or of each; None: zero.
-        p: (r, k) parameters; (k,), or those that differ from their default by name, for all.
+        p: (r, k) parameters; for all runs (k,), or values that replace defaults by name.
         settings: of the integrator.
-        threads: 0: one for each core.
+        threads: number of threads; 0: one per core.
 
     Raises:
-        ValueError: arrays with other numbers of runs or columns, and what `System.run` raises.
-        KeyError: an input that the system does not have.
+        ValueError: arrays with other numbers of runs or columns; errors of `System.run`.
+        KeyError: unknown input.
     """
     settings = settings or Settings()
     input_sets = [inputs or Inputs.constant()] if inputs is None or isinstance(inputs, Inputs) else list(inputs)
@@ -81,7 +80,7 @@ def run_batch(
     count = max(len(states), len(parameters), len(input_sets))
     states, parameters = _for_all(states, count, 'states'), _for_all(parameters, count, 'parameters')
     if len(input_sets) not in (1, count):
-        raise ValueError(f'inputs: expected those of 1 or {count} runs, found {len(input_sets)}')
+        raise ValueError(f'inputs: expected 1 or {count}, one per run, found {len(input_sets)}')
     for x, values in zip(states, parameters):
         system.check(x, np.empty(len(system.input_names)), values)
     threads = threads or os.cpu_count() or 1
@@ -103,7 +102,7 @@ def _for_all(rows: Array, count: int, name: str) -> Array:
 
 
 def _shared_out(threads: int, tasks: Sequence[Callable[[], Any]]) -> list[Any]:
-    """Return the results of tasks, made by threads."""
+    """Return the results of tasks that run in threads."""
     if threads == 1 or len(tasks) == 1:
         return [task() for task in tasks]
     with ThreadPoolExecutor(threads) as pool:
@@ -111,12 +110,12 @@ def _shared_out(threads: int, tasks: Sequence[Callable[[], Any]]) -> list[Any]:
 
 
 def lane_kernels(module: CompiledModule) -> CompiledModule:
-    """Return the vector kernels of a compiled tree, for the lanes of this computer."""
+    """Return the vector kernels of a compiled tree for the lanes of this processor."""
     return lane_module(module, tuple(name for name in OF_LANES if name in module.kernels), lane_count())
 
 
 def fill_outputs(runs: Sequence[Run]) -> None:
-    """Compute `u` and `all_outputs` of runs of one system in one call, where `takes_lanes` it."""
+    """Compute `u` and `all_outputs` of runs of one system in one call, if the system `takes_lanes`."""
     if not runs or not takes_lanes(runs[0].system, Settings()):
         return
     system = runs[0].system
@@ -136,7 +135,7 @@ def fill_outputs(runs: Sequence[Run]) -> None:
 
 
 def _lane_codes(system: System, settings: Settings) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the addresses of the vector kernels, and of the scalar ones."""
+    """Return the addresses of the vector kernels and of the scalar kernels."""
     wide = codes_for(codes_of(lane_kernels(system.module)), settings)
     if wide[STIFF] == 0:
         wide = wide[:PLACES].copy()
@@ -178,7 +177,7 @@ def _marched(
     fits: Sequence[tuple[Settings, str]],
     threads: int,
 ) -> list[Run]:
-    """Return the runs in lanes; `fits` are the settings of each run and the state that asks for its step."""
+    """Return the runs in lanes; `fits` are the settings of each run and the state that requires its step."""
     lanes, count = lane_count(), len(states)
     wide, single = _lane_codes(system, settings)
     courses, of_run = _courses(system, inputs, stops, [fit.step for fit, _ in fits])
@@ -197,7 +196,7 @@ def _marched(
 def _courses(
     system: System, inputs: Sequence[Inputs], stops: Array, steps: Sequence[float]
 ) -> tuple[list[Course], NDArray[np.intp]]:
-    """Return the courses of runs, and the number of that of each run: the same object and step have one."""
+    """Return the courses, and the index of the course of each run; equal inputs and steps share a course."""
     course_numbers: dict[tuple[int, float], int] = {}
     courses: list[Course] = []
     keys = [(id(series), step) for series, step in zip(inputs, steps)]

@@ -1,4 +1,4 @@
-"""Joint accelerations that joint efforts cause at once, by the machine's own masses."""
+"""Joint mobility: instantaneous joint accelerations per joint effort, from the masses of the machine."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from dyn_nodes.multibody.tree import Tree
 
 
 class JointMobility:
-    """S M^-1 S^T: derivative of the accelerations of some joints by their efforts, (n, n), rad/s2 per N m.
+    """S M^-1 S^T: derivative of joint accelerations by joint efforts, (n, n), rad/s2 per N m.
 
-    The base gives way freely: ground, springs and gravity depend on position and velocity, not on an effort of the same
-    moment, so that this is exact for a tree. The mass matrix in the base's own axes depends on the joints alone.
+    The base is free: ground, springs and gravity depend on position and velocity and not on the present efforts, so
+    that the result is exact for a tree. The mass matrix in the axes of the base depends only on the joints.
 
     Args:
         machine: the machine, without constraints.
@@ -56,12 +56,12 @@ class JointMobility:
 
 
 class ConstrainedMobility:
-    """S N (N^T M N)^-1 N^T S^T: the same beside constraints, N their motions at the present posture, (n, n).
+    """S N (N^T M N)^-1 N^T S^T: joint mobility with constraints, N their motions at the present posture, (n, n).
 
-    The base stays where the machine starts: constraints against the world are those of its initial pose.
+    The base keeps its initial pose, on which constraints against the world depend.
 
     Args:
-        machine: with constraints, without loads, whose poses no joint states hold.
+        machine: with constraints and without loads, whose poses are unknown.
         joints: names of the n joints.
 
     Attributes:
@@ -69,7 +69,7 @@ class ConstrainedMobility:
     """
 
     def __init__(self, machine: Machine, joints: Sequence[str]) -> None:
-        # much to import for the few that need it
+        # slow imports, needed by few machines
         from dyn_nodes.constraints.linear import Subspaces
         from dyn_nodes.simulation.constrained_machine import constrained_machine
 
@@ -93,7 +93,7 @@ class ConstrainedMobility:
 
 
 def mobility_of(machine: Machine, joints: Sequence[str]) -> JointMobility | ConstrainedMobility | None:
-    """Return the mobility of joints of a machine; None where loads, whose poses are not known, take part in it."""
+    """Return the mobility of joints of a machine; None with loads, whose poses are unknown."""
     if machine.loads:
         return None
     return (ConstrainedMobility if machine.needs_constraints else JointMobility)(machine, joints)

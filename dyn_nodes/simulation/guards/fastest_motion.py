@@ -17,7 +17,7 @@ STABLE = 2.5
 RESERVE = 1.1
 """Safety factor of the step in the stability check."""
 SLOW = 1.0
-"""Rate times step below which a motion is not checked: its growth is that of the machine, or round-off."""
+"""Rate times step below which a motion is not checked: it grows with the machine itself, or by round-off."""
 BEYOND = 6.0
 """Rate times step beyond which no formula is stable."""
 INCREMENT = 1e-7
@@ -173,7 +173,7 @@ def is_stable(values: NDArray[Any], damped: bool) -> bool:
 
     Args:
         values: (n,) eigenvalues times the step.
-        damped: the step is that of `rk3` instead of `rk4` (`integrators.classical`).
+        damped: a step of `rk3` instead of `rk4` (`integrators.classical`).
     """
     near = values[np.abs(values) > SLOW]
     growth = 1.0 + near * (1.0 + near / 2.0 * (1.0 + near / 3.0 * (1.0 + near * (0.125 if damped else 0.25))))

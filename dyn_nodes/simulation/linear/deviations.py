@@ -1,13 +1,13 @@
-"""Minimal coordinates of the deviations from a state: a rotation vector for a quaternion, independent motions of loops.
+"""Minimal coordinates of deviations from a state: rotation vectors for quaternions, independent motions of loops.
 
-Deviations dx of a state x follow d(dx)/dt = A dx. Not every dx is one of the machine: a quaternion keeps its norm and
-constraints hold, at the levels of position and of velocity. With dx = T z and z = L dx, L T = 1,
+Deviations dx of a state x satisfy d(dx)/dt = A dx. Not every dx is admissible: a quaternion keeps its norm, and
+constraints hold at the levels of position and velocity. With dx = T z and z = L dx, L T = 1,
 
     dz/dt = (L A T + (dL/dt) T) z,
 
-exactly, along any nominal motion; dL/dt comes from the quaternions and vanishes at rest. z are coordinates of the
-machine itself, so that they have its names: joints and rates that determine the others, world position and rotation
-vector, in the axes of the body, of a free body, states of actuators and contacts.
+exactly, along any nominal motion; dL/dt results from the quaternions and is zero at rest. The elements of z have the
+names of the machine: independent joints and rates, world position and rotation vector (in body axes) of a free body,
+states of actuators and contacts.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from dyn_nodes.multibody import Tree
 
 RANK_TOLERANCE = 1e-10
 RELUCTANCE = 1e-3
-"""Preferred coordinates become dependent only where others would be worse conditioned by the inverse of this."""
+"""Preferred coordinates become dependent only if the others are worse conditioned by the inverse of this factor."""
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Which coordinates are independent: their places among the minimal positions and among the velocities."""
+    """Indices of the independent coordinates among the minimal positions and among the velocities."""
 
     positions: NDArray[np.intp]
     velocities: NDArray[np.intp]
@@ -71,7 +71,7 @@ class Deviations:
         return np.asarray(self.out_of @ change)
 
     def reduced(self, A: Array, B: Array) -> tuple[Array, Array]:
-        """Return A (n, n) and B (n, m) of z from those of x."""
+        """Return A (n, n) and B (n, m) of z from A (N, N) and B (N, m) of x."""
         return self.out_of @ A @ self.into + self.turning, self.out_of @ B
 
 
@@ -82,14 +82,14 @@ def spread(quaternion: Array) -> Array:
 
 
 class Coordinates:
-    """What is independent among the states of a system.
+    """Independent coordinates of the states of a system.
 
     Args:
-        tree: of the system, whose positions and velocities come first in its state.
+        tree: of the system; its positions and velocities come first in the state.
         state_names: of the whole state.
-        blocks: the constraints of the system, or None.
-        dropped: states that are no deviations: time, work, discrete states.
-        preferred: names of positions that are to be independent, such as those of driven joints.
+        blocks: constraints of the system, or None.
+        dropped: states without deviations: time, work, discrete states.
+        preferred: names of positions that should be independent, such as driven joints.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Coordinates:
         return tuple(names)
 
     def _maps(self, q: Array, quaternion_rates: Array | None = None) -> tuple[Array, Array, Array]:
-        """Return positions by minimal ones (nq, nv), back (nv, nq), velocities by minimal rates (nv, nv)."""
+        """Return the maps from minimal to all positions (nq, nv), back (nv, nq), and from minimal rates (nv, nv)."""
         nq, nv = self.tree.nq, self.tree.nv
         into, back, velocity = np.zeros((nq, nv)), np.zeros((nv, nq)), np.zeros((nv, nv))
         row = 0
@@ -141,7 +141,7 @@ class Coordinates:
         return into, back, velocity
 
     def _turning(self, q: Array, rate: Array) -> Array:
-        """(nv, nv) rate of `back` times `into`: zero but for quaternions that turn."""
+        """Return the rate of `back` times `into` (nv, nv); only rotating quaternions contribute."""
         result, row = np.zeros((self.tree.nv, self.tree.nv)), 0
         for body in self.tree.bodies:
             if body.kind == 'free':
@@ -167,10 +167,10 @@ class Coordinates:
             x: (N,) state.
             rate: (N,) dx/dt there.
             numbers: parameters of the blocks, for constraints.
-            choice: to keep, that of another state; None: the best conditioned here.
+            choice: of another state, to be kept; None: the best conditioned here.
 
         Raises:
-            ValueError: a choice that does not determine the motion here.
+            ValueError: the choice does not determine the motion here.
         """
         nq, nv = self.tree.nq, self.tree.nv
         q, v = x[:nq], x[nq : nq + nv]
@@ -193,7 +193,7 @@ class Coordinates:
     def _constrained(
         self, q: Array, v: Array, velocity: Array, into: Array, numbers: Array | None, choice: Choice | None
     ) -> tuple[Array, Array, Array, Choice]:
-        """Return positions by independent ones, velocities by independent ones and by independent positions."""
+        """Return the derivatives of positions and velocities by independent ones, and of velocities by positions."""
         nv = self.tree.nv
         if self.blocks is None or self.blocks.m == 0:
             every = np.arange(nv)
@@ -223,7 +223,7 @@ class Coordinates:
         return preferred
 
     def _same_velocities(self, positions: NDArray[np.intp]) -> NDArray[np.intp] | None:
-        """Return the velocities of independent positions, or None where one is that of a free body."""
+        """Return the velocities of independent positions, or None if one belongs to a free body."""
         joints, row = {}, 0
         for body in self.tree.bodies:
             if body.kind != 'free':
@@ -235,7 +235,7 @@ class Coordinates:
 
 
 def independent(J: Array, preferred: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return the places of columns of J (m, n) that are free where the rows hold, preferred ones among them."""
+    """Return the indices of independent columns of J (m, n), preferably the preferred ones."""
     if not J.size:
         return np.arange(J.shape[1])
     weighted = J * np.where(preferred, RELUCTANCE, 1.0)
@@ -246,7 +246,7 @@ def independent(J: Array, preferred: NDArray[np.bool_]) -> NDArray[np.intp]:
 
 
 def by_independent(J: Array, chosen: NDArray[np.intp], names: Sequence[str]) -> Array:
-    """Return N (n, k) with J N = 0 and unit rows at the chosen places.
+    """Return N (n, k) with J N = 0 and unit rows at the chosen indices.
 
     Raises:
         ValueError: the chosen coordinates do not determine the others.

@@ -1,11 +1,11 @@
-"""Any system of a machine becomes a linear model about a state, or along a motion, by exact derivatives.
+"""Linearization of systems about a state or along a motion, by exact derivatives.
 
     linearizer = Linearizer(system, outputs=['hook_x', 'boom_joint'])
     model = linearizer.at(x, u, p)                      # about one state
     models = linearizer.along(run, np.linspace(0, 2, 21))
 
-The derivatives are those of the traced equations; where these have a kink (a closed valve, a wheel that just touches
-the ground) they are those of one side.
+The traced equations are differentiated; at a kink (a closed valve, a wheel that just touches the ground) derivatives
+are one-sided.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from dyn_nodes.simulation.linear.model import LinearModel, OperatingPoint
 from dyn_nodes.simulation.linear.output_slopes import OutputSlopes, constrained_outputs, tree_outputs
 
 RUN_STATES = ('time', 'work', 'heat')
-"""States of a system with constraints that are no deviations of its motion."""
+"""States of a system with constraints that do not describe its motion."""
 
 
 class Linearizer:
     """Linear models of a system in minimal coordinates.
 
     Args:
-        system: a `System`, or one with constraints.
+        system: a `System`, with or without constraints.
         outputs: names of outputs or states of the system; None: the positions of its driven joints, or of all joints
-            where nothing drives them.
+            without drives.
 
     Raises:
-        KeyError: an output that the system does not have.
-        ValueError: a system without derivatives: one on rigid ground, whose modes have no common state.
+        KeyError: unknown output.
+        ValueError: a system on rigid ground, whose modes have no common state.
     """
 
     def __init__(self, system: Any, outputs: Sequence[str] | None = None) -> None:
@@ -56,7 +56,7 @@ class Linearizer:
 
     @property
     def _driven(self) -> tuple[str, ...]:
-        """Positions that inputs act on: those of driven joints, else of all joints."""
+        """Positions of driven joints, or of all joints without drives."""
         joints = [body.name for body in self.tree.bodies if body.kind != 'free']
         named = {name.split('/')[0] for name in self.system.input_names}
         named |= {
@@ -75,7 +75,7 @@ class Linearizer:
 
     @cached_property
     def coordinates(self) -> Coordinates:
-        """The minimal coordinates of the system."""
+        """Minimal coordinates of the system."""
         return Coordinates(self.tree, self.system.state_names, self.blocks, self._dropped, self._driven)
 
     @cached_property
@@ -85,13 +85,13 @@ class Linearizer:
 
     @cached_property
     def _scales(self) -> dict[str, float]:
-        """Usual sizes of the states that have another one than 1, by name."""
+        """Typical magnitudes of states by name, if not 1."""
         return dict(self.system.scales)
 
     def deviations(
         self, x: ArrayLike, u: ArrayLike | None = None, p: Array | None = None, choice: Choice | None = None
     ) -> Deviations:
-        """Return the minimal coordinates of deviations from a state. Raises ValueError where there is no dx/dt."""
+        """Return the minimal coordinates of deviations from a state. Raises ValueError if dx/dt is undefined."""
         state, inputs, values = self._vectors(x, u, p)
         return self._deviations(state, inputs, values, self._rate(state, inputs, values), choice)
 
@@ -106,15 +106,14 @@ class Linearizer:
         """Return the linear model about a state.
 
         Args:
-            x: (N,) state of the system, that meets its constraints.
+            x: (N,) state of the system that satisfies its constraints.
             u: (m,) inputs; None: zero.
             p: (k,) parameters; None: the defaults.
             time: of the point, s.
-            choice: of independent coordinates to keep; None: the best conditioned.
+            choice: independent coordinates to keep; None: the best conditioned.
 
         Raises:
-            ValueError: vectors of another length; a state where the system has no dx/dt; an output that a state does
-                not determine.
+            ValueError: vectors of another length; a state without dx/dt; an output that the state does not determine.
         """
         state, inputs, values = self._vectors(x, u, p)
         rate = self._rate(state, inputs, values)
@@ -128,10 +127,10 @@ class Linearizer:
         return LinearModel(A, B, C @ deviations.into, D, deviations.names, names, self.outputs, scales, point)
 
     def along(self, run: Any, times: ArrayLike | None = None) -> list[LinearModel]:
-        """Return the linear models at the samples of a run nearest to some times, s, all in the same coordinates.
+        """Return the linear models at the samples of a run nearest to times, s, all in the same coordinates.
 
         Raises:
-            ValueError: a sample where the coordinates of the first one do not determine the motion.
+            ValueError: the coordinates of the first sample do not determine the motion at another one.
         """
         wanted = run.times if times is None else np.atleast_1d(np.asarray(times, float))
         samples = [int(np.argmin(np.abs(run.times - time))) for time in wanted]
@@ -164,7 +163,7 @@ class Linearizer:
         return self.coordinates.at(x, rate, numbers, choice)
 
     def _outputs(self, x: Array, u: Array, p: Array) -> tuple[Array, Array]:
-        """Return the derivatives of the outputs by the whole state (l, N) and by the inputs (l, m)."""
+        """Return the derivatives of the outputs by the whole state (l, N) and the inputs (l, m)."""
         C, D = np.zeros((len(self.outputs), len(x))), np.zeros((len(self.outputs), len(u)))
         states = list(self.system.state_names)
         traced = [k for k, name in enumerate(self.outputs) if name not in states]
@@ -183,5 +182,5 @@ def linearize(
     p: Array | None = None,
     outputs: Sequence[str] | None = None,
 ) -> LinearModel:
-    """Return the linear model of a system about a state; arguments as `Linearizer` and `Linearizer.at`."""
+    """Return the linear model of a system about a state; arguments: see `Linearizer` and `Linearizer.at`."""
     return Linearizer(system, outputs).at(x, u, p)

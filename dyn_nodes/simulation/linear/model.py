@@ -1,4 +1,4 @@
-"""A linear model with named states, inputs and outputs."""
+"""Linear models with named states, inputs and outputs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dyn_nodes.simulation.linear.reachability import Reachability, reachability
 
 @dataclass(frozen=True, eq=False)
 class OperatingPoint:
-    """Where a model was linearized.
+    """Operating point of a linear model.
 
     Attributes:
         x, u, p: state (N,), inputs (m,) and parameters of the nonlinear system.
@@ -41,8 +41,8 @@ class LinearModel:
     Attributes:
         A, B, C, D: (n, n), (n, m), (l, n), (l, m).
         state_names, input_names, output_names: of the vectors.
-        scales: (n,) usual sizes of the states, for what compares states of other units; ones where not given.
-        point: the nominal state, or None.
+        scales: (n,) typical magnitudes of the states, to compare states of different units; default: ones.
+        point: nominal state, or None.
 
     Raises:
         ValueError: matrices whose shapes do not fit the names.
@@ -68,12 +68,12 @@ class LinearModel:
                 raise ValueError(f'{name}: expected shape {shape}, found {getattr(self, name).shape}')
 
     def __iter__(self) -> Iterator[Array]:
-        """Give A, B, C and D, to be unpacked."""
+        """Iterate over A, B, C and D, for unpacking."""
         return iter((self.A, self.B, self.C, self.D))
 
     @cached_property
     def poles(self) -> NDArray[np.complex128]:
-        """(n,) eigenvalues of A, 1/s, the slowest first."""
+        """(n,) eigenvalues of A, 1/s, in ascending magnitude."""
         values = np.linalg.eigvals(self.scaled.A).astype(np.complex128)
         return values[np.lexsort((values.imag, np.round(np.abs(values), 12)))]
 
@@ -84,7 +84,7 @@ class LinearModel:
 
     @cached_property
     def scaled(self) -> LinearModel:
-        """The same model with states in units of their usual sizes."""
+        """The same model with states in units of their typical magnitudes."""
         if (self.scales == 1.0).all():
             return self
         s = self.scales
@@ -97,7 +97,7 @@ class LinearModel:
         return modes(self.scaled.A, self.state_names)
 
     def picked(self, inputs: Sequence[str] | None = None, outputs: Sequence[str] | None = None) -> LinearModel:
-        """Return the model with some inputs and outputs. Raises KeyError that lists the known ones."""
+        """Return the model with selected inputs and outputs. Raises KeyError that lists the valid names."""
         chosen = self.input_names if inputs is None else tuple(inputs)
         columns = [_index(name, self.input_names, 'input') for name in chosen]
         wanted = self.output_names if outputs is None else tuple(outputs)
@@ -128,17 +128,17 @@ class LinearModel:
         return bode(scaled.A, scaled.B[:, column], scaled.C[row], float(scaled.D[row, column]), self.poles, hertz)
 
     def controllability(self, inputs: Sequence[str] | None = None) -> Reachability:
-        """Return what some inputs, or all, can move."""
+        """Return the controllability from selected inputs, or from all."""
         picked = self.picked(inputs=inputs).scaled
         return reachability(picked.A, picked.B, self.state_names)
 
     def observability(self, outputs: Sequence[str] | None = None) -> Reachability:
-        """Return what some outputs, or all, can see: the controllability of the dual system."""
+        """Return the observability from selected outputs, or from all: the controllability of the dual system."""
         picked = self.picked(outputs=outputs).scaled
         return reachability(picked.A.T, picked.C.T, self.state_names)
 
     def discretized(self, period: float) -> tuple[Array, Array]:
-        """Return A_d (n, n) and B_d (n, m) of samples every `period` s, inputs held between them.
+        """Return A_d (n, n) and B_d (n, m) for a sample period, s, with inputs held between samples (zero-order hold).
 
         Raises:
             ValueError: a period that is not above zero.
