@@ -42,7 +42,7 @@ def reaching(system, starts):
     return together, [system.run(x[k], times, P3D_FAST_NO_RECOVERY, p[k], WATCHING) for k in range(COUNT)]
 
 
-def test_runs_in_lanes_are_the_runs_alone(reaching):
+def test_runs_in_lanes_equal_single_runs(reaching):
     together, alone = reaching
     assert {run.status for run in alone} == {'done', 'overturned'}
     for lane, expected in zip(together, alone):
@@ -52,7 +52,7 @@ def test_runs_in_lanes_are_the_runs_alone(reaching):
         assert np.abs(lane.last - expected.last)[TURNED].max() < 1e-5
 
 
-def test_events_of_a_lane_are_those_of_the_run_alone(reaching):
+def test_events_of_a_lane_equal_those_of_a_single_run(reaching):
     together, alone = reaching
     assert any(event.kind == 'lift_off' for run in alone for event in run.events)
     for lane, expected in zip(together, alone):
@@ -84,7 +84,7 @@ def test_a_run_has_the_same_bits_in_narrower_vectors(system, starts, reaching, m
         np.testing.assert_array_equal(run.states, expected.states)
 
 
-def test_outputs_of_a_batch_are_those_of_the_kernel(reaching):
+def test_outputs_of_a_batch_equal_those_of_the_kernel(reaching):
     together, _ = reaching
     fill_outputs(together)
     run = together[3]
@@ -93,7 +93,7 @@ def test_outputs_of_a_batch_are_those_of_the_kernel(reaching):
         np.testing.assert_allclose(run.all_outputs[k], expected, rtol=1e-9, atol=1e-6)
 
 
-def test_inputs_jump_bend_and_come_late_in_each_lane_at_its_own_time(system, starts):
+def test_jumps_kinks_and_dead_times_of_inputs_differ_per_lane(system, starts):
     delayed = copy.copy(system)
     delayed.delays = np.array([0.0137, 0.0, 0.05])
     p, x = starts
@@ -141,7 +141,7 @@ def test_discrete_states_change_in_each_lane():
         np.testing.assert_allclose(run.states, alone.states, rtol=1e-6, atol=1e-8)
 
 
-def test_damped_steps_in_lanes_are_those_of_the_runs_alone(system, starts):
+def test_damped_steps_in_lanes_equal_those_of_single_runs(system, starts):
     p, x = starts
     times, settings = np.linspace(4.9, 6.4, 16), Settings('rk3', 5e-3, watch=True)
     assert takes_lanes(system, settings)
@@ -153,7 +153,7 @@ def test_damped_steps_in_lanes_are_those_of_the_runs_alone(system, starts):
         assert 0.0 < np.abs(run.states - other.states)[:, TURNED].max() < 1e-4
 
 
-def test_the_predicate_sends_other_methods_the_scalar_way(system, starts):
+def test_other_methods_use_scalar_kernels(system, starts):
     p, x = starts
     adaptive = Settings(method='dopri5', step=1e-3)
     assert takes_lanes(system, Settings())
@@ -178,11 +178,11 @@ def test_one_state_parameters_by_name_and_one_instant(system, starts):
     ('change', 'message'),
     [
         ({'x0': 3}, 'states: expected 1 or 11 rows, found 3'),
-        ({'inputs': [Inputs.constant()] * 2}, 'inputs: expected those of 1 or 11 runs, found 2'),
+        ({'inputs': [Inputs.constant()] * 2}, 'inputs: expected 1 or 11, found 2'),
         ({'times': [0.0, 0.0]}, 'rising times'),
     ],
 )
-def test_arguments_that_do_not_fit_are_refused(system, starts, change, message):
+def test_arguments_of_other_sizes_are_rejected(system, starts, change, message):
     p, x = starts
     arguments = {'x0': x[: change.get('x0', COUNT)], 'times': change.get('times', [0.0, 0.1])}
     with pytest.raises(ValueError, match=message):
@@ -203,5 +203,5 @@ def test_a_plan_has_the_steps_of_a_run():
     assert (smooth.offset.tolist(), smooth.base.tolist()) == ([0, 2, 4], [0.0, 0.0, 0.0])
 
 
-def test_lanes_are_those_of_the_processor():
+def test_the_lane_count_suits_the_processor():
     assert lane_count() in (4, 8)

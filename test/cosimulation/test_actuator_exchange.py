@@ -46,14 +46,14 @@ def run(machine: Machine, period: float, follow: bool, duration: float = 0.5) ->
     return exchange.system.oil.copy(), impulse
 
 
-def test_trapped_oil_gives_back_the_efforts_it_was_started_with(machine: Machine) -> None:
+def test_trapped_oil_has_the_efforts_of_its_start(machine: Machine) -> None:
     exchange = ActuatorExchange(ActuatorSystem(machine), 1e-3)
     exchange.start(POSTURE, EFFORTS)
     assert exchange.predict(POSTURE, np.zeros(3), np.zeros(3)) == pytest.approx(EFFORTS, rel=1e-9, abs=1e-6)
 
 
 @pytest.mark.parametrize('follow', [False, True])
-def test_a_finer_exchange_comes_nearer_to_the_continuous_motion(machine: Machine, follow: bool) -> None:
+def test_a_finer_exchange_is_closer_to_the_continuous_motion(machine: Machine, follow: bool) -> None:
     exact_oil, exact_impulse = run(machine, 2.5e-4, follow)
     errors = []
     for period in (4e-3, 2e-3, 1e-3):
@@ -72,7 +72,7 @@ def test_following_ends_at_the_same_oil_as_predicting(machine: Machine) -> None:
     assert followed[[0, 3, 6]] == pytest.approx(predicted[[0, 3, 6]], rel=1e-9)
 
 
-def test_the_efforts_to_come_do_not_move_the_oil_of_now(machine: Machine) -> None:
+def test_the_prediction_does_not_change_the_oil(machine: Machine) -> None:
     exchange = ActuatorExchange(ActuatorSystem(machine), 1e-3)
     exchange.start(POSTURE, EFFORTS)
     before = exchange.system.oil.copy()
@@ -81,7 +81,7 @@ def test_the_efforts_to_come_do_not_move_the_oil_of_now(machine: Machine) -> Non
 
 
 @pytest.mark.parametrize('follow', [False, True])
-def test_a_divergence_leaves_the_oil_as_it_was(machine: Machine, follow: bool) -> None:
+def test_a_divergence_does_not_change_the_oil(machine: Machine, follow: bool) -> None:
     exchange = ActuatorExchange(ActuatorSystem(machine), 1e-3)
     exchange.start(POSTURE, EFFORTS)
     exchange.follow(0.0, POSTURE, np.zeros(3), VOLTS)

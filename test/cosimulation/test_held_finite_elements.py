@@ -117,7 +117,7 @@ def test_the_error_of_the_split_falls_with_the_square_of_the_period():
     assert errors[0] > 3.6 * errors[1] > 3.6 * 3.6 * errors[2]
 
 
-def test_what_the_hands_lose_the_object_gets():
+def test_total_momentum_of_hands_and_object_is_conserved():
     """Linear momentum to round-off."""
     reduced, middles = plank()
     balls, item = split(reduced, middles, 0.005, 0.2)
@@ -148,7 +148,7 @@ def still(middles):
     return [HeldHand(position, np.zeros(3), WALL, np.zeros(6)) for position in middles]
 
 
-def test_hands_that_nothing_moves_carry_the_moments_of_a_beam_with_built_in_ends():
+def test_fixed_hands_carry_the_moments_of_a_beam_with_built_in_ends():
     reduced, middles = plank(Material(young_modulus=1e8, poisson_ratio=0.0, density=200.0, damping=1e4))
     item = HeldObject(reduced, GRAVITY, grips=clamps(reduced, middles))
     item.begin(still(middles))

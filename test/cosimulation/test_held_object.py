@@ -83,7 +83,7 @@ def test_the_error_of_the_split_falls_with_the_period():
     assert errors[0] > 1.6 * errors[1] > 1.6 * 1.6 * errors[2]
 
 
-def test_what_the_hands_lose_the_object_gets():
+def test_total_momentum_of_hands_and_object_is_conserved():
     """Momentum of masses and object is the impulse of springs and weight, to round-off."""
     load = bar(3000.0)
     robots, item = split(load, 0.005, 0.1)
@@ -104,7 +104,7 @@ def test_a_stiff_object_stays_between_its_hands(stiffness):
     assert np.isfinite(item.velocity).all()
 
 
-def test_a_hand_that_nothing_moves_carries_the_weight_of_its_end():
+def test_a_fixed_hand_carries_the_weight_of_its_end():
     load = bar(3000.0)
     hands = [HeldHand(node, np.zeros(3), np.zeros((3, 3)), np.zeros(3)) for node in load.nodes]
     item = HeldObject(load, GRAVITY)

@@ -72,13 +72,13 @@ def test_joint_angles_of_the_split_task_stay_within_a_milliradian(system, monoli
 
 
 @pytest.mark.parametrize('period', [1e-3, 2e-3, 1e-2])
-def test_no_exchange_period_up_to_that_of_the_commands_costs_more(system, effort_system, monolithic, period):
+def test_exchange_periods_up_to_the_command_period_are_equally_accurate(system, effort_system, monolithic, period):
     positions, _ = split_run(system, effort_system, P3D, period)
     assert joint_errors(system, monolithic, positions, period).max() < 3.3e-4  # measured: 3.1e-4, 3.1e-4, 2.2e-4
 
 
 @pytest.mark.parametrize('assumed', [2550.0, 7650.0])
-def test_a_payload_that_the_hydraulics_does_not_know_changes_little(system, effort_system, monolithic, assumed):
+def test_a_payload_unknown_to_the_hydraulics_has_little_effect(system, effort_system, monolithic, assumed):
     positions, _ = split_run(system, effort_system, P3D, EXCHANGE, assumed=assumed)
     assert joint_errors(system, monolithic, positions, EXCHANGE).max() < 3.3e-4
 
@@ -98,7 +98,7 @@ def test_split_task_recovers_as_the_monolithic_one(monolithic, task_over_topics)
     np.testing.assert_allclose(last[3:7], monolithic.last[3:7], atol=5e-4)
 
 
-def test_a_finer_exchange_comes_nearer_to_the_continuous_one(system, effort_system):
+def test_a_finer_exchange_is_closer_to_the_monolithic_model(system, effort_system):
     """At equal voltages, until the machine lifts: afterwards it is the tipping that amplifies."""
 
     def every_10_ms(period):
@@ -111,7 +111,7 @@ def test_a_finer_exchange_comes_nearer_to_the_continuous_one(system, effort_syst
     assert errors[1] < 2e-5
 
 
-def test_hold_of_the_voltages_costs_little_before_the_machine_lifts(system, monolithic, task_over_topics):
+def test_the_hold_of_the_voltages_has_little_effect_before_the_machine_lifts(system, monolithic, task_over_topics):
     until = round(8.0 / EXCHANGE)
     assert joint_errors(system, monolithic, task_over_topics[0][:until], EXCHANGE).max() < 5e-5
 

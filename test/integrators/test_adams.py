@@ -122,7 +122,7 @@ def test_evaluations_are_counted(clock):
     assert np.abs(trace[-1, 2:] - exact).max() < 1e-6
 
 
-def test_a_run_backwards_or_without_tolerances_is_refused(clock):
+def test_a_run_backwards_or_without_tolerances_is_rejected(clock):
     with pytest.raises(ValueError, match='an absolute tolerance a state'):
         run_adams(codes_of(clock), np.zeros(4), np.zeros(1), KNOTS, TABLE, np.ones(1), -2.0, 1e-6, np.ones(3), 1e-2,
                   1e-12, np.zeros((1, 4)))  # fmt: skip

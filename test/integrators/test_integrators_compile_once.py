@@ -108,7 +108,7 @@ def test_a_further_system_compiles_no_integrator(compiled, tmp_path, monkeypatch
     assert not compiled, 'its kernels are C functions'
 
 
-def test_an_integrator_refuses_a_state_input_or_parameters_of_another_length():
+def test_an_integrator_rejects_a_state_input_or_parameters_of_another_length():
     codes, trace = codes_of(chain(1)), np.zeros((11, 3))
     for lengths, argument, expected, size in (((3, 1, 1), 0, 2, 3), ((2, 2, 1), 1, 1, 2), ((2, 1, 0), 2, 1, 0)):
         x, u, p = (np.ones(length) for length in lengths)

@@ -91,7 +91,7 @@ def test_decay_is_followed_without_overshoot(rate, bound):
     assert np.exp(-rate) - 1e-3 <= growth < bound
 
 
-def test_a_step_in_which_nothing_is_stiff_is_that_of_the_classical_method(piston):
+def test_a_step_without_stiff_states_equals_the_classical_method(piston):
     start = [0.5, 0.0, 0.4, 0.3]
     np.testing.assert_array_equal(end_of(piston, start, 40, 1.5)[1], end_of(piston, start, 40, 1.5, explicit=True)[1])
 

@@ -232,7 +232,7 @@ def test_models_along_a_motion_have_the_same_coordinates_and_follow_the_motion()
     assert models[0].output_names == ('swing_joint', 'boom_joint', 'stick_joint')
 
 
-def test_the_deviation_of_a_state_is_that_of_its_coordinates():
+def test_the_deviation_of_a_state_equals_its_coordinates():
     system, run = moving_loader()
     deviations = Linearizer(system).deviations(*at_sample(system, run, 0.5))
     z = 1e-3 * np.cos(np.arange(len(deviations.names)))
@@ -245,7 +245,7 @@ def test_the_deviation_of_a_state_is_that_of_its_coordinates():
     assert deviation[turned] == pytest.approx([0.4, -0.3, 1.0], abs=1e-12)
 
 
-def test_an_undetermined_reaction_and_an_unknown_output_are_refused():
+def test_an_undetermined_reaction_and_an_unknown_output_are_rejected():
     system, x, u = moving_mechanism('four_bar', 'effort')
     with pytest.raises(ValueError, match=r'output pin/force_y: expected one that the state determines'):
         linearize(system, x, u, outputs=['pin/force_y'])
@@ -255,7 +255,7 @@ def test_an_undetermined_reaction_and_an_unknown_output_are_refused():
         Linearizer(system).at(x[:-1], u)
 
 
-def test_coordinates_that_do_not_determine_the_motion_are_refused():
+def test_coordinates_that_do_not_determine_the_motion_are_rejected():
     J = np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
     chosen = independent(J, np.array([False, True, False]))
     assert chosen.tolist() == [1, 2]

@@ -90,7 +90,7 @@ def test_bode_of_an_oscillator():
         model.bode('u0', 'y0', [0.0])
 
 
-def test_what_an_input_does_not_reach_is_named_with_its_poles():
+def test_the_uncontrollable_part_is_reported_with_its_poles():
     A = [[0, 1, 0, 0], [-4, -1, 0, 0], [0, 0, -3, 0], [0, 0, 1, -7]]
     reachable = model_of(A, [[0], [1], [0], [0]]).controllability()
     assert (reachable.rank, reachable.order, reachable.complete) == (2, 4, False)
@@ -100,7 +100,7 @@ def test_what_an_input_does_not_reach_is_named_with_its_poles():
     assert max(lost) < 1e-12 < min(distance for pole, distance in reachable.distances if pole.real > -2)
 
 
-def test_what_an_output_does_not_see():
+def test_the_unobservable_part_is_reported():
     A = [[0, 1, 0], [-4, -1, 0], [0, 0, -3]]
     observable = model_of(A, [[0], [1], [1]], [[1, 0, 0], [0, 0, 1]]).observability(['y0'])
     assert (observable.rank, observable.rest) == (2, ('x2',))
@@ -149,7 +149,7 @@ def test_picked_inputs_and_outputs_and_unknown_names():
         LinearModel(model.A, model.B, model.C, model.D[:, :1], model.state_names, ('u0',), model.output_names)
 
 
-def test_python_control_gets_the_model_or_its_absence_is_said(monkeypatch):
+def test_to_control_returns_the_model_or_reports_that_python_control_is_missing(monkeypatch):
     class Control:
         @staticmethod
         def ss(A, B, C, D, states, inputs, outputs):

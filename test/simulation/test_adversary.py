@@ -30,7 +30,7 @@ def check(name, result):
 
 @settings(max_examples=12, phases=[Phase.explicit, Phase.generate])  # shrinking would take minutes
 @given(seed=st.integers(0, 2**32 - 1), longest=st.floats(0.03, 1.0))
-def test_the_car_with_a_trapezoid_survives_whatever_its_wheels_and_gear_do(seed, longest):
+def test_the_car_with_a_trapezoid_survives_random_wheel_torques_and_steering(seed, longest):
     result = play('car_trapezoid', seed, 1.5, longest)
     check('car_trapezoid', result)
     assert result.exchanged > 10.0

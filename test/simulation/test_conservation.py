@@ -46,7 +46,7 @@ def test_suspension_stores_and_dissipates_but_never_makes_energy(audited_task):
     assert np.diff(dissipated).min() > -1e-6
 
 
-def test_friction_dissipates_over_the_run_and_is_what_force_times_slip_gives(audited_task):
+def test_friction_work_dissipates_and_equals_the_integral_of_force_times_slip(audited_task):
     work = audited_task.state('work_friction')
     power = sum(
         audited_task.output(f'{wheel}/friction_{axis}') * audited_task.output(f'{wheel}/slip_{axis}')
@@ -58,7 +58,7 @@ def test_friction_dissipates_over_the_run_and_is_what_force_times_slip_gives(aud
     assert np.abs(by_hand - work).max() < 1e-3 * np.abs(work[-1])
 
 
-def test_actuator_work_is_what_effort_times_speed_gives(audited_task):
+def test_actuator_work_equals_the_integral_of_effort_times_speed(audited_task):
     power = sum(
         audited_task.output(f'{name}_joint/drive_effort') * audited_task.state(f'{name}_joint_rate')
         for name in ('swing', 'boom', 'stick')
@@ -155,7 +155,7 @@ def test_load_has_no_tipping_moment_about_the_zero_moment_point(system, task):
         assert np.abs(about[:2]).max() < 1e-9 * WEIGHT
 
 
-def test_accelerations_among_the_outputs_are_those_of_the_motion(system, task):
+def test_acceleration_outputs_equal_the_rates_of_the_velocities(system, task):
     p, names = task.parameters, [name for name in system.output_names if name.endswith('_acceleration')]
     velocities = slice(system.nq, system.nq + system.nv)
     for x, u in sampled(system, task, 20):

@@ -87,7 +87,7 @@ def test_a_vacuous_constraint_changes_no_rate_of_hydraulic_joints():
     assert np.abs(accelerations[:3]).min() > 0.1
 
 
-def test_a_linkage_stands_on_its_oil():
+def test_a_linkage_on_its_oil_stays_at_rest():
     start = hydraulic_linkage()
     assert set(start.system.input_names) == set(VOLTS)
     run = start.system.run(start.x, [0.0, 1.0, 2.0], settings=Settings(step=STEP))
@@ -95,7 +95,7 @@ def test_a_linkage_stands_on_its_oil():
     assert np.abs(run.a[0]).max() < 1e-9
 
 
-def test_energy_of_a_linkage_on_oil_is_what_flows_in_less_heat():
+def test_energy_of_a_linkage_on_oil_equals_work_less_heat():
     """Bodies, compressed oil, friction and the flow at the lines balance, but for the integrator's error."""
     start, exchanged = hydraulic_linkage(), 0.0
     errors = []
@@ -127,7 +127,7 @@ def test_energy_balances_across_relief_valves_that_open_and_close():
     assert np.abs(watched.energy_balance).max() < 1e-4 * exchanged
 
 
-def test_a_line_at_tank_pressure_bounds_no_step_beside_constraints():
+def test_a_line_at_tank_pressure_bounds_no_step_with_constraints():
     """The slewing arm empties a line of its motor. In steps of 2 ms the classical method alone is 26 bar beside it."""
     start = hydraulic_linkage()
     times, volts = np.linspace(0.0, 0.4, 21), Inputs.constant({'boom/voltage': -9.0, 'swing/voltage': -9.0})
@@ -142,7 +142,7 @@ def test_a_line_at_tank_pressure_bounds_no_step_beside_constraints():
     assert np.abs(alone.q - exact.q).max() > 1e-4
 
 
-def test_the_implicit_method_takes_oil_beside_constraints():
+def test_the_implicit_method_integrates_oil_with_constraints():
     """Its Jacobian is that of the rates in units of the states' sizes; and it needs a fraction of the steps."""
     start = hydraulic_linkage()
     system, volts = start.system, Inputs.constant(VOLTS)
@@ -179,7 +179,7 @@ def test_a_plant_with_constraints_takes_voltages():
     assert [plant.output(name) for name in names] == [plant.output('boom/effort'), plant.output('swing/effort')]
 
 
-def test_the_oil_holds_what_the_parameters_of_a_plant_ask_for():
+def test_the_oil_holds_the_payload_and_slope_of_the_parameters():
     """A payload and a slope given at the start: the plant stands as well."""
     machine = replace(linkage(), payload=replace(PAYLOAD, mass=500.0))
     plant = Plant(machine, 'hydraulic', 2e-3, STEP, measures=(), values={'payload_mass': 2000.0}, slope=(0.05, -0.1))
@@ -191,7 +191,7 @@ def test_the_oil_holds_what_the_parameters_of_a_plant_ask_for():
     assert pressure > 1.2 * light.x[light.system.index('state', 'boom/head_pressure')]
 
 
-def test_a_relief_that_opens_beside_constraints_is_located():
+def test_the_opening_of_a_relief_valve_with_constraints_is_located():
     """The boom is led to the end of its cylinder: the pump's relief opens, within the step."""
     plant = Plant(linkage(), 'hydraulic', 2e-3, STEP, measures=())
     plant.set_inputs({'boom/voltage': 10.0})
@@ -208,7 +208,7 @@ def test_a_relief_that_opens_beside_constraints_is_located():
     assert first.details['pressure'] == pytest.approx(limit, rel=2e-4)
 
 
-def test_a_dead_time_delays_a_valve_beside_constraints():
+def test_a_dead_time_delays_a_valve_with_constraints():
     """Voltages 3 ms late, one and a half periods: the run is the same, that much later."""
     machine, dead_time = linkage(), 3e-3
     late = tuple(
@@ -256,7 +256,7 @@ def split_positions(machine, period, count, mobility):
     return plant.positions
 
 
-def test_oil_in_a_process_of_its_own_knows_the_inertia_of_the_linkage():
+def test_oil_in_a_separate_process_uses_the_mobility_of_the_linkage():
     """The exchange over topics against the hydraulics inside: without the mobility of the linkage it diverges."""
     machine = light_linkage()
     joints = [actuator.joint for actuator in machine.actuators]
@@ -269,7 +269,7 @@ def test_oil_in_a_process_of_its_own_knows_the_inertia_of_the_linkage():
         split_positions(machine, 1e-2, 40, None)
 
 
-def test_mobility_beside_constraints_is_the_response_of_the_joints_to_their_efforts():
+def test_mobility_with_constraints_is_the_response_of_the_joints_to_their_efforts():
     machine = linkage()
     blocks = constrained_machine(machine).system.blocks
     joints, moved = ['boom_joint', 'swing_joint'], {'boom_joint': 0.7, 'stick_joint': -1.6}
@@ -282,7 +282,7 @@ def test_mobility_beside_constraints_is_the_response_of_the_joints_to_their_effo
     assert not np.allclose(JointMobility(machine, joints).at(q), expected, rtol=1e-2)
 
 
-def test_joints_are_driven_by_efforts_where_no_actuator_is_inside():
+def test_joints_without_actuators_are_driven_by_efforts():
     """The same machine with actuators outside: efforts in, as before."""
     start = constrained_machine(linkage())
     assert set(start.system.input_names) == {'swing_joint/effort', 'boom_joint/effort'}

@@ -65,7 +65,7 @@ def driven(plant, efforts, steps):
         plant.advance()
 
 
-def test_steps_of_a_plant_are_a_run_of_the_system():
+def test_steps_of_a_plant_equal_a_run_of_the_system():
     """The return to the constraints, which a plant has and the run has not, changes nothing beyond the drift."""
     machine = of_files('four_bar')
     plant = plant_of(machine)
@@ -86,7 +86,7 @@ def test_steps_of_a_plant_are_a_run_of_the_system():
         assert run.output(name)[-1] == pytest.approx(plant.output(name), rel=1e-6, abs=1e-6)
 
 
-def test_a_system_with_constraints_has_the_methods_of_others():
+def test_a_system_with_constraints_has_the_methods_of_a_tree():
     """Rates, outputs and Jacobians at a state, by the names of a tree's; vectors of another length are refused."""
     start = constrained_machine(of_files('four_bar'))
     system, x = start.system, start.x
@@ -103,7 +103,7 @@ def test_a_system_with_constraints_has_the_methods_of_others():
         system.index('input', 'crank_joint')
 
 
-def test_spatial_arms_of_the_files_are_those_of_the_study():
+def test_spatial_arms_from_files_equal_those_of_the_study():
     """The same joint angles after 0.5 s of constant torques, from rest; the study's platform stands askew in space."""
     model = models.spatial_arms()
     system = System.of_blocks(model.name, model.blocks(), model.actuated)
@@ -133,7 +133,7 @@ def test_the_pin_of_the_four_bar_holds_the_coupler_and_the_rocker():
     assert plant.efforts[1:] == pytest.approx([0, 0], abs=1e-9)
 
 
-def test_the_servo_holds_driven_joints_and_lets_the_others_be():
+def test_the_servo_holds_only_driven_joints():
     plant = plant_of(of_files('planar_arms'))
     target = plant.positions.copy()
     target[1] += 0.01
@@ -177,7 +177,7 @@ def test_a_cart_on_four_wheels_has_loads_and_margins(tmp_path):
     ],
     ids=['forward', 'centre', 'off centre'],
 )
-def test_the_two_wheeled_cart_of_the_files_is_that_of_the_specification(torques, speed, turn, final_position, traction):
+def test_the_two_wheeled_cart_from_files_meets_the_specification(torques, speed, turn, final_position, traction):
     """Section 6.9: traction at the start; after 2 s speed, yaw rate and position; here x is ahead."""
     plant = plant_of(of_files('cart'))
     plant.set_efforts(np.array(torques))
@@ -217,7 +217,7 @@ def test_the_ground_lifts_the_cart(tmp_path):
     assert plant.x[-2] == pytest.approx(MASS * GRAVITY * 0.02, rel=1e-7)  # work of the ground
 
 
-def test_a_wheel_that_would_lift_ends_the_run(tmp_path):
+def test_a_wheel_that_lifts_ends_the_run(tmp_path):
     """A high centre of mass and a strong drive: the front wheels would have to pull at the ground."""
     plant = plant_of(cart(tmp_path, rise=2.0))
     plant.set_efforts(np.full(4, 20.0))
@@ -293,7 +293,7 @@ def test_a_prescribed_joint_follows_its_profile(tmp_path):
     assert np.trapezoid(power, dx=2e-3) == pytest.approx(after - before, abs=1e-3)
 
 
-def test_reactions_of_joints_are_told(tmp_path):
+def test_joint_reactions_are_reported(tmp_path):
     """The crank's bearing carries what the pin does not: the weight of the mechanism less the rocker's bearing."""
     machine = replace(of_files('four_bar'), reactions=('crank_joint', 'rocker_joint'))
     plant = plant_of(machine)
@@ -321,7 +321,7 @@ def test_a_joint_stops_at_its_limit():
     assert without.positions[2] > 0.64
 
 
-def test_other_positions_at_the_start_are_assembled_too():
+def test_other_start_positions_are_assembled():
     plant = plant_of(of_files('slider_crank'), joints={'crank_joint': 1.2})
     lean = np.arcsin(0.15 / 0.5 * np.sin(1.2))
     assert plant.positions[0] == pytest.approx(1.2, abs=1e-9)
@@ -346,7 +346,7 @@ def test_feet_on_springs_share_the_weight_with_wheels_by_constraint(tmp_path):
     assert np.abs(solution.acceleration).max() < 1e-9
 
 
-def test_a_payload_weighs_and_is_let_go(tmp_path):
+def test_a_payload_adds_weight_until_its_release(tmp_path):
     payload = 'payload: {link: base, position: [0, 0, 0.5], mass: 5, limit: 10}\n'
     plant = plant_of(cart(tmp_path, keys=payload))
     plant.drop_time = 0.011
@@ -360,12 +360,12 @@ def test_a_payload_weighs_and_is_let_go(tmp_path):
     assert plant.payload == 5.0
 
 
-def test_an_unknown_contact_model_is_named_beside_constraints_too():
+def test_an_unknown_contact_model_is_named_with_constraints_too():
     with pytest.raises(ValueError, match="expected compliant or rigid, found 'soft'"):
         plant_of(of_files('four_bar'), contact_model='soft')
 
 
-def test_what_happens_to_joints_is_located_within_the_step(tmp_path):
+def test_joint_events_are_located_within_the_step(tmp_path):
     """A slide falls freely and reaches its lower limit after sqrt(2 h / g); the friction of another gives way."""
     height, friction = 0.05, 4.0
     slide = Part('slide', kind='prismatic', axis='0 0 1', limits=f'lower="{-height}" upper="1"')

@@ -228,7 +228,7 @@ def test_momentum_of_the_free_flying_system_is_kept_to_1e_9(spatial):
 
 
 @pytest.mark.parametrize('method', ['operator', 'reduced'])
-def test_the_compiled_step_is_the_reference(method):
+def test_the_compiled_step_equals_the_reference(method):
     """A random system with loops, springs and gravity: accelerations and multipliers of the machine code."""
     blocks, q, v, tau = random_system(1)
     joints = tuple(name for name in blocks.tree.velocity_names if name.startswith('b'))
@@ -332,7 +332,7 @@ def test_work_of_a_moving_constraint_is_counted():
     assert np.abs(run.energy_balance).max() < 1e-8
 
 
-def test_a_rank_that_changes_ends_the_run_with_the_reason():
+def test_a_change_of_rank_ends_the_run_with_the_reason():
     """Crank and rod of one length, folded onto each other: there the piston may slide or stay, elsewhere it slides."""
     builder = TreeBuilder()
     a = builder.add_joint('crank', -1, 'revolute', Z, mass=1.0, com=(0.2, 0, 0), inertia=0.02 * np.eye(3))
@@ -380,7 +380,7 @@ def test_a_wider_tolerance_stops_before_rows_depend(method):
     assert kept.condition.max() < through.condition.max()
 
 
-def test_a_contact_that_would_pull_ends_the_run():
+def test_a_contact_with_tension_ends_the_run():
     """A ball on a table that is pulled away downwards with more than g."""
     builder = TreeBuilder()
     builder.add_joint('ball', -1, 'prismatic', Z, mass=1.0)
@@ -430,7 +430,7 @@ def test_jacobians_are_the_derivatives_of_the_rates(planar, kind):
 
 
 @pytest.mark.parametrize('method', ['dopri5', 'adams', 'rodas3'])
-def test_adaptive_methods_take_constraints(planar, method):
+def test_adaptive_methods_integrate_constraints(planar, method):
     model, system = planar
     times = np.linspace(0.0, 6.0, 4)
     exact = system.run(system.state(model.q, model.v), times, RAMP, settings=exactly(step=5e-3))
@@ -445,7 +445,7 @@ def test_adaptive_methods_take_constraints(planar, method):
 
 
 @pytest.mark.parametrize('method', ['rk4', 'dopri5', 'adams', 'rodas3'])
-def test_every_method_ends_where_a_contact_opens(method):
+def test_every_method_ends_at_the_opening_of_a_contact(method):
     """A ball on a table that sinks with jerk: within the step, and with the last state that has a force."""
     builder = TreeBuilder()
     builder.add_joint('ball', -1, 'prismatic', Z, mass=1.0)
@@ -459,7 +459,7 @@ def test_every_method_ends_where_a_contact_opens(method):
     assert run.times == pytest.approx([0.0, 0.4])
 
 
-def test_a_run_that_can_not_be_is_refused(planar):
+def test_invalid_arguments_of_a_run_are_rejected(planar):
     model, system = planar
     with pytest.raises(ValueError, match='rising times'):
         system.run(system.state(model.q, model.v), [0.0, 0.0], settings=exactly(step=5e-3))
@@ -477,7 +477,7 @@ def test_a_run_that_can_not_be_is_refused(planar):
         bar.run(bar.state(space.q, space.v), [0.0], settings=exactly(solve='operator'))
 
 
-def test_a_run_piece_by_piece_is_the_run(planar):
+def test_a_run_in_pieces_equals_the_whole_run(planar):
     """Efforts as they come, 50 ms a piece, against the table of the whole ramp: the same steps."""
     model, system = planar
     whole = system.run(system.state(model.q, model.v), [0.0, 1.0], RAMP, settings=exactly(step=1e-2))
@@ -494,7 +494,7 @@ def test_a_run_piece_by_piece_is_the_run(planar):
     assert piece.multipliers[-1] == pytest.approx(whole.multipliers[-1], abs=1e-11)
 
 
-def test_a_run_takes_parameters_by_name(planar):
+def test_a_run_accepts_parameters_by_name(planar):
     model, system = planar
     run = system.run(system.state(model.q, model.v), [0.0, 0.5], p={'gravity_y': -1.0}, settings=exactly(step=5e-3))
     assert run.velocity(system.blocks.tree.velocity_names[1])[-1] == pytest.approx(-0.5, abs=0.1)

@@ -95,7 +95,7 @@ def turned(angle):
     return np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]])
 
 
-def test_a_steered_wheel_on_a_spring_has_the_axes_of_its_own_travel(tmp_path):
+def test_a_steered_wheel_on_a_spring_has_the_axes_of_its_rolling_direction(tmp_path):
     values = outputs_on_springs(on_springs(tmp_path))
     assert axes_of(values, 'front_left') == pytest.approx(turned(YAW + STEER), abs=1e-12)
     assert axes_of(values, 'rear_left') == pytest.approx(turned(YAW), abs=1e-12)

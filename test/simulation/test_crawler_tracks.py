@@ -61,7 +61,7 @@ def loads(plant, track='left_track'):
     return np.array([plant.output(f'{track}/roller_{k + 1}/normal_force') for k in range(ROLLERS)])
 
 
-def test_a_centred_load_presses_evenly_and_the_reactions_are_the_weight(rest):
+def test_a_centred_load_gives_even_pressure_and_reactions_equal_to_the_weight(rest):
     """Ground reactions sum to the weight to 1e-9, and the tracks' ends are the corners of the polygon."""
     balance = rest.balance()
     assert loads(rest) == pytest.approx(WEIGHT / (2 * ROLLERS), rel=1e-9)
@@ -86,7 +86,7 @@ def test_the_pressure_under_an_eccentric_load_is_a_line(rest):
     assert rest.balance().zmp[0] == pytest.approx(e, rel=1e-9)
 
 
-def test_beyond_the_kern_a_part_of_the_track_lifts(rest):
+def test_a_load_beyond_the_kern_lifts_a_part_of_the_track(rest):
     """With 2 t ahead the rear rollers carry nothing; loads are those of unilateral springs in plain numpy."""
     rest.p[rest.system.index('parameter', 'payload_mass')] = 2000.0
     rest.reset()
@@ -97,7 +97,7 @@ def test_beyond_the_kern_a_part_of_the_track_lifts(rest):
 
 
 @pytest.mark.parametrize('slope', [(0.0, 0.25), (0.15, 0.1)])
-def test_it_stands_on_a_slope_and_the_sprockets_hold_it(rest, slope):
+def test_it_rests_on_a_slope_held_by_the_sprockets(rest, slope):
     """Friction is W sin, sprockets carry their half of it on the lever of their radius, and nothing creeps in 0.5 s."""
     rest.p[:3] = gravity_vector(GRAVITY, slope)
     rest.reset()
@@ -112,7 +112,7 @@ def test_it_stands_on_a_slope_and_the_sprockets_hold_it(rest, slope):
     assert rest.x[moving] == pytest.approx(before[moving], abs=1e-8)  # the rest is found to 1e-9 of the weight
 
 
-def test_a_slope_steeper_than_its_friction_is_refused(rest):
+def test_a_slope_steeper_than_the_friction_angle_is_rejected(rest):
     rest.p[:3] = gravity_vector(GRAVITY, (0.0, math.atan(MU) + 0.02))
     with pytest.raises(NoEquilibriumError, match='_track'):
         rest.reset()
@@ -238,7 +238,7 @@ def test_two_track_speeds_turn_it_with_the_radius_that_the_slip_law_gives(rest):
     assert len(sent['stability/support_polygon'].polygon.points) == 4
 
 
-def test_cmd_vel_drives_it_by_torques_and_its_odometry_knows_the_slip(rest):
+def test_cmd_vel_drives_it_by_torques_and_its_odometry_includes_slip(rest):
     """Twists are met to 5 mm/s and 5 mrad/s; the pose of the belts is 6 cm and 1 degree off, without the law 105."""
     motion = WheelMotion(WheelBase.of(rest.machine), rest.period, DriveLimits(linear_acceleration=0.5))
     indices = [rest.joints.index(name) for name in motion.joints]
@@ -289,7 +289,7 @@ def turning_plane(plan, track, flow):
 
 
 @pytest.mark.parametrize('terrain', [(), (RISE,)])
-def test_the_power_of_a_track_is_what_its_springs_store_and_what_turns_into_heat(machine, terrain):
+def test_the_power_of_a_track_equals_stored_and_dissipated_power(machine, terrain):
     """force . v = -d(energy)/dt - dissipated power at any state, sprocket included."""
     plan = Assembly(replace(machine, terrain=terrain), 'effort')
     flow = ca.vertcat(plan.state.position_rate, ca.SX(len(plan.states.names) - plan.tree.nq, 1))
@@ -307,7 +307,7 @@ def test_the_power_of_a_track_is_what_its_springs_store_and_what_turns_into_heat
             assert power_ + stored_ + lost_ == pytest.approx(0.0, abs=1e-10 * (abs(power_) + abs(stored_)))
 
 
-def test_a_vacuous_constraint_changes_nothing_of_a_track(machine):
+def test_a_vacuous_constraint_does_not_change_a_track(machine):
     """Accelerations and rates of the bristles beside a loop that is closed in itself."""
     plan = Assembly(machine, 'effort')
     frame = plan.tree.frame('base_link')
@@ -352,7 +352,7 @@ def test_a_track_that_loses_the_ground_reports_it_once(rest):
         ('length: 1.5', 'length: -1.5', 'length'),
     ],
 )
-def test_a_mistake_in_a_track_is_one_clear_line(tmp_path, old, new, message):
+def test_a_fault_in_a_track_is_reported_in_one_line(tmp_path, old, new, message):
     carrier(tmp_path)
     config = tmp_path / 'carrier.yaml'
     config.write_text(config.read_text().replace(old, new, 1))
@@ -374,6 +374,6 @@ def test_check_shows_tracks_and_the_unit_of_every_margin(machine, capsys):
     assert 'left_track 50 %' in shown
 
 
-def test_rigid_ground_does_not_take_tracks(machine):
+def test_rigid_ground_rejects_tracks(machine):
     with pytest.raises(ValueError, match='expected compliant for left_track, right_track'):
         Plant(machine, 'effort', 0.01, 0.001, contact_model='rigid')

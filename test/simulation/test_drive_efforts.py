@@ -61,7 +61,7 @@ def test_a_driven_joint_that_others_follow_reports_the_effort_of_its_drive(tmp_p
     assert plant.efforts[plant.joints.index('lift')] == plant.output('lift/drive_effort')
 
 
-def test_efforts_of_followers_balance_their_weight_as_those_of_a_tree_do(tmp_path):
+def test_efforts_of_followers_balance_their_weight_as_in_a_tree(tmp_path):
     """What a coupling transmits to a joint that nothing drives is the effort that would hold this joint by itself."""
     plant = plant_of(lift(tmp_path, 'joints: {fold: {class: free}, level: {class: free}}\n'))
     model = pin.buildModelFromUrdf(str(LIFT))
@@ -74,7 +74,7 @@ def test_efforts_of_followers_balance_their_weight_as_those_of_a_tree_do(tmp_pat
         assert plant.output(f'{name}/drive_effort') == pytest.approx(holding, rel=1e-9)
 
 
-def test_every_driven_joint_of_a_coupling_reports_its_own_drive(tmp_path):
+def test_every_driven_joint_of_a_coupling_reports_its_drive_effort(tmp_path):
     """Three drives share the load of the lift: the least efforts that hold it, along the rates of the motion."""
     plant = plant_of(lift(tmp_path))
     rates = np.array([RATES_OF_LIFT[name] for name in plant.joints])
@@ -83,7 +83,7 @@ def test_every_driven_joint_of_a_coupling_reports_its_own_drive(tmp_path):
     assert plant.efforts == pytest.approx(expected, rel=1e-9)
 
 
-def test_a_spring_beside_a_coupling_reports_its_own_effort(tmp_path):
+def test_a_spring_beside_a_coupling_reports_its_effort(tmp_path):
     keys = OUTWARD + (
         'joints: {side: {class: flexible, stiffness: 20, rest: -1.4}}\n'
         'constraints:\n  gear: {kind: coupling, coefficients: {arm: 1, side: -1}}\n'
@@ -94,7 +94,7 @@ def test_a_spring_beside_a_coupling_reports_its_own_effort(tmp_path):
     assert plant.output('arm/drive_effort') == pytest.approx(-2 * WEIGHT * LENGTH - spring, rel=1e-9)
 
 
-def test_a_prescribed_joint_that_another_follows_reports_what_its_motion_takes(tmp_path):
+def test_a_prescribed_joint_with_a_follower_reports_the_effort_of_its_motion(tmp_path):
     keys = OUTWARD + (
         'joints: {side: {class: free}}\n'
         'constraints:\n'

@@ -85,7 +85,7 @@ class ParameterIndices:
         return list(self.names).index(name)
 
 
-def test_a_hand_answers_forces_as_the_operational_space_of_the_machine_says(robot):
+def test_the_response_of_a_hand_to_forces_equals_its_operational_space_mobility(robot):
     machine, blocks, q, v, tau = robot
     motion = HandMotion(machine, machine.grasp('hand'), ParameterIndices(blocks))
     x = np.concatenate([q, v])
@@ -97,7 +97,7 @@ def test_a_hand_answers_forces_as_the_operational_space_of_the_machine_says(robo
     np.testing.assert_allclose(answer.acceleration, free, rtol=1e-9, atol=1e-9 * np.abs(free).max())
 
 
-def test_a_hand_answers_torques_as_its_equations_say(robot):
+def test_the_response_of_a_hand_to_torques_equals_its_equations(robot):
     """Angular and linear parts belong together: the mobility is symmetric, of the rank of the machine's five speeds."""
     machine, blocks, q, v, tau = robot
     motion = HandMotion(machine, machine.grasp('hand'), ParameterIndices(blocks))
@@ -123,7 +123,7 @@ def test_a_hand_moves_as_its_positions_change(robot):
     np.testing.assert_allclose(now.angular_velocity, skew, atol=1e-8)
 
 
-def test_a_weight_on_the_hand_of_an_arm_takes_the_efforts_of_a_payload_there():
+def test_a_weight_on_the_hand_of_an_arm_needs_the_efforts_of_a_payload_there():
     machine = machine_of('arm_4r', '')
     assert machine.payload is not None
     machine = replace(machine, grasps=(Hand('hand', machine.payload.link, machine.payload.position),))
@@ -139,7 +139,7 @@ def test_a_weight_on_the_hand_of_an_arm_takes_the_efforts_of_a_payload_there():
     assert np.abs(expected).max() > 10.0
 
 
-def test_rigid_ground_is_refused_for_machines_that_hold_something():
+def test_rigid_ground_rejects_machines_that_hold_objects():
     machine = machine_of('log_loader_planar', '')
     machine = replace(machine, grasps=(Hand('hand', machine.links[-1].name, np.zeros(3)),))
     with pytest.raises(ContactModelError, match='expected compliant for hands that hold something'):

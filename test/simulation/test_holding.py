@@ -25,7 +25,7 @@ BOXES = [
 
 
 @pytest.mark.parametrize(('attachment', 'sliders', 'friction'), BOXES)
-def test_kernel_of_the_statics_fills_as_many_numbers_as_the_search_for_rest_gives_it(
+def test_the_statics_kernel_fills_exactly_the_buffers_of_the_equilibrium_search(
     tmp_path, attachment, sliders, friction
 ):
     machine = slider_box(tmp_path, attachment, sliders, friction)
@@ -36,7 +36,7 @@ def test_kernel_of_the_statics_fills_as_many_numbers_as_the_search_for_rest_give
 
 
 @pytest.mark.parametrize(('attachment', 'sliders', 'friction'), BOXES)
-def test_no_expression_takes_nothing_from_one_number_as_a_row(tmp_path, monkeypatch, attachment, sliders, friction):
+def test_no_expression_selects_an_empty_row_from_a_single_number(tmp_path, monkeypatch, attachment, sliders, friction):
     """`x[[]]` of a column with one row is (1, 0), which `vertcat` counts as a row."""
     take = ca.SX.__getitem__
 
@@ -81,7 +81,7 @@ def legged(tmp_path_factory) -> Machine:
     return legged_box(tmp_path_factory.mktemp('legged'))
 
 
-def test_a_machine_on_legs_stands_on_held_joints(legged):
+def test_a_machine_on_legs_rests_on_held_joints(legged):
     plant = Plant(legged, 'effort', 0.002, 0.001)
     rest, held = plant.x.copy(), plant.positions.copy()
     np.testing.assert_allclose(plant.holding_efforts(), plant.u, atol=1e-5 * np.abs(plant.u).max())
@@ -122,7 +122,7 @@ def test_legs_follow_a_target_with_the_bandwidth_of_the_servo(legged):
     assert follows > 0.018
 
 
-def test_a_servo_goes_to_the_end_of_the_range_and_does_not_press_against_its_stop(tmp_path):
+def test_a_servo_moves_to_the_end_of_the_range_without_force_on_the_stop(tmp_path):
     plant = Plant(slider_box(tmp_path), 'effort', 0.002, 0.0005, values={'joint_stop_scale': 1.0})
     target = np.array([0.35])  # the limit is 0.3
     for _ in range(20):
@@ -131,7 +131,7 @@ def test_a_servo_goes_to_the_end_of_the_range_and_does_not_press_against_its_sto
     assert abs(plant.efforts[0]) < 1.0  # the linear law alone would press with several hundred N
 
 
-def test_a_hook_that_nothing_drives_hangs_at_the_start(tmp_path):
+def test_an_undriven_hook_hangs_at_the_start(tmp_path):
     """Its link starts askew; effort 0 makes the joint passive."""
     elements = [link('box', 100.0, 5.0), link('hook', 5.0, 0.1)]
     elements[1] = elements[1].replace('<inertial>', '<inertial><origin xyz="0 0 -0.5"/>')

@@ -62,7 +62,7 @@ def test_a_dead_time_shifts_the_command_of_its_valve_and_no_other(machine, late)
     np.testing.assert_allclose(delayed.states, expected.states, rtol=1e-9, atol=1e-9)
 
 
-def test_without_dead_time_the_inputs_are_as_given(machine):
+def test_without_dead_time_the_inputs_are_unchanged(machine):
     assert System(machine).delays is None
     inputs = Inputs([0.0, 1.0], {'a': [0.0, 1.0]})
     knots, table = inputs.aligned(['a'])
@@ -144,7 +144,7 @@ def test_the_split_hydraulics_have_the_same_dead_time(late):
     assert system.oil[boom] == 0.0
 
 
-def test_looking_ahead_leaves_the_commands_on_their_way_alone(late):
+def test_prediction_does_not_change_delayed_commands(late):
     """`follow` integrates one period into the future and goes back."""
     volts = {'boom': 4.0}
     spools = {}
@@ -254,13 +254,13 @@ def test_faults_of_a_pump_are_named_with_their_line(tmp_path, members, expected,
     assert found in text
 
 
-def test_an_actuator_at_two_pumps_is_a_fault(tmp_path):
+def test_an_actuator_with_two_pumps_is_a_fault(tmp_path):
     second = '  other: {actuators: [boom], flow: 1.0e-3, relief_pressure: 32.0e6}\n\nactuators:\n'
     report = load_changed(tmp_path, ('\nactuators:\n', '\n' + PUMP.replace('\nactuators:\n', second)))
     assert "'boom', which pump 'main' feeds" in '\n'.join(map(str, report.problems))
 
 
-def test_check_tells_the_locked_stiffness(machine):
+def test_check_reports_the_locked_stiffness(machine):
     from dyn_nodes.commands.machine_summary import machine_summary
 
     posture = replace(machine.initial, joint_positions={'boom_joint': 0.0, 'stick_joint': np.radians(-45.0)})

@@ -69,7 +69,7 @@ def test_in_a_swing_it_is_the_differentiated_velocity_of_the_base_less_gravity()
     np.testing.assert_allclose(specific_forces, expected, atol=2e-3)
 
 
-def test_a_planar_machine_on_springs_is_measured_as_the_others_are():
+def test_a_planar_machine_on_springs_has_the_differentiated_specific_force():
     moving = plant('log_loader_planar')
     moving.set_efforts(moving.holding_efforts() + np.array([3.0e4, -1.0e4]))
     specific_forces, expected = differentiated(moving, 600)
@@ -89,7 +89,7 @@ def test_a_machine_that_tips_about_a_rigid_edge_is_measured_at_its_base_link():
     np.testing.assert_allclose(specific_forces, expected, atol=2e-3)
 
 
-def test_the_base_of_a_fixed_machine_feels_gravity_alone():
+def test_the_specific_force_of_a_fixed_base_is_gravity_alone():
     free = machine('log_loader')
     fixed = replace(free, wheels=(), base=replace(free.base, attachment='fixed'))
     moving = Plant(fixed, 'effort', PERIOD, PERIOD)

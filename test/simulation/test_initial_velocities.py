@@ -75,7 +75,7 @@ def test_a_body_starts_in_its_pose_with_its_twist_and_keeps_its_momentum(adrift)
     assert np.linalg.norm(adrift.base_pose()[0] - position) > 0.05
 
 
-def test_a_reset_goes_back_to_the_velocities(adrift):
+def test_a_reset_restores_the_initial_velocities(adrift):
     adrift.reset()
     start = adrift.x.copy()
     adrift.advance()
@@ -96,7 +96,7 @@ def test_the_rates_of_a_chain_of_joints_give_the_twist_of_a_free_base(adrift):
     assert rates['spin'] == 6.0
 
 
-def test_a_planar_base_moves_in_its_own_axes():
+def test_the_twist_of_a_planar_base_is_in_its_axes():
     machine = machine_of('log_loader_planar', '')
     moved = in_motion(machine, base_twist=InitialTwist((1.0, 0.0, 0.0), (0.0, 0.2, 0.0)))
     velocities = given_velocities(moved, Rotation.from_euler('y', 0.3).as_matrix())
@@ -104,7 +104,7 @@ def test_a_planar_base_moves_in_its_own_axes():
     assert given_velocities(machine, np.eye(3)) == {}
 
 
-def test_joints_of_a_loop_follow_those_whose_velocity_is_given():
+def test_joints_of_a_loop_follow_a_joint_with_specified_velocity():
     machine = in_motion(machine_of('four_bar', ''), joint_velocities={'crank_joint': 0.8})
     start = constrained_machine(machine)
     names = start.system.blocks.tree.velocity_names
@@ -122,7 +122,7 @@ def test_wheels_by_constraint_turn_as_the_base_moves():
     assert [velocities[f'base_{name}'] for name in ('vx', 'vy', 'wz')] == pytest.approx([0.3, 0.0, 0.5], abs=1e-12)
 
 
-def test_velocities_that_the_constraints_do_not_allow_are_refused_with_their_line(tmp_path):
+def test_velocities_that_violate_constraints_are_rejected_with_their_line(tmp_path):
     text = (Path(machine_of('agv_caster', 'agv_caster_rigid').sources[1])).read_text()
     config = tmp_path / 'aside.yaml'
     config.write_text(text.replace('0.05]\n', '0.05]\n  base_twist: {linear: [0.3, 0.1, 0]}\n', 1))
@@ -156,7 +156,7 @@ def test_velocities_that_the_constraints_do_not_allow_are_refused_with_their_lin
         ('  base_twist: {linear: [0, 1]}\n', 'free', 'expected'),
     ],
 )
-def test_check_refuses_velocities_that_can_not_be(tmp_path, capsys, initial, attachment, fault):
+def test_check_rejects_invalid_velocities(tmp_path, capsys, initial, attachment, fault):
     urdf, config = body(tmp_path, initial, attachment)
     assert main(['check', str(urdf), '--config', str(config)]) == 1
     printed = capsys.readouterr().err
@@ -164,13 +164,13 @@ def test_check_refuses_velocities_that_can_not_be(tmp_path, capsys, initial, att
     assert fault in printed
 
 
-def test_check_shows_what_moves_at_the_start(tmp_path, capsys):
+def test_check_shows_the_initial_velocities(tmp_path, capsys):
     urdf, config = body(tmp_path, '  joint_velocities: {spin: 6}\n  base_twist: {linear: [0.5, 0, 0]}\n')
     assert main(['check', str(urdf), '--config', str(config)]) == 0
     assert 'base_vx 0.5 (m/s, rad/s)' in ' '.join(capsys.readouterr().out.replace('│', ' ').split())
 
 
-def test_parameters_go_over_the_velocities_of_the_file():
+def test_parameters_replace_the_velocities_of_the_file():
     machine = machine_of('agv_caster', '')
     initial = moving(machine, 'left_drive=8, right_drive=-8', '0.4,0,0,0,0,0.2').initial
     assert initial.joint_velocities == {'left_drive': 8.0, 'right_drive': -8.0}
@@ -189,13 +189,13 @@ def test_parameters_go_over_the_velocities_of_the_file():
         ('', 'fast', 'expected six finite numbers'),
     ],
 )
-def test_parameters_that_can_not_be_are_refused(velocities, twist, fault):
+def test_invalid_parameters_are_rejected(velocities, twist, fault):
     with pytest.raises(ParameterError) as error:
         moving(machine_of('agv_caster', ''), velocities, twist)
     assert fault in str(error.value)
 
 
-def test_a_node_starts_with_its_velocities_and_goes_back_to_them(monkeypatch):
+def test_a_node_starts_with_its_velocities_and_restores_them_at_reset(monkeypatch):
     from dyn_nodes.nodes.dynamics_node import DynamicsNode
 
     monkeypatch.setenv('ROS_DOMAIN_ID', str(DOMAIN))

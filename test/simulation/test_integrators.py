@@ -245,7 +245,7 @@ def disturbed(system, values):
     return x, p
 
 
-def test_motion_too_fast_for_any_step_is_reported_and_no_state_is_spoilt(system):
+def test_motion_too_fast_for_any_step_is_reported_without_invalid_states(system):
     x, p = disturbed(system, ABSURD)
     times = np.linspace(0.0, 1.0, 101)
     result = system.run(x, times, STILL, p, Settings(step=1e-3))
@@ -258,7 +258,7 @@ def test_motion_too_fast_for_any_step_is_reported_and_no_state_is_spoilt(system)
     np.testing.assert_array_equal(result.states[0], x)
 
 
-def test_adaptive_methods_report_that_they_cannot_go_on(system):
+def test_adaptive_methods_report_that_the_step_is_too_small(system):
     x, p = disturbed(system, ABSURD)
     x[system.index('state', 'boom/head_pressure')] = np.nan
     for method in ADAPTIVE:
@@ -267,7 +267,7 @@ def test_adaptive_methods_report_that_they_cannot_go_on(system):
         assert len(result.times) == 1
 
 
-def test_not_a_number_in_the_start_is_divergence_at_once(system):
+def test_a_start_with_nan_is_reported_as_divergence(system):
     p = system.parameters()
     x = initial_state(system, p)
     x[system.index('state', 'stick/spool')] = np.nan
@@ -277,7 +277,7 @@ def test_not_a_number_in_the_start_is_divergence_at_once(system):
 
 
 @pytest.mark.parametrize('method', ['rk4', 'dopri5', 'adams', pytest.param('rodas3', marks=pytest.mark.slow)])
-def test_overturning_ends_the_run_unless_it_is_told_not_to(effort_system, method):
+def test_overturning_ends_the_run_unless_disabled(effort_system, method):
     p = effort_system.parameters()
     x = initial_state(effort_system, p)
     x[effort_system.index('state', 'base_z')] += 3.0

@@ -146,7 +146,7 @@ def test_energy_of_friction_is_heat_and_the_spring_before_the_foot(tmp_path):
     assert np.abs(run.position('left') - run.position('right')).max() < 1e-12
 
 
-def test_friction_takes_what_a_tree_loses(tree):
+def test_friction_work_equals_the_energy_loss_of_a_tree(tree):
     """Audited: the energy that is gone is the work of friction and damper on the body."""
     run = tree.run(0.3, 3.0, step=5e-4)
     energy = run.output('kinetic_energy') + run.output('potential_energy')
@@ -156,7 +156,7 @@ def test_friction_takes_what_a_tree_loses(tree):
 
 
 @pytest.mark.parametrize('method', ['dopri5', pytest.param('rodas3', marks=pytest.mark.slow)])
-def test_adaptive_integrators_go_through_stick_and_slip(tree, method):
+def test_adaptive_integrators_integrate_stick_and_slip(tree, method):
     _, fine, _ = tree.motion(0.4, 3.0, step=1e-4)
     _, path, _ = tree.motion(0.4, 3.0, method=method, rtol=1e-7, atol=1e-7)
     assert path == pytest.approx(fine, abs=2e-5)

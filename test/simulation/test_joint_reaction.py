@@ -94,7 +94,7 @@ def test_the_reaction_is_the_multiplier_of_the_constrained_form(chain):
         assert error < 1e-10 * max(1.0, np.abs(multiplier).max())
 
 
-def test_the_peak_of_the_free_swing_is_that_of_the_spec(chain):
+def test_the_peak_of_the_free_swing_equals_the_specified_value(chain):
     x0 = state_of((1.0, 0.5, -0.5), (0.0, 0.0, 0.0))
     times = np.arange(10_001) * 1e-3
     run = chain.run(x0, times, Inputs.constant(), settings=Settings(step=1e-3, stop_at_overturn=False))
@@ -118,7 +118,7 @@ def instants(task):
     return list(zip(task.states[chosen], task.inputs.at(task.times[chosen], task.system.input_names)))
 
 
-def test_the_component_along_the_axis_is_the_effort_of_the_drive(system, machine, meter, instants):
+def test_the_component_along_the_axis_equals_the_drive_effort(system, machine, meter, instants):
     p = system.parameters()
     for x, u in instants:
         y = system.outputs(x, u, p)
@@ -130,7 +130,7 @@ def test_the_component_along_the_axis_is_the_effort_of_the_drive(system, machine
             assert component == pytest.approx(effort, rel=1e-9, abs=1e-9 * np.abs(reaction).max())
 
 
-def test_the_ground_carries_the_base_and_what_the_swing_bearing_passes_on(system, machine, meter, instants):
+def test_the_ground_balances_the_base_and_the_swing_bearing_reaction(system, machine, meter, instants):
     """Newton's law for the base link alone, whose wheels the bearing never sees."""
     p, rigid = system.parameters(), RigidBodyModel(machine)
     base = machine.link('base_link')
@@ -159,7 +159,7 @@ def test_a_fixed_joint_carries_the_payload(system, machine, meter, instants):
     np.testing.assert_allclose(meter.at(x, u, p)[3], 0.0, atol=1e-9)
 
 
-def test_one_call_takes_a_machine_a_state_and_a_joint(system, machine, meter, instants):
+def test_joint_reaction_accepts_a_machine_a_state_and_a_joint(system, machine, meter, instants):
     x, u = instants[12]
     expected = meter.at(x, u, system.parameters())[1]
     wrench = joint_reaction(machine, x, 'boom_joint', dict(zip(system.input_names, u)))
@@ -182,7 +182,7 @@ def test_chosen_directions_are_projections(system, meter, instants):
     np.testing.assert_allclose(reactions, expected, rtol=1e-11)
 
 
-def test_the_planar_machine_carries_what_hangs_on_the_boom_foot():
+def test_the_planar_machine_carries_the_weight_at_the_boom_foot():
     machine = load_machine(URDF.with_name('log_loader_planar.urdf'), CONFIG.with_name('log_loader_planar.yaml'))
     system = System(machine)
     p = system.parameters()

@@ -36,7 +36,7 @@ def test_a_stop_only_pushes_back_towards_the_range(q, v):
         assert effort <= 0.0
 
 
-def test_stops_are_as_stiff_as_what_they_stop_is_heavy(machine):
+def test_the_stiffness_of_stops_is_proportional_to_the_stopped_inertia(machine):
     """The inertia is the one that the mass matrix has on a base that stands still."""
     model = RigidBodyModel(machine)
     p = model.parameters()
@@ -64,7 +64,7 @@ def falling(effort_system, scale):
     return effort_system.run(x0, np.arange(0.0, 3.001, 0.01), inputs, p, settings)
 
 
-def test_a_boom_that_nothing_holds_stays_above_its_lower_limit(effort_system):
+def test_a_free_boom_stays_above_its_lower_limit(effort_system):
     limit = effort_system.machine.joint('boom_joint').lower
     through, stopped = falling(effort_system, 0.0), falling(effort_system, 1.0)
     assert through.state('boom_joint').min() < limit - 0.3
@@ -73,7 +73,7 @@ def test_a_boom_that_nothing_holds_stays_above_its_lower_limit(effort_system):
     assert any(event.details['joint'] == 'boom_joint' and event.details['limit'] == 'lower' for event in reached)
 
 
-def test_a_dropped_payload_is_back_after_a_reset(machine):
+def test_a_reset_restores_a_dropped_payload(machine):
     plant = Plant(machine, 'effort', 1e-3, 1e-3)
     mass = plant.payload
     plant.drop_time = 0.002
@@ -87,7 +87,7 @@ def test_a_dropped_payload_is_back_after_a_reset(machine):
     assert plant.payload == 1000.0
 
 
-def test_a_stop_under_a_machine_is_as_stiff_as_the_heavier_side_asks_for():
+def test_the_stiffness_of_a_stop_under_a_machine_follows_from_the_heavier_side():
     """The machine comes to rest on it, so the axle alone does not count; a light axle is not made too fast."""
     pivot = machine_of_case('pivot_side_1000')
     axle, poses = pivot.joint('axle_pivot'), link_poses(pivot.links, pivot.joints, initial_positions(pivot))

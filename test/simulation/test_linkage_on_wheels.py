@@ -34,7 +34,7 @@ def test_it_rests_on_its_wheels_as_the_plain_log_loader():
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_with_masses_lumped_alike_it_does_the_demo_as_the_plain_log_loader():
+def test_with_lumped_masses_it_performs_the_demo_like_the_plain_log_loader():
     """Lift-off, peak and touch-down: bodies without masses are the formula, to what their integrators differ by."""
     plain = log_loader()
     formula, bodies = course(plain), course(lumped_alike(log_loader('linkage'), plain))
@@ -43,7 +43,7 @@ def test_with_masses_lumped_alike_it_does_the_demo_as_the_plain_log_loader():
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_with_masses_of_its_own_it_tips_less_far():
+def test_with_distributed_masses_it_tips_less():
     """The measured numbers of `python -m benchmarks.lumping`: lumps cost 6.6 % of the peak."""
     result = course(log_loader('linkage'))
     assert (result.lift_off, result.peak, result.touch_down) == pytest.approx((8.344, 7.983, 11.728), rel=1e-3)
@@ -51,7 +51,7 @@ def test_with_masses_of_its_own_it_tips_less_far():
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_it_stands_for_a_minute_and_its_wheels_carry_its_weight():
+def test_it_stays_at_rest_for_a_minute_and_its_wheels_carry_its_weight():
     machine = log_loader('linkage')
     plant = Plant(machine, 'hydraulic', 2e-3, 1e-3, measures=())
     start = plant.x[: plant.system.nq].copy()

@@ -30,7 +30,7 @@ CASES = {
 
 
 @pytest.mark.parametrize('name', CASES)
-def test_accelerations_are_those_of_the_reference_solver(name):
+def test_accelerations_equal_those_of_the_reference_solver(name):
     model = CASES[name]()
     blocks = model.blocks()
     system = MinimalSystem(f'test_{name}', blocks, [model.q], model.actuated)
@@ -47,7 +47,7 @@ def test_accelerations_are_those_of_the_reference_solver(name):
         assert system.soundness(model.q, v) > 0
 
 
-def test_a_run_is_that_of_the_step_that_decides_the_rank():
+def test_a_run_equals_the_run_with_rank_detection():
     model = wheeled.cart('contact')
     inputs = Inputs.constant({'left_drive': -0.25, 'right_drive': -0.5})
     minimal = MinimalSystem('test_cart', model.blocks(), [model.q], model.actuated)
@@ -61,7 +61,7 @@ def test_a_run_is_that_of_the_step_that_decides_the_rank():
     assert run.v == pytest.approx(other.v, abs=1e-10)
 
 
-def test_a_motion_that_leaves_the_choice_ends_the_run_and_says_so():
+def test_a_run_ends_with_a_reason_when_the_chosen_coordinates_become_dependent():
     model = wheeled.platform('contact')
     minimal = MinimalSystem('test_platform', model.blocks(), [model.q], model.actuated)
     inputs = Inputs.constant({f'{corner}_drive': -1.5 for corner in wheeled.CORNERS})
@@ -79,7 +79,7 @@ def test_positions_of_different_rank_have_no_common_choice():
         choose(straight.blocks(), [straight.q, toe.q])
 
 
-def test_vectors_of_another_length_are_refused():
+def test_vectors_of_another_length_are_rejected():
     model = wheeled.disc(form='contact')
     system = MinimalSystem('test_disc', ConstraintBlocks(model.tree, model.constraints), [model.q])
     with pytest.raises(ValueError, match='expected 7 positions and 6 velocities'):
@@ -108,7 +108,7 @@ def device():
     return leg_machine, MinimalSystem('test_three_leg', leg_machine.blocks(), [leg_machine.q], independent=names), names
 
 
-def test_inverse_dynamics_in_chosen_joints_is_that_of_the_transfer_of_coordinates(device):
+def test_inverse_dynamics_in_chosen_joints_equals_the_transfer_of_coordinates(device):
     leg_machine, system, names = device
     assert system.independent == names
     rng = np.random.default_rng(5)
@@ -120,7 +120,7 @@ def test_inverse_dynamics_in_chosen_joints_is_that_of_the_transfer_of_coordinate
         assert efforts == pytest.approx(expected, rel=1e-10, abs=1e-11)
 
 
-def test_efforts_of_the_inverse_dynamics_give_the_accelerations_back(device):
+def test_efforts_of_the_inverse_dynamics_reproduce_the_accelerations(device):
     leg_machine, system, names = device
     blocks = system.blocks
     rates, accelerations = np.array([0.5, -0.2, 0.3]), np.array([1.0, 0.4, -0.7])
@@ -133,7 +133,7 @@ def test_efforts_of_the_inverse_dynamics_give_the_accelerations_back(device):
     assert solved[indices] == pytest.approx(accelerations, rel=1e-8)
 
 
-def test_joints_that_do_not_determine_the_motion_and_vectors_of_another_length_are_refused(device):
+def test_dependent_joints_and_vectors_of_another_length_are_rejected(device):
     leg_machine, system, _ = device
     with pytest.raises(
         MethodError, match=r'two_legs: leg_2_1, leg_1_1 do not determine the motion: \S+ can still move'

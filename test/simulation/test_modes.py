@@ -112,7 +112,7 @@ def test_real_machine_heaves_near_3_hz_and_04_in_any_posture(machine, posture):
 
 
 @pytest.mark.parametrize(('scale', 'ratio'), [(7.0 / 7.5, 0.4002), (1.0, 0.4288)])
-def test_damping_scale_gives_the_damping_of_the_sources_other_figure(rigid_machine, scale, ratio):
+def test_the_damping_scale_gives_the_damping_ratio_of_the_second_figure(rigid_machine, scale, ratio):
     mode = Heave(rigid_machine, {'wheel_damping_scale': scale}).heave_mode()
     assert mode[1] == pytest.approx(ratio, rel=0.01)
 

@@ -67,7 +67,7 @@ def test_machine_stays_at_rest_without_commands(system):
 
 
 @pytest.mark.pins('abo-shanab-2003/6.8/p3d_peak')
-def test_recovered_task_tips_as_far_as_the_specification_says(task):
+def test_the_recovered_task_tips_by_the_specified_angle(task):
     tilt = task.output('tilt')
     assert task.status == 'done'
     assert degrees(tilt.max()) == pytest.approx(8.55, rel=SPEC)
@@ -86,7 +86,7 @@ def test_recovered_task_follows_the_printed_history(task):
 
 
 @pytest.mark.pins('abo-shanab-2003/6.8/p3d_lift')
-def test_rear_wheels_lift_and_come_down_when_the_specification_says(task, machine):
+def test_rear_wheels_lift_and_land_at_the_specified_times(task, machine):
     """A wheel has lifted when its strut is longer than its spring."""
     lifted = {}
     for wheel in machine.wheels:
@@ -97,7 +97,7 @@ def test_rear_wheels_lift_and_come_down_when_the_specification_says(task, machin
     assert lifted['rear_right'][1] == pytest.approx(12.0, abs=0.15)
 
 
-def test_machine_stands_on_all_wheels_at_the_end_and_rocks_less_and_less(task):
+def test_the_machine_ends_on_all_wheels_with_decaying_rocking(task):
     loads, tilt = wheel_loads(task), degrees(task.output('tilt'))
     assert (loads[:, -1] > 0).all()
     swings = [np.ptp(tilt[(task.times > start) & (task.times <= start + 1)]) for start in (12, 13, 14, 15)]

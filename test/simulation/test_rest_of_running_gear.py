@@ -30,7 +30,7 @@ def hard(machine: Machine) -> Machine:
 
 @pytest.mark.parametrize('friction', [True, False])
 @pytest.mark.parametrize('name', ['pivot_side_1000', 'pivot_side_coupled'])
-def test_an_axle_that_swings_free_shares_its_load_equally(name, friction):
+def test_a_freely_pivoting_axle_shares_its_load_equally(name, friction):
     """1,000 kg at 1.2 m to the right of 4,200 kg: the frame alone takes the moment; friction holds no axle."""
     machine = machine_of_case(name)
     if not friction:
@@ -45,7 +45,7 @@ def test_an_axle_that_swings_free_shares_its_load_equally(name, friction):
     assert not any(start.deflections.values())
 
 
-def test_the_library_starts_beside_a_coupling_where_check_does():
+def test_the_library_and_check_have_the_same_start_with_a_coupling():
     files = CASES / 'pivot_side_coupled.urdf', CASES / 'pivot_side_coupled.yaml'
     library, start = dn.load(*files), checked_start(machine_of_case('pivot_side_coupled'))
     q = library.posture()
@@ -55,7 +55,7 @@ def test_the_library_starts_beside_a_coupling_where_check_does():
 
 
 @pytest.mark.parametrize('slope', [True, False])
-def test_a_suspended_car_with_a_tie_rod_stands_on_its_wheels_on_a_slope(slope):
+def test_a_suspended_car_with_a_tie_rod_rests_on_its_wheels_on_a_slope(slope):
     """The balance has a root with the car on its nose, too."""
     machine = machine_of_case('ocar')
     library = dn.load(machine.sources[0], machine.sources[1])
@@ -67,12 +67,12 @@ def test_a_suspended_car_with_a_tie_rod_stands_on_its_wheels_on_a_slope(slope):
 
 
 @pytest.mark.parametrize('stiffness', ['2e7', '2e8'])
-def test_stiff_pads_in_the_air_have_no_part_in_the_rest(stiffness):
+def test_stiff_pads_in_the_air_do_not_affect_the_equilibrium(stiffness):
     wheel_loads = loads(machine_of_case('late', f'late_{stiffness}'))
     assert wheel_loads == pytest.approx([13871.3, 13871.3, 4767.7, 4767.7, 0.0, 0.0], abs=0.1)
 
 
-def test_an_axle_rests_on_its_stop_where_the_frame_would_fall():
+def test_an_axle_rests_on_its_stop_under_a_heavier_load():
     """A heavier load: the frame leans until the axle is at its stop, which is part of such a machine."""
     machine = machine_of_case('pivot_side_1000')
     machine = replace(
@@ -84,7 +84,7 @@ def test_an_axle_rests_on_its_stop_where_the_frame_would_fall():
     assert loads(machine)[0] == 0.0
 
 
-def test_what_gives_way_and_what_stays():
+def test_passive_and_fixed_joints_of_running_gears():
     assert yielding_joints(machine_of_case('pivot_side_1000'), {}) == ['axle_pivot']
     struts = ['fl_strut', 'fr_strut', 'rl_strut', 'rr_strut']
     assert yielding_joints(machine_of_case('ocar'), {}) == struts

@@ -28,14 +28,14 @@ def test_two_edges_of_a_planar_machine_have_unique_loads(tmp_path):
     assert sorted(summary['leave']) == [['front'], ['rear']]
 
 
-def test_what_rigid_ground_does_not_carry_is_a_fact_and_no_error():
+def test_unsupported_machines_on_rigid_ground_are_reported_without_an_error():
     machine = load_machine(find_resource('urdf/agv_mecanum.urdf'), find_resource('config/agv_mecanum.yaml'))
     summary = rigid_ground_summary(machine)
     assert summary['refused'].startswith('expected wheels and feet on a plane for rigid ground, found')
     assert 'with rollers' in summary['refused']
 
 
-def test_check_prints_what_rigid_ground_is_for_a_machine(capsys):
+def test_check_prints_the_rigid_ground_summary_of_a_machine(capsys):
     files = [str(find_resource(path)) for path in ('urdf/log_loader.urdf', 'config/log_loader.yaml')]
     assert main(['check', files[0], '--config', files[1]]) == 0
     text = '4 contacts, 6 of 12 rows independent, normal forces shared; it tips where these lift off: '

@@ -60,7 +60,7 @@ def energy(run):
     return run.output('kinetic_energy') + run.output('potential_energy')
 
 
-def test_it_stands_still_and_its_feet_share_its_weight(model):
+def test_it_stays_at_rest_and_its_feet_share_its_weight(model):
     p = model.parameters()
     x = model.initial_state(p)
     assert model.resting_mode(x, p) == STANDING
@@ -203,7 +203,7 @@ def test_dropped_it_falls_freely_and_lands_on_all_feet(model):
     np.testing.assert_allclose(run.last[:3], [0.0, 0.0, H], atol=1e-9)
 
 
-def test_thrown_up_by_gravity_turned_it_leaves_the_ground(model):
+def test_reversed_gravity_lifts_it_off_the_ground(model):
     """Hung from the ceiling nothing holds it: it comes off in the first step."""
     p = model.parameters()
     x = model.initial_state(p)
@@ -214,7 +214,7 @@ def test_thrown_up_by_gravity_turned_it_leaves_the_ground(model):
     assert event.details['wheels'] == list(CORNERS)
 
 
-def test_beyond_its_balance_it_goes_on_to_overturn(model):
+def test_beyond_its_equilibrium_it_overturns(model):
     p = model.parameters()
     run = model.run(
         turned_about(model, (A, 0.0, 0.0), (0.0, math.atan2(A, H) + 0.01, 0.0)), FRONT_EDGE,
@@ -236,7 +236,7 @@ def test_a_foot_that_does_not_reach_the_ground_stays_open(model):
     assert y['rear_left/normal_force'] == 0.0
 
 
-def test_what_rigid_ground_does_not_carry_is_named(tmp_path):
+def test_unsupported_features_on_rigid_ground_are_named(tmp_path):
     from dataclasses import replace
 
     machine = box(tmp_path)
@@ -256,7 +256,7 @@ def test_a_strut_is_as_long_as_its_free_length(tmp_path):
         np.testing.assert_allclose(frame.p, [A, B, -H - below])
 
 
-def test_where_holding_needs_more_friction_than_there_is_it_is_reported(tmp_path):
+def test_slip_is_reported_when_sticking_needs_too_much_friction(tmp_path):
     """A slope that grows steeper through the friction angle, and back; no report where the file has no friction."""
     rough = RigidGroundModel(box(tmp_path, friction='{static: 0.3, kinetic: 0.2}'), 'effort')
     p = rough.parameters(slope=(0.0, math.atan(0.31)))
@@ -275,7 +275,7 @@ def test_where_holding_needs_more_friction_than_there_is_it_is_reported(tmp_path
     assert not rough.run(x, STANDING, np.linspace(0.0, 0.01, 11), NOTHING, scaled).events
 
 
-def test_a_parameter_that_changes_on_the_way_counts_from_then_on(tmp_path):
+def test_a_changed_parameter_takes_effect_at_once(tmp_path):
     """Less friction under a plant that already stands: what holds it has to be found anew."""
     machine = box(tmp_path, friction='{static: 0.3, kinetic: 0.2}')
     plant = Plant(machine, 'effort', 0.005, 0.001, slope=(0.0, math.atan(0.25)), contact_model='rigid')

@@ -40,7 +40,7 @@ def caster_reference(duration):
     return solve_ivp(rate, (0.0, duration), [0.0, 0.0, 0.0], rtol=1e-10, atol=1e-12).y[:, -1]
 
 
-def test_caster_vehicle_moves_as_the_one_that_rolls_without_slip(tmp_path):
+def test_the_caster_vehicle_moves_like_the_model_without_slip(tmp_path):
     """But for 0.1 % of the speeds and 0.3 % of the fork's angle: pitch on its springs moves the caster's trail."""
     machine = caster_vehicle(tmp_path, 500.0, 12.0, 0.5)
     # ours drives ahead where the source's torque is negative
@@ -51,7 +51,7 @@ def test_caster_vehicle_moves_as_the_one_that_rolls_without_slip(tmp_path):
     assert errors[2] < 4e-3
 
 
-def test_mecanum_vehicle_moves_as_the_rigid_one_in_every_direction(tmp_path):
+def test_the_mecanum_vehicle_moves_like_the_rigid_model_in_every_direction(tmp_path):
     machine = mecanum(tmp_path, 1000.0, 10.0)
     names = ('front_left', 'front_right', 'rear_left', 'rear_right')
     x, y = 0.3, 0.25
@@ -92,7 +92,7 @@ def skid(tmp_path_factory):
     return [run(machine, {'left': 2.0, 'right': 1.0}, 1.0, step, True, x0) for step in (1e-3, 5e-4, 2.5e-4)]
 
 
-def test_books_of_energy_close_while_wheels_slide_and_grip(skid):
+def test_energy_balances_while_wheels_slide_and_grip(skid):
     shares = []
     for result in skid:
         energy = result.output('kinetic_energy') + result.output('potential_energy')
@@ -103,7 +103,7 @@ def test_books_of_energy_close_while_wheels_slide_and_grip(skid):
     assert shares[0] > 3 * shares[1]
 
 
-def test_sliding_tyres_take_energy_out(skid):
+def test_sliding_tyres_dissipate_energy(skid):
     assert skid[-1].state('work_friction')[-1] < -1.0
 
 
@@ -148,7 +148,7 @@ wheels:
     return write(folder, 'suspended', urdf, config)
 
 
-def test_flexible_joints_give_way_by_the_load_that_they_carry(tmp_path):
+def test_flexible_joints_deflect_in_proportion_to_their_load(tmp_path):
     system = System(suspended(tmp_path, 1e4), 'effort')
     x0 = initial_state(system)
     y = system.outputs(x0, np.zeros(len(system.input_names)), system.parameters())
@@ -162,7 +162,7 @@ def test_flexible_joints_give_way_by_the_load_that_they_carry(tmp_path):
     assert np.abs(rates).max() < 1e-6
 
 
-def test_a_wheel_that_cannot_roll_is_refused_with_the_line(tmp_path):
+def test_a_wheel_that_cannot_roll_is_rejected_with_its_line(tmp_path):
     urdf = platform(10.0, 1.0, (0, 0, 0)) + disc('w', 1.0, 0.01, 0.01) + hinge('spin', 'base_link', 'w', (0, 0, 0))
     wheel = (
         f'{{link: w, position: [0, 0, 0], stiffness: 1e5, damping: 1, free_length: 0.1, friction: {friction(100, 1)}'
@@ -189,7 +189,7 @@ def on_terrain(folder, terrain):
     return dataclasses.replace(machine, wheels=wheels, terrain=terrain)
 
 
-def test_a_vehicle_climbs_a_ramp_and_stands_higher_by_its_height(tmp_path):
+def test_a_vehicle_climbs_a_ramp_by_its_height(tmp_path):
     machine = on_terrain(tmp_path, (Rise('ramp', 'ramp', 0.6, 0.0, 0.0, 1.0, 0.15),))
     result = run(machine, {wheel.name: 4.0 for wheel in machine.wheels}, 2.5, audit=True)
     assert result.state('base_x')[-1] > 2.5

@@ -55,7 +55,7 @@ def test_nothing_accelerates_at_the_settled_state(system, posture, slope, payloa
 
 
 @pytest.mark.parametrize('shorter', [0.002, 0.005])
-def test_a_vehicle_whose_front_springs_are_shorter_stands_on_all_of_its_wheels(shorter):
+def test_a_vehicle_with_shorter_front_springs_rests_on_all_wheels(shorter):
     """It would also balance on its rear axle, inclined by 60 degrees."""
     machine = machine_of('agv_mecanum_arm', '')
 
@@ -103,7 +103,7 @@ def test_front_downhill_loads_the_front_and_left_uphill_the_right(system):
 
 
 @pytest.mark.parametrize('base', ['parked', 'turned', 'far away'])
-def test_heading_and_place_are_kept(system, base):
+def test_heading_and_position_are_kept(system, base):
     pose = {'parked': (0, 0, 0), 'turned': (0, 0, 2.5), 'far away': (30.0, -12.0, -0.7)}[base]
     p = system.parameters()
     start = np.array([pose[0], pose[1], 1.5, 0.0, 0.0, pose[2]])
@@ -122,7 +122,7 @@ def test_machine_parked_on_a_slope_does_not_creep(system):
     assert np.abs(result.states[:, : system.nq] - result.states[0, : system.nq]).max() < 1e-7
 
 
-def test_uneven_ground_is_stood_on(system):
+def test_it_rests_on_uneven_ground(system):
     values = {'front_left/ground_height': 0.01, 'rear_right/ground_height': -0.005, 'payload_mass': 0.0}
     p, x, u, y = rest(system, values)
     assert residual_accelerations(system, x, u, p) < 1e-7
@@ -131,7 +131,7 @@ def test_uneven_ground_is_stood_on(system):
 
 
 @pytest.mark.parametrize(('scale', 'words'), [(0.1, "wheel '.*' slides on this slope"), (0.01, 'slides')])
-def test_slippery_slope_is_no_place_to_stand(system, scale, words):
+def test_a_slippery_slope_is_rejected(system, scale, words):
     p = system.parameters({'friction_scale': scale, 'payload_mass': 0.0}, (0.0, 0.15))
     with pytest.raises(NoEquilibriumError, match=words):
         initial_state(system, p)
@@ -144,13 +144,13 @@ def test_slippery_slope_is_no_place_to_stand(system, scale, words):
         ({'payload_mass': 5100.0}, (0.3, 0.0), {'swing_joint': -np.pi / 2, 'boom_joint': 0.3, 'stick_joint': -1.0}),
     ],
 )
-def test_posture_that_tips_is_refused_with_the_reason(system, values, slope, joints):
+def test_a_posture_that_tips_is_rejected_with_the_reason(system, values, slope, joints):
     p = system.parameters(values, slope)
     with pytest.raises(NoEquilibriumError, match=r'log_loader: no resting pose .*: the machine tips over'):
         initial_state(system, p, joints)
 
 
-def test_holding_efforts_are_those_of_the_trapped_oil(system, effort_system):
+def test_holding_efforts_equal_those_of_the_trapped_oil(system, effort_system):
     p = system.parameters()
     holding = settle(effort_system, p).holding
     y = dict(zip(system.output_names, system.outputs(initial_state(system, p), np.zeros(3), p)))
@@ -200,7 +200,7 @@ def test_virtual_chain_runs_as_the_quaternion_base(system, chain):
         )
 
 
-def test_a_machine_settles_whose_wheels_are_on_a_link_above_the_root(tmp_path):
+def test_a_machine_with_wheels_on_a_link_above_the_root_settles(tmp_path):
     """As TIAGo's: a massless root on the floor, a body above it, wheels of one length on springs of their own."""
     inertia = '<inertia ixx="1" iyy="2" izz="2" ixy="0" ixz="0" iyz="0"/>'
     body = f'<link name="body"><inertial><origin xyz="0.05 -0.04 0.2"/><mass value="60"/>{inertia}</inertial></link>'

@@ -49,7 +49,7 @@ def run(crane, start, payload):
     return crane.run(x0, np.linspace(0.0, 6.0, 61), Inputs.constant({}), {'payload_mass': payload}, settings)
 
 
-def test_below_the_first_loss_the_front_wheel_carries_and_above_the_machine_comes_to_its_stop(crane, tipping):
+def test_the_front_wheel_carries_below_the_first_loss_and_the_stop_is_reached_above(crane, tipping):
     start = BELOW * tipping.load - 10.0
     below = run(crane, start, BELOW * tipping.load)
     assert below.output('front_right/normal_force').min() > 0.0
@@ -69,7 +69,7 @@ def test_above_the_first_loss_the_start_is_the_machine_on_its_stop(crane, tippin
     assert run(crane, payload, payload).output('tilt') == pytest.approx(moved.output('tilt')[-1], abs=5e-4)
 
 
-def test_the_machine_on_its_stop_stands_below_the_fall_and_overturns_above(crane, tipping):
+def test_the_machine_on_its_stop_rests_below_the_fall_and_overturns_above(crane, tipping):
     start = BELOW * tipping.fall - 10.0
     below = run(crane, start, BELOW * tipping.fall)
     assert (below.status, below.overturned) == ('done', False)

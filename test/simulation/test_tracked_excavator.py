@@ -78,7 +78,7 @@ def test_the_excavator_rests_on_its_tracks_with_its_loops_closed(machine):
 
 
 @pytest.mark.slow
-def test_it_stands_for_a_minute_without_drift(plant):
+def test_it_stays_at_rest_for_a_minute_without_drift(plant):
     before = plant.x.copy()
     run(plant, 60.0)
     assert plant.balance().total_normal == pytest.approx(plant.machine.total_mass * GRAVITY, rel=1e-6)
@@ -88,7 +88,7 @@ def test_it_stands_for_a_minute_without_drift(plant):
 
 @pytest.mark.slow
 @pytest.mark.parametrize('slope', [(STEEP, 0.0), (-STEEP, 0.0), (0.0, STEEP)])
-def test_it_stands_on_a_slope_of_15_degrees_held_by_the_oil_of_its_travel_motors(plant, slope):
+def test_it_rests_on_a_slope_of_15_degrees_held_by_the_oil_of_its_travel_motors(plant, slope):
     """Reactions are the weight to 1e-6, motors hold its part downhill at the sprockets, nothing creeps."""
     plant.p[[plant.system.index('parameter', f'gravity_{axis}') for axis in 'xyz']] = gravity_vector(GRAVITY, slope)
     plant.reset()
@@ -127,7 +127,7 @@ def test_levers_drive_it_straight_and_in_a_turn(plant):
 
 
 @pytest.mark.slow
-def test_its_valves_follow_cmd_vel_and_its_odometry_knows_the_slip(plant):
+def test_its_valves_follow_cmd_vel_and_its_odometry_includes_slip(plant):
     """Steady twists are met to 1 %; yaw by the belts is right to 3 %, without the slip law half as much again."""
     machine = plant.machine
     base = WheelBase.of(machine)

@@ -74,7 +74,7 @@ def test_parallel_axles_and_axles_that_meet_leave_a_motion(tmp_path, turns):
     assert rolling_rank(start.machine, start.system.blocks, start.q) == 2
 
 
-def test_wheels_that_hold_their_vehicle_are_refused_by_name_and_line(tmp_path):
+def test_wheels_that_hold_their_vehicle_are_rejected_by_name_and_line(tmp_path):
     with pytest.raises(MachineError) as rejected:
         constrained_machine(on_corners(tmp_path, {'front_left': 0.3, 'front_right': 0.3, 'rear_left': 0.0}))
     (problem,) = rejected.value.problems

@@ -70,7 +70,7 @@ def at(names, values):
 
 
 @pytest.mark.parametrize('kind', KINDS)
-def test_a_vacuous_constraint_changes_nothing_of_any_kind_of_wheel(tmp_path, kind):
+def test_a_vacuous_constraint_does_not_change_any_kind_of_wheel(tmp_path, kind):
     """Accelerations, rates of the bristles and next stick flags, beside a loop that is closed in itself."""
     machine = KINDS[kind](tmp_path)
     plant = Assembly(machine, 'effort')
@@ -114,7 +114,7 @@ def test_forces_at_points_are_the_same_by_recursion_and_by_jacobians(tmp_path, k
 
 
 @pytest.mark.parametrize('kind', [kind for kind in KINDS if 'plane' not in kind])
-def test_base_forms_agree_beside_a_constraint(tmp_path, kind):
+def test_base_forms_agree_with_a_constraint(tmp_path, kind):
     """A quaternion and a chain of virtual links: the same accelerations of the joints, and the same a^T M a."""
     machine = KINDS[kind](tmp_path)
     solutions = []
@@ -164,7 +164,7 @@ def test_a_linkage_on_feet_rests_with_its_loop_closed(plant):
 
 
 @pytest.mark.slow
-def test_a_linkage_on_feet_stands_for_a_minute(plant):
+def test_a_linkage_on_feet_stays_at_rest_for_a_minute(plant):
     plant.reset()
     start = plant.x[: plant.system.nq].copy()
     for _ in range(30_000):
@@ -230,7 +230,7 @@ def test_payload_slope_and_stiffness_are_parameters_of_the_rest(folder):
 
 
 @pytest.mark.parametrize(('attachment', 'friction'), [('planar', 'lugre'), ('free', 'karnopp'), ('free', 'none')])
-def test_every_base_and_friction_finds_its_rest(folder, attachment, friction):
+def test_every_base_and_friction_law_has_an_equilibrium(folder, attachment, friction):
     start = constrained_machine(standing_linkage(folder, attachment, friction))
     blocks = start.system.blocks
     at = blocks.at(start.q, None, blocks.parameters.values())
@@ -243,7 +243,7 @@ def test_every_base_and_friction_finds_its_rest(folder, attachment, friction):
 
 
 @pytest.mark.parametrize(('name', 'attachment'), [('spatial_arms', 'free'), ('planar_arms', 'planar')])
-def test_arms_that_hold_a_load_stand_on_feet(name, attachment):
+def test_arms_with_a_load_rest_on_feet(name, attachment):
     """Two arms, one load, one base on springs: loops, load and springs rest together under the efforts."""
     machine = load_machine(ROOT / 'urdf' / f'{name}.urdf', ROOT / 'config' / f'{name}.yaml')
     root = machine.base.link
@@ -272,7 +272,7 @@ def test_arms_that_hold_a_load_stand_on_feet(name, attachment):
     assert float(total(rest.q, np.zeros(blocks.tree.nv), numbers)) == pytest.approx(weight, rel=1e-6)
 
 
-def test_a_locked_joint_of_no_mass_leaves_lift_off_and_slip_as_on_the_tree(folder):
+def test_a_locked_massless_joint_does_not_change_lift_off_and_slip(folder):
     """The crank is thrown: feet lift off and come down, Karnopp feet stick and slip, at the same instants."""
     rough = standing_linkage(folder, friction='karnopp', keys='')
     plants = Plant(rough, 'effort', 2e-3, 5e-4), Plant(with_lock(rough), 'effort', 2e-3, 5e-4)
@@ -293,7 +293,7 @@ def test_a_locked_joint_of_no_mass_leaves_lift_off_and_slip_as_on_the_tree(folde
 
 
 @pytest.mark.slow
-def test_the_demo_task_beside_a_locked_joint_of_no_mass_lifts_the_same_wheels_at_the_same_instants():
+def test_the_demo_task_with_a_locked_massless_joint_lifts_the_same_wheels_at_the_same_times():
     """The log-loader on its hydraulics: reach, tip and recover, as a tree and beside a constraint."""
     machine = load_machine(URDF, CONFIG)
     seen, peaks = [], []

@@ -100,7 +100,7 @@ def sag_of(machine, seconds=1.0):
     return greatest
 
 
-def test_an_arm_keeps_still_on_a_vehicle_that_yields_below_it():
+def test_an_arm_stays_at_rest_on_a_compliant_vehicle():
     assert sag_of(Vehicle(8.0, OUT)) > 1e-3
     machine = Vehicle(8.0, OUT)
     plant = machine.plant
@@ -110,7 +110,7 @@ def test_an_arm_keeps_still_on_a_vehicle_that_yields_below_it():
     assert sag_of(machine) < 1e-7
 
 
-def test_efforts_that_hold_an_arm_at_no_likely_attitude_leave_its_base_level():
+def test_efforts_that_hold_an_arm_leave_its_base_level():
     machine = Vehicle(0.0, OUT)
     servo, positions = machine.servo, machine.plant.positions
     efforts = machine.plant.efforts.copy()

@@ -28,13 +28,13 @@ def suspensions(car):
     return [(joint, index_of_joint(car, joint)) for joint in car.joints if joint.endswith('_suspension')]
 
 
-def test_the_spectrum_is_that_of_the_specification():
+def test_the_spectrum_equals_the_specified_one():
     expected = [-2.017881925 + 8.481844644j, -24.76783236 + 75.173817846j]
     eigenvalues = [value for value in np.linalg.eigvals(quarter_car(300.0)) if value.imag > 0]
     np.testing.assert_allclose(sorted(eigenvalues, key=abs), expected, rtol=1e-8)
 
 
-def test_heave_is_that_of_the_quarter_car():
+def test_heave_equals_the_quarter_car():
     car = plant('car')
     height = car.base_pose()[0][2]
     car.x[2] -= 0.03
@@ -69,7 +69,7 @@ def half_car():
     return matrix
 
 
-def test_pitch_is_that_of_the_half_car():
+def test_pitch_equals_the_half_car():
     car = plant('car')
     angle = 0.004
     half = angle / 2

@@ -38,7 +38,7 @@ def car():
 
 
 @pytest.mark.parametrize('left', [-0.4, -0.1, 0.0, 0.25, 0.4])
-def test_the_rod_turns_the_right_knuckle_as_the_plane_linkage_does(left):
+def test_the_rod_turns_the_right_knuckle_like_the_plane_linkage(left):
     """At rest on springs and tyres, within the slip angles that a trapezoid leaves: 1 degree at 0.25 rad."""
     start = constrained_machine(vehicle('car_trapezoid'), {'front_left_steer': left})
     positions = dict(zip(start.system.blocks.tree.position_names, start.q))

@@ -97,13 +97,13 @@ def growth(angles):
     return np.polyfit(1e-3 * small, np.log(np.abs(angles[small])), 1)[0]
 
 
-def test_a_caster_that_is_pulled_comes_into_line():
+def test_a_pulled_caster_aligns():
     angles, _ = swivel_history(0.05, 0.25, 2.5)
     assert growth(angles) == pytest.approx(-0.05 / 0.025, rel=0.03)
     assert np.abs(angles[-100:]).max() < 0.003
 
 
-def test_a_caster_that_is_pushed_swivels_round():
+def test_a_pushed_caster_swivels_round():
     """Reverse is unstable (saha-1991, section 2.15): from 0.01 rad the caster goes round to where it is pulled."""
     angles, machine = swivel_history(-0.3, 0.01, 2.0)
     assert abs(angles[-1]) == pytest.approx(np.pi, abs=0.01)
@@ -119,7 +119,7 @@ def test_a_pushed_caster_leaves_its_line_at_the_rate_speed_over_offset():
     assert growth(angles) == pytest.approx(0.05 / 0.025, rel=0.03)
 
 
-def test_without_drives_the_pushed_caster_takes_the_vehicle_along():
+def test_without_drives_the_pushed_caster_spins_the_vehicle():
     """What is not held turns: the caster leaves its line more slowly, and the vehicle ends in a spin."""
     angles, machine = swivel_history(-0.3, 0.01, 2.0, gain=0.0)
     assert 0.7 * 0.3 / 0.025 < growth(angles) < 0.85 * 0.3 / 0.025

@@ -95,7 +95,7 @@ def test_the_machine_file_starts_a_steady_turn():
     assert np.linalg.norm(centre) > 0.1
 
 
-def test_it_moves_as_the_disc_of_the_study_does():
+def test_it_moves_like_the_disc_of_the_study():
     """Section 6.8 (b) of the specification of yesiloglu-2007; its x is our -y, its y our x."""
     result = run(started(0.2, 0.1, 0.7, 8.0), 2.0)
     rows = (

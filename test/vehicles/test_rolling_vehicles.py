@@ -87,7 +87,7 @@ ALL = pytest.mark.parametrize('drive', ['agv_caster_rigid', 'cart_skids', *SLOW]
 
 
 @ALL
-def test_it_follows_the_twists_as_a_unicycle_does(drive):
+def test_it_follows_the_twists_like_a_unicycle(drive):
     """No motion across the axle, the twist that was asked for, and the pose that its speed and yaw rate draw."""
     assert np.abs(drive.twists[:, 1]).max() < 1e-12
     for end, (speed, yaw_rate) in SCRIPT:
@@ -102,7 +102,7 @@ def test_it_follows_the_twists_as_a_unicycle_does(drive):
 
 
 @ALL
-def test_its_wheels_know_where_it_is_as_nothing_slips(drive):
+def test_odometry_is_exact_without_slip(drive):
     """The base turns by its pitch against the wheels: what odometry misses is the radius times the pitch rate."""
     radius = drive.motion.base.wheels[0].radius
     missed, rocks = drive.twists - drive.seen, drive.plant.machine.supports
@@ -171,7 +171,7 @@ def test_a_tyre_beside_wheels_by_constraint_rolls_on_the_height_that_these_give(
     assert [wheel.radius for wheel in base.wheels] == pytest.approx([0.05, 0.05], abs=1e-12)
 
 
-def test_a_wheel_by_constraint_that_no_joint_turns_about_its_axle_is_no_vehicles_wheel():
+def test_a_wheel_by_constraint_without_an_axle_joint_is_no_vehicle_wheel():
     axle = machine('agv_axle_rigid')
     left, right = axle.constraints
     assert left.first is not None
@@ -204,7 +204,7 @@ def test_its_launch_file_drives_it_and_its_layout_shows_its_ground_reactions(nam
 
 
 @pytest.mark.parametrize('name', MACHINES)
-def test_check_finds_nothing_and_says_nothing_of_springs_alone(name, capsys):
+def test_check_reports_no_problem_and_no_springs_alone(name, capsys):
     """The skids carry a third of the weight: springs alone are not what the machine stands on."""
     files = ROOT / f'urdf/{MACHINES[name]}.urdf', ROOT / f'config/{name}.yaml'
     assert main(['check', str(files[0]), '--config', str(files[1])]) == 0
@@ -221,7 +221,7 @@ def test_skids_in_line_with_an_axle_by_constraint_span_no_area(tmp_path, capsys)
     assert 'expected wheels that span an area, found wheels on one line' in capsys.readouterr().err
 
 
-def test_a_node_takes_the_name_of_a_machine_yaml_of_the_package():
+def test_a_node_accepts_the_name_of_a_machine_yaml_of_the_package():
     assert machine_of('agv_axle', 'agv_axle_rigid').name == 'agv_axle_rigid'
     assert machine_of('agv_axle', '').name == 'agv_axle'
     with pytest.raises(ValueError, match=r"parameter 'config': config/agv_axle_rigit\.yaml was not found"):

@@ -28,12 +28,12 @@ def test_the_launch_file_runs_dynamics_and_controller_of_this_vehicle(name):
 
 
 @pytest.mark.parametrize('name', [*VEHICLES, 'rm_1'])
-def test_a_vehicle_runs_in_one_process_unless_asked_otherwise(name):
+def test_a_vehicle_runs_in_one_process_by_default(name):
     children = interpret(ROOT / 'launch' / f'{name}.launch.xml', {'viewer': 'true'}).children
     assert {child.name for child in children} == {'composition_node', 'viewer_node'}
 
 
-def test_what_is_given_to_a_vehicles_file_reaches_the_nodes():
+def test_arguments_of_a_vehicle_launch_file_reach_the_nodes():
     path = ROOT / 'launch' / 'agv_mecanum_arm.launch.xml'
     arguments_of_file = {
         'payload': '8.0',
@@ -59,7 +59,7 @@ def arguments_of(name: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize('name', [*VEHICLES, 'rm_1'])
-def test_rviz_shows_what_the_ground_does_to_every_wheel(name):
+def test_rviz_shows_the_ground_reaction_of_every_wheel(name):
     layout = machine_layout(vehicle(name))
     displays = layout['Visualization Manager']['Displays']
     group = next(display for display in displays if display['Class'] == 'rviz_common/Group')
@@ -77,7 +77,7 @@ def test_rviz_shows_what_the_ground_does_to_every_wheel(name):
 @pytest.mark.parametrize(
     ('name', 'controller'), [('arm_a6', 'controller_node'), ('agv_omni_motors', 'vehicle_controller_node')]
 )
-def test_machines_on_motors_have_their_node_beside_the_dynamics_or_inside(name, controller):
+def test_motors_run_in_a_separate_node_or_in_the_dynamics(name, controller):
     path = ROOT / 'launch' / f'{name}.launch.xml'
     beside = {child.name: arguments(child) for child in interpret(path, {'compose': 'false'}).children}
     assert set(beside) == {'dynamics_node', 'electric_actuator_node', controller}

@@ -34,11 +34,11 @@ def test_wheels_carry_the_weight_and_nothing_moves(name):
 
 
 @pytest.mark.parametrize(('name', 'height'), [('agv_axle', 0.05), ('agv_omni', 0.1), ('agv_mecanum', 0.1)])
-def test_hubs_stand_at_the_radius_of_the_source(name, height):
+def test_hubs_are_at_the_radius_of_the_source(name, height):
     assert plant(name).base_pose()[0][2] == pytest.approx(height, abs=1e-5)
 
 
-def test_each_spring_of_the_car_gives_way_by_its_quarter_of_the_body():
+def test_each_spring_of_the_car_carries_a_quarter_of_the_body():
     car = plant('car')
     rest = {entry.joint: entry for entry in car.machine.joint_classes}
     for joint, position in zip(car.joints, car.positions):
@@ -67,7 +67,7 @@ MOUNTED = {
 
 
 @pytest.mark.parametrize('name', MOUNTED)
-def test_the_vehicles_with_arms_are_what_attach_writes(name, tmp_path):
+def test_the_vehicles_with_arms_equal_the_output_of_attach(name, tmp_path):
     platform, arm, position = MOUNTED[name]
     urdf, config = tmp_path / f'{name}.urdf', tmp_path / f'{name}.yaml'
     files = [str(ROOT / 'urdf' / f'{part}.urdf') for part in (platform, arm)]

@@ -85,7 +85,7 @@ def test_the_differential_of_the_rover_gives_each_rocker_half_of_the_moment_of_t
 
 
 @pytest.mark.parametrize(('name', 'torque'), [('telehandler', 1500.0), ('forwarder', 1500.0), ('rover', 6.0)])
-def test_it_drives_as_far_as_its_wheels_push_it(name, torque):
+def test_it_drives_by_the_distance_of_its_wheel_forces(name, torque):
     """In a second from rest: push of all wheels over the mass, and the wheels' inertia over their radius squared."""
     machine, duration = plant(name, 0.01), 1.0
     carried, inertia = loads(machine.machine), {link.name: link.inertia[1, 1] for link in machine.machine.links}

@@ -80,7 +80,7 @@ def run_batch(
     count = max(len(states), len(parameters), len(input_sets))
     states, parameters = _for_all(states, count, 'states'), _for_all(parameters, count, 'parameters')
     if len(input_sets) not in (1, count):
-        raise ValueError(f'inputs: expected 1 or {count}, one per run, found {len(input_sets)}')
+        raise ValueError(f'inputs: expected 1 or {count}, found {len(input_sets)}')
     for x, values in zip(states, parameters):
         system.check(x, np.empty(len(system.input_names)), values)
     threads = threads or os.cpu_count() or 1
