@@ -17,9 +17,9 @@ from dyn_nodes.studies.abo_shanab_2003.planar import friction_system
 
 WATCHING = Settings(step=2.5e-3, watch=True)
 TURNED = slice(3, 10)
-"""Quaternion and joint angles of the log-loader."""
+"""Indices of quaternion and joint angles of the log-loader."""
 COUNT = 11
-"""Runs: more than the lanes, and no multiple of them."""
+"""Number of runs: more than the lanes, and no multiple of them."""
 
 
 def payloads(system, values):
@@ -28,14 +28,14 @@ def payloads(system, values):
 
 @pytest.fixture(scope='module')
 def starts(system):
-    """Parameters and states of runs that differ in their payload."""
+    """Return parameters and states of runs that differ in their payload."""
     p = payloads(system, np.linspace(2500.0, 6000.0, COUNT))
     return p, np.array([initial_state(system, values) for values in p])
 
 
 @pytest.fixture(scope='module')
 def reaching(system, starts):
-    """The fast reach without recovery: some overturn, some lift wheels. Batch, and each run alone."""
+    """Return runs of the fast reach without recovery as a batch and one by one: some overturn, some lift wheels."""
     p, x = starts
     times = np.linspace(0.0, 12.0, 121)
     together = run_batch(system, x, times, P3D_FAST_NO_RECOVERY, p, WATCHING, threads=1)
@@ -75,7 +75,7 @@ def test_a_run_has_the_same_bits_in_every_batch(system, starts, reaching):
 
 @pytest.mark.skipif(platform.machine() not in ('x86_64', 'AMD64'), reason='measured for vectors of 128 to 512 bits')
 def test_a_run_has_the_same_bits_in_narrower_vectors(system, starts, reaching, monkeypatch):
-    """In wider ones than the processor has it need not: they are split, and products and sums are joined otherwise."""
+    """With wider vectors than the processor has this is not guaranteed: operations are split and fused differently."""
     monkeypatch.setattr(runs, 'lane_count', lambda: lane_count() // 2)
     p, x = starts
     times = np.linspace(0.0, 12.0, 121)

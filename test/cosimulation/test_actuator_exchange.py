@@ -1,4 +1,4 @@
-"""Hydraulics against joint motion that is known at instants only."""
+"""Hydraulics coupled to sampled joint motion."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def machine() -> Machine:
 
 
 def motion(time: float) -> tuple[np.ndarray, np.ndarray]:
-    """A joint motion in closed form: positions and velocities."""
+    """Return positions and velocities of a joint motion in closed form."""
     rate = 2.0 * np.pi * 0.5
     amplitude = np.array([0.05, -0.08, 0.1])
     return (
@@ -31,7 +31,7 @@ def motion(time: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def run(machine: Machine, period: float, follow: bool, duration: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
-    """Return the oil at the end and the sum of all efforts times the period (the impulse given back)."""
+    """Return the final oil and the sum of all efforts times the period (the impulse on the joints)."""
     exchange = ActuatorExchange(ActuatorSystem(machine, 2.5e-4), period)
     exchange.start(POSTURE, EFFORTS)
     impulse = np.zeros(3)
@@ -98,7 +98,7 @@ def test_a_light_link_whose_frequency_is_near_that_of_the_samples_comes_to_rest(
 ) -> None:
     """A boom of a fortieth of its inertia on its oil, pushed, every 10 ms; `inertia_factor`: used over actual inertia.
 
-    Without a mobility (None) the exchange drives it apart.
+    Without a mobility (None) the exchange diverges.
     """
     period, mobility = 1e-2, 2e-3
     exchange = ActuatorExchange(ActuatorSystem(machine, 2.5e-4), period)

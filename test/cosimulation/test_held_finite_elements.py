@@ -1,4 +1,4 @@
-"""Finite elements between hands that are simulated elsewhere, by ball and by fixed grasps: split against whole.
+"""Finite elements between separately simulated hands, with ball and fixed grasps: split against monolithic model.
 
 `python test/cosimulation/test_held_finite_elements.py` prints the times of docs/teams.md.
 """
@@ -29,12 +29,12 @@ from dyn_nodes.teams.system import TeamSystem
 GRAVITY = np.array([0.0, 0.0, -9.81])
 SOFT = Material(young_modulus=1e5, poisson_ratio=0.3, density=200.0, damping=20.0)
 MASS, INERTIA = 3.0, 0.05
-"""Of the balls whose middles are the hands, kg and kg m2."""
+"""Mass and inertia of the balls whose centres are the hands, kg and kg m2."""
 WALL = np.zeros((6, 6))
 
 
 def plank(material=SOFT, vibrations=2):
-    """Return a plank held at both ends by fixed grasps, and the middles of these."""
+    """Return a plank held at both ends by fixed grasps, and the centres of the grasps."""
     mesh = box_mesh((0.6, 0.1, 0.05), (6, 2, 1))
     faces = [patch(mesh, (x, 0.0, 0.0), (0.0, 0.1, 0.05), name) for x, name in ((-0.3, 'a'), (0.3, 'b'))]
     points = [point for face in faces for point in fixed_points(face, mesh.nodes)]
@@ -48,7 +48,7 @@ def clamps(reduced, middles, **limits):
 
 
 class Balls:
-    """Two free balls that turn and fall: robots whose answer to a wrench is known exactly."""
+    """Two free balls that rotate and fall: robots with an exactly known response to a wrench."""
 
     def __init__(self, middles):
         self.position = middles.copy()
@@ -84,7 +84,7 @@ def split(reduced, middles, period, end):
 
 
 def whole(reduced, middles, end):
-    """Positions (2, 3) of the balls with the plank, as one traced system."""
+    """Return the positions (2, 3) of the balls with the plank, as one traced system."""
     balls, models = Balls(middles), []
     first = HeldObject(reduced, GRAVITY, grips=clamps(reduced, middles))
     first.begin(balls.hands())
@@ -118,7 +118,7 @@ def test_the_error_of_the_split_falls_with_the_square_of_the_period():
 
 
 def test_total_momentum_of_hands_and_object_is_conserved():
-    """Linear momentum to round-off."""
+    """Linear momentum is conserved to round-off."""
     reduced, middles = plank()
     balls, item = split(reduced, middles, 0.005, 0.2)
     first = HeldObject(reduced, GRAVITY, grips=clamps(reduced, middles))
@@ -176,7 +176,7 @@ def test_a_clamp_slips_off_beyond_its_torque_and_its_end_falls():
 
 
 def times():
-    """Print what a plate of 10,302 nodes in four hands takes before it is held, in a period of 5 ms, and drawn."""
+    """Print the computing times of a plate of 10,302 nodes in four hands: setup, a period of 5 ms, drawing."""
     from dyn_nodes.teams.deformable.deformable_object import DeformableObject
     from dyn_nodes.teams.deformable.skin import skin_of
 

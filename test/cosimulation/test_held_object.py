@@ -1,4 +1,4 @@
-"""An object between hands that are simulated elsewhere: split against whole, momentum, stiff objects, slip."""
+"""Objects between separately simulated hands: split against monolithic model, momentum, stiff objects, slip."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dyn_nodes.teams.deformable.lattice import Lattice, chain
 GRAVITY = np.array([0.0, 0.0, -9.81])
 MASSES = (7.0, 11.0)
 PULL, RETURN = 300.0, 60.0
-"""Of a hand to its place, N/m and N s/m."""
+"""Stiffness and damping between a hand and its target, N/m and N s/m."""
 
 
 def bar(stiffness: float, damping: float = 5.0) -> Lattice:
@@ -20,7 +20,7 @@ def bar(stiffness: float, damping: float = 5.0) -> Lattice:
 
 
 class Robots:
-    """Point masses that springs and dampers pull to moving places: hands whose free acceleration changes with time."""
+    """Point masses with springs and dampers to moving targets: hands with time-dependent free acceleration."""
 
     def __init__(self, load: Lattice) -> None:
         self.home = load.nodes.copy()
@@ -38,7 +38,7 @@ class Robots:
         ]
 
     def advance(self, forces: np.ndarray, period: float) -> None:
-        """Move the masses exactly under forces of the object that are constant for a period."""
+        """Integrate the masses exactly with forces of the object that are constant for a period."""
         for k, mass in enumerate(MASSES):
 
             def rates(_: float, x: np.ndarray, k: int = k, mass: float = mass) -> np.ndarray:
@@ -60,7 +60,7 @@ def split(load: Lattice, period: float, end: float) -> tuple[Robots, HeldObject]
 
 
 def whole(load: Lattice, end: float) -> np.ndarray:
-    """Positions of the masses with the object, integrated as one."""
+    """Return the positions of the masses with the object, integrated as one system."""
     robots = Robots(load)
     matrix = load.mass.toarray() + np.diag(MASSES)
 
@@ -84,7 +84,7 @@ def test_the_error_of_the_split_falls_with_the_period():
 
 
 def test_total_momentum_of_hands_and_object_is_conserved():
-    """Momentum of masses and object is the impulse of springs and weight, to round-off."""
+    """The momentum of masses and object equals the impulse of springs and weight, to round-off."""
     load = bar(3000.0)
     robots, item = split(load, 0.005, 0.1)
     masses = np.array(MASSES)

@@ -1,4 +1,4 @@
-"""Hydraulics in a process of their own against everything in one: what the exchange over topics costs."""
+"""Hydraulics in a separate process against the monolithic model: errors of the exchange over topics."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ EXCHANGE = 0.005  # of the launch file
 
 
 def split_run(system, effort_system, inputs, period, values=None, end=END, assumed=None):
-    """The nodes' protocol in one process: efforts every `period`, voltages of the middle of every 10 ms.
+    """Run the protocol of the nodes in one process: efforts every `period`, voltages of the middle of every 10 ms.
 
-    `assumed` is the payload that the hydraulics knows of, kg; None: the true one.
+    `assumed` is the payload in the model of the hydraulics, kg; None: the true one.
     Returns the joints' positions (actuators' order) after every exchange.
     """
     machine = system.machine
@@ -93,13 +93,13 @@ def test_an_empty_grapple_does_not_make_the_exchange_ripple(system, effort_syste
 
 
 def test_split_task_recovers_as_the_monolithic_one(monolithic, task_over_topics):
-    """The base comes to the same attitude, though it rocked through a peak that is sensitive to everything."""
+    """The base ends in the same attitude, although the peak of rocking is sensitive."""
     _, last = task_over_topics
     np.testing.assert_allclose(last[3:7], monolithic.last[3:7], atol=5e-4)
 
 
 def test_a_finer_exchange_is_closer_to_the_monolithic_model(system, effort_system):
-    """At equal voltages, until the machine lifts: afterwards it is the tipping that amplifies."""
+    """With equal voltages, until the machine lifts, because tipping amplifies errors."""
 
     def every_10_ms(period):
         positions, _ = split_run(system, effort_system, P3D, period, end=8.0)

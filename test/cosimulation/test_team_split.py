@@ -1,4 +1,4 @@
-"""Robots and the object that they hold as separate simulations, against the team as one model.
+"""Robots and their held object as separate simulations, against the team as one model.
 
 `python test/cosimulation/test_team_split.py` prints the table of docs/teams.md.
 """
@@ -20,11 +20,11 @@ from dyn_nodes.teams.system import TeamSystem
 
 END = 0.3
 PUSH = {'left/arm_joint_1': 6.0, 'left/arm_joint_2': 12.0, 'right/arm_joint_2': 9.0, 'right/left_drive': 3.0}
-"""Efforts over those of rest, N m: the bar is lifted, turned and pulled."""
+"""Efforts added to those at rest, N m: the bar is lifted, turned and pulled."""
 
 
 def split(team: Team, period: float) -> tuple[dict[str, np.ndarray], dict[str, float]]:
-    """Return where the hands are at the end, and the efforts, by robot and by joint of a robot."""
+    """Return the final positions of the hands, and the efforts by robot and joint."""
     plants = {name: Plant(robot.machine, 'effort', period, 0.0005, ()) for name, robot in team.robots.items()}
     efforts = {}
     for name, plant in plants.items():
@@ -54,7 +54,7 @@ def split(team: Team, period: float) -> tuple[dict[str, np.ndarray], dict[str, f
 
 
 def whole(team: Team, efforts: dict[str, float]) -> dict[str, np.ndarray]:
-    """Return where the hands are at the end, of the team as one model."""
+    """Return the final positions of the hands for the team as one model."""
     system = TeamSystem(team)
     inputs = Inputs.constant({f'{name}/effort': value for name, value in efforts.items()})
     run = system.run(system.start, np.array([0.0, END]), inputs)
@@ -73,7 +73,7 @@ def in_fixed_grasps(folder: Path) -> Path:
 
 
 def errors(periods: tuple[float, ...], team: Team) -> tuple[list[float], float]:
-    """Return the error of the hands, m, for each period, and how far they have moved."""
+    """Return the error of the hands, m, for each period, and the distance that they have moved."""
     ends = [split(team, period) for period in periods]
     expected = whole(team, ends[0][1])
     moved = max(float(np.linalg.norm(expected[grasp.robot] - grasp.position)) for grasp in team.grasps.values())
@@ -83,7 +83,7 @@ def errors(periods: tuple[float, ...], team: Team) -> tuple[list[float], float]:
 @pytest.mark.slow
 @pytest.mark.parametrize('kind', ['ball', 'fixed'])
 def test_the_split_of_a_team_by_topics_agrees_with_the_whole(kind, tmp_path):
-    """Fast counterparts: test_held_object.py and test_held_finite_elements.py, with hands that are points and balls."""
+    """Fast counterparts: test_held_object.py and test_held_finite_elements.py, with points and balls as hands."""
     team = load_team('team_bar' if kind == 'ball' else in_fixed_grasps(tmp_path))
     (fine, coarse), moved = errors((0.002, 0.005), team)
     assert moved > 0.05

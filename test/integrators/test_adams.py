@@ -1,4 +1,4 @@
-"""The Adams method of variable order: exactness of its formulas, kinks of inputs, samples, evaluations, peers."""
+"""The Adams method of variable order: exact formulas, kinks of inputs, samples, evaluations, other integrators."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KNOTS, TABLE = np.zeros(1), np.zeros((1, 1))
 
 @pytest.fixture(scope='module')
 def clock():
-    """The integral of the input, the time, and a pendulum whose gravity the input drives."""
+    """Return a system with the integral of the input, the time, and a pendulum whose gravity is the input."""
 
     def make():
         x, u, p = ca.SX.sym('x', 4), ca.SX.sym('u', 1), ca.SX.sym('p', 1)
@@ -40,7 +40,7 @@ def run(module, times, knots=KNOTS, table=TABLE, tolerance=1e-8, p=9.0):
 
 
 def pendulum(times, force=lambda t: 0.0, p=9.0, breaks=()):
-    """The same by SciPy, stretch by stretch between the breaks."""
+    """Return the states of the pendulum by SciPy, stretch by stretch between the breaks."""
     x, states = np.array([1.0, 0.0]), []
     edges = [times[0], *breaks, times[-1]]
     for since, until in pairwise(edges):

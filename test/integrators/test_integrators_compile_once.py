@@ -38,7 +38,7 @@ def compiled():
 
 
 def chain(size):
-    """Kernels of `size` oscillators, whose rates depend on one input and one parameter."""
+    """Return kernels of `size` oscillators, whose rates depend on one input and one parameter."""
 
     def make():
         x, u, p = ca.SX.sym('x', 2 * size), ca.SX.sym('u', 1), ca.SX.sym('p', 1)

@@ -1,4 +1,4 @@
-"""The implicit formula for stiff states beside the classical Runge-Kutta method for all others."""
+"""The implicit formula for stiff states with the classical Runge-Kutta method for all others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LINES = tuple(ElementState(f'line_{k}/pressure', stiff=True) for k in range(2))
 
 
 def built(name, states, rates_of):
-    """Return the module of a system whose states all belong to elements."""
+    """Return the module of a system whose states are all states of elements."""
     x, u, p = ca.SX.sym('x', len(states)), ca.SX.sym('u', 1), ca.SX.sym('p', 1)
     rates = ca.densify(ca.vertcat(*rates_of(x, u, p)))
     stiff, indices = stiff_kernel((x, u, p), rates, states, 0)
@@ -32,7 +32,7 @@ def built(name, states, rates_of):
 
 @pytest.fixture(scope='module')
 def piston():
-    """A mass on two lines that leak to an input, p times as fast as they fill, one of which a check valve feeds."""
+    """Return a mass on two lines with leakage to an input, p times as fast as filling; a check valve feeds one line."""
 
     def rates(x, u, p):
         first, second = x[2], x[3]
@@ -47,7 +47,7 @@ def piston():
 
 @pytest.fixture(scope='module')
 def drained():
-    """A line that a piston of given speed empties until a check valve of slope 1e5 /s opens."""
+    """Return a line that a piston of constant speed empties until a check valve of slope 1e5 /s opens."""
 
     def rates(x, u, p):
         shortage = ca.fmax(-x[2], 0.0)
@@ -57,7 +57,7 @@ def drained():
 
 
 def end_of(module, start, count, parameter, explicit=False, end=4.0, damped=False):
-    """Return status and state after equal steps."""
+    """Return status and state after equal steps of an integrator."""
     x, codes = np.array(start, dtype=float), codes_of(module)
     if explicit:
         codes = without_stiff(codes)
@@ -69,7 +69,7 @@ def end_of(module, start, count, parameter, explicit=False, end=4.0, damped=Fals
 
 
 def exact_end(module, start, parameter, end=4.0, method='DOP853'):
-    """Return the state by SciPy, from the same right-hand side."""
+    """Return the state by SciPy with the same right-hand side."""
 
     def rates(t, x):
         rate = np.empty(len(x))
@@ -98,7 +98,7 @@ def test_a_step_without_stiff_states_equals_the_classical_method(piston):
 
 @pytest.mark.parametrize('damped', [False, True])
 def test_order_of_implicit_steps(piston, damped):
-    """Rates of 40 /s and steps of 0.1 to 0.025 s, which are all implicit."""
+    """Rates of 40 /s and steps of 0.1 to 0.025 s: all steps are implicit."""
     start = [0.5, 0.0, 0.4, 0.3]
     exact = exact_end(piston, start, 30.0)
     errors = [np.abs(end_of(piston, start, count, 30.0, damped=damped)[1] - exact).max() for count in (40, 80, 160)]
@@ -107,7 +107,7 @@ def test_order_of_implicit_steps(piston, damped):
 
 
 def test_stiff_states_bound_no_step(piston):
-    """A slope of 1e5 /s, steps of 0.02 s: 2,000 times its time; the classical method alone is lost at once."""
+    """Slope 1e5 /s, steps of 0.02 s: 2,000 times its time constant; the classical method diverges at once."""
     start = [0.5, 0.0, 0.4, 0.3]
     assert end_of(piston, start, 200, 1e5, explicit=True)[0] == integrators.DIVERGED
     exact = exact_end(piston, start, 1e5, method='Radau')
@@ -122,7 +122,7 @@ def test_stiff_states_bound_no_step(piston):
 
 @pytest.mark.parametrize('count', [7, 16, 61])
 def test_a_check_valve_that_opens_within_a_step_catches_the_line(drained, count):
-    """The line falls by up to 11 within a step and is caught 2e-4 below zero, where its slope is 1e5 /s."""
+    """The line falls by up to 11 within a step and is held 2e-4 below zero, where its slope is 1e5 /s."""
     start, parameter = [0.0, 20.0, 3.0], 1.0
     exact = exact_end(drained, start, parameter, method='Radau')
     status, x = end_of(drained, start, count, parameter)
@@ -141,7 +141,7 @@ def test_a_watched_run_takes_the_same_steps(drained):
 
 
 def test_correction_solves_the_coupled_states_with_the_exact_slope():
-    """Two lines with an exchange between them, and one alone: the same as a dense solve of all three."""
+    """Two coupled lines and one separate line: the result equals a dense solve of all three."""
     x, u, p = ca.SX.sym('x', 4), ca.SX.sym('u', 1), ca.SX.sym('p', 1)
     rate = ca.vertcat(-(x[1] ** 3) + p * (x[3] - x[1]), u - 5.0 * x[2], 2.0 * p * (x[1] - x[3]))
     kernel = newton_correction((x, u, p), rate, (1, 2, 3), (1.0, 2.0, 3.0))

@@ -1,4 +1,4 @@
-"""Linear models against central differences of dx/dt and of the outputs, in minimal coordinates."""
+"""Linear models against central differences of dx/dt and of outputs, in minimal coordinates."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def machine_of(name):
 
 @cache
 def moving_loader():
-    """The log-loader with open valves, its arm and base in motion."""
+    """Return the log-loader with open valves, its arm and base in motion."""
     system = System(machine_of('log_loader'))
     inputs = Inputs.constant(VOLTS)
     run = system.run(initial_state(system), np.linspace(0, 0.6, 61), inputs, settings=Settings(step=1e-3))
@@ -42,7 +42,7 @@ def moving_loader():
 
 @cache
 def moving_agv():
-    """An arm on a vehicle with Mecanum wheels, driven by efforts."""
+    """Return an arm on a vehicle with Mecanum wheels, driven by efforts."""
     system = System(machine_of('agv_mecanum_arm'), 'effort')
     inputs = Inputs.constant({name: 0.5 + 0.2 * k for k, name in enumerate(system.input_names)})
     run = system.run(initial_state(system), np.linspace(0, 0.1, 11), inputs, settings=Settings(step=1e-3))
@@ -51,7 +51,7 @@ def moving_agv():
 
 @cache
 def moving_mechanism(name, actuation):
-    """A machine with constraints: its system, a state in motion that meets them, and inputs."""
+    """Return the system of a machine with constraints, a state in motion that satisfies them, and inputs."""
     start = constrained_machine(machine_of(name), actuation=actuation)
     system = start.system
     v = projected_velocity(system.blocks, start.q, 0.3 * np.cos(np.arange(system.nv)))
@@ -68,7 +68,7 @@ def at_sample(system, run, time):
 
 
 def state_at(system, deviations, z, p):
-    """The state with the deviation z: on the constraints, which the independent coordinates keep."""
+    """Return the state with the deviation z, which satisfies the constraints."""
     x = deviations.x + deviations.into @ z
     for at in deviations.quaternions:
         turn = 2 * (deviations.into @ z)[at : at + 4]
@@ -94,14 +94,14 @@ def state_at(system, deviations, z, p):
 
 
 def world(quaternion, rate):
-    """Twice the vector part of (rate x conjugate): the small turn in world axes that changes a quaternion by a rate."""
+    """Return twice the vector part of (rate x conjugate): the angular velocity in the world of a quaternion rate."""
     (x, y, z), w = quaternion[:3], quaternion[3]
     a, b = rate[:3], rate[3]
     return a * w - b * np.array([x, y, z]) + np.cross(np.array([x, y, z]), a)
 
 
 def rate_of(system, deviations, x, u, p, nominal):
-    """The rate (n,) of the deviation at a state while the nominal state moves on."""
+    """Return the rate (n,) of the deviation at a state while the nominal state moves."""
     rate = system.rhs(x, u, p)
     rates = deviations.out_of @ (rate - nominal)
     nq = system.nq
@@ -116,7 +116,7 @@ def rate_of(system, deviations, x, u, p, nominal):
 
 
 def check(system, x, u, outputs):
-    """A, B, C, D against differences of fourth order in units of the usual sizes of the states."""
+    """Check A, B, C, D against fourth-order differences in units of the typical magnitudes of the states."""
     p = system.parameters()
     linearizer = Linearizer(system, outputs)
     model, deviations = linearizer.at(x, u, p), linearizer.deviations(x, u, p)
@@ -182,7 +182,7 @@ def test_linkage_with_hydraulics_on_wheels_equals_central_differences():
 
 
 def test_arm_on_motors_equals_the_closed_form_of_its_source():
-    """Rotors, gears and armatures by the general engine and by (2-241), without a tool load."""
+    """Rotors, gears and armatures by the general model and by (2-241), without a tool load."""
     machine = machine_of('arm_a6')
     system = System(machine)
     tree = build_tree(machine)

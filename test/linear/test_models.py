@@ -1,4 +1,4 @@
-"""Poles, modes, Bode, controllability and samples of linear models with known answers."""
+"""Poles, modes, Bode, controllability and discretization of linear models with known results."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_an_undamped_oscillation_neither_falls_nor_grows_by_its_rounding():
 
 
 def test_poles_at_the_origin_are_one_mode_with_the_states_that_drift():
-    """Two double integrators, one behind a lag: single eigenvectors of a defective group mean nothing."""
+    """Two double integrators, one after a lag: eigenvectors of a defective group have no meaning."""
     A = np.zeros((5, 5))
     A[0, 1] = A[2, 3] = 1.0
     A[3, 4], A[4, 4] = 2.0, -3.0

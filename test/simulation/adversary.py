@@ -1,4 +1,4 @@
-"""Random commands to machines with constraints and uncertain numbers: what a run of them must keep."""
+"""Random commands to machines with constraints and uncertain parameters, and the checks of such runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dyn_nodes.simulation.plant import Plant
 
 PERIOD, STEP = 0.01, 1e-4
 OPPOSITE = {'lift_off': 'touch_down', 'relief_open': 'relief_closed'}
-"""Events of one element that alternate."""
+"""Pairs of events of one element that alternate."""
 SCALES = {
     'friction_scale': (0.3, 1.2),
     'wheel_stiffness_scale': (0.5, 1.5),
@@ -25,7 +25,7 @@ SCALES = {
     'joint_stop_scale': (0.5, 2.0),
 }
 EFFORTS = {'front_left_steer': 400.0, '_drive': 300.0}
-"""Greatest effort of a joint by its name or the end of it, N m."""
+"""Greatest effort of a joint by its name or the end of its name, N m."""
 
 
 @cache
@@ -35,7 +35,7 @@ def machine_of(name: str) -> Machine:
 
 @cache
 def plant_of(name: str) -> Plant:
-    """Return one plant of a machine, its actuators inside; compiled once."""
+    """Return the plant of a machine with its actuators; compiled once."""
     machine = machine_of(name)
     actuation = 'hydraulic' if machine.actuators else 'effort'
     return Plant(machine, actuation, PERIOD, STEP, measures=('static',))
@@ -43,15 +43,15 @@ def plant_of(name: str) -> Plant:
 
 @dataclass
 class Play:
-    """A run and the worst that was found in it.
+    """Result of a run with its greatest errors.
 
     Attributes:
-        ended: kind of the event that ended it, or ''.
+        end: kind of the event that ended it, or ''.
         time: reached, s.  drift: of the constraints, m or rad.
-        imbalance: greatest error of the energy over what was exchanged until then.
+        imbalance: greatest error of the energy over the energy exchanged until then.
         exchanged: work and heat, J.
         events: (time, kind, element).
-        faults: what must not be, in words.
+        faults: texts of violated conditions.
     """
 
     end: str = ''
@@ -64,7 +64,7 @@ class Play:
 
 
 def inputs(plant: Plant, rng: np.random.Generator) -> dict[str, float]:
-    """Return random commands: volts up to 1.5 times what a valve takes, or efforts; some of them zero."""
+    """Return random commands: voltages up to 1.5 times the limit of a valve, or efforts; some of them zero."""
     chosen = {}
     limits = {f'{actuator.name}/voltage': 1.5 * actuator.command_limit for actuator in plant.machine.actuators}
     for name in plant.system.input_names:
@@ -76,7 +76,7 @@ def inputs(plant: Plant, rng: np.random.Generator) -> dict[str, float]:
 
 
 def uncertain(plant: Plant, rng: np.random.Generator) -> None:
-    """Give the plant other parameters, at rest again: scales, a payload, a slope."""
+    """Set random parameters of the plant, at rest again: scales, a payload, a slope."""
     plant.p[:] = plant.system.parameters()
     for name, (low, high) in SCALES.items():
         if name in plant.system.parameter_names:
@@ -89,7 +89,7 @@ def uncertain(plant: Plant, rng: np.random.Generator) -> None:
 
 
 def in_bristles(machine: Machine) -> float:
-    """Return the most energy, J, that bristles of tyres and tracks hold under twice the weight; it counts as heat."""
+    """Return the greatest energy, J, of bristles of tyres and tracks under twice the weight; it counts as heat."""
     weight = machine.gravity * machine.total_mass
     laws = [element.friction for element in (*machine.wheels, *machine.contacts)]
     return max((law.static**2 * weight / law.bristle_stiffness for law in laws if law is not None), default=0.0)
@@ -102,7 +102,7 @@ def energy(plant: Plant) -> tuple[float, float, float]:
 
 
 def play(name: str, seed: int, duration: float, longest: float = 0.5) -> Play:
-    """Run a machine under commands that are switched at random; return what was found."""
+    """Run a machine with randomly switched commands; return the result."""
     rng, plant, result = np.random.default_rng(seed), plant_of(name), Play()
     uncertain(plant, rng)
     start, before = energy(plant), energy(plant)
@@ -143,7 +143,7 @@ def _note_events(plant: Plant, began: float, result: Play) -> None:
 
 
 def _check_order(result: Play) -> None:
-    """Opposite events of one element alternate, the first of the pair first: everything starts on the ground, shut."""
+    """Check that opposite events of an element alternate; it starts on the ground or shut."""
     last: dict[tuple[str, str], str] = defaultdict(str)
     for time, kind, element in result.events:
         for first, second in OPPOSITE.items():

@@ -1,4 +1,4 @@
-"""The plant of every machine that `check` approves can be built: it is traced and put at rest, nothing is compiled."""
+"""The plant of every machine without problems in `check` can be built: it is traced and settled, not compiled."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_reaction_at_a_fixed_joint_with_a_constraint_beyond_it_is_rejected(tmp
 
 
 def test_a_cylinder_at_its_dead_centre_is_rejected():
-    """The checks of the file exclude it over the range of the joint; the plant would end with an error, too."""
+    """The checks of the file exclude it over the range of the joint; the plant would raise an error, too."""
     machine = file_machine('log_loader')
     boom = machine.actuators[0]
     angle = -machine.initial.joint_positions['boom_joint']
@@ -96,7 +96,7 @@ def test_a_cylinder_at_its_dead_centre_is_rejected():
 
 
 def test_rest_without_machine_code_equals_the_static_equilibrium(standing):
-    """The uncompiled kernel gives the equilibrium: the springs carry the weight."""
+    """The uncompiled kernel returns the equilibrium: the springs carry the weight."""
     system = TracedSystem(standing)
     rest = settle(system, system.parameters, statics=system.statics)
     positions = np.array([wheel.position for wheel in standing.wheels])

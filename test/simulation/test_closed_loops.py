@@ -1,4 +1,4 @@
-"""Loops stay closed in long runs, by default and at no visible cost."""
+"""Loops stay closed in long runs with default settings, without a measurable cost."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def loader():
 
 
 def with_flap(machine, locked):
-    """A body on the base about a vertical axis, which nothing moves; its lock makes constraints of the machine."""
+    """Return a machine with a locked body on a vertical axis of the base, so that it has constraints."""
     link = Link('flap_link', 10.0, np.zeros(3), np.eye(3))
     joint = Joint('flap', 'revolute', machine.base.link, 'flap_link', np.eye(4), np.array([0.0, 0.0, 1.0]), -1.0, 1.0)
     held = (JointClass('flap', 'locked'),) if locked else ()
@@ -46,7 +46,7 @@ def with_flap(machine, locked):
 
 @cache
 def linkage():
-    """The stick hangs on a rod from the cabin instead of its cylinder: boom, stick and rod are a four-bar linkage."""
+    """Return the machine with a rod from cabin to stick instead of its cylinder: a four-bar linkage."""
     machine = loader()
     poses = link_poses(machine.links, machine.joints, initial_positions(machine))
     first, second = (
@@ -69,7 +69,7 @@ def hydraulic_linkage():
 
 
 def test_a_vacuous_constraint_changes_no_rate_of_hydraulic_joints():
-    """Accelerations, spools and pressures of the tree and beside a lock elsewhere, valves open, reliefs open."""
+    """Accelerations, spools and pressures of the tree equal those with a lock elsewhere, valves and reliefs open."""
     plant = Assembly(with_flap(loader(), locked=False), 'hydraulic')
     blocks = constrained_machine(with_flap(loader(), locked=True), actuation='hydraulic').system.blocks
     values = {'swing_joint': 0.3, 'boom_joint': 0.8, 'stick_joint': -1.5, 'boom_joint_rate': 0.2}
@@ -96,7 +96,7 @@ def test_a_linkage_on_its_oil_stays_at_rest():
 
 
 def test_energy_of_a_linkage_on_oil_equals_work_less_heat():
-    """Bodies, compressed oil, friction and the flow at the lines balance, but for the integrator's error."""
+    """Bodies, compressed oil, friction and the flow at the lines balance up to the integrator's error."""
     start, exchanged = hydraulic_linkage(), 0.0
     errors = []
     for step in (2.5e-4, 1.25e-4):
@@ -115,7 +115,7 @@ def test_energy_of_a_linkage_on_oil_equals_work_less_heat():
 
 
 def test_energy_balances_across_relief_valves_that_open_and_close():
-    """Their kinks cost the steps of rk4 two orders (3.9e-5 at 0.5 ms); adaptive steps keep the balance."""
+    """At their kinks rk4 loses two orders (3.9e-5 at 0.5 ms); adaptive steps keep the balance."""
     start, times = hydraulic_linkage(), np.linspace(0.0, 0.4, 41)
     volts = Inputs.constant({'boom/voltage': -9.0, 'swing/voltage': -9.0})
     watched = start.system.run(start.x, times, volts, settings=Settings(step=5e-4, watch=True))
@@ -128,7 +128,7 @@ def test_energy_balances_across_relief_valves_that_open_and_close():
 
 
 def test_a_line_at_tank_pressure_bounds_no_step_with_constraints():
-    """The slewing arm empties a line of its motor. In steps of 2 ms the classical method alone is 26 bar beside it."""
+    """The slewing arm empties a line of its motor. With steps of 2 ms the classical method has an error of 26 bar."""
     start = hydraulic_linkage()
     times, volts = np.linspace(0.0, 0.4, 21), Inputs.constant({'boom/voltage': -9.0, 'swing/voltage': -9.0})
     exact = start.system.run(start.x, times, volts, settings=Settings(step=2e-5, stiff='explicit'))
@@ -143,7 +143,7 @@ def test_a_line_at_tank_pressure_bounds_no_step_with_constraints():
 
 
 def test_the_implicit_method_integrates_oil_with_constraints():
-    """Its Jacobian is that of the rates in units of the states' sizes; and it needs a fraction of the steps."""
+    """Its Jacobian equals the differences of the rates in units of the states' sizes, and it needs few steps."""
     start = hydraulic_linkage()
     system, volts = start.system, Inputs.constant(VOLTS)
     exact = system.run(start.x, [0.0, 0.2, 1.0], volts, settings=Settings(step=2.5e-4))
@@ -180,7 +180,7 @@ def test_a_plant_with_constraints_takes_voltages():
 
 
 def test_the_oil_holds_the_payload_and_slope_of_the_parameters():
-    """A payload and a slope given at the start: the plant stands as well."""
+    """With a payload and a slope at the start, the plant stays at rest, too."""
     machine = replace(linkage(), payload=replace(PAYLOAD, mass=500.0))
     plant = Plant(machine, 'hydraulic', 2e-3, STEP, measures=(), values={'payload_mass': 2000.0}, slope=(0.05, -0.1))
     at_rest, pressure = plant.positions.copy(), plant.x[plant.system.index('state', 'boom/head_pressure')]
@@ -192,7 +192,7 @@ def test_the_oil_holds_the_payload_and_slope_of_the_parameters():
 
 
 def test_the_opening_of_a_relief_valve_with_constraints_is_located():
-    """The boom is led to the end of its cylinder: the pump's relief opens, within the step."""
+    """The boom moves to the end of its cylinder, and the pump's relief valve opens within the step."""
     plant = Plant(linkage(), 'hydraulic', 2e-3, STEP, measures=())
     plant.set_inputs({'boom/voltage': 10.0})
     events = []
@@ -209,7 +209,7 @@ def test_the_opening_of_a_relief_valve_with_constraints_is_located():
 
 
 def test_a_dead_time_delays_a_valve_with_constraints():
-    """Voltages 3 ms late, one and a half periods: the run is the same, that much later."""
+    """With voltages 3 ms late, one and a half periods, the run is the same, 3 ms later."""
     machine, dead_time = linkage(), 3e-3
     late = tuple(
         replace(cylinder, valve=replace(cylinder.valve, dead_time=dead_time)) for cylinder in machine.actuators
@@ -234,14 +234,14 @@ def test_a_dead_time_delays_a_valve_with_constraints():
 
 
 def light_linkage():
-    """The linkage with a three-hundredth of the masses: its oil is far above the frequency of the exchange."""
+    """Return the linkage with a three-hundredth of the masses: its frequency on the oil is far above the exchange's."""
     machine, share = linkage(), 1.0 / 300.0
     links = tuple(replace(link, mass=share * link.mass, inertia=share * link.inertia) for link in machine.links)
     return replace(machine, links=links)
 
 
 def split_positions(machine, period, count, mobility):
-    """Positions after some periods, the oil beside the machine: what both nodes exchange, in one process."""
+    """Return positions after some periods with separate oil: the exchange of both nodes in one process."""
     plant = Plant(machine, 'effort', period, STEP, measures=())
     exchange = ActuatorExchange(ActuatorSystem(machine), period)
     joints = [plant.joints.index(name) for name in exchange.system.joints]
@@ -257,7 +257,7 @@ def split_positions(machine, period, count, mobility):
 
 
 def test_oil_in_a_separate_process_uses_the_mobility_of_the_linkage():
-    """The exchange over topics against the hydraulics inside: without the mobility of the linkage it diverges."""
+    """Exchange over topics against monolithic hydraulics: without the mobility of the linkage it diverges."""
     machine = light_linkage()
     joints = [actuator.joint for actuator in machine.actuators]
     start = constrained_machine(machine, actuation='hydraulic')
@@ -283,7 +283,7 @@ def test_mobility_with_constraints_is_the_response_of_the_joints_to_their_effort
 
 
 def test_joints_without_actuators_are_driven_by_efforts():
-    """The same machine with actuators outside: efforts in, as before."""
+    """The same machine without actuators has effort inputs."""
     start = constrained_machine(linkage())
     assert set(start.system.input_names) == {'swing_joint/effort', 'boom_joint/effort'}
     assert start.system.blocks.inputs == ()

@@ -1,4 +1,4 @@
-"""Machines with constraints from URDF and YAML: what runs, what `check` says, what is refused with its reason."""
+"""Machines with constraints from URDF and YAML: runs, results of `check`, rejections with their reasons."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def changed(tmp_path, source, *pairs):
 
 
 def test_the_four_bar_from_files_equals_the_one_of_the_study():
-    """The same mechanism from URDF and YAML: closed form of its acceleration, and 5 rows of which 2 count."""
+    """The same mechanism from URDF and YAML: closed form of its acceleration, and 5 rows of rank 2."""
     machine = constrained_machine(load_machine(FOUR_BAR, FOUR_BAR_YAML))
     assert machine.system.constraints.actuated == ('crank_joint',)
     report = machine.analysis
@@ -79,7 +79,7 @@ def test_the_four_bar_from_files_equals_the_one_of_the_study():
 
 
 def compilations():
-    """Run a machine and print how often each function that solves the constraints is in the cache of compiled code."""
+    """Run a machine and print how often each function of the constraint solver is in the cache of compiled code."""
     machine = constrained_machine(load_machine(FOUR_BAR, FOUR_BAR_YAML))
     run = machine.system.run(machine.x, np.array([0.0, 1e-3]), settings=Settings(step=1e-3))
     assert np.isfinite(run.a).all()
@@ -89,7 +89,7 @@ def compilations():
 
 
 def test_a_run_and_its_accelerations_share_one_compilation_of_the_constraint_solver(tmp_path):
-    """In a fresh cache: in that of the user, processes that write an index at a time lose entries."""
+    """With a fresh cache: in the user's cache, processes that write an index at the same time lose entries."""
     environment = {**os.environ, 'DYN_NODES_CACHE': str(tmp_path / 'cache'), 'PYTHONPATH': str(ROOT)}
     printed = subprocess.run([sys.executable, __file__], env=environment, stdout=subprocess.PIPE, check=True).stdout
     assert json.loads(printed) == [1, 1, 1, 1]
@@ -128,7 +128,7 @@ LOCK = '  a: {kind: lock, joint: crank_joint, position: 0.2}\n'
 
 
 def moved(profile):
-    """A prescribed motion of the crank, before the joints of the file."""
+    """Return the YAML with a prescribed motion of the crank before the joints of the file."""
     return f'  b: {{kind: prescribed, joint: crank_joint, profile: {{{profile}}}}}\njoints:'
 
 
@@ -251,7 +251,7 @@ BROKEN = {
 
 @pytest.mark.parametrize('name', BROKEN)
 def test_a_faulty_constraint_file_is_rejected_with_the_reason(name, tmp_path, capsys):
-    """Done-when 5."""
+    """Done-when 5 of the specification."""
     pairs, message, line = BROKEN[name]
     path = changed(tmp_path, FOUR_BAR_YAML, *pairs)
     status, output = run_check(capsys, FOUR_BAR, path)
@@ -261,7 +261,7 @@ def test_a_faulty_constraint_file_is_rejected_with_the_reason(name, tmp_path, ca
 
 
 def cart(tmp_path, height):
-    """A platform on four rolling wheels of radius 0.2 m, the last one mounted higher by `height`."""
+    """Return a platform on four rolling wheels of radius 0.2 m, the last one mounted higher by `height`."""
     wheels, lines = '', ''
     for k, (x, y) in enumerate(((0.5, 0.4), (0.5, -0.4), (-0.5, 0.4), (-0.5, -0.4))):
         wheels += WHEEL.format(name=f'wheel_{k}', x=x, y=y, z=height if k == 3 else 0.0)
@@ -275,7 +275,7 @@ def cart(tmp_path, height):
 
 
 def test_a_rolling_cart_from_files(tmp_path, capsys):
-    """Weight on four wheels; an equal torque on all drives it straight on."""
+    """The four wheels carry the weight; an equal torque on all drives it straight ahead."""
     machine = constrained_machine(load_machine(*cart(tmp_path, 0.0)))
     torque = 1.0
     inputs = Inputs.constant({f'wheel_{k}_joint/effort': torque for k in range(4)})
@@ -317,7 +317,7 @@ def test_a_system_has_the_same_interface_with_and_without_constraints():
 
 
 def test_a_joint_of_class_locked_with_wheels_on_springs_is_fixed(capsys, tmp_path):
-    """The machine is a tree with a joint less, and its plant can be built."""
+    """The machine is a tree without this joint, and its plant can be built."""
     config = changed(tmp_path, ROOT / 'config' / 'agv_mecanum_arm.yaml', ('\nwheels:', f'\n{LOCKED_ELBOW}wheels:'))
     status, output = run_check(capsys, ROOT / 'urdf' / 'agv_mecanum_arm.urdf', config)
     assert status == 0
@@ -328,7 +328,7 @@ def test_a_joint_of_class_locked_with_wheels_on_springs_is_fixed(capsys, tmp_pat
 
 
 def test_check_assembles_a_held_joint_with_wheels_on_springs(capsys, tmp_path):
-    """One predicate says what has constraints, and `check` assembles what a plant would: on its springs, too."""
+    """One predicate decides whether there are constraints, and `check` assembles like a plant, also on springs."""
     config = changed(tmp_path, ROOT / 'config' / 'agv_mecanum_arm.yaml', ('\nwheels:', f'\n{HELD_ELBOW}wheels:'))
     status, output = run_check(capsys, ROOT / 'urdf' / 'agv_mecanum_arm.urdf', config)
     assert status == 0, output.err

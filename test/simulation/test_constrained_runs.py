@@ -1,4 +1,4 @@
-"""Compiled runs of constrained systems: the numbers of yesiloglu-2007, 6.4 and 6.5, and what ends a run."""
+"""Compiled runs of constrained systems against yesiloglu-2007, 6.4 and 6.5, and the events that end a run."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_planar_arms_run_as_tabled(long_runs, step, row):
     ],
 )
 def test_planar_arms_keep_energy_momentum_and_loops(long_runs, step, energy, linear, angular, gap):
-    """The specification's own errors, without stabilization: ours are as small, up to the rounding of its digits."""
+    """Errors without stabilization are as small as in the specification, up to the rounding of its digits."""
     run = long_runs[step]
     assert np.abs(run.energy_balance).max() < 1.3 * energy
     assert np.abs(run.momentum[:, 3:]).max() < 1.3 * linear
@@ -216,7 +216,7 @@ def spatial():
 
 
 def test_momentum_of_the_free_flying_system_is_kept_to_1e_9(spatial):
-    """Done-when 3 of the engine: whatever the joints do, with loops closed."""
+    """Done-when 3 of the specification of the engine: for any motion of the joints, with closed loops."""
     model, system, v, tau = spatial
     knots = np.linspace(0, 1, 6)
     waves = {name: torque * np.sin(4 * knots + k) for k, (name, torque) in enumerate(zip(model.actuated, tau[6:18]))}
@@ -229,7 +229,7 @@ def test_momentum_of_the_free_flying_system_is_kept_to_1e_9(spatial):
 
 @pytest.mark.parametrize('method', ['operator', 'reduced'])
 def test_the_compiled_step_equals_the_reference(method):
-    """A random system with loops, springs and gravity: accelerations and multipliers of the machine code."""
+    """Accelerations and multipliers of the machine code for a random system with loops, springs and gravity."""
     blocks, q, v, tau = random_system(1)
     joints = tuple(name for name in blocks.tree.velocity_names if name.startswith('b'))
     indices = [blocks.tree.velocity_index(name) for name in joints]
@@ -264,7 +264,7 @@ def test_dependent_rows_give_the_multipliers_of_least_norm():
 
 
 def test_forces_of_every_joint_balance_every_body(spatial):
-    """C19: momentum rates by differentiation against all wrenches, and efforts along every freedom, through a run."""
+    """C19: differentiated momentum against all wrenches, and efforts along every freedom, through a run."""
     model, system, v, tau = spatial
     torques = Inputs.constant(dict(zip(model.actuated, tau[6:18])))
     run = system.run(system.state(model.q, v), np.linspace(0, 0.5, 6), torques, settings=exactly(step=5e-3))
@@ -282,7 +282,7 @@ def test_forces_of_every_joint_balance_every_body(spatial):
 
 
 def pendulum(length=1.0):
-    """A point mass on a rod, as a free body: a constraint that drifts."""
+    """Return a point mass on a rod, as a free body: a constraint that drifts."""
     builder = TreeBuilder()
     builder.add_free('bob', 1.0, inertia=0.01 * np.eye(3))
     builder.add_frame('eye', 0, p=(0, 0, length))
@@ -333,7 +333,7 @@ def test_work_of_a_moving_constraint_is_counted():
 
 
 def test_a_change_of_rank_ends_the_run_with_the_reason():
-    """Crank and rod of one length, folded onto each other: there the piston may slide or stay, elsewhere it slides."""
+    """Crank and rod of equal length, folded: there the piston may slide or stay, elsewhere it slides."""
     builder = TreeBuilder()
     a = builder.add_joint('crank', -1, 'revolute', Z, mass=1.0, com=(0.2, 0, 0), inertia=0.02 * np.eye(3))
     b = builder.add_joint('rod', a, 'revolute', Z, p=(0.4, 0, 0), mass=1.0, com=(0.2, 0, 0), inertia=0.02 * np.eye(3))
@@ -348,7 +348,7 @@ def test_a_change_of_rank_ends_the_run_with_the_reason():
     assert run.status == 'rank changed'
     assert run.end_time < 0.01
     assert 'from 1 to 2' in run.detail
-    # beside the fold nothing happens
+    # the run continues beside the fold
     beside = [np.pi / 2 - 0.3, -np.pi + 0.6, 0.8 * np.sin(0.3)]
     assert (
         system.run(
@@ -360,7 +360,7 @@ def test_a_change_of_rank_ends_the_run_with_the_reason():
 
 @pytest.mark.parametrize('method', ['operator', 'reduced'])
 def test_a_wider_tolerance_stops_before_rows_depend(method):
-    """A parallelogram swings through its flat position: between two steps, unless the run is told to keep away."""
+    """A parallelogram passes its flat position between two steps, unless the tolerance ends the run before."""
     model = models.four_bar()
     system = System.of_blocks('four_bar', model.blocks(), ('crank_1',))
     torque = Inputs.constant({'crank_1': 4.0})
@@ -381,7 +381,7 @@ def test_a_wider_tolerance_stops_before_rows_depend(method):
 
 
 def test_a_contact_with_tension_ends_the_run():
-    """A ball on a table that is pulled away downwards with more than g."""
+    """A ball lies on a table that moves down with more than g."""
     builder = TreeBuilder()
     builder.add_joint('ball', -1, 'prismatic', Z, mass=1.0)
     tree = builder.build()
@@ -396,7 +396,7 @@ def test_a_contact_with_tension_ends_the_run():
 
 
 def driven_arm():
-    """Two joints, the first led by a motion: its rows move, so that they do work, and depend on the time."""
+    """Return two joints, the first with a prescribed motion: its rows do work and depend on time."""
     builder = TreeBuilder()
     arm = builder.add_joint('arm', -1, 'revolute', (0, 1, 0), mass=2.0, com=(0.5, 0, 0), inertia=0.1 * np.eye(3))
     builder.add_joint(
@@ -408,7 +408,7 @@ def driven_arm():
 
 @pytest.mark.parametrize('kind', ['independent rows', 'dependent rows', 'moving rows'])
 def test_jacobians_are_the_derivatives_of_the_rates(planar, kind):
-    """By states and by inputs, Baumgarte's terms included; of dependent rows those that the solve keeps."""
+    """By states and by inputs, including Baumgarte terms; for dependent rows those that the solver keeps."""
     if kind == 'moving rows':
         system, q = System.of_blocks('driven', driven_arm(), ('elbow',)), np.array([0.1, 0.2])
     else:
@@ -446,7 +446,7 @@ def test_adaptive_methods_integrate_constraints(planar, method):
 
 @pytest.mark.parametrize('method', ['rk4', 'dopri5', 'adams', 'rodas3'])
 def test_every_method_ends_at_the_opening_of_a_contact(method):
-    """A ball on a table that sinks with jerk: within the step, and with the last state that has a force."""
+    """A ball lies on a table that sinks with jerk: the run ends within the step at the last state with a force."""
     builder = TreeBuilder()
     builder.add_joint('ball', -1, 'prismatic', Z, mass=1.0)
     tree = builder.build()
@@ -478,7 +478,7 @@ def test_invalid_arguments_of_a_run_are_rejected(planar):
 
 
 def test_a_run_in_pieces_equals_the_whole_run(planar):
-    """Efforts as they come, 50 ms a piece, against the table of the whole ramp: the same steps."""
+    """Efforts in pieces of 50 ms against the table of the whole ramp, with the same steps."""
     model, system = planar
     whole = system.run(system.state(model.q, model.v), [0.0, 1.0], RAMP, settings=exactly(step=1e-2))
     q, v, work = model.q, model.v, 0.0

@@ -46,7 +46,7 @@ def machine(tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def plant(machine):
-    """The one machine that is compiled here; every test begins with a reset."""
+    """Return the only machine that is compiled here; every test starts with a reset."""
     return Plant(machine, 'effort', 0.01, 0.001, measures=('static', 'load_share'))
 
 
@@ -87,7 +87,7 @@ def test_the_pressure_under_an_eccentric_load_is_a_line(rest):
 
 
 def test_a_load_beyond_the_kern_lifts_a_part_of_the_track(rest):
-    """With 2 t ahead the rear rollers carry nothing; loads are those of unilateral springs in plain numpy."""
+    """With 2 t ahead the rear rollers are unloaded; loads equal those of unilateral springs in NumPy."""
     rest.p[rest.system.index('parameter', 'payload_mass')] = 2000.0
     rest.reset()
     machine = rest.machine
@@ -98,7 +98,7 @@ def test_a_load_beyond_the_kern_lifts_a_part_of_the_track(rest):
 
 @pytest.mark.parametrize('slope', [(0.0, 0.25), (0.15, 0.1)])
 def test_it_rests_on_a_slope_held_by_the_sprockets(rest, slope):
-    """Friction is W sin, sprockets carry their half of it on the lever of their radius, and nothing creeps in 0.5 s."""
+    """Friction is W sin, each sprocket has the torque of half of it at its radius, and nothing creeps in 0.5 s."""
     rest.p[:3] = gravity_vector(GRAVITY, slope)
     rest.reset()
     weight = WEIGHT / GRAVITY * rest.p[:3]
@@ -109,7 +109,9 @@ def test_it_rests_on_a_slope_held_by_the_sprockets(rest, slope):
     moving, before = [name not in BOOKS for name in rest.system.state_names], rest.x.copy()
     for _ in range(50):
         rest.advance()
-    assert rest.x[moving] == pytest.approx(before[moving], abs=1e-8)  # the rest is found to 1e-9 of the weight
+    assert rest.x[moving] == pytest.approx(
+        before[moving], abs=1e-8
+    )  # the equilibrium has an error of 1e-9 of the weight
 
 
 def test_a_slope_steeper_than_the_friction_angle_is_rejected(rest):
@@ -119,7 +121,7 @@ def test_a_slope_steeper_than_the_friction_angle_is_rejected(rest):
 
 
 def steady(plan, track, motion):
-    """Shear of a track at a constant motion of its link: deflections that do not change, then the named outputs."""
+    """Return named outputs of a track at a constant motion of its link with steady deflections."""
     element = next(contact for contact in plan.contacts_on_ground if contact.name == track)
     names = [state.name for state in element.states]
     indices = [plan.states.names.index(name) for name in names]
@@ -139,14 +141,14 @@ def steady(plan, track, motion):
 
 
 def janosi(slip, modulus, length):
-    """Pull over the friction limit at a slip (Janosi and Hanamoto, 1961), even pressure."""
+    """Return pull over the friction limit at a slip (Janosi and Hanamoto, 1961), for even pressure."""
     ratio = slip * length / modulus
     return 1.0 - (1.0 - math.exp(-ratio)) / ratio
 
 
 @pytest.mark.parametrize('ahead', [1.0, -1.0])
 def test_pull_over_slip_is_the_law_of_janosi_and_hanamoto(tmp_path, ahead):
-    """Driving ahead and astern: the error over slips of 1 % to 100 % is of first order in the pitch, 0.5 % for 40."""
+    """Ahead and astern, the error over slips of 1 % to 100 % is of first order in the pitch, 0.5 % for 40 rollers."""
     speed, errors = 0.5, {}
     for rollers in (20, 40):
         plan = Assembly(carrier(tmp_path, rollers), 'effort')
@@ -163,7 +165,7 @@ def test_pull_over_slip_is_the_law_of_janosi_and_hanamoto(tmp_path, ahead):
 
 
 def test_resistance_to_turning_is_a_quarter_of_friction_times_length(machine):
-    """M = mu W L / 4 for a track that slides about its middle with the belt still (Wong, Theory of Ground Vehicles)."""
+    """M = mu W L / 4 for a track that turns about its middle with a blocked belt (Wong, Theory of Ground Vehicles)."""
     plan, rate = Assembly(machine, 'effort'), 0.5
     motion = {'base_wz_rate': rate, 'base_vx_rate': 0.5 * GAUGE * rate}  # the middle of the left track does not move
     pull, side, moment = steady(plan, 'left_track', motion)
@@ -173,7 +175,7 @@ def test_resistance_to_turning_is_a_quarter_of_friction_times_length(machine):
 
 
 def reported(balance):
-    """Return the messages that a node sends of a balance, by topic."""
+    """Return the messages that a node publishes for a balance, by topic."""
     sent = {}
 
     class Node:
@@ -190,7 +192,7 @@ def reported(balance):
 
 
 def turn(speeds, contact_weight):
-    """Speed, side speed and yaw rate of a steady turn: shear summed over both tracks by hand, inertia left out."""
+    """Return speed, side speed and yaw rate of a steady turn from the shear of both tracks, without inertia."""
     offsets = (np.arange(ROLLERS) - 0.5 * (ROLLERS - 1)) * PITCH
 
     def shear(u, v, rate, y, belt):
@@ -211,7 +213,7 @@ def turn(speeds, contact_weight):
 
 
 def test_two_track_speeds_turn_it_with_the_radius_that_the_slip_law_gives(rest):
-    """Sprockets at 0.10 and 0.20 m/s: the radius is far above that of rolling without slip, as computed by hand."""
+    """Sprockets at 0.10 and 0.20 m/s: the radius is far above the one without slip, as computed by hand."""
     speeds = np.array([0.10, 0.20])
     signs = np.array([1.0, -1.0])
     held = np.zeros(2)
@@ -224,7 +226,7 @@ def test_two_track_speeds_turn_it_with_the_radius_that_the_slip_law_gives(rest):
     belts = signs * rest.velocities * RADIUS
     u, side, rate = turn(belts, WEIGHT / (2 * ROLLERS))
     wz, vx = (rest.x[rest.system.index('state', name)] for name in ('base_wz_rate', 'base_vx_rate'))
-    assert wz == pytest.approx(rate, rel=1e-3)  # inertia and the shift of loads are left out by hand
+    assert wz == pytest.approx(rate, rel=1e-3)  # the computation by hand neglects inertia and load shift
     assert vx == pytest.approx(u, rel=1e-3)
     assert WheelBase.of(rest.machine).moved(
         np.array([belts.mean(), 0.0, (belts[1] - belts[0]) / GAUGE])
@@ -239,7 +241,7 @@ def test_two_track_speeds_turn_it_with_the_radius_that_the_slip_law_gives(rest):
 
 
 def test_cmd_vel_drives_it_by_torques_and_its_odometry_includes_slip(rest):
-    """Twists are met to 5 mm/s and 5 mrad/s; the pose of the belts is 6 cm and 1 degree off, without the law 105."""
+    """Twists have errors of 5 mm/s and 5 mrad/s; belt odometry is 6 cm and 1 degree off, without the slip law 105."""
     motion = WheelMotion(WheelBase.of(rest.machine), rest.period, DriveLimits(linear_acceleration=0.5))
     indices = [rest.joints.index(name) for name in motion.joints]
 
@@ -265,7 +267,7 @@ def test_cmd_vel_drives_it_by_torques_and_its_odometry_includes_slip(rest):
 
 
 def moving(plan, seed):
-    """Return a state near the ground, everything moving, some rollers in the air."""
+    """Return a state near the ground, all parts moving, some rollers in the air."""
     rng = np.random.default_rng(seed)
     x = 0.05 * rng.standard_normal(len(plan.states.names))
     for k, name in enumerate(plan.states.names):
@@ -276,9 +278,9 @@ def moving(plan, seed):
 
 
 def turning_plane(plan, track, flow):
-    """Power that the springs take from the plane below them where curved ground turns it, W; zero elsewhere.
+    """Return the power of the springs due to the turning tangent plane of curved ground, W; zero on planes.
 
-    The height is that above the plane which touches the ground below a roller; its rate takes that plane at rest.
+    The height is measured from the plane that touches the ground below a roller; its rate neglects the plane's.
     """
     power = ca.SX(0)
     for contact in track.contacts(plan.state, plan.symbols):
@@ -290,7 +292,7 @@ def turning_plane(plan, track, flow):
 
 @pytest.mark.parametrize('terrain', [(), (RISE,)])
 def test_the_power_of_a_track_equals_stored_and_dissipated_power(machine, terrain):
-    """force . v = -d(energy)/dt - dissipated power at any state, sprocket included."""
+    """force . v = -d(energy)/dt - dissipated power at any state, including the sprocket."""
     plan = Assembly(replace(machine, terrain=terrain), 'effort')
     flow = ca.vertcat(plan.state.position_rate, ca.SX(len(plan.states.names) - plan.tree.nq, 1))
     for contact in plan.contacts_on_ground:
@@ -308,7 +310,7 @@ def test_the_power_of_a_track_equals_stored_and_dissipated_power(machine, terrai
 
 
 def test_a_vacuous_constraint_does_not_change_a_track(machine):
-    """Accelerations and rates of the bristles beside a loop that is closed in itself."""
+    """Accelerations and rates of the bristles with a loop that is always closed."""
     plan = Assembly(machine, 'effort')
     frame = plan.tree.frame('base_link')
     elements = (*contact_elements(machine), *joint_elements(machine))
@@ -328,7 +330,7 @@ def test_a_vacuous_constraint_does_not_change_a_track(machine):
 
 
 def test_a_track_that_loses_the_ground_reports_it_once(rest):
-    """Lifted by 2 cm and dropped: one lift-off at once, one touch-down of each track after the fall."""
+    """After a drop from 2 cm: one lift-off at once, one touch-down of each track after the fall."""
     rest.x[rest.system.index('state', 'base_z')] = FREE + 0.02
     for _ in range(12):
         rest.advance()
@@ -362,7 +364,7 @@ def test_a_fault_in_a_track_is_reported_in_one_line(tmp_path, old, new, message)
 
 
 def test_check_shows_tracks_and_the_unit_of_every_margin(machine, capsys):
-    """Moment-height is M I / h: by hand for a point mass above the middle, in its own unit and not in N m."""
+    """Moment-height is M I / h: by hand for a point mass above the middle, in its unit and not in N m."""
     urdf, config = map(str, machine.sources)
     assert main(['check', urdf, '--config', config]) == 0
     shown = capsys.readouterr().out

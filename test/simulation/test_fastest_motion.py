@@ -1,4 +1,4 @@
-"""A machine whose fastest motion is too fast for the step that was asked for is integrated with shorter ones."""
+"""A machine whose fastest motion is too fast for the specified step is integrated with shorter steps."""
 
 from __future__ import annotations
 

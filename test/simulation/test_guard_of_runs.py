@@ -1,4 +1,4 @@
-"""No run that failed its guard is called done, at any entry point."""
+"""No run that failed its guard has the status `done`, at any entry point."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def bench(tmp_path_factory):
 
 
 def missed(bench, chosen):
-    """Return the cases that are called done although energy or gap is not within the limits, and count statuses."""
+    """Return the cases with status `done` whose energy or gap exceeds the limits, and count statuses."""
     counts, wrong = Counter(), []
     for case in chosen:
         run = bench.judged(case)
@@ -70,7 +70,7 @@ wheels:
 
 @pytest.fixture(scope='module')
 def stiff(tmp_path_factory):
-    """Return a box of 500 kg that stands on four stiff wheels with friction, loaded by the library."""
+    """Return a box of 500 kg on four stiff wheels with friction, loaded by the library."""
     folder = tmp_path_factory.mktemp('stiff')
     wheels = [
         f'  wheel_{k}: {{link: body, position: [{x}, {y}, -0.3], stiffness: 4.0e+8, damping: 2.0e+4, free_length: 0.2}}'
@@ -101,7 +101,7 @@ def test_a_machine_on_stiff_wheels_stays_at_rest_with_every_step(stiff, step):
 
 
 def test_a_stiff_pad_that_lands_in_the_run_of_a_plant_makes_its_steps_shorter(stiff, tmp_path):
-    """A payload presses soft wheels down, until pads 1 mm above the ground carry the rest."""
+    """A payload compresses soft wheels until pads 1 mm above the ground carry the remaining weight."""
     wheels = Path(stiff.data.sources[1]).read_text().split('wheels:')[1]
     pads = wheels.replace('wheel', 'pad').replace('-0.3]', '-0.2745]')
     wheels = wheels.replace('4.0e+8', '5.0e+4').replace('2.0e+4', '2.0e+3')

@@ -1,4 +1,4 @@
-"""The machines of this package touch no memory that is not their own: a few steps of each between guard zones."""
+"""Machine code of the machines of this package stays within its memory: a few steps of each between guard zones."""
 
 from __future__ import annotations
 

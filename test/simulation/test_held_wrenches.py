@@ -1,6 +1,6 @@
-"""What a hand holds acts exactly, with constraints and without, and a hand answers it as the whole machine does.
+"""Wrenches on hands are exact with and without constraints, and so are the responses of hands.
 
-Evaluated by CasADi, without machine code.
+Evaluated with CasADi, without machine code.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ WRENCH = np.concatenate([FORCE, TORQUE])
 
 @pytest.fixture(scope='module')
 def robot() -> tuple[Machine, ConstraintBlocks, np.ndarray, np.ndarray, np.ndarray]:
-    """RM-1 with its blocks, in motion: q, v and efforts."""
+    """Return RM-1 with its blocks, in motion: q, v and efforts."""
     machine = machine_of('rm_1', '')
     blocks = machine_dynamics(machine, 'effort').blocks
     q = assemble(blocks, initial_guess(machine, blocks.tree))
@@ -47,7 +47,7 @@ def loaded(blocks: ConstraintBlocks, wrench: np.ndarray = WRENCH) -> np.ndarray:
 
 
 def test_a_wrench_on_the_hand_of_a_machine_on_wheels_acts_as_in_kanes_equations(robot):
-    """They take the wrench as a load on a frame, not as an element."""
+    """Kane's equations include the wrench as a load on a frame, not as an element."""
     _, blocks, q, v, tau = robot
     solution = constrained_dynamics(blocks, q, v, tau, loaded(blocks))
     equations = kanes_equations(blocks).at(q, v)
@@ -76,7 +76,7 @@ def rates_of(blocks: ConstraintBlocks, q: np.ndarray, v: np.ndarray, tau: np.nda
 
 
 class ParameterIndices:
-    """Names of a system."""
+    """Indices of the parameters of a system."""
 
     def __init__(self, blocks: ConstraintBlocks) -> None:
         self.nq, self.nv, self.names = blocks.tree.nq, blocks.tree.nv, blocks.parameters.names
@@ -98,7 +98,7 @@ def test_the_response_of_a_hand_to_forces_equals_its_operational_space_mobility(
 
 
 def test_the_response_of_a_hand_to_torques_equals_its_equations(robot):
-    """Angular and linear parts belong together: the mobility is symmetric, of the rank of the machine's five speeds."""
+    """The mobility of angular and linear parts is symmetric and has the rank of the machine's five speeds."""
     machine, blocks, q, v, tau = robot
     motion = HandMotion(machine, machine.grasp('hand'), ParameterIndices(blocks))
     rates, p, x = rates_of(blocks, q, v, tau), loaded(blocks), np.concatenate([q, v])

@@ -1,4 +1,4 @@
-"""Joints are held where they are, on machines that stand on them too."""
+"""Servos hold joints, also on machines that stand on these joints."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_box_on_feet_with_one_slider_comes_to_rest(tmp_path):
 
 
 def advance_held(plant: Plant, duration: float, target: np.ndarray | None = None) -> None:
-    """Advance with the joints held by the servo, as dynamics_node holds them."""
+    """Advance with the joints held by the servo, like dynamics_node."""
     target = plant.positions.copy() if target is None else target
     for _ in range(round(duration / plant.period)):
         plant.set_efforts(plant.servo_efforts(target, np.zeros(len(plant.joints))))
@@ -93,7 +93,7 @@ def test_a_machine_on_legs_rests_on_held_joints(legged):
 
 
 def test_held_legs_carry_a_machine_that_is_pushed(legged):
-    """A knock against the base: the joints give way by little, the base rocks on its feet and comes back."""
+    """After an impulse on the base, the joints deflect little, and the base rocks on its feet and returns."""
     plant = Plant(legged, 'effort', 0.002, 0.0005)
     height, held = plant.x[2], plant.positions.copy()
     plant.x[plant.system.nq + 3] += 0.2  # m/s of the base, forward
@@ -109,7 +109,7 @@ def test_held_legs_carry_a_machine_that_is_pushed(legged):
 
 
 def test_legs_follow_a_target_with_the_bandwidth_of_the_servo(legged):
-    """The machine crouches: e'' + 2 wn e' + wn^2 e = 0 though its feet are on the ground."""
+    """The machine crouches: e'' + 2 wn e' + wn^2 e = 0, although its feet are on the ground."""
     plant = Plant(legged, 'effort', 0.001, 0.0005)
     start = plant.positions.copy()
     target = start + 0.02 * np.sign(start)
@@ -132,7 +132,7 @@ def test_a_servo_moves_to_the_end_of_the_range_without_force_on_the_stop(tmp_pat
 
 
 def test_an_undriven_hook_hangs_at_the_start(tmp_path):
-    """Its link starts askew; effort 0 makes the joint passive."""
+    """Its link starts inclined; effort 0 makes the joint passive."""
     elements = [link('box', 100.0, 5.0), link('hook', 5.0, 0.1)]
     elements[1] = elements[1].replace('<inertial>', '<inertial><origin xyz="0 0 -0.5"/>')
     swing = joint('swing', 'revolute', 'box', 'hook', (0.3, 0, 1.0), '0 1 0').replace('effort="1e4"', 'effort="0"')

@@ -26,7 +26,7 @@ def machine():
 
 @pytest.fixture(scope='module')
 def late(machine):
-    """The machine with a boom valve that answers late."""
+    """Return the machine with a dead time of the boom valve."""
     actuators = tuple(
         replace(a, valve=replace(a.valve, dead_time=DEAD_TIME)) if a.name == 'boom' else a for a in machine.actuators
     )
@@ -35,7 +35,7 @@ def late(machine):
 
 @pytest.fixture(scope='module')
 def shared(machine):
-    """The machine with one pump for all."""
+    """Return the machine with one pump for all actuators."""
     pump = SharedPump('main', ('swing', 'boom', 'stick'), 6e-3, 32e6)
     return replace(machine, pumps=(pump,))
 
@@ -57,7 +57,7 @@ def test_a_dead_time_shifts_the_command_of_its_valve_and_no_other(machine, late)
     by_hand = Inputs(
         merged, {'boom/voltage': np.interp(merged, later, volts), 'stick/voltage': np.interp(merged, knots, volts)}
     )
-    # a line at tank pressure amplifies round-off in longer steps, which do not follow its make-up check
+    # a line at tank pressure amplifies round-off in longer steps, which do not resolve its make-up check valve
     delayed, expected = run(late, together, step=1e-4), run(machine, by_hand, step=1e-4)
     np.testing.assert_allclose(delayed.states, expected.states, rtol=1e-9, atol=1e-9)
 
@@ -145,7 +145,7 @@ def test_the_split_hydraulics_have_the_same_dead_time(late):
 
 
 def test_prediction_does_not_change_delayed_commands(late):
-    """`follow` integrates one period into the future and goes back."""
+    """`follow` integrates one period ahead and restores the state."""
     volts = {'boom': 4.0}
     spools = {}
     for lookahead in (1e-3, 0.03):

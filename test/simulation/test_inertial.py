@@ -1,4 +1,4 @@
-"""What an IMU on a plant measures, against gravity at rest and differentiated velocities in motion."""
+"""Measurements of an IMU on a plant, against gravity at rest and differentiated velocities in motion."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_at_rest_the_specific_force_is_gravity_reversed_in_the_axes_of_the_base(
 def test_in_a_swing_it_is_the_differentiated_velocity_of_the_base_less_gravity():
     moving = plant('log_loader', slope=(0.03, 0.05))
     moving.set_efforts(moving.holding_efforts() + np.array([4.0e4, 3.0e4, -1.0e4]))
-    for _ in range(10):  # the step of the efforts sets the bristles of friction going within milliseconds
+    for _ in range(10):  # the step of the efforts excites friction bristles within milliseconds
         moving.advance()
     specific_forces, expected = differentiated(moving, 1000)
     assert np.ptp(expected, axis=0).min() > 0.1  # it moves in every direction

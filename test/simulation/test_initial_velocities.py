@@ -1,4 +1,4 @@
-"""Velocities at the start: of trees and beside constraints, in `check`, as parameters, after a reset."""
+"""Initial velocities: of trees and with constraints, in `check`, as parameters, after a reset."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def in_motion(machine: Machine, **changes) -> Machine:
 
 @pytest.fixture(scope='module')
 def adrift(tmp_path_factory) -> Plant:
-    """A body in space that starts leaning, moving and spinning."""
+    """Return the plant of a body in space that starts inclined, moving and spinning."""
     initial = '  base_position: [1, 2, 3]\n  base_roll: 0.3\n  base_pitch: -0.2\n  base_yaw: 0.5\n'
     initial += '  joint_velocities: {spin: 6}\n'
     initial += f'  base_twist: {{linear: {list(LINEAR)}, angular: {list(ANGULAR)}}}\n'
@@ -209,7 +209,7 @@ def test_a_node_starts_with_its_velocities_and_restores_them_at_reset(monkeypatc
         start = node.plant.velocities.copy()
         assert start == pytest.approx([-0.8, 0.8, -0.8], abs=1e-9)
         assert node.advance()
-        # held by the efforts of rest only: no servo brakes what shall move
+        # held by the efforts at rest only: no servo brakes the initial motion
         assert node.plant.velocities == pytest.approx(start, rel=0.01)
         assert node.put_back() == ''
         assert (node.plant.velocities == start).all()

@@ -1,4 +1,4 @@
-"""The reaction at a joint of a running machine: one call, against the closed forms, the drives and the ground."""
+"""Joint reactions against closed forms, drive efforts and ground reactions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ JOINTS = ('swing_joint', 'boom_joint', 'stick_joint')
 
 
 def three_links():
-    """The chain of spec 6.1 in the x-z plane: z is up, and a positive angle turns the link from -z towards +x."""
+    """Return the chain of spec 6.1 in the x-z plane: z is up, a positive angle turns a link from -z towards +x."""
 
     def inertia(k):
         return frozen_array(np.diag([MASS[k] * LENGTH[k] ** 2 / 12] * 2 + [0.0]), (3, 3))
@@ -58,17 +58,17 @@ def chain():
 
 
 def state_of(angles, rates):
-    """State (8,): relative joint angles and rates, no work and no heat yet."""
+    """Return the state (8,): relative joint angles and rates, work and heat zero."""
     return np.r_[np.diff(angles, prepend=0.0), np.diff(rates, prepend=0.0), 0.0, 0.0]
 
 
 def efforts_of(torques):
-    """Joint efforts of the torques conjugate to the absolute angles."""
+    """Return the joint efforts from the torques conjugate to the absolute angles."""
     return {f'joint_{k + 1}/effort': float(sum(torques[k:])) for k in range(3)}
 
 
 def in_world(force, angle):
-    """A force in the child frame as (x, z) of the world."""
+    """Return a force in the child frame as (x, z) in the world."""
     return np.array(
         [np.cos(angle) * force[0] - np.sin(angle) * force[2], np.sin(angle) * force[0] + np.cos(angle) * force[2]]
     )
@@ -113,7 +113,7 @@ def meter(system):
 
 @pytest.fixture(scope='module')
 def instants(task):
-    """States and inputs of the reference run: at rest, at work, and in the recovery."""
+    """Return states and inputs of the reference run: at rest, at work, and in the recovery."""
     chosen = slice(0, None, len(task.times) // 25)
     return list(zip(task.states[chosen], task.inputs.at(task.times[chosen], task.system.input_names)))
 
@@ -131,7 +131,7 @@ def test_the_component_along_the_axis_equals_the_drive_effort(system, machine, m
 
 
 def test_the_ground_balances_the_base_and_the_swing_bearing_reaction(system, machine, meter, instants):
-    """Newton's law for the base link alone, whose wheels the bearing never sees."""
+    """Newton's law for the base link alone, with its wheels."""
     p, rigid = system.parameters(), RigidBodyModel(machine)
     base = machine.link('base_link')
     for x, u in instants:
@@ -152,7 +152,7 @@ def test_a_fixed_joint_carries_the_payload(system, machine, meter, instants):
     p, (x, u) = system.parameters(), instants[0]
     force, torque = np.split(meter.at(x, u, p)[JOINTS.index('stick_joint') + 1], 2)
     turned = RigidBodyModel(machine).link_pose('payload_link', x[: system.nq])[:3, :3]
-    # settled: what is left of the motion is far below the weight
+    # settled: remaining inertia forces are far below the weight
     np.testing.assert_allclose(turned @ force, (0.0, 0.0, 9.81 * 5100.0), atol=1e-3 * 9.81 * 5100.0)
     np.testing.assert_allclose(torque, 0.0, atol=1e-6)
     p[system.index('parameter', 'payload_mass')] = 0.0

@@ -1,4 +1,4 @@
-"""Joints stop at their limits; a dropped payload is back after a reset."""
+"""Joint stops at limits; a reset restores a dropped payload."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_stop_only_pushes_back_towards_the_range(q, v):
 
 
 def test_the_stiffness_of_stops_is_proportional_to_the_stopped_inertia(machine):
-    """The inertia is the one that the mass matrix has on a base that stands still."""
+    """The inertia is the element of the mass matrix with a fixed base."""
     model = RigidBodyModel(machine)
     p = model.parameters()
     p[3] = machine.payload.mass
@@ -56,7 +56,7 @@ def test_the_stiffness_of_stops_is_proportional_to_the_stopped_inertia(machine):
 
 
 def falling(effort_system, scale):
-    """The boom let go from its start: nothing holds it."""
+    """Return the run of the boom released from its start without efforts."""
     p = effort_system.parameters({'joint_stop_scale': scale})
     x0 = initial_state(effort_system, p)
     inputs = Inputs.constant(dict.fromkeys(effort_system.input_names, 0.0))
@@ -88,7 +88,7 @@ def test_a_reset_restores_a_dropped_payload(machine):
 
 
 def test_the_stiffness_of_a_stop_under_a_machine_follows_from_the_heavier_side():
-    """The machine comes to rest on it, so the axle alone does not count; a light axle is not made too fast."""
+    """The machine rests on it, so the axle alone does not determine it; a light axle does not become too fast."""
     pivot = machine_of_case('pivot_side_1000')
     axle, poses = pivot.joint('axle_pivot'), link_poses(pivot.links, pivot.joints, initial_positions(pivot))
     light, heavy = moved_inertia(pivot, axle, poses), carrying_inertia(pivot, axle, poses)

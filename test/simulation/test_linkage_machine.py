@@ -37,7 +37,7 @@ def test_the_linkages_stay_at_rest_on_their_oil(start):
 
 
 def test_energy_of_the_linkages_equals_work_less_heat(start):
-    """Arm, rods, barrels, compressed oil, friction and flow at the lines balance, but for the integrator's error."""
+    """Arm, rods, barrels, compressed oil, friction and flow at the lines balance up to the integrator's error."""
     exchanged, errors = 0.0, []
     for step in (2.5e-4, 1.25e-4):
         run = start.system.run(
@@ -54,7 +54,7 @@ def test_energy_of_the_linkages_equals_work_less_heat(start):
 
 
 def test_boom_and_stick_move_with_their_pistons_by_the_closed_form(start):
-    """The loops stay closed while all three valves are open: the machine file without bodies has the formula."""
+    """The loops stay closed while all three valves are open; the closed form is that of the machine without bodies."""
     plain = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
     run = start.system.run(
         start.x,

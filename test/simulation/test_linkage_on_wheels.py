@@ -1,4 +1,4 @@
-"""The log-loader with bodies of its cylinders on its wheels, beside the one whose cylinders are formulas."""
+"""The log-loader on wheels with cylinders as bodies, compared with massless cylinders in closed form."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchmarks.lumping import course, log_loader, lumped_alike
 
 
 def test_it_rests_on_its_wheels_as_the_plain_log_loader():
-    """The mass and its centre are the same there: so are the pose on the springs and the deflections of the tyres."""
+    """Mass and centre of mass are equal at rest, and so are the pose on the springs and the tyre deflections."""
     plain, bodies = log_loader(), log_loader('linkage')
     start = constrained_machine(bodies, actuation='hydraulic')
     rest = start.at_rest()
@@ -35,7 +35,7 @@ def test_it_rests_on_its_wheels_as_the_plain_log_loader():
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_with_lumped_masses_it_performs_the_demo_like_the_plain_log_loader():
-    """Lift-off, peak and touch-down: bodies without masses are the formula, to what their integrators differ by."""
+    """Lift-off, peak and touch-down: massless bodies equal the closed form up to the error of the integrators."""
     plain = log_loader()
     formula, bodies = course(plain), course(lumped_alike(log_loader('linkage'), plain))
     assert bodies == pytest.approx(formula, rel=1e-5)
@@ -44,7 +44,7 @@ def test_with_lumped_masses_it_performs_the_demo_like_the_plain_log_loader():
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_with_distributed_masses_it_tips_less():
-    """The measured numbers of `python -m benchmarks.lumping`: lumps cost 6.6 % of the peak."""
+    """Numbers of `python -m benchmarks.lumping`: lumped masses change the peak by 6.6 %."""
     result = course(log_loader('linkage'))
     assert (result.lift_off, result.peak, result.touch_down) == pytest.approx((8.344, 7.983, 11.728), rel=1e-3)
 

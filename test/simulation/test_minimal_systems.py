@@ -1,4 +1,4 @@
-"""The unrolled elimination against the solvers that decide the rank anew, on systems of several kinds."""
+"""Unrolled elimination against solvers that determine the rank in every step, on systems of several kinds."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_system_held_completely_does_not_move():
 
 @pytest.fixture(scope='module')
 def device():
-    """The planar three-leg device, and its inverse dynamics by the base joints."""
+    """Return the planar three-leg device and its inverse dynamics by the base joints."""
     leg_machine = machines.three_leg()
     names = leg_machine.actuated[::-1]
     return leg_machine, MinimalSystem('test_three_leg', leg_machine.blocks(), [leg_machine.q], independent=names), names

@@ -1,4 +1,4 @@
-"""Wheel loads and postures at rest of machines whose wheels hang on joints that give way, against hand statics."""
+"""Wheel loads and postures at rest of machines with wheels on passive joints, against statics by hand."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def hard(machine: Machine) -> Machine:
 @pytest.mark.parametrize('friction', [True, False])
 @pytest.mark.parametrize('name', ['pivot_side_1000', 'pivot_side_coupled'])
 def test_a_freely_pivoting_axle_shares_its_load_equally(name, friction):
-    """1,000 kg at 1.2 m to the right of 4,200 kg: the frame alone takes the moment; friction holds no axle."""
+    """1,000 kg at 1.2 m to the right of 4,200 kg: only the frame carries the moment; friction holds no axle."""
     machine = machine_of_case(name)
     if not friction:
         machine = replace(machine, wheels=tuple(replace(wheel, friction=None) for wheel in machine.wheels))
@@ -56,7 +56,7 @@ def test_the_library_and_check_have_the_same_start_with_a_coupling():
 
 @pytest.mark.parametrize('slope', [True, False])
 def test_a_suspended_car_with_a_tie_rod_rests_on_its_wheels_on_a_slope(slope):
-    """The balance has a root with the car on its nose, too."""
+    """The equilibrium equations also have a root with the car on its nose."""
     machine = machine_of_case('ocar')
     library = dn.load(machine.sources[0], machine.sources[1])
     if not slope:
@@ -73,7 +73,7 @@ def test_stiff_pads_in_the_air_do_not_affect_the_equilibrium(stiffness):
 
 
 def test_an_axle_rests_on_its_stop_under_a_heavier_load():
-    """A heavier load: the frame leans until the axle is at its stop, which is part of such a machine."""
+    """With a heavier load the frame leans until the axle is at its stop."""
     machine = machine_of_case('pivot_side_1000')
     machine = replace(
         machine, links=tuple(replace(part, mass=2200.0) if part.name == 'load' else part for part in machine.links)

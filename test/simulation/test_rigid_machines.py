@@ -1,4 +1,4 @@
-"""Machines on rigid ground: onset of tipping and margins, a payload let go, legs, wheels that roll."""
+"""Machines on rigid ground: onset of tipping and margins, payload release, legs, rolling wheels."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def loader():
 
 
 def on_slope(plant, roll, pitch):
-    """Put the plant at rest on a slope, its joints held there."""
+    """Put the plant at rest on a slope with held joints."""
     plant.set_slope(0.0, 0.0)
     plant.reset()
     plant.set_slope(roll, pitch)
@@ -56,7 +56,7 @@ def test_ground_reactions_of_the_log_loader_on_rigid_ground_equal_its_weight(loa
     (0.0, 1.0, {'rear_left', 'rear_right'}),
 ])  # fmt: skip
 def test_it_tips_at_the_sign_change_of_every_measure(loader, roll, pitch, lifted):
-    """The slope grows slowly: the wheels lift off within the period in which the margins pass through zero."""
+    """The slope increases slowly: the wheels lift off within the period in which the margins become zero."""
 
     def margin(size):
         on_slope(loader, size * roll, size * pitch)
@@ -117,7 +117,7 @@ def test_joints_between_the_base_and_a_foot_have_no_reactions_on_rigid_ground(tm
 
 
 def test_a_box_rests_on_four_legs_with_held_joints(tmp_path):
-    """The joints of the legs are part of what holds the feet; a slow squat keeps them on the ground."""
+    """The joints of the legs hold the feet; a slow squat keeps the feet on the ground."""
     plant = Plant(legged_box(tmp_path), 'effort', PERIOD, PERIOD, (), contact_model='rigid')
     assert plant.ground.mode == STANDING
     x = plant.x.copy()
@@ -137,7 +137,7 @@ def test_a_box_rests_on_four_legs_with_held_joints(tmp_path):
 
 
 def test_a_cart_rolls_down_a_slope_as_its_wheels_turn(tmp_path):
-    """Free wheels: m g sin(slope) = (m + sum of I / r2) a, and the wheels turn with the way."""
+    """Free wheels: m g sin(slope) = (m + sum of I / r2) a, and the wheel angles follow the distance."""
     radius, mass, spin = 0.1, 20.0, 0.05
     urdf = platform(mass, 1.0, (0.0, 0.0, 0.2))
     wheels = ''

@@ -1,4 +1,4 @@
-"""Vehicles on rolling wheels, against the rigid models of the sources and the books of energy."""
+"""Vehicles on rolling wheels, against the rigid models of the sources and the energy balance."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run(machine, efforts, duration, step=5e-4, audit=False, x0=None, spacing=0.0
 
 
 def caster_reference(duration):
-    """Rates of both drives and the fork's angle at the end, rolling without slip."""
+    """Return the final rates of both drives and the angle of the fork, rolling without slip."""
     vehicle = CasterVehicle()
 
     def rate(t, y):
@@ -41,7 +41,7 @@ def caster_reference(duration):
 
 
 def test_the_caster_vehicle_moves_like_the_model_without_slip(tmp_path):
-    """But for 0.1 % of the speeds and 0.3 % of the fork's angle: pitch on its springs moves the caster's trail."""
+    """Within 0.1 % of the speeds and 0.3 % of the fork's angle: pitch on the springs changes the caster's trail."""
     machine = caster_vehicle(tmp_path, 500.0, 12.0, 0.5)
     # ours drives ahead where the source's torque is negative
     result = run(machine, {'left': -LEFT, 'right': -RIGHT}, 2.0)
@@ -81,7 +81,7 @@ def test_the_mecanum_vehicle_moves_like_the_rigid_model_in_every_direction(tmp_p
 
 @pytest.fixture(scope='module')
 def skid(tmp_path_factory):
-    """The caster vehicle thrown sideways and spinning, its motors pulling: sliding, rolling and gripping again."""
+    """Return a run of the caster vehicle with initial side speed, spin and motor torques: it slides, then grips."""
     machine = caster_vehicle(tmp_path_factory.mktemp('skid'), 300.0, 6.0, 0.05)
     system = System(machine, 'effort', audit=True)
     x0 = initial_state(system)
@@ -108,7 +108,7 @@ def test_sliding_tyres_dissipate_energy(skid):
 
 
 def test_a_braked_vehicle_on_a_slope_does_not_creep(tmp_path):
-    """Bristles hold like springs: no creep, which a friction that only grows with the speed would have."""
+    """Bristles hold like springs, without the creep of purely speed-dependent friction."""
     machine = caster_vehicle(tmp_path, 300.0, 6.0, 0.05, slope=0.1)
     system = System(machine, 'effort')
     rest = settle(system, system.parameters())
@@ -119,7 +119,7 @@ def test_a_braked_vehicle_on_a_slope_does_not_creep(tmp_path):
 
 
 def suspended(folder, stiffness):
-    """A block on four struts, each a sliding joint with a spring above a rolling wheel."""
+    """Return a block on four struts, each a sliding joint with a spring above a rolling wheel."""
     urdf = platform(100.0, 10.0, (0.05, 0.0, 0.2))
     wheels, joints = '', ''
     for name, x, y in (('fl', 0.5, 0.4), ('fr', 0.5, -0.4), ('rl', -0.5, 0.4), ('rr', -0.5, -0.4)):
@@ -182,7 +182,7 @@ def test_a_wheel_that_cannot_roll_is_rejected_with_its_line(tmp_path):
 
 
 def on_terrain(folder, terrain):
-    """The Mecanum vehicle on tyres, before what rises from the ground."""
+    """Return the Mecanum vehicle on tyres in front of a terrain feature."""
     machine = mecanum(folder, 300.0, 6.0)
     tyre = dataclasses.replace(machine.wheels[0].rolling, roller_angle=None)
     wheels = tuple(dataclasses.replace(wheel, rolling=tyre) for wheel in machine.wheels)
@@ -205,7 +205,7 @@ def test_a_vehicle_climbs_a_ramp_by_its_height(tmp_path):
 
 @pytest.mark.slow
 def test_a_wheel_on_a_bump_carries_more_than_the_others_and_rolls_the_vehicle(tmp_path):
-    """A bump under the left wheels alone: height of the wheels is that of the ground below them."""
+    """A bump is under the left wheels only: the wheels have the height of the ground below them."""
     rise = Rise('bump', 'bump', 0.5, 0.25, 0.0, 0.8, 0.05, 0.1)
     machine = on_terrain(tmp_path, (rise,))
     result = run(machine, {wheel.name: 2.0 for wheel in machine.wheels}, 2.5)

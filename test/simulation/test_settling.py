@@ -1,4 +1,4 @@
-"""Where a run begins: at rest, on any ground on which there is a rest."""
+"""Initial states at rest, on any ground with an equilibrium."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ POSTURES = {
 
 @pytest.fixture(scope='module')
 def chain(machine):
-    """The same plant on a base of virtual links."""
+    """Return the same plant on a base of virtual links."""
     return System(machine, base='virtual_chain')
 
 
@@ -56,7 +56,7 @@ def test_nothing_accelerates_at_the_settled_state(system, posture, slope, payloa
 
 @pytest.mark.parametrize('shorter', [0.002, 0.005])
 def test_a_vehicle_with_shorter_front_springs_rests_on_all_wheels(shorter):
-    """It would also balance on its rear axle, inclined by 60 degrees."""
+    """It also has an equilibrium on its rear axle, inclined by 60 degrees."""
     machine = machine_of('agv_mecanum_arm', '')
 
     def cut(support):
@@ -83,7 +83,7 @@ def test_wheel_loads_sum_to_the_weight_along_the_normal(system, roll, pitch, swi
 
 
 def test_gravity_is_that_of_a_ground_turned_about_x_then_y():
-    """The ground's frame is Ry(pitch) Rx(roll): gravity there is the level world's, turned back."""
+    """The frame of the ground is Ry(pitch) Rx(roll): gravity there is the inversely rotated gravity of the world."""
     for roll, pitch in ((0.2, 0.0), (0.0, 0.3), (-0.15, 0.25)):
         ground = Rotation.from_euler('xy', [roll, pitch])  # extrinsic
         expected = ground.inv().apply([0.0, 0.0, -9.81])
@@ -187,7 +187,7 @@ def test_settled_state_of_the_virtual_chain_is_the_same_rest(system, chain):
 
 
 def test_virtual_chain_runs_as_the_quaternion_base(system, chain):
-    """The reach of the reference task, until the rear wheels are about to lift."""
+    """For the reach of the reference task, until the rear wheels are about to lift."""
     ours, theirs = (run(plant, P3D, 8.3, settings=Settings(step=2.5e-4)) for plant in (system, chain))
     assert ours.status == theirs.status == 'done'
     for name in ('tilt', 'roll', 'pitch', 'yaw', 'center_of_mass_x', 'center_of_mass_z'):
@@ -201,7 +201,7 @@ def test_virtual_chain_runs_as_the_quaternion_base(system, chain):
 
 
 def test_a_machine_with_wheels_on_a_link_above_the_root_settles(tmp_path):
-    """As TIAGo's: a massless root on the floor, a body above it, wheels of one length on springs of their own."""
+    """As for TIAGo: a massless root on the floor, a body above it, wheels of equal length on springs."""
     inertia = '<inertia ixx="1" iyy="2" izz="2" ixy="0" ixz="0" iyz="0"/>'
     body = f'<link name="body"><inertial><origin xyz="0.05 -0.04 0.2"/><mass value="60"/>{inertia}</inertial></link>'
     joint = '<joint name="up" type="fixed"><parent link="root"/><child link="body"/><origin xyz="0 0 0.1"/></joint>'

@@ -1,4 +1,4 @@
-"""One start of a machine for every entry point: `check`, the library, nodes and sweeps; and it stands."""
+"""All entry points start a machine from the same equilibrium: `check`, the library, nodes and sweeps."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from dyn_nodes.simulation.initial import settle
 from dyn_nodes.simulation.start import start_of
 
 SAME = 1e-9
-"""Of positions at the start from different entry points, m or rad."""
+"""Permitted difference of initial positions from different entry points, m or rad."""
 FAST, ALL = 60, 1000
 
 
 def positions_of_check(machine: Machine) -> np.ndarray:
-    """Positions of the base and the joints, then deflections of friction, as `check` has them."""
+    """Return positions of base and joints, then deflections of friction, from `check`."""
     start = checked_start(machine)
     joints = [start.joints[joint.name] for joint in machine.movable_joints]
     return np.array([*base_coordinates('free', start.pose), *joints, *start.deflections.values()])
 
 
 def positions_of_parameters(machine: Machine, slope: tuple[float, float]) -> np.ndarray:
-    """The same of a machine on level ground with the slope as a parameter, as nodes, library and sweeps start."""
+    """Return the same for level ground with the slope as a parameter, like nodes, library and sweeps."""
     if machine.needs_constraints:
         system = System(machine, 'effort')
         p = system.parameters(None, slope)
@@ -47,7 +47,7 @@ def positions_of_parameters(machine: Machine, slope: tuple[float, float]) -> np.
 
 
 def accelerations(machine: Machine) -> np.ndarray:
-    """Accelerations at the start under the efforts that hold the joints."""
+    """Return the accelerations at the start with the efforts that hold the joints."""
     from dyn_nodes.constraints import constrained_dynamics
 
     start = checked_start(machine)
@@ -63,7 +63,7 @@ def accelerations(machine: Machine) -> np.ndarray:
 
 
 def check_rest(mechanism: Mechanism, folder) -> bool:
-    """Check that a machine starts everywhere from the same rest, and that it stands; return whether it does."""
+    """Check that all entry points have the same stable rest, or none; return whether there is one."""
     machine = mechanism.written(folder)
     level = replace(machine, slope=Slope())
     mechanism.stops = {stop.joint.removesuffix('_joint'): stop.stiffness for stop in joint_stops(machine)}

@@ -1,4 +1,4 @@
-"""Names, parameters, inputs and runs of a System: what is accepted, and what is said about what is not."""
+"""Names, parameters, inputs and runs of a System: valid arguments, and errors for invalid ones."""
 
 from __future__ import annotations
 
@@ -111,12 +111,12 @@ def test_fixed_steps_end_at_every_sample_however_these_are_spaced(system):
     np.testing.assert_allclose(multiples.states, even.states[[0, 1, 3]], rtol=1e-9, atol=1e-12)
     between = system.run(x, [0.0, 0.0015, 0.01, 0.0205, 0.03], volts, settings=settings)
     assert between.status == 'done'
-    work = system.index('state', 'work')  # and heat behind it: energies of oil, which are small differences
+    work = system.index('state', 'work')  # and heat after it: energies of oil are small differences
     np.testing.assert_allclose(between.states[[2, 4], :work], even.states[[1, 3], :work], rtol=1e-5, atol=1e-6)
 
 
 def test_no_step_of_a_tree_includes_both_sides_of_a_jump(system):
-    """A run over a jump beside the grid is the one up to it and the one from there on."""
+    """A run over a jump beside the grid equals the run up to it followed by the run from it."""
     x, jump, settings = initial_state(system), 0.00437, Settings(step=1e-3)
     volts = Inputs([0.0, jump, jump, 1.0], {'boom/voltage': [0.0, 0.0, 5.0, 5.0]})
     whole = system.run(x, [0.0, 0.02], volts, settings=settings)

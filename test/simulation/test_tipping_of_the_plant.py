@@ -1,4 +1,4 @@
-"""The plant loses its equilibrium where the solver of tipping says: at the lift-off of a wheel, and at the fall."""
+"""The plant loses its equilibrium at the loads that the tipping solver returns: lift-off of a wheel, and fall."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from dyn_nodes.stability.equilibrium.tipping import tipping_load
 FILES = Path(__file__).parents[1] / 'running_gear'
 BELOW, ABOVE = 0.985, 1.015
 STOP = 0.15
-"""Limit of the axle, rad."""
+"""Limit of the axle angle, rad."""
 
 
 @pytest.fixture(scope='module')
 def crane(tmp_path_factory):
-    """The crane with its boom held to the left, on an axle that swings between its stops.
+    """Return the crane with its boom held to the left, on an axle that pivots between its stops.
 
-    Without friction, which holds the frame on its way to the stop: its wheels would have to slide.
+    Without friction, which would hold the frame before the stop, because its wheels would have to slide.
     """
     text = (FILES / 'pivot_crane.yaml').read_text()
     posture = 'joint_positions: {swing: 1.5707963267948966, luff: 0.0, extend: 1.3}'
@@ -43,7 +43,7 @@ def tipping(crane):
 
 
 def run(crane, start, payload):
-    """The machine at rest with a payload, then for 6 s with another one that is little more."""
+    """Return the run of the machine at rest with a payload, then for 6 s with a slightly greater one."""
     x0 = initial_state(crane, crane.parameters({'payload_mass': start}))
     settings = Settings(step=1e-3, watch=True)
     return crane.run(x0, np.linspace(0.0, 6.0, 61), Inputs.constant({}), {'payload_mass': payload}, settings)
@@ -61,7 +61,7 @@ def test_the_front_wheel_carries_below_the_first_loss_and_the_stop_is_reached_ab
 
 
 def test_above_the_first_loss_the_start_is_the_machine_on_its_stop(crane, tipping):
-    """It is at rest there, as after the motion from a lighter load."""
+    """It is at rest there, like after the motion from a lighter load."""
     payload = ABOVE * tipping.load
     start = initial_state(crane, crane.parameters({'payload_mass': payload}))
     moved = run(crane, BELOW * tipping.load - 10.0, payload)

@@ -29,7 +29,7 @@ def machine():
 
 @pytest.fixture(scope='module')
 def compiled(machine):
-    """The one machine that is compiled here; every test begins with a reset."""
+    """Return the only machine that is compiled here; every test starts with a reset."""
     return Plant(machine, 'hydraulic', 0.01, 0.001, measures=('static', 'zmp', 'load_share'))
 
 
@@ -53,12 +53,12 @@ def belts(plant):
 
 
 def speeds(plant):
-    """Speed ahead and yaw rate of the undercarriage."""
+    """Return forward speed and yaw rate of the undercarriage."""
     return tuple(plant.x[plant.system.index('state', f'base_{name}_rate')] for name in ('vx', 'wz'))
 
 
 def test_the_excavator_rests_on_its_tracks_with_its_loops_closed(machine):
-    """At rest the ground carries the weight to 1e-8, without side force; the loops are closed, all rollers pressed."""
+    """At rest the ground carries the weight to 1e-8, without side force; the loops are closed, all rollers loaded."""
     start = constrained_machine(machine, actuation='hydraulic')
     blocks, rest = start.system.blocks, start.at_rest()
     points = [
@@ -89,7 +89,7 @@ def test_it_stays_at_rest_for_a_minute_without_drift(plant):
 @pytest.mark.slow
 @pytest.mark.parametrize('slope', [(STEEP, 0.0), (-STEEP, 0.0), (0.0, STEEP)])
 def test_it_rests_on_a_slope_of_15_degrees_held_by_the_oil_of_its_travel_motors(plant, slope):
-    """Reactions are the weight to 1e-6, motors hold its part downhill at the sprockets, nothing creeps."""
+    """Reactions equal the weight to 1e-6, motors hold its downhill part at the sprockets, nothing creeps."""
     plant.p[[plant.system.index('parameter', f'gravity_{axis}') for axis in 'xyz']] = gravity_vector(GRAVITY, slope)
     plant.reset()
     weight = plant.machine.total_mass * np.array(gravity_vector(GRAVITY, slope))
@@ -106,7 +106,7 @@ def test_it_rests_on_a_slope_of_15_degrees_held_by_the_oil_of_its_travel_motors(
 
 @pytest.mark.slow
 def test_levers_drive_it_straight_and_in_a_turn(plant):
-    """Both ahead: straight, as fast as the belts. The right one alone, then both against each other: it turns."""
+    """With both ahead it drives straight at belt speed; with the right one alone or opposite levers it turns."""
     start = plant.x[:3].copy()
     run(plant, 4.0, left_travel=5.0, right_travel=5.0)
     ahead, _ = speeds(plant)
@@ -128,7 +128,7 @@ def test_levers_drive_it_straight_and_in_a_turn(plant):
 
 @pytest.mark.slow
 def test_its_valves_follow_cmd_vel_and_its_odometry_includes_slip(plant):
-    """Steady twists are met to 1 %; yaw by the belts is right to 3 %, without the slip law half as much again."""
+    """Steady twists have errors of 1 %; yaw by belt odometry has 3 %, without the slip law it is 1.5 times as great."""
     machine = plant.machine
     base = WheelBase.of(machine)
     motion = WheelMotion(base, plant.period, DriveLimits(linear_acceleration=0.5, angular_acceleration=0.5))

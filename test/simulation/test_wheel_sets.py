@@ -1,4 +1,4 @@
-"""Vehicles of tanner-1998 from the YAML: casters without horizontal force, steering by the heading, ranks of wheels."""
+"""Vehicles of tanner-1998 from the YAML: casters without horizontal force, steering by heading, ranks of wheels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LIMIT = '<limit effort="10" velocity="10"/>'
 
 
 def vehicle(tmp_path, wheels, yaml, initial=''):
-    """A box at 0.3 m height with wheels (name, x, y, turn), or with forks where the turn is None."""
+    """Return a box at 0.3 m height with wheels (name, x, y, turn), or with forks if the turn is None."""
     parts = [LINK.format(name='base', mass=60, i=4)]
     for name, x, y, turn in wheels:
         carrier, position = 'base', f'{x} {y} -0.2'
@@ -85,7 +85,7 @@ def test_wheels_that_hold_their_vehicle_are_rejected_by_name_and_line(tmp_path):
 
 
 def test_steering_follows_the_heading(tmp_path):
-    """The wheel of E1, with casters behind it: at a heading of 0.5 rad it is steered by 0.25 rad."""
+    """The wheel of E1 with casters behind it is steered by 0.25 rad at a heading of 0.5 rad."""
     casters = rolling('left', 'right', more=', frictionless: true')
     yaml = rolling('front') + casters + '  slave: {kind: steering, joint: front_steer, ratio: 0.3, offset: 0.1}\n'
     yaml += 'joints: {left_drive: {class: free}, right_drive: {class: free}}\n'

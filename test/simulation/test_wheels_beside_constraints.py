@@ -1,4 +1,4 @@
-"""Wheels on springs beside constraints: laws, rest, energy, events, base forms, against the plain tree."""
+"""Wheels on springs with constraints: laws, rest, energy, events, base forms, against the tree."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def blocks_of(machine, constraints=(), base='quaternion'):
 
 
 def state_of(plant, seed):
-    """A state near the ground, wheels pressed by some mm, everything moving."""
+    """Return a state near the ground, wheels deflected by some mm, all parts moving."""
     rng = np.random.default_rng(seed)
     x = dict(zip(plant.states.names, 0.05 * rng.standard_normal(len(plant.states.names))))
     lengths = [wheel.free_length for wheel in plant.machine.wheels]
@@ -71,7 +71,7 @@ def at(names, values):
 
 @pytest.mark.parametrize('kind', KINDS)
 def test_a_vacuous_constraint_does_not_change_any_kind_of_wheel(tmp_path, kind):
-    """Accelerations, rates of the bristles and next stick flags, beside a loop that is closed in itself."""
+    """Accelerations, rates of the bristles and next stick flags, with a loop that is always closed."""
     machine = KINDS[kind](tmp_path)
     plant = Assembly(machine, 'effort')
     frame = plant.tree.frame(machine.base.link)
@@ -100,7 +100,7 @@ def test_a_vacuous_constraint_does_not_change_any_kind_of_wheel(tmp_path, kind):
 
 @pytest.mark.parametrize('kind', KINDS)
 def test_forces_at_points_are_the_same_by_recursion_and_by_jacobians(tmp_path, kind):
-    """M a + C = tau + J^T f: `bias` takes them along the tree, `applied` by the Jacobians of the points."""
+    """M a + C = tau + J^T f: `bias` uses recursion along the tree, `applied` the Jacobians of the points."""
     machine = KINDS[kind](tmp_path)
     blocks, plant = blocks_of(machine), Assembly(machine, 'effort')
     free = bias_force(blocks.state, blocks.parameters.gravity)
@@ -115,7 +115,7 @@ def test_forces_at_points_are_the_same_by_recursion_and_by_jacobians(tmp_path, k
 
 @pytest.mark.parametrize('kind', [kind for kind in KINDS if 'plane' not in kind])
 def test_base_forms_agree_with_a_constraint(tmp_path, kind):
-    """A quaternion and a chain of virtual links: the same accelerations of the joints, and the same a^T M a."""
+    """A quaternion and a chain of virtual links have the same joint accelerations and the same a^T M a."""
     machine = KINDS[kind](tmp_path)
     solutions = []
     for base in ('quaternion', 'virtual_chain'):
@@ -146,7 +146,7 @@ def plant(folder):
 
 
 def test_a_linkage_on_feet_rests_with_its_loop_closed(plant):
-    """Done by the balance alone: no acceleration, reactions that sum to the weight, margins, and 2 s without drift."""
+    """The equilibrium has no accelerations, reactions equal to the weight, margins, and no drift in 2 s."""
     plant.reset()
     balance = plant.balance()
     assert balance.total_normal == pytest.approx(WEIGHT, rel=1e-6)
@@ -175,7 +175,7 @@ def test_a_linkage_on_feet_stays_at_rest_for_a_minute(plant):
 
 
 def test_pin_and_feet_pass_the_check_of_all_forces_inside(plant):
-    """Momentum of each body against all wrenches on it: the feet push on the body that carries them."""
+    """Momentum of each body against all wrenches on it: the feet act on the body that carries them."""
     plant.reset()
     plant.u[:] = 900.0
     for _ in range(20):
@@ -192,7 +192,7 @@ def test_pin_and_feet_pass_the_check_of_all_forces_inside(plant):
 
 
 def test_energy_of_a_rocking_linkage_is_kept(folder):
-    """Weight, springs, dampers, bristles and crank: the balance is kept far below 1e-8 of what is exchanged."""
+    """Weight, springs, dampers, bristles and crank: the balance error is far below 1e-8 of the energy exchanged."""
     start = constrained_machine(standing_linkage(folder))
     system = start.system
     hold = start.at_rest().efforts['crank_joint']
@@ -205,7 +205,7 @@ def test_energy_of_a_rocking_linkage_is_kept(folder):
 
 
 def test_payload_slope_and_stiffness_are_parameters_of_the_rest(folder):
-    """The machine stands on the slope as on the level, held by friction; on a steep one it slides and says so."""
+    """Friction holds the machine on a slope; on a steep slope the error reports sliding."""
     keys = LOOP + 'payload: {link: coupler, position: [0.45, 0, 0], mass: 0, limit: 50}\n'
     start = constrained_machine(standing_linkage(folder, keys=keys))
     blocks = start.system.blocks
@@ -244,7 +244,7 @@ def test_every_base_and_friction_law_has_an_equilibrium(folder, attachment, fric
 
 @pytest.mark.parametrize(('name', 'attachment'), [('spatial_arms', 'free'), ('planar_arms', 'planar')])
 def test_arms_with_a_load_rest_on_feet(name, attachment):
-    """Two arms, one load, one base on springs: loops, load and springs rest together under the efforts."""
+    """Two arms, one load, one base on springs: loops, load and springs are in equilibrium with the efforts."""
     machine = load_machine(ROOT / 'urdf' / f'{name}.urdf', ROOT / 'config' / f'{name}.yaml')
     root = machine.base.link
     heavy = {'mass': 50.0, 'com': np.zeros(3), 'inertia': 3.0 * np.eye(3)}
@@ -273,7 +273,7 @@ def test_arms_with_a_load_rest_on_feet(name, attachment):
 
 
 def test_a_locked_massless_joint_does_not_change_lift_off_and_slip(folder):
-    """The crank is thrown: feet lift off and come down, Karnopp feet stick and slip, at the same instants."""
+    """With a fast crank, feet lift off and land, Karnopp feet stick and slip, at the same times."""
     rough = standing_linkage(folder, friction='karnopp', keys='')
     plants = Plant(rough, 'effort', 2e-3, 5e-4), Plant(with_lock(rough), 'effort', 2e-3, 5e-4)
     seen = []
@@ -294,7 +294,7 @@ def test_a_locked_massless_joint_does_not_change_lift_off_and_slip(folder):
 
 @pytest.mark.slow
 def test_the_demo_task_with_a_locked_massless_joint_lifts_the_same_wheels_at_the_same_times():
-    """The log-loader on its hydraulics: reach, tip and recover, as a tree and beside a constraint."""
+    """The log-loader with hydraulics reaches, tips and recovers, as a tree and with a constraint."""
     machine = load_machine(URDF, CONFIG)
     seen, peaks = [], []
     for plant in (

@@ -1,4 +1,4 @@
-"""The car's ride: heave against the quarter car, pitch against the half car (yesiloglu-2007, set P-D, section 6.11)."""
+"""Ride of the car: heave against quarter car, pitch against half car (yesiloglu-2007, set P-D, section 6.11)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ UNSPRUNG = 35.0
 
 
 def quarter_car(sprung):
-    """d/dt of (body, wheel, and their rates) about rest."""
+    """Return the matrix of d/dt of (body, wheel, and their rates) about rest."""
     matrix = np.zeros((4, 4))
     matrix[0, 2] = matrix[1, 3] = 1.0
     matrix[2] = np.array([-SPRING, SPRING, -DAMPER, DAMPER]) / sprung
@@ -55,10 +55,10 @@ def test_heave_equals_the_quarter_car():
 
 
 def half_car():
-    """Body and wheels of the front corners in pitch, as displacements at the corner: a quarter car of I / (4 a^2).
+    """Return the matrix of body and wheels in pitch, as displacements at a corner: a quarter car of I / (4 a^2).
 
-    The hubs are h below the centre of mass. So the body is an inverted pendulum on its springs, and its pitch moves
-    what rolls by -h theta against it, both free along the ground.
+    The hubs are h below the centre of mass. Therefore the body is an inverted pendulum on its springs, and pitch moves
+    the wheels by -h theta relative to it, both free along the ground.
     """
     a, h, radius = 1.3, 0.55 - 0.30 + 335.0 * GRAVITY / TYRE, 0.30 - 335.0 * GRAVITY / TYRE
     rolling = 4 * (UNSPRUNG + 1.0 / radius**2)

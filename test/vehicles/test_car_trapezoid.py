@@ -19,7 +19,7 @@ WEIGHT = MASS * GRAVITY
 
 
 def right_angle(left):
-    """Turn of the right knuckle, rad, for one of the left: the plane linkage of two arms and a rod."""
+    """Return the angle of the right knuckle, rad, for an angle of the left: plane linkage of two arms and a rod."""
 
     def arm(side, angle):
         x, y = ARM[0], -side * ARM[1]
@@ -39,7 +39,7 @@ def car():
 
 @pytest.mark.parametrize('left', [-0.4, -0.1, 0.0, 0.25, 0.4])
 def test_the_rod_turns_the_right_knuckle_like_the_plane_linkage(left):
-    """At rest on springs and tyres, within the slip angles that a trapezoid leaves: 1 degree at 0.25 rad."""
+    """At rest on springs and tyres, within the slip angles of a trapezoid: 1 degree at 0.25 rad."""
     start = constrained_machine(vehicle('car_trapezoid'), {'front_left_steer': left})
     positions = dict(zip(start.system.blocks.tree.position_names, start.q))
     right = positions['front_right_steer']
@@ -62,7 +62,7 @@ def test_it_rests_without_drift_and_its_tyres_carry_the_weight(car):
 
 
 def test_one_gear_steers_both_wheels_through_a_turn(car):
-    """At walking speed the car turns about the point where the wheels' axles meet."""
+    """At walking speed the car turns about the intersection of the axles of the wheels."""
     car.reset()
     index = car.system.index
     car.x[index('state', 'base_vx_rate')] = 1.5
@@ -103,7 +103,7 @@ def test_its_launch_file_runs_this_car():
 
 
 def test_without_the_rod_the_right_knuckle_is_loose():
-    """The tree has a freedom more; the rod's one row takes it."""
+    """The tree has an additional freedom, which the row of the rod removes."""
     machine = vehicle('car_trapezoid')
     loose = replace(machine, constraints=())
     assert not loose.needs_constraints

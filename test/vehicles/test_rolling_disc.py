@@ -1,4 +1,4 @@
-"""The disc as a machine: steady turns, the motion of the study, the classical equations, and its energy."""
+"""The rolling disc as a machine: steady turns, motion of the study, classical equations, energy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PERIOD = 0.002
 
 
 def started(lean: float, lean_rate: float, yaw_rate: float, spin: float) -> Machine:
-    """The disc with a lean to its right, rad, and rates, rad/s; the spin is the one relative to its leaning plane."""
+    """Return the disc with a lean to the right, rad, and rates, rad/s; the spin is relative to the leaning plane."""
     machine = machine_of('disc', '')
     twist = InitialTwist(None, (lean_rate, spin + yaw_rate * np.sin(lean), yaw_rate * np.cos(lean)))
     position = (0.0, -RADIUS * np.sin(lean), RADIUS * np.cos(lean))
@@ -27,14 +27,14 @@ def started(lean: float, lean_rate: float, yaw_rate: float, spin: float) -> Mach
 
 
 def run(machine: Machine, duration: float) -> dict[str, np.ndarray]:
-    """Run a disc: lean, yaw, their rates, spin, contact, energy and force at every period."""
+    """Run a disc; return lean, yaw, their rates, spin, contact, energy and force at every period."""
     plant = Plant(machine, 'effort', PERIOD, 5e-4)
     rows = []
     for _ in range(round(duration / PERIOD) + 1):
         (x, y, _), quaternion = plant.base_pose()
         turn = Rotation.from_quat(quaternion).as_matrix()
         angular = turn @ plant.base_twist()[1]
-        axle = turn[:, 1]  # to the left; the disc leans to its right where it points upwards
+        axle = turn[:, 1]  # to the left; upwards if the disc leans to the right
         lean, heading = np.arcsin(axle[2]), np.arctan2(-axle[0], axle[1])
         ahead = np.array([np.cos(heading), np.sin(heading), 0.0])
         spin_and_yaw = np.linalg.lstsq(
@@ -69,7 +69,7 @@ def run(machine: Machine, duration: float) -> dict[str, np.ndarray]:
 
 
 def steady_spin(lean: float, yaw_rate: float) -> float:
-    """Spin relative to the leaning plane at which lean and yaw rate stay (classical disc equations)."""
+    """Return the spin relative to the leaning plane of a steady turn (classical disc equations)."""
     theta = np.pi / 2 + lean
     balance = DIAMETRAL * yaw_rate**2 * np.sin(theta) * np.cos(theta) - MASS * GRAVITY * RADIUS * np.cos(theta)
     omega = balance / ((AXIAL + MASS * RADIUS**2) * yaw_rate * np.sin(theta))
@@ -135,5 +135,5 @@ def test_it_moves_by_the_classical_equations_of_a_disc():
 
 
 def test_a_disc_that_turns_over_as_it_rolls_has_not_overturned():
-    """Its base is the wheel: `run` finds no event, after more than half a turn."""
+    """Its base is the wheel: `run` has no event after more than half a turn."""
     assert run(machine_of('disc', ''), 1.0)['spin'].mean() > np.pi

@@ -1,4 +1,4 @@
-"""Vehicles whose wheels roll by constraint, under twists: unicycle kinematics, and odometry without slip."""
+"""Vehicles with rolling constraints under twists: unicycle kinematics, and odometry without slip."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def machine(name: str) -> Machine:
 
 @dataclass
 class Drive:
-    """A vehicle driven by SCRIPT: twists (t, 3) of the base and of the odometry, poses (t, 3), pitch rates (t,)."""
+    """Run of a vehicle with SCRIPT: twists (t, 3) of base and odometry, poses (t, 3), pitch rates (t,)."""
 
     plant: Plant
     motion: WheelMotion
@@ -88,7 +88,7 @@ ALL = pytest.mark.parametrize('drive', ['agv_caster_rigid', 'cart_skids', *SLOW]
 
 @ALL
 def test_it_follows_the_twists_like_a_unicycle(drive):
-    """No motion across the axle, the twist that was asked for, and the pose that its speed and yaw rate draw."""
+    """No motion along the axle, the commanded twist, and the pose integrated from speed and yaw rate."""
     assert np.abs(drive.twists[:, 1]).max() < 1e-12
     for end, (speed, yaw_rate) in SCRIPT:
         assert drive.twists[round(end / PERIOD) - 1] == pytest.approx([speed, 0.0, yaw_rate], abs=0.03)
@@ -103,7 +103,7 @@ def test_it_follows_the_twists_like_a_unicycle(drive):
 
 @ALL
 def test_odometry_is_exact_without_slip(drive):
-    """The base turns by its pitch against the wheels: what odometry misses is the radius times the pitch rate."""
+    """The base pitches relative to the wheels: the error of odometry is the radius times the pitch rate."""
     radius = drive.motion.base.wheels[0].radius
     missed, rocks = drive.twists - drive.seen, drive.plant.machine.supports
     assert np.abs(missed[:, 0] - radius * drive.pitching).max() < (1e-5 if rocks else 1e-12)
@@ -131,7 +131,7 @@ def test_the_ground_carries_its_weight(drive):
 @pytest.mark.parametrize('slope', [0.0, 0.1])
 @pytest.mark.parametrize('name', ['agv_caster_rigid', 'cart_skids'])
 def test_a_vehicle_whose_joints_are_held_while_it_drives_comes_to_rest_on_all_its_wheels(name, slope):
-    """The safe state, where commands stop: a stiff servo would stop the wheels in milliseconds and lift one."""
+    """The safe state after the end of commands: a stiff servo would stop the wheels in milliseconds and lift one."""
     vehicle_machine = moving(machine(name), '', '0.6,0,0,0,0,0')
     plant = Plant(vehicle_machine, 'effort', PERIOD, 5e-4, slope=(0.0, slope))
     target, rates = plant.positions.copy(), np.zeros(len(plant.joints))
@@ -205,7 +205,7 @@ def test_its_launch_file_drives_it_and_its_layout_shows_its_ground_reactions(nam
 
 @pytest.mark.parametrize('name', MACHINES)
 def test_check_reports_no_problem_and_no_springs_alone(name, capsys):
-    """The skids carry a third of the weight: springs alone are not what the machine stands on."""
+    """The skids carry a third of the weight, so that the machine does not stand on springs alone."""
     files = ROOT / f'urdf/{MACHINES[name]}.urdf', ROOT / f'config/{name}.yaml'
     assert main(['check', str(files[0]), '--config', str(files[1])]) == 0
     printed = capsys.readouterr().out

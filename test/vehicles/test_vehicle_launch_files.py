@@ -1,4 +1,4 @@
-"""Each vehicle has a launch file that runs the vehicle's nodes, and a layout for RViz that names its wheels."""
+"""Launch files of vehicles run their nodes, and their RViz layouts contain their wheels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dyn_nodes.middleware.launching import declared_arguments, interpret
 
 
 def arguments(child) -> dict[str, str]:
-    """Parameters on the command line of a node."""
+    """Return the parameters on the command line of a node."""
     command = list(child.command)
     pairs = [command[k + 1] for k, word in enumerate(command) if word == '-p']
     return dict(pair.split(':=', 1) for pair in pairs)

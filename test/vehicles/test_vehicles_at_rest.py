@@ -1,4 +1,4 @@
-"""The vehicle files are sound, and each machine stands as its weight says."""
+"""Vehicle files have no problems, and each vehicle rests with its weight on its wheels."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_each_spring_of_the_car_carries_a_quarter_of_the_body():
 
 
 def test_the_car_has_the_24_degrees_of_freedom_of_the_source():
-    """16 velocities and 8 tyre deflections; the deflection of each tyre along its plane is a state of first order."""
+    """16 velocities and 8 tyre deflections; the longitudinal deflection of a tyre is a state of first order."""
     car = plant('car')
     tyres = [name for name in car.system.state_names if 'bristle' in name]
     assert car.system.nv + len(tyres) == 24

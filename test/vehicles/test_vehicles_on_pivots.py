@@ -1,4 +1,4 @@
-"""Telehandler, forwarder and rover stand as statics says, drive, and are rejected by name by parts without pivots."""
+"""Telehandler, forwarder and rover: wheel loads against statics, driving, rejection by parts that need no pivots."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OUT = {'slew_joint': 1.57, 'boom_joint': 0.4, 'stick_joint': -0.6, 'extend_joint
 
 
 def loads(machine, payload=0.0, positions=None):
-    """Load of every wheel at rest, N, by name."""
+    """Return the load of every wheel at rest, N, by name."""
     running = running_gear(machine, positions)
     rest = settle(running, payload, np.array([0.0, 0.0, -GRAVITY]))
     assert rest is not None
@@ -50,7 +50,7 @@ def test_the_wheels_carry_the_weight(name):
 
 
 def test_a_load_beside_the_middle_of_the_telehandler_rests_on_its_front_axle():
-    """By moments about the length through the pivot: track times the difference in front is load times distance."""
+    """Moments about the longitudinal axis of the pivot: track times half the load difference is load times distance."""
     machine, mass, aside, track = vehicle('telehandler'), 800.0, 0.4, 1.9
     x, _, z = machine.payload.position
     machine = stiffened(replace(machine, payload=replace(machine.payload, position=np.array([x, aside, z]))))
@@ -68,7 +68,7 @@ def test_wheels_of_a_bogie_of_the_forwarder_carry_the_same_and_raised_pads_nothi
 
 
 def test_the_differential_of_the_rover_gives_each_rocker_half_of_the_moment_of_the_body():
-    """By moments of each rocker about its pivot, its bogie 0.28 m ahead and its rear wheel 0.62 m behind."""
+    """Moments of each rocker about its pivot, its bogie 0.28 m ahead and its rear wheel 0.62 m behind."""
     machine = vehicle('rover')
     wheel_loads, weight = loads(stiffened(machine)), {link.name: GRAVITY * link.mass for link in machine.links}
     elbow = 0.42 + 0.58 * math.cos(1.2)
@@ -86,7 +86,7 @@ def test_the_differential_of_the_rover_gives_each_rocker_half_of_the_moment_of_t
 
 @pytest.mark.parametrize(('name', 'torque'), [('telehandler', 1500.0), ('forwarder', 1500.0), ('rover', 6.0)])
 def test_it_drives_by_the_distance_of_its_wheel_forces(name, torque):
-    """In a second from rest: push of all wheels over the mass, and the wheels' inertia over their radius squared."""
+    """In one second from rest: force of all wheels over the mass plus the wheels' inertia over their radius squared."""
     machine, duration = plant(name, 0.01), 1.0
     carried, inertia = loads(machine.machine), {link.name: link.inertia[1, 1] for link in machine.machine.links}
     rolling = [wheel for wheel in machine.machine.wheels if wheel.rolling is not None]
@@ -132,7 +132,7 @@ def test_the_governor_rejects_it_by_name_with_its_brakes_on(tmp_path, name, foun
 
 
 def test_outriggers_on_the_ground_carry_the_rear_frame_of_the_forwarder():
-    """The rear wheels are off the ground, and the front frame, free to roll, has the same load on both wheels."""
+    """The rear wheels are off the ground, and the front frame, free to roll, has equal wheel loads."""
     machine = vehicle('forwarder')
     wheel_loads = loads(machine, 800.0, DOWN | OUT)
     assert wheel_loads['left_fore'] == wheel_loads['right_aft'] == 0.0
