@@ -24,7 +24,8 @@ def reject_wheels_that_hold(machine: Machine, blocks: ConstraintBlocks, q: Array
     first = ranks.index(3)
     line = next(entry.line for entry in machine.constraints if entry.name == names[first])
     expected = 'wheels whose axles meet in a point or are parallel, so that the vehicle can move'
-    found = f'an axle that meets the axles of {", ".join(names[:first])} in different points: rank 3 of the lateral rows'
+    others = ', '.join(names[:first])
+    found = f'an axle that meets the axles of {others} in different points: rank 3 of the lateral rows'
     raise MachineError([Problem(machine.sources[-1], line, f'constraints.{names[first]}', expected, found)])
 
 

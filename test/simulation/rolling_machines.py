@@ -66,7 +66,7 @@ def caster_vehicle(folder: Path, stiffness: float, damping: float, relaxation: f
     urdf += disc('caster_wheel', 2.0, 0.0025, 0.00125) + hinge('caster', 'fork', 'caster_wheel', (-d, 0.0, 0.0))
     spring = 2e5
     behind, ahead, weight = a, b - d, 9.81
-    # loads of the axle and of the caster: every wheel is larger by what it gives way, so that all stand at r
+    # loads of the axle and of the caster: every wheel is larger by its deflection, so that all axles are at height r
     front = weight * (mass * behind + 2.0 * (behind + ahead)) / (behind + ahead)
     rear = (weight * (mass + 6.0) - front) / 2
     config = f"""

@@ -25,7 +25,7 @@ def test_mechanical_energy_changes_by_the_work_of_actuators_suspension_and_frict
     residual, exchanged = residual_and_exchange(audited_task)
     assert exchanged > 2e5  # J: the load came down, the machine rocked
     assert residual < 1e-6 * exchanged
-    assert residual < 3e-8 * exchanged  # what a step of 0.25 ms leaves
+    assert residual < 3e-8 * exchanged  # error of a step of 0.25 ms
 
 
 def test_books_close_with_the_order_of_the_integrator(audited):

@@ -114,7 +114,7 @@ def test_spatial_arms_from_files_equal_those_of_the_study():
     assert plant.positions == pytest.approx(run.q[-1][7:19], abs=1e-6)
     plant.outputs()
     for name in ('grasp_1', 'grasp_2'):
-        # in the axes of the grasp, which are those of the arm's last link in both
+        # in the axes of the grasp, equal to the axes of the arm's last link in both
         expected = run.force(name)[-1]
         assert np.linalg.norm(plant.constraints.reaction(name)[:3]) == pytest.approx(
             np.linalg.norm(expected[3:]), rel=1e-5

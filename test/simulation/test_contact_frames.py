@@ -130,7 +130,7 @@ def test_the_normal_of_terrain_is_the_z_axis(tmp_path):
     assert axes.T @ axes == pytest.approx(np.eye(3), abs=1e-12)
     assert np.linalg.det(axes) == pytest.approx(1.0)
     assert axes[2, 2] < 0.999
-    assert axes[2, 0] > 0.05  # it looks uphill
+    assert axes[2, 0] > 0.05  # uphill
 
 
 def test_the_monitor_gives_the_same_axes():

@@ -25,7 +25,7 @@ def test_wheels_carry_the_weight_and_nothing_moves(name):
     assert np.abs(forces[:, :2]).max() < 1e-6 * mass * GRAVITY
     assert machine.system.nv == DEGREES_OF_FREEDOM[name]
     before = machine.base_pose()[0].copy()
-    # what holds the joints while the ground pushes: a leg on a leaning base is turned by the load of its wheel
+    # holding efforts with ground forces: the wheel load turns a leg on an inclined base
     machine.set_efforts(settle(machine.system, machine.p).holding[6:])
     for _ in range(50):
         machine.advance()

@@ -35,7 +35,7 @@ class End(Protocol):
         """Parameters (k,)."""
 
 
-EndType = TypeVar('Ended', bound=End)
+EndType = TypeVar('EndType', bound=End)
 
 
 class RunningGuard:
